@@ -79,7 +79,7 @@ typedef struct tutti_rate_result {
 } tutti_rate_result;
 /* The range test of learning rates (Smith 2017, "Cyclical learning rates for training neural networks"): trains with
  * rates that grow exponentially, until the smoothed loss is four times its least, or not finite. Then the training is
- * as before the call. Losses are smoothed as in fastai, by 0.98 of the mean before. Errors: as tutti_fit_source(). */
+ * as before the call. Losses are smoothed by 0.9 of the mean before. Errors: as tutti_fit_source(). */
 TUTTI_API tutti_status tutti_find_rate(
     tutti_trainer *trainer, const tutti_source *source, const tutti_rate_options *options, tutti_rate_result *result);
 

@@ -110,7 +110,9 @@ struct session {
     const char *sizes, *arrays; /* of a file: as text, and a file with arrays for its inputs */
     /* Images that come as bytes, and how they are normalised on the device; NULL: inputs are floats. */
     const tutti_data_info *pixels;
-    tutti_tensor loss;                              /* of an output that has classes for each pixel */
+    tutti_tensor loss;                              /* as a node, which session_add_loss() makes */
+    tutti_loss_options loss_options;                /* of classes */
+    bool loss_is_special;                           /* they are not the default */
     tutti_shape shape;                              /* of a sample */
     int64_t classes, labels;                        /* labels: of a sample, one for each pixel */
     bool any_ports;                                 /* a file may have any inputs and outputs */
@@ -141,7 +143,8 @@ int session_build(struct session *session, const struct model *model, tutti_shap
 /* Data have one class for each sample, or one for each pixel of `masks` (else NULL): a line, where the network gives
  * others. */
 int session_check_data(const struct session *session, const tutti_shape *masks);
-/* The loss of an output that has classes for each pixel is a node: adds it, where the training has a loss. */
+/* The loss of an output that has classes for each pixel is a node, as is one with options: adds it once, where the
+ * training has a loss. */
 void session_add_loss(struct session *session, tutti_training *training);
 /* Fills losses, shares and micro_batch of the training and compiles. */
 int session_compile(struct session *session, tutti_training *training);

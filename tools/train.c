@@ -4,6 +4,9 @@
 #include "tools/commands.h"
 #include "tools/course.h"
 #include "tools/data.h"
+#include "tools/find_lr.h"
+#include "tools/finetune.h"
+#include "tools/folds.h"
 #include "tools/progress.h"
 #include "tools/results.h"
 
@@ -15,11 +18,12 @@
 enum { DEFAULT_EPOCHS = 5 };
 
 struct settings {
-    const char *model, *data, *optimizer, *save, *resume, *freeze;
+    const char *model, *data, *optimizer, *save, *resume;
     int64_t epochs, steps, batch, seed, average_every;
     double rate, momentum, weight_decay;
     bool no_shuffle, nesterov, json;
     bool epochs_given, batch_given, rate_given, momentum_given, weight_decay_given;
+    struct finetune finetune;
     struct session_options session;
     struct own_options own;
     struct course_options course;
@@ -30,10 +34,16 @@ struct training {
     tutti_hosts *hosts;
     struct session session;
     struct data data;
+    const tutti_source *train, *test; /* what is trained on; NULL: the data are not loaded yet */
+    struct folds folds;
+    int fold;        /* from 0 */
+    char saved[512]; /* a name for the fold */
     struct progress progress;
     struct results results;
     struct judge judge;
     tutti_progress last; /* as reported; epoch 0: nothing yet */
+    /* Since the command began, and of trainers that thawing has replaced. */
+    int64_t steps_done, samples_before;
     tutti_status output; /* of writing JSON lines */
 };
 
@@ -93,9 +103,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "average-every", OPTION_INTEGER, &s->average_every, "K",
             "under mpirun: average parameters every K steps instead of summing gradients in every step", 1, 1e9 },
         { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per epoch, and one at the end" },
-        { "freeze", OPTION_TEXT, &s->freeze, "PATTERN",
-            "do not train parameters whose names are like PATTERN, such as \"features.*\": * is any text, ? a "
-            "character" },
+        FINETUNE_OPTIONS(s->finetune),
         COURSE_OPTIONS(s->course),
         SESSION_OPTIONS(s->session),
         EXCHANGE_OPTIONS(s->session),
@@ -158,7 +166,8 @@ static void on_progress(void *user, const tutti_progress *step)
     training->last = *step;
     results->epoch = step->epoch;
     results->steps = step->total_steps;
-    results->samples = step->samples;
+    results->samples = training->samples_before + step->samples;
+    training->steps_done += !step->end_of_epoch;
     results->loss = step->train.loss;
     results->accuracy = step->train.accuracy;
     if (!step->end_of_epoch) return;
@@ -193,7 +202,9 @@ static int prepare_data(struct training *training, struct settings *s, const str
 {
     const tutti_status status = load_data(training, s, model);
     if (status != TUTTI_OK) return work_failed("train", status, status_message());
-    int64_t samples = training->data.train.count;
+    training->train = &training->data.train.source;
+    training->test = &training->data.test.source;
+    int64_t samples = training->train->samples;
     if (s->batch_given && s->batch > samples)
         return wrong_use("train",
             "--batch %lld is larger than the training data: %s has %lld samples; use at most that many",
@@ -210,14 +221,17 @@ static tutti_status fit(struct training *training)
     sigemptyset(&action.sa_mask);
     tutti_schedule schedule;
     tutti_fitting fitting = { .epochs = s->epochs,
-        .steps = s->steps,
+        .steps = s->steps ? s->steps - training->steps_done : 0,
         .batch = s->batch,
         .no_shuffle = s->no_shuffle,
-        .test = &training->data.test.source,
+        .test = training->test,
         .scores = training->judge.scores,
         .save = training->results.saved,
-        .resume = s->resume,
-        .begin_epoch = training->data.own ? tutti_data_epoch : NULL,
+        .resume = training->samples_before ? NULL : s->resume,
+        .begin_epoch = s->finetune.folds ? folds_begin_epoch
+            : training->data.own         ? tutti_data_epoch
+                                         : NULL,
+        .pause_after = finetune_pause(&s->finetune),
         .progress = on_progress,
         .user = training };
     course_fitting(&s->course, s->steps > 0 && !s->epochs_given, &schedule, &fitting);
@@ -225,7 +239,7 @@ static tutti_status fit(struct training *training)
     atomic_store(&running, training->session.trainer);
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
-    tutti_status status = tutti_fit_source(training->session.trainer, &training->data.train.source, &fitting);
+    tutti_status status = tutti_fit_source(training->session.trainer, training->train, &fitting);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     atomic_store(&running, NULL);
@@ -252,8 +266,8 @@ static tutti_status finish_epoch(struct training *training)
 {
     tutti_progress *last = &training->last;
     if (last->epoch && last->end_of_epoch) return TUTTI_OK;
-    tutti_status status = tutti_evaluate_scores(
-        training->session.trainer, &training->data.test.source, training->judge.scores, &last->test);
+    tutti_status status =
+        tutti_evaluate_scores(training->session.trainer, training->test, training->judge.scores, &last->test);
     if (status != TUTTI_OK) return status;
     training->results.test_loss = last->test.loss;
     training->results.test_accuracy = last->test.accuracy;
@@ -293,47 +307,72 @@ static int compile(struct training *training, tutti_training *choice)
     return result;
 }
 
-/* Data, devices and the network: what each rank does by itself. */
-static int count_trained(const tutti_network *network, int *all)
+/* Of the fold at hand; the first one divides the data. */
+static int prepare_fold(struct training *training, struct settings *s)
 {
-    bool trained;
-    int count = 0;
-    for (*all = 0; tutti_parameter_info(network, *all, NULL, NULL, &trained) == TUTTI_OK; ++*all) count += trained;
-    return count;
-}
-
-static int freeze(const struct training *training, const char *pattern)
-{
-    tutti_network *network = training->session.network;
-    int all;
-    const int before = count_trained(network, &all);
-    if (tutti_freeze(network, pattern) != TUTTI_OK)
-        return wrong_use("train", "--freeze: %s", tutti_message(training->session.runtime));
-    const int left = count_trained(network, &all);
-    if (left == 0) return wrong_use("train", "--freeze %s: no parameter is left to train", pattern);
-    if (speaks(training)) fprintf(stderr, "froze %d of %d parameter tensors\n", before - left, before);
+    struct folds *folds = &training->folds;
+    const bool classes = !training->data.numbers;
+    if (s->finetune.folds > training->data.train.source.samples / 2)
+        return wrong_use("train", "--folds %lld is too many for %lld samples: each fold needs at least two",
+            (long long)s->finetune.folds, (long long)training->data.train.source.samples);
+    if (!folds->count) {
+        struct labels labels = { 0 };
+        const tutti_source *source = training->train;
+        tutti_status status = classes ? labels_read(&training->session, source, &labels) : TUTTI_OK;
+        if (status == TUTTI_OK)
+            status = folds_open(folds, s->finetune.folds, source, classes ? &labels : NULL, (uint64_t)s->seed);
+        labels_free(&labels);
+        if (status != TUTTI_OK) return work_failed("train", status, status_message());
+    }
+    folds->train.begin_epoch = training->data.own ? tutti_data_epoch : NULL;
+    folds_select(folds, training->fold);
+    training->train = &folds->train.source;
+    training->test = &folds->test.source;
+    if (s->batch > training->train->samples) s->batch = training->train->samples;
     return EXIT_DONE;
 }
 
+/* Data, devices and the network: what each rank does by itself. */
 static int prepare(struct training *training, struct settings *s, const struct model *model)
 {
     struct session *session = &training->session;
     struct data *data = &training->data;
     s->session.rank = tutti_hosts_rank(training->hosts);
-    int result = prepare_data(training, s, model);
+    int result = training->train ? EXIT_DONE : prepare_data(training, s, model);
     if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
     session->experts.average_every = s->average_every;
     session->pixels = data_pixels(data);
     result = session_build(session, model, data_shape(data), data_outputs(data));
     if (result == EXIT_DONE) result = session_check_data(session, data_masks(data));
-    if (result == EXIT_DONE && s->freeze) result = freeze(training, s->freeze);
+    if (result == EXIT_DONE && s->finetune.folds) result = prepare_fold(training, s);
+    if (result == EXIT_DONE) result = finetune_network(&s->finetune, session);
+    if (result == EXIT_DONE) result = finetune_loss(&s->finetune, session, training->train, data->numbers);
     if (result != EXIT_DONE || !speaks(training)) return result;
     const int hosts = tutti_hosts_count(training->hosts);
     fprintf(stderr, "%s: %lld parameters, %s: %lld training and %lld test samples, batch %lld on %d device%s%s\n",
-        model->name, (long long)tutti_network_parameters(session->network), data->name, (long long)data->train.count,
-        (long long)data->test.count, (long long)s->batch, tutti_device_count(session->runtime),
-        tutti_device_count(session->runtime) == 1 ? "" : "s", hosts == 1 ? "" : " and those of the other ranks");
+        model->name, (long long)tutti_network_parameters(session->network), data->name,
+        (long long)training->train->samples, (long long)training->test->samples, (long long)s->batch,
+        tutti_device_count(session->runtime), tutti_device_count(session->runtime) == 1 ? "" : "s",
+        hosts == 1 ? "" : " and those of the other ranks");
     return EXIT_DONE;
+}
+
+/* Once, or until what is frozen thaws and then again. */
+static int fit_all(struct training *training, struct settings *s, tutti_training *choice)
+{
+    tutti_status status = fit(training);
+    if (status != TUTTI_OK) return report_failed_fit(training, status);
+    const struct results *results = &training->results;
+    const int64_t pause = finetune_pause(&s->finetune);
+    if (!pause || results->epoch < pause || !training->last.end_of_epoch || s->epochs <= pause) return EXIT_DONE;
+    if (s->steps && training->steps_done >= s->steps) return EXIT_DONE;
+    training->samples_before = results->samples;
+    const int result = finetune_thaw(&s->finetune, &training->session, choice);
+    if (result != EXIT_DONE) return result;
+    status = data_keep(&training->data, training->session.trainer);
+    if (status != TUTTI_OK) return work_failed("train", status, tutti_message(training->session.runtime));
+    status = fit(training);
+    return status == TUTTI_OK ? EXIT_DONE : report_failed_fit(training, status);
 }
 
 static int train(struct training *training, struct settings *s)
@@ -341,6 +380,7 @@ static int train(struct training *training, struct settings *s)
     struct session *session = &training->session;
     const struct model *model = session_model(s->model);
     if (!s->data) s->data = model->loss == TUTTI_MSE ? "line" : "digits";
+    finetune_begin(&s->finetune, s->resume, training->hosts);
     int result = course_check(&s->course, s->save || s->resume);
     if (result == EXIT_DONE) result = prepare(training, s, model);
     tutti_status status = tutti_hosts_agree(training->hosts, result == EXIT_DONE ? TUTTI_OK : TUTTI_INVALID);
@@ -352,13 +392,46 @@ static int train(struct training *training, struct settings *s)
     if ((result = compile(training, &choice)) != EXIT_DONE) return result;
     if ((status = data_keep(&training->data, session->trainer)) != TUTTI_OK)
         return work_failed("train", status, tutti_message(session->runtime));
+    if ((result = finetune_load(&s->finetune, session)) != EXIT_DONE) return result;
+    if (s->finetune.find_rate) return find_lr_run(session, training->train, s->batch, s->finetune.find_rate, s->json);
     if ((result = judge_open(&training->judge, session)) != EXIT_DONE) return result;
     training->results.saved = s->save ? s->save : s->resume;
-    status = fit(training);
-    if (status != TUTTI_OK) return report_failed_fit(training, status);
+    if (s->save && s->finetune.folds) training->results.saved = training->saved;
+    if ((result = fit_all(training, s, &choice)) != EXIT_DONE) return result;
     status = finish_epoch(training);
     if (status != TUTTI_OK) return work_failed("train", status, tutti_message(session->runtime));
     return report_results(training);
+}
+
+static const struct results no_results = { .loss = NAN, .accuracy = NAN, .test_loss = NAN, .test_accuracy = NAN };
+
+/* Each fold as a training of its own, and what they have in common. */
+static int train_folds(struct training *training, struct settings *s)
+{
+    struct folds *folds = &training->folds;
+    for (int fold = 0; fold < s->finetune.folds; fold++) {
+        training->fold = fold;
+        training->results = no_results;
+        training->last = (tutti_progress) { 0 };
+        training->steps_done = training->samples_before = 0;
+        if (s->save &&
+            snprintf(training->saved, sizeof(training->saved), "%s.fold%d", s->save, fold + 1) >=
+                (int)sizeof(training->saved))
+            return wrong_use("train", "--save: the name is too long for --folds");
+        if (speaks(training)) fprintf(stderr, "fold %d of %lld\n", fold + 1, (long long)s->finetune.folds);
+        const int result = train(training, s);
+        if (result != EXIT_DONE) return result;
+        folds->losses[fold] = training->results.test_loss;
+        folds->accuracies[fold] = training->results.test_accuracy;
+        judge_close(&training->judge);
+        training->judge = (struct judge) { 0 };
+        session_close(&training->session);
+        training->session = (struct session) { 0 };
+    }
+    if (!speaks(training)) return EXIT_DONE;
+    folds_text(folds);
+    const tutti_status status = s->json ? folds_json(folds) : TUTTI_OK;
+    return status == TUTTI_OK ? EXIT_DONE : work_failed("train", status, "cannot write to standard output");
 }
 
 int command_train(int argc, char **argv)
@@ -366,13 +439,15 @@ int command_train(int argc, char **argv)
     struct settings settings = { 0 };
     enum parsed parsed = parse(&settings, argc, argv);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
-    struct training training = { .settings = &settings,
-        .hosts = tutti_hosts_open(NULL),
-        .results = { .loss = NAN, .accuracy = NAN, .test_loss = NAN, .test_accuracy = NAN } };
+    int result = finetune_check(&settings.finetune, settings.resume);
+    if (result != EXIT_DONE) return result;
+    struct training training = { .settings = &settings, .hosts = tutti_hosts_open(NULL), .results = no_results };
     if (!training.hosts) return work_failed("train", TUTTI_INTERNAL, tutti_message(NULL));
-    int result = train(&training, &settings);
+    result = settings.finetune.folds ? train_folds(&training, &settings) : train(&training, &settings);
     judge_close(&training.judge);
     session_close(&training.session);
+    folds_close(&training.folds);
+    finetune_free(&settings.finetune);
     data_free(&training.data);
     tutti_hosts_close(training.hosts);
     return result;

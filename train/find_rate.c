@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 enum { LEAST_STEPS = 10, MOST_STEPS = 1000 };
-static const double smoothing = 0.98; /* of the mean before, as fastai's */
+static const double smoothing = 0.9; /* of the mean before */
 
 struct test {
     tutti_trainer *trainer;
@@ -108,11 +108,14 @@ done:
     return status;
 }
 
-/* As fastai: neither where the test has hardly begun nor where the loss explodes. */
+/* Neither where the test has hardly begun nor behind the least loss, where losses that explode fall again. */
 static double steepest(const tutti_rate_result *r, int begin, int end)
 {
     double least = 0, found = 0;
-    for (int i = begin; i + 1 < end; i++) {
+    int bottom = begin;
+    for (int i = begin; i < end; i++)
+        if (r->smoothed[i] < r->smoothed[bottom]) bottom = i;
+    for (int i = begin; i < bottom; i++) {
         const double slope = (r->smoothed[i + 1] - r->smoothed[i]) / log(r->rates[i + 1] / r->rates[i]);
         if (slope >= least) continue;
         least = slope;
@@ -121,7 +124,7 @@ static double steepest(const tutti_rate_result *r, int begin, int end)
     return found;
 }
 
-/* The longest falling subsequence of the smoothed losses: in front of i, it has length[i] elements. */
+/* As fastai, by the longest falling subsequence of the smoothed losses: in front of i, it has length[i] elements. */
 static double valley(const tutti_rate_result *r, int begin, int end)
 {
     int length[MOST_STEPS], from[MOST_STEPS], last = begin;

@@ -1,0 +1,12 @@
+/* The range test of learning rates, for people: the suggestion, and a picture. */
+#ifndef TOOLS_FIND_LR_H
+#define TOOLS_FIND_LR_H
+
+#include "tools/session.h"
+#include "tutti_finetune.h"
+
+/* Tests the rates of the compiled session, prints the suggestion to standard error (with `json` as a line to standard
+ * output, too) and writes the picture; a rank that does not speak does neither. Returns an exit status. */
+int find_lr_run(const struct session *session, const tutti_source *source, int64_t batch, const char *path, bool json);
+
+#endif

@@ -1,0 +1,95 @@
+/* Options of `tutti train` for networks that are nearly right: weights with another head, what trains from when on and
+ * how fast, and what the loss makes of labels. */
+#ifndef TOOLS_FINETUNE_H
+#define TOOLS_FINETUNE_H
+
+#include "tools/labels.h"
+
+struct finetune {
+    const char *weights, *freeze, *unfreeze, *rates, *class_weights, *find_rate;
+    int64_t unfreeze_after, folds, ignored;
+    double label_smoothing;
+    bool ignored_given, thawed;
+    float *weight_of; /* each class */
+};
+
+/* Lines of a table of options. */
+#define FINETUNE_OPTIONS(f)                                                                                           \
+    { .name = "weights",                                                                                              \
+        .kind = OPTION_TEXT,                                                                                          \
+        .value = &(f).weights,                                                                                        \
+        .noun = "FILE",                                                                                               \
+        .help = "begin with the weights of a safetensors file, as far as names and shapes fit; the rest is listed" }, \
+        { .name = "freeze",                                                                                           \
+            .kind = OPTION_TEXT,                                                                                      \
+            .value = &(f).freeze,                                                                                     \
+            .noun = "PATTERN,...",                                                                                    \
+            .help =                                                                                                   \
+                "do not train parameters whose names are like a PATTERN, such as \"features.*\": * is any text, ? "   \
+                "a character" },                                                                                      \
+        { .name = "unfreeze-after",                                                                                   \
+            .kind = OPTION_INTEGER,                                                                                   \
+            .value = &(f).unfreeze_after,                                                                             \
+            .noun = "EPOCH",                                                                                          \
+            .low = 1,                                                                                                 \
+            .high = 1e9,                                                                                              \
+            .help = "train what is frozen, too, after so many epochs" },                                              \
+        { .name = "unfreeze",                                                                                         \
+            .kind = OPTION_TEXT,                                                                                      \
+            .value = &(f).unfreeze,                                                                                   \
+            .noun = "PATTERN,...",                                                                                    \
+            .help = "of that, only parameters whose names are like a PATTERN" },                                      \
+        { .name = "rate",                                                                                             \
+            .kind = OPTION_TEXT,                                                                                      \
+            .value = &(f).rates,                                                                                      \
+            .noun = "PATTERN=X,...",                                                                                  \
+            .help = "multiply the learning rate by X for parameters whose names are like PATTERN" },                  \
+        { .name = "label-smoothing",                                                                                  \
+            .kind = OPTION_NUMBER,                                                                                    \
+            .value = &(f).label_smoothing,                                                                            \
+            .noun = "X",                                                                                              \
+            .low = 0,                                                                                                 \
+            .high = 0.999,                                                                                            \
+            .help = "divide X of each label's weight among all classes" },                                            \
+        { .name = "class-weights",                                                                                    \
+            .kind = OPTION_TEXT,                                                                                      \
+            .value = &(f).class_weights,                                                                              \
+            .noun = "LIST",                                                                                           \
+            .help = "multiply losses by the class's weight: balanced (by the classes' numbers of samples), or a "     \
+                    "number for each class" },                                                                        \
+        { .name = "ignore-label",                                                                                     \
+            .kind = OPTION_INTEGER,                                                                                   \
+            .value = &(f).ignored,                                                                                    \
+            .noun = "N",                                                                                              \
+            .low = 0,                                                                                                 \
+            .high = 2147483647,                                                                                       \
+            .given = &(f).ignored_given,                                                                              \
+            .help = "samples, or pixels, with the label N do not count" },                                            \
+        { .name = "find-lr",                                                                                          \
+            .kind = OPTION_TEXT,                                                                                      \
+            .value = &(f).find_rate,                                                                                  \
+            .noun = "FILE",                                                                                           \
+            .help = "instead of training, try learning rates, suggest one and draw their losses as an SVG file" },    \
+    {                                                                                                                 \
+        .name = "folds", .kind = OPTION_INTEGER, .value = &(f).folds, .noun = "K", .low = 2, .high = 100,             \
+        .help = "divide the training data by K and train K times, each time with another part as the test"            \
+    }
+
+/* Whether the options go together, and with --resume. Exit statuses, as all that return int. */
+int finetune_check(const struct finetune *finetune, const char *resume);
+/* Whether the training resumes behind the thaw; all ranks call it before anything that one of them may fail in. */
+void finetune_begin(struct finetune *finetune, const char *resume, tutti_hosts *hosts);
+/* Before compiling: what is frozen and the rates of patterns, for the session's network. */
+int finetune_network(struct finetune *finetune, const struct session *session);
+/* What the session's loss makes of labels, if targets are no `numbers`; reads those of the source where the weights of
+ * classes need them. */
+int finetune_loss(struct finetune *finetune, struct session *session, const tutti_source *source, bool numbers);
+/* After compiling: the weights, and on standard error what of them did not fit. */
+int finetune_load(const struct finetune *finetune, const struct session *session);
+/* The epochs after which finetune_thaw() has work to do; 0: never. */
+int64_t finetune_pause(const struct finetune *finetune);
+/* What was frozen trains from now on: the session gets another trainer, which goes on where the one before was. */
+int finetune_thaw(struct finetune *finetune, struct session *session, tutti_training *training);
+void finetune_free(struct finetune *finetune);
+
+#endif
