@@ -7,14 +7,14 @@
 
 enum { CHUNK = 64 }; /* samples that are read at once */
 
-static tutti_status read_all(const tutti_source *source, size_t sample_bytes, void *sample, struct labels *labels)
+static tutti_status read_all(const tutti_source *source, const tutti_buffer *input, struct labels *labels)
 {
     const size_t target_bytes = (size_t)labels->each * sizeof(*labels->of);
     int64_t indices[CHUNK];
     for (int64_t first = 0; first < labels->samples; first += CHUNK) {
         const int64_t left = labels->samples - first, count = left < CHUNK ? left : CHUNK;
         const tutti_buffer buffers[] = {
-            { .name = "input", .dtype = TUTTI_DTYPE_F32, .data = sample, .bytes = sample_bytes },
+            *input,
             { .name = "targets",
                 .dtype = TUTTI_DTYPE_I32,
                 .data = labels->of + first * labels->each,
@@ -27,16 +27,31 @@ static tutti_status read_all(const tutti_source *source, size_t sample_bytes, vo
     return TUTTI_OK;
 }
 
+/* What the network's first input is fed, with room for a chunk. */
+static tutti_status make_buffer(const struct session *session, tutti_buffer *buffer)
+{
+    tutti_tensor input;
+    tutti_tensor_info info = { .size = sizeof(info) };
+    tutti_status status;
+    TRY(tutti_network_input(session->network, 0, &input));
+    TRY(tutti_network_tensor(session->network, input, &info));
+    *buffer = (tutti_buffer) { .name = info.name, .dtype = info.dtype, .bytes = tutti_dtype_bytes(info.dtype) };
+    for (int i = 0; i < info.shape.rank; i++) buffer->bytes *= (size_t)info.shape.sizes[i];
+    buffer->data = memory_new(CHUNK, buffer->bytes);
+    if (!buffer->data) status = TUTTI_NO_MEMORY;
+done:
+    return status;
+}
+
 tutti_status labels_read(const struct session *session, const tutti_source *source, struct labels *labels)
 {
-    size_t bytes = sizeof(float);
-    for (int i = 0; i < session->shape.rank; i++) bytes *= (size_t)session->shape.sizes[i];
+    tutti_buffer buffer = { 0 };
+    tutti_status status = make_buffer(session, &buffer);
     *labels = (struct labels) { .samples = source->samples, .each = session->labels };
-    labels->of = memory_new((size_t)source->samples, (size_t)session->labels * sizeof(*labels->of));
-    void *sample = memory_new(CHUNK, bytes);
-    tutti_status status = TUTTI_NO_MEMORY;
-    if (labels->of && sample) status = read_all(source, bytes, sample, labels);
-    free(sample);
+    if (status == TUTTI_OK)
+        labels->of = memory_new((size_t)source->samples, (size_t)session->labels * sizeof(*labels->of));
+    if (status == TUTTI_OK) status = labels->of ? read_all(source, &buffer, labels) : TUTTI_NO_MEMORY;
+    free(buffer.data);
     if (status != TUTTI_OK) labels_free(labels);
     return status;
 }

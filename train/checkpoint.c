@@ -415,8 +415,7 @@ static tutti_status find_state(const struct checkpoint *checkpoint, const struct
     return status;
 }
 
-/* A state that the file does not have begins: an average of parameters as these are, all else as zeros. */
-static void begin_state(const struct checkpoint *checkpoint, int state, const struct parameter *parameter)
+void checkpoint_begin_state(struct checkpoint *checkpoint, const struct parameter *parameter, int state)
 {
     float *values = checkpoint->states[state] + parameter->offset;
     const size_t bytes = (size_t)parameter->elements * sizeof(*values);
@@ -427,8 +426,8 @@ static void begin_state(const struct checkpoint *checkpoint, int state, const st
 }
 
 /* The states of a parameter, all or none: check first, copy later. *found: how many the file has. */
-static tutti_status walk_states_of(const struct checkpoint *checkpoint, const struct safetensors *file,
-    const char *path, const struct parameter *parameter, bool copy, int *found)
+static tutti_status walk_states_of(struct checkpoint *checkpoint, const struct safetensors *file, const char *path,
+    const struct parameter *parameter, bool copy, int *found)
 {
     tutti_status status = TUTTI_OK;
     *found = 0;
@@ -437,7 +436,7 @@ static tutti_status walk_states_of(const struct checkpoint *checkpoint, const st
         TRY(find_state(checkpoint, file, path, s, parameter, &tensor));
         *found += tensor != NULL;
         if (copy && tensor) memcpy(checkpoint->states[s] + parameter->offset, tensor->data, tensor->bytes);
-        if (copy && !tensor) begin_state(checkpoint, s, parameter);
+        if (copy && !tensor) checkpoint_begin_state(checkpoint, parameter, s);
     }
 done:
     return status;
@@ -445,7 +444,7 @@ done:
 
 /* *begun: parameters without states. The weights are copied before. */
 static tutti_status walk_states(
-    const struct checkpoint *checkpoint, const struct safetensors *file, const char *path, bool copy, int *begun)
+    struct checkpoint *checkpoint, const struct safetensors *file, const char *path, bool copy, int *begun)
 {
     tutti_status status = TUTTI_OK;
     const int states = optimizer_states(checkpoint->optimizer);
@@ -474,7 +473,7 @@ void checkpoint_begin_states(struct checkpoint *checkpoint)
     for (int s = 0; s < optimizer_states(checkpoint->optimizer); s++)
         for (size_t i = 0; i < checkpoint->count; i++)
             if (checkpoint->parameters[i].kind == PARAMETER_TRAINED && s != optimizer_average(checkpoint->optimizer))
-                begin_state(checkpoint, s, &checkpoint->parameters[i]);
+                checkpoint_begin_state(checkpoint, &checkpoint->parameters[i], s);
     checkpoint->loss_scale.skipped = checkpoint->position.steps;
 }
 

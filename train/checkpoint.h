@@ -30,7 +30,7 @@ struct checkpoint {
     struct loss_scale loss_scale;
     uint64_t seed;
     struct metadata *metadata; /* saved with the weights; loading adds what is not there yet. NULL: none */
-    int begun; /* of loading: parameters that had no states, because they were frozen; theirs begin */
+    int begun;                 /* of loading: parameters that had no states, because they were frozen; theirs begin */
 };
 
 /* Writes the pair. A kill at any moment leaves the older or the newer pair; a failure leaves the older. */
@@ -40,7 +40,10 @@ tutti_status checkpoint_try(const char *name);
 /* Fills the arrays, position, seed and scale of the loss. On failure nothing is changed. TUTTI_MISMATCH names the first
  * difference. */
 tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name);
-/* Some parameters had no states, and theirs are zero: Adam's and AdamW's begin anew for all, because bias correction
+/* The state of a parameter as a training begins: it was frozen, or the optimizer was another one. An average begins as
+ * the parameter, which is loaded before. */
+void checkpoint_begin_state(struct checkpoint *checkpoint, const struct parameter *parameter, int state);
+/* Some parameters had no states: Adam's and AdamW's begin anew for all, because bias correction
  * counts the steps of all together. */
 void checkpoint_begin_states(struct checkpoint *checkpoint);
 /* The weights alone: uses parameters, count, weights and, for saving, position.steps and metadata. */

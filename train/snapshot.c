@@ -101,7 +101,7 @@ static tutti_status check(const tutti_snapshot *snapshot, const tutti_network *n
 }
 
 /* Returns whether states begin that the snapshot does not have. */
-static bool copy(const tutti_snapshot *snapshot, const struct checkpoint *checkpoint, int states)
+static bool copy(const tutti_snapshot *snapshot, struct checkpoint *checkpoint, int states)
 {
     bool begun = false;
     const struct kept *kept = snapshot->kept;
@@ -113,12 +113,11 @@ static bool copy(const tutti_snapshot *snapshot, const struct checkpoint *checkp
             kept->trained && snapshot->states == states && snapshot->optimizer == checkpoint->optimizer->kind;
         memcpy(parameter_in(parameter, &checkpoint->weights), kept->floats, bytes);
         for (int s = 0; parameter->kind == PARAMETER_TRAINED && s < states; s++) {
-            float *values = checkpoint->states[s] + parameter->offset;
             begun |= !has;
             if (has)
-                memcpy(values, kept->floats + (size_t)(1 + s) * count, bytes);
+                memcpy(checkpoint->states[s] + parameter->offset, kept->floats + (size_t)(1 + s) * count, bytes);
             else
-                memset(values, 0, bytes);
+                checkpoint_begin_state(checkpoint, parameter, s);
         }
         kept++;
     }
