@@ -658,6 +658,10 @@ TUTTI_API int tutti_network_layers(const tutti_network *network);
 /* Describes the layer at `position`, from 0, in the order of the calls that added them. Errors: TUTTI_INVALID if there
  * is no such layer. */
 TUTTI_API tutti_status tutti_network_layer(const tutti_network *network, int position, tutti_layer_info *info);
+/* Writes to *from the position of the layer that gives the layer's input `index`, from 0, or -1 for an input of the
+ * network. A layer that is given twice counts once; parameters are not counted. Errors: TUTTI_INVALID if there is no
+ * such layer, or past the last input. */
+TUTTI_API tutti_status tutti_network_layer_input(const tutti_network *network, int position, int index, int *from);
 /* Returns the number of trainable values of the network. */
 TUTTI_API int64_t tutti_network_parameters(const tutti_network *network);
 /* Writes the shape of a sample of a tensor. Errors: TUTTI_INVALID if the tensor is not of this network. */
@@ -1111,6 +1115,20 @@ TUTTI_API char *tutti_explain(tutti_trainer *trainer, int position, bool passes)
  * chrome://tracing, or is NULL. Free the text with free(). Returns NULL on failure, also before the first step,
  * evaluation or inference. */
 TUTTI_API char *tutti_profile(tutti_trainer *trainer, int position, const char *trace);
+
+/* One launch of a kernel in a plan. */
+typedef struct tutti_launch {
+    int layer;             /* its position in the network (tutti_network_layer()); -1: none, as of the update */
+    const char *operation; /* of the plan's node, such as conv2d or conv2d_data_gradient */
+    const char *implementation, *kernel;
+    double seconds;      /* shortest of a few; 0 where time was not asked for */
+    double flops, bytes; /* least possible; 0: not known */
+} tutti_launch;
+/* Calls each() for the launches of a device's last plan for training, or of its last plan where none trains, in their
+ * order. With `time` it runs the plan a few times before, as tutti_profile(). The strings are valid during the call.
+ * Errors: TUTTI_INVALID if there is no such device or it is lost. */
+TUTTI_API tutti_status tutti_launches(
+    tutti_trainer *trainer, int position, bool time, void (*each)(void *user, const tutti_launch *launch), void *user);
 
 #ifdef __cplusplus
 }

@@ -230,3 +230,69 @@ done:
     free(profile);
     return text;
 }
+
+/* What tutti_launches() asks of a device, and the plan that answers. */
+struct question {
+    bool time;
+    const struct plan *plan;
+};
+
+/* The last plan that trains, else the last one. */
+static const struct cached_plan *plan_to_show(struct plan_cache *cache)
+{
+    const struct cached_plan *latest = NULL;
+    for (int i = 0; i < PLAN_CACHE_PLANS; i++) {
+        const struct cached_plan *cached = &cache->plans[i];
+        if (!cached->plan || cached->plan->options.mode != PLAN_TRAIN) continue;
+        if (!latest || cached->used > latest->used) latest = cached;
+    }
+    return latest ? latest : plan_cache_latest(cache);
+}
+
+static tutti_status answer(struct replica *replica, void *argument)
+{
+    tutti_status status = TUTTI_OK;
+    struct question *question = argument;
+    const struct cached_plan *cached = plan_to_show(&replica->plans);
+    if (!cached || (question->time && !cached->ran))
+        return fail(TUTTI_INVALID, "no plan has run yet on this device: train or infer first");
+    if (question->time) {
+        TRY(gradient_way(replica)->release(replica));
+        TRY(run_and_keep_gradients(replica, cached->plan));
+    }
+    question->plan = cached->plan;
+done:
+    return status;
+}
+
+static void tell_launches(const struct question *question, void (*each)(void *, const tutti_launch *), void *user)
+{
+    const struct plan *plan = question->plan;
+    for (size_t i = 0; i < plan->step.count; i++) {
+        const struct launch *launch = &plan->step.launches[i];
+        tutti_launch told = { .layer = launch->node < 0 ? -1 : plan->graph.nodes[launch->node].layer,
+            .kernel = launch->kernel_name,
+            .seconds = question->time ? launch->fastest : 0,
+            .flops = launch->flops,
+            .bytes = launch->bytes };
+        kind_operation(plan, launch, &told.operation, &told.implementation);
+        each(user, &told);
+    }
+}
+
+tutti_status tutti_launches(
+    tutti_trainer *trainer, int position, bool time, void (*each)(void *user, const tutti_launch *launch), void *user)
+{
+    if (!trainer || position < 0 || position >= trainer->count || replica_is_lost(&trainer->replicas[position]))
+        return fail(TUTTI_INVALID, "device %d has no launches: it does not exist or is lost", position);
+    struct replica *replica = &trainer->replicas[position];
+    struct question *question = memory_new(1, sizeof *question);
+    if (!question) return TUTTI_NO_MEMORY;
+    question->time = time;
+    worker_start(&replica->worker, answer, question);
+    const tutti_status status = worker_wait(&replica->worker);
+    if (worker_is_abandoned(&replica->worker)) return status; /* it may still be written to */
+    if (status == TUTTI_OK) tell_launches(question, each, user);
+    free(question);
+    return status;
+}
