@@ -10,6 +10,7 @@ int command_eval(int argc, char **argv);
 int command_infer(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_bench(int argc, char **argv);
+int command_report(int argc, char **argv);
 int command_tune(int argc, char **argv);
 int command_show(int argc, char **argv);
 

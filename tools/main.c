@@ -17,6 +17,7 @@ static const struct {
     { "export", "writes a network as an ONNX file", command_export },
     { "bench", "measures the time of a step", command_bench },
     { "tune", "finds the fastest kernels of a network on each device", command_tune },
+    { "report", "compares trainings by their reports", command_report },
     { "show", "prints a network's layers, its memory, and the kernels of each device", command_show },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -9,7 +9,7 @@ build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev op
 test_packages=("${build_packages[@]}" g++ check clang-format
     libopenmpi-dev openmpi-bin iproute2 locales python3-venv ca-certificates oclgrind
     clang-19 libclc-15 rocm-device-libs libigc1 libigdfcl1 libigdgmm12
-    libllvmspirvlib15 libdrm-nouveau2 libsensors5 libexpat1)
+    libllvmspirvlib15 libdrm-nouveau2 libsensors5 libexpat1 chromium fonts-dejavu-core)
 
 # For tests/fuzz/run, which needs libFuzzer.
 fuzz_packages=(clang libclang-rt-dev)

@@ -10,15 +10,16 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { BAR_CELLS = 24, PERIOD_LINES_S = 10, COLUMNS_UNKNOWN = 100 };
+enum { BAR_CELLS = 24, PERIOD_LINES_S = 10, COLUMNS_UNKNOWN = 100, MOST_DEVICES = 16 };
 #define PERIOD_BAR_S 0.1
 
-void progress_begin(struct progress *progress, int64_t step_limit)
+void progress_begin(struct progress *progress, const tutti_trainer *trainer, int64_t step_limit)
 {
     struct winsize window = { .ws_col = 0 };
     const char *kind = getenv("TERM");
     *progress = (struct progress) { .terminal = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb"),
         .step_limit = step_limit,
+        .trainer = trainer,
         .first_step = -1,
         .started = clock_seconds() };
     progress->columns =
@@ -27,7 +28,8 @@ void progress_begin(struct progress *progress, int64_t step_limit)
 
 void progress_clear(struct progress *progress)
 {
-    if (progress->bar_shown) fputs("\r\033[K", stderr);
+    if (progress->bar_shown) fputs(progress->lines ? "\r\033[J" : "\r\033[K", stderr);
+    progress->lines = 0;
     progress->bar_shown = false;
 }
 
@@ -37,6 +39,28 @@ static void note(struct progress *progress, const char *text)
     fprintf(stderr, "\r\033[K%.*s", progress->columns - 1, text);
     fflush(stderr);
     progress->bar_shown = true;
+}
+
+/* A line per device below the bar; the cursor goes back to the bar. */
+static void note_devices(struct progress *progress)
+{
+    tutti_device_report report;
+    if (!progress->terminal || !progress->trainer || tutti_report(progress->trainer, 1, &report) != TUTTI_OK) return;
+    for (int i = 0; tutti_report(progress->trainer, i, &report) == TUTTI_OK && i < MOST_DEVICES; i++) {
+        tutti_device_times times = { .size = sizeof(times) };
+        struct text text = { 0 };
+        text_append(&text, "  device %d  share %lld  %.0f samples/s", report.index, (long long)report.share,
+            report.samples_per_s);
+        if (tutti_report_times(progress->trainer, i, &times) == TUTTI_OK && times.step_s > 0)
+            text_append(&text, "  computes %.0f %%  waits %.0f %%", 100 * times.compute_s / times.step_s,
+                100 * times.idle_s / times.step_s);
+        text_append(&text, "  %s", report.name);
+        if (!text.failed) fprintf(stderr, "\n\033[K%.*s", progress->columns - 1, text.data);
+        text_free(&text);
+        progress->lines = i + 1;
+    }
+    fprintf(stderr, "\033[%dA\r", progress->lines);
+    fflush(stderr);
 }
 
 /* Seconds until the end of the training, by the rate of the steps so far; negative: unknown. */
@@ -83,13 +107,16 @@ static void show_step(struct progress *progress, const tutti_progress *step, dou
         text_append(&text, "] ");
     }
     text_append(&text, "%lld/%lld", (long long)step->step, (long long)step->steps_in_epoch);
+    if (progress->terminal) append_time(&text, seconds_left(progress, step, now)); /* a narrow one has room for it */
     append_metrics(&text, &step->train, "");
     text_append(&text, "  %.0f samples/s", step->samples_per_s);
-    append_time(&text, seconds_left(progress, step, now));
-    if (!text.failed && progress->terminal)
+    if (!progress->terminal) append_time(&text, seconds_left(progress, step, now));
+    if (!text.failed && progress->terminal) {
         note(progress, text.data);
-    else if (!text.failed)
+        note_devices(progress);
+    } else if (!text.failed) {
         fprintf(stderr, "%s\n", text.data);
+    }
     text_free(&text);
 }
 

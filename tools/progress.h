@@ -13,9 +13,12 @@ struct progress {
     int64_t step_limit; /* of this call; 0: none */
     int64_t first_step; /* total steps before this call; -1: not known yet */
     double started, shown;
+    const tutti_trainer *trainer; /* whose devices have lines of their own, where there are several; or NULL */
+    int lines;                    /* of devices, below the bar */
 };
 
-void progress_begin(struct progress *progress, int64_t step_limit);
+/* trainer: NULL, or its devices are shown below the bar. */
+void progress_begin(struct progress *progress, const tutti_trainer *trainer, int64_t step_limit);
 /* Shows a step, or the end of an epoch; steps are shown a few times a second on a terminal, else every ten seconds. */
 void progress_show(struct progress *progress, const tutti_progress *step);
 /* Shows how many programs are built: a line that moves, or plain lines now and then. */

@@ -298,7 +298,7 @@ static void on_building(void *user, int built, int total)
 int session_compile(struct session *session, tutti_training *training)
 {
     static struct building building = { .lock = PTHREAD_MUTEX_INITIALIZER }; /* later plans report their building too */
-    progress_begin(&building.progress, 0);
+    progress_begin(&building.progress, NULL, 0);
     training->building = session->rank == 0 ? on_building : NULL;
     training->building_user = &building;
     training->shares = session->shares_given ? session->shares : NULL;

@@ -2,6 +2,7 @@
 #include "formats/json_lines.h"
 #include "tools/arrays.h"
 #include "tools/commands.h"
+#include "tools/picture.h"
 #include "tools/session.h"
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@ struct settings {
     const char *model, *mode, *input, *expect;
     int64_t batch, classes;
     bool why, passes, json;
+    struct picture_options picture;
     struct session_options session;
 };
 
@@ -27,6 +29,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
             "print for each device and layer the chosen kernel, and why each other one was refused" },
         { "passes", OPTION_FLAG, &s->passes, NULL, "print the graph after each pass, and the commands of a step" },
         { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per layer, and one for the network" },
+        PICTURE_OPTIONS(s->picture),
         EXPECT_OPTION(s->expect),
         SESSION_OPTIONS(s->session),
     };
@@ -149,7 +152,8 @@ static int show(struct settings *s, struct session *session)
         total_text(s, session, flops);
     else if (total_json(s, session, flops) != TUTTI_OK)
         return EXIT_WORK_FAILED;
-    return s->why || s->passes ? print_explanations(s, session) : EXIT_DONE;
+    result = picture_write(session, &s->picture, s->batch, !strcmp(s->mode, "train"));
+    return result == EXIT_DONE && (s->why || s->passes) ? print_explanations(s, session) : result;
 }
 
 int command_show(int argc, char **argv)

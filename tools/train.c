@@ -8,6 +8,7 @@
 #include "tools/finetune.h"
 #include "tools/folds.h"
 #include "tools/progress.h"
+#include "tools/report.h"
 #include "tools/results.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ struct settings {
     struct session_options session;
     struct own_options own;
     struct course_options course;
+    struct report_options report;
 };
 
 struct training {
@@ -41,6 +43,8 @@ struct training {
     struct progress progress;
     struct results results;
     struct judge judge;
+    struct report report;
+    char **arguments;    /* of the command, for the report */
     tutti_progress last; /* as reported; epoch 0: nothing yet */
     /* Since the command began, and of trainers that thawing has replaced. */
     int64_t steps_done, samples_before;
@@ -105,6 +109,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per epoch, and one at the end" },
         FINETUNE_OPTIONS(s->finetune),
         COURSE_OPTIONS(s->course),
+        REPORT_OPTIONS(s->report),
         SESSION_OPTIONS(s->session),
         EXCHANGE_OPTIONS(s->session),
         OWN_OPTIONS(s->own),
@@ -163,6 +168,7 @@ static void on_progress(void *user, const tutti_progress *step)
     struct training *training = user;
     struct results *results = &training->results;
     if (speaks(training)) progress_show(&training->progress, step);
+    report_progress(&training->report, step);
     training->last = *step;
     results->epoch = step->epoch;
     results->steps = step->total_steps;
@@ -235,7 +241,7 @@ static tutti_status fit(struct training *training)
         .progress = on_progress,
         .user = training };
     course_fitting(&s->course, s->steps > 0 && !s->epochs_given, &schedule, &fitting);
-    progress_begin(&training->progress, s->steps);
+    progress_begin(&training->progress, training->session.trainer, s->steps);
     atomic_store(&running, training->session.trainer);
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
@@ -276,11 +282,12 @@ static tutti_status finish_epoch(struct training *training)
     add_epoch_time(&training->results, last);
     if (!speaks(training)) return TUTTI_OK;
     progress_show(&training->progress, last);
+    report_progress(&training->report, last);
     if (training->settings->json) training->output = epoch_json(last, &training->judge);
     return TUTTI_OK;
 }
 
-static int report_results(struct training *training)
+static int report_end(struct training *training)
 {
     struct results *results = &training->results;
     if (!speaks(training)) {
@@ -375,6 +382,38 @@ static int fit_all(struct training *training, struct settings *s, tutti_training
     return status == TUTTI_OK ? EXIT_DONE : report_failed_fit(training, status);
 }
 
+/* Labels of a sample: one, one for each pixel, or the numbers of an output. */
+static int64_t count_labels(const struct data *data)
+{
+    const tutti_shape *masks = data_masks(data);
+    if (data->numbers) return data_outputs(data);
+    return masks ? masks->sizes[0] * masks->sizes[1] : 1;
+}
+
+static int open_report(struct training *training, const struct settings *s)
+{
+    const struct data *data = &training->data;
+    const struct session *session = &training->session;
+    const int64_t labels = count_labels(data);
+    if (!speaks(training)) return EXIT_DONE;
+    return report_open(&training->report, &s->report,
+        &(struct report_facts) { .model = session->model->name,
+            .data = data->name,
+            .command = training->arguments,
+            .batch = s->batch,
+            .train_samples = training->train->samples,
+            .test_samples = training->test->samples,
+            .scores = training->judge.scores,
+            .classes = data->numbers ? 0 : data->classes,
+            .class_names = data->own ? data->info.class_names : NULL,
+            .test = &data->test.source,
+            .shape = data_shape(data),
+            .dtype = session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32,
+            .target_dtype = data->numbers ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32,
+            .target_bytes = sizeof(float) * (size_t)labels },
+        session);
+}
+
 static int train(struct training *training, struct settings *s)
 {
     struct session *session = &training->session;
@@ -395,12 +434,15 @@ static int train(struct training *training, struct settings *s)
     if ((result = finetune_load(&s->finetune, session)) != EXIT_DONE) return result;
     if (s->finetune.find_rate) return find_lr_run(session, training->train, s->batch, s->finetune.find_rate, s->json);
     if ((result = judge_open(&training->judge, session)) != EXIT_DONE) return result;
+    if ((result = open_report(training, s)) != EXIT_DONE) return result;
     training->results.saved = s->save ? s->save : s->resume;
     if (s->save && s->finetune.folds) training->results.saved = training->saved;
     if ((result = fit_all(training, s, &choice)) != EXIT_DONE) return result;
     status = finish_epoch(training);
     if (status != TUTTI_OK) return work_failed("train", status, tutti_message(session->runtime));
-    return report_results(training);
+    result = report_end(training);
+    const int reported = report_finish(&training->report);
+    return result == EXIT_DONE ? reported : result;
 }
 
 static const struct results no_results = { .loss = NAN, .accuracy = NAN, .test_loss = NAN, .test_accuracy = NAN };
@@ -441,9 +483,14 @@ int command_train(int argc, char **argv)
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     int result = finetune_check(&settings.finetune, settings.resume);
     if (result != EXIT_DONE) return result;
-    struct training training = { .settings = &settings, .hosts = tutti_hosts_open(NULL), .results = no_results };
+    if (settings.finetune.folds && (settings.report.page || settings.report.log || settings.report.tensorboard))
+        return wrong_use("train", "--report, --log and --tensorboard are of one training: leave out --folds");
+    struct training training = {
+        .settings = &settings, .hosts = tutti_hosts_open(NULL), .arguments = argv, .results = no_results
+    };
     if (!training.hosts) return work_failed("train", TUTTI_INTERNAL, tutti_message(NULL));
     result = settings.finetune.folds ? train_folds(&training, &settings) : train(&training, &settings);
+    report_close(&training.report);
     judge_close(&training.judge);
     session_close(&training.session);
     folds_close(&training.folds);

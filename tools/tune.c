@@ -434,7 +434,7 @@ static int tune(struct tuning *t, struct settings *s)
         return wrong_use("tune", "no folder for settings is known, because HOME is not set: use --output FILE");
     sigaction(SIGINT, &(struct sigaction) { .sa_handler = interrupt }, NULL);
     signal(SIGPIPE, SIG_IGN); /* a process that died is noticed by what it does not answer */
-    progress_begin(&t->progress, 0);
+    progress_begin(&t->progress, NULL, 0);
     t->devices = 1;
     for (; t->task.device < t->devices && !interrupted; t->task.device++) {
         const tutti_status status = tune_device(t);

@@ -1,7 +1,7 @@
 """Help, wrong use and the devices: what the command says before any work."""
 import harness
 
-COMMANDS = ("devices", "train", "eval", "infer", "export", "bench", "tune", "show")
+COMMANDS = ("devices", "train", "eval", "infer", "export", "bench", "tune", "report", "show")
 
 
 class Help(harness.CommandTest):

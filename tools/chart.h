@@ -1,0 +1,34 @@
+/* Charts as SVG: lines over an axis, and areas that are stacked. Colours are classes of page.c's style. */
+#ifndef TOOLS_CHART_H
+#define TOOLS_CHART_H
+
+#include "base/text.h"
+
+enum { CHART_SERIES = 16 };
+
+struct series {
+    const char *name;    /* written at the line's end; NULL: not named, and drawn faintly */
+    const double *x, *y; /* y that is not finite leaves a gap */
+    size_t count;
+    int colour;  /* 0 to 7; lines of one colour differ by their dashes */
+    int dashes;  /* 0: none; 1, 2: two kinds */
+    bool points; /* each has a mark, with its value as a tip */
+};
+
+struct chart {
+    const char *title;   /* of the picture, for those who do not see it */
+    const char *x_label; /* "epoch" */
+    const char *format;  /* of values in tips and texts: "%.4g" */
+    double factor;       /* of values, as 100 for percent; 0: 1 */
+    const char *unit;    /* behind the numbers of the y axis: "%" or NULL */
+    bool logarithm;      /* of y, where the values span enough */
+    bool from_zero;
+    struct series series[CHART_SERIES];
+    int count;
+};
+
+void chart_lines(struct text *page, const struct chart *chart);
+/* Values of each series at the same places, on one another, as parts of their sum. */
+void chart_stacked(struct text *page, const struct chart *chart);
+
+#endif

@@ -1,0 +1,221 @@
+/* tutti report: trainings beside one another, as a page. */
+#include "base/file.h"
+#include "base/numbers.h"
+#include "base/status.h"
+#include "tools/chart.h"
+#include "tools/commands.h"
+#include "tools/page.h"
+#include "tools/run_file.h"
+#include "tools/session.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_RUNS = 8 };
+
+struct comparison {
+    const char *output, *path;
+    const char *paths[MOST_RUNS];
+    struct run runs[MOST_RUNS];
+    int count, more; /* more: paths behind the first */
+};
+
+static enum parsed parse(struct comparison *c, int argc, char **argv)
+{
+    const struct option options[] = {
+        { "output", OPTION_TEXT, &c->output, "FILE.html", "page to write" },
+    };
+    const struct usage usage = { .command = "report",
+        .summary = "Compares trainings: lays their curves over one another, with a table of their results",
+        .argument = "FILE",
+        .more = "FILE",
+        .more_count = &c->more,
+        .details = "FILEs are pages of tutti train --report or tables of tutti train --log, at most eight.",
+        .options = options,
+        .count = sizeof(options) / sizeof(options[0]) };
+    return options_parse(&usage, argc, argv, &c->path);
+}
+
+static double last(const struct run *run, enum run_column column)
+{
+    return run->count ? run->values[column][run->count - 1] : NAN;
+}
+
+/* The least or the largest value; *at: of which epoch. */
+static double best(const struct run *run, enum run_column column, bool largest, double *at)
+{
+    double found = NAN;
+    *at = NAN;
+    for (size_t i = 0; i < run->count; i++) {
+        const double value = run->values[column][i];
+        if (!isfinite(value) || (isfinite(found) && (largest ? value <= found : value >= found))) continue;
+        found = value;
+        *at = run->values[RUN_EPOCH][i];
+    }
+    return found;
+}
+
+static bool has(const struct comparison *c, enum run_column column)
+{
+    double at;
+    for (int i = 0; i < c->count; i++)
+        if (isfinite(best(&c->runs[i], column, true, &at))) return true;
+    return false;
+}
+
+static void curves(struct text *page, const struct comparison *c, enum run_column column, struct chart chart)
+{
+    if (!has(c, column)) return;
+    chart.x_label = "epoch";
+    for (int i = 0; i < c->count; i++)
+        chart.series[chart.count++] = (struct series) { .name = c->runs[i].name,
+            .x = c->runs[i].values[RUN_EPOCH],
+            .y = c->runs[i].values[column],
+            .count = c->runs[i].count,
+            .colour = i,
+            .dashes = i % 3,
+            .points = true };
+    page_section(page, chart.title, true);
+    chart_lines(page, &chart);
+    page_section_end(page);
+}
+
+struct result {
+    const char *heading, *format;
+    enum run_column column;
+    double factor;
+    bool best, largest; /* over the epochs, and which is better; else of the last epoch */
+    bool judged;        /* the best run is marked */
+};
+
+static const struct result results[] = {
+    { "Best test accuracy", "%.2f %%", RUN_TEST_ACCURACY, 100, true, true, true },
+    { "Test accuracy", "%.2f %%", RUN_TEST_ACCURACY, 100, false, true, true },
+    { "Best test loss", "%.4f", RUN_TEST_LOSS, 1, true, false, true },
+    { "Test loss", "%.4f", RUN_TEST_LOSS, 1, false, false, true },
+    { "Training loss", "%.4f", RUN_LOSS, 1, false, false, true },
+    { "F1", "%.4f", RUN_F1, 1, false, true, true },
+    { "R\xc2\xb2", "%.4f", RUN_R2, 1, false, true, true },
+    { "Mean absolute error", "%.4g", RUN_MAE, 1, false, false, true },
+    { "Epochs", "%.0f", RUN_EPOCH, 1, false, true, false },
+    { "Samples per second", "%.0f", RUN_SAMPLES_PER_S, 1, false, true, true },
+    { "Seconds", "%.1f", RUN_SECONDS, 1, false, false, true },
+};
+
+static double value_of(const struct run *run, const struct result *result)
+{
+    double at;
+    return result->best ? best(run, result->column, result->largest, &at) : last(run, result->column);
+}
+
+static void result_row(struct text *page, const struct comparison *c, const struct result *result)
+{
+    double champion = NAN;
+    if (!has(c, result->column)) return;
+    for (int i = 0; i < c->count; i++) {
+        const double value = value_of(&c->runs[i], result);
+        if (isfinite(value) && (!isfinite(champion) || (result->largest ? value > champion : value < champion)))
+            champion = value;
+    }
+    text_append(page, "<tr><th scope=\"row\">%s</th>", result->heading);
+    for (int i = 0; i < c->count; i++) {
+        char text[48] = "";
+        const double value = value_of(&c->runs[i], result);
+        const bool marked =
+            result->judged && c->count > 1 && isfinite(value) && !(value < champion) && !(value > champion);
+        if (isfinite(value)) number_print(text, sizeof(text), result->format, value * result->factor);
+        text_append(page, "<td class=\"n%s\">%s</td>", marked ? " best" : "", text);
+    }
+    text_append(page, "</tr>\n");
+}
+
+static void table(struct text *page, const struct comparison *c)
+{
+    page_section(page, "Results", false);
+    text_append(page,
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table><thead><tr><td></td>");
+    for (int i = 0; i < c->count; i++) {
+        text_append(page, "<th scope=\"col\" class=\"n\"><span class=\"key k%d\"></span>", i);
+        page_text_cut(page, c->runs[i].name, 24);
+        text_append(page, "</th>");
+    }
+    text_append(page, "</tr></thead><tbody>\n");
+    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) result_row(page, c, &results[i]);
+    text_append(page,
+        "</tbody></table></div><p class=\"soft\" style=\"margin-top:10px\">Bold: the best of the runs. "
+        "Values are those of the last epoch, or of the best one where the row says so.</p>\n");
+    page_section_end(page);
+}
+
+static void commands(struct text *page, const struct comparison *c)
+{
+    page_section(page, "Made by", false);
+    for (int i = 0; i < c->count; i++) {
+        text_append(page, "<p><span class=\"key k%d\"></span><b>", i);
+        page_text(page, c->runs[i].name);
+        text_append(page, "</b></p><pre><code>");
+        page_text(page, c->runs[i].command ? c->runs[i].command : c->paths[i]);
+        text_append(page, "</code></pre><p></p>\n");
+    }
+    page_section_end(page);
+}
+
+static tutti_status write(const struct comparison *c)
+{
+    struct text page = { 0 };
+    page_begin(&page, "Comparison of trainings", 0);
+    text_append(&page, "<header><h1>%d training%s</h1><ul class=\"legend\" style=\"margin-top:8px\">\n", c->count,
+        c->count == 1 ? "" : "s");
+    for (int i = 0; i < c->count; i++) {
+        text_append(&page, "<li><span class=\"key k%d\"></span>", i);
+        page_text(&page, c->runs[i].name);
+        text_append(&page, "</li>\n");
+    }
+    text_append(&page, "</ul></header>\n");
+    table(&page, c);
+    curves(&page, c, RUN_TEST_ACCURACY, (struct chart) { .title = "Test accuracy", .factor = 100, .unit = " %" });
+    curves(&page, c, RUN_TEST_LOSS, (struct chart) { .title = "Test loss", .logarithm = true });
+    curves(&page, c, RUN_LOSS, (struct chart) { .title = "Training loss", .logarithm = true });
+    curves(&page, c, RUN_RATE, (struct chart) { .title = "Learning rate", .from_zero = true });
+    commands(&page, c);
+    page_end(&page);
+    tutti_status status = page.failed ? fail(TUTTI_NO_MEMORY, "there is no memory for the page") : TUTTI_OK;
+    if (status == TUTTI_OK) status = file_write(c->output, page.data, page.size);
+    text_free(&page);
+    return status;
+}
+
+static void print_results(const struct comparison *c)
+{
+    printf("%-28s %14s %14s %14s\n", "run", "test accuracy", "test loss", "loss");
+    for (int i = 0; i < c->count; i++) {
+        const double accuracy = 100 * last(&c->runs[i], RUN_TEST_ACCURACY);
+        printf("%-28s", c->runs[i].name);
+        if (isfinite(accuracy))
+            printf(" %12.2f %%", accuracy);
+        else
+            printf(" %14s", "-");
+        printf(" %14.4f %14.4f\n", last(&c->runs[i], RUN_TEST_LOSS), last(&c->runs[i], RUN_LOSS));
+    }
+    fprintf(stderr, "wrote %s\n", c->output);
+}
+
+int command_report(int argc, char **argv)
+{
+    struct comparison c = { .output = "comparison.html" };
+    const enum parsed parsed = parse(&c, argc, argv);
+    if (parsed != PARSED_RUN) return parsed_exit(parsed);
+    if (c.more >= MOST_RUNS)
+        return wrong_use("report", "%d files are too many: compare at most %d", c.more + 1, MOST_RUNS);
+    tutti_status status = TUTTI_OK;
+    while (status == TUTTI_OK && c.count <= c.more) {
+        c.paths[c.count] = c.count ? argv[c.count] : c.path;
+        status = run_read(&c.runs[c.count], c.paths[c.count]);
+        c.count++;
+    }
+    if (status == TUTTI_OK) status = write(&c);
+    if (status == TUTTI_OK) print_results(&c);
+    for (int i = 0; i < c.count; i++) run_free(&c.runs[i]);
+    return status == TUTTI_OK ? EXIT_DONE : work_failed("report", status, status_message());
+}

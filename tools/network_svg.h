@@ -1,0 +1,14 @@
+/* A network as a picture: boxes from top to bottom, with shapes, kernels and times. */
+#ifndef TOOLS_NETWORK_SVG_H
+#define TOOLS_NETWORK_SVG_H
+
+#include "base/text.h"
+#include "tools/costs.h"
+
+/* Appends the picture; costs may be NULL. alone: it is a file of its own, with its style. */
+tutti_status network_svg(
+    struct text *page, const tutti_network *network, const struct costs *costs, const char *title, bool alone);
+/* Appends a table of all layers. */
+tutti_status network_table(struct text *page, const tutti_network *network, const struct costs *costs);
+
+#endif

@@ -1,0 +1,79 @@
+/* What a training leaves to be looked at, while it goes on: a page (--report), event files of TensorBoard, and a table
+ * of all metrics (--log). */
+#ifndef TOOLS_REPORT_H
+#define TOOLS_REPORT_H
+
+#include "base/text.h"
+#include "tools/costs.h"
+#include "tools/history.h"
+#include "tools/metrics_log.h"
+#include "tools/session.h"
+#include "tools/tensorboard.h"
+
+struct report_options {
+    const char *page, *tensorboard, *log;
+};
+
+#define REPORT_OPTIONS(r)                                                                                   \
+    { .name = "report",                                                                                     \
+        .kind = OPTION_TEXT,                                                                                \
+        .value = &(r).page,                                                                                 \
+        .noun = "FILE.html",                                                                                \
+        .help = "write a page with curves, mistakes, devices and the network, while training goes on" },    \
+        { .name = "log",                                                                                    \
+            .kind = OPTION_TEXT,                                                                            \
+            .value = &(r).log,                                                                              \
+            .noun = "FILE.csv",                                                                             \
+            .help = "write all metrics of each step and epoch" },                                           \
+    {                                                                                                       \
+        .name = "tensorboard", .kind = OPTION_TEXT, .value = &(r).tensorboard, .noun = "DIR",               \
+        .help = "write the metrics of each step and epoch into an event file of TensorBoard in this folder" \
+    }
+
+/* What is known of the training before it begins; all of it must outlive the report. */
+struct report_facts {
+    const char *model, *data;
+    char **command; /* argv */
+    int64_t batch, train_samples, test_samples;
+    const tutti_scores *scores;      /* of the test data, filled by each evaluation */
+    int classes;                     /* 0: targets are numbers */
+    const char *const *class_names;  /* NULL: they have numbers */
+    const tutti_source *test;        /* may be NULL */
+    tutti_shape shape;               /* of a sample */
+    tutti_dtype dtype, target_dtype; /* of samples: F32 or U8 */
+    size_t target_bytes;
+};
+
+struct report {
+    struct report_options options;
+    struct report_facts facts;
+    const struct session *session;
+    struct history history;
+    struct tensorboard *board;
+    FILE *log;
+    struct costs costs; /* of device 0, once training is over */
+    char *results;      /* confusion and mistakes after the last epoch, as HTML */
+    double written;     /* when the page was, last */
+    double least_pause; /* seconds until the next time: writing takes little of the time */
+    tutti_progress last;
+    bool told; /* of a failure to write */
+};
+
+/* Opens what the options ask for, if anything. Returns an exit status. */
+int report_open(struct report *report, const struct report_options *options, const struct report_facts *facts,
+    const struct session *session);
+/* For each step and epoch, as tutti_fitting.progress. A failure is told once; the training goes on. */
+void report_progress(struct report *report, const tutti_progress *progress);
+/* The last time: with the time of each operation. Returns an exit status. */
+int report_finish(struct report *report);
+void report_close(struct report *report);
+
+/* The page as it is now, and its parts (report_page.c, report_results.c). */
+tutti_status report_page(const struct report *report, bool finished, struct text *page);
+tutti_status report_results(const struct report *report, struct text *page);
+/* "7" or the class's name. */
+const char *report_class(const struct report_facts *facts, int64_t number, char *buffer, size_t size);
+/* Appends the run as an object of JSON, which `tutti report` reads. */
+void report_json(const struct report *report, struct text *page);
+
+#endif
