@@ -152,6 +152,10 @@ START_TEST(test_shared_parameters_count_once)
         tutti_layer_info info;
         ck_assert_int_eq(tutti_network_layer(network, i, &info), TUTTI_OK);
         ck_assert_int_eq(info.parameters, i == 0 ? 25 : 0);
+        int from;
+        ck_assert_int_eq(tutti_network_layer_input(network, i, 0, &from), TUTTI_OK);
+        ck_assert_int_eq(from, i - 1);
+        ck_assert_int_eq(tutti_network_layer_input(network, i, 1, &from), TUTTI_INVALID);
     }
     tutti_network_free(network);
 }

@@ -50,6 +50,20 @@ START_TEST(measured_choices_are_kept)
 }
 END_TEST
 
+struct heard {
+    int launches, layers; /* of conv */
+    double seconds;
+};
+
+static void hear(void *user, const tutti_launch *launch)
+{
+    struct heard *heard = user;
+    heard->launches++;
+    heard->layers += launch->layer == 0;
+    heard->seconds += launch->seconds;
+    ck_assert(*launch->operation && *launch->kernel);
+}
+
 /* Profiling runs the plan again, with the parameters that the step has updated. */
 START_TEST(profiles_change_nothing)
 {
@@ -66,7 +80,13 @@ START_TEST(profiles_change_nothing)
         char *text = tutti_profile(session.trainer, d, NULL);
         ck_assert_msg(text != NULL, "%s", tutti_message(NULL));
         free(text);
+        struct heard heard = { 0 }, timed = { 0 };
+        ASSERT_OK(tutti_launches(session.trainer, d, false, hear, &heard));
+        ASSERT_OK(tutti_launches(session.trainer, d, true, hear, &timed));
+        ck_assert(heard.launches > 0 && heard.layers > 0 && heard.seconds <= 0);
+        ck_assert(timed.launches == heard.launches && timed.seconds > 0);
     }
+    ck_assert_int_eq(tutti_launches(session.trainer, session.runtime->count, false, hear, NULL), TUTTI_INVALID);
     ASSERT_OK(tutti_get_gradient(session.trainer, name, after, FLOATS));
     ck_assert(memcmp(gradient, after, sizeof(gradient)) == 0);
     float *const later = session_parameters(&session, &count);
