@@ -131,6 +131,11 @@ bool data_is_unlabelled(const struct data *data)
     return data->own && data->info.classes == 0 && data->info.target_dtype == TUTTI_DTYPE_I32;
 }
 
+bool data_mixes(const struct data *data)
+{
+    return data->own && data->info.target_dtype == TUTTI_DTYPE_F32 && data->info.classes > 0;
+}
+
 tutti_status data_check_training(const struct data *data, const char *where)
 {
     if (!data->own) return TUTTI_OK;
@@ -139,8 +144,6 @@ tutti_status data_check_training(const struct data *data, const char *where)
             "%s: there is nothing to train with: put the images of each class into a folder of its own", where);
     if (data->test.count == 0)
         return fail(TUTTI_INVALID, "%s: no sample is left to look at: each class needs at least two", where);
-    if (data->info.target_dtype == TUTTI_DTYPE_F32 && data->info.classes > 0)
-        return fail(TUTTI_UNSUPPORTED, "mixup and cutmix are not possible yet: leave them out of --augment");
     return TUTTI_OK;
 }
 

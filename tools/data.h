@@ -36,6 +36,8 @@ const tutti_data_info *data_pixels(const struct data *data);
 const tutti_shape *data_masks(const struct data *data);
 /* Images without classes, for inference: the network's classes become those of the data. */
 bool data_is_unlabelled(const struct data *data);
+/* Images are mixed, so that targets are probabilities, [classes] floats. */
+bool data_mixes(const struct data *data);
 /* They have a training part, one to look at, and classes or numbers. `where` is for the message. */
 tutti_status data_check_training(const struct data *data, const char *where);
 /* What is known of data of one's own goes into the saved weights. */

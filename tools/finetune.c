@@ -159,6 +159,9 @@ int finetune_loss(struct finetune *f, struct session *session, const tutti_sourc
                 : f->class_weights  ? "class-weights"
                                     : "ignore-label",
             session->model->name);
+    if (session->soft && (f->ignored_given || (f->class_weights && !strcmp(f->class_weights, "balanced"))))
+        return wrong_use("train", "--%s cannot be used with mixup and cutmix: their targets are probabilities",
+            f->ignored_given ? "ignore-label" : "class-weights balanced");
     session->loss_options = (tutti_loss_options) {
         .label_smoothing = (float)f->label_smoothing, .has_ignored = f->ignored_given, .ignored = (int32_t)f->ignored
     };

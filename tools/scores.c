@@ -16,12 +16,13 @@ enum {
     NAME_WIDTH = 20
 };
 
-int judge_open(struct judge *judge, const struct session *session)
+int judge_open(struct judge *judge, const struct session *session, const struct data *data)
 {
-    const bool numbers = session->model->loss == TUTTI_MSE;
+    const bool numbers = data->numbers;
     const tutti_scores_options options = { .classes = numbers ? 0 : session->classes,
         .labels = numbers ? session->classes * session->labels : session->labels };
     judge->classes = options.classes;
+    judge->names = data->own && !numbers ? data->info.class_names : NULL;
     judge->scores = tutti_scores_new(&options);
     return judge->scores ? EXIT_DONE : work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(NULL));
 }

@@ -3,6 +3,7 @@
 #define TOOLS_SCORES_H
 
 #include "formats/json_lines.h"
+#include "tools/data.h"
 #include "tools/session.h"
 #include "tutti_scores.h"
 
@@ -20,9 +21,9 @@ struct judge {
         .help = "write the scores of each class and the confusion matrix to this file as CSV" \
     }
 
-/* For what the session's network predicts: classes, or numbers where its model's loss is of numbers. Returns an exit
- * status. */
-int judge_open(struct judge *judge, const struct session *session);
+/* For what the session's network predicts: classes, or numbers where the data have such targets; `data` must outlive
+ * it. Returns an exit status. */
+int judge_open(struct judge *judge, const struct session *session, const struct data *data);
 void judge_close(struct judge *judge);
 /* One line; all of it: the classes as a table, their confusion where it fits a terminal, the worst mistakes. */
 void judge_line(FILE *file, const struct judge *judge);

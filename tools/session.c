@@ -271,10 +271,11 @@ void session_add_loss(struct session *session, tutti_training *training)
     tutti_shape output = { 0 };
     if (training->loss != TUTTI_CROSS_ENTROPY) return;
     (void)tutti_shape_of(session->network, session->output, &output);
-    if (output.rank < 2 && !session->loss_is_special) return;
+    if (output.rank < 2 && !session->loss_is_special && !session->soft) return;
     if (session->loss.id == 0) {
-        const tutti_tensor targets =
-            tutti_input_typed(session->network, "targets", TUTTI_DTYPE_I32, output.sizes + 1, output.rank - 1);
+        const int axes = session->soft ? 0 : 1; /* that targets do not have: the classes' */
+        const tutti_tensor targets = tutti_input_typed(session->network, "targets",
+            session->soft ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32, output.sizes + axes, output.rank - axes);
         session->loss = tutti_cross_entropy(session->network, session->output, targets, &session->loss_options);
     }
     training->losses = &session->loss;

@@ -112,6 +112,7 @@ struct session {
     const tutti_data_info *pixels;
     tutti_tensor loss;                              /* as a node, which session_add_loss() makes */
     tutti_loss_options loss_options;                /* of classes */
+    bool soft;                                      /* targets are probabilities of the classes */
     bool loss_is_special;                           /* they are not the default */
     tutti_shape shape;                              /* of a sample */
     int64_t classes, labels;                        /* labels: of a sample, one for each pixel */

@@ -319,6 +319,7 @@ static int prepare_fold(struct training *training, struct settings *s)
 {
     struct folds *folds = &training->folds;
     const bool classes = !training->data.numbers;
+    if (data_mixes(&training->data)) return wrong_use("train", "--folds cannot be used with mixup and cutmix");
     if (s->finetune.folds > training->data.train.source.samples / 2)
         return wrong_use("train", "--folds %lld is too many for %lld samples: each fold needs at least two",
             (long long)s->finetune.folds, (long long)training->data.train.source.samples);
@@ -349,6 +350,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
     session->experts.average_every = s->average_every;
     session->pixels = data_pixels(data);
+    session->soft = data_mixes(data);
     result = session_build(session, model, data_shape(data), data_outputs(data));
     if (result == EXIT_DONE) result = session_check_data(session, data_masks(data));
     if (result == EXIT_DONE && s->finetune.folds) result = prepare_fold(training, s);
@@ -386,7 +388,7 @@ static int fit_all(struct training *training, struct settings *s, tutti_training
 static int64_t count_labels(const struct data *data)
 {
     const tutti_shape *masks = data_masks(data);
-    if (data->numbers) return data_outputs(data);
+    if (data->numbers || data_mixes(data)) return data_outputs(data);
     return masks ? masks->sizes[0] * masks->sizes[1] : 1;
 }
 
@@ -409,7 +411,7 @@ static int open_report(struct training *training, const struct settings *s)
             .test = &data->test.source,
             .shape = data_shape(data),
             .dtype = session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32,
-            .target_dtype = data->numbers ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32,
+            .target_dtype = data->numbers || data_mixes(data) ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32,
             .target_bytes = sizeof(float) * (size_t)labels },
         session);
 }
@@ -433,7 +435,7 @@ static int train(struct training *training, struct settings *s)
         return work_failed("train", status, tutti_message(session->runtime));
     if ((result = finetune_load(&s->finetune, session)) != EXIT_DONE) return result;
     if (s->finetune.find_rate) return find_lr_run(session, training->train, s->batch, s->finetune.find_rate, s->json);
-    if ((result = judge_open(&training->judge, session)) != EXIT_DONE) return result;
+    if ((result = judge_open(&training->judge, session, &training->data)) != EXIT_DONE) return result;
     if ((result = open_report(training, s)) != EXIT_DONE) return result;
     training->results.saved = s->save ? s->save : s->resume;
     if (s->save && s->finetune.folds) training->results.saved = training->saved;

@@ -236,7 +236,7 @@ static tutti_status ask_optimizers(const tutti_network *network, const char *nam
 {
     tutti_status status = TUTTI_OK;
     const tutti_training trainings[] = { { .optimizer = TUTTI_SGD }, { .optimizer = TUTTI_SGD, .momentum = 0.9f },
-        { .optimizer = TUTTI_ADAM } };
+        { .optimizer = TUTTI_ADAM, .clip_norm = 1, .ema_decay = 0.9f } };
     const struct optimizer_group group = { 1, 0 };
     for (size_t i = 0; i < 2 * sizeof trainings / sizeof *trainings; i++) {
         struct optimizer optimizer;
@@ -251,6 +251,31 @@ static tutti_status ask_optimizers(const tutti_network *network, const char *nam
         TRY(collect(&list, name));
     }
 done:
+    return status;
+}
+
+/* The cross-entropy of probabilities: of rows, and of the positions of an image. */
+static tutti_status ask_soft(void)
+{
+    tutti_status status = TUTTI_OK;
+    static const int64_t sizes[] = { 10, 5, 7 };
+    for (int rank = 1; rank <= 3; rank += 2) {
+        tutti_network *network = tutti_network_new(&runtime);
+        if (!network) return TUTTI_NO_MEMORY;
+        const tutti_tensor x = tutti_input_typed(network, "x", TUTTI_DTYPE_F32, sizes, rank);
+        const tutti_tensor targets = tutti_input_typed(network, "targets", TUTTI_DTYPE_F32, sizes, rank);
+        const tutti_tensor logits = tutti_mul(network, x, tutti_parameter_sized(network, "w", sizes, rank, NULL));
+        const tutti_tensor loss = tutti_cross_entropy(network, logits, targets, NULL);
+        struct plan_options options = { .mode = PLAN_TRAIN,
+            .sizes.samples = 8,
+            .objective = { .outputs = { logits.id }, .output_count = 1, .losses = { loss.id }, .loss_count = 1 } };
+        options.objective.weights[0] = 1;
+        status = tutti_network_status(network);
+        if (status == TUTTI_OK) status = network_layout(network);
+        if (status == TUTTI_OK) status = ask_plan(network, &options, NULL);
+        tutti_network_free(network);
+        if (status != TUTTI_OK) return status;
+    }
     return status;
 }
 
@@ -533,6 +558,7 @@ int main(int argc, char **argv)
         if (status == TUTTI_OK) status = ask_model(&others);
         if (status == TUTTI_OK) status = ask_model(&indices);
         if (status == TUTTI_OK) status = ask_losses();
+        if (status == TUTTI_OK) status = ask_soft();
         if (status == TUTTI_OK) status = ask_probes();
         stores_free(&device);
     }
