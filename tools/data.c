@@ -55,7 +55,7 @@ static tutti_status load_own(struct data *data, const char *where, const struct 
     const tutti_status status = own_open(where, own, &data->own, &data->info);
     if (status != TUTTI_OK) return status;
     const tutti_source *train = tutti_data_source(data->own, TUTTI_DATA_TRAIN);
-    if (train) data->train = (struct samples) { .count = train->samples, .source = *train };
+    if (train) data->train = (struct samples) { .count = train->samples, .part = TUTTI_DATA_TRAIN, .source = *train };
     if (!data_part(data, "val")) (void)data_part(data, "test");
     data->classes = data->info.classes;
     data->numbers = data->info.classes == 0;
@@ -65,13 +65,13 @@ static tutti_status load_own(struct data *data, const char *where, const struct 
 
 struct samples *data_part(struct data *data, const char *part)
 {
-    const tutti_source *source;
+    tutti_data_part own = strcmp(part, "val") ? TUTTI_DATA_TEST : TUTTI_DATA_VAL;
     if (!strcmp(part, "train")) return data->train.count > 0 ? &data->train : NULL;
     if (!data->own) return &data->test;
-    source = tutti_data_source(data->own, strcmp(part, "val") ? TUTTI_DATA_TEST : TUTTI_DATA_VAL);
-    if (!source && strcmp(part, "val")) source = tutti_data_source(data->own, TUTTI_DATA_VAL);
+    if (!tutti_data_source(data->own, own)) own = TUTTI_DATA_VAL;
+    const tutti_source *source = tutti_data_source(data->own, own);
     if (!source) return NULL;
-    data->test = (struct samples) { .count = source->samples, .source = *source };
+    data->test = (struct samples) { .count = source->samples, .part = own, .source = *source };
     return &data->test;
 }
 

@@ -9,6 +9,7 @@ struct samples {
     struct dataset images; /* empty for the line */
     int64_t count, first;  /* of the line: its first point's number */
     bool numbers;          /* targets are floats (mean squared error) */
+    tutti_data_part part;  /* of data of one's own */
     tutti_source source;   /* reads from this struct: do not move it */
 };
 

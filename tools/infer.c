@@ -80,10 +80,7 @@ static tutti_status print_own(const struct work *w, int64_t index, const float *
     const tutti_data_info *info = &w->data->info;
     const char *const *names = info->class_names;
     if (!names && known && known->class_count > 0) names = (const char *const *)known->classes;
-    const tutti_data_part part = w->samples == &w->data->train                                       ? TUTTI_DATA_TRAIN
-        : tutti_data_source(w->data->own, TUTTI_DATA_TEST) && strcmp(w->settings->saved.part, "val") ? TUTTI_DATA_TEST
-                                                                                                     : TUTTI_DATA_VAL;
-    const tutti_status status = tutti_data_name(w->data->own, part, index, title, sizeof(title));
+    const tutti_status status = tutti_data_name(w->data->own, w->samples->part, index, title, sizeof(title));
     if (status != TUTTI_OK) return status;
     return likeliest_print(&(struct likeliest) { .title = title,
                                .names = names,

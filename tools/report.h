@@ -9,6 +9,7 @@
 #include "tools/metrics_log.h"
 #include "tools/session.h"
 #include "tools/tensorboard.h"
+#include "tutti_data.h"
 
 struct report_options {
     const char *page, *tensorboard, *log;
@@ -42,6 +43,8 @@ struct report_facts {
     tutti_shape shape;               /* of a sample */
     tutti_dtype dtype, target_dtype; /* of samples: F32 or U8 */
     size_t target_bytes;
+    const tutti_data *own; /* names the samples of `part`; NULL: they have numbers */
+    tutti_data_part part;
 };
 
 struct report {

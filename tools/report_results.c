@@ -300,6 +300,17 @@ static bool make_room(struct room *room, const struct report_facts *facts)
     return room->values && room->targets;
 }
 
+/* The end of the file's name, or the number. */
+static void sample_name(struct text *page, const struct report_facts *facts, int64_t index)
+{
+    char name[1100], *last;
+    if (facts->own && tutti_data_name(facts->own, facts->part, index, name, sizeof(name)) == TUTTI_OK) {
+        last = strrchr(name, '/');
+        page_text(page, last && last[1] ? last + 1 : name);
+    } else
+        text_append(page, "sample %lld", (long long)index);
+}
+
 static tutti_status mistake_figure(
     struct text *page, const struct report_facts *facts, struct room *room, const tutti_mistake *mistake)
 {
@@ -321,8 +332,9 @@ static tutti_status mistake_figure(
     page_text(page, report_class(facts, mistake->target, a, sizeof(a)));
     text_append(page, "</b>, taken for <b>");
     page_text(page, report_class(facts, mistake->predicted, b, sizeof(b)));
-    text_append(page, "</b><br><span class=\"soft\">%.0f %% sure<br>sample %lld</span></figcaption></figure>\n",
-        100 * mistake->probability, (long long)mistake->index);
+    text_append(page, "</b><br><span class=\"soft\">%.0f %% sure<br>", 100 * mistake->probability);
+    sample_name(page, facts, mistake->index);
+    text_append(page, "</span></figcaption></figure>\n");
     return status;
 }
 

@@ -412,7 +412,9 @@ static int open_report(struct training *training, const struct settings *s)
             .shape = data_shape(data),
             .dtype = session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32,
             .target_dtype = data->numbers || data_mixes(data) ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32,
-            .target_bytes = sizeof(float) * (size_t)labels },
+            .target_bytes = sizeof(float) * (size_t)labels,
+            .own = data->own,
+            .part = data->test.part },
         session);
 }
 
