@@ -75,6 +75,17 @@ class Folders(harness.CommandTest):
             self.assertEqual(self.pair("whole"), self.pair("part"))
             os.remove(self.folder / "part.state.safetensors")
 
+    def test_mixed_images(self):
+        words = ("--augment", "crop,flip,mixup=0.4,cutmix=1", "--seed", "5")
+        lines = self.train(*words, "--epochs", "8", "--save", "m", "--json").lines()
+        self.assertLess(lines[-2]["loss"], lines[0]["loss"])
+        self.assertGreater(lines[-2]["test_accuracy"], 0.6)
+        result, = self.good("eval", "lenet", "--data", "set", "--weights", "m.safetensors", "--json").lines()
+        self.assertEqual(result["accuracy"], lines[-2]["test_accuracy"])
+        self.assertAlmostEqual(result["loss"], lines[-2]["test_loss"], places=4)
+        self.refused(2, "mixup", "train", "lenet", "--data", "set", *TRAIN, *words, "--folds", "3")
+        self.refused(2, "mixup", "train", "lenet", "--data", "set", *TRAIN, *words, "--class-weights", "balanced")
+
     def test_wrong_uses(self):
         self.refused(1, "CxHxW", "train", "lenet", "--data", "set", "--input", "16")
         self.refused(1, "wobble", "train", "lenet", "--data", "set", *TRAIN, "--augment", "wobble")
@@ -96,6 +107,19 @@ class Others(harness.CommandTest):
         line, = self.good("infer", "unet", "--weights", "m.safetensors", "--json", "set/images/0.png").lines()
         self.assertAlmostEqual(sum(share["share"] for share in line["shares"]), 1, places=5)
         self.refused(2, "class for each pixel", "train", "lenet", *words)
+
+    def test_tables(self):
+        rows = [(i % 7 - 3, i * 5 % 11 - 5) for i in range(80)]
+        text = "a,y,b\n" + "".join(f"{a},{0.5 * a - 0.25 * b + 1},{b}\n" for a, b in rows)
+        (self.folder / "plane.csv").write_text(text)
+        words = ("--data", "plane.csv", "--target", "y")
+        lines = self.good("train", "linear", *words, "--epochs", "40", "--batch", "8", "--lr", "0.05", "--json", "--save", "m",
+                          "--devices", "0").lines()
+        self.assertLess(lines[-2]["test_loss"], 1e-3)
+        result, = self.good("eval", "linear", "--data", "plane.csv", "--weights", "m.safetensors", "--json").lines()
+        self.assertAlmostEqual(result["loss"], lines[-2]["test_loss"], places=4)
+        self.assertGreater(result["scores"]["r2"], 0.99)
+        self.refused(1, "'z'", "train", "linear", "--data", "plane.csv", "--target", "z")
 
     def test_shards(self):
         pictures.write_classes(self.folder / "set", 6)
