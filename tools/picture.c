@@ -75,13 +75,16 @@ int picture_write(const struct session *session, const struct picture_options *o
 {
     struct costs costs = { 0 };
     tutti_status status = TUTTI_OK;
+    bool writing = false; /* the command's own part: it has the message */
     if (!options->svg && !options->html)
         return options->time ? wrong_use(session->command, "--time needs --svg or --html") : EXIT_DONE;
     if (options->time) TRY(run_step(session, batch, train));
     TRY(costs_find(&costs, session->trainer, session->network, 0, options->time));
+    writing = true;
     if (options->svg) TRY(write_svg(session, &costs, options->svg));
     if (options->html) TRY(write_page(session, &costs, options->html));
 done:
     costs_free(&costs);
-    return status == TUTTI_OK ? EXIT_DONE : work_failed(session->command, status, tutti_message(session->runtime));
+    if (status == TUTTI_OK) return EXIT_DONE;
+    return work_failed(session->command, status, writing ? status_message() : tutti_message(session->runtime));
 }

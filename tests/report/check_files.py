@@ -147,6 +147,7 @@ class Files(harness.CommandTest):
         self.good("show", "resnet50", "--svg", "r.svg", "--mode", "infer", "--batch", "1")
         self.assertIn("times, to layer3.5", (self.folder / "r.svg").read_text())
         self.refused(2, "--time", "show", "lenet", "--time")
+        self.refused(1, "nowhere", "show", "lenet", "--svg", "nowhere/x.svg")
 
 
 harness.main()
