@@ -16,7 +16,7 @@ static float group_sum(local float *shared, float value)
         barrier(CLK_LOCAL_MEM_FENCE);
         if (item < count) shared[item] += shared[item + count];
     }
-    return shared[0];
+    return item == 0 ? shared[0] : 0.0f; /* which no other item reads: it may still be written */
 }
 #endif
 
