@@ -5,19 +5,8 @@
  * Launched by train/clip.c in front of the rules of optimizer.cl, behind running statistics, which are not clipped. */
 #include "step.h"
 #include "arena.h"
-
 #if TUTTI_GPU
-/* The sum of each work-item's value, in work-item 0. */
-static float group_sum(local float *shared, float value)
-{
-    const uint item = get_local_id(0);
-    shared[item] = value;
-    for (uint count = GROUP / 2; count > 0; count /= 2) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (item < count) shared[item] += shared[item + count];
-    }
-    return item == 0 ? shared[0] : 0.0f; /* which no other item reads: it may still be written */
-}
+#include "group.h"
 #endif
 
 /* sums: one float for each task or group. */
@@ -33,7 +22,7 @@ KERNEL void gradient_squares(global const float *restrict g, global const step_c
     }
 #if TUTTI_GPU
     local float shared[GROUP];
-    const float total = group_sum(shared, vector_sum(sum));
+    const float total = group_sum(vector_sum(sum), shared);
     if (get_local_id(0) == 0) sums[get_group_id(0)] = total;
 #else
     sums[get_group_id(0)] = vector_sum(sum);
@@ -47,7 +36,7 @@ KERNEL void gradient_clip(global float *norms, global step_constants *constants,
     for (int i = (int)get_local_id(0); i < count; i += (int)get_local_size(0)) sum += norms[i];
 #if TUTTI_GPU
     local float shared[GROUP];
-    sum = group_sum(shared, sum);
+    sum = group_sum(sum, shared);
 #endif
     if (get_local_id(0) > 0) return;
     const float norm = sqrt(sum);

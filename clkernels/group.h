@@ -48,13 +48,17 @@ static float lane_above(float value, int step)
     return value;
 #define SUM_OF(a, b) ((a) + (b))
 
-static float group_sum(float value, local float *scratch)
+/* Parts of their callers: what POCL leaves out, because it is called often, takes the places of other groups' work-items
+ * at its barriers. */
+#define JOINED static inline __attribute__((always_inline)) float
+
+JOINED group_sum(float value, local float *scratch)
 {
     GROUP_JOIN(value, scratch, SUM_OF)
 }
 
 /* NaN only where all are. */
-static float group_max(float value, local float *scratch)
+JOINED group_max(float value, local float *scratch)
 {
     GROUP_JOIN(value, scratch, fmax)
 }

@@ -12,6 +12,7 @@
 #include "arguments/loss_soft.h"
 #include "group.h"
 #include "step.h"
+#include "vector.h"
 
 #if CLASS_WEIGHTS
 #define WEIGHT_PARAMETERS SOFT_WEIGHTS_ARGUMENTS(PARAMETER)
@@ -25,15 +26,9 @@
 #define WANTED(i, p) (CLASS_WEIGHT(i) * ((1.0f - smoothing) * (p) + smoothing / (float)width))
 #define TERM(v, x) ((v) != 0.0f ? (v) * (most - (x)) : 0.0f)
 
-/* group_sum() and group_max() as a part of their callers: POCL leaves out what is called often, and its work-items then
- * take the places of other groups'. */
-#define INLINED static inline __attribute__((always_inline))
-INLINED float sum_of_all(float value, local float *scratch) { GROUP_JOIN(value, scratch, SUM_OF) }
-INLINED float max_of_all(float value, local float *scratch) { GROUP_JOIN(value, scratch, fmax) }
-
 /* A row, by a group of GROUP work-items. The first of the largest is found as the largest of negative places, which
  * floats hold below 2^24. */
-INLINED void soft_row(SOFT_ARGUMENTS(PARAMETER) WEIGHT_PARAMETERS, const int row, local float *scratch)
+INLINE void soft_row(SOFT_ARGUMENTS(PARAMETER) WEIGHT_PARAMETERS, const int row, local float *scratch)
 {
     const int item = get_local_id(0);
     float most = -INFINITY, likeliest = -INFINITY;
@@ -43,8 +38,8 @@ INLINED void soft_row(SOFT_ARGUMENTS(PARAMETER) WEIGHT_PARAMETERS, const int row
         most = fmax(most, x[i]);
         likeliest = fmax(likeliest, targets[i]);
     }
-    most = max_of_all(most, scratch);
-    likeliest = max_of_all(likeliest, scratch);
+    most = group_max(most, scratch);
+    likeliest = group_max(likeliest, scratch);
     float sum = 0.0f, pull = 0.0f, loss = 0.0f, predicted = -INFINITY, right = -INFINITY;
     for (int i = item; i < width; i += GROUP) {
         const float v = WANTED(i, targets[i]);
@@ -54,11 +49,11 @@ INLINED void soft_row(SOFT_ARGUMENTS(PARAMETER) WEIGHT_PARAMETERS, const int row
         if (x[i] == most) predicted = fmax(predicted, -(float)i);
         if (targets[i] == likeliest) right = fmax(right, -(float)i);
     }
-    sum = sum_of_all(sum, scratch);
-    pull = sum_of_all(pull, scratch);
-    loss = sum_of_all(loss, scratch);
-    predicted = max_of_all(predicted, scratch);
-    right = max_of_all(right, scratch);
+    sum = group_sum(sum, scratch);
+    pull = group_sum(pull, scratch);
+    loss = group_sum(loss, scratch);
+    predicted = group_max(predicted, scratch);
+    right = group_max(right, scratch);
     if (item == 0) {
         results[2 * row] = loss + pull * log(sum);
         results[2 * row + 1] = predicted == right && !isnan(sum);
