@@ -11,13 +11,21 @@ struct arrays {
     double *inputs[GRAPH_MAX_INPUTS], *outputs[GRAPH_MAX_OUTPUTS], *add;
     const struct step_constants *constants;
     bool inference;              /* dropout copies, batch_norm uses the running statistics */
-    struct thread_pool *threads; /* for convolutions and matmul; NULL: the caller's thread alone */
+    struct thread_pool *threads; /* for convolutions and products; NULL: the caller's thread alone */
 };
 
 /* An element of an array that may be absent. */
 static inline void write_if(double *to, int64_t at, double number)
 {
     if (to) to[at] = number;
+}
+
+/* Elements from one index of an axis to the next. */
+static inline int64_t interpreter_stride(const struct value *value, int axis)
+{
+    int64_t stride = 1;
+    for (int i = axis + 1; i < value->shape.rank; i++) stride *= value->shape.sizes[i];
+    return stride;
 }
 
 bool interpreter_knows(const struct operation *operation);
@@ -30,6 +38,12 @@ typedef tutti_status interpretation(const struct problem *problem, const struct 
 interpretation interpret_gather, interpret_gather_gradient, interpret_scatter, interpret_scatter_gradient;
 /* interpreter_grid.c: */
 interpretation interpret_grid_sample, interpret_grid_data_gradient, interpret_grid_grid_gradient;
+/* interpreter_products.c: */
+interpretation interpret_conv2d, interpret_conv2d_data_gradient, interpret_dense, interpret_dense_data_gradient,
+    interpret_dense_weight_gradient, interpret_matmul;
+/* The gradient of a convolution's weights, of other arrays than the problem's. */
+void interpret_conv2d_weights(
+    const struct problem *problem, const struct arrays *arrays, double *x, double *dw, double *dy);
 /* interpreter_pool.c, interpreter_losses.c: */
 interpretation interpret_max_pool, interpret_max_pool_gradient, interpret_average_pool;
 interpretation interpret_loss_of_classes, interpret_soft_cross_entropy, interpret_loss_of_elements,
