@@ -1,4 +1,5 @@
 /* Checkpoints: round trips, files of other networks, and a kill at every moment of saving. */
+#include "tests/train/folder.h"
 #include "tests/train/test_train.h"
 
 #include "base/memory.h"
@@ -57,30 +58,6 @@ static void training_make(struct training *training, const struct optimizer *opt
             .plateau = { 1, 0.1 * generation, 2, generation },
             .best = { generation % 2, 0.3, -1 } } };
     if (generation % 2 == 0) training->checkpoint.position.best = (struct best) { 0 };
-}
-
-static char folder[64];
-
-static void folder_new(void)
-{
-    snprintf(folder, sizeof(folder), "/tmp/tutti-checkpoint-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void folder_remove(void)
-{
-    char command[100];
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char paths[4][128];
-    static int turn;
-    char *path = paths[turn++ % 4];
-    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
-    return path;
 }
 
 /* The generation that is loaded, all of whose numbers must agree. */
@@ -251,7 +228,7 @@ END_TEST
 static int files_in_folder(void)
 {
     int files = 0;
-    DIR *directory = opendir(folder);
+    DIR *directory = opendir(test_folder);
     ck_assert_ptr_nonnull(directory);
     for (const struct dirent *entry; (entry = readdir(directory));) files += entry->d_name[0] != '.';
     closedir(directory);

@@ -1,6 +1,7 @@
 /* What steers a training: schedules, clipping, averages of the parameters, the best epoch; on one and two devices, and
  * resumed to the same bytes. */
 #include "tests/feeds.h"
+#include "tests/train/folder.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
@@ -12,13 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[64];
-
 static void setup(void)
 {
     data_make();
-    snprintf(folder, sizeof(folder), "/tmp/tutti-course-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    folder_new();
 }
 
 static void run(const char *format, const char *a, const char *b)
@@ -26,20 +24,6 @@ static void run(const char *format, const char *a, const char *b)
     char command[300];
     snprintf(command, sizeof(command), format, a, b);
     ck_assert_msg(system(command) == 0, "%s", command);
-}
-
-static void teardown(void)
-{
-    run("rm -rf '%s%s'", folder, "");
-}
-
-static const char *in_folder(const char *name)
-{
-    static char paths[8][128];
-    static int turn;
-    char *path = paths[turn++ % 8];
-    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
-    return path;
 }
 
 static void same_file(const char *a, const char *b)
@@ -324,7 +308,7 @@ END_TEST
 Suite *suite_course(void)
 {
     Suite *suite = suite_create("course");
-    TCase *cases = cases_new(suite, "course", setup, teardown);
+    TCase *cases = cases_new(suite, "course", setup, folder_remove);
     add_cases(cases, clips_by_the_norm, 2 * WAYS);
     add_cases(cases, any_division_does_the_same, WAYS - 1);
     tcase_add_test(cases, micro_batches_share_running_means);

@@ -1,5 +1,6 @@
 /* Trainings that begin from others: weights with another head, thawing, the range test of rates. */
 #include "tests/feeds.h"
+#include "tests/train/folder.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
@@ -12,29 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[64];
-
 static void setup(void)
 {
     data_make();
-    snprintf(folder, sizeof(folder), "/tmp/tutti-finetune-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void teardown(void)
-{
-    char command[100];
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char paths[4][128];
-    static int turn;
-    char *path = paths[turn++ % 4];
-    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
-    return path;
+    folder_new();
 }
 
 static const tutti_training rules[] = {
@@ -328,7 +310,7 @@ END_TEST
 Suite *suite_finetune(void)
 {
     Suite *suite = suite_create("finetune");
-    TCase *cases = cases_new(suite, "finetune", setup, teardown);
+    TCase *cases = cases_new(suite, "finetune", setup, folder_remove);
     add_cases(cases, thawed_and_resumed, 2 * RULES);
     add_cases(cases, states_after_a_thaw, RULES);
     tcase_add_test(cases, snapshots_of_other_networks);

@@ -1,5 +1,6 @@
 /* The loop over epochs: resuming, cancelling, the last small batch, sources that fail. */
 #include "tests/feeds.h"
+#include "tests/train/folder.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
@@ -11,29 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static char folder[64];
-
 static void setup(void)
 {
     data_make();
-    snprintf(folder, sizeof(folder), "/tmp/tutti-fit-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void teardown(void)
-{
-    char command[100];
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char paths[4][128];
-    static int turn;
-    char *path = paths[turn++ % 4];
-    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
-    return path;
+    folder_new();
 }
 
 /* Whether two files have the same bytes. */
@@ -396,7 +378,7 @@ END_TEST
 Suite *suite_fit(void)
 {
     Suite *suite = suite_create("fit");
-    TCase *cases = cases_new(suite, "fit", setup, teardown);
+    TCase *cases = cases_new(suite, "fit", setup, folder_remove);
     add_cases(cases, resumed_equals_never_stopped, 6);
     tcase_add_test(cases, nowhere_to_save);
     add_cases(cases, saves_that_fail, 2);
