@@ -289,6 +289,7 @@ static tutti_status ask_shuffled(const struct model *model, const tutti_network 
     for (enum shuffle_form form = SHUFFLE_NONE + 1; form < SHUFFLE_FORMS && status == TUTTI_OK; form++) {
         device.can.shuffle = form;
         status = ask_plan(network, &options, NULL);
+        if (status == TUTTI_OK) status = ask_optimizers(network, NULL);
     }
     device.can.shuffle = SHUFFLE_NONE;
     return status;
