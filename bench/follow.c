@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "models/models.h"
+#include "tutti_inspect.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "graph/operation.h"
+#include "tutti_inspect.h"
 
 tutti_network *tutti_network_new(tutti_runtime *runtime)
 {

@@ -4,6 +4,7 @@
 #include "graph/network.h"
 #include "layers/layers.h"
 #include "layers/op.h"
+#include "tutti_inspect.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

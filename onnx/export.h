@@ -6,6 +6,7 @@
 #include "onnx/proto.h"
 #include "onnx/tensor.h"
 #include "tutti_onnx.h"
+#include "tutti_inspect.h"
 
 /* Lists that grow; `items` are pointers. */
 struct export_list {

@@ -1,5 +1,6 @@
 /* gather, scatter and one_hot in ONNX. Indices are floats or int32 here, and int64 there. */
 #include "onnx/export.h"
+#include "tutti_inspect.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* The table of operations that have a form in ONNX, and the functions of those that are not elementwise. */
 #include "onnx/export.h"
+#include "tutti_inspect.h"
 
 #include <string.h>
 

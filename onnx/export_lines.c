@@ -1,5 +1,6 @@
 /* Operations along one axis in ONNX: argmax, topk, sums and products of elements, and others that know their places. */
 #include "onnx/export.h"
+#include "tutti_inspect.h"
 
 #include <string.h>
 

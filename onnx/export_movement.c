@@ -1,5 +1,6 @@
 /* Movement in ONNX: reshape, expand, transpose, windows, joining, and conversions of inputs. */
 #include "onnx/export.h"
+#include "tutti_inspect.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Elementwise operations in ONNX. */
 #include "onnx/export.h"
+#include "tutti_inspect.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* LSTM, GRU and RNN in ONNX. The network has the products of the inputs in a dense layer of their own, which is a part
  * of ONNX's operator. Gates are in PyTorch's order or in ONNX's. */
 #include "onnx/export.h"
+#include "tutti_inspect.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Shapes of a file that is written: sizes that are known when it runs, and nodes that change a shape. */
 #include "onnx/export.h"
+#include "tutti_inspect.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "tutti_inspect.h"
 
 #include <search.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "onnx/operators.h"
 
 #include "base/memory.h"
+#include "tutti_inspect.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "tools/commands.h"
 #include "tools/results.h"
+#include "tutti_inspect.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 #include "tools/costs.h"
 
 #include "base/memory.h"
+#include "tutti_inspect.h"
 
 #include <stdio.h>
 #include <stdlib.h>

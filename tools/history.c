@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "tutti_inspect.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #define TOOLS_HISTORY_H
 
 #include "tutti_scores.h"
+#include "tutti_inspect.h"
 
 enum { HISTORY_ROWS = 1024, HISTORY_DEVICES = 64 };
 

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "tutti_inspect.h"
 
 #include <stdlib.h>
 

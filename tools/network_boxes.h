@@ -3,6 +3,7 @@
 #define TOOLS_NETWORK_BOXES_H
 
 #include "tools/costs.h"
+#include "tutti_inspect.h"
 
 enum { BOX_SOURCES = 8, BOX_INPUT = -1 };
 

@@ -4,6 +4,7 @@
 #include "tools/network_boxes.h"
 #include "tools/page.h"
 #include "tools/session.h"
+#include "tutti_inspect.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "tutti_inspect.h"
 
 #include <stdlib.h>
 #include <string.h>

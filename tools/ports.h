@@ -5,6 +5,7 @@
 #include "formats/npz.h"
 #include "tools/session.h"
 #include "tutti_onnx.h"
+#include "tutti_inspect.h"
 
 /* One input or output. */
 struct port {

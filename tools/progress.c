@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "base/threads.h"
+#include "tutti_inspect.h"
 
 #include <math.h>
 #include <stdio.h>

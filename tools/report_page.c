@@ -6,6 +6,7 @@
 #include "tools/network_svg.h"
 #include "tools/page.h"
 #include "tools/report.h"
+#include "tutti_inspect.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 #include "tools/results.h"
+#include "tutti_inspect.h"
 
 #include <math.h>
 

@@ -5,6 +5,7 @@
 #include "tools/open_sizes.h"
 #include "tools/progress.h"
 #include "tutti_onnx.h"
+#include "tutti_inspect.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "tools/commands.h"
 #include "tools/picture.h"
 #include "tools/session.h"
+#include "tutti_inspect.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "plan/commands.h"
 #include "runtime/memory.h"
 #include "train/trainer.h"
+#include "tutti_inspect.h"
 
 #include <math.h>
 #include <stdlib.h>

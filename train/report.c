@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "tutti_inspect.h"
 
 #include <stdlib.h>
 

@@ -6,6 +6,7 @@
 
 #include "graph/network.h"
 #include "runtime/device.h"
+#include "tutti_inspect.h"
 
 static tutti_network *network;
 static tutti_tensor image; /* [6, 8, 10] */

@@ -6,6 +6,7 @@
 #include "models/models.h"
 #include "onnx/export.h"
 #include "tests/onnx/export_networks.h"
+#include "tutti_inspect.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include "tests/train/folder.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
+#include "tutti_inspect.h"
 
 #include <math.h>
 #include <stdio.h>

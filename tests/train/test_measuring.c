@@ -3,6 +3,7 @@
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 #include "tutti_experts.h"
+#include "tutti_inspect.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "plan/commands.h"
 #include "tutti_experts.h"
+#include "tutti_inspect.h"
 
 #include <stdlib.h>
 #include <string.h>
