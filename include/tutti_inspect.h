@@ -1,5 +1,5 @@
-/* Looking into networks and trainers: layers, tensors and nodes, for programs that print, draw or convert networks; what
- * devices do, how long it takes, and why. The conventions are those of tutti.h. */
+/* Looking into networks and trainers: layers, tensors and nodes, for programs that print, draw or convert networks;
+ * what devices do, how long it takes, and why. The conventions are those of tutti.h. */
 #ifndef TUTTI_INSPECT_H
 #define TUTTI_INSPECT_H
 

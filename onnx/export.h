@@ -5,8 +5,8 @@
 
 #include "onnx/proto.h"
 #include "onnx/tensor.h"
-#include "tutti_onnx.h"
 #include "tutti_inspect.h"
+#include "tutti_onnx.h"
 
 /* Lists that grow; `items` are pointers. */
 struct export_list {

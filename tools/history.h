@@ -2,8 +2,8 @@
 #ifndef TOOLS_HISTORY_H
 #define TOOLS_HISTORY_H
 
-#include "tutti_scores.h"
 #include "tutti_inspect.h"
+#include "tutti_scores.h"
 
 enum { HISTORY_ROWS = 1024, HISTORY_DEVICES = 64 };
 

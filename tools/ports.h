@@ -4,8 +4,8 @@
 
 #include "formats/npz.h"
 #include "tools/session.h"
-#include "tutti_onnx.h"
 #include "tutti_inspect.h"
+#include "tutti_onnx.h"
 
 /* One input or output. */
 struct port {

@@ -4,8 +4,8 @@
 
 #include "tools/open_sizes.h"
 #include "tools/progress.h"
-#include "tutti_onnx.h"
 #include "tutti_inspect.h"
+#include "tutti_onnx.h"
 
 #include <pthread.h>
 #include <stdlib.h>
