@@ -1,6 +1,7 @@
 /* ConvNeXt-T (Liu et al.: A ConvNet for the 2020s, 2022). Names of parameters, initial values and stochastic depth are
  * torchvision's. */
 #include "models/models.h"
+#include "models/stochastic_depth.h"
 
 #include <stdio.h>
 
@@ -46,12 +47,6 @@ static tutti_tensor branch(tutti_network *network, tutti_tensor x, int channels)
     return channels_first(network, tutti_dense(network, x, channels, &options));
 }
 
-/* Stochastic depth (Huang et al. 2016): dropout of a branch for whole samples. `one` is a 1 for each sample. */
-static tutti_tensor drop_samples(tutti_network *network, tutti_tensor x, tutti_tensor one, float probability)
-{
-    return probability > 0 ? tutti_mul(network, x, tutti_dropout(network, one, probability)) : x;
-}
-
 /* A convolution whose windows do not overlap. */
 static tutti_tensor shrink(tutti_network *network, tutti_tensor x, int channels, int size, const char *name)
 {
@@ -67,8 +62,7 @@ static tutti_tensor features(tutti_network *network, tutti_tensor x)
     enum { STAGES = sizeof(stages) / sizeof(stages[0]), BLOCKS = 18 };
     int position = 0;
     x = norm(network, shrink(network, x, stages[0].channels, 4, "0.0"), "0.1");
-    tutti_tensor one = tutti_op(network, "slice", &x, 1, "starts=0,0,0 ends=1,1,1");
-    one = tutti_op(network, "equal", (tutti_tensor[]) { one, one }, 2, NULL);
+    const tutti_tensor one = one_per_sample(network, x);
     for (int s = 0; s < STAGES; s++) {
         char name[32], conv[32];
         for (int i = 0; i < stages[s].blocks; i++, position++) {

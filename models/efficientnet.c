@@ -1,6 +1,7 @@
 /* EfficientNet-B0 (Tan, Le: EfficientNet: rethinking model scaling for convolutional neural networks, 2019). Names of
  * parameters, initial values, dropout and stochastic depth are torchvision's. */
 #include "models/models.h"
+#include "models/stochastic_depth.h"
 
 #include <stdio.h>
 
@@ -59,12 +60,6 @@ static tutti_tensor branch(
     return x;
 }
 
-/* Stochastic depth (Huang et al. 2016): dropout of a branch for whole samples. `one` is a 1 for each sample. */
-static tutti_tensor drop_samples(tutti_network *network, tutti_tensor x, tutti_tensor one, float probability)
-{
-    return tutti_mul(network, x, tutti_dropout(network, one, probability));
-}
-
 static tutti_tensor blocks(tutti_network *network, tutti_tensor x)
 {
     /* Table 1 of the paper. */
@@ -74,8 +69,7 @@ static tutti_tensor blocks(tutti_network *network, tutti_tensor x)
         { 6, 5, 2, 192, 4 }, { 6, 3, 1, 320, 1 } };
     enum { BLOCKS = 16 };
     int channels = 32, position = 0;
-    tutti_tensor one = tutti_op(network, "slice", &x, 1, "starts=0,0,0 ends=1,1,1");
-    one = tutti_op(network, "equal", (tutti_tensor[]) { one, one }, 2, NULL);
+    const tutti_tensor one = one_per_sample(network, x);
     for (size_t s = 0; s < sizeof(stages) / sizeof(stages[0]); s++) {
         for (int i = 0; i < stages[s].blocks; i++, position++) {
             char name[32];

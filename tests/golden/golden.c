@@ -19,10 +19,8 @@ tutti_tensor golden_mobilenet_v2(tutti_network *network, tutti_tensor x, int cla
 #undef conv_norm
 #define model_efficientnet_b0 golden_efficientnet_b0
 tutti_tensor golden_efficientnet_b0(tutti_network *network, tutti_tensor x, int classes);
-#define drop_samples efficientnet_drop_samples
 #define branch efficientnet_branch
 #include "models/efficientnet.c"
-#undef drop_samples
 #undef branch
 #define model_convnext_tiny golden_convnext_tiny
 tutti_tensor golden_convnext_tiny(tutti_network *network, tutti_tensor x, int classes);
