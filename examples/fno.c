@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tutti.h>
+#include <tutti_sequences.h>
 
 #define CHANNELS 24
 #define LAYERS 4

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <tutti.h>
+#include <tutti_finetune.h>
 
 #define SAMPLES 1500
 #define SIDE 8

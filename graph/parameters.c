@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "tutti_finetune.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>

@@ -1,5 +1,10 @@
 /* Tutti: trains one neural network on every OpenCL device of a machine, from any vendor.
  *
+ * This header opens devices, builds networks and trains them. Each other header has one subject more and includes this
+ * one: tutti_data.h samples from files, tutti_sequences.h layers for sequences and signals, tutti_onnx.h ONNX files,
+ * tutti_finetune.h training from other weights, tutti_scores.h metrics, tutti_hosts.h several hosts, tutti_inspect.h
+ * layers, kernels and times, tutti_experts.h tuning and other exchanges between devices.
+ *
  * Conventions of this header
  *
  * Shapes
@@ -270,7 +275,7 @@ typedef struct tutti_parameter_options {
     float init_scale;        /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
     int64_t fan_in, fan_out; /* what the initialiser divides by; 0: 1 */
     const float *values;     /* initial values instead, which are copied */
-    bool frozen;             /* as tutti_freeze() makes it */
+    bool frozen;             /* as tutti_freeze() makes it (tutti_finetune.h) */
 } tutti_parameter_options;
 /* Adds a parameter, for the `weight` or `bias` of layers. Files of weights have it by its name, behind the scope. */
 TUTTI_API tutti_tensor tutti_parameter(
@@ -285,24 +290,6 @@ TUTTI_API tutti_tensor tutti_find_parameter(tutti_network *network, const char *
  * copied. Errors: TUTTI_INVALID if there is no such name, `count` is not its number of elements, or a trainer uses the
  * network. */
 TUTTI_API tutti_status tutti_set_initial(tutti_network *network, const char *name, const float *values, int64_t count);
-/* Freezes every parameter whose name matches a pattern, as "backbone.*": `*` stands for any text, `?` for a character.
- * A frozen parameter keeps its values: it has no gradient, no optimizer state and no weight decay, and devices receive
- * it once. Running statistics are no such parameters and are still updated. tutti_unfreeze() lets parameters train
- * again. Errors: TUTTI_INVALID if no parameter matches, or a trainer uses the network. */
-TUTTI_API tutti_status tutti_freeze(tutti_network *network, const char *pattern);
-TUTTI_API tutti_status tutti_unfreeze(tutti_network *network, const char *pattern);
-
-typedef struct tutti_group_options {
-    size_t size;           /* sizeof(tutti_group_options), or 0 */
-    float rate_factor;     /* multiplies the learning rate of every step; 0: 1 */
-    bool has_weight_decay; /* weight_decay replaces tutti_training.weight_decay */
-    float weight_decay;
-} tutti_group_options;
-/* Gives every parameter whose name matches a pattern, as for tutti_freeze(), its own rate and decay in any optimizer: a
- * group, as PyTorch's parameter groups. Of several calls for one parameter the last one counts; NULL: as without a
- * group. Files do not have groups: a program that resumes sets them again. Errors: TUTTI_INVALID if no parameter
- * matches, or a trainer uses the network. */
-TUTTI_API tutti_status tutti_group(tutti_network *network, const char *pattern, const tutti_group_options *options);
 /* Adds a tensor of fixed float32 values, which are copied, in row-major order. It can be an input where parameters can:
  * of tutti_add(), tutti_mul() and tutti_op(), or a layer's weight or bias. It has no gradient, devices receive it once,
  * and it is no parameter: it is in no file, and no function that takes a parameter's name finds it. The name serves
@@ -465,106 +452,6 @@ TUTTI_API tutti_tensor tutti_matmul(
  * TUTTI_SHAPE. */
 TUTTI_API tutti_tensor tutti_einsum(
     tutti_network *network, const char *equation, const tutti_tensor *inputs, int count);
-/* What tutti_attention_options.scores is: the scaled products of queries and keys; the same with softcap; with what
- * masks add; or the probabilities. */
-typedef enum tutti_attention_stage {
-    TUTTI_SCORES,
-    TUTTI_SCORES_CAPPED,
-    TUTTI_SCORES_MASKED,
-    TUTTI_SCORES_SOFTMAX,
-} tutti_attention_stage;
-typedef struct tutti_attention_options {
-    size_t size; /* sizeof(tutti_attention_options), or 0 */
-    const char *name;
-    /* 0: queries, keys and values are [heads, length, width]. Otherwise they are [length, heads * width], and so is the
-     * result; `kv_heads` are those of keys and values, 0: as many. */
-    int64_t heads, kv_heads;
-    float scale;   /* of the products; 0: 1 / sqrt(width) */
-    float softcap; /* scores become softcap * tanh(scores / softcap); 0: they stay */
-    /* A query sees no key behind its own position. The position of the first query is the number of past keys; with
-     * `key_counts`, the last query's is that of the last key. */
-    bool causal;
-    int64_t window_before, window_behind; /* 1 + how many keys before and behind its position it sees; 0: all */
-    /* Added to the scores [heads, length, keys], to which it is broadcast; or of truths: keys where it is 0 are not
-     * seen. If its last axis is shorter, keys behind it are not seen. NULL: none. */
-    const tutti_tensor *mask;
-    bool mask_is_boolean;
-    const tutti_tensor *past_key, *past_value; /* [kv_heads, past length, width], in front of keys and values */
-    const tutti_tensor *key_counts;            /* of each sample: keys from this number on are not seen */
-    tutti_tensor *present_key, *present_value; /* written: keys and values with the past ones; NULL: not wanted */
-    tutti_tensor *scores;                      /* written; NULL: not wanted */
-    tutti_attention_stage scores_stage;        /* which ones */
-} tutti_attention_options;
-/* softmax(q k^T * scale + mask) v for each head: scaled dot-product attention (Vaswani et al. 2017), as ONNX's
- * Attention and PyTorch's scaled_dot_product_attention. q [heads, length, width], k [kv_heads, keys, width], v
- * [kv_heads, keys, width of v] -> [heads, length, width of v]. The number of heads is a multiple of kv_heads: each of
- * these serves as many neighbouring heads. A query that sees no key gives 0. With TUTTI_SEQUENCE as the length, a mask
- * takes the place of `causal` and windows. Errors: TUTTI_SHAPE, TUTTI_INVALID, TUTTI_UNSUPPORTED. */
-TUTTI_API tutti_tensor tutti_attention(
-    tutti_network *network, tutti_tensor q, tutti_tensor k, tutti_tensor v, const tutti_attention_options *options);
-/* Functions of the gates of recurrent layers. DEFAULT: sigmoid for gates, tanh for values; tanh for tutti_rnn(). */
-typedef enum tutti_recurrent_function {
-    TUTTI_RECURRENT_DEFAULT,
-    TUTTI_RECURRENT_SIGMOID,
-    TUTTI_RECURRENT_TANH,
-    TUTTI_RECURRENT_RELU,
-} tutti_recurrent_function;
-/* Tensors are the caller's, and NULL where there is none. `directions` is 2 for bidirectional layers, else 1. */
-typedef struct tutti_recurrent_options {
-    size_t size; /* sizeof(tutti_recurrent_options), or 0 */
-    const char *name;
-    bool no_bias;
-    bool bidirectional, reverse; /* a second layer from the last step to the first one; only such a one */
-    /* [directions, hidden] for each sample, or for all, as zeros are. initial_c: of tutti_lstm(). */
-    const tutti_tensor *initial_h, *initial_c;
-    const tutti_tensor *lengths;   /* steps of each sample, one number, float32 or int32; outputs behind them are 0 */
-    tutti_tensor *last_h, *last_c; /* written: the last states [directions, hidden]; last_c: of tutti_lstm() */
-    float clip;                    /* arguments of functions are clipped to [-clip, clip]; 0: they are not */
-    tutti_recurrent_function functions[6]; /* ONNX's f, g, h of the first direction, then of the second one */
-    bool reset_before; /* tutti_gru(): the reset gate multiplies h before its product, as ONNX's default */
-    bool input_forget; /* tutti_lstm(): the forget gate is 1 less the input gate */
-    /* ONNX's W [directions, gates * hidden, features], R [directions, gates * hidden, hidden],
-     * B [directions, 2 * gates * hidden] and P [directions, 3 * hidden], with gates in ONNX's order, instead of
-     * parameters of the layer's own. b and p may be NULL. */
-    const tutti_tensor *w, *r, *b, *p;
-} tutti_recurrent_options;
-/* Recurrent layers as PyTorch's LSTM, GRU and RNN of one layer with batch_first: x [length, features] ->
- * [length, directions * hidden]. The length can be TUTTI_SEQUENCE. options may be NULL.
- * Parameters, with PyTorch's names and order of gates (4 for an LSTM, 3 for a GRU, 1):
- * weight_ih_l0 [gates * hidden, features], weight_hh_l0 [gates * hidden, hidden], bias_ih_l0, bias_hh_l0
- * [gates * hidden]; the second direction's end in _reverse. Errors: TUTTI_SHAPE, TUTTI_INVALID, TUTTI_UNSUPPORTED. */
-TUTTI_API tutti_tensor tutti_lstm(
-    tutti_network *network, tutti_tensor x, int64_t hidden, const tutti_recurrent_options *options);
-TUTTI_API tutti_tensor tutti_gru(
-    tutti_network *network, tutti_tensor x, int64_t hidden, const tutti_recurrent_options *options);
-TUTTI_API tutti_tensor tutti_rnn(
-    tutti_network *network, tutti_tensor x, int64_t hidden, const tutti_recurrent_options *options);
-/* Discrete Fourier transforms of real tensors, with the norm "backward" of PyTorch: forward transforms have no factor,
- * inverse ones divide by the number of elements. A spectrum is a real tensor whose last axis has size 2: real and
- * imaginary part. Lengths are at most 2^24, of any factors. `dimension` counts the axes of a sample, for irfft without
- * the last one of size 2; -1 is the last one. They fail with TUTTI_INVALID for an axis that does not exist or a length
- * that is too large, and with TUTTI_SHAPE for an axis of size TUTTI_SEQUENCE or too few axes.
- *
- * tutti_rfft    [..., size, ...] -> [..., length / 2 + 1, ..., 2]. length: pads the axis by zeros at the end, or cuts
- * it; 0: its size. tutti_irfft   [..., bins, ..., 2] -> [..., length, ...]. length 0: 2 (bins - 1). Of the frequency 0,
- * and of the one at half the length, only the real part is read. */
-TUTTI_API tutti_tensor tutti_rfft(tutti_network *network, tutti_tensor x, int dimension, int64_t length);
-TUTTI_API tutti_tensor tutti_irfft(tutti_network *network, tutti_tensor x, int dimension, int64_t length);
-/* The last two axes: [..., height, width] -> [..., height, width / 2 + 1, 2], and back. width 0: 2 (columns - 1). */
-TUTTI_API tutti_tensor tutti_rfft2(tutti_network *network, tutti_tensor x);
-TUTTI_API tutti_tensor tutti_irfft2(tutti_network *network, tutti_tensor x, int64_t width);
-/* Only the lowest frequencies: [..., height, width] -> [..., rows, columns, 2]. Row r has the frequency r - rows / 2
- * (rounded down) of the height, column c the frequency c of the width; rows <= height, columns <= width. The cost grows
- * with the number of frequencies if they are few. tutti_irfft2_modes() takes all others as 0; columns <= width / 2 + 1.
- */
-TUTTI_API tutti_tensor tutti_rfft2_modes(tutti_network *network, tutti_tensor x, int64_t rows, int64_t columns);
-TUTTI_API tutti_tensor tutti_irfft2_modes(tutti_network *network, tutti_tensor x, int64_t height, int64_t width);
-/* Rows of a table: ids [...] of int32 -> y [..., width], y[p] = weight[ids[p]]. A number below 0, or of `rows` or more,
- * gives a row of zeros and has no gradient. name: NULL or the layer's.
- * Parameter: weight [rows, width]; its initial values are normal with deviation 1, as PyTorch's. */
-TUTTI_API tutti_tensor tutti_embedding(
-    tutti_network *network, const char *name, tutti_tensor ids, int64_t rows, int64_t width);
-
 /* The k largest elements of x along an axis of a sample, the smallest ones unless `largest`, the best first; axis -1 is
  * the last one. That axis of the result has size k. Of equal elements the first is better; NaN is larger than all
  * numbers. indices: written, where in x they lie, as float32 and without a gradient; or NULL. Errors: TUTTI_INVALID if
@@ -701,34 +588,8 @@ typedef enum tutti_precision {
     TUTTI_FP16
 } tutti_precision;
 
-/* The processes ("ranks") that train one network together, on one host or several. mpirun starts them. Every rank makes
- * the same network and calls the same functions of its trainer in the same order; each rank uses all of its own
- * devices. Gradients are summed over all ranks in every step, so the parameters do not depend on the number of ranks,
- * up to rounding. See docs/hosts.md. */
-typedef struct tutti_hosts tutti_hosts;
-typedef struct tutti_hosts_options {
-    size_t size; /* sizeof(tutti_hosts_options), or 0 */
-    /* Seconds without a sign of life after which a rank is lost while others wait for it. 0: TUTTI_HOST_LIMIT, else
-     * 45. */
-    double limit_s;
-} tutti_hosts_options;
-/* Joins the other ranks; returns NULL on failure. A process that was started alone becomes rank 0 of 1 and does not use
- * MPI. Otherwise the function initialises MPI with MPI_THREAD_SERIALIZED, unless the program has initialised it with at
- * least that level. The library uses communicators of its own and calls MPI only from the thread that uses the trainer.
- * Errors: TUTTI_UNSUPPORTED if several processes were started and this build has no MPI. */
-TUTTI_API tutti_hosts *tutti_hosts_open(const tutti_hosts_options *options);
-/* Waits for all ranks to call it; free the trainers that use `hosts` first. Finalises MPI if tutti_hosts_open()
- * initialised it; MPI cannot be opened again then. After TUTTI_HOST_LOST it neither waits nor finalises: mpirun ends
- * the other ranks when this process ends. */
-TUTTI_API void tutti_hosts_close(tutti_hosts *hosts);
-TUTTI_API int tutti_hosts_rank(const tutti_hosts *hosts);  /* from 0; 0 for NULL */
-TUTTI_API int tutti_hosts_count(const tutti_hosts *hosts); /* number of ranks; 1 for NULL */
-/* Returns TUTTI_OK on every rank if every rank passes TUTTI_OK, else a failure on every rank. Use it after work that
- * each rank does by itself: a rank that failed would leave the others waiting in the next common call. For NULL it
- * returns `status`. */
-TUTTI_API tutti_status tutti_hosts_agree(tutti_hosts *hosts, tutti_status status);
-
-typedef struct tutti_expert_options tutti_expert_options;
+typedef struct tutti_hosts tutti_hosts;                   /* tutti_hosts.h */
+typedef struct tutti_expert_options tutti_expert_options; /* tutti_experts.h */
 typedef struct tutti_training {
     size_t size; /* sizeof(tutti_training), or 0 */
     tutti_loss loss;
@@ -764,7 +625,8 @@ typedef struct tutti_training {
      * 0: the step limit is max(60 s, 20 x the slowest step); the build limit, which also holds for a device's first
      * step, is 30 min. A single device in a single process is watched only if step_limit_s is not 0. */
     double step_limit_s, build_limit_s;
-    /* NULL: this process trains alone. Else all ranks must call tutti_compile(), and `hosts` must outlive the trainer.
+    /* The ranks (tutti_hosts.h). NULL: this process trains alone. Else all ranks must call tutti_compile(), and `hosts`
+     * must outlive the trainer.
      *   - `batch` is the batch of all ranks together. It is divided by the ranks' speed; with given shares or
      *     TUTTI_SHARES_EQUAL, by the sums of the ranks' device shares.
      *   - tutti_fit(), tutti_fit_source() and tutti_evaluate_source() expect the same data on every rank; each rank

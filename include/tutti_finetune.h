@@ -1,5 +1,6 @@
-/* Training that begins from other trainings: weights of a network with another head, copies of a training in memory,
- * and the range test of learning rates. docs/training.md describes the ways. */
+/* Training that begins from other trainings: frozen parameters and parameters with rates of their own, weights of a
+ * network with another head, copies of a training in memory, and the range test of learning rates. docs/training.md
+ * describes how to use them. */
 #ifndef TUTTI_FINETUNE_H
 #define TUTTI_FINETUNE_H
 
@@ -8,6 +9,25 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Freezes every parameter whose name matches a pattern, as "backbone.*": `*` stands for any text, `?` for a character.
+ * A frozen parameter keeps its values: it has no gradient, no optimizer state and no weight decay, and devices receive
+ * it once. Running statistics are no such parameters and are still updated. tutti_unfreeze() lets parameters train
+ * again. Errors: TUTTI_INVALID if no parameter matches, or a trainer uses the network. */
+TUTTI_API tutti_status tutti_freeze(tutti_network *network, const char *pattern);
+TUTTI_API tutti_status tutti_unfreeze(tutti_network *network, const char *pattern);
+
+typedef struct tutti_group_options {
+    size_t size;           /* sizeof(tutti_group_options), or 0 */
+    float rate_factor;     /* multiplies the learning rate of every step; 0: 1 */
+    bool has_weight_decay; /* weight_decay replaces tutti_training.weight_decay */
+    float weight_decay;
+} tutti_group_options;
+/* Gives every parameter whose name matches a pattern, as for tutti_freeze(), its own rate and decay in any optimizer: a
+ * group, as PyTorch's parameter groups. Of several calls for one parameter the last one counts; NULL: as without a
+ * group. Files do not have groups: a program that resumes sets them again. Errors: TUTTI_INVALID if no parameter
+ * matches, or a trainer uses the network. */
+TUTTI_API tutti_status tutti_group(tutti_network *network, const char *pattern, const tutti_group_options *options);
 
 /* What became of a parameter or running statistic. */
 typedef enum tutti_match {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "tutti_sequences.h"
 
 struct attention {
     const struct composing *c;

@@ -6,6 +6,7 @@
 #include "graph/network.h"
 #include "layers/layers.h"
 #include "layers/op_builders.h"
+#include "tutti_sequences.h"
 
 ATTRIBUTES_DESCRIBE(dft, ATTRIBUTE(dft, AXIS, axis), ATTRIBUTE(dft, WHOLE, form), ATTRIBUTE(dft, LONG, length),
     ATTRIBUTE(dft, LONG, count), ATTRIBUTE(dft, LONG, from), ATTRIBUTE(dft, LONG, to), ATTRIBUTE(dft, FLAG, inverse),

@@ -8,6 +8,7 @@
 #include "layers/layers.h"
 #include "layers/loop.h"
 #include "runtime/arguments.h"
+#include "tutti_sequences.h"
 
 ATTRIBUTES_DESCRIBE(embedding_gradient, ATTRIBUTE(embedding_gradient, SHAPE, shape))
 

@@ -2,6 +2,7 @@
  * direction. */
 #include "layers/composition.h"
 #include "layers/recurrent.h"
+#include "tutti_sequences.h"
 
 #include <math.h>
 

@@ -2,6 +2,7 @@
  * Names of parameters and initial values are torchvision's, which has no dropout either. The image can have any size:
  * it determines the number of positions. */
 #include "models/models.h"
+#include "tutti_sequences.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* Attention, RotaryEmbedding and SwiGLU. */
 #include "onnx/operators.h"
+#include "tutti_sequences.h"
 
 #include <inttypes.h>
 

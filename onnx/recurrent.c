@@ -1,5 +1,6 @@
 /* LSTM, GRU and RNN. */
 #include "onnx/operators.h"
+#include "tutti_sequences.h"
 
 #include <inttypes.h>
 #include <string.h>

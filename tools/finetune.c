@@ -4,6 +4,7 @@
 #include "base/numbers.h"
 #include "base/status.h"
 #include "tutti_finetune.h"
+#include "tutti_hosts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/results.h"
+#include "tutti_hosts.h"
 
 #include <math.h>
 #include <signal.h>

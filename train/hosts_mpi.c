@@ -11,6 +11,7 @@
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "tutti_hosts.h"
 
 #include <math.h>
 #include <mpi.h>

@@ -9,6 +9,7 @@
 #include "train/batches.h"
 #include "train/sync_ranks.h"
 #include "train/trainer.h"
+#include "tutti_hosts.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "tutti_experts.h"
+#include "tutti_hosts.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #undef fail
 
 #include "tutti.h"
+#include "tutti_finetune.h"
 
 #include <math.h>
 #include <stdio.h>

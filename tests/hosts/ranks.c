@@ -1,5 +1,7 @@
 #include "tests/hosts/ranks.h"
 
+#include "tutti_hosts.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

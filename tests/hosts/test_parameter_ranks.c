@@ -6,6 +6,7 @@
  *   test_parameter_ranks lengths  sequences of another length in each step; the ranks must have the same */
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
+#include "tutti_finetune.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Run by mpirun with two processes: what needs gradients that no data set gives. */
 #include "tests/feeds.h"
 #include "tutti.h"
+#include "tutti_hosts.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "tests/layers/cases.h"
+#include "tutti_sequences.h"
 
 enum { MOST_KEYS = 64 };
 

@@ -7,6 +7,7 @@
 
 #include "graph/network.h"
 #include "runtime/device.h"
+#include "tutti_sequences.h"
 
 /* image: [6, 5, 7], other: [6, 4, 7], features: [12]. */
 struct inputs {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tests/layers/cases.h"
+#include "tutti_sequences.h"
 
 static tutti_tensor build_dft(tutti_network *network, const struct test_case *c)
 {

@@ -1,6 +1,7 @@
 /* embedding n rows c [length tied]: rows of c numbers by the numbers of a sample [length], of which some are of no row.
  *   tied     the table is the weight of the output layer, too: its gradient is the sum of both */
 #include "tests/layers/cases.h"
+#include "tutti_sequences.h"
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
 {

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "tests/layers/cases.h"
+#include "tutti_sequences.h"
 
 static tutti_tensor parameter(tutti_network *network, const char *name, tutti_shape shape)
 {

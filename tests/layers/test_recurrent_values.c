@@ -7,6 +7,7 @@
 
 #include "runtime/device.h"
 #include "tests/layers/recurrent_values.h"
+#include "tutti_sequences.h"
 
 enum { FEATURES = 2, HIDDEN = 3, STEPS = 3, SAMPLES = 2, DIRECTIONS = 2, MOST = 64 };
 

@@ -33,6 +33,7 @@
 #include "runtime/store.h"
 #include "runtime/tile.h"
 #include "train/optimizer.h"
+#include "tutti_sequences.h"
 
 /* The least and the most that GPUs of the last ten years have: what sizes of tiles and groups follow from. */
 static const struct capabilities devices[] = {

@@ -1,6 +1,8 @@
 /* Networks that have, together, every operation that can be written as ONNX. */
 #include "tests/onnx/export_networks.h"
 
+#include "tutti_sequences.h"
+
 #include <stdio.h>
 
 /* Operations of tutti_op() on x [6, 8, 10], y [8, 1] and a constant of shape [6, 1, 10], in this order. */

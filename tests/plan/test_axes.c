@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "layers/layers.h"
+#include "tutti_sequences.h"
 
 /* "NCSS": the batch, channels, space twice; T: a sequence; -: none of these. */
 static void check_axes(const tutti_network *network, tutti_tensor x, const char *expected)

@@ -2,6 +2,7 @@
 #include "tests/feeds.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
+#include "tutti_finetune.h"
 #include "tutti_inspect.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
 #include "tests/train/training.h"
 
 #include "base/random.h"
+#include "tutti_sequences.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -2,6 +2,7 @@
 #include "tests/feeds.h"
 
 #include "base/random.h"
+#include "tutti_finetune.h"
 
 #include <math.h>
 #include <stdlib.h>
