@@ -2,8 +2,6 @@
  * itself, so such a number is stored as that of the first sample, and the value says that it counts. */
 #include "onnx/operators.h"
 
-#include <string.h>
-
 int64_t import_samples(const struct import *import)
 {
     return import->fixed_batch ? import->fixed_batch : import->stands_in ? STAND_IN : 0;
@@ -51,16 +49,6 @@ bool array_is_linear(const struct array *array, int axis, int64_t *factor)
     return true;
 }
 
-static bool is_one_of(const struct step *step, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(step->node->op_type, names[i])) return true;
-    return false;
-}
-#define IS_ONE_OF(step, ...)                               \
-    is_one_of(step, (const char *const[]) { __VA_ARGS__ }, \
-        sizeof((const char *const[]) { __VA_ARGS__ }) / sizeof *((const char *const[]) { __VA_ARGS__ }))
-
 /* Whether a value is integers for each of STAND_IN samples. */
 static bool stands_in(const struct import *import, const struct value *value)
 {
@@ -76,21 +64,32 @@ static tutti_status refuse(size_t position)
     return step_refuse("input %zu counts samples, and would be more than an index of them", position);
 }
 
-tutti_status counting_check(const struct step *step)
+/* Whether an operator may read an input that counts. part: a column of it does. */
+static bool may_read(enum onnx_counting kind, size_t position, bool part, bool known)
+{
+    switch (kind) {
+    case COUNTING_SHAPE:
+    case COUNTING_SAME: return true;
+    case COUNTING_MOVED:
+    case COUNTING_SUM:
+    case COUNTING_DIFFERENCE:
+    case COUNTING_JOINED: return !part;
+    case COUNTING_INDEX: return !part && position == 1;
+    case COUNTING_INDICES: return position == 1;
+    case COUNTING_KNOWN: return !part && known;
+    case COUNTING_NEVER: break;
+    }
+    return false;
+}
+
+tutti_status counting_check(const struct step *step, enum onnx_counting kind)
 {
     step->import->counted = (struct counting) { 0 };
     for (size_t i = 0; i < step->node->n_input; i++) {
         const struct value *value = step_input(step, i);
-        if (!value || (!value->counting.factor && !stands_in(step->import, value))) continue;
-        const bool part = value->counting.factor && value->counting.component != EACH;
-        if (IS_ONE_OF(step, "Cast", "Identity", "Shape", "Expand")) continue;
-        if (IS_ONE_OF(step, "GatherND", "ScatterND") && i == 1) continue;
-        if (part ||
-            (!IS_ONE_OF(
-                 step, "Add", "Sub", "Concat", "Flatten", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze") &&
-                !(IS_ONE_OF(step, "Gather", "MaxUnpool") && i == 1) &&
-                !(stands_in(step->import, value) && IS_ONE_OF(step, "Mul", "Div", "Where", "Equal"))))
-            return refuse(i);
+        const bool known = stands_in(step->import, value);
+        if (!value || (!value->counting.factor && !known)) continue;
+        if (!may_read(kind, i, value->counting.factor && value->counting.component != EACH, known)) return refuse(i);
     }
     return TUTTI_OK;
 }
@@ -105,9 +104,8 @@ static int64_t factor_of(const struct step *step, size_t position)
 }
 
 /* Of a sum or difference. */
-static tutti_status add(const struct step *step, struct counting *y)
+static tutti_status add(const struct step *step, bool minus, struct counting *y)
 {
-    const bool minus = !strcmp(step->node->op_type, "Sub");
     *y = (struct counting) { 0, EACH };
     for (size_t i = 0; i < step->node->n_input; i++) {
         const int64_t factor = factor_of(step, i);
@@ -142,24 +140,22 @@ static tutti_status join(const struct step *step, struct counting *y)
     return TUTTI_OK;
 }
 
-tutti_status counting_finish(const struct step *step)
+tutti_status counting_finish(const struct step *step, enum onnx_counting kind)
 {
     struct value *y = step_output(step, 0);
+    const struct value *x = step_input(step, 0);
     struct counting counting = { 0 };
     tutti_status status = TUTTI_OK;
-    const struct value *x = step_input(step, 0);
     if (!y) return TUTTI_OK;
-    if (stands_in(step->import, x) && y->array && !IS_ONE_OF(step, "Shape") && !stands_in(step->import, y))
+    if (kind != COUNTING_SHAPE && stands_in(step->import, x) && y->array && !stands_in(step->import, y))
         return refuse(0);
-    if (IS_ONE_OF(step, "Add", "Sub"))
-        status = y->array ? TUTTI_OK : add(step, &counting);
-    else if (IS_ONE_OF(step, "Concat"))
+    if (kind == COUNTING_SUM || kind == COUNTING_DIFFERENCE)
+        status = y->array ? TUTTI_OK : add(step, kind == COUNTING_DIFFERENCE, &counting);
+    else if (kind == COUNTING_JOINED)
         status = y->array ? TUTTI_OK : join(step, &counting);
     else if (step->import->counted.factor)
         return refuse((size_t)step->import->counted.component);
-    else if (x &&
-        IS_ONE_OF(
-            step, "Cast", "Identity", "Expand", "Flatten", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"))
+    else if (x && (kind == COUNTING_SAME || kind == COUNTING_MOVED))
         counting = x->counting;
     y->counting = counting.factor ? counting : y->counting;
     return status;

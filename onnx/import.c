@@ -449,7 +449,7 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
 {
     const struct onnx_operator *row = operator_find(node->op_type);
     struct step step = { import, node, row->operation };
-    tutti_status status = counting_check(&step);
+    tutti_status status = counting_check(&step, row->counting);
     if (status != TUTTI_OK) return status_context(status, "%s '%s'", node->op_type, proto_text(node->name));
     if (import->logits && !strcmp(import->logits, node->output[0]) && strstr(node->op_type, "Softmax"))
         status = step_same(&step);
@@ -460,7 +460,7 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
                             : step_refuse("its inputs must be integers that are known when the file is read");
     if (status == TUTTI_UNSUPPORTED && row->build) status = row->build(&step);
     set_types(&step, row);
-    if (status == TUTTI_OK) status = counting_finish(&step);
+    if (status == TUTTI_OK) status = counting_finish(&step, row->counting);
     if (status == TUTTI_OK) return status;
     return status_context(status, "%s '%s'", node->op_type, proto_text(node->name));
 }

@@ -4,6 +4,21 @@
 
 #include "onnx/import.h"
 
+/* What an operator may do with integers that count samples (counting.c). "A column": only one of them, along the last
+ * axis, counts. */
+enum onnx_counting {
+    COUNTING_NEVER,
+    COUNTING_SHAPE,      /* it does not read the elements */
+    COUNTING_SAME,       /* its output counts as its first input does, also a column */
+    COUNTING_MOVED,      /* the same, but not a column, which moves */
+    COUNTING_SUM,        /* factors are added */
+    COUNTING_DIFFERENCE, /* factors are subtracted */
+    COUNTING_JOINED,     /* along the last axis, columns that count, and others */
+    COUNTING_INDEX,      /* input 1 is an index of samples */
+    COUNTING_INDICES,    /* input 1 has a column that is an index of samples */
+    COUNTING_KNOWN       /* only arrays that are computed when the file is read, for STAND_IN samples */
+};
+
 /* One line of the table. */
 struct onnx_operator {
     const char *name;
@@ -11,6 +26,7 @@ struct onnx_operator {
     step_function *fold;   /* if all inputs are known integers; NULL: none */
     const char *operation; /* for `build`: a name of tutti_op() */
     int type;              /* of the first output's elements; 0: that of the first input */
+    enum onnx_counting counting;
 };
 /* NULL if Tutti does not have it. */
 const struct onnx_operator *operator_find(const char *name);
@@ -37,8 +53,8 @@ tutti_status step_sizes(const struct step *step, size_t position, int64_t *list,
 /* By how much the parts of an array along an axis differ from each other; 0: they are the same. False: neither. */
 bool array_is_linear(const struct array *array, int axis, int64_t *factor);
 /* Before and after a node is added: whether it may read numbers that count samples, and whether its output does. */
-tutti_status counting_check(const struct step *step);
-tutti_status counting_finish(const struct step *step);
+tutti_status counting_check(const struct step *step, enum onnx_counting kind);
+tutti_status counting_finish(const struct step *step, enum onnx_counting kind);
 
 /* reshape.c: "2,0,1"; axes of the file as bits; what Reshape does. */
 struct list {
