@@ -527,6 +527,18 @@ static void note_pace(struct replica *replica, const struct replica_work *work)
     if (replica->report.samples > 0) worker_note_pace(&replica->worker, work->result.seconds / (double)positions);
 }
 
+/* After a failure. What is still queued reads the caller's memory. */
+static void drop_work(struct replica *replica)
+{
+    char message[1024];
+    strncpy(message, status_message(), sizeof(message) - 1);
+    message[sizeof(message) - 1] = '\0';
+    if (!worker_is_abandoned(&replica->worker)) device_wait(replica->device);
+    status_set_message(message);
+    holding_drop(&replica->holding);
+    plan_cache_overwritten(&replica->plans);
+}
+
 tutti_status replica_run(struct replica *replica, void *argument)
 {
     tutti_status status = TUTTI_OK;
@@ -567,15 +579,6 @@ done:
     if (!run.work->probe) sync_devices_leave(replica);
     if (run.begun) clReleaseEvent(run.begun);
     if (run.ended) clReleaseEvent(run.ended);
-    /* What is still queued reads the caller's memory. */
-    if (status != TUTTI_OK) {
-        char message[1024];
-        strncpy(message, status_message(), sizeof(message) - 1);
-        message[sizeof(message) - 1] = '\0';
-        if (!worker_is_abandoned(&replica->worker)) device_wait(replica->device);
-        status_set_message(message);
-        holding_drop(&replica->holding);
-        plan_cache_overwritten(&replica->plans);
-    }
+    if (status != TUTTI_OK) drop_work(replica);
     return run.first ? replica_doubt(replica, status) : status;
 }
