@@ -51,13 +51,13 @@ TUTTI_API tutti_data *tutti_data_open(const char *path, const tutti_data_options
 TUTTI_API void tutti_data_free(tutti_data *data);
 /* Errors: TUTTI_INVALID if the size is impossible. */
 TUTTI_API tutti_status tutti_data_describe(const tutti_data *data, tutti_data_info *info);
-/* Returns a part as a source, which is valid until tutti_data_free(); NULL if there is none. Of val and test, at least
- * one exists: val is what a training looks at, or test where there is no val. Training samples are augmented as for the
- * epoch of the last tutti_data_epoch(). */
+/* Returns a part as a source, which is valid until tutti_data_free(); NULL if the part is empty. At
+ * least one of val and test is not: tests during a training use val, or test if val is empty. Training samples are
+ * augmented as for the epoch of the last tutti_data_epoch(). */
 TUTTI_API const tutti_source *tutti_data_source(const tutti_data *data, tutti_data_part part);
 /* For tutti_fitting.begin_epoch, with the data as `user`. */
 TUTTI_API void tutti_data_epoch(void *data, int64_t epoch);
-/* Writes what a person calls a sample: its file, or "row 17". Errors: TUTTI_INVALID if there is no such sample. */
+/* Writes the name of a sample for messages: its file, or "row 17". Errors: TUTTI_INVALID if there is no such sample. */
 TUTTI_API tutti_status tutti_data_name(
     const tutti_data *data, tutti_data_part part, int64_t index, char *text, size_t size);
 /* Returns what must be known of the data to use a network that was trained on them: kind, shape, class names, mean,

@@ -29,7 +29,7 @@ typedef struct tutti_group_options {
  * matches, or a trainer uses the network. */
 TUTTI_API tutti_status tutti_group(tutti_network *network, const char *pattern, const tutti_group_options *options);
 
-/* What became of a parameter or running statistic. */
+/* The outcome for a parameter or running statistic. */
 typedef enum tutti_match {
     TUTTI_MATCH_LOADED,
     TUTTI_MATCH_MISSING, /* the network has it, the file does not */
@@ -40,8 +40,9 @@ typedef enum tutti_match {
 
 typedef struct tutti_match_options {
     size_t size; /* sizeof(tutti_match_options), or 0 */
-    /* Told of each parameter and running statistic, in the order of the network, then of what the file alone has. Name
-     * and shapes are valid during the call. A shape is NULL where there is none. With several ranks, rank 0 is told. */
+    /* Called for each parameter and running statistic, in the order of the network, then for each array that only the
+     * file has. Name and shapes are valid during the call. A shape is NULL if the file or the network does not have it.
+     * With several ranks, only rank 0 calls it. */
     void (*report)(
         void *user, tutti_match match, const char *name, const tutti_shape *in_file, const tutti_shape *in_network);
     void *user;
@@ -49,24 +50,24 @@ typedef struct tutti_match_options {
 
 typedef struct tutti_match_result {
     size_t size;                            /* sizeof(tutti_match_result), or 0; set it before the call */
-    int64_t loaded, missing, unused, other; /* how many; other: of another shape or type */
-    int64_t loaded_elements, elements;      /* of those that were loaded, and of all in the network */
+    int64_t loaded, missing, unused, other; /* numbers of arrays; other: of another shape or type */
+    int64_t loaded_elements, elements;      /* elements of the loaded arrays, and of all in the network */
 } tutti_match_result;
 
-/* Loads every parameter and running statistic of a safetensors file whose name and shape fit, and leaves the others as
- * they are: weights of a network with another head. Numbers may be F32, F16 or BF16. A name fits also behind "module.",
- * "model." and "_orig_mod.", which PyTorch's wrappers put in front of names, in the file or in the network. options and
+/* Loads every parameter and running statistic of a safetensors file whose name and shape fit, and does not change
+ * the others: for weights of a network with another head. Numbers may be F32, F16 or BF16. The prefixes "module.",
+ * "model." and "_orig_mod." of PyTorch's wrappers are ignored, in names of the file and of the network. options and
  * result may be NULL. Errors: TUTTI_MISMATCH if nothing fits, TUTTI_FILE, TUTTI_FORMAT; nothing changes then. */
 TUTTI_API tutti_status tutti_load_matching(
     tutti_trainer *trainer, const char *path, const tutti_match_options *options, tutti_match_result *result);
 
 /* A copy of a training in memory: parameters, running statistics, states of the optimizer, step, epoch and seed.
  *
- * Parameters begin or cease to train between two trainers of one network: take a snapshot, free the trainer, call
- * tutti_unfreeze() or tutti_freeze(), compile, restore. The next tutti_fit() goes on where the training was, as after
- * tutti_resume(). Parameters that had not trained have no optimizer states: their momentum begins at zero. Adam's and
- * AdamW's states then begin anew for all parameters, as does the number of steps in their bias correction: with the
- * old number, the first updates of the new ones would be up to ten times too large. tutti_resume() does the same with a
+ * To freeze or unfreeze parameters within a training, take a snapshot, free the trainer, call tutti_unfreeze() or
+ * tutti_freeze(), compile again and restore the snapshot. The next tutti_fit() continues the training, as after
+ * tutti_resume(). Parameters that were frozen before have no optimizer states: their momentum begins at zero. Adam and
+ * AdamW then reset the states of all parameters and the number of steps in their bias correction: with the old number,
+ * the first updates of these parameters would be up to ten times too large. tutti_resume() does the same with a
  * checkpoint that was saved while fewer parameters trained. */
 typedef struct tutti_snapshot tutti_snapshot;
 /* Returns NULL on failure. Free it with tutti_snapshot_free(). With several ranks, all take one. */
@@ -77,10 +78,10 @@ TUTTI_API void tutti_snapshot_free(tutti_snapshot *snapshot);
 
 typedef struct tutti_checkpoint_info {
     size_t size;           /* sizeof(tutti_checkpoint_info), or 0; set it before the call */
-    int64_t steps, epochs; /* done, complete */
-    int64_t samples;       /* done of the epoch that has begun */
+    int64_t steps, epochs; /* complete ones */
+    int64_t samples;       /* trained in the epoch that is not complete */
 } tutti_checkpoint_info;
-/* Tells how far the training of a checkpoint, as tutti_save() wrote it, has come. Errors: TUTTI_FILE, TUTTI_FORMAT. */
+/* Reads the progress of the training that tutti_save() saved. Errors: TUTTI_FILE, TUTTI_FORMAT. */
 TUTTI_API tutti_status tutti_checkpoint_read(const char *name, tutti_checkpoint_info *info);
 
 typedef struct tutti_rate_options {
@@ -91,15 +92,15 @@ typedef struct tutti_rate_options {
 } tutti_rate_options;
 typedef struct tutti_rate_result {
     size_t size;                       /* sizeof(tutti_rate_result), or 0; set it before the call */
-    int count;                         /* steps that were done */
+    int count;                         /* number of steps */
     double *rates, *losses, *smoothed; /* [count]; free them with free() */
-    /* Suggested rates: where the smoothed loss falls steepest over the logarithm of the rate, and two thirds down its
-     * longest valley, which is the steadier one of the two. 0: it falls nowhere. */
+    /* Suggested rates: `steepest` has the steepest fall of the smoothed loss over the logarithm of the rate; `valley`
+     * lies two thirds down the longest fall, and depends less on noise. 0: the loss never falls. */
     double steepest, valley;
 } tutti_rate_result;
 /* The range test of learning rates (Smith 2017, "Cyclical learning rates for training neural networks"): trains with
- * rates that grow exponentially, until the smoothed loss is four times its least, or not finite. Then the training is
- * as before the call. Losses are smoothed by 0.9 of the mean before. Errors: as tutti_fit_source(). */
+ * rates that grow exponentially, until the smoothed loss exceeds four times its minimum or is not finite, and restores
+ * the training. The smoothed loss is a moving average with the factor 0.9. Errors: as tutti_fit_source(). */
 TUTTI_API tutti_status tutti_find_rate(
     tutti_trainer *trainer, const tutti_source *source, const tutti_rate_options *options, tutti_rate_result *result);
 

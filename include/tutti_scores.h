@@ -1,4 +1,4 @@
-/* How good predictions are: accuracy, top-k, precision, recall, F1, confusion, intersection over union, R2 and errors.
+/* Metrics of predictions: accuracy, top-k, precision, recall, F1, confusion, intersection over union, R2 and errors.
  */
 #ifndef TUTTI_SCORES_H
 #define TUTTI_SCORES_H
@@ -23,11 +23,12 @@ typedef struct tutti_scores_options {
 
 typedef struct tutti_scores_summary {
     size_t size;             /* sizeof(tutti_scores_summary), or 0; set it before the call */
-    int64_t samples, labels; /* that count: labels below 0 do not, nor samples without others */
+    int64_t samples, labels; /* that count: without labels below 0, and without samples that have only such labels */
     double loss;             /* mean cross-entropy over the labels, or mean squared error */
-    /* Of classes, 0 to 1: the share of right labels, and of labels whose class is among the `top` likeliest; of equally
-     * likely classes, the first is the likelier one. Precision, recall, F1 and intersection over union are means over
-     * the classes that occur among targets or predictions, as scikit-learn's `macro` averages with zero_division 0. */
+    /* Of classes, 0 to 1: the share of labels predicted correctly, and of labels whose class is among the `top`
+     * likeliest; of equally likely classes, the first one wins. Precision, recall, F1 and intersection over union are
+     * means over the classes that occur among targets or predictions, as scikit-learn's `macro` averages with
+     * zero_division 0. */
     double accuracy, top_accuracy, precision, recall, f1, iou;
     /* Of numbers: coefficient of determination (mean over the numbers of an output), mean absolute error, root of the
      * mean squared error. */
