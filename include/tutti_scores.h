@@ -19,6 +19,9 @@ typedef struct tutti_scores_options {
     int64_t labels;
     int top;   /* of top-k; 0: 5, or fewer classes */
     int worst; /* samples with the largest losses that are kept, at most 65536; 0: 16 */
+    /* Without classes: what 1 is in the units in which errors are told, [labels], as tutti_data_info.target_std;
+     * copied. NULL: 1 */
+    const float *units;
 } tutti_scores_options;
 
 typedef struct tutti_scores_summary {
@@ -31,7 +34,7 @@ typedef struct tutti_scores_summary {
      * zero_division 0. */
     double accuracy, top_accuracy, precision, recall, f1, iou;
     /* Of numbers: coefficient of determination (mean over the numbers of an output), mean absolute error, root of the
-     * mean squared error. */
+     * mean squared error; the errors times tutti_scores_options.units. */
     double r2, mae, rmse;
 } tutti_scores_summary; /* what does not apply is NaN */
 
@@ -46,6 +49,7 @@ typedef struct tutti_mistake {
     int64_t index;             /* of the sample in its source */
     int64_t target, predicted; /* of several labels: of the wrong one with the largest loss; of numbers: -1 */
     double probability, loss;  /* of the predicted class; of the sample, the mean over its labels */
+    double error;              /* of numbers: root of their mean squared error, times the units; of classes: NaN */
 } tutti_mistake;
 
 /* Returns NULL on failure. */

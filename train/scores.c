@@ -22,18 +22,26 @@ static tutti_status check(const tutti_scores_options *options)
         return fail(TUTTI_INVALID, "top is %d: it must be from 1 to the number of classes, or 0", options->top);
     if (options->worst < 0 || options->worst > MAX_WORST)
         return fail(TUTTI_INVALID, "worst is %d: it must be from 0 to %d", options->worst, MAX_WORST);
+    for (int64_t i = 0; options->units && !options->classes && i < (options->labels ? options->labels : 1); i++)
+        if (!(options->units[i] > 0 && isfinite(options->units[i])))
+            return fail(TUTTI_INVALID, "unit %" PRId64 " is %g: it must be above 0", i, (double)options->units[i]);
     return TUTTI_OK;
 }
 
-static tutti_status allocate(tutti_scores *scores)
+static tutti_status allocate(tutti_scores *scores, const float *units)
 {
     const int64_t classes = scores->classes;
     const bool matrix = classes > 0 && classes <= SCORES_MATRIX_CLASSES;
     scores->count = SCORES_TOTALS + CLASS_COUNTS * classes + (matrix ? classes * classes : 0);
     scores->counts = memory_new((size_t)scores->count, sizeof(*scores->counts));
     scores->mistakes = memory_new((size_t)scores->worst, sizeof(*scores->mistakes));
-    if (classes == 0) scores->moments = memory_new((size_t)scores->labels, sizeof(*scores->moments));
-    if (!scores->counts || !scores->mistakes || (classes == 0 && !scores->moments)) return TUTTI_NO_MEMORY;
+    if (!scores->counts || !scores->mistakes) return TUTTI_NO_MEMORY;
+    if (classes == 0) {
+        scores->moments = memory_new((size_t)scores->labels, sizeof(*scores->moments));
+        scores->units = memory_new((size_t)scores->labels, sizeof(*scores->units));
+        if (!scores->moments || !scores->units) return TUTTI_NO_MEMORY;
+        for (int64_t i = 0; i < scores->labels; i++) scores->units[i] = units ? (double)units[i] : 1;
+    }
     scores->of_classes = scores->counts + SCORES_TOTALS;
     scores->confusion = matrix ? scores->of_classes + CLASS_COUNTS * classes : NULL;
     return TUTTI_OK;
@@ -49,7 +57,7 @@ tutti_scores *tutti_scores_new(const tutti_scores_options *given)
     scores->labels = options.labels ? options.labels : 1;
     scores->top = options.top ? options.top : options.classes < DEFAULT_TOP ? (int)options.classes : DEFAULT_TOP;
     scores->worst = options.worst ? options.worst : DEFAULT_WORST;
-    if (allocate(scores) == TUTTI_OK) return scores;
+    if (allocate(scores, options.units) == TUTTI_OK) return scores;
     tutti_scores_free(scores);
     return NULL;
 }
@@ -59,6 +67,7 @@ void tutti_scores_free(tutti_scores *scores)
     if (!scores) return;
     free(scores->counts);
     free(scores->moments);
+    free(scores->units);
     free(scores->mistakes);
     free(scores);
 }
@@ -138,7 +147,7 @@ static void count_label(tutti_scores *scores, int64_t label, const struct guess 
 static void add_classes(
     tutti_scores *scores, const float *outputs, struct score_layout layout, const int32_t *targets, int64_t index)
 {
-    tutti_mistake worst = { .size = sizeof(worst), .index = index };
+    tutti_mistake worst = { .size = sizeof(worst), .index = index, .error = NAN };
     double sum = 0, most = -INFINITY;
     int64_t live = 0;
     bool wrong = false;
@@ -164,13 +173,15 @@ static void add_classes(
 
 static void add_numbers(tutti_scores *scores, const float *outputs, const float *targets, int64_t index)
 {
-    double squared = 0;
+    double squared = 0, in_units = 0;
     for (int64_t i = 0; i < scores->labels; i++) {
+        const double unit = scores->units[i];
         struct moments *m = &scores->moments[i];
         const double target = (double)targets[i], error = (double)outputs[i] - target, off = target - m->mean;
         squared += error * error;
         m->squared += error * error;
-        scores->sums.absolute += fabs(error);
+        in_units += unit * error * (unit * error);
+        scores->sums.absolute += unit * fabs(error);
         m->count++;
         m->mean += off / m->count;
         m->spread += off * (target - m->mean);
@@ -182,7 +193,8 @@ static void add_numbers(tutti_scores *scores, const float *outputs, const float 
         .target = -1,
         .predicted = -1,
         .probability = NAN,
-        .loss = squared / (double)scores->labels };
+        .loss = squared / (double)scores->labels,
+        .error = sqrt(in_units / (double)scores->labels) };
     if (squared != 0) scores_keep(scores, &mistake);
 }
 
@@ -294,16 +306,17 @@ static double determination(const struct moments *m)
 static void summarise_numbers(const tutti_scores *scores, tutti_scores_summary *summary)
 {
     const double count = (double)summary->labels;
-    double squared = 0, r2 = 0;
+    double squared = 0, in_units = 0, r2 = 0;
     if (count == 0) return;
     for (int64_t i = 0; i < scores->labels; i++) {
         squared += scores->moments[i].squared;
+        in_units += scores->units[i] * scores->units[i] * scores->moments[i].squared;
         r2 += determination(&scores->moments[i]);
     }
     summary->loss = squared / count;
     summary->r2 = r2 / (double)scores->labels;
     summary->mae = scores->sums.absolute / count;
-    summary->rmse = sqrt(summary->loss);
+    summary->rmse = sqrt(in_units / count);
 }
 
 tutti_status tutti_scores_summarise(const tutti_scores *scores, tutti_scores_summary *summary)

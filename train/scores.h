@@ -27,6 +27,7 @@ struct tutti_scores {
     int64_t count;                            /* of them */
     struct score_sums sums;
     struct moments *moments; /* [labels] of numbers, else NULL */
+    double *units;           /* [labels] of numbers, else NULL */
     tutti_mistake *mistakes; /* [worst], the worst one first */
     int mistake_count;
 };

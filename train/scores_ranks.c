@@ -13,7 +13,9 @@ uint64_t scores_hash(const tutti_scores *scores)
 {
     if (!scores) return 0;
     const int64_t numbers[] = { scores->classes, scores->labels, scores->top, scores->worst };
-    return XXH3_64bits(numbers, sizeof(numbers));
+    const uint64_t hash = XXH3_64bits(numbers, sizeof(numbers));
+    return scores->units ? XXH3_64bits_withSeed(scores->units, (size_t)scores->labels * sizeof(*scores->units), hash)
+                         : hash;
 }
 
 /* What the ranks have of an array of `size` bytes each goes to join(), piece by piece and in the order of the ranks. */

@@ -151,6 +151,32 @@ START_TEST(numbers_as_scikit_learn)
 }
 END_TEST
 
+/* Errors are told in the units of each number; loss and R2 stay. */
+START_TEST(errors_have_units)
+{
+    const float units[] = { 100, 10 }, outputs[] = { 1, 2, 3, 4 }, targets[] = { 1, 1, 0, 4 };
+    tutti_scores *scores = scores_of((tutti_scores_options) { .labels = 2, .units = units });
+    tutti_scores *plain = scores_of((tutti_scores_options) { .labels = 2 });
+    tutti_scores_summary all = { .size = sizeof(all) }, other = { .size = sizeof(other) };
+    tutti_mistake mistake = { .size = sizeof(mistake) };
+    add(scores, outputs, targets, 2);
+    add(plain, outputs, targets, 2);
+    ck_assert_int_eq(tutti_scores_summarise(scores, &all), TUTTI_OK);
+    ck_assert_int_eq(tutti_scores_summarise(plain, &other), TUTTI_OK);
+    is_near(all.loss, 2.5, "the loss");
+    is_near(all.r2, other.r2, "R2");
+    is_near(all.mae, 310.0 / 4, "the mean absolute error");
+    is_near(all.rmse, sqrt(90100.0 / 4), "the root of the mean squared error");
+    is_near(other.rmse, sqrt(2.5), "the root without units");
+    ck_assert_int_eq(tutti_scores_mistake(scores, 0, &mistake), TUTTI_OK);
+    ck_assert_int_eq(mistake.index, 1);
+    is_near(mistake.loss, 4.5, "the loss of a mistake");
+    is_near(mistake.error, sqrt(90000.0 / 2), "the error of a mistake");
+    tutti_scores_free(scores);
+    tutti_scores_free(plain);
+}
+END_TEST
+
 /* Targets far from 0 lose nothing, and moments that were counted apart are joined to the same. */
 START_TEST(moments_are_stable)
 {
@@ -223,7 +249,7 @@ END_TEST
 START_TEST(wrong_uses)
 {
     const tutti_scores_options bad[] = { { .classes = -1 }, { .labels = -1 }, { .classes = 3, .top = 4 },
-        { .worst = -1 } };
+        { .worst = -1 }, { .labels = 2, .units = (float[]) { 1, 0 } }, { .units = (float[]) { NAN } } };
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) ck_assert_ptr_null(tutti_scores_new(&bad[i]));
     tutti_scores *scores = scores_of((tutti_scores_options) { .classes = SCORE_CLASSES });
     const int32_t past[] = { 1, SCORE_CLASSES };
@@ -250,6 +276,7 @@ Suite *suite_scores(void)
     tcase_add_test(cases, classes_as_scikit_learn);
     tcase_add_test(cases, labels_of_masks);
     tcase_add_test(cases, numbers_as_scikit_learn);
+    tcase_add_test(cases, errors_have_units);
     tcase_add_test(cases, moments_are_stable);
     tcase_add_test(cases, labels_below_0);
     tcase_add_test(cases, ties);
