@@ -3,7 +3,6 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "data/statistics.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,8 +16,9 @@ struct arrays {
     struct collection collection; /* first: they are one */
     struct array_pairs pairs;
     int64_t begins[ARRAYS_SLOTS + 1]; /* of the samples of each slot */
-    enum npz_type type, target_type;
-    size_t row, elements, target_elements; /* bytes and numbers of a sample */
+    enum npz_type type;
+    size_t row, elements; /* bytes and numbers of a sample */
+    struct array_targets targets;
     bool images, channels_last;
     char (*class_names)[12];
     const char **class_list;
@@ -30,6 +30,7 @@ static void free_arrays(struct collection *collection)
 {
     struct arrays *arrays = (struct arrays *)collection;
     array_pairs_close(&arrays->pairs);
+    standards_free(&arrays->targets.standards);
     free(arrays->class_names);
     free(arrays->class_list);
     free(collection->parts);
@@ -116,18 +117,6 @@ static tutti_status read_drawn(
     return status;
 }
 
-static tutti_status read_numbers(const struct arrays *arrays, int slot, int64_t row, float *target)
-{
-    const struct array_rows *targets = &arrays->pairs.targets[slot];
-    void *memory = malloc(arrays->target_elements * npz_type_size(arrays->target_type));
-    if (!memory) return fail(TUTTI_NO_MEMORY, "no memory for a target");
-    tutti_status status = array_rows_read(targets, row, 1, memory);
-    if (status == TUTTI_OK && !array_to_floats(arrays->target_type, memory, arrays->target_elements, target))
-        status = fail(TUTTI_FORMAT, "%s[%" PRId64 "] has numbers that are not finite", targets->name, row);
-    free(memory);
-    return status;
-}
-
 static tutti_status read_sample(
     struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target)
 {
@@ -136,20 +125,19 @@ static tutti_status read_sample(
     const int64_t row = index - arrays->begins[slot];
     const tutti_status status = arrays->random && draw->training ? read_drawn(arrays, slot, row, draw, sample)
                                                                  : read_input(arrays, slot, row, sample);
-    if (status != TUTTI_OK || !collection->labels)
-        return status == TUTTI_OK ? read_numbers(arrays, slot, row, target) : status;
+    if (status != TUTTI_OK) return status;
+    if (!collection->labels) return array_targets_read(&arrays->targets, &arrays->pairs.targets[slot], row, target);
     memcpy(target, &collection->labels[index], sizeof *collection->labels);
     return TUTTI_OK;
 }
 
 /* How often each byte occurs in each channel of training samples, evenly spaced ones if there are many. */
-static tutti_status measure(struct collection *collection, const signed char *part)
+static tutti_status measure_bytes(struct arrays *arrays, const signed char *part)
 {
-    struct arrays *arrays = (struct arrays *)collection;
+    struct collection *collection = &arrays->collection;
     const size_t channels = (size_t)collection->info.channels;
     int64_t training = 0, seen = 0, (*counts)[256];
     tutti_status status = TUTTI_NO_MEMORY;
-    if (!arrays->images || !arrays->measure) return TUTTI_OK;
     unsigned char *sample = memory_new(arrays->elements, 1);
     counts = memory_new(channels, sizeof *counts);
     if (!sample || !counts) goto done;
@@ -177,6 +165,14 @@ done:
     free(sample);
     free(counts);
     return status;
+}
+
+static tutti_status measure(struct collection *collection, const signed char *part)
+{
+    struct arrays *arrays = (struct arrays *)collection;
+    const tutti_status status = arrays->images && arrays->measure ? measure_bytes(arrays, part) : TUTTI_OK;
+    if (status != TUTTI_OK) return status;
+    return array_targets_measure(&arrays->targets, arrays->pairs.targets, arrays->begins, part);
 }
 
 /* ------------------------------------------------------------------------------------------------- opening ---- */
@@ -218,12 +214,12 @@ static tutti_status read_labels(struct arrays *arrays, const char *path, int slo
     const int64_t samples = from->array->sizes[0];
     int32_t *labels = arrays->collection.labels + arrays->begins[slot];
     tutti_status status = TUTTI_OK;
-    void *memory = malloc(AT_ONCE * npz_type_size(arrays->target_type));
+    void *memory = malloc(AT_ONCE * npz_type_size(from->array->type));
     if (!memory) return fail(TUTTI_NO_MEMORY, "no memory for labels");
     for (int64_t first = 0; first < samples; first += AT_ONCE) {
         const int64_t count = samples - first < AT_ONCE ? samples - first : AT_ONCE;
         TRY(array_rows_read(from, first, count, memory));
-        if (!array_to_labels(arrays->target_type, memory, (size_t)count, MOST_CLASSES - 1, labels + first))
+        if (!array_to_labels(from->array->type, memory, (size_t)count, MOST_CLASSES - 1, labels + first))
             FAIL(TUTTI_FORMAT,
                 "%s: '%s' has a class below 0 or above %d among rows %" PRId64 " to %" PRId64
                 ": save numbers to predict as floats",
@@ -260,21 +256,17 @@ static tutti_status set_classes(struct arrays *arrays, const char *path)
     return TUTTI_OK;
 }
 
-static tutti_status set_targets(struct arrays *arrays, const char *path, const struct array_rows *targets)
+static tutti_status set_targets(
+    struct arrays *arrays, const char *path, const struct array_rows *targets, const tutti_data_options *options)
 {
     const struct npz_array *y = targets->array;
-    tutti_data_info *info = &arrays->collection.info;
-    arrays->target_type = y->type;
-    arrays->target_elements = y->bytes / (size_t)y->sizes[0] / npz_type_size(y->type);
-    if (y->type == NPZ_F16 || y->type == NPZ_F32 || y->type == NPZ_F64) {
-        info->target_dtype = TUTTI_DTYPE_F32;
-        info->target_shape = (tutti_shape) { .rank = 1, .sizes = { (int64_t)arrays->target_elements } };
-        return TUTTI_OK;
-    }
-    if (arrays->target_elements > 1)
+    const size_t elements = y->bytes / (size_t)y->sizes[0] / npz_type_size(y->type);
+    if (y->type == NPZ_F16 || y->type == NPZ_F32 || y->type == NPZ_F64)
+        return array_targets_open(&arrays->targets, y, options, &arrays->collection.info);
+    if (elements > 1)
         return fail(TUTTI_FORMAT,
             "%s: '%s' has %zu integers for a sample: a class is one integer, and numbers to predict are floats", path,
-            targets->name, arrays->target_elements);
+            targets->name, elements);
     return set_classes(arrays, path);
 }
 
@@ -317,7 +309,7 @@ static tutti_status finish(struct arrays *arrays, const char *path, const tutti_
     while (!arrays->pairs.inputs[slot].name) slot++;
     TRY(set_parts(arrays));
     TRY(set_input(arrays, path, arrays->pairs.inputs[slot].array));
-    TRY(set_targets(arrays, path, &arrays->pairs.targets[slot]));
+    TRY(set_targets(arrays, path, &arrays->pairs.targets[slot], options));
     if (arrays->images) {
         TRY(set_augment(arrays, path, options));
         TRY(statistics_read(options->normalise, info->channels, info->mean, info->std, &arrays->measure));

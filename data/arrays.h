@@ -3,6 +3,7 @@
 #define DATA_ARRAYS_H
 
 #include "data/collection.h"
+#include "data/statistics.h"
 #include "formats/npy_rows.h"
 
 /* An array in a file, read row by row, or in memory. */
@@ -23,6 +24,23 @@ struct array_pairs {
  * slot has both or none, with equally many samples. *found is false where the path is of another kind. */
 tutti_status array_pairs_open(const char *path, struct array_pairs *pairs, bool *found);
 void array_pairs_close(struct array_pairs *pairs);
+
+/* array_targets.c: targets that are numbers to predict. */
+struct array_targets {
+    enum npz_type type;
+    size_t count;               /* numbers of a target */
+    struct standards standards; /* count 0: they stay as they are */
+};
+/* Sets what the info says of targets. `targets` is zero; free its standards also on failure. */
+tutti_status array_targets_open(struct array_targets *targets, const struct npz_array *array,
+    const tutti_data_options *options, tutti_data_info *info);
+/* Mean and deviation of training samples, evenly spaced ones if there are many. from: [ARRAYS_SLOTS], with the samples
+ * from begins[slot] on. */
+tutti_status array_targets_measure(
+    struct array_targets *targets, const struct array_rows *from, const int64_t *begins, const signed char *part);
+/* The target of a row, [count]. Errors: TUTTI_FORMAT if it is not finite. */
+tutti_status array_targets_read(
+    const struct array_targets *targets, const struct array_rows *from, int64_t row, float *target);
 
 /* Converts elements to floats; bytes become 0 to 1. Returns false if one is not finite. */
 bool array_to_floats(enum npz_type type, const void *elements, size_t count, float *floats);

@@ -101,7 +101,8 @@ tutti_data *tutti_data_open(const char *path, const tutti_data_options *given)
     pthread_mutex_init(&data->reading, NULL);
     pthread_mutex_init(&data->telling, NULL);
     status = prepare(data, path);
-    data->options.augment = data->options.target = data->options.normalise = NULL; /* the caller's, until here */
+    data->options.augment = data->options.target = NULL; /* the caller's, until here */
+    data->options.normalise = data->options.normalise_targets = NULL;
     if (status == TUTTI_OK) return data;
     tutti_data_free(data);
     return NULL;

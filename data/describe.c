@@ -56,6 +56,11 @@ char *tutti_data_json(const tutti_data *data)
     failed |= json_object_set_new(object, "bytes", json_boolean(info->dtype == TUTTI_DTYPE_U8));
     if (info->channels > 0) failed |= json_object_set_new(object, "mean", numbers(info->mean, info->channels));
     if (info->channels > 0) failed |= json_object_set_new(object, "std", numbers(info->std, info->channels));
+    if (info->target_mean) {
+        const int count = (int)info->target_shape.sizes[0];
+        failed |= json_object_set_new(object, "target_mean", numbers(info->target_mean, count));
+        failed |= json_object_set_new(object, "target_std", numbers(info->target_std, count));
+    }
     if (info->class_names) failed |= json_object_set_new(object, "classes", names(info));
     failed |= json_object_set_new(object, "split", json_real(data->options.split));
     failed |= json_object_set_new(object, "seed", json_integer((json_int_t)data->options.seed));

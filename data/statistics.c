@@ -1,10 +1,12 @@
 #include "data/statistics.h"
 
+#include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool read_numbers(const char *text, int count, float *mean, float *std)
@@ -40,4 +42,41 @@ void statistics_end(const struct statistics *statistics, float *mean, float *std
     *mean = (float)statistics->mean;
     *std = (float)sqrt(variance);
     if (!(*std > 1e-12f * (1 + fabsf(*mean)))) *std = 1;
+}
+
+tutti_status standards_read(struct standards *standards, const char *text, int count)
+{
+    *standards = (struct standards) { .count = count,
+        .mean = memory_new((size_t)count, sizeof *standards->mean),
+        .std = memory_new((size_t)count, sizeof *standards->std) };
+    if (!standards->mean || !standards->std) return TUTTI_NO_MEMORY;
+    return statistics_read(text, count, standards->mean, standards->std, &standards->measure);
+}
+
+tutti_status standards_read_targets(
+    struct standards *standards, const tutti_data_options *options, int count, tutti_data_info *info)
+{
+    const tutti_status status = standards_read(standards, options->normalise_targets, count);
+    info->target_mean = standards->mean;
+    info->target_std = standards->std;
+    return status == TUTTI_OK ? status : status_context(status, "the targets");
+}
+
+void standards_end(struct standards *standards, const struct statistics *columns)
+{
+    for (int i = 0; i < standards->count; i++) statistics_end(&columns[i], &standards->mean[i], &standards->std[i]);
+    standards->measure = false;
+}
+
+void standards_free(struct standards *standards)
+{
+    free(standards->mean);
+    free(standards->std);
+}
+
+float standards_apply(const struct standards *standards, int column, double value)
+{
+    enum { MOST = 1000000000 };
+    value = (value - (double)standards->mean[column]) / (double)standards->std[column];
+    return (float)fmax(-MOST, fmin(MOST, value));
 }

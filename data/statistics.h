@@ -2,7 +2,7 @@
 #ifndef DATA_STATISTICS_H
 #define DATA_STATISTICS_H
 
-#include "tutti.h"
+#include "tutti_data.h"
 
 /* Reads tutti_data_options.normalise of data that are measured where it is NULL or "measured", which sets *measure.
  * "none": 0 and 1. Else numbers, as "0.5,0.4/0.2,0.2": `count` means and as many deviations. Errors: TUTTI_INVALID. */
@@ -21,5 +21,21 @@ static inline void statistics_add(struct statistics *statistics, double value)
 }
 /* The deviation is 1 where all values are equal. */
 void statistics_end(const struct statistics *statistics, float *mean, float *std);
+
+/* The numbers by which columns are standardised, as floats. */
+struct standards {
+    int count;
+    float *mean, *std; /* [count] */
+    bool measure;      /* they are not known yet: standards_end() sets them */
+};
+/* statistics_read() for `count` columns; free it with standards_free(), also on failure. */
+tutti_status standards_read(struct standards *standards, const char *text, int count);
+/* Those of targets that are numbers, by options->normalise_targets; the info tells them. */
+tutti_status standards_read_targets(
+    struct standards *standards, const tutti_data_options *options, int count, tutti_data_info *info);
+void standards_end(struct standards *standards, const struct statistics *columns);
+void standards_free(struct standards *standards);
+/* (value - mean) / std of a column; a value very far from the mean says no more than one nearer to it. */
+float standards_apply(const struct standards *standards, int column, double value);
 
 #endif

@@ -3,11 +3,9 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "data/statistics.h"
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +25,9 @@ static void free_table(struct collection *collection)
     free(table->ready);
     free(table->targets);
     free(table->numbers);
-    free(table->mean);
-    free(table->std);
+    free(table->ready_targets);
+    standards_free(&table->of_inputs);
+    standards_free(&table->of_targets);
     free(collection->parts);
     free(collection->labels);
     free(table);
@@ -41,7 +40,7 @@ static tutti_status read_row(
     (void)draw;
     const size_t inputs = (size_t)table->inputs;
     memcpy(sample, table->ready + (size_t)index * inputs, inputs * sizeof *table->ready);
-    memcpy(target, table->by_class ? (const void *)&collection->labels[index] : &table->targets[index], 4);
+    memcpy(target, table->by_class ? (const void *)&collection->labels[index] : &table->ready_targets[index], 4);
     return TUTTI_OK;
 }
 
@@ -58,38 +57,46 @@ static void name_row(const struct collection *collection, int64_t index, char *t
 
 /* ------------------------------------------------------------------------------------------------ standards ---- */
 
-static tutti_status measure(struct table *table, const signed char *part)
+static tutti_status measure(
+    const struct table *table, const signed char *part, const double *values, struct standards *standards)
 {
-    struct statistics *columns = memory_new((size_t)table->inputs, sizeof *columns);
+    const size_t count = (size_t)standards->count;
+    struct statistics *columns = memory_new(count, sizeof *columns);
     if (!columns) return TUTTI_NO_MEMORY;
     for (int64_t row = 0; row < table->collection.samples; row++)
-        for (int i = 0; part[row] == TUTTI_DATA_TRAIN && i < table->inputs; i++)
-            statistics_add(&columns[i], table->values[(size_t)row * (size_t)table->inputs + (size_t)i]);
-    for (int i = 0; i < table->inputs; i++) statistics_end(&columns[i], &table->mean[i], &table->std[i]);
+        for (size_t i = 0; part[row] == TUTTI_DATA_TRAIN && i < count; i++)
+            statistics_add(&columns[i], values[(size_t)row * count + i]);
+    standards_end(standards, columns);
     free(columns);
     return TUTTI_OK;
 }
 
-/* In place: no float is written over a number that was not read yet. */
-static tutti_status standardise(struct collection *collection, const signed char *part)
+/* In place: no float is written over a number that was not read yet. The numbers become NULL. */
+static tutti_status standardise(
+    const struct table *table, const signed char *part, struct standards *standards, double **values, float **ready)
 {
-    enum { MOST = 1000000000 }; /* a value this far from the mean says no more than it */
-    struct table *table = (struct table *)collection;
-    const size_t inputs = (size_t)table->inputs, count = (size_t)collection->samples * inputs;
-    char *memory = (char *)table->values;
-    const tutti_status status = table->measure ? measure(table, part) : TUTTI_OK;
+    const size_t columns = (size_t)standards->count, count = (size_t)table->collection.samples * columns;
+    char *memory = (char *)*values;
+    const tutti_status status = standards->measure ? measure(table, part, *values, standards) : TUTTI_OK;
     if (status != TUTTI_OK) return status;
     for (size_t i = 0; i < count; i++) {
         double value;
         memcpy(&value, memory + i * sizeof value, sizeof value);
-        value = (value - (double)table->mean[i % inputs]) / (double)table->std[i % inputs];
-        const float number = (float)fmax(-MOST, fmin(MOST, value));
+        const float number = standards_apply(standards, (int)(i % columns), value);
         memcpy(memory + i * sizeof number, &number, sizeof number);
     }
-    table->values = NULL;
-    table->ready = realloc(memory, count * sizeof(float));
-    if (!table->ready) table->ready = (float *)(void *)memory;
+    *values = NULL;
+    *ready = realloc(memory, count * sizeof(float));
+    if (!*ready) *ready = (float *)(void *)memory;
     return TUTTI_OK;
+}
+
+static tutti_status fit(struct collection *collection, const signed char *part)
+{
+    struct table *table = (struct table *)collection;
+    const tutti_status status = standardise(table, part, &table->of_inputs, &table->values, &table->ready);
+    if (status != TUTTI_OK || table->by_class) return status;
+    return standardise(table, part, &table->of_targets, &table->targets, &table->ready_targets);
 }
 
 static int describe(const struct collection *collection, json_t *object)
@@ -101,8 +108,8 @@ static int describe(const struct collection *collection, json_t *object)
         if (i != table->target && i != table->skipped)
             failed |= json_array_append_new(columns, json_string(table->columns[i]));
     for (int i = 0; i < table->inputs; i++) {
-        failed |= json_array_append_new(mean, json_real((double)table->mean[i]));
-        failed |= json_array_append_new(std, json_real((double)table->std[i]));
+        failed |= json_array_append_new(mean, json_real((double)table->of_inputs.mean[i]));
+        failed |= json_array_append_new(std, json_real((double)table->of_inputs.std[i]));
     }
     failed |= json_object_set_new(object, "columns", columns);
     failed |= json_object_set_new(object, "mean", mean);
@@ -131,19 +138,16 @@ static tutti_status name_classes(struct table *table)
 static tutti_status finish(struct table *table, const tutti_data_options *options)
 {
     struct collection *collection = &table->collection;
-    const size_t inputs = (size_t)table->inputs;
-    tutti_status status = TUTTI_NO_MEMORY;
-    table->mean = memory_new(inputs, sizeof *table->mean);
-    table->std = memory_new(inputs, sizeof *table->std);
-    if (!table->mean || !table->std) goto done;
-    TRY(statistics_read(options->normalise, table->inputs, table->mean, table->std, &table->measure));
+    tutti_data_info *info = &collection->info;
+    tutti_status status = TUTTI_OK;
+    TRY(standards_read(&table->of_inputs, options->normalise, table->inputs));
     if (table->by_class) {
         TRY(name_classes(table));
     } else {
         free(collection->labels);
         collection->labels = NULL;
+        TRY(standards_read_targets(&table->of_targets, options, 1, info));
     }
-    tutti_data_info *info = &collection->info;
     info->kind = "table";
     info->dtype = TUTTI_DTYPE_F32;
     info->target_dtype = table->by_class ? TUTTI_DTYPE_I32 : TUTTI_DTYPE_F32;
@@ -152,7 +156,7 @@ static tutti_status finish(struct table *table, const tutti_data_options *option
     info->damaged = table->damaged;
     collection->read = read_row;
     collection->name = name_row;
-    collection->fit = standardise;
+    collection->fit = fit;
     collection->describe = describe;
 done:
     return status;

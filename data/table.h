@@ -3,6 +3,7 @@
 #define DATA_TABLE_H
 
 #include "data/collection.h"
+#include "data/statistics.h"
 #include "formats/csv.h"
 
 struct table_class {
@@ -31,13 +32,12 @@ struct table {
     const char **class_names;
     /* Rows of all files: numbers until fit(), then standardised floats in the same memory. */
     int inputs;
-    double *values;
-    float *ready, *targets;
+    double *values, *targets;
+    float *ready, *ready_targets;
     int64_t *numbers; /* of rows in their file, from 1 on */
     size_t values_room, targets_room, labels_room, parts_room, numbers_room;
-    float *mean, *std; /* [inputs] */
-    bool measure;
-    char *files[3]; /* names, each with the rows from begins[i] on */
+    struct standards of_inputs, of_targets; /* of_targets: of one number, or empty */
+    char *files[3];                         /* names, each with the rows from begins[i] on */
     int64_t begins[3];
     int file_count;
     int64_t damaged;

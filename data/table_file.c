@@ -204,7 +204,7 @@ static tutti_status read_target(struct table *table, const char *path, const cha
     const bool is_number = csv_number(text, &number) && fabs(number) <= (double)FLT_MAX;
     if (is_missing(text)) return refuse(table, table->target, text);
     if (row == 0 && !is_number) table->by_class = true;
-    table->targets[row] = (float)number;
+    table->targets[row] = number;
     if (!table->by_class) return is_number ? TUTTI_OK : refuse(table, table->target, text);
     tutti_status status = check_text(path, text);
     if (status == TUTTI_OK) status = table_class_of(&table->classes, text, &collection->labels[row]);

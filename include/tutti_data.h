@@ -28,6 +28,9 @@ typedef struct tutti_data_options {
     /* Images: "imagenet", by ImageNet's mean and std; "measured", by those of the training part; "none"; or the numbers
      * of each channel, as "0.5,0.4,0.4/0.2,0.2,0.2". NULL: imagenet */
     const char *normalise;
+    /* Targets that are numbers: "measured", by mean and std of each number in the training part; "none"; or the
+     * numbers, as above. NULL: measured */
+    const char *normalise_targets;
 } tutti_data_options;
 
 typedef struct tutti_data_info {
@@ -43,6 +46,9 @@ typedef struct tutti_data_info {
     int channels;                   /* of mean and std */
     float mean[16], std[16];
     int64_t damaged; /* samples that were left out */
+    /* Of targets that are numbers, [numbers of a target] each: a source gives (number - mean) / std, so that outputs
+     * times std plus mean are in the units of the data. NULL: targets are classes, or stay as they are */
+    const float *target_mean, *target_std;
 } tutti_data_info;
 
 /* Opens a folder or file and divides its samples into parts. docs/data.md says what it may hold. Free it with
@@ -61,8 +67,8 @@ TUTTI_API void tutti_data_epoch(void *data, int64_t epoch);
 TUTTI_API tutti_status tutti_data_name(
     const tutti_data *data, tutti_data_part part, int64_t index, char *text, size_t size);
 /* Returns what must be known of the data to use a network that was trained on them: kind, shape, class names, mean,
- * std, columns, as one JSON object. Save it with the weights: tutti_set_metadata(trainer, "data", text). Free it with
- * free(). NULL: failure. */
+ * std, those of targets, columns, as one JSON object. Save it with the weights: tutti_set_metadata(trainer, "data",
+ * text). Free it with free(). NULL: failure. */
 TUTTI_API char *tutti_data_json(const tutti_data *data);
 
 #ifdef __cplusplus

@@ -116,6 +116,13 @@ int data_outputs(const struct data *data)
     return data->own && data->info.target_shape.rank == 1 ? (int)data->info.target_shape.sizes[0] : 1;
 }
 
+double data_in_units(const struct data *data, int64_t number, double output)
+{
+    const tutti_data_info *info = &data->info;
+    if (!info->target_mean || number >= data_outputs(data)) return output;
+    return output * (double)info->target_std[number] + (double)info->target_mean[number];
+}
+
 const tutti_data_info *data_pixels(const struct data *data)
 {
     return data->own && data->info.dtype == TUTTI_DTYPE_U8 ? &data->info : NULL;

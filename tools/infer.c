@@ -91,33 +91,49 @@ static tutti_status print_own(const struct work *w, int64_t index, const float *
         w->settings->saved.json);
 }
 
+/* In the units of the data. */
+static tutti_status print_numbers(const struct work *w, int64_t index, const float *outputs)
+{
+    struct json_line line;
+    if (!w->settings->saved.json) {
+        printf("%lld", (long long)index);
+        for (int64_t i = 0; i < w->outputs; i++) printf(" %.7g", data_in_units(w->data, i, (double)outputs[i]));
+        printf("\n");
+        return TUTTI_OK;
+    }
+    json_line_begin(&line, stdout);
+    json_line_integer(&line, "index", index);
+    if (w->outputs == 1) {
+        json_line_number(&line, "value", data_in_units(w->data, 0, (double)outputs[0]));
+    } else {
+        json_line_list(&line, "values");
+        for (int64_t i = 0; i < w->outputs; i++)
+            json_line_number(&line, NULL, data_in_units(w->data, i, (double)outputs[i]));
+        json_line_close(&line);
+    }
+    return json_line_end(&line);
+}
+
 static tutti_status print_sample(const struct work *w, int64_t index, int64_t position)
 {
     double probability = 0;
     const float *outputs = w->results + position * w->outputs;
-    const bool number = w->data->numbers, json = w->settings->saved.json;
     int32_t label = -1;
-    if (!number && w->target_bytes == sizeof(label))
+    if (w->data->numbers) return print_numbers(w, index, outputs);
+    if (w->target_bytes == sizeof(label))
         memcpy(&label, (const char *)w->targets + (size_t)position * sizeof(label), sizeof(label));
-    if (w->data->own && !number) return print_own(w, index, outputs, label);
-    int64_t class = number ? 0 : most_probable(outputs, w->outputs, &probability);
-    if (!json) {
-        if (number)
-            printf("%lld %.6g\n", (long long)index, outputs[0]);
-        else
-            printf("%lld %lld %.4f\n", (long long)index, (long long)class, probability);
+    if (w->data->own) return print_own(w, index, outputs, label);
+    int64_t class = most_probable(outputs, w->outputs, &probability);
+    if (!w->settings->saved.json) {
+        printf("%lld %lld %.4f\n", (long long)index, (long long)class, probability);
         return TUTTI_OK;
     }
     struct json_line line;
     json_line_begin(&line, stdout);
     json_line_integer(&line, "index", index);
-    if (number) {
-        json_line_number(&line, "value", outputs[0]);
-    } else {
-        json_line_integer(&line, "class", class);
-        json_line_number(&line, "probability", probability);
-        json_line_integer(&line, "label", label);
-    }
+    json_line_integer(&line, "class", class);
+    json_line_number(&line, "probability", probability);
+    json_line_integer(&line, "label", label);
     return json_line_end(&line);
 }
 

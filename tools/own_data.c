@@ -42,6 +42,7 @@ tutti_status own_open(const char *where, const struct own_options *own, tutti_da
         .target = own->target,
         .augment = own->augment,
         .normalise = own->normalise,
+        .normalise_targets = own->normalise_targets,
         .threads = (int)own->threads,
         .cache = !own->cache_given ? 0
             : own->cache == 0      ? -1
@@ -111,6 +112,10 @@ static bool read_object(const json_t *object, struct own_saved *saved)
     if (!(saved->split >= 0 && saved->split < 1)) return false;
     if (!read_statistics(json_object_get(object, "mean"), json_object_get(object, "std"), &saved->normalise))
         return false;
+    if (!read_statistics(
+            json_object_get(object, "target_mean"), json_object_get(object, "target_std"), &saved->normalise_targets))
+        return false;
+    if (!saved->normalise_targets && !(saved->normalise_targets = memory_copy_text("none"))) return false;
     const char *target = json_string_value(json_object_get(object, "target"));
     if (target && !(saved->target = memory_copy_text(target))) return false;
     return read_shape(json_object_get(object, "shape"), &saved->shape) &&
@@ -148,6 +153,7 @@ void own_saved_free(struct own_saved *saved)
     for (int i = 0; i < saved->class_count; i++) free(saved->classes[i]);
     free(saved->classes);
     free(saved->normalise);
+    free(saved->normalise_targets);
     free(saved->target);
     free(saved);
 }
@@ -157,6 +163,7 @@ void own_saved_apply(const struct own_saved *saved, struct own_options *options)
     if (!saved) return;
     if (saved->shape.rank == 3) options->shape = saved->shape;
     if (!options->normalise) options->normalise = saved->normalise;
+    options->normalise_targets = saved->normalise_targets;
     if (!options->target) options->target = saved->target;
     if (!options->split_given) options->split = saved->split;
     options->seed = saved->seed;

@@ -6,7 +6,7 @@
 #include "tutti_data.h"
 
 struct own_options {
-    const char *input, *augment, *target, *normalise;
+    const char *input, *augment, *target, *normalise, *normalise_targets;
     double split;
     int64_t cache, threads, seed;
     bool skip_damaged, oversample, split_given, cache_given;
@@ -75,8 +75,9 @@ tutti_status own_open(const char *where, const struct own_options *options, tutt
 /* What weights know of the data that they were trained on: the text that tutti_data_json() gave. */
 struct own_saved {
     tutti_shape shape;
-    char *normalise; /* mean and std, as tutti_data_options.normalise; NULL: there are none */
-    char *target;    /* of a table, as tutti_data_options.target; NULL: other data */
+    char *normalise;         /* mean and std, as tutti_data_options.normalise; NULL: there are none */
+    char *normalise_targets; /* as tutti_data_options.normalise_targets */
+    char *target;            /* of a table, as tutti_data_options.target; NULL: other data */
     char **classes;
     int class_count;
     double split;
@@ -87,7 +88,7 @@ tutti_status own_saved_read(const char *weights, struct own_saved **saved);
 /* The same of the checkpoint NAME. */
 tutti_status own_saved_read_checkpoint(const char *name, struct own_saved **saved);
 void own_saved_free(struct own_saved *saved); /* takes NULL */
-/* Fills what was not given: size, split, seed, and how images are normalised, a text of `saved`. */
+/* Fills what was not given: size, split, seed, and how samples and targets are normalised, texts of `saved`. */
 void own_saved_apply(const struct own_saved *saved, struct own_options *options);
 /* The data's classes are those of the weights, in the same order. `weights` is for the message. Errors: TUTTI_MISMATCH
  * names the first class that differs. */

@@ -80,6 +80,14 @@ static void append_metrics(struct text *text, const tutti_metrics *metrics, cons
     if (isfinite(metrics->accuracy)) text_append(text, "  %saccuracy %.2f %%", prefix, 100 * metrics->accuracy);
 }
 
+/* Of numbers: how far off they are, in the units of the data, which the loss does not tell. */
+static void append_error(struct text *text, const tutti_scores *scores)
+{
+    tutti_scores_summary summary = { .size = sizeof(summary) };
+    if (scores && tutti_scores_summarise(scores, &summary) == TUTTI_OK && isfinite(summary.mae))
+        text_append(text, "  test MAE %.5g", summary.mae);
+}
+
 static void append_epoch(struct text *text, const tutti_progress *step)
 {
     text_append(text, "epoch %lld", (long long)step->epoch);
@@ -128,6 +136,7 @@ static void show_epoch(struct progress *progress, const tutti_progress *step)
     append_epoch(&text, step);
     append_metrics(&text, &step->train, "");
     if (step->test.samples) append_metrics(&text, &step->test, "test ");
+    if (step->test.samples) append_error(&text, progress->scores);
     text_append(&text, "  %.0f samples/s", step->samples_per_s);
     if (!text.failed) fprintf(stderr, "%s\n", text.data);
     text_free(&text);

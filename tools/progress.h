@@ -2,7 +2,7 @@
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 
-#include "tutti.h"
+#include "tutti_scores.h"
 
 /* That many epochs and more are not shown: the training ends by steps. */
 #define PROGRESS_ENDLESS ((int64_t)1 << 40)
@@ -15,6 +15,7 @@ struct progress {
     double started, shown;
     const tutti_trainer *trainer; /* whose devices have lines of their own, where there are several; or NULL */
     int lines;                    /* of devices, below the bar */
+    const tutti_scores *scores;   /* of the test data, filled when an epoch ends; or NULL */
 };
 
 /* trainer: NULL, or its devices are shown below the bar. */

@@ -20,7 +20,11 @@ int judge_open(struct judge *judge, const struct session *session, const struct 
 {
     const bool numbers = data->numbers;
     const tutti_scores_options options = { .classes = numbers ? 0 : session->classes,
-        .labels = numbers ? session->classes * session->labels : session->labels };
+        .labels = numbers ? session->classes * session->labels : session->labels,
+        .units = numbers ? data->info.target_std : NULL };
+    if (numbers && options.labels != data_outputs(data))
+        return wrong_use(session->command, "%s gives %lld numbers for a sample, but the data have %d",
+            session->model->name, (long long)options.labels, data_outputs(data));
     judge->classes = options.classes;
     judge->names = data->own && !numbers ? data->info.class_names : NULL;
     judge->scores = tutti_scores_new(&options);
@@ -134,6 +138,8 @@ static void print_mistakes(FILE *file, const struct judge *judge)
         if (judge->classes)
             fprintf(file, "%s taken for %s (%.1f %%), ", name_of(judge, m.target, right, sizeof(right)),
                 name_of(judge, m.predicted, wrong, sizeof(wrong)), 100 * m.probability);
+        else
+            fprintf(file, "off by %.6g, ", m.error);
         fprintf(file, "loss %.4g\n", m.loss);
     }
 }
@@ -207,6 +213,8 @@ static void mistakes_json(struct json_line *line, const struct judge *judge)
             json_line_integer(line, "label", m.target);
             json_line_integer(line, "class", m.predicted);
             json_line_number(line, "probability", m.probability);
+        } else {
+            json_line_number(line, "error", m.error);
         }
         json_line_number(line, "loss", m.loss);
         json_line_close(line);

@@ -199,7 +199,7 @@ static tutti_status load_data(struct training *training, struct settings *s, con
     TRY(data_check_training(&training->data, s->data));
     if (training->data.own) TRY(own_saved_check(known, s->resume, &training->data.info));
 done:
-    s->own.normalise = s->own.target = NULL; /* may be texts of the checkpoint */
+    s->own.normalise = s->own.normalise_targets = s->own.target = NULL; /* may be texts of the checkpoint */
     own_saved_free(known);
     return status;
 }
@@ -243,6 +243,7 @@ static tutti_status fit(struct training *training)
         .user = training };
     course_fitting(&s->course, s->steps > 0 && !s->epochs_given, &schedule, &fitting);
     progress_begin(&training->progress, training->session.trainer, s->steps);
+    training->progress.scores = training->judge.scores;
     atomic_store(&running, training->session.trainer);
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);

@@ -101,6 +101,7 @@ int main(void)
     SRunner *runner = srunner_create(table_suite());
     srunner_add_suite(runner, arrays_suite());
     srunner_add_suite(runner, recordings_suite());
+    srunner_add_suite(runner, targets_suite());
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

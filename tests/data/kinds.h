@@ -10,6 +10,7 @@
 Suite *table_suite(void);
 Suite *arrays_suite(void);
 Suite *recordings_suite(void);
+Suite *targets_suite(void);
 
 /* An empty folder for a test, which goes with all that is in it. */
 void kinds_begin(void);

@@ -132,7 +132,7 @@ static void expect_numbers(enum npz_type type, void *values, const char *file, f
     struct npz_array arrays[] = { array("data", type, 2, (int64_t[]) { 2, 2 }, values),
         array("targets", NPZ_F32, 1, (int64_t[]) { 2 }, targets) };
     save(file, arrays, 2);
-    struct collection *data = opened(arrays_open, file, &none);
+    struct collection *data = opened(arrays_open, file, &(tutti_data_options) { .normalise_targets = "none" });
     ck_assert_int_eq(data->info.dtype, TUTTI_DTYPE_F32);
     ck_assert_int_eq(data->info.target_shape.sizes[0], 1);
     ck_assert_int_eq(read_floats(data, 1, sample, &target), TUTTI_OK);
