@@ -26,12 +26,25 @@ static tutti_status write_page(struct report *report, bool finished)
     return status;
 }
 
+/* They are the same on each page of the training. */
+static tutti_status show_samples(struct report *report)
+{
+    tutti_status status = TUTTI_OK;
+    struct text samples = { 0 };
+    TRY(report_samples(report, &samples));
+    report->samples = text_take(&samples);
+done:
+    text_free(&samples);
+    return status;
+}
+
 static tutti_status open_all(struct report *report)
 {
     tutti_status status = TUTTI_OK;
     TRY(history_begin(&report->history, tutti_device_count(report->session->runtime)));
     if (report->options.log) TRY(metrics_log_open(&report->log, report->options.log));
     if (report->options.tensorboard) TRY(tensorboard_open(&report->board, report->options.tensorboard));
+    if (report->options.page) TRY(show_samples(report));
     if (report->options.page) TRY(write_page(report, false)); /* now, not after an epoch */
 done:
     return status;
@@ -144,6 +157,7 @@ void report_close(struct report *report)
     tensorboard_close(report->board);
     history_free(&report->history);
     costs_free(&report->costs);
+    free(report->samples);
     free(report->results);
     memset(report, 0, sizeof(*report));
 }

@@ -15,20 +15,20 @@ struct report_options {
     const char *page, *tensorboard, *log;
 };
 
-#define REPORT_OPTIONS(r)                                                                                   \
-    { .name = "report",                                                                                     \
-        .kind = OPTION_TEXT,                                                                                \
-        .value = &(r).page,                                                                                 \
-        .noun = "FILE.html",                                                                                \
-        .help = "write a page with curves, mistakes, devices and the network, while training goes on" },    \
-        { .name = "log",                                                                                    \
-            .kind = OPTION_TEXT,                                                                            \
-            .value = &(r).log,                                                                              \
-            .noun = "FILE.csv",                                                                             \
-            .help = "write all metrics of each step and epoch" },                                           \
-    {                                                                                                       \
-        .name = "tensorboard", .kind = OPTION_TEXT, .value = &(r).tensorboard, .noun = "DIR",               \
-        .help = "write the metrics of each step and epoch into an event file of TensorBoard in this folder" \
+#define REPORT_OPTIONS(r)                                                                                         \
+    { .name = "report",                                                                                           \
+        .kind = OPTION_TEXT,                                                                                      \
+        .value = &(r).page,                                                                                       \
+        .noun = "FILE.html",                                                                                      \
+        .help = "write a page with curves, samples, mistakes, devices and the network, while training goes on" }, \
+        { .name = "log",                                                                                          \
+            .kind = OPTION_TEXT,                                                                                  \
+            .value = &(r).log,                                                                                    \
+            .noun = "FILE.csv",                                                                                   \
+            .help = "write all metrics of each step and epoch" },                                                 \
+    {                                                                                                             \
+        .name = "tensorboard", .kind = OPTION_TEXT, .value = &(r).tensorboard, .noun = "DIR",                     \
+        .help = "write the metrics of each step and epoch into an event file of TensorBoard in this folder"       \
     }
 
 /* What is known of the training before it begins; all of it must outlive the report. */
@@ -36,14 +36,14 @@ struct report_facts {
     const char *model, *data;
     char **command; /* argv */
     int64_t batch, train_samples, test_samples;
-    const tutti_scores *scores;      /* of the test data, filled by each evaluation */
-    int classes;                     /* 0: targets are numbers */
-    const char *const *class_names;  /* NULL: they have numbers */
-    const tutti_source *test;        /* may be NULL */
-    tutti_shape shape;               /* of a sample */
-    tutti_dtype dtype, target_dtype; /* of samples: F32 or U8 */
+    const tutti_scores *scores;       /* of the test data, filled by each evaluation */
+    int classes;                      /* 0: targets are numbers */
+    const char *const *class_names;   /* NULL: they have numbers */
+    const tutti_source *train, *test; /* `test` may be NULL */
+    tutti_shape shape;                /* of a sample */
+    tutti_dtype dtype, target_dtype;  /* of samples: F32 or U8 */
     size_t target_bytes;
-    const tutti_data *own; /* names the samples of `part`; NULL: they have numbers */
+    tutti_data *own; /* names the samples of `part`; NULL: they have numbers */
     tutti_data_part part;
 };
 
@@ -55,6 +55,7 @@ struct report {
     struct tensorboard *board;
     FILE *log;
     struct costs costs; /* of device 0, once training is over */
+    char *samples;      /* what the network sees, as HTML */
     char *results;      /* confusion and mistakes after the last epoch, as HTML */
     double written;     /* when the page was, last */
     double least_pause; /* seconds until the next time: writing takes little of the time */
@@ -71,9 +72,10 @@ void report_progress(struct report *report, const tutti_progress *progress);
 int report_finish(struct report *report);
 void report_close(struct report *report);
 
-/* The page as it is now, and its parts (report_page.c, report_results.c). */
+/* The page as it is now, and its parts (report_page.c, report_results.c, report_samples.c). */
 tutti_status report_page(const struct report *report, bool finished, struct text *page);
 tutti_status report_results(const struct report *report, struct text *page);
+tutti_status report_samples(const struct report *report, struct text *page);
 /* "7" or the class's name. */
 const char *report_class(const struct report_facts *facts, int64_t number, char *buffer, size_t size);
 /* Appends the run as an object of JSON, which `tutti report` reads. */

@@ -501,6 +501,7 @@ tutti_status report_page(const struct report *report, bool finished, struct text
     header(page, report, finished);
     if (columns.count) curves(page, report, &columns);
     if (report->results) text_append(page, "%s", report->results);
+    if (report->samples) text_append(page, "%s", report->samples);
     if (columns.count) rate(page, &columns);
     if (columns.count) devices(page, report, &columns);
     operations(page, &report->costs);

@@ -1,16 +1,14 @@
 /* What a network gets wrong: the confusion matrix, scores by class, and the worst mistakes as pictures. */
-#include "base/memory.h"
-#include "base/numbers.h"
-#include "formats/png.h"
 #include "tools/page.h"
 #include "tools/report.h"
+#include "tools/sample_picture.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MATRIX_CLASSES = 60, NUMBERED_CLASSES = 16, TABLE_CLASSES = 40, MATRIX_WIDTH = 360, NAME_CHARACTERS = 11 };
-enum { PICTURE_SIDE = 128, PIXELATED_SIDE = 64, LARGEST_SAMPLE = 1 << 26, SHOWN_MISTAKES = 16, SHOWN_CONFUSIONS = 8 };
+enum { SHOWN_MISTAKES = 16, SHOWN_CONFUSIONS = 8 };
 
 /* ---------------------------------------------------------------------------------------------- confusion ---- */
 
@@ -219,121 +217,23 @@ static void classes(struct text *page, const struct report *report)
 
 /* ----------------------------------------------------------------------------------------------- mistakes ---- */
 
-/* A sample as the network gets it, with values from the least to the largest shown as black to white. */
-struct sample {
-    int channels, height, width;
-    const void *values;
-    bool bytes;
-    double least, most;
-};
-
-static double sample_value(const struct sample *sample, int64_t at)
-{
-    return sample->bytes ? ((const unsigned char *)sample->values)[at] : (double)((const float *)sample->values)[at];
-}
-
-static void find_range(struct sample *sample)
-{
-    const int64_t count = (int64_t)sample->channels * sample->height * sample->width;
-    sample->least = INFINITY, sample->most = -INFINITY;
-    for (int64_t i = 0; i < count; i++) {
-        const double value = sample_value(sample, i);
-        if (!isfinite(value)) continue;
-        sample->least = fmin(sample->least, value), sample->most = fmax(sample->most, value);
-    }
-    if (sample->bytes || (sample->least >= 0 && sample->most <= 1))
-        sample->least = 0, sample->most = sample->bytes ? 255 : 1;
-    if (!(sample->least < sample->most)) sample->least = 0, sample->most = 1;
-}
-
-/* The mean of the pixels that become one, 0 to 255. */
-static unsigned char shown_pixel(const struct sample *sample, int channel, int x, int y, int factor)
-{
-    double sum = 0;
-    int count = 0;
-    for (int v = y * factor; v < (y + 1) * factor && v < sample->height; v++)
-        for (int u = x * factor; u < (x + 1) * factor && u < sample->width; u++, count++)
-            sum += sample_value(sample, ((int64_t)channel * sample->height + v) * sample->width + u);
-    const double value = (sum / (count ? count : 1) - sample->least) / (sample->most - sample->least);
-    return isfinite(value) ? (unsigned char)(255 * fmin(fmax(value, 0), 1) + 0.5) : 0;
-}
-
-static tutti_status append_picture(struct text *page, struct sample *sample)
-{
-    const int longest = sample->height > sample->width ? sample->height : sample->width;
-    const int factor = (int)divide_up(longest, PICTURE_SIDE), channels = sample->channels == 3 ? 3 : 1;
-    const int width = (int)divide_up(sample->width, factor), height = (int)divide_up(sample->height, factor);
-    unsigned char *file = NULL, *pixels = memory_new((size_t)width * (size_t)height, (size_t)channels);
-    size_t size = 0;
-    if (!pixels) return TUTTI_NO_MEMORY;
-    find_range(sample);
-    for (int y = 0; y < height; y++)
-        for (int x = 0; x < width; x++)
-            for (int c = 0; c < channels; c++)
-                pixels[((size_t)y * (size_t)width + (size_t)x) * (size_t)channels + (size_t)c] =
-                    shown_pixel(sample, c, x, y, factor);
-    const tutti_status status = png_encode(pixels, width, height, channels, &file, &size);
-    free(pixels);
-    if (status != TUTTI_OK) return status;
-    base64_append(page, file, size);
-    free(file);
-    return TUTTI_OK;
-}
-
-/* Room for one sample and its targets. */
-struct room {
-    void *values, *targets;
-    tutti_buffer buffers[2];
-};
-
-static bool make_room(struct room *room, const struct report_facts *facts)
-{
-    size_t bytes = facts->dtype == TUTTI_DTYPE_U8 ? 1 : sizeof(float);
-    for (int i = 0; i < facts->shape.rank; i++)
-        if (facts->shape.sizes[i] < 1 || !size_multiply(bytes, (size_t)facts->shape.sizes[i], &bytes) ||
-            bytes > LARGEST_SAMPLE)
-            return false;
-    room->values = memory_new(bytes, 1);
-    room->targets = memory_new(facts->target_bytes ? facts->target_bytes : 1, 1);
-    room->buffers[0] = (tutti_buffer) { "input", facts->dtype, room->values, bytes };
-    room->buffers[1] = (tutti_buffer) { "targets", facts->target_dtype, room->targets, facts->target_bytes };
-    return room->values && room->targets;
-}
-
-/* The end of the file's name, or the number. */
-static void sample_name(struct text *page, const struct report_facts *facts, int64_t index)
-{
-    char name[1100], *last;
-    if (facts->own && tutti_data_name(facts->own, facts->part, index, name, sizeof(name)) == TUTTI_OK) {
-        last = strrchr(name, '/');
-        page_text(page, last && last[1] ? last + 1 : name);
-    } else
-        text_append(page, "sample %lld", (long long)index);
-}
-
 static tutti_status mistake_figure(
-    struct text *page, const struct report_facts *facts, struct room *room, const tutti_mistake *mistake)
+    struct text *page, const struct report_facts *facts, struct sample_room *room, const tutti_mistake *mistake)
 {
-    const tutti_shape *shape = &facts->shape;
-    struct sample sample = { (int)shape->sizes[0], (int)shape->sizes[1], (int)shape->sizes[2], room->values,
-        facts->dtype == TUTTI_DTYPE_U8, 0, 0 };
-    char a[32], b[32];
+    char a[32], b[32], alt[256];
     if (facts->test->read(facts->test->user, &mistake->index, 1, room->buffers, 2) != 0)
         return TUTTI_OK; /* not this one */
-    const int longest = sample.height > sample.width ? sample.height : sample.width;
-    text_append(page, "<figure><img%s alt=\"Sample %lld: ", longest <= PIXELATED_SIDE ? " class=\"pixels\"" : "",
-        (long long)mistake->index);
-    page_text(page, report_class(facts, mistake->target, a, sizeof(a)));
-    text_append(page, ", taken for ");
-    page_text(page, report_class(facts, mistake->predicted, b, sizeof(b)));
-    text_append(page, "\" src=\"data:image/png;base64,");
-    const tutti_status status = append_picture(page, &sample);
-    text_append(page, "\"><figcaption><b>");
-    page_text(page, report_class(facts, mistake->target, a, sizeof(a)));
+    const char *target = report_class(facts, mistake->target, a, sizeof(a));
+    const char *predicted = report_class(facts, mistake->predicted, b, sizeof(b));
+    snprintf(alt, sizeof(alt), "Sample %lld: %.80s, taken for %.80s", (long long)mistake->index, target, predicted);
+    text_append(page, "<figure>");
+    const tutti_status status = sample_append(page, facts, room->values, NULL, alt);
+    text_append(page, "<figcaption><b>");
+    page_text(page, target);
     text_append(page, "</b>, taken for <b>");
-    page_text(page, report_class(facts, mistake->predicted, b, sizeof(b)));
+    page_text(page, predicted);
     text_append(page, "</b><br><span class=\"soft\">%.0f %% sure<br>", 100 * mistake->probability);
-    sample_name(page, facts, mistake->index);
+    sample_name(page, facts, facts->part, mistake->index);
     text_append(page, "</span></figcaption></figure>\n");
     return status;
 }
@@ -342,22 +242,20 @@ static tutti_status mistakes(struct text *page, const struct report *report)
 {
     const struct report_facts *facts = &report->facts;
     tutti_mistake mistake = { .size = sizeof(mistake) };
-    struct room room = { 0 };
+    struct sample_room room = { 0 };
     tutti_status status = TUTTI_OK;
-    if (facts->shape.rank != 3 || !facts->test || tutti_scores_mistake(report->facts.scores, 0, &mistake) != TUTTI_OK)
+    if (!sample_is_picture(facts) || !facts->test || tutti_scores_mistake(facts->scores, 0, &mistake) != TUTTI_OK)
         return TUTTI_OK;
-    if (!make_room(&room, facts)) goto done; /* too large to be shown */
+    if (!sample_room_make(&room, facts, 1)) goto done; /* too large to be shown */
     page_section(page, "The worst mistakes", false);
-    text_append(page, "<div class=\"mistakes\">\n");
-    for (int i = 0; i < SHOWN_MISTAKES && status == TUTTI_OK &&
-         tutti_scores_mistake(report->facts.scores, i, &mistake) == TUTTI_OK;
-         i++)
+    text_append(page, "<div class=\"samples\">\n");
+    for (int i = 0;
+         i < SHOWN_MISTAKES && status == TUTTI_OK && tutti_scores_mistake(facts->scores, i, &mistake) == TUTTI_OK; i++)
         status = mistake_figure(page, facts, &room, &mistake);
     text_append(page, "</div>\n");
     page_section_end(page);
 done:
-    free(room.values);
-    free(room.targets);
+    sample_room_free(&room);
     return status;
 }
 

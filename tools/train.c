@@ -410,6 +410,7 @@ static int open_report(struct training *training, const struct settings *s)
             .scores = training->judge.scores,
             .classes = data->numbers ? 0 : data->classes,
             .class_names = data->own ? data->info.class_names : NULL,
+            .train = &data->train.source,
             .test = &data->test.source,
             .shape = data_shape(data),
             .dtype = session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32,

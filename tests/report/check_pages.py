@@ -3,9 +3,12 @@ scrolls sideways, the console is empty and nothing is asked of a network.
 
     python3 check_pages.py --pictures FOLDER        also leaves screenshots, light and dark, to be looked at
 """
+import math
 import os
 import pathlib
+import struct
 import sys
+import wave
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "command"))
 import browser  # noqa: E402
@@ -57,7 +60,7 @@ CONTRAST = """(() => {
 })()"""
 SMALLEST = """Math.min(...[...document.querySelectorAll('svg text')].filter(text => !text.style.fontSize).map(text =>
   parseFloat(getComputedStyle(text).fontSize) * text.ownerSVGElement.getBoundingClientRect().width / text.ownerSVGElement.viewBox.baseVal.width))"""
-FIGURES = ["Loss", "Accuracy", "Confusion", "F1 of each class", "The worst mistakes", "Learning rate", "Shares of the batch",
+FIGURES = ["Loss", "Accuracy", "Confusion", "F1 of each class", "The worst mistakes", "What the network sees", "Learning rate", "Shares of the batch",
            "A step on each device", "Where a step's time goes", "The network", "Made by"]
 
 
@@ -97,6 +100,52 @@ class Pages(harness.CommandTest):
         self.good("train", "mlp", "--epochs", "3", "--devices", "0", "--report", "x<b>&\"y.html", "--log", "other.csv")
         self.good("report", "training.html", "other.csv", "x<b>&\"y.html", "--output", "comparison.html")
         self.look("comparison.html", ["Results", "Test accuracy", "Test loss", "Training loss", "Learning rate", "Made by"])
+
+    def shapes(self, folder, classes):
+        """Pictures of a square before a ground, and masks of the square."""
+        for number in range(12):
+            side, kind = 24 + 4 * (number % 3), number % classes
+            inside = [[(x // 8 + y // 8) % 4 == kind for x in range(32)] for y in range(side)]
+            at = self.folder / folder / (f"class {kind}<" if folder == "mixed" else "images")
+            at.mkdir(parents=True, exist_ok=True)
+            (at / f"{number}.ppm").write_bytes(b"P6 32 %d 255\n" % side + bytes(
+                value for row in inside for cell in row for value in ((220, 60 * kind, 40) if cell else (30, 90, 200))))
+            masks = self.folder / folder / "masks"
+            if folder != "mixed":
+                masks.mkdir(exist_ok=True)
+                (masks / f"{number}.pgm").write_bytes(b"P5 32 %d 255\n" % side + bytes(cell for row in inside for cell in row))
+
+    def recordings(self, folder):
+        for number in range(8):
+            at = self.folder / folder / ("high" if number % 2 else "low")
+            at.mkdir(parents=True, exist_ok=True)
+            with wave.open(str(at / f"{number}.wav"), "wb") as file:
+                file.setparams((1, 2, 8000, 0, "NONE", ""))
+                file.writeframes(b"".join(struct.pack("<h", int(9000 * math.sin(i * (0.5 if number % 2 else 0.1)))) for i in range(16000)))
+
+    def samples(self, name, model, *options):
+        """What the network sees: one picture for each sample, or two with its mask, named by its classes."""
+        self.good("train", model, "--data", name, "--steps", "1", "--devices", "0", "--report", f"{name}.html", *options)
+        self.browser.open(self.folder / f"{name}.html", 1440)
+        headings = self.browser.ask("[...document.querySelectorAll('h2')].map(h => h.textContent)")
+        self.look(f"{name}.html", headings)
+        section = "[...document.querySelectorAll('section')].find(s => s.querySelector('h2').textContent == 'What the network sees')"
+        return (self.browser.ask(f"[...{section}.querySelectorAll('figcaption')].map(c => c.textContent)"),
+                self.browser.ask(f"[...{section}.querySelectorAll('img')].map(i => i.alt)"))
+
+    def test_samples(self):
+        self.shapes("mixed", 3)
+        captions, alts = self.samples("mixed", "lenet", "--input", "3x32x32", "--augment", "mixup=1", "--batch", "4")
+        self.assertEqual(len(captions), len(alts))
+        self.assertRegex(" ".join(captions), r"class 0< \d+ %class [12]< \d+ %")
+        self.assertRegex(" ".join(alts), r"class 0< \d+ %, class [12]< \d+ %")
+        self.shapes("masked", 2)
+        captions, alts = self.samples("masked", "unet", "--input", "3x32x32", "--batch", "2")
+        self.assertEqual(2 * len(captions), len(alts))
+        self.assertRegex(captions[0], r"0 \d+ %1 \d+ %\d+\.ppm")
+        self.recordings("heard")
+        captions, alts = self.samples("heard", "lenet", "--batch", "4")
+        self.assertRegex(captions[0], r"(low|high)\d+\.wav")
 
     def test_numbers(self):
         self.good("train", "linear", "--epochs", "2", "--devices", "0", "--report", "line.html")
