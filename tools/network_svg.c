@@ -22,6 +22,8 @@ enum {
     BLOCK_FOOT = 8,
     PAD = 8,
     NAME_LENGTH = 28,
+    NAME_CHARACTER = 9, /* wide, at most, on average */
+    TIME_WIDTH = 82,    /* and what is around name and time */
     OPERATIONS_LENGTH = 26
 };
 
@@ -160,6 +162,13 @@ static void draw_kernel(const struct drawing *drawing, int number, int y)
         WIDTH - PAD - 10, y + 51, format_count((double)box->parameters, count, sizeof(count)));
 }
 
+/* So that the name ends before the time: long connections leave less room beside them. */
+static int name_length(const struct drawing *drawing)
+{
+    const int length = (WIDTH - PAD - drawing->left - TIME_WIDTH) / NAME_CHARACTER;
+    return length < NAME_LENGTH ? length : NAME_LENGTH;
+}
+
 static void draw_box(const struct drawing *drawing, int number)
 {
     const struct box *box = &drawing->boxes.boxes[number];
@@ -178,7 +187,7 @@ static void draw_box(const struct drawing *drawing, int number)
         text_append(drawing->page, "<rect class=\"f0\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"3\" rx=\"1.5\"/>",
             left + 1, y + drawing->box_height - 4, fmax(2, (right - left - 2) * box->seconds / drawing->slowest));
     text_append(drawing->page, "<text class=\"bold\" x=\"%d\" y=\"%d\">", left + 10, y + 17);
-    page_text_cut(drawing->page, first->name, NAME_LENGTH);
+    page_text_cut(drawing->page, first->name, name_length(drawing));
     text_append(drawing->page, "</text>");
     if (box->seconds > 0) {
         text_append(drawing->page, "<text class=\"f0 end bold small\" x=\"%d\" y=\"%d\">", right - 10, y + 17);
