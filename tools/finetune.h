@@ -15,11 +15,13 @@ struct finetune {
 
 /* Lines of a table of options. */
 #define FINETUNE_OPTIONS(f)                                                                                           \
-    { .name = "weights",                                                                                              \
-        .kind = OPTION_TEXT,                                                                                          \
-        .value = &(f).weights,                                                                                        \
-        .noun = "FILE",                                                                                               \
-        .help = "begin with the weights of a safetensors file, as far as names and shapes fit; the rest is listed" }, \
+    OPTION_HEADING("Fine-tuning"),                                                                                    \
+        { .name = "weights",                                                                                          \
+            .kind = OPTION_TEXT,                                                                                      \
+            .value = &(f).weights,                                                                                    \
+            .noun = "FILE",                                                                                           \
+            .help =                                                                                                   \
+                "begin with the weights of a safetensors file, as far as names and shapes fit; the rest is listed" }, \
         { .name = "freeze",                                                                                           \
             .kind = OPTION_TEXT,                                                                                      \
             .value = &(f).freeze,                                                                                     \
@@ -44,6 +46,7 @@ struct finetune {
             .value = &(f).rates,                                                                                      \
             .noun = "PATTERN=X,...",                                                                                  \
             .help = "multiply the learning rate by X for parameters whose names are like PATTERN" },                  \
+        OPTION_HEADING("Losses"),                                                                                     \
         { .name = "label-smoothing",                                                                                  \
             .kind = OPTION_NUMBER,                                                                                    \
             .value = &(f).label_smoothing,                                                                            \
@@ -65,11 +68,12 @@ struct finetune {
             .high = 2147483647,                                                                                       \
             .given = &(f).ignored_given,                                                                              \
             .help = "samples, or pixels, with the label N do not count" },                                            \
+        OPTION_HEADING("Instead of one training"),                                                                    \
         { .name = "find-lr",                                                                                          \
             .kind = OPTION_TEXT,                                                                                      \
             .value = &(f).find_rate,                                                                                  \
             .noun = "FILE",                                                                                           \
-            .help = "instead of training, try learning rates, suggest one and draw their losses as an SVG file" },    \
+            .help = "try learning rates, suggest one and draw their losses as an SVG file" },                         \
     {                                                                                                                 \
         .name = "folds", .kind = OPTION_INTEGER, .value = &(f).folds, .noun = "K", .low = 2, .high = 100,             \
         .help = "divide the training data by K and train K times, each time with another part as the test"            \

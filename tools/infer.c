@@ -30,6 +30,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "classes", OPTION_INTEGER, &s->classes, "N", "with --inputs: number of outputs (default the model's)", 1,
             1e6 },
         EXPECT_OPTION(s->expect),
+        SAVED_MORE_OPTIONS(s->saved),
     };
     const struct usage usage = { .command = "infer",
         .summary = "Predicts the class of each sample with saved weights, and prints its index, class and probability",

@@ -53,9 +53,42 @@ static void format_default(const struct option *option, char *buffer, size_t siz
         number_print(buffer, size, " (default %g)", *(double *)option->value);
 }
 
-static void print_help(const struct usage *usage)
+static void print_help_option(void)
+{
+    printf("  %-*s %s\n", HELP_COLUMN, "--help", "print this text");
+}
+
+static void print_option(const struct option *option)
 {
     char names[NAMES_BYTES], head[64], initial[128];
+    const bool flag = option->kind == OPTION_FLAG;
+    snprintf(head, sizeof(head), "--%s%s%s", option->name, flag ? "" : " ", flag ? "" : option->noun);
+    format_default(option, initial, sizeof(initial));
+    printf("  %-*s %s", HELP_COLUMN, head, option->help);
+    if (option->choices) printf(": %s", join_names(option->choices, names, sizeof(names)));
+    printf("%s\n", initial);
+}
+
+/* Options in front of the first heading, --help among them, and those of each heading. */
+static void print_options(const struct usage *usage)
+{
+    bool grouped = false;
+    printf("\nOptions:\n");
+    for (int i = 0; i < usage->count; i++) {
+        const char *heading = usage->options[i].heading;
+        if (heading && !grouped) print_help_option();
+        grouped |= heading != NULL;
+        if (heading)
+            printf("\n%s:\n", heading);
+        else
+            print_option(&usage->options[i]);
+    }
+    if (!grouped) print_help_option();
+}
+
+static void print_help(const struct usage *usage)
+{
+    char names[NAMES_BYTES];
     printf("Usage: tutti %s%s%s%s%s%s [options]\n\n%s.\n", usage->command, usage->argument ? " " : "",
         usage->argument ? usage->argument : "", usage->more ? " [" : "", usage->more ? usage->more : "",
         usage->more ? " ...]" : "", usage->summary);
@@ -63,17 +96,7 @@ static void print_help(const struct usage *usage)
         printf("\n%s is %s%s%sone of:\n%s.\n", usage->argument, usage->suffix ? "a file *" : "",
             usage->suffix ? usage->suffix : "", usage->suffix ? " or " : "",
             join_names(usage->arguments, names, sizeof(names)));
-    printf("\nOptions:\n");
-    for (int i = 0; i < usage->count; i++) {
-        const struct option *option = &usage->options[i];
-        snprintf(head, sizeof(head), "--%s%s%s", option->name, option->kind == OPTION_FLAG ? "" : " ",
-            option->kind == OPTION_FLAG ? "" : option->noun);
-        format_default(option, initial, sizeof(initial));
-        printf("  %-*s %s", HELP_COLUMN, head, option->help);
-        if (option->choices) printf(": %s", join_names(option->choices, names, sizeof(names)));
-        printf("%s\n", initial);
-    }
-    printf("  %-*s %s\n", HELP_COLUMN, "--help", "print this text");
+    print_options(usage);
     if (usage->details) printf("\n%s\n", usage->details);
     printf("\nExit status: 0 success, 1 the work failed, 2 wrong arguments.\n");
 }
@@ -83,6 +106,7 @@ static int unknown_option(const struct usage *usage, const char *given)
     char names[NAMES_BYTES] = "";
     size_t used = 0;
     for (int i = 0; i < usage->count && used < sizeof(names); i++) {
+        if (usage->options[i].heading) continue;
         int wrote = snprintf(names + used, sizeof(names) - used, "--%s, ", usage->options[i].name);
         used += (size_t)(wrote > 0 ? wrote : 0);
     }
@@ -132,7 +156,8 @@ static int set_value(const struct usage *usage, const struct option *option, con
 static const struct option *find_option(const struct usage *usage, const char *name, size_t length)
 {
     for (int i = 0; i < usage->count; i++) {
-        if (strlen(usage->options[i].name) == length && !strncmp(usage->options[i].name, name, length))
+        if (!usage->options[i].heading && strlen(usage->options[i].name) == length &&
+            !strncmp(usage->options[i].name, name, length))
             return &usage->options[i];
     }
     return NULL;

@@ -20,7 +20,12 @@ struct option {
     double low, high;           /* bounds of numbers, both included; equal: none */
     const char *const *choices; /* of texts, ended by NULL; NULL: anything but an empty text */
     bool *given;                /* set where the option was there; NULL: nobody asks */
+    const char *heading;        /* instead of all others: what the options behind it are about, for --help */
 };
+#define OPTION_HEADING(text)          \
+    {                                 \
+        .name = "", .heading = (text) \
+    }
 
 struct usage {
     const char *command;          /* "train" */

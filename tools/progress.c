@@ -115,7 +115,8 @@ static void show_step(struct progress *progress, const tutti_progress *step, dou
         for (int i = 0; i < BAR_CELLS; i++) text_append(&text, "%s", i < full ? "=" : i == full ? ">" : " ");
         text_append(&text, "] ");
     }
-    text_append(&text, "%lld/%lld", (long long)step->step, (long long)step->steps_in_epoch);
+    text_append(&text, "%s%lld/%lld", progress->terminal ? "" : " step ", (long long)step->step,
+        (long long)step->steps_in_epoch);
     if (progress->terminal) append_time(&text, seconds_left(progress, step, now)); /* a narrow one has room for it */
     append_metrics(&text, &step->train, "");
     text_append(&text, "  %.0f samples/s", step->samples_per_s);

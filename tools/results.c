@@ -120,12 +120,13 @@ void devices_text(const struct session *session, int rank)
             (long long)report.samples, report.samples_per_s);
 }
 
-void results_text(const struct session *session, const struct results *results)
+void results_text(const struct session *session, const struct results *results, const struct judge *judge)
 {
     if (isfinite(results->test_accuracy))
         fprintf(stderr, "test accuracy %.2f %%, test loss %.4f\n", 100 * results->test_accuracy, results->test_loss);
     else
         fprintf(stderr, "test loss %.6g\n", results->test_loss);
+    judge_line(stderr, judge);
     devices_text(session, 0);
     times_text(stderr, session);
     if (results->seconds > 0)

@@ -20,7 +20,7 @@ tutti_status epoch_json(const tutti_progress *epoch, const struct judge *judge);
 tutti_status results_json(const struct session *session, const struct results *results, const struct judge *judge);
 /* What each device did; rank: of several processes, named where it is not the first. */
 void devices_text(const struct session *session, int rank);
-void results_text(const struct session *session, const struct results *results);
+void results_text(const struct session *session, const struct results *results, const struct judge *judge);
 /* Lines for people: each device's share, and where the time of its steps went. */
 void times_text(FILE *file, const struct session *session);
 /* Appends the list "devices": index, name, samples, samples_per_s, share, compute_ms, transfer_ms and idle_ms of a

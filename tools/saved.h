@@ -23,11 +23,16 @@ extern const char *const saved_parts[];
 /* Lines of a table of options. */
 #define SAVED_OPTIONS(s)                                                                                            \
     { "weights", OPTION_TEXT, &(s).weights, "FILE", "safetensors file with the weights, written by train --save" }, \
-        { "data", OPTION_TEXT, &(s).data, "DIR",                                                                    \
-            "folder or file of the data, digits or line (default digits; for linear: line)" },                      \
-        { "part", OPTION_TEXT, &(s).part, "PART", "part of the data", .choices = saved_parts },                     \
-        { "batch", OPTION_INTEGER, &(s).batch, "N", "samples computed at once, over all devices", 1, 1e9 },         \
-        SESSION_OPTIONS((s).session), OWN_OPTIONS((s).own)
+    {                                                                                                               \
+        "batch", OPTION_INTEGER, &(s).batch, "N", "samples computed at once, over all devices", 1, 1e9              \
+    }
+/* Behind the command's own ones. */
+#define SAVED_MORE_OPTIONS(s)                                                                                         \
+    OPTION_HEADING("Data"),                                                                                           \
+        { "data", OPTION_TEXT, &(s).data, "DIR",                                                                      \
+            "folder or file of the data, digits or line (default digits; for linear: line)" },                        \
+        { "part", OPTION_TEXT, &(s).part, "PART", "part of the data", .choices = saved_parts }, OWN_OPTIONS((s).own), \
+        SESSION_OPTIONS((s).session)
 
 /* Loads the data, opens the devices, builds and compiles the model and loads its weights, which an ONNX file has
  * itself; with_loss: as for training. Fills options->data where it was not given. Returns an exit status. */

@@ -29,15 +29,16 @@ struct session_options {
 #define HEAD_OPTION(s)                                                                                  \
     {                                                                                                   \
         .name = "head", .kind = OPTION_INTEGER, .value = &(s).head, .noun = "N", .low = 1, .high = 1e6, \
-        .help = "of an ONNX file: give the last layer N outputs, with new initial values"               \
+        .help = "give the last layer N outputs, with new initial values"                                \
     }
-#define SIZES_OPTION(s)                                                                                 \
-    {                                                                                                   \
-        .name = "sizes", .kind = OPTION_TEXT, .value = &(s).sizes, .noun = "NAME=N,...",                \
-        .help = "of an ONNX file: sizes that it leaves open, as sequence=128, or x.1=128 (axis 1 of x)" \
+#define SIZES_OPTION(s)                                                                      \
+    {                                                                                        \
+        .name = "sizes", .kind = OPTION_TEXT, .value = &(s).sizes, .noun = "NAME=N,...",     \
+        .help = "sizes that the file leaves open, as sequence=128, or x.1=128 (axis 1 of x)" \
     }
+#define ONNX_OPTIONS(s) OPTION_HEADING("Networks from ONNX files"), HEAD_OPTION(s), SIZES_OPTION(s)
 #define SESSION_OPTIONS(s)                                                                                             \
-    DEVICE_OPTION(s), HEAD_OPTION(s), SIZES_OPTION(s),                                                                 \
+    ONNX_OPTIONS(s), OPTION_HEADING("Devices"), DEVICE_OPTION(s),                                                      \
         { .name = "shares",                                                                                            \
             .kind = OPTION_TEXT,                                                                                       \
             .value = &(s).shares,                                                                                      \

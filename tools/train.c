@@ -70,8 +70,8 @@ static void interrupt(int number)
 }
 
 static const char *const details =
-    "DIR holds a folder of images for each class, images/ and masks/, or tar shards (docs/data.md), the\n"
-    "IDX files of MNIST or Fashion-MNIST (plain or .gz), or the binary files of CIFAR-10 or\n"
+    "DIR holds a folder of images or recordings for each class, images/ and masks/, tar shards, tables or arrays\n"
+    "(docs/data.md), the IDX files of MNIST or Fashion-MNIST (plain or .gz), or the binary files of CIFAR-10 or\n"
     "CIFAR-100. If it has only the t10k pair of IDX files, its last 2,000 samples are the test data. \"digits\" are\n"
     "digits drawn by the program; \"line\" are points of y = 3 x + 2, for the linear model. With another\n"
     "optimizer than the model's, learning rate, momentum and weight decay default to those of the library.\n"
@@ -85,8 +85,12 @@ static const char *const details =
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
+        OPTION_HEADING("Data"),
         { "data", OPTION_TEXT, &s->data, "DIR",
             "folder or file of the data, digits or line (default digits; for linear: line)" },
+        OWN_OPTIONS(s->own),
+        OWN_TRAINING_OPTIONS(s->own),
+        OPTION_HEADING("Training"),
         { "epochs", OPTION_INTEGER, &s->epochs, "N",
             "epochs, including those done before --resume (default 5; without limit if --steps is given)", 1, 1e9,
             .given = &s->epochs_given },
@@ -103,18 +107,17 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "weight-decay", OPTION_NUMBER, &s->weight_decay, "X", "weight decay (default the model's)", 0, 1e30,
             .given = &s->weight_decay_given },
         { "seed", OPTION_INTEGER, &s->seed, "N", "seed of initial weights, shuffling and dropout", 0, 9e15 },
+        COURSE_OPTIONS(s->course),
+        FINETUNE_OPTIONS(s->finetune),
+        OPTION_HEADING("Saving and watching"),
         { "save", OPTION_TEXT, &s->save, "NAME", "save to NAME.safetensors and NAME.state.safetensors" },
         { "resume", OPTION_TEXT, &s->resume, "NAME", "continue from these two files" },
-        { "average-every", OPTION_INTEGER, &s->average_every, "K",
-            "under mpirun: average parameters every K steps instead of summing gradients in every step", 1, 1e9 },
         { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per epoch, and one at the end" },
-        FINETUNE_OPTIONS(s->finetune),
-        COURSE_OPTIONS(s->course),
         REPORT_OPTIONS(s->report),
         SESSION_OPTIONS(s->session),
         EXCHANGE_OPTIONS(s->session),
-        OWN_OPTIONS(s->own),
-        OWN_TRAINING_OPTIONS(s->own),
+        { "average-every", OPTION_INTEGER, &s->average_every, "K",
+            "under mpirun: average parameters every K steps instead of summing gradients in every step", 1, 1e9 },
     };
     const struct usage usage = { .command = "train",
         .summary = "Trains MODEL on all chosen devices together",
@@ -300,8 +303,7 @@ static int report_end(struct training *training)
         fprintf(stderr, "tutti train: nothing was left to train: %s has completed its %lld epochs; raise --epochs%s\n",
             training->settings->resume, (long long)training->settings->epochs,
             training->settings->course.patience ? " or --patience" : "");
-    results_text(&training->session, results);
-    judge_line(stderr, &training->judge);
+    results_text(&training->session, results, &training->judge);
     if (training->settings->json && training->output == TUTTI_OK)
         training->output = results_json(&training->session, results, &training->judge);
     return training->output == TUTTI_OK ? EXIT_DONE
