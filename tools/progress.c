@@ -76,7 +76,7 @@ static double seconds_left(const struct progress *progress, const tutti_progress
 
 static void append_metrics(struct text *text, const tutti_metrics *metrics, const char *prefix)
 {
-    text_append(text, "  %sloss %.4f", prefix, metrics->loss);
+    text_append(text, fabs(metrics->loss) < 1e5 ? "  %sloss %.4f" : "  %sloss %.5g", prefix, metrics->loss);
     if (isfinite(metrics->accuracy)) text_append(text, "  %saccuracy %.2f %%", prefix, 100 * metrics->accuracy);
 }
 
