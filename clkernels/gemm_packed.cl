@@ -17,6 +17,7 @@
  * Algorithm: Goto, van de Geijn: Anatomy of high-performance matrix multiplication, TOMS 34 (2008). */
 #include "parameters.h"
 #include "arguments/gemm_packed.h"
+#include "transpose.h"
 #include "vector.h"
 #include "epilogue.h"
 #include "derivative.h"
@@ -27,22 +28,7 @@
 #define STRIP(kn) ((kn) * MR + V)   /* with room for what the last store of whole vectors writes past it */
 #define WHOLE ((MR + V - 1) / V * V) /* rows of a strip in whole vectors */
 
-/* r = transpose(r): log2(V) rounds, each interleaving row i with row i + V / 2. */
-INLINE void transpose(VF r[V])
-{
-    UNROLL for (int round = 1; round < V; round *= 2)
-    {
-        VF t[V];
-        UNROLL for (int i = 0; i < V / 2; i++)
-        {
-            t[2 * i].even = r[i].lo;
-            t[2 * i].odd = r[i + V / 2].lo;
-            t[2 * i + 1].even = r[i].hi;
-            t[2 * i + 1].odd = r[i + V / 2].hi;
-        }
-        UNROLL for (int i = 0; i < V; i++) r[i] = t[i];
-    }
-}
+TRANSPOSE(transpose, VF)
 
 /* packed[kn][NR] = rows k0 .. k0 + kn - 1 of op(B), which has k of them, columns from j0 on of n. */
 INLINE void pack_b(global const float *B, int ldb, int k, int k0, int kn, int j0, int n, local float *packed)

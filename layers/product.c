@@ -135,6 +135,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     .design_bytes = sizeof(struct product), .design = design_##label, .workspace = workspace, .emit = emit
 
 FUNCTIONS(GEMM_SKINNY, skinny)
+FUNCTIONS(GEMM_PAIRS, pairs)
 FUNCTIONS(GEMM_PACKED, packed)
 FUNCTIONS(GEMM_PIPELINED, pipelined)
 FUNCTIONS(GEMM_MATRIX, matrix)
@@ -143,7 +144,10 @@ FUNCTIONS(GEMM_CLBLAST, clblast)
 FUNCTIONS(GEMM_PLAIN, plain)
 
 static const struct implementation skinny = { IMPLEMENTATION(skinny, 0) }, clblast = { IMPLEMENTATION(clblast, 0) },
-                                   plain = { IMPLEMENTATION(plain, 0) }, packed_forward = { IMPLEMENTATION(packed, 0) },
+                                   plain = { IMPLEMENTATION(plain, 0) }, pairs_forward = { IMPLEMENTATION(pairs, 0) },
+                                   pairs_data = { IMPLEMENTATION(pairs, FUSED(MASK)) },
+                                   pairs_weights = { IMPLEMENTATION(pairs, FUSED(BIAS)) },
+                                   packed_forward = { IMPLEMENTATION(packed, 0) },
                                    packed_data = { IMPLEMENTATION(packed, FUSED(MASK)) },
                                    packed_weights = { IMPLEMENTATION(packed, FUSED(BIAS)) },
                                    pipelined = { IMPLEMENTATION(pipelined, 0) },
@@ -153,12 +157,13 @@ static const struct implementation skinny = { IMPLEMENTATION(skinny, 0) }, clbla
                                    tiled = { IMPLEMENTATION(tiled, 0) },
                                    tiled_data = { IMPLEMENTATION(tiled, FUSED(MASK)) };
 
-#define IMPLEMENTATIONS(packed, pipelined, matrix, tiled)                             \
-    {                                                                                 \
-        &skinny, &(packed), &(pipelined), &(matrix), &(tiled), &clblast, &plain, NULL \
+#define IMPLEMENTATIONS(pairs, packed, pipelined, matrix, tiled)                                \
+    {                                                                                           \
+        &skinny, &(pairs), &(packed), &(pipelined), &(matrix), &(tiled), &clblast, &plain, NULL \
     }
-const struct implementation *const product_forward[] = IMPLEMENTATIONS(packed_forward, pipelined, matrix, tiled);
+const struct implementation *const product_forward[] =
+    IMPLEMENTATIONS(pairs_forward, packed_forward, pipelined, matrix, tiled);
 const struct implementation *const product_data_gradient[] =
-    IMPLEMENTATIONS(packed_data, pipelined_data, matrix_data, tiled_data);
+    IMPLEMENTATIONS(pairs_data, packed_data, pipelined_data, matrix_data, tiled_data);
 const struct implementation *const product_weight_gradient[] =
-    IMPLEMENTATIONS(packed_weights, pipelined, matrix, tiled);
+    IMPLEMENTATIONS(pairs_weights, packed_weights, pipelined, matrix, tiled);

@@ -1,5 +1,5 @@
 /* Matrix products behind one call: C = op(A) op(B) (+ bias over columns) (+ C or another matrix), then an activation.
- * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "packed" and "skinny" (CPU class),
+ * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "pairs", "packed" and "skinny" (CPU class),
  * "pipelined", "matrix", "tiled" and "clblast" (GPU class), "plain" (anything). */
 #ifndef RUNTIME_GEMM_H
 #define RUNTIME_GEMM_H
@@ -17,21 +17,21 @@ struct gemm {
     bool bias;                      /* a vector of n floats added to each row */
     bool accumulate;                /* added to what C holds, or to what `add` holds */
     cl_mem add;                     /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
-    /* "packed", "pipelined", "matrix" and "tiled" alone, others pass over it: laid out as C, the output of an
+    /* "pairs", "packed", "pipelined", "matrix" and "tiled" alone, others pass over it: laid out as C, the output of an
      * activation behind which C goes, and `masking` the options that clkernels/derivative.h reads; without bias,
      * accumulate and activation. NULL: none.
      */
     cl_mem mask;
     const char *masking;
-    cl_mem sums; /* "packed" alone: m floats, the sums of op(A)'s rows, of a transposed A. NULL: none */
+    cl_mem sums; /* "pairs" and "packed" alone: m floats, the sums of op(A)'s rows, of a transposed A. NULL: none */
     /* Build options as clkernels/epilogue.h reads them and epilogue_options() writes them ("-DACTIVATE=1"; ADD is set
      * by the implementation); NULL: none. The caller's until gemm_emit() returns. */
     const char *activation;
-    enum compute_type
-        compute; /* of "pipelined", "matrix" and "tiled": what A and B are rounded to; others take them as they are */
+    enum compute_type compute; /* of "pairs", "pipelined", "matrix" and "tiled": what A and B are rounded to; others
+                                  take them as they are */
     const struct gemm_design *design; /* what gemm_design() made for these sizes; NULL: made where it is needed */
     int tile, splits; /* of "matrix" and "tiled": 1 + number of the tile (runtime/tile.h), parts of the sum; 0: chosen
-                         by rule. With a tile, "pipelined" takes products that do not pay for it */
+                         by rule. With a tile, "pairs" and "pipelined" take products that do not pay for it */
 };
 
 /* How an implementation divides a product: found by trying, and the same for each epilogue. */
@@ -39,13 +39,15 @@ struct gemm_design {
     /* "matrix" and "tiled": NULL where no tile (runtime/tile.h) fits the device; the sum's parts. */
     const struct tile *tile;
     int64_t splits, k_of_split;
-    /* "packed": of the sums in registers; of a task, 0 where the device's local memory is too small. */
+    /* "packed": of the sums in registers; "packed" and "pairs": of a task, 0 where the device's local memory is too
+     * small. */
     int tile_rows, tile_vectors;
     int64_t rows, columns, depth;
 };
 
 enum gemm_choice {
     GEMM_SKINNY,
+    GEMM_PAIRS,
     GEMM_PACKED,
     GEMM_PIPELINED,
     GEMM_MATRIX,

@@ -2,12 +2,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/threads.h"
 #include "runtime/check.h"
 #include "runtime/gemm.h"
 #include "runtime/memory.h"
+#include "runtime/processor.h"
 #include "runtime/tile.h"
 
 /* In the order in which they are tried, each with the extension that makes it worth a trial. Those that tell a chip's
@@ -81,7 +84,8 @@ done:
     return status;
 }
 
-/* By GEMM_MATRIX or GEMM_PIPELINED, which would pass a product of this size on if it were not asked for a tile. */
+/* By GEMM_MATRIX, GEMM_PIPELINED or GEMM_PAIRS, which would pass a product of this size on if it were not asked for a
+ * tile. */
 struct trial {
     int implementation;
     enum compute_type compute;
@@ -89,13 +93,13 @@ struct trial {
 
 static struct gemm product_of(const struct trial *trial)
 {
-    const bool pipelined = trial->implementation == GEMM_PIPELINED;
+    const bool packs = trial->implementation != GEMM_MATRIX;
     return (struct gemm) {
-        .m = M, .n = N, .k = pipelined ? K_PIPELINED : K, .compute = trial->compute, .splits = 1, .tile = pipelined
+        .m = M, .n = N, .k = packs ? K_PIPELINED : K, .compute = trial->compute, .splits = 1, .tile = packs
     };
 }
 
-/* As device->can.matrix has it. */
+/* As device->can.matrix or pairs has it. */
 static tutti_status try_product(struct device *device, const char *name, const void *context)
 {
     tutti_status status = TUTTI_OK;
@@ -128,6 +132,105 @@ void matrix_emit_trial(enum compute_type compute, struct launch_list *list)
     }
 }
 
+/* ---- pairs ---- */
+
+enum { FASTER_SIZE = 512, FASTER_RUNS = 4 };
+
+/* Seconds of a square product, the least of some. */
+static tutti_status measure(struct device *device, int implementation, const struct gemm *gemm, double *seconds)
+{
+    const size_t bytes = sizeof(float) * FASTER_SIZE * FASTER_SIZE,
+                 workspace = gemm_workspace(implementation, gemm, &device->can);
+    tutti_status status = TUTTI_OK;
+    cl_mem buffers[4] = { 0 };
+    struct launch_list list;
+    launch_list_init(&list, device);
+    for (int i = 0; i < 3; i++) {
+        TRY(buffer_new(device, bytes, &buffers[i]));
+        TRY(buffer_fill(device, buffers[i], 0, bytes, 0x3f800000)); /* 1 */
+    }
+    if (workspace) TRY(buffer_new(device, workspace, &buffers[3]));
+    gemm_emit(implementation, gemm, buffers[0], buffers[1], buffers[2], NULL, buffers[3], &list);
+    TRY(launch_list_realise(&list, NULL, NULL));
+    for (int i = 0; i < FASTER_RUNS; i++) {
+        const double begin = clock_seconds();
+        TRY(launch_list_enqueue(&list, 0, list.count, NULL));
+        TRY(device_wait(device));
+        const double took = clock_seconds() - begin;
+        if (i == 0 || took < *seconds) *seconds = took;
+    }
+done:
+    launch_list_free(&list);
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) buffer_free(&buffers[i]);
+    return status;
+}
+
+/* Floats' own multiply-adds may be as fast as products of three parts. */
+static tutti_status try_faster(struct device *device, const char *name, const void *context)
+{
+    const struct gemm gemm = { .m = FASTER_SIZE, .n = FASTER_SIZE, .k = FASTER_SIZE, .compute = COMPUTE_FP32 };
+    double by_parts = 0, by_floats = 0;
+    tutti_status status = TUTTI_OK;
+    TRY(try_product(device, name, context));
+    TRY(measure(device, GEMM_PAIRS, &gemm, &by_parts));
+    TRY(measure(device, GEMM_PACKED, &gemm, &by_floats));
+    if (by_parts > by_floats)
+        FAIL(TUTTI_UNSUPPORTED, "products of three bfloat16 parts took %.2f ms, of floats %.2f", 1e3 * by_parts,
+            1e3 * by_floats);
+done:
+    return status;
+}
+
+/* In the order of choice. */
+static const struct pairs_candidate {
+    enum pairs_form form;
+    const char *name;
+    const char *(*refusal)(void);
+    bool takes[COMPUTE_TYPES]; /* what they are fast enough for */
+} pairs_candidates[] = {
+    { PAIRS_TILES, "tiles", processor_tiles_refusal,
+        { [COMPUTE_FP32] = true, [COMPUTE_TF32] = true, [COMPUTE_BF16] = true } },
+    { PAIRS_DOTS, "dots", processor_dots_refusal, { [COMPUTE_BF16] = true } },
+};
+
+static void prove_pairs_of(struct device *device, enum compute_type compute)
+{
+    struct pairs_ability *ability = &device->can.pairs[compute];
+    ability->refusal = device->host_memory ? "the processor has no instructions for this --precision"
+                                           : "the device is not the processor of the host";
+    for (size_t i = 0; i < sizeof pairs_candidates / sizeof *pairs_candidates && !ability->form; i++) {
+        const struct pairs_candidate *c = &pairs_candidates[i];
+        if (!device->host_memory || !c->takes[compute]) continue;
+        ability->refusal = c->refusal();
+        if (ability->refusal) continue;
+        char name[64];
+        snprintf(name, sizeof name, "pairs/%s/%s", c->name, types[compute]);
+        ability->form = c->form; /* for the trial */
+        ability->refusal = check_trial(
+            device, name, compute == COMPUTE_FP32 ? try_faster : try_product, &(struct trial) { GEMM_PAIRS, compute });
+        if (ability->refusal) ability->form = PAIRS_NONE;
+    }
+}
+
+static void prove_pairs(struct device *device)
+{
+    const char *forced = getenv("TUTTI_PAIRS");
+    const bool plain = forced && !strcmp(forced, "plain"), off = forced && !strcmp(forced, "off");
+    for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
+        struct pairs_ability *ability = &device->can.pairs[compute];
+        if (device->can.vector_width != 16)
+            ability->refusal = "the device's vectors have fewer than 16 floats";
+        else if (off)
+            ability->refusal = "TUTTI_PAIRS is off";
+        else if (plain)
+            ability->form = PAIRS_PLAIN;
+        else
+            prove_pairs_of(device, compute);
+    }
+}
+
+/* ---- matrix instructions ---- */
+
 /* NULL: what device->can.matrix has is proven. */
 static const char *prove(struct device *device, const char *name_of_form, const struct trial *trial)
 {
@@ -146,7 +249,7 @@ static void prove_pipelined(struct device *device, enum compute_type compute)
     ability->pipelined = !ability->pipelined_refusal;
 }
 
-void matrix_prove(struct device *device)
+static void prove_matrices(struct device *device)
 {
     for (enum compute_type compute = 0; compute < COMPUTE_TYPES; compute++) {
         struct matrix_ability *ability = &device->can.matrix[compute];
@@ -160,4 +263,12 @@ void matrix_prove(struct device *device)
         }
         prove_pipelined(device, compute);
     }
+}
+
+void matrix_prove(struct device *device)
+{
+    if (device->can.class == DEVICE_GPU)
+        prove_matrices(device);
+    else
+        prove_pairs(device);
 }

@@ -1,11 +1,12 @@
-/* The proof that a device has instructions that multiply matrices. */
+/* The proof that a device has instructions that multiply matrices, or pairs of numbers. */
 #ifndef RUNTIME_MATRIX_H
 #define RUNTIME_MATRIX_H
 
 #include "runtime/launch.h"
 
 /* Of each type the first form whose product is right on this device; the verdicts are kept as check.h's are. Forms are
- * tried where the device names the extension that goes with them. Fills in device->can.matrix. */
+ * tried where the device names the extension that goes with them. Fills in device->can.matrix; of a CPU's class,
+ * can.pairs, whose instructions the processor tells. TUTTI_PAIRS=plain: by C instead, for tests; off: by none. */
 void matrix_prove(struct device *device);
 /* The launch of such a product by what the list's device has for the type, if any, without buffers: for
  * compilers alone. */

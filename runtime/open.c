@@ -112,10 +112,8 @@ static tutti_status open_one(struct device *device, const struct found_device *f
     tutti_status status;
     TRY(device_open(device, found));
     TRY(programs_new(device));
-    if (device->can.class == DEVICE_GPU) {
-        shuffle_prove(device);
-        matrix_prove(device);
-    }
+    if (device->can.class == DEVICE_GPU) shuffle_prove(device);
+    matrix_prove(device);
 done:
     if (status != TUTTI_OK) close_one(device);
     return status;

@@ -49,13 +49,14 @@ static bool is_computed(const struct graph *graph, int value)
     return false;
 }
 
-/* Operands that are rounded as products of the GPU class load them. Each counts several times: a sum's error is that of
- * its terms, which may be larger than the sum. */
+/* Operands that are rounded as products load them: in the GPU class, and on CPUs that multiply pairs. Each counts
+ * several times: a sum's error is that of its terms, which may be larger than the sum. */
 enum { TERMS = 2 };
 static int rounded_operands(const struct plan *plan)
 {
     int rounded = 0;
-    if (plan->device->can.class != DEVICE_GPU || plan_compute(plan) != COMPUTE_BF16) return 0;
+    const struct capabilities *can = &plan->device->can;
+    if (plan_compute(plan) != COMPUTE_BF16 || (can->class != DEVICE_GPU && !can->pairs[COMPUTE_BF16].form)) return 0;
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         const struct node *node = &plan->graph.nodes[n];
         const char *name = node->operation->name;

@@ -1,0 +1,136 @@
+/* Packs op(A)'s rows or op(B)'s columns ("lines") into tiles of pairs of bfloat16 numbers, as pairs.h reads them.
+ *
+ *   PARTS    1: the nearest bfloat16 number. 2 or 3: so many, the nearest one, the nearest one to what is left ...; their
+ *            sum is the float (of 3), or differs by 2^-17 of it (of 2).
+ *   BY_LINE  1: the steps of a line follow one another in the matrix; else the lines of a step
+ *   ROWS_OF  1: tiles of op(A), else of op(B)
+ *   SUMS     1: sums[line] = the sum of a line's numbers; of one product
+ *
+ * to: from word first_to on, [product][part][line tile][k tile][256]; part_to words from a part to the next. Lines and
+ * steps beyond the matrix are zero; there are as many line tiles as the launch has groups.
+ * Of several parts, those of an infinity or NaN are zero: products with other numbers' parts would be NaN. A tile with
+ * one sets its flag, [product][line tile][k tile] from word first_flag on, and writes its first part, with them, once
+ * more behind the last part, [k tile] by [k tile] as the others.
+ *
+ * Launched by runtime/gemm_pairs.c: global size (line tiles, 1, products), one work-item per group. */
+#include "parameters.h"
+#include "arguments/gemm_pairs.h"
+#include "transpose.h"
+
+typedef uint16 uint16_unaligned __attribute__((aligned(4)));
+TRANSPOSE(transpose, VU)
+
+/* The bfloat16 number nearest to x, in the lower half of each element. */
+INLINE uint16 nearest(float16 x)
+{
+    const uint16 bits = as_uint16(x);
+    const uint16 rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    return x != x ? (bits >> 16) | 0x40u : rounded;
+}
+
+/* The next part of what is left of finite numbers; infinity and NaN have none. Parts of `large` ones are cut, not rounded:
+ * no sum of some is larger than the number. */
+INLINE uint16 next_part(float16 *left, int16 large)
+{
+    const uint16 bits = as_uint16(*left);
+    const int16 finite = fabs(*left) < INFINITY;
+    const uint16 cut = large ? bits >> 16 : nearest(*left), part = finite ? cut : (uint16)(0u);
+    *left = finite ? *left - as_float16(part << 16) : (float16)(0.0f);
+    return part;
+}
+
+#define IS_OUTSIDE(x) (!(fabs(x) < INFINITY))
+
+/* Numbers 0 to 31 of a line, or two neighbouring lines' 16 each, into even and odd elements along the sum. */
+#if BY_LINE
+INLINE void load(global const float *from, int ld, int count, float16 *even, float16 *odd)
+{
+    float16 x, y;
+    if (count >= 32) {
+        x = VLOAD(0, from);
+        y = VLOAD(1, from);
+    } else {
+        float some[32];
+        for (int i = 0; i < 32; i++) some[i] = i < count ? from[i] : 0.0f;
+        x = *(const float16 *)some;
+        y = *(const float16 *)(some + 16);
+    }
+    *even = (float16)(x.even, y.even);
+    *odd = (float16)(x.odd, y.odd);
+}
+#else
+INLINE float16 load_row(global const float *from, int count)
+{
+    if (count >= 16) return VLOAD(0, from);
+    float some[16];
+    for (int i = 0; i < 16; i++) some[i] = i < count ? from[i] : 0.0f;
+    return *(const float16 *)some;
+}
+#endif
+
+/* words[i]: the pairs of line i (BY_LINE), or of all lines the i-th pair. */
+INLINE void store(VU words[V], global uint *to)
+{
+#if BY_LINE != ROWS_OF
+    transpose(words);
+#endif
+    UNROLL for (int i = 0; i < 16; i++) *(global uint16_unaligned *)(to + 16 * i) = words[i];
+}
+
+OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int line_tiles, long product)
+{
+    const int first = 16 * tile, count = clamp(lines - first, 0, 16);
+    const long line_words = (long)tiles * 256;
+    from += product * stride + (long)first * (BY_LINE ? ld : 1);
+    global int *flags = (global int *)to + first_flag + (product * line_tiles + tile) * tiles;
+    to += first_to + product * part_to * (PARTS + (PARTS > 1)) + tile * line_words;
+    float16 sum = 0.0f;
+    for (int t = 0; t < tiles; t++) {
+        float16 even[16], odd[16];
+        const int steps = k - 32 * t;
+        for (int i = 0; i < 16; i++) {
+#if BY_LINE
+            load(from + (long)min(i, count - 1) * ld + 32 * t, ld, i < count ? steps : 0, &even[i], &odd[i]);
+#else
+            even[i] = load_row(from + (long)(32 * t + 2 * i) * ld, 2 * i < steps ? count : 0);
+            odd[i] = load_row(from + (long)(32 * t + 2 * i + 1) * ld, 2 * i + 1 < steps ? count : 0);
+            if (SUMS) sum += even[i] + odd[i];
+#endif
+        }
+        VU words[V];
+#if PARTS == 1
+        UNROLL for (int i = 0; i < 16; i++) words[i] = nearest(even[i]) | nearest(odd[i]) << 16;
+        store(words, to + t * 256);
+#else
+        int16 outside = 0;
+        for (int i = 0; i < 16; i++) outside |= IS_OUTSIDE(even[i]) | IS_OUTSIDE(odd[i]);
+        flags[t] = any(outside);
+        if (flags[t]) {
+            UNROLL for (int i = 0; i < 16; i++) words[i] = nearest(even[i]) | nearest(odd[i]) << 16;
+            store(words, to + PARTS * part_to + t * 256);
+        }
+        int16 large_even[16], large_odd[16];
+        UNROLL for (int i = 0; i < 16; i++)
+        {
+            large_even[i] = fabs(even[i]) >= 0x1p127f;
+            large_odd[i] = fabs(odd[i]) >= 0x1p127f;
+        }
+        for (int p = 0; p < PARTS; p++) {
+            UNROLL for (int i = 0; i < 16; i++)
+            {
+                const uint16 low = next_part(&even[i], large_even[i]), high = next_part(&odd[i], large_odd[i]);
+                words[i] = low | high << 16;
+            }
+            store(words, to + p * part_to + t * 256);
+        }
+#endif
+    }
+#if SUMS
+    for (int i = 0; i < count; i++) sums[first + i] = ((float *)&sum)[i];
+#endif
+}
+
+TASK void gemm_pairs_pack(PAIRS_PACK_ARGUMENTS(PARAMETER))
+{
+    gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0), get_group_id(2));
+}

@@ -1,0 +1,127 @@
+/* Products of bfloat16 numbers on CPUs that multiply pairs of them: a word is a pair of neighbours along the sum, the
+ * first in its lower half. Sums are floats.
+ *
+ *   A tile is 256 words, 32 steps of the sum: of op(A) 16 rows of 16 pairs each, of op(B) 16 pairs of 16 columns each.
+ *   Tiles that follow one another along the sum lie behind each other.
+ *
+ *   PAIRS   1 tiles (AMX): tdpbf16ps, 16 x 16 x 32 at once
+ *           2 dot products (AVX512_BF16): vdpbf16ps, 16 sums of one pair each
+ *           3 OpenCL C, with the results of 1 to the bit
+ *
+ * A unit is ROW_TILES x COLUMN_TILES tiles of sums, held in registers:
+ *   sums_clear(&sums); sums_add(&sums, a, a_apart, b, b_apart, tiles); sums_store(&sums, to);
+ * adds the products of so many tiles along the sum. a_apart, b_apart: words from the first row (column) of tiles to the
+ * next. `to` has ROWS x COLUMNS floats. Between PAIRS_BEGIN and PAIRS_END, in a function with the attribute PAIRS_TARGET.
+ *
+ * 1 and 3 sum even and odd elements of a tile apart, and then both and what there was; 2 adds one product after the other.
+ * Subnormal operands and sums count as zero, in the processor as in 3. */
+#ifndef PAIRS_H
+#define PAIRS_H
+#include "vector.h"
+
+#define TILE 256 /* words */
+
+#if PAIRS == 1
+#define ROW_TILES 2
+#define COLUMN_TILES 2
+#define PAIRS_TARGET __attribute__((target("amx-tile,amx-bf16")))
+/* Eight tiles of 16 rows of 64 bytes: 0 to 3 hold sums, 4 and 5 rows of A, 6 and 7 columns of B. */
+#define PAIRS_BEGIN                                                                                                    \
+    uchar shapes[64] __attribute__((aligned(64)));                                                                     \
+    for (int i = 0; i < 64; i++) shapes[i] = i == 0 ? 1 : i >= 48 && i < 56 ? 16 : i >= 16 && i < 32 && i % 2 == 0 ? 64 : 0; \
+    __asm__ volatile("ldtilecfg (%0)" ::"r"(shapes) : "memory");
+#define PAIRS_END __asm__ volatile("tilerelease" ::: "memory");
+typedef int SUMS; /* they are in the tiles */
+
+INLINE PAIRS_TARGET void sums_clear(SUMS *sums)
+{
+    __asm__ volatile("tilezero %%tmm0\n tilezero %%tmm1\n tilezero %%tmm2\n tilezero %%tmm3" ::: "memory");
+}
+
+INLINE PAIRS_TARGET void sums_add(
+    SUMS *sums, global const uint *a, long a_apart, global const uint *b, long b_apart, int tiles)
+{
+    for (int t = 0; t < tiles; t++, a += TILE, b += TILE)
+        __asm__ volatile(
+            "tileloadd (%0,%4,1),%%tmm4\n tileloadd (%2,%4,1),%%tmm6\n tdpbf16ps %%tmm6,%%tmm4,%%tmm0\n"
+            " tileloadd (%1,%4,1),%%tmm5\n tdpbf16ps %%tmm6,%%tmm5,%%tmm2\n tileloadd (%3,%4,1),%%tmm7\n"
+            " tdpbf16ps %%tmm7,%%tmm4,%%tmm1\n tdpbf16ps %%tmm7,%%tmm5,%%tmm3" ::"r"(a),
+            "r"(a + a_apart), "r"(b), "r"(b + b_apart), "r"(64L)
+            : "memory");
+}
+
+INLINE PAIRS_TARGET void sums_store(const SUMS *sums, local float *to)
+{
+    __asm__ volatile("tilestored %%tmm0,(%0,%2,1)\n tilestored %%tmm1,64(%0,%2,1)\n tilestored %%tmm2,(%1,%2,1)\n"
+                     " tilestored %%tmm3,64(%1,%2,1)" ::"r"(to),
+        "r"(to + 512), "r"(128L)
+        : "memory");
+}
+#else
+#define ROW_TILES 1
+#define COLUMN_TILES 1
+#define PAIRS_TARGET
+#define PAIRS_BEGIN
+#define PAIRS_END
+typedef struct {
+    float16 rows[16];
+} SUMS;
+#define PAIRS_AT(from) (*(global const uint16_unaligned *)(from))
+typedef uint16 uint16_unaligned __attribute__((aligned(4)));
+
+INLINE void sums_clear(SUMS *sums)
+{
+    UNROLL for (int i = 0; i < 16; i++) sums->rows[i] = (float16)(0.0f);
+}
+
+#if PAIRS == 2
+INLINE void sums_add(
+    SUMS *sums, global const uint *a, long a_apart, global const uint *b, long b_apart, int tiles)
+{
+    for (int t = 0; t < tiles; t++, a += TILE, b += TILE)
+        LOOP for (int p = 0; p < 16; p++)
+        {
+            const uint16 columns = PAIRS_AT(b + 16 * p);
+            UNROLL for (int i = 0; i < 16; i++)
+            {
+                const uint16 row = (uint16)(a[16 * i + p]);
+                __asm__("vdpbf16ps %2,%1,%0" : "+v"(sums->rows[i]) : "v"(columns), "v"(row));
+            }
+        }
+}
+#else
+#define FLUSHED(x) (fabs(x) < 0x1p-126f ? (float16)(0.0f) : (x))
+#define EVEN(words) as_float16((words) << 16)
+#define ODD(words) as_float16((words) & 0xffff0000u)
+
+INLINE void sums_add(
+    SUMS *sums, global const uint *a, long a_apart, global const uint *b, long b_apart, int tiles)
+{
+    for (int t = 0; t < tiles; t++, a += TILE, b += TILE)
+        LOOP for (int i = 0; i < 16; i++)
+        {
+            float16 even = 0.0f, odd = 0.0f;
+            LOOP for (int p = 0; p < 16; p++)
+            {
+                const uint16 row = (uint16)(a[16 * i + p]), columns = PAIRS_AT(b + 16 * p);
+                even = fma(FLUSHED(EVEN(row)), FLUSHED(EVEN(columns)), even);
+                even = FLUSHED(even);
+                odd = fma(FLUSHED(ODD(row)), FLUSHED(ODD(columns)), odd);
+                odd = FLUSHED(odd);
+            }
+            even = even + odd;
+            even = FLUSHED(even) + sums->rows[i];
+            sums->rows[i] = FLUSHED(even);
+        }
+}
+#endif
+
+INLINE void sums_store(const SUMS *sums, local float *to)
+{
+    UNROLL for (int i = 0; i < 16; i++) LOCAL_STORE(sums->rows[i], i, to);
+}
+#endif
+
+#define ROWS (16 * ROW_TILES)
+#define COLUMNS (16 * COLUMN_TILES)
+#endif

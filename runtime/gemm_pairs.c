@@ -1,0 +1,160 @@
+/* The product of CPU-class devices that multiply pairs of bfloat16 numbers: clkernels/gemm_pairs_pack.cl,
+ * gemm_pairs.cl. */
+#include "clkernels/arguments/gemm_pairs.h"
+#include "base/memory.h"
+#include "runtime/gemm_implementations.h"
+
+enum {
+    LINES = 16, /* of a tile; and the steps of its depth */
+    STEPS = 32,
+    WORDS = 256,
+    LANES = 16, /* floats of a vector */
+    TASKS_PER_UNIT = 8,
+    LEAST_LINES =
+        128, /* a row costs as much to pack as that many columns, and the other way round, save in the product */
+};
+
+/* Parts of a number that are multiplied, of a type: 0 for one that cannot be made of parts. */
+static int parts_of(enum compute_type compute)
+{
+    static const int parts[COMPUTE_TYPES] = { [COMPUTE_FP32] = 3, [COMPUTE_TF32] = 2, [COMPUTE_BF16] = 1 };
+    return parts[compute];
+}
+
+/* Rows and columns of what the registers sum up. */
+static int64_t unit_lines(enum pairs_form form)
+{
+    return form == PAIRS_TILES ? 2 * LINES : LINES;
+}
+
+/* Where packed operands lie, in words: A's first. */
+struct packed {
+    int parts, stored;     /* stored: with the first part and its infinities, where there are several */
+    int64_t tiles;         /* along the sum */
+    int64_t rows, columns; /* tiles of lines */
+    int64_t part_a, part_b, stride_a, stride_b, from_b, flags_a, flags_b, flags_stride_a, flags_stride_b, count;
+};
+
+static struct packed packed_of(const struct gemm *gemm, enum pairs_form form)
+{
+    const int64_t in_unit = unit_lines(form);
+    struct packed p = { .parts = parts_of(gemm->compute), .tiles = divide_up(gemm->k, STEPS) };
+    p.stored = p.parts + (p.parts > 1);
+    p.rows = divide_up(gemm->m, in_unit) * (in_unit / LINES);
+    p.columns = divide_up(gemm->n, in_unit) * (in_unit / LINES);
+    p.part_a = p.rows * p.tiles * WORDS;
+    p.part_b = p.columns * p.tiles * WORDS;
+    const bool many_a = gemm->batch > 1 && gemm->stride_a, many_b = gemm->batch > 1 && gemm->stride_b;
+    p.stride_a = many_a ? p.stored * p.part_a : 0;
+    p.stride_b = many_b ? p.stored * p.part_b : 0;
+    p.flags_stride_a = many_a ? p.rows * p.tiles : 0;
+    p.flags_stride_b = many_b ? p.columns * p.tiles : 0;
+    const int64_t products_a = many_a ? gemm->batch : 1, products_b = many_b ? gemm->batch : 1;
+    p.from_b = p.stored * p.part_a * products_a;
+    p.flags_a = p.from_b + p.stored * p.part_b * products_b;
+    p.flags_b = p.flags_a + p.rows * p.tiles * products_a;
+    p.count = p.parts > 1 ? p.flags_b + p.columns * p.tiles * products_b : p.flags_a;
+    return p;
+}
+
+/* Packing costs as each number is read and written; the product saves as each is used. */
+static bool is_worth_packing(const struct gemm *gemm)
+{
+    return gemm->m * gemm->n >= LEAST_LINES * (gemm->m + gemm->n) / 2;
+}
+
+static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
+{
+    const struct pairs_ability *ability = &can->pairs[gemm->compute];
+    if (can->class != DEVICE_CPU) return "it needs a CPU-class device";
+    if (!ability->form) return ability->refusal ? ability->refusal : "no such product passed its check on this device";
+    if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
+    const bool any = gemm->tile || ability->form == PAIRS_PLAIN; /* for tests */
+    if (!any && !is_worth_packing(gemm)) return "the product is too small to pay for packed operands";
+    const int64_t most = (int64_t)(can->allocation_max / 4 / sizeof(uint32_t));
+    const struct packed p = packed_of(gemm, ability->form);
+    if (p.part_a > most / 4 || p.part_b > most / 4 || p.count > most) return "the packed operands take too much memory";
+    return NULL;
+}
+
+static size_t workspace(const struct gemm *gemm, const struct capabilities *can)
+{
+    return (size_t)packed_of(gemm, can->pairs[gemm->compute].form).count * sizeof(uint32_t);
+}
+
+/* Rows and columns of a task, in units: the busiest device unit's work is the least, and then what is read twice. */
+static struct gemm_design choose(const struct gemm *gemm, const struct capabilities *can)
+{
+    const int64_t lines = unit_lines(can->pairs[gemm->compute].form), units = can->units > 0 ? can->units : 1;
+    const int64_t rows = divide_up(gemm->m, lines), columns = divide_up(gemm->n, lines);
+    struct gemm_design best = { 0 };
+    double best_cost = 0;
+    for (int64_t down = 1; down <= rows && down <= TASKS_PER_UNIT * units; down++)
+        for (int64_t across = 1; across <= columns && down * across <= TASKS_PER_UNIT * units; across++) {
+            const int64_t tall = divide_up(rows, down), wide = divide_up(columns, across);
+            const int64_t rounds = divide_up(down * across * gemm->batch, units);
+            const double cost = (double)(rounds * tall * wide) + 0.02 * (double)(rounds * (tall + wide));
+            if (best_cost != 0 && cost >= best_cost) continue;
+            best_cost = cost;
+            best = (struct gemm_design) { .rows = tall * lines, .columns = wide * lines };
+        }
+    return best;
+}
+
+/* Of one operand: op(A)'s rows or op(B)'s columns. */
+struct lines {
+    cl_mem buffer, sums;
+    bool by_line, rows;
+    int64_t count, tiles, ld, stride, products, to, part, flags;
+};
+
+ARGUMENTS(pairs_pack, PAIRS_PACK_ARGUMENTS)
+ARGUMENTS(pairs, PAIRS_ARGUMENTS)
+
+static void emit_pack(
+    const struct gemm *g, const struct packed *p, const struct lines *lines, cl_mem workspace, struct launch_list *list)
+{
+    struct launch *launch = launch_add(list, "gemm_pairs_pack", "gemm_pairs_pack",
+        "-DPARTS=%d -DBY_LINE=%d -DROWS_OF=%d -DSUMS=%d", p->parts, lines->by_line, lines->rows, lines->sums != NULL);
+    ARGUMENTS_SET(launch, pairs_pack, .from = lines->buffer, .to = workspace, .sums = lines->sums,
+        .lines = lines->count, .k = g->k, .ld = lines->ld, .tiles = p->tiles, .stride = lines->stride,
+        .first_to = lines->to, .part_to = lines->part, .first_flag = lines->flags);
+    launch_tasks(launch, (size_t)lines->tiles, 1, (size_t)lines->products);
+    const double numbers = (double)lines->count * (double)g->k * (double)lines->products;
+    launch_work(launch, 0, (4 + 2 * p->parts) * numbers);
+}
+
+static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struct launch_list *list)
+{
+    const struct capabilities *can = &list->device->can;
+    const enum pairs_form form = can->pairs[g->compute].form;
+    const struct packed p = packed_of(g, form);
+    const struct gemm_design design = g->design ? *g->design : choose(g, can);
+    if (!design.rows) return; /* refused */
+    const struct lines rows = { buffers->a, g->sums, !g->transpose_a, true, g->m, p.rows, g->lda, g->stride_a,
+        p.stride_a ? g->batch : 1, 0, p.part_a, p.flags_a };
+    const struct lines columns = { buffers->b, NULL, g->transpose_b, false, g->n, p.columns, g->ldb, g->stride_b,
+        p.stride_b ? g->batch : 1, p.from_b, p.part_b, p.flags_b };
+    emit_pack(g, &p, &rows, buffers->workspace, list);
+    emit_pack(g, &p, &columns, buffers->workspace, list);
+    const struct gemm_finish finish = gemm_finish_of(g, buffers);
+    struct launch *launch =
+        launch_add(list, "gemm_pairs", "gemm_pairs", "-DPAIRS=%d -DPARTS=%d%s", (int)form, p.parts, finish.options);
+    ARGUMENTS_SET(launch, pairs, .packed = buffers->workspace, .bias = finish.bias, .added = finish.added,
+        .C = buffers->c, .unit = sizeof(float) * (size_t)(unit_lines(form) * unit_lines(form)), .m = g->m, .n = g->n,
+        .tiles = p.tiles, .ldc = g->ldc, .rows = design.rows, .columns = design.columns, .from_b = p.from_b,
+        .part_a = p.part_a, .part_b = p.part_b, .stride_a = p.stride_a, .stride_b = p.stride_b, .stride_c = g->stride_c,
+        .flags_a = p.flags_a, .flags_b = p.flags_b, .flags_stride_a = p.flags_stride_a,
+        .flags_stride_b = p.flags_stride_b);
+    launch_tasks(
+        launch, (size_t)divide_up(g->n, design.columns), (size_t)divide_up(g->m, design.rows), (size_t)g->batch);
+    gemm_work(g, launch);
+}
+
+const struct gemm_implementation gemm_pairs = {
+    .name = "pairs",
+    .refusal = refusal,
+    .design = choose,
+    .workspace = workspace,
+    .emit = emit,
+};
