@@ -16,12 +16,17 @@
  * Launched by conv2d_pointwise.c: pointwise with (panel ranges, chunks of groups) tasks; gather with (images x blocks);
  * pointwise_weights with (channel ranges, output ranges, splits of the pixels).
  *
+ * PAIRS (pairs.h): the source is stored as bfloat16, and conv2d_weights_cpu.cl has made pairs of the weights.
+ *
  * Macros: MG, MW, NV, CU (source channels unrolled), YS (stride of pixels written; 2: the data gradient of
  * stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what they must), STATISTICS,
  * GATE, epilogue; CT and PLANES_AHEAD for the weight gradient. */
 #include "parameters.h"
 #include "arguments/conv2d_pointwise_cpu.h"
 #include "conv2d_cpu.h"
+#if PAIRS
+#include "pairs.h"
+#endif
 
 #ifdef MW
 #define FOR_PIXELS UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
@@ -66,7 +71,7 @@ INLINE void put(VF sum, const global add_t *add, global out0_t *result, size_t t
  * burst of prefetches stalls. */
 INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const global float *w, int here LATER_PARAMETER)
 {
-#if IS_BF16(IN0_TYPE)
+#if IS_BF16(IN0_TYPE) && !PAIRS
     VF wide[MG][MW];
     FOR_PIXELS wide[g][i] = LOAD_AS(IN0_TYPE, i, p[g]);
 #endif
@@ -76,6 +81,20 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
         LOOP for (int i = c / CU; i < MG * MW; i += V / CU)
             LOOP for (int j = k; j < NV; j += step) tally_prefetch(gate, add, at + j * plane + i * YS * V);
 #endif
+#if PAIRS
+        const global uint *words = (const global uint *)w + c / 2 * NV * V;
+        UNROLL for (int d = 0; d < CU; d += 2)
+        {
+            VU b[NV];
+            UNROLL for (int k = 0; k < NV; k++) b[k] = as_uint16(VLOAD(d / 2 * NV + k, (const global float *)words));
+            FOR_PIXELS
+            {
+                const uint f = *(const global uint *)(p[g] + i * V + c + d);
+                UNROLL for (int k = 0; k < NV; k++) PAIR_ADD(acc[g][i][k], b[k], f);
+                IN_ORDER;
+            }
+        }
+#else
         UNROLL for (int d = 0; d < CU; d++)
         {
             VF b[NV];
@@ -88,6 +107,7 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
             }
         }
         w += CU * NV * V;
+#endif
     }
 }
 

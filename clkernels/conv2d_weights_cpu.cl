@@ -7,11 +7,15 @@
  * of `padded` = source channels rounded up for the unrolled loop. Lanes and channels that do not exist are zero; so is
  * the bias where there is none (HAS_BIAS 0).
  *
+ * pair makes of two neighbouring source channels of a pointwise convolution a vector of pairs of bfloat16 numbers
+ * (pairs.h), in the first half of each source block's memory.
+ *
  * Launched by conv2d_cpu.c before the weights are used, with tasks for panels and for chunks of V source channels:
- * pack_forward (chunks, panels), pack_gradient (panels, chunks), so that neighbouring tasks read neighbouring memory. */
+ * pack_forward and pair (chunks, panels), pack_gradient (panels, chunks), so that neighbouring tasks read neighbouring memory. */
 #include "parameters.h"
 #include "arguments/conv2d_weights_cpu.h"
 #include "conv2d_cpu.h"
+#include "pairs_round.h"
 
 /* Where the vectors of (source channel, tap) lie, counted in groups of NV. */
 INLINE int packed_at(int channel, int tap, int taps, int padded)
@@ -94,4 +98,18 @@ OUTLINE void pack_gradient_body(PACK_ARGUMENTS(PARAMETER), int panel, int block,
 kernel TASK void pack_gradient(PACK_ARGUMENTS(PARAMETER))
 {
     pack_gradient_body(PACK_ARGUMENTS(NAME), get_group_id(0), get_group_id(1), get_num_groups(0));
+}
+
+OUTLINE void pair_body(PAIR_ARGUMENTS(PARAMETER), int block, int panel)
+{
+    const int first = block * V, count = min(V, padded - first);
+    global float *at = packed + ((size_t)panels + (size_t)panel * padded + first) * NV * V;
+    for (int c = 0; c + 1 < count; c += 2)
+        for (int k = 0; k < NV; k++)
+            VSTORE(PAIR_OF(VLOAD(c * NV + k, at), VLOAD((c + 1) * NV + k, at)), c / 2 * NV + k, at);
+}
+
+kernel TASK void pair(PAIR_ARGUMENTS(PARAMETER))
+{
+    pair_body(PAIR_ARGUMENTS(NAME), get_group_id(0), get_group_id(1));
 }

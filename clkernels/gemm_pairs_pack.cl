@@ -15,18 +15,11 @@
  * Launched by runtime/gemm_pairs.c: global size (line tiles, 1, products), one work-item per group. */
 #include "parameters.h"
 #include "arguments/gemm_pairs.h"
+#include "pairs_round.h"
 #include "transpose.h"
 
 typedef uint16 uint16_unaligned __attribute__((aligned(4)));
 TRANSPOSE(transpose, VU)
-
-/* The bfloat16 number nearest to x, in the lower half of each element. */
-INLINE uint16 nearest(float16 x)
-{
-    const uint16 bits = as_uint16(x);
-    const uint16 rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    return x != x ? (bits >> 16) | 0x40u : rounded;
-}
 
 /* The next part of what is left of finite numbers; infinity and NaN have none. Parts of `large` ones are cut, not rounded:
  * no sum of some is larger than the number. */

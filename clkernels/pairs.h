@@ -13,6 +13,9 @@
  * adds the products of so many tiles along the sum. a_apart, b_apart: words from the first row (column) of tiles to the
  * next. `to` has ROWS x COLUMNS floats. Between PAIRS_BEGIN and PAIRS_END, in a function with the attribute PAIRS_TARGET.
  *
+ * PAIR_ADD(sums, columns, row): 16 sums += the products of 16 pairs with the pair `row`, one number after the other; of
+ * forms 2 and 3.
+ *
  * 1 and 3 sum even and odd elements of a tile apart, and then both and what there was; 2 adds one product after the other.
  * Subnormal operands and sums count as zero, in the processor as in 3. */
 #ifndef PAIRS_H
@@ -75,6 +78,7 @@ INLINE void sums_clear(SUMS *sums)
 }
 
 #if PAIRS == 2
+#define PAIR_ADD(sums, columns, row) __asm__("vdpbf16ps %2,%1,%0" : "+v"(sums) : "v"(columns), "v"((uint16)(row)))
 INLINE void sums_add(
     SUMS *sums, global const uint *a, long a_apart, global const uint *b, long b_apart, int tiles)
 {
@@ -82,17 +86,16 @@ INLINE void sums_add(
         LOOP for (int p = 0; p < 16; p++)
         {
             const uint16 columns = PAIRS_AT(b + 16 * p);
-            UNROLL for (int i = 0; i < 16; i++)
-            {
-                const uint16 row = (uint16)(a[16 * i + p]);
-                __asm__("vdpbf16ps %2,%1,%0" : "+v"(sums->rows[i]) : "v"(columns), "v"(row));
-            }
+            UNROLL for (int i = 0; i < 16; i++) PAIR_ADD(sums->rows[i], columns, a[16 * i + p]);
         }
 }
 #else
 #define FLUSHED(x) (fabs(x) < 0x1p-126f ? (float16)(0.0f) : (x))
 #define EVEN(words) as_float16((words) << 16)
 #define ODD(words) as_float16((words) & 0xffff0000u)
+#define PAIR_ADD(sums, columns, row)                                                                                   \
+    (sums) = fma(FLUSHED(ODD(columns)), FLUSHED(ODD((uint16)(row))), sums),                                            \
+    (sums) = fma(FLUSHED(EVEN(columns)), FLUSHED(EVEN((uint16)(row))), sums)
 
 INLINE void sums_add(
     SUMS *sums, global const uint *a, long a_apart, global const uint *b, long b_apart, int tiles)

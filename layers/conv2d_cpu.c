@@ -84,6 +84,7 @@ size_t conv2d_packing_bytes(const struct problem *problem, const struct conv2d_p
 }
 
 ARGUMENTS(pack, PACK_ARGUMENTS)
+ARGUMENTS(pair, PAIR_ARGUMENTS)
 
 void conv2d_packing_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct conv2d_packing *packing, bool gradient)
@@ -98,6 +99,12 @@ void conv2d_packing_emit(const struct problem *problem, const struct operands *o
     launch_tasks(
         launch, (size_t)(gradient ? packing->panels : chunks), (size_t)(gradient ? chunks : packing->panels), 1);
     launch_work(launch, 0, 8.0 * (double)(z.c * z.k * packing->taps));
+    if (!packing->pairs) return;
+    launch = launch_add(list, "conv2d_weights_cpu", "pair", "-DNV=%d -DSV=%d -DHAS_BIAS=%d", (int)packing->vectors,
+        (int)packing->source_block, bias != NULL);
+    ARGUMENTS_SET(launch, pair, .packed = operands->prepared, .panels = packing->panels, .padded = packing->padded);
+    launch_tasks(launch, (size_t)chunks, (size_t)packing->panels, 1);
+    launch_work(launch, 0, 6.0 * (double)(z.c * z.k));
 }
 
 /* ------------------------------------------------------------------------------------------------------- scratch */

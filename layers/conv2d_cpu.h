@@ -58,6 +58,7 @@ struct conv2d_packing {
     int64_t padded;       /* source channels, rounded up for the unrolled loop */
     int64_t source_block; /* V, or 1 for a plain image */
     int64_t panels, taps;
+    bool pairs; /* of neighbouring source channels, as bfloat16 numbers; of 1x1 alone */
 };
 size_t conv2d_packing_bytes(const struct problem *problem, const struct conv2d_packing *packing);
 void conv2d_packing_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,

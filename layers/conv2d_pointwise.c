@@ -177,6 +177,15 @@ static void design_product(const struct problem *problem, void *design)
     *(struct plan *)design = plan_of(problem);
 }
 
+/* Pairs of bfloat16 numbers are multiplied where the source has such numbers in memory: as dot products, or in C for
+ * tests. */
+static enum pairs_form pairs_of(const struct problem *problem)
+{
+    const enum pairs_form form = problem->device->pairs[problem->compute].form;
+    const bool dots = form == PAIRS_DOTS || form == PAIRS_PLAIN;
+    return dots && problem->compute == COMPUTE_BF16 && problem->inputs[0]->type == TYPE_BF16 ? form : PAIRS_NONE;
+}
+
 static size_t prepared(const struct problem *problem)
 {
     const struct plan *p = problem->design;
@@ -186,7 +195,9 @@ static size_t prepared(const struct problem *problem)
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct plan *p = problem->design;
-    conv2d_packing_emit(problem, operands, list, &p->packing, p->gradient);
+    struct conv2d_packing packing = p->packing;
+    packing.pairs = pairs_of(problem) != PAIRS_NONE;
+    conv2d_packing_emit(problem, operands, list, &packing, p->gradient);
 }
 
 /* Vectors of the weights that come next to be prefetched with each block of channels: evenly by all tiles of a task,
@@ -220,8 +231,8 @@ static void emit_product(const struct problem *problem, const struct operands *o
     int64_t ahead = divide_up(6000, p->depth * p->group_count * p->group_pixels * p->packing.vectors);
     char epilogue[256], statistics[RESULT_OPTIONS], elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
-        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DYS=%d -DKEEP_OTHERS=%d %s %s%s", (int)p->group_count, (int)p->group_pixels,
-        (int)p->packing.vectors, (int)p->unroll, scatter ? 2 : 1, scatter && keep,
+        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DYS=%d -DKEEP_OTHERS=%d -DPAIRS=%d %s %s%s", (int)p->group_count, (int)p->group_pixels,
+        (int)p->packing.vectors, (int)p->unroll, scatter ? 2 : 1, scatter && keep, (int)pairs_of(problem),
         result_options(problem->node, statistics, sizeof statistics),
         epilogue_options(problem->node, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
