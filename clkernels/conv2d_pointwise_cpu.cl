@@ -26,6 +26,7 @@
 #include "conv2d_cpu.h"
 #if PAIRS
 #include "pairs.h"
+#include "pairs_round.h"
 #endif
 
 #ifdef MW
@@ -226,27 +227,58 @@ INLINE void outer(VF acc[CT][NV], const global float *x, const global float *con
 }
 
 /* Where a tensor has numbers of 16 bits, the positions of a chunk are widened before its passes: one block of x, NV of
- * dy. */
+ * dy. With PAIRS, two neighbouring positions become pairs of bfloat16 numbers; behind an odd one comes zero. */
 #define WIDEN (IS_BF16(IN0_TYPE) || IS_BF16(IN1_TYPE))
 #define POSITIONS 224 /* of a chunk, at most */
 
+#if PAIRS
+#define POSITIONS_EACH 2
+#define KEEP(to, t, v)           \
+    if ((t) % 2)                 \
+        (to) = PAIR_OF(even, v); \
+    else                         \
+        even = (v)
+#define KEEP_LAST(to, t) \
+    if ((t) % 2) (to) = PAIR_OF(even, (VF)(0.0f))
+#else
+#define POSITIONS_EACH 1
+#define KEEP(to, t, v) (to) = (v)
+#define KEEP_LAST(to, t)
+#endif
+
 INLINE void outer_wide(VF acc[CT][NV], const float *x, const VF *dy)
 {
+#if PAIRS
+    UNROLL for (int i = 0; i < CT; i++)
+    {
+        const uint f = as_uint(x[i]);
+        UNROLL for (int k = 0; k < NV; k++) PAIR_ADD(acc[i][k], as_uint16(dy[k]), f);
+    }
+#else
     UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] =
         fma((VF)(x[i]), dy[k], acc[i][k]);
+#endif
 }
 
-/* to[t * step] = position t of the runs r0 .. r1-1 in this block of the tensor; prefetches those of the next chunk. */
+/* to[t * step] = position t of the runs r0 .. r1-1 in this block of the tensor, or pair t of positions; prefetches those of
+ * the next chunk. */
 #define WIDEN_RUNS(type, to, step, tensor, block, blocks)                                                      \
-    for (int r = r0, t = 0; r < r1; r++) {                                                                     \
-        const int n = r / runs_image, o = (r - n * runs_image) * run, count = min(run, length - o);            \
-        const int next = min(r + chunk, end - 1), nn = next / runs_image, on = (next - nn * runs_image) * run; \
-        const global ELEMENT(type) *from = (tensor) + ((size_t)(n * (blocks) + (block)) * length + o) * V;     \
-        const global ELEMENT(type) *later = (tensor) + ((size_t)(nn * (blocks) + (block)) * length + on) * V;  \
-        for (int i = 0; i < count; i++, t++) {                                                                 \
-            PREFETCH(later + i * V);                                                                           \
-            (to)[t * (step)] = LOAD_AS(type, i, from);                                                         \
+    {                                                                                                          \
+        int t = 0;                                                                                             \
+        VF even = (VF)(0.0f);                                                                                  \
+        for (int r = r0; r < r1; r++) {                                                                        \
+            const int n = r / runs_image, o = (r - n * runs_image) * run, count = min(run, length - o);        \
+            const int next = min(r + chunk, end - 1), nn = next / runs_image;                                  \
+            const int on = (next - nn * runs_image) * run;                                                     \
+            const global ELEMENT(type) *from = (tensor) + ((size_t)(n * (blocks) + (block)) * length + o) * V; \
+            const global ELEMENT(type) *later =                                                                \
+                (tensor) + ((size_t)(nn * (blocks) + (block)) * length + on) * V;                              \
+            for (int i = 0; i < count; i++, t++) {                                                             \
+                PREFETCH(later + i * V);                                                                       \
+                KEEP((to)[t / POSITIONS_EACH * (step)], t, LOAD_AS(type, i, from));                            \
+            }                                                                                                  \
         }                                                                                                      \
+        KEEP_LAST((to)[t / POSITIONS_EACH * (step)], t);                                                       \
     }
 
 /* part[split][kb][c][lane] += x[p][c] dy[p][kb, lane] over the split's pixels, `length` of an image (stride 1, or
@@ -291,7 +323,7 @@ OUTLINE void pointwise_weights_body(POINTWISE_WEIGHTS_ARGUMENTS(PARAMETER), int 
                     }
                 }
                 if (c % V == 0) WIDEN_RUNS(IN0_TYPE, wide_x, 1, x, c / V, CB)
-                _Pragma("unroll 1") for (int t = 0; t < positions; t++)
+                _Pragma("unroll 1") for (int t = 0; t * POSITIONS_EACH < positions; t++)
                     outer_wide(acc, (const float *)&wide_x[t] + c % V, wide_dy + t * NV);
 #else
                 const int ahead = (pass >> shift) * PLANES_AHEAD, part_ahead = pass & ((1 << shift) - 1);

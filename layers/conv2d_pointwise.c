@@ -56,6 +56,17 @@ static cl_mem emit_gather(const struct problem *problem, const struct operands *
     return operands->workspace;
 }
 
+/* Pairs of bfloat16 numbers are multiplied where such numbers lie in memory: the source's, or one of both images' whose
+ * product is the weight gradient. As dot products, or in C for tests. */
+static enum pairs_form pairs_of(const struct problem *problem)
+{
+    const enum pairs_form form = problem->device->pairs[problem->compute].form;
+    const bool dots = form == PAIRS_DOTS || form == PAIRS_PLAIN;
+    bool stored = problem->inputs[0]->type == TYPE_BF16;
+    if (conv2d_pass_of(problem) == CONV2D_WEIGHT_GRADIENT) stored |= problem->inputs[1]->type == TYPE_BF16;
+    return dots && stored && problem->compute == COMPUTE_BF16 ? form : PAIRS_NONE;
+}
+
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
 
 struct plan {
@@ -177,15 +188,6 @@ static void design_product(const struct problem *problem, void *design)
     *(struct plan *)design = plan_of(problem);
 }
 
-/* Pairs of bfloat16 numbers are multiplied where the source has such numbers in memory: as dot products, or in C for
- * tests. */
-static enum pairs_form pairs_of(const struct problem *problem)
-{
-    const enum pairs_form form = problem->device->pairs[problem->compute].form;
-    const bool dots = form == PAIRS_DOTS || form == PAIRS_PLAIN;
-    return dots && problem->compute == COMPUTE_BF16 && problem->inputs[0]->type == TYPE_BF16 ? form : PAIRS_NONE;
-}
-
 static size_t prepared(const struct problem *problem)
 {
     const struct plan *p = problem->design;
@@ -231,9 +233,9 @@ static void emit_product(const struct problem *problem, const struct operands *o
     int64_t ahead = divide_up(6000, p->depth * p->group_count * p->group_pixels * p->packing.vectors);
     char epilogue[256], statistics[RESULT_OPTIONS], elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
-        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DYS=%d -DKEEP_OTHERS=%d -DPAIRS=%d %s %s%s", (int)p->group_count, (int)p->group_pixels,
-        (int)p->packing.vectors, (int)p->unroll, scatter ? 2 : 1, scatter && keep, (int)pairs_of(problem),
-        result_options(problem->node, statistics, sizeof statistics),
+        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DYS=%d -DKEEP_OTHERS=%d -DPAIRS=%d %s %s%s", (int)p->group_count,
+        (int)p->group_pixels, (int)p->packing.vectors, (int)p->unroll, scatter ? 2 : 1, scatter && keep,
+        (int)pairs_of(problem), result_options(problem->node, statistics, sizeof statistics),
         epilogue_options(problem->node, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
     ARGUMENTS_SET(launch, pointwise, .source = source, .packed = operands->prepared,
@@ -357,8 +359,8 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     int64_t planes = divide_up(w->channels_max, problem->device->vector_width) + w->blocks_max;
     char elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise_weights",
-        "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d%s", (int)w->vectors, (int)w->channels, (int)divide_up(planes, passes),
-        element_options(problem, elements, sizeof elements));
+        "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d -DPAIRS=%d%s", (int)w->vectors, (int)w->channels,
+        (int)divide_up(planes, passes), (int)pairs_of(problem), element_options(problem, elements, sizeof elements));
     ARGUMENTS_SET(launch, pointwise_weights, .x = x, .dy = operands->inputs[1], .workspace = operands->workspace,
         .offset = (int64_t)w->parts_from, .C = w->z.c, .KB = w->k_blocks, .length = w->length, .run = w->run,
         .runs_image = w->runs_image, .runs = w->runs, .runs_split = w->runs_split, .chunk = w->chunk,
