@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "data/resample.h"
 #include "data/statistics.h"
 
 #include <jansson.h>
@@ -39,15 +40,14 @@ static void name_file(const struct collection *collection, int64_t index, char *
 
 /* ------------------------------------------------------------------------------------------------- samples ---- */
 
-/* Opens a file, which has the rate of the others. */
 static tutti_status open_file(const struct audio *audio, int64_t index, struct wav *wav)
 {
     const tutti_status status = wav_open(path_of(audio, index), wav);
-    if (status != TUTTI_OK || wav->rate == audio->rate || audio->rate == 0) return status;
+    if (status != TUTTI_OK || resample_is_possible(wav->rate, audio->rate)) return status;
     const int rate = wav->rate;
     wav_close(wav);
-    return fail(TUTTI_FORMAT, "%s: it has %d samples a second, but others have %d: convert it", path_of(audio, index),
-        rate, audio->rate);
+    return fail(TUTTI_FORMAT, "%s: it has %d samples a second: samples of %d are made of %d times as many at most",
+        path_of(audio, index), rate, audio->rate, RESAMPLE_MOST_RATIO);
 }
 
 /* Where the piece begins in a file that is longer by `more` samples. */
@@ -58,20 +58,29 @@ static int64_t piece_begin(const struct draw *draw, int64_t more)
     return (int64_t)random_below(draw->seed, stream, (uint64_t)draw->sample, (uint64_t)more + 1);
 }
 
-/* The spectrogram as it is. A short file lies in the middle of silence. */
-static tutti_status read_piece(const struct audio *audio, int64_t index, const struct draw *draw, float *sample)
+/* A short file lies in the middle of silence. */
+static tutti_status read_waveform(const struct audio *audio, int64_t index, const struct draw *draw, float *samples)
 {
     struct wav wav;
     tutti_status status = open_file(audio, index, &wav);
     if (status != TUTTI_OK) return status;
-    const int64_t more = wav.frames - audio->length, count = more > 0 ? audio->length : wav.frames;
-    float *samples = memory_new((size_t)audio->length, sizeof *samples);
-    if (!samples) FAIL(TUTTI_NO_MEMORY, "no memory for a piece of %s", path_of(audio, index));
-    TRY(wav_read(&wav, more > 0 ? piece_begin(draw, more) : 0, count, samples + (audio->length - count) / 2));
-    TRY(mel_compute(audio->mel, samples, audio->length, sample));
+    const int64_t frames = resample_length(wav.rate, audio->rate, wav.frames), more = frames - audio->length;
+    const int64_t count = more > 0 ? audio->length : frames;
+    TRY(resample_read(
+        &wav, audio->rate, more > 0 ? piece_begin(draw, more) : 0, count, samples + (audio->length - count) / 2));
 done:
-    free(samples);
     wav_close(&wav);
+    return status;
+}
+
+/* The spectrogram before it is standardised. */
+static tutti_status read_piece(const struct audio *audio, int64_t index, const struct draw *draw, float *sample)
+{
+    float *samples = memory_new((size_t)audio->length, sizeof *samples);
+    if (!samples) return fail(TUTTI_NO_MEMORY, "no memory for a piece of %s", path_of(audio, index));
+    tutti_status status = read_waveform(audio, index, draw, samples);
+    if (status == TUTTI_OK) status = mel_compute(audio->mel, samples, audio->length, sample);
+    free(samples);
     return status;
 }
 
@@ -80,11 +89,11 @@ static tutti_status read_sample(
 {
     const struct audio *audio = (const struct audio *)collection;
     const tutti_data_info *info = &collection->info;
-    const int64_t count = info->shape.sizes[1] * info->shape.sizes[2];
+    const int bands = (int)info->shape.sizes[1], frames = (int)info->shape.sizes[2];
     float *numbers = sample;
     const tutti_status status = read_piece(audio, index, draw, numbers);
     if (status != TUTTI_OK) return status;
-    for (int64_t i = 0; i < count; i++) numbers[i] = (numbers[i] - info->mean[0]) / info->std[0];
+    for (int64_t i = 0; i < (int64_t)bands * frames; i++) numbers[i] = (numbers[i] - info->mean[0]) / info->std[0];
     memcpy(target, &collection->labels[index], sizeof *collection->labels);
     return TUTTI_OK;
 }
@@ -122,20 +131,26 @@ static int describe(const struct collection *collection, json_t *object)
 
 /* ------------------------------------------------------------------------------------------------- opening ---- */
 
-/* The rate of the first file that can be read, and the lengths of all. */
-static tutti_status read_headers(struct audio *audio)
+/* The rate that is asked for, or of the first file that can be read; and the lengths of all at this rate. */
+static tutti_status read_headers(struct audio *audio, int rate)
 {
     tutti_status status = TUTTI_OK;
+    bool any = false;
+    if (rate < 0 || rate > WAV_MOST_RATE)
+        return fail(TUTTI_INVALID, "recordings have 1 to %d samples a second, not %d", WAV_MOST_RATE, rate);
+    audio->rate = rate;
     for (int64_t i = 0; i < audio->collection.samples; i++) {
         struct wav wav;
         status = wav_open(path_of(audio, i), &wav);
         if (status == TUTTI_NO_MEMORY) return status;
         if (status != TUTTI_OK) continue; /* told when it is read */
         if (!audio->rate) audio->rate = wav.rate;
-        audio->files[i].frames = wav.rate == audio->rate ? wav.frames : 0;
+        if (resample_is_possible(wav.rate, audio->rate))
+            audio->files[i].frames = resample_length(wav.rate, audio->rate, wav.frames);
+        any = true;
         wav_close(&wav);
     }
-    return audio->rate ? TUTTI_OK : status;
+    return any ? TUTTI_OK : status;
 }
 
 static int compare_lengths(const void *a, const void *b)
@@ -185,7 +200,7 @@ static tutti_status finish(struct audio *audio, const tutti_data_options *option
     struct collection *collection = &audio->collection;
     tutti_data_info *info = &collection->info;
     tutti_status status = TUTTI_OK;
-    TRY(read_headers(audio));
+    TRY(read_headers(audio, options->rate));
     TRY(set_length(audio, options));
     TRY(statistics_read(options->normalise, 1, info->mean, info->std, &audio->measure));
     info->kind = "recordings";

@@ -9,7 +9,7 @@
 
 struct audio_file {
     size_t name;
-    int64_t frames; /* of the file; 0: its header is damaged */
+    int64_t frames; /* at the rate of all; 0: its header is damaged, or its rate too far from theirs */
 };
 
 struct audio {
@@ -19,7 +19,7 @@ struct audio {
     size_t file_room, part_room, label_room;
     char **class_names;
     size_t classes, class_room;
-    int rate;
+    int rate;       /* of all samples, whatever the files have */
     int64_t length; /* samples of a piece */
     struct mel *mel;
     bool measure;

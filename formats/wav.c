@@ -15,7 +15,7 @@
 
 enum { PCM = 1, FLOATS = 3, EXTENSIBLE = 0xfffe };
 enum { RIFF_BYTES = 12, CHUNK_BYTES = 8, FORMAT_BYTES = 16, EXTENSIBLE_BYTES = 40, MOST_CHUNKS = 1000 };
-enum { MOST_RATE = 1 << 20, MOST_LEVEL = 1 << 20, BLOCK = 1 << 16 };
+enum { MOST_LEVEL = 1 << 20, BLOCK = 1 << 16 };
 #define UNKNOWN 0xffffffffu /* the size of a chunk that was written into a pipe */
 
 static uint32_t u16(const unsigned char *at)
@@ -60,7 +60,7 @@ static tutti_status read_format(struct wav *wav, uint64_t at, uint32_t size)
     if (wav->floats ? bits != 32 && bits != 64 : bits != 8 && bits != 16 && bits != 24 && bits != 32)
         return fail(TUTTI_FORMAT, "%s: its samples have %u bits: 8, 16, 24, 32, and floats of 32 and 64 can be read",
             wav->path, bits);
-    if (channels < 1 || channels > WAV_MAX_CHANNELS || rate < 1 || rate > MOST_RATE ||
+    if (channels < 1 || channels > WAV_MAX_CHANNELS || rate < 1 || rate > WAV_MOST_RATE ||
         u16(bytes + 12) != channels * bits / 8)
         return fail(TUTTI_FORMAT, "%s: %u channels of %u Hz in %u bytes: it is damaged", wav->path, channels, rate,
             u16(bytes + 12));

@@ -31,6 +31,7 @@ typedef struct tutti_data_options {
     /* Targets that are numbers: "measured", by mean and std of each number in the training part; "none"; or the
      * numbers, as above. NULL: measured */
     const char *normalise_targets;
+    int rate; /* recordings: samples a second, to which files of other rates are resampled; 0: that of the first file */
 } tutti_data_options;
 
 typedef struct tutti_data_info {

@@ -44,6 +44,7 @@ tutti_status own_open(const char *where, const struct own_options *own, tutti_da
         .normalise = own->normalise,
         .normalise_targets = own->normalise_targets,
         .threads = (int)own->threads,
+        .rate = own->rate,
         .cache = !own->cache_given ? 0
             : own->cache == 0      ? -1
                                    : own->cache << 20,
@@ -109,7 +110,9 @@ static bool read_object(const json_t *object, struct own_saved *saved)
 {
     saved->split = json_number_value(json_object_get(object, "split"));
     saved->seed = json_integer_value(json_object_get(object, "seed"));
-    if (!(saved->split >= 0 && saved->split < 1)) return false;
+    const json_int_t rate = json_integer_value(json_object_get(object, "rate"));
+    if (!(saved->split >= 0 && saved->split < 1) || rate < 0 || rate > INT32_MAX) return false;
+    saved->rate = (int)rate;
     if (!read_statistics(json_object_get(object, "mean"), json_object_get(object, "std"), &saved->normalise))
         return false;
     if (!read_statistics(
@@ -167,6 +170,7 @@ void own_saved_apply(const struct own_saved *saved, struct own_options *options)
     if (!options->target) options->target = saved->target;
     if (!options->split_given) options->split = saved->split;
     options->seed = saved->seed;
+    options->rate = saved->rate;
 }
 
 tutti_status own_saved_check(const struct own_saved *saved, const char *weights, const tutti_data_info *info)

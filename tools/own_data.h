@@ -9,6 +9,7 @@ struct own_options {
     const char *input, *augment, *target, *normalise, *normalise_targets;
     double split;
     int64_t cache, threads, seed;
+    int rate; /* of recordings; 0: that of the first file */
     bool skip_damaged, oversample, split_given, cache_given;
     bool quiet;        /* notes are not told: another rank tells them */
     tutti_shape shape; /* of images where `input` is NULL: the model's, or that of saved weights */
@@ -80,6 +81,7 @@ struct own_saved {
     char *target;            /* of a table, as tutti_data_options.target; NULL: other data */
     char **classes;
     int class_count;
+    int rate; /* of recordings; 0: other data */
     double split;
     int64_t seed;
 };

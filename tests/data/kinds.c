@@ -3,6 +3,7 @@
 #include "base/file.h"
 
 #include <ftw.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,12 +97,64 @@ void hear(void *user, const char *line)
     snprintf(heard + strlen(heard), sizeof heard - strlen(heard), "%s\n", line);
 }
 
+static unsigned char *put16(unsigned char *at, unsigned value)
+{
+    at[0] = (unsigned char)value;
+    at[1] = (unsigned char)(value >> 8);
+    return at + 2;
+}
+
+static unsigned char *put32(unsigned char *at, uint32_t value)
+{
+    return put16(put16(at, value & 0xffff), value >> 16);
+}
+
+size_t wav_header(unsigned char *to, struct format format, uint32_t data_bytes)
+{
+    const int frame = format.channels * format.bits / 8;
+    unsigned char *at = to;
+    memcpy(at, "RIFF\0\0\0\0WAVEjunk\3\0\0\0abc\0fmt ", 28);
+    at = put32(at + 28, format.code == 0xfffe ? 40 : 16);
+    at = put16(put16(at, (unsigned)format.code), (unsigned)format.channels);
+    at = put32(put32(at, (uint32_t)format.rate), (uint32_t)(format.rate * frame));
+    at = put16(put16(at, (unsigned)frame), (unsigned)format.bits);
+    if (format.code == 0xfffe) {
+        memset(at, 0, 24);
+        at[8] = 1; /* PCM */
+        at += 24;
+    }
+    memcpy(at, "data", 4);
+    return (size_t)(put32(at + 4, data_bytes) - to);
+}
+
+void put_wav(const char *name, struct format format, const void *samples, size_t bytes)
+{
+    unsigned char *file = malloc(bytes + 200);
+    ck_assert_ptr_nonnull(file);
+    const size_t head = wav_header(file, format, (uint32_t)bytes);
+    memcpy(file + head, samples, bytes);
+    put(name, file, head + bytes);
+    free(file);
+}
+
+void put_tone(const char *name, int rate, double hertz, double seconds)
+{
+    const size_t count = (size_t)(rate * seconds);
+    int16_t *samples = malloc(count * sizeof *samples);
+    ck_assert_ptr_nonnull(samples);
+    for (size_t i = 0; i < count; i++)
+        samples[i] = (int16_t)(10000 * sin(6.283185307179586 * hertz * (double)i / rate));
+    put_wav(name, (struct format) { 1, 1, rate, 16 }, samples, count * sizeof *samples);
+    free(samples);
+}
+
 int main(void)
 {
     SRunner *runner = srunner_create(table_suite());
     srunner_add_suite(runner, arrays_suite());
     srunner_add_suite(runner, recordings_suite());
     srunner_add_suite(runner, targets_suite());
+    srunner_add_suite(runner, resample_suite());
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -11,6 +11,7 @@ Suite *table_suite(void);
 Suite *arrays_suite(void);
 Suite *recordings_suite(void);
 Suite *targets_suite(void);
+Suite *resample_suite(void);
 
 /* An empty folder for a test, which goes with all that is in it. */
 void kinds_begin(void);
@@ -19,6 +20,16 @@ void kinds_end(void);
 const char *in_kinds(const char *name);
 void put(const char *name, const void *bytes, size_t size);
 void put_text(const char *name, const char *text);
+
+/* Of a WAV file; 0xfffe is PCM of the extensible kind. */
+struct format {
+    int code, channels, rate, bits;
+};
+/* Writes the header, with a chunk that nobody knows in it. Returns its bytes, less than 200. */
+size_t wav_header(unsigned char *to, struct format format, uint32_t data_bytes);
+void put_wav(const char *name, struct format format, const void *samples, size_t bytes);
+/* `seconds` of a sine of 16 bits. */
+void put_tone(const char *name, int rate, double hertz, double seconds);
 
 typedef tutti_status (*opener)(const char *path, const tutti_data_options *options, struct collection **made);
 /* Opens and fits: all open samples train. Fails the test if that fails. */
