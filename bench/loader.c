@@ -104,7 +104,7 @@ int main(int count, char **arguments)
     const int wanted = atoi(arguments[2]);
     const double seconds = number_read(arguments[3], &end);
     if (wanted < 1 || wanted > MOST_THREADS || seconds <= 0) return fprintf(stderr, "loader: impossible numbers\n"), 2;
-    if (augment_parse(arguments[4], &loader.augment) != TUTTI_OK)
+    if (augment_parse(arguments[4], AUGMENT_IMAGES, &loader.augment) != TUTTI_OK)
         return fprintf(stderr, "loader: %s\n", status_message()), 2;
     loader.batches = malloc((size_t)2 * BATCH * SAMPLE);
     if (!loader.batches || !list_files(arguments[1])) return fprintf(stderr, "loader: no pictures\n"), 1;

@@ -117,13 +117,31 @@ static tutti_status read_drawn(
     return status;
 }
 
+/* Floats are read as for evaluation, and changed then. */
+static tutti_status read_changed(
+    const struct arrays *arrays, int slot, int64_t row, const struct draw *draw, float *numbers)
+{
+    const int64_t *sizes = arrays->collection.info.shape.sizes;
+    const tutti_status status = read_input(arrays, slot, row, numbers);
+    if (status != TUTTI_OK) return status;
+    if (arrays->collection.augments == AUGMENT_GRIDS)
+        augment_grid(&arrays->augment, draw, sizes[0], (int)sizes[1], (int)sizes[2], numbers);
+    return augment_noise(&arrays->augment, draw, arrays->elements, numbers);
+}
+
+static tutti_status read_training(
+    const struct arrays *arrays, int slot, int64_t row, const struct draw *draw, void *sample)
+{
+    return arrays->images ? read_drawn(arrays, slot, row, draw, sample) : read_changed(arrays, slot, row, draw, sample);
+}
+
 static tutti_status read_sample(
     struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target)
 {
     const struct arrays *arrays = (const struct arrays *)collection;
     const int slot = slot_of(arrays, index);
     const int64_t row = index - arrays->begins[slot];
-    const tutti_status status = arrays->random && draw->training ? read_drawn(arrays, slot, row, draw, sample)
+    const tutti_status status = arrays->random && draw->training ? read_training(arrays, slot, row, draw, sample)
                                                                  : read_input(arrays, slot, row, sample);
     if (status != TUTTI_OK) return status;
     if (!collection->labels) return array_targets_read(&arrays->targets, &arrays->pairs.targets[slot], row, target);
@@ -286,12 +304,21 @@ static tutti_status set_parts(struct arrays *arrays)
     return TUTTI_OK;
 }
 
+static enum augment_kind kind_of(const struct arrays *arrays)
+{
+    const tutti_shape *shape = &arrays->collection.info.shape;
+    if (arrays->images) return AUGMENT_IMAGES;
+    if (shape->rank != 3) return AUGMENT_NUMBERS;
+    return shape->sizes[1] <= AUGMENT_MAX_SIDE && shape->sizes[2] <= AUGMENT_MAX_SIDE ? AUGMENT_GRIDS : AUGMENT_NUMBERS;
+}
+
 static tutti_status set_augment(struct arrays *arrays, const char *path, const tutti_data_options *options)
 {
     const tutti_shape *shape = &arrays->collection.info.shape;
-    const tutti_status status = augment_parse(options->augment, &arrays->augment);
+    arrays->collection.augments = kind_of(arrays);
+    const tutti_status status = augment_parse(options->augment, arrays->collection.augments, &arrays->augment);
     arrays->random = augment_is_random(&arrays->augment);
-    if (status != TUTTI_OK || !arrays->random) return status;
+    if (status != TUTTI_OK || !arrays->random || !arrays->images) return status;
     if (shape->sizes[0] != 1 && shape->sizes[0] != 3)
         return fail(
             TUTTI_INVALID, "%s: images of 1 and 3 channels are augmented, not of %d", path, (int)shape->sizes[0]);
@@ -310,10 +337,9 @@ static tutti_status finish(struct arrays *arrays, const char *path, const tutti_
     TRY(set_parts(arrays));
     TRY(set_input(arrays, path, arrays->pairs.inputs[slot].array));
     TRY(set_targets(arrays, path, &arrays->pairs.targets[slot], options));
-    if (arrays->images) {
-        TRY(set_augment(arrays, path, options));
+    TRY(set_augment(arrays, path, options));
+    if (arrays->images)
         TRY(statistics_read(options->normalise, info->channels, info->mean, info->std, &arrays->measure));
-    }
     info->kind = "arrays";
     collection->read = read_sample;
     collection->name = name_sample;

@@ -58,6 +58,12 @@ static int64_t piece_begin(const struct draw *draw, int64_t more)
     return (int64_t)random_below(draw->seed, stream, (uint64_t)draw->sample, (uint64_t)more + 1);
 }
 
+/* What is drawn for the sample is changed. */
+static bool is_changed(const struct audio *audio, const struct draw *draw)
+{
+    return audio->random && draw && draw->training;
+}
+
 /* A short file lies in the middle of silence. */
 static tutti_status read_waveform(const struct audio *audio, int64_t index, const struct draw *draw, float *samples)
 {
@@ -66,8 +72,12 @@ static tutti_status read_waveform(const struct audio *audio, int64_t index, cons
     if (status != TUTTI_OK) return status;
     const int64_t frames = resample_length(wav.rate, audio->rate, wav.frames), more = frames - audio->length;
     const int64_t count = more > 0 ? audio->length : frames;
+    const size_t length = (size_t)audio->length;
     TRY(resample_read(
         &wav, audio->rate, more > 0 ? piece_begin(draw, more) : 0, count, samples + (audio->length - count) / 2));
+    if (!is_changed(audio, draw)) goto done;
+    augment_gain(&audio->augment, draw, length, samples);
+    TRY(augment_noise(&audio->augment, draw, length, samples));
 done:
     wav_close(&wav);
     return status;
@@ -94,6 +104,7 @@ static tutti_status read_sample(
     const tutti_status status = read_piece(audio, index, draw, numbers);
     if (status != TUTTI_OK) return status;
     for (int64_t i = 0; i < (int64_t)bands * frames; i++) numbers[i] = (numbers[i] - info->mean[0]) / info->std[0];
+    if (is_changed(audio, draw)) augment_masks(&audio->augment, draw, bands, frames, numbers);
     memcpy(target, &collection->labels[index], sizeof *collection->labels);
     return TUTTI_OK;
 }
@@ -201,6 +212,7 @@ static tutti_status finish(struct audio *audio, const tutti_data_options *option
     tutti_data_info *info = &collection->info;
     tutti_status status = TUTTI_OK;
     TRY(read_headers(audio, options->rate));
+    TRY(augment_parse(options->augment, AUGMENT_RECORDINGS, &audio->augment));
     TRY(set_length(audio, options));
     TRY(statistics_read(options->normalise, 1, info->mean, info->std, &audio->measure));
     info->kind = "recordings";
@@ -209,6 +221,8 @@ static tutti_status finish(struct audio *audio, const tutti_data_options *option
     info->classes = (int)audio->classes;
     info->class_names = (const char *const *)audio->class_names;
     info->channels = 1;
+    audio->random = augment_is_random(&audio->augment);
+    collection->augments = AUGMENT_RECORDINGS;
     collection->read = read_sample;
     collection->name = name_file;
     collection->fit = measure;

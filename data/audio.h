@@ -22,7 +22,8 @@ struct audio {
     int rate;       /* of all samples, whatever the files have */
     int64_t length; /* samples of a piece */
     struct mel *mel;
-    bool measure;
+    bool measure, random; /* training samples are augmented */
+    struct augment augment;
 };
 
 /* audio_files.c: finds the classes and their files, with none where the folder has no WAV files. */

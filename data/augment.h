@@ -1,5 +1,5 @@
-/* How an image becomes a sample: the way of evaluation, or a random one that follows from seed, epoch and sample alone.
- */
+/* How a sample is changed at random, by numbers that follow from seed, epoch and sample alone; and how an image becomes
+ * one. */
 #ifndef DATA_AUGMENT_H
 #define DATA_AUGMENT_H
 
@@ -20,11 +20,15 @@ struct augment {
     float brightness, contrast, saturation, hue;
     float erase;         /* probability */
     float mixup, cutmix; /* alpha of the beta distribution; 0: none */
-    int random_count;    /* RandAugment: operations, and their magnitude 0 to 30 */
+    float gain, noise;   /* decibels, both ways; the highest deviation */
+    float mask_time, mask_frequency;
+    int random_count; /* RandAugment: operations, and their magnitude 0 to 30 */
     int random_magnitude;
 };
-/* NULL, "" and "none": nothing random. Errors: TUTTI_INVALID with a line that lists the words. */
-tutti_status augment_parse(const char *text, struct augment *augment);
+/* What is augmented; each kind has words of its own. Grids are floats in the shape [channels, height, width]. */
+enum augment_kind { AUGMENT_IMAGES, AUGMENT_GRIDS, AUGMENT_NUMBERS, AUGMENT_TABLES, AUGMENT_RECORDINGS, AUGMENT_KINDS };
+/* NULL, "" and "none": nothing random. Errors: TUTTI_INVALID with a line that lists the words of this kind. */
+tutti_status augment_parse(const char *text, enum augment_kind kind, struct augment *augment);
 /* Whether anything but mixing is drawn. */
 bool augment_is_random(const struct augment *augment);
 
@@ -59,8 +63,18 @@ tutti_status augment_mask(const struct augment *augment, const struct draw *draw
     const struct box *box, int width, int height, int to_width, int to_height, struct augment_scratch *scratch,
     int32_t *classes);
 
+/* Flips floats [channels][height][width], and erases a rectangle to 0. Sides are 1 to AUGMENT_MAX_SIDE long. */
+void augment_grid(
+    const struct augment *augment, const struct draw *draw, int64_t channels, int height, int width, float *numbers);
+/* Adds normal numbers to `count` floats, with a deviation from 0 to that of `augment`. Errors: TUTTI_NO_MEMORY. */
+tutti_status augment_noise(const struct augment *augment, const struct draw *draw, size_t count, float *numbers);
+/* Makes a waveform louder or quieter. */
+void augment_gain(const struct augment *augment, const struct draw *draw, size_t count, float *numbers);
+/* SpecAugment (Park et al. 2019): a band of frequencies and a piece of time of the spectrogram become 0. */
+void augment_masks(const struct augment *augment, const struct draw *draw, int bands, int frames, float *spectrogram);
+
 /* MixUp (Zhang et al. 2018) and CutMix (Yun et al. 2019): the sample that is mixed into this one, of `samples`, and the
- * weight of this one, 1 where nothing is mixed. augment_mix() mixes the bytes. */
+ * weight of this one, 1 where nothing is mixed. augment_mix() mixes the bytes, augment_mix_floats() floats. */
 struct mix {
     int64_t partner; /* 0 to samples - 1 */
     double weight;
@@ -73,5 +87,7 @@ struct mix augment_mix_of(
     const struct augment *augment, const struct draw *draw, int64_t samples, int width, int height);
 void augment_mix(
     const struct mix *mix, const unsigned char *partner, int channels, int height, int width, unsigned char *sample);
+void augment_mix_floats(
+    const struct mix *mix, const float *partner, int64_t channels, int64_t height, int64_t width, float *sample);
 
 #endif

@@ -50,20 +50,38 @@ struct mix augment_mix_of(
     return mix;
 }
 
+/* The partner's rectangle, of elements of so many bytes. */
+static void copy_patch(const struct mix *mix, const void *partner, int64_t channels, int64_t height, int64_t width,
+    size_t bytes, void *sample)
+{
+    for (int64_t c = 0; c < channels; c++) {
+        for (int y = mix->patch.top; y < mix->patch.top + mix->patch.height; y++) {
+            const size_t at = (size_t)((c * height + y) * width + mix->patch.left) * bytes;
+            memcpy((char *)sample + at, (const char *)partner + at, (size_t)mix->patch.width * bytes);
+        }
+    }
+}
+
 void augment_mix(
     const struct mix *mix, const unsigned char *partner, int channels, int height, int width, unsigned char *sample)
 {
-    const size_t row = (size_t)width, plane = row * (size_t)height;
+    const size_t plane = (size_t)width * (size_t)height;
     const int own = (int)rint(mix->weight * 65536), other = 65536 - own;
     if (!mix->cut) {
         for (size_t i = 0; i < plane * (size_t)channels && other; i++)
             sample[i] = (unsigned char)((sample[i] * own + partner[i] * other + 32768) >> 16);
         return;
     }
-    for (int c = 0; c < channels; c++) {
-        for (int y = mix->patch.top; y < mix->patch.top + mix->patch.height; y++) {
-            const size_t at = (size_t)c * plane + (size_t)y * row + (size_t)mix->patch.left;
-            memcpy(sample + at, partner + at, (size_t)mix->patch.width);
-        }
+    copy_patch(mix, partner, channels, height, width, 1, sample);
+}
+
+void augment_mix_floats(
+    const struct mix *mix, const float *partner, int64_t channels, int64_t height, int64_t width, float *sample)
+{
+    const float own = (float)mix->weight, other = (float)(1 - mix->weight);
+    if (mix->cut) {
+        copy_patch(mix, partner, channels, height, width, sizeof *sample, sample);
+        return;
     }
+    for (int64_t i = 0; i < channels * height * width; i++) sample[i] = sample[i] * own + partner[i] * other;
 }

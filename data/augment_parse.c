@@ -4,9 +4,20 @@
 
 #include <string.h>
 
-#define WORDS                                                                                                  \
-    "none, light, standard, strong, crop, crop=LOW-HIGH, flip, vflip, rotate=DEGREES, color=X, brightness=X, " \
-    "contrast=X, saturation=X, hue=X, erase=P, mixup=ALPHA, cutmix=ALPHA, rand=COUNT:MAGNITUDE"
+/* What each kind is called, and the names of its words with what follows them. */
+static const struct {
+    const char *name, *words;
+} kinds[AUGMENT_KINDS] = {
+    [AUGMENT_IMAGES] = { "images",
+        "none, light, standard, strong, crop, crop=LOW-HIGH, flip, vflip, rotate=DEGREES, color=X, brightness=X, "
+        "contrast=X, saturation=X, hue=X, erase=P, mixup=ALPHA, cutmix=ALPHA, rand=COUNT:MAGNITUDE" },
+    [AUGMENT_GRIDS] = { "arrays of floats [samples, channels, height, width]",
+        "none, flip, vflip, erase=P, noise=X, mixup=ALPHA, cutmix=ALPHA" },
+    [AUGMENT_NUMBERS] = { "arrays of floats that are not [samples, channels, height, width]",
+        "none, noise=X, mixup=ALPHA" },
+    [AUGMENT_TABLES] = { "tables", "none, noise=X, mixup=ALPHA" },
+    [AUGMENT_RECORDINGS] = { "recordings", "none, gain=DB, noise=X, mask-time=PART, mask-frequency=PART, mixup=ALPHA" },
+};
 
 static const struct {
     const char *name, *words;
@@ -31,6 +42,10 @@ static const struct {
     { "erase", offsetof(struct augment, erase), 1 },
     { "mixup", offsetof(struct augment, mixup), 100 },
     { "cutmix", offsetof(struct augment, cutmix), 100 },
+    { "gain", offsetof(struct augment, gain), 60 },
+    { "noise", offsetof(struct augment, noise), 100 },
+    { "mask-time", offsetof(struct augment, mask_time), 1 },
+    { "mask-frequency", offsetof(struct augment, mask_frequency), 1 },
 };
 
 enum { LONGEST = 63 };
@@ -97,7 +112,19 @@ static bool read_word(const char *name, const char *value, struct augment *augme
     return !strcmp(name, "rand") ? read_random(value, augment) : read_number(name, value, augment);
 }
 
-static tutti_status read_words(const char *text, bool with_presets, struct augment *augment)
+/* Whether the kind has the word, which may have a value behind it in the list. */
+static bool has_word(enum augment_kind kind, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = kinds[kind].words;; at += 2) {
+        const size_t listed = strcspn(at, ",");
+        if (strcspn(at, ",=") == length && !strncmp(at, name, length)) return true;
+        at += listed;
+        if (!*at) return false;
+    }
+}
+
+static tutti_status read_words(const char *text, bool with_presets, enum augment_kind kind, struct augment *augment)
 {
     while (*text) {
         const size_t length = strcspn(text, ",");
@@ -105,15 +132,15 @@ static tutti_status read_words(const char *text, bool with_presets, struct augme
         char word[LONGEST + 1] = "";
         if (length <= LONGEST) memcpy(word, text, length);
         for (size_t i = 0; with_presets && i < sizeof(presets) / sizeof(*presets); i++)
-            if (!strcmp(word, presets[i].name)) preset = presets[i].words;
+            if (!strcmp(word, presets[i].name) && has_word(kind, word)) preset = presets[i].words;
         char *value = strchr(word, '=');
         if (value) *value++ = '\0';
         if (preset) {
-            const tutti_status status = read_words(preset, false, augment);
+            const tutti_status status = read_words(preset, false, kind, augment);
             if (status != TUTTI_OK) return status;
-        } else if (!read_word(word, value, augment)) {
-            return fail(TUTTI_INVALID, "augmentation \"%.*s\" is none of: %s",
-                (int)(length < LONGEST ? length : LONGEST), text, WORDS);
+        } else if (!has_word(kind, word) || !read_word(word, value, augment)) {
+            return fail(TUTTI_INVALID, "augmentation \"%.*s\" is none of those of %s: %s",
+                (int)(length < LONGEST ? length : LONGEST), text, kinds[kind].name, kinds[kind].words);
         }
         text += length;
         if (*text) text++;
@@ -121,14 +148,15 @@ static tutti_status read_words(const char *text, bool with_presets, struct augme
     return TUTTI_OK;
 }
 
-tutti_status augment_parse(const char *text, struct augment *augment)
+tutti_status augment_parse(const char *text, enum augment_kind kind, struct augment *augment)
 {
     *augment = (struct augment) { .crop = false };
-    return text ? read_words(text, true, augment) : TUTTI_OK;
+    return text ? read_words(text, true, kind, augment) : TUTTI_OK;
 }
 
 bool augment_is_random(const struct augment *a)
 {
     return a->crop || a->flip || a->flip_vertical || a->rotate > 0 || a->brightness > 0 || a->contrast > 0 ||
-        a->saturation > 0 || a->hue > 0 || a->erase > 0 || a->random_count > 0;
+        a->saturation > 0 || a->hue > 0 || a->erase > 0 || a->random_count > 0 || a->gain > 0 || a->noise > 0 ||
+        a->mask_time > 0 || a->mask_frequency > 0;
 }

@@ -4,8 +4,20 @@
 
 #include "data/augment.h"
 
-/* Random numbers of a sample: each purpose has 64 of its own. */
-enum purpose { FOR_BOX, FOR_FLIPS, FOR_ROTATION, FOR_RANDOM, FOR_COLOUR, FOR_ERASING, FOR_MIX, FOR_GAMMAS };
+/* Random numbers of a sample: each purpose has 64 of its own. Samples without colours and boxes have levels and masks.
+ */
+enum purpose {
+    FOR_BOX,
+    FOR_FLIPS,
+    FOR_ROTATION,
+    FOR_RANDOM,
+    FOR_COLOUR,
+    FOR_ERASING,
+    FOR_MIX,
+    FOR_GAMMAS,
+    FOR_LEVELS = FOR_COLOUR,
+    FOR_MASKS = FOR_BOX
+};
 double draw_uniform(const struct draw *draw, enum purpose purpose, int number); /* [0, 1) */
 double draw_between(const struct draw *draw, enum purpose purpose, int number, double low, double high);
 int64_t draw_below(const struct draw *draw, enum purpose purpose, int number, int64_t bound);

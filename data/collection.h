@@ -10,8 +10,9 @@ struct json_t; /* jansson's */
 enum { DATA_MAX_CHANNELS = 16 };
 
 struct collection {
-    tutti_data_info info; /* without damaged and class_counts, which data.c counts */
-    int64_t samples;      /* of all parts */
+    tutti_data_info info;       /* without damaged and class_counts, which data.c counts */
+    int64_t samples;            /* of all parts */
+    enum augment_kind augments; /* which words of augmentation there are */
     /* [samples]: a tutti_data_part as the data say it, or PART_OPEN: a part is drawn by the seed. */
     signed char *parts;
     int32_t *labels; /* [samples] where there are classes, else NULL */

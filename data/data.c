@@ -37,19 +37,17 @@ static tutti_status open_collection(const char *path, const tutti_data_options *
         path, S_ISDIR(found.st_mode) ? "this folder" : "this file");
 }
 
-/* Targets of mixed images are probabilities. */
+/* Targets of mixed samples are probabilities where they are classes. */
 static tutti_status prepare_mixing(struct tutti_data *data)
 {
     const tutti_data_info *info = &data->collection->info;
     const char *text = data->options.augment;
-    const tutti_status status = augment_parse(text, &data->augment);
+    const tutti_status status = augment_parse(text, data->collection->augments, &data->augment);
     if (status != TUTTI_OK) return status;
-    if (info->dtype != TUTTI_DTYPE_U8)
-        return text && strcmp(text, "none") ? fail(TUTTI_INVALID, "only images are augmented, not %s", info->kind)
-                                            : TUTTI_OK;
     data->mixes = data->augment.mixup > 0 || data->augment.cutmix > 0;
     if (!data->mixes || (info->classes > 0 && info->target_shape.rank == 0)) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "mixup and cutmix need images with one class each");
+    if (info->classes == 0 && info->target_dtype == TUTTI_DTYPE_F32) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "mixup and cutmix need samples with one class each, or with numbers to predict");
 }
 
 static int read_train(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
@@ -131,7 +129,7 @@ tutti_status tutti_data_describe(const tutti_data *data, tutti_data_info *info)
     tutti_data_info told = data->collection->info;
     told.class_counts = data->class_counts;
     told.damaged = atomic_load(&data->damaged_count);
-    if (data->mixes) {
+    if (data->mixes && told.classes > 0) {
         told.target_dtype = TUTTI_DTYPE_F32;
         told.target_shape = (tutti_shape) { .rank = 1, .sizes = { told.classes } };
     }

@@ -23,7 +23,7 @@ struct tutti_data {
     signed char *part_of; /* [samples]: a tutti_data_part */
     struct data_part parts[DATA_PARTS];
     int64_t *class_counts;  /* of training samples; NULL without labels */
-    struct augment augment; /* mixing alone */
+    struct augment augment; /* its mixing alone is done here */
     bool mixes;
     _Atomic(uint64_t) epoch;
     atomic_uchar *damaged; /* [samples]: found to be so */

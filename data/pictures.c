@@ -82,8 +82,6 @@ tutti_status pictures_new(const tutti_data_options *options, struct pictures **m
     pictures->measured = options->normalise && !strcmp(options->normalise, "measured");
     TRY(set_size(pictures, options));
     TRY(set_statistics(options->normalise, pictures->channels, &pictures->collection.info));
-    TRY(augment_parse(options->augment, &pictures->augment));
-    pictures->random = augment_is_random(&pictures->augment);
     *made = pictures;
     return TUTTI_OK;
 done:
@@ -149,6 +147,9 @@ tutti_status pictures_finish(struct pictures *pictures, const tutti_data_options
     struct collection *collection = &pictures->collection;
     tutti_data_info *info = &collection->info;
     const int64_t cache = options->cache == 0 ? DEFAULT_CACHE : options->cache;
+    const tutti_status status = augment_parse(options->augment, AUGMENT_IMAGES, &pictures->augment);
+    if (status != TUTTI_OK) return status;
+    pictures->random = augment_is_random(&pictures->augment);
     info->kind = kind;
     info->dtype = TUTTI_DTYPE_U8;
     info->target_dtype = TUTTI_DTYPE_I32;

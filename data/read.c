@@ -69,39 +69,58 @@ static tutti_status read_sound(
 
 /* ------------------------------------------------------------------------------------------------- mixing ---- */
 
-/* Both targets as probabilities, the partner's after the sample's own. */
-static tutti_status read_mixed(struct tutti_data *data, int64_t position, unsigned char *sample, float *target)
+/* Adds a sample's target, times its weight: a class as its probability. */
+static tutti_status add_sample(
+    struct tutti_data *data, tutti_data_part part, int64_t position, double weight, void *sample, float *sum)
 {
     const tutti_data_info *info = &data->collection->info;
-    const int height = (int)info->shape.sizes[1], width = (int)info->shape.sizes[2];
-    const struct draw draw = {
-        .seed = data->options.seed, .epoch = atomic_load(&data->epoch), .sample = position, .training = true
-    };
     int32_t label = 0;
-    tutti_status status = read_sound(data, TUTTI_DATA_TRAIN, position, sample, &label);
-    if (status != TUTTI_OK) return status;
-    const struct mix mix = augment_mix_of(&data->augment, &draw, data->parts[TUTTI_DATA_TRAIN].count, width, height);
-    target[label] += (float)mix.weight;
-    if (mix.weight >= 1) return TUTTI_OK;
-    unsigned char *partner = memory_new(data_bytes(TUTTI_DTYPE_U8, &info->shape), 1);
-    if (!partner) return TUTTI_NO_MEMORY;
-    status = read_sound(data, TUTTI_DATA_TRAIN, mix.partner, partner, &label);
-    if (status == TUTTI_OK) {
-        augment_mix(&mix, partner, (int)info->shape.sizes[0], height, width, sample);
-        target[label] += (float)(1 - mix.weight);
+    if (info->classes > 0) {
+        const tutti_status status = read_sound(data, part, position, sample, &label);
+        if (status == TUTTI_OK) sum[label] += (float)weight;
+        return status;
     }
-    free(partner);
+    const size_t bytes = data_bytes(TUTTI_DTYPE_F32, &info->target_shape);
+    float *target = memory_new(bytes, 1);
+    if (!target) return TUTTI_NO_MEMORY;
+    const tutti_status status = read_sound(data, part, position, sample, target);
+    for (size_t i = 0; i < bytes / sizeof *target && status == TUTTI_OK; i++) sum[i] += (float)weight * target[i];
+    free(target);
     return status;
 }
 
-static tutti_status read_soft(
-    struct tutti_data *data, tutti_data_part part, int64_t position, unsigned char *sample, float *target)
+static void mix_samples(const tutti_data_info *info, const struct mix *mix, const void *partner, void *sample)
 {
-    int32_t label = 0;
-    memset(target, 0, (size_t)data->collection->info.classes * sizeof(*target));
-    if (part == TUTTI_DATA_TRAIN) return read_mixed(data, position, sample, target);
-    const tutti_status status = read_sound(data, part, position, sample, &label);
-    if (status == TUTTI_OK) target[label] = 1;
+    const int64_t *sizes = info->shape.sizes;
+    if (info->dtype == TUTTI_DTYPE_U8)
+        augment_mix(mix, partner, (int)sizes[0], (int)sizes[1], (int)sizes[2], sample);
+    else if (info->shape.rank == 3)
+        augment_mix_floats(mix, partner, sizes[0], sizes[1], sizes[2], sample);
+    else
+        augment_mix_floats(
+            mix, partner, 1, 1, (int64_t)(data_bytes(info->dtype, &info->shape) / sizeof(float)), sample);
+}
+
+/* The partner's target comes after the sample's own. Samples of other parts are mixed with nothing. */
+static tutti_status read_mixed(
+    struct tutti_data *data, tutti_data_part part, int64_t position, void *sample, float *target, size_t target_bytes)
+{
+    const tutti_data_info *info = &data->collection->info;
+    const bool plane = info->shape.rank == 3; /* only these have cutmix */
+    const struct draw draw = { .seed = data->options.seed,
+        .epoch = atomic_load(&data->epoch),
+        .sample = position,
+        .training = part == TUTTI_DATA_TRAIN };
+    const struct mix mix = augment_mix_of(&data->augment, &draw, data->parts[part].count,
+        plane ? (int)info->shape.sizes[2] : 1, plane ? (int)info->shape.sizes[1] : 1);
+    memset(target, 0, target_bytes);
+    tutti_status status = add_sample(data, part, position, mix.weight, sample, target);
+    if (status != TUTTI_OK || mix.weight >= 1) return status;
+    void *partner = memory_new(data_bytes(info->dtype, &info->shape), 1);
+    if (!partner) return TUTTI_NO_MEMORY;
+    status = add_sample(data, part, mix.partner, 1 - mix.weight, partner, target);
+    if (status == TUTTI_OK) mix_samples(info, &mix, partner, sample);
+    free(partner);
     return status;
 }
 
@@ -132,7 +151,7 @@ static tutti_status read_one(struct job *job, int task)
     if (position < 0 || position >= data->parts[job->part].count)
         return fail(TUTTI_INVALID, "there is no sample %lld", (long long)position);
     if (!target && !(target = unwanted = memory_new(job->target_bytes, 1))) return TUTTI_NO_MEMORY;
-    const tutti_status status = data->mixes ? read_soft(data, job->part, position, bytes, target)
+    const tutti_status status = data->mixes ? read_mixed(data, job->part, position, bytes, target, job->target_bytes)
                                             : read_sound(data, job->part, position, bytes, target);
     free(unwanted);
     if (status == TUTTI_OK && job->to_float)
@@ -158,12 +177,13 @@ static void run_task(void *argument, int task)
 static tutti_status set_buffers(struct job *job, const tutti_buffer *buffers, int count)
 {
     const tutti_data_info *info = &job->data->collection->info;
-    const tutti_dtype target = job->data->mixes ? TUTTI_DTYPE_F32 : info->target_dtype;
+    const bool soft = job->data->mixes && info->classes > 0;
+    const tutti_dtype target = soft ? TUTTI_DTYPE_F32 : info->target_dtype;
     if (count < 1 || count > 2)
         return fail(TUTTI_INVALID, "the network has %d inputs and targets: these data fill one of each", count);
     job->sample_bytes = data_bytes(info->dtype, &info->shape);
     job->target_bytes = data_bytes(target, &info->target_shape);
-    if (job->data->mixes) job->target_bytes = (size_t)info->classes * sizeof(float);
+    if (soft) job->target_bytes = (size_t)info->classes * sizeof(float);
     job->to_float = info->dtype == TUTTI_DTYPE_U8 && buffers[0].dtype == TUTTI_DTYPE_F32;
     job->samples = buffers[0].data;
     job->targets = count > 1 ? buffers[1].data : NULL;

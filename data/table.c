@@ -37,11 +37,10 @@ static tutti_status read_row(
     struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target)
 {
     const struct table *table = (const struct table *)collection;
-    (void)draw;
     const size_t inputs = (size_t)table->inputs;
     memcpy(sample, table->ready + (size_t)index * inputs, inputs * sizeof *table->ready);
     memcpy(target, table->by_class ? (const void *)&collection->labels[index] : &table->ready_targets[index], 4);
-    return TUTTI_OK;
+    return draw->training ? augment_noise(&table->augment, draw, inputs, sample) : TUTTI_OK;
 }
 
 static void name_row(const struct collection *collection, int64_t index, char *text, size_t size)
@@ -148,6 +147,8 @@ static tutti_status finish(struct table *table, const tutti_data_options *option
         collection->labels = NULL;
         TRY(standards_read_targets(&table->of_targets, options, 1, info));
     }
+    TRY(augment_parse(options->augment, AUGMENT_TABLES, &table->augment));
+    collection->augments = AUGMENT_TABLES;
     info->kind = "table";
     info->dtype = TUTTI_DTYPE_F32;
     info->target_dtype = table->by_class ? TUTTI_DTYPE_I32 : TUTTI_DTYPE_F32;

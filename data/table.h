@@ -36,6 +36,7 @@ struct table {
     float *ready, *ready_targets;
     int64_t *numbers; /* of rows in their file, from 1 on */
     size_t values_room, targets_room, labels_room, parts_room, numbers_room;
+    struct augment augment;
     struct standards of_inputs, of_targets; /* of_targets: of one number, or empty */
     char *files[3];                         /* names, each with the rows from begins[i] on */
     int64_t begins[3];

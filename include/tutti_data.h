@@ -18,7 +18,7 @@ typedef struct tutti_data_options {
     double split;        /* part of each class that is held out where the data have no val/ or test/; 0: 0.2 */
     uint64_t seed;       /* of what is held out, and of augmentation */
     const char *target;  /* tables: the column to predict; NULL: the last one */
-    const char *augment; /* docs/data.md has the words, as "crop,flip,color=0.4"; NULL: none */
+    const char *augment; /* docs/augmentation.md has the words, as "crop,flip,color=0.4"; NULL: none */
     int threads;         /* that decode; 0: one for each processor */
     int64_t cache;       /* bytes of decoded samples kept in memory; 0: 1 GiB, negative: none */
     bool skip_damaged;   /* leave damaged files out, with a note, instead of failing */
@@ -38,7 +38,8 @@ typedef struct tutti_data_info {
     size_t size;      /* sizeof(tutti_data_info), or 0; set it before the call */
     const char *kind; /* "images", "masks", "table", "arrays", "recordings" */
     /* Of a sample, and of its target: int32 class numbers, or floats. U8 samples are images, to be normalised by mean
-     * and std with scale 1/255 (tutti_normalise()). Targets of mixed images are probabilities, floats [classes]. */
+     * and std with scale 1/255 (tutti_normalise()). Targets of mixed samples with classes are probabilities, floats
+     * [classes]. */
     tutti_dtype dtype, target_dtype;
     tutti_shape shape, target_shape;
     int classes;                    /* 0: targets are numbers */

@@ -57,7 +57,7 @@ struct own_options {
         .kind = OPTION_TEXT,                                                                                         \
         .value = &(o).augment,                                                                                       \
         .noun = "LIST",                                                                                              \
-        .help = "change images at random, such as crop,flip,color=0.4 (docs/data.md has the words)" },               \
+        .help = "change training samples at random, such as crop,flip,color=0.4 (docs/augmentation.md)" },           \
         { .name = "normalise",                                                                                       \
             .kind = OPTION_TEXT,                                                                                     \
             .value = &(o).normalise,                                                                                 \

@@ -1,10 +1,12 @@
 """Data of one's own by the command: folders of images, masks and tar shards, from a folder to what a picture shows."""
 import io
 import json
+import math
 import os
 import signal
 import tarfile
 import time
+import wave
 
 import harness
 import pictures
@@ -94,6 +96,17 @@ class Folders(harness.CommandTest):
         self.refused(2, "--part", "eval", "lenet", "--data", "set", "--weights", "m.safetensors", "--part", "all")
 
 
+def tone(path, rate, hertz):
+    """Half a second of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    values = (int(8000 * math.sin(2 * math.pi * hertz * i / rate)) for i in range(rate // 2))
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(b"".join(value.to_bytes(2, "little", signed=True) for value in values))
+
+
 class Others(harness.CommandTest):
     def test_masks(self):
         pictures.write_masks(self.folder / "set", 10)
@@ -120,6 +133,27 @@ class Others(harness.CommandTest):
         self.assertAlmostEqual(result["loss"], lines[-2]["test_loss"], places=4)
         self.assertGreater(result["scores"]["r2"], 0.99)
         self.refused(1, "'z'", "train", "linear", "--data", "plane.csv", "--target", "z")
+
+    def test_recordings(self):
+        """Files of two rates, augmented and mixed; killed and resumed, the same bytes come out; eval keeps the rate."""
+        for i in range(12):
+            tone(self.folder / "set" / "high" / f"{i:02}.wav", 8000 if i < 6 else 11025, 1500 + 20 * i)
+            tone(self.folder / "set" / "low" / f"{i:02}.wav", 8000 if i < 6 else 11025, 300 + 10 * i)
+        words = ("--data", "set", "--augment", "gain=6,noise=0.01,mask-time=0.2,mask-frequency=0.2,mixup=0.2", "--epochs", "8",
+                 "--batch", "4", "--seed", "3", "--lr", "0.01", "--input", "1x64x16", "--devices", "0")
+        lines = self.good("train", "lenet", *words, "--save", "whole", "--data-threads", "1", "--json").lines()
+        process = self.start("train", "lenet", *words, "--save", "part")
+        while process.poll() is None and not (self.folder / "part.state.safetensors").exists():
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        self.good("train", "lenet", *words, "--resume", "part")
+        self.assertEqual(self.pair("whole"), self.pair("part"))
+        (self.folder / "set" / "high" / "00.wav").unlink()
+        tone(self.folder / "set" / "high" / "00.wav", 16000, 1500)
+        result, = self.good("eval", "lenet", "--data", "set", "--weights", "whole.safetensors", "--json").lines()
+        self.assertEqual(result["accuracy"], lines[-2]["test_accuracy"])
+        self.refused(1, ["rotate=5", "mask-time=PART"], "train", "lenet", "--data", "set", "--augment", "rotate=5")
 
     def test_shards(self):
         pictures.write_classes(self.folder / "set", 6)

@@ -12,6 +12,7 @@ Suite *arrays_suite(void);
 Suite *recordings_suite(void);
 Suite *targets_suite(void);
 Suite *resample_suite(void);
+Suite *floats_suite(void);
 
 /* An empty folder for a test, which goes with all that is in it. */
 void kinds_begin(void);

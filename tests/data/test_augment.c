@@ -195,7 +195,7 @@ START_TEST(moves_masks_as_images)
     const char *const texts[] = { "none", "flip", "flip,vflip", "crop,flip", "crop,vflip,rotate=40", "rotate=180" };
     struct augment augment;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-        ck_assert_int_eq(augment_parse(texts[i], &augment), TUTTI_OK);
+        ck_assert_int_eq(augment_parse(texts[i], AUGMENT_IMAGES, &augment), TUTTI_OK);
         for (int64_t sample = 0; sample < 20; sample++) compare_mask(&augment, sample);
     }
 }
@@ -207,7 +207,8 @@ START_TEST(accepts_all_sizes)
     static const int sizes[][4] = { { 1, 1, 1, 1 }, { 1, 1, 9, 5 }, { 2000, 1, 3, 8 }, { 1, 1500, 8, 3 },
         { 7, 5, 1, 64 }, { 65535, 1, 2, 2 }, { 33, 31, 32, 32 }, { 3, 3, 40, 40 } };
     struct augment augment;
-    ck_assert_int_eq(augment_parse("strong,color=1,vflip,rotate=180,rand=8:30,erase=1", &augment), TUTTI_OK);
+    ck_assert_int_eq(
+        augment_parse("strong,color=1,vflip,rotate=180,rand=8:30,erase=1", AUGMENT_IMAGES, &augment), TUTTI_OK);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         const int width = sizes[i][0], height = sizes[i][1], to_width = sizes[i][2], to_height = sizes[i][3];
         for (int channels = 1; channels <= 3; channels += 2) {

@@ -9,7 +9,7 @@
 static struct augment parsed(const char *text)
 {
     struct augment augment;
-    ck_assert_msg(augment_parse(text, &augment) == TUTTI_OK, "%s", status_message());
+    ck_assert_msg(augment_parse(text, AUGMENT_IMAGES, &augment) == TUTTI_OK, "%s", status_message());
     return augment;
 }
 
@@ -46,7 +46,7 @@ START_TEST(refuses_other_words)
         "a-word-that-is-much-longer-than-every-word-that-augmentation-knows-of-at-all=1" };
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         struct augment augment;
-        ck_assert_msg(augment_parse(texts[i], &augment) == TUTTI_INVALID, "%s", texts[i]);
+        ck_assert_msg(augment_parse(texts[i], AUGMENT_IMAGES, &augment) == TUTTI_INVALID, "%s", texts[i]);
         ck_assert_ptr_nonnull(strstr(status_message(), "crop=LOW-HIGH"));
         ck_assert_ptr_null(strchr(status_message(), '\n'));
     }
