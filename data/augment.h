@@ -15,6 +15,7 @@ struct draw {
 /* Read from a text such as "crop,flip,color=0.4,erase=0.1,mixup=0.2" (tutti_data_options.augment). */
 struct augment {
     bool crop, flip, flip_vertical;
+    int pad; /* pixels around the sample, out of which one of its size is cut */
     float scale_low, scale_high, ratio_low, ratio_high; /* of a random crop */
     float rotate;                                       /* degrees, both ways */
     float brightness, contrast, saturation, hue;

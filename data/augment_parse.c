@@ -9,8 +9,8 @@ static const struct {
     const char *name, *words;
 } kinds[AUGMENT_KINDS] = {
     [AUGMENT_IMAGES] = { "images",
-        "none, light, standard, strong, crop, crop=LOW-HIGH, flip, vflip, rotate=DEGREES, color=X, brightness=X, "
-        "contrast=X, saturation=X, hue=X, erase=P, mixup=ALPHA, cutmix=ALPHA, rand=COUNT:MAGNITUDE" },
+        "none, light, standard, strong, crop, crop=LOW-HIGH, pad=N, flip, vflip, rotate=DEGREES, color=X, "
+        "brightness=X, contrast=X, saturation=X, hue=X, erase=P, mixup=ALPHA, cutmix=ALPHA, rand=COUNT:MAGNITUDE" },
     [AUGMENT_GRIDS] = { "arrays of floats [samples, channels, height, width]",
         "none, flip, vflip, erase=P, noise=X, mixup=ALPHA, cutmix=ALPHA" },
     [AUGMENT_NUMBERS] = { "arrays of floats that are not [samples, channels, height, width]",
@@ -48,7 +48,7 @@ static const struct {
     { "mask-frequency", offsetof(struct augment, mask_frequency), 1 },
 };
 
-enum { LONGEST = 63 };
+enum { LONGEST = 63, MAX_PADDING = 1024 };
 
 static bool number_in(const char *text, char **end, double low, double high, double *number)
 {
@@ -70,6 +70,15 @@ static bool read_crop(const char *value, struct augment *augment)
     augment->ratio_low = 3.0f / 4;
     augment->ratio_high = 4.0f / 3;
     return true;
+}
+
+static bool read_padding(const char *value, struct augment *augment)
+{
+    double pixels;
+    char *end;
+    if (!number_in(value, &end, 0, MAX_PADDING, &pixels) || *end) return false;
+    augment->pad = (int)pixels;
+    return pixels == augment->pad;
 }
 
 static bool read_random(const char *value, struct augment *augment)
@@ -109,6 +118,7 @@ static bool read_word(const char *name, const char *value, struct augment *augme
     if (!value && !strcmp(name, "flip")) return augment->flip = true;
     if (!value && !strcmp(name, "vflip")) return augment->flip_vertical = true;
     if (!value) return false;
+    if (!strcmp(name, "pad")) return read_padding(value, augment);
     return !strcmp(name, "rand") ? read_random(value, augment) : read_number(name, value, augment);
 }
 
@@ -156,7 +166,7 @@ tutti_status augment_parse(const char *text, enum augment_kind kind, struct augm
 
 bool augment_is_random(const struct augment *a)
 {
-    return a->crop || a->flip || a->flip_vertical || a->rotate > 0 || a->brightness > 0 || a->contrast > 0 ||
+    return a->crop || a->pad > 0 || a->flip || a->flip_vertical || a->rotate > 0 || a->brightness > 0 || a->contrast > 0 ||
         a->saturation > 0 || a->hue > 0 || a->erase > 0 || a->random_count > 0 || a->gain > 0 || a->noise > 0 ||
         a->mask_time > 0 || a->mask_frequency > 0;
 }

@@ -87,6 +87,15 @@ static void plan_colour(const struct augment *augment, const struct draw *draw, 
     }
 }
 
+/* Black around the sample, and a part of its size cut out: the same as moving it, with black from outside. */
+static void plan_padding(const struct augment *augment, const struct draw *draw, struct plan *plan)
+{
+    const int pad = augment->pad;
+    if (pad == 0) return;
+    add_step(plan, TRANSLATE_X, (double)(draw_below(draw, FOR_BOX, 62, 2 * (int64_t)pad + 1) - pad));
+    add_step(plan, TRANSLATE_Y, (double)(draw_below(draw, FOR_BOX, 63, 2 * (int64_t)pad + 1) - pad));
+}
+
 /* As torchvision's RandomErasing: a part of 0.02 to 0.33, ratios of 0.3 to 3.3, ten tries. */
 static void plan_erasing(const struct draw *draw, int width, int height, struct plan *plan)
 {
@@ -109,6 +118,7 @@ void plan_make(const struct augment *augment, const struct draw *draw, int width
     if (!draw->training) return;
     plan->flip = augment->flip && draw_uniform(draw, FOR_FLIPS, 0) < 0.5;
     plan->flip_vertical = augment->flip_vertical && draw_uniform(draw, FOR_FLIPS, 1) < 0.5;
+    plan_padding(augment, draw, plan);
     const double rotate = (double)augment->rotate;
     if (rotate > 0) add_step(plan, ROTATE, draw_between(draw, FOR_ROTATION, 0, -rotate, rotate));
     plan_random(augment, draw, width, height, plan);

@@ -43,7 +43,7 @@ enum operation {
     RANDOM_OPERATIONS, /* those before are RandAugment's */
     HUE = RANDOM_OPERATIONS
 };
-enum { MAX_RANDOM_COUNT = 8, MAX_STEPS = MAX_RANDOM_COUNT + 5 };
+enum { MAX_RANDOM_COUNT = 8, MAX_STEPS = MAX_RANDOM_COUNT + 7 };
 struct plan {
     bool flip, flip_vertical;
     int steps;

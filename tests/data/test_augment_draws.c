@@ -15,12 +15,14 @@ static struct augment parsed(const char *text)
 
 START_TEST(reads_words)
 {
-    struct augment a = parsed("crop=0.2-0.9,vflip,rotate=15,rand=3:12,mixup=0.2,cutmix=1,erase=0.25");
+    struct augment a = parsed("crop=0.2-0.9,vflip,rotate=15,rand=3:12,mixup=0.2,cutmix=1,erase=0.25,pad=4");
     ck_assert(a.crop && !a.flip && a.flip_vertical);
     ck_assert_float_eq(a.scale_low, 0.2f);
     ck_assert_float_eq(a.scale_high, 0.9f);
     ck_assert_float_eq(a.ratio_low, 0.75f);
     ck_assert_float_eq(a.rotate, 15);
+    ck_assert_int_eq(a.pad, 4);
+    ck_assert(augment_is_random(&(struct augment) { .pad = 1 }));
     ck_assert(a.random_count == 3 && a.random_magnitude == 12);
     ck_assert(a.mixup == 0.2f && a.cutmix == 1 && a.erase == 0.25f);
     a = parsed("color=0.4,hue=0");
@@ -42,7 +44,8 @@ START_TEST(refuses_other_words)
 {
     const char *const texts[] = { "crops", "crop=", "crop=0.5", "crop=0.5-0.2", "crop=0-1", "crop=0.1-1.5", "flip=1",
         "rotate", "rotate=181", "rotate=-1", "rotate=x", "color=2", "hue=0.6", "erase=1.1", "mixup=nan", "cutmix=-1",
-        "rand=2", "rand=2:31", "rand=9:9", "rand=1.5:9", "rand=2:9:1", "crop,,flip", ",", "light=1", "=", "=1",
+        "rand=2", "rand=2:31", "rand=9:9", "rand=1.5:9", "rand=2:9:1", "pad", "pad=-1", "pad=1.5", "pad=1025",
+        "crop,,flip", ",", "light=1", "=", "=1",
         "a-word-that-is-much-longer-than-every-word-that-augmentation-knows-of-at-all=1" };
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         struct augment augment;
@@ -130,6 +133,51 @@ START_TEST(draws_plans)
     ck_assert_double_eq_tol((double)negative / shears, 0.5, 0.04);
     const enum operation colours[] = { BRIGHTNESS, CONTRAST, SATURATION, HUE };
     for (int i = 0; i < 4; i++) ck_assert_double_eq_tol((double)first[colours[i]] / DRAWS, 0.25, 0.015);
+}
+END_TEST
+
+/* Whether the sample is the image behind `pad` zeros on each side, from column `left` and row `top` of that on. */
+static bool is_cut(const unsigned char *sample, const struct image *image, int pad, int left, int top)
+{
+    const int width = image->width, height = image->height;
+    for (int c = 0; c < 3; c++)
+        for (int y = 0; y < height; y++)
+            for (int x = 0; x < width; x++) {
+                const int u = x + left - pad, v = y + top - pad;
+                const bool inside = u >= 0 && v >= 0 && u < width && v < height;
+                const int wanted = inside ? image->pixels[(v * width + u) * 3 + c] : 0;
+                if (sample[(c * height + y) * width + x] != wanted) return false;
+            }
+    return true;
+}
+
+/* As torchvision's RandomCrop((4, 6), padding=2): each of the 25 places equally often. */
+START_TEST(cuts_out_of_padding)
+{
+    enum { PAD = 2, PLACES = 2 * PAD + 1, TRIES = 5000 };
+    unsigned char pixels[4 * 6 * 3], sample[sizeof pixels];
+    const struct image image = { 6, 4, 3, pixels, sizeof pixels };
+    const struct box box = { .width = 6, .height = 4 };
+    const struct augment augment = parsed("pad=2");
+    struct augment_scratch *scratch = augment_scratch_new();
+    int seen[PLACES * PLACES] = { 0 };
+    for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (unsigned char)(i * 3 + 1);
+    for (int64_t i = 0; i < TRIES; i++) {
+        const struct draw draw = { 5, 1, i, true };
+        int found = 0;
+        ck_assert_int_eq(augment_image(&augment, &draw, &image, &box, 6, 4, 6, 4, scratch, sample), TUTTI_OK);
+        for (int k = 0; k < PLACES * PLACES; k++) {
+            if (!is_cut(sample, &image, PAD, k % PLACES, k / PLACES)) continue;
+            seen[k]++;
+            found++;
+        }
+        ck_assert_int_eq(found, 1);
+    }
+    for (int k = 0; k < PLACES * PLACES; k++) ck_assert(seen[k] > 130 && seen[k] < 270); /* 200, 5 deviations */
+    const struct draw evaluation = { .sample = 3 };
+    ck_assert_int_eq(augment_image(&augment, &evaluation, &image, &box, 6, 4, 6, 4, scratch, sample), TUTTI_OK);
+    ck_assert(is_cut(sample, &image, PAD, PAD, PAD));
+    augment_scratch_free(scratch);
 }
 END_TEST
 
@@ -252,6 +300,7 @@ TCase *draws_case(void)
     tcase_add_test(draws, draws_boxes);
     tcase_add_test(draws, falls_back_to_the_centre);
     tcase_add_test(draws, draws_plans);
+    tcase_add_test(draws, cuts_out_of_padding);
     tcase_add_test(draws, draws_mixes);
     tcase_add_test(draws, mixes_bytes);
     tcase_add_test(draws, draws_the_same_on_threads);
