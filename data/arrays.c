@@ -77,42 +77,15 @@ static tutti_status read_input(const struct arrays *arrays, int slot, int64_t ro
     return status;
 }
 
-/* The sample from its pixels, [height][width][channels]. Without a random crop it shows the whole image. */
-static tutti_status draw_sample(
-    const struct arrays *arrays, const struct draw *draw, const unsigned char *pixels, unsigned char *sample)
-{
-    const int64_t *sizes = arrays->collection.info.shape.sizes;
-    const int channels = (int)sizes[0], height = (int)sizes[1], width = (int)sizes[2];
-    const struct image image = {
-        .width = width, .height = height, .channels = channels, .pixels = (unsigned char *)(uintptr_t)pixels
-    };
-    struct box box = { .width = width, .height = height };
-    struct augment_scratch *scratch = augment_scratch_new();
-    if (!scratch) return fail(TUTTI_NO_MEMORY, "no memory to augment a sample");
-    if (arrays->augment.crop) box = augment_box(&arrays->augment, draw, width, height, width, height);
-    const tutti_status status =
-        augment_image(&arrays->augment, draw, &image, &box, width, height, width, height, scratch, sample);
-    augment_scratch_free(scratch);
-    return status;
-}
-
-/* [channels][height][width] to [height][width][channels] */
-static void copy_pixels(const struct arrays *arrays, const unsigned char *from, unsigned char *to)
-{
-    const size_t channels = (size_t)arrays->collection.info.shape.sizes[0], pixels = arrays->elements / channels;
-    for (size_t c = 0; c < channels; c++)
-        for (size_t i = 0; i < pixels; i++) to[i * channels + c] = from[c * pixels + i];
-}
-
 static tutti_status read_drawn(
     const struct arrays *arrays, int slot, int64_t row, const struct draw *draw, unsigned char *sample)
 {
-    unsigned char *memory = memory_new(arrays->row, 2);
+    unsigned char *memory = memory_new(arrays->row, 1);
     if (!memory) return TUTTI_NO_MEMORY;
-    unsigned char *pixels = arrays->channels_last ? memory : memory + arrays->row;
     tutti_status status = array_rows_read(&arrays->pairs.inputs[slot], row, 1, memory);
-    if (status == TUTTI_OK && !arrays->channels_last) copy_pixels(arrays, memory, pixels);
-    if (status == TUTTI_OK) status = draw_sample(arrays, draw, pixels, sample);
+    if (status == TUTTI_OK)
+        status = augment_whole(
+            &arrays->augment, draw, memory, arrays->channels_last, &arrays->collection.info.shape, sample);
     free(memory);
     return status;
 }
@@ -167,17 +140,8 @@ static tutti_status measure_bytes(struct arrays *arrays, const signed char *part
         TRY(read_input(arrays, slot, i - arrays->begins[slot], sample));
         for (size_t k = 0; k < arrays->elements; k++) counts[k / (arrays->elements / channels)][sample[k]]++;
     }
-    for (size_t c = 0; c < channels; c++) {
-        double count = 0, sum = 0, squares = 0;
-        for (int v = 0; v < 256; v++) {
-            count += (double)counts[c][v];
-            sum += (double)counts[c][v] * v / 255;
-            squares += (double)counts[c][v] * v / 255 * v / 255;
-        }
-        const double mean = count > 0 ? sum / count : 0;
-        const struct statistics all = { count, mean, squares - sum * mean };
-        statistics_end(&all, &collection->info.mean[c], &collection->info.std[c]);
-    }
+    for (size_t c = 0; c < channels; c++)
+        statistics_of_bytes(counts[c], &collection->info.mean[c], &collection->info.std[c]);
     status = TUTTI_OK;
 done:
     free(sample);

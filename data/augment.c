@@ -79,6 +79,36 @@ done:
     return status;
 }
 
+/* [channels][pixels] to [pixels][channels] */
+static unsigned char *interleave(const unsigned char *from, size_t channels, size_t pixels)
+{
+    unsigned char *to = memory_new(pixels, channels);
+    for (size_t c = 0; to && c < channels; c++)
+        for (size_t i = 0; i < pixels; i++) to[i * channels + c] = from[c * pixels + i];
+    return to;
+}
+
+tutti_status augment_whole(const struct augment *augment, const struct draw *draw, const unsigned char *bytes,
+    bool channels_last, const tutti_shape *shape, unsigned char *sample)
+{
+    const int channels = (int)shape->sizes[0], height = (int)shape->sizes[1], width = (int)shape->sizes[2];
+    tutti_status status = TUTTI_NO_MEMORY;
+    struct box box = { .width = width, .height = height };
+    struct augment_scratch *scratch = augment_scratch_new();
+    unsigned char *copy = channels_last ? NULL : interleave(bytes, (size_t)channels, (size_t)height * (size_t)width);
+    const struct image image = { .width = width,
+        .height = height,
+        .channels = channels,
+        .pixels = channels_last ? (unsigned char *)(uintptr_t)bytes : copy };
+    if (!scratch || !image.pixels) goto done;
+    if (augment->crop) box = augment_box(augment, draw, width, height, width, height);
+    status = augment_image(augment, draw, &image, &box, width, height, width, height, scratch, sample);
+done:
+    augment_scratch_free(scratch);
+    free(copy);
+    return status;
+}
+
 tutti_status augment_mask(const struct augment *augment, const struct draw *draw, const struct image *mask,
     const struct box *box, int width, int height, int to_width, int to_height, struct augment_scratch *scratch,
     int32_t *classes)

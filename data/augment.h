@@ -58,6 +58,10 @@ enum { AUGMENT_MAX_SIDE = 65535 };
 tutti_status augment_image(const struct augment *augment, const struct draw *draw, const struct image *image,
     const struct box *box, int width, int height, int to_width, int to_height, struct augment_scratch *scratch,
     unsigned char *sample);
+/* A sample as large as the image that it is drawn from, [channels][height][width] bytes as `shape` says, or
+ * [height][width][channels] if the channels are last. Without `crop` it shows the whole image. Errors: as above. */
+tutti_status augment_whole(const struct augment *augment, const struct draw *draw, const unsigned char *bytes,
+    bool channels_last, const tutti_shape *shape, unsigned char *sample);
 /* The mask of the same sample: the same box, flips, rotations and shears, the nearest pixel; [to_height][to_width]
  * classes, which are the mask's first channel. What turns in from outside has the class -1. Errors: as above. */
 tutti_status augment_mask(const struct augment *augment, const struct draw *draw, const struct image *mask,

@@ -13,6 +13,7 @@ struct collection {
     tutti_data_info info;       /* without damaged and class_counts, which data.c counts */
     int64_t samples;            /* of all parts */
     enum augment_kind augments; /* which words of augmentation there are */
+    bool floats; /* images, which have bytes here, are told to be floats, normalised when they are read */
     /* [samples]: a tutti_data_part as the data say it, or PART_OPEN: a part is drawn by the seed. */
     signed char *parts;
     int32_t *labels; /* [samples] where there are classes, else NULL */
@@ -32,6 +33,8 @@ struct collection {
 enum { PART_OPEN = -1 };
 
 /* Each opens one kind of data; *made stays NULL, with TUTTI_OK, where the path is of another kind. */
+tutti_status line_open(const char *path, const tutti_data_options *options, struct collection **made);
+tutti_status sets_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status folder_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status masks_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status tar_open(const char *path, const tutti_data_options *options, struct collection **made);

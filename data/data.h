@@ -25,6 +25,7 @@ struct tutti_data {
     int64_t *class_counts;  /* of training samples; NULL without labels */
     struct augment augment; /* its mixing alone is done here */
     bool mixes;
+    float values[DATA_MAX_CHANNELS][256]; /* of bytes, for networks of floats */
     _Atomic(uint64_t) epoch;
     atomic_uchar *damaged; /* [samples]: found to be so */
     _Atomic(int64_t) damaged_count;

@@ -53,7 +53,7 @@ char *tutti_data_json(const tutti_data *data)
     int failed = !object;
     failed |= json_object_set_new(object, "kind", json_string(info->kind));
     failed |= json_object_set_new(object, "shape", sizes(&info->shape));
-    failed |= json_object_set_new(object, "bytes", json_boolean(info->dtype == TUTTI_DTYPE_U8));
+    failed |= json_object_set_new(object, "bytes", json_boolean(info->dtype == TUTTI_DTYPE_U8 && !collection->floats));
     if (info->channels > 0) failed |= json_object_set_new(object, "mean", numbers(info->mean, info->channels));
     if (info->channels > 0) failed |= json_object_set_new(object, "std", numbers(info->std, info->channels));
     if (info->target_mean) {

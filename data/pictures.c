@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"
+#include "data/statistics.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,49 +39,17 @@ static tutti_status set_size(struct pictures *pictures, const tutti_data_options
     return TUTTI_OK;
 }
 
-/* "0.5,0.4,0.4/0.2,0.2,0.2": mean and std of each channel. */
-static bool read_statistics(const char *text, int channels, float *mean, float *std)
-{
-    for (int i = 0; i < 2 * channels; i++) {
-        char *end;
-        const double number = number_read(text, &end);
-        const char next = i == 2 * channels - 1 ? '\0' : i == channels - 1 ? '/' : ',';
-        if (end == text || *end != next || !isfinite(number) || (i >= channels && number <= 0)) return false;
-        *(i < channels ? &mean[i] : &std[i - channels]) = (float)number;
-        text = end + 1;
-    }
-    return true;
-}
-
-/* ImageNet's, as torchvision has them; of grey images their means. Measured ones come later. */
-static tutti_status set_statistics(const char *how, int channels, tutti_data_info *info)
-{
-    static const float mean[] = { 0.485f, 0.456f, 0.406f }, std[] = { 0.229f, 0.224f, 0.225f };
-    const bool none = how && !strcmp(how, "none");
-    info->channels = channels;
-    if (how && !none && strcmp(how, "imagenet") && strcmp(how, "measured")) {
-        if (read_statistics(how, channels, info->mean, info->std)) return TUTTI_OK;
-        return fail(TUTTI_INVALID,
-            "images are normalised by imagenet, measured, none, or the mean and standard deviation of %d channel%s, "
-            "not by '%s'",
-            channels, channels == 1 ? "" : "s", how);
-    }
-    for (int c = 0; c < channels; c++) {
-        info->mean[c] = none ? 0 : channels == 1 ? 0.449f : mean[c];
-        info->std[c] = none ? 1 : channels == 1 ? 0.226f : std[c];
-    }
-    return TUTTI_OK;
-}
-
 tutti_status pictures_new(const tutti_data_options *options, struct pictures **made)
 {
     tutti_status status;
     struct pictures *pictures = memory_new(1, sizeof(*pictures));
     if (!pictures) return TUTTI_NO_MEMORY;
     pthread_mutex_init(&pictures->lock, NULL);
-    pictures->measured = options->normalise && !strcmp(options->normalise, "measured");
     TRY(set_size(pictures, options));
-    TRY(set_statistics(options->normalise, pictures->channels, &pictures->collection.info));
+    tutti_data_info *info = &pictures->collection.info;
+    info->channels = pictures->channels;
+    const char *how = options->normalise ? options->normalise : "imagenet";
+    TRY(statistics_read_images(how, info->channels, info->mean, info->std, &pictures->measured));
     *made = pictures;
     return TUTTI_OK;
 done:

@@ -127,17 +127,15 @@ static tutti_status read_mixed(
 /* ------------------------------------------------------------------------------------------------- batches ---- */
 
 /* In place, forward: the bytes lie in the last quarter of the floats, and each is read before it is overwritten. */
-static void normalise(const tutti_data_info *info, const unsigned char *bytes, float *numbers, size_t count)
+static void normalise(const struct tutti_data *data, const unsigned char *bytes, float *numbers, size_t count)
 {
-    const size_t plane = count / (size_t)info->channels;
-    for (int c = 0; c < info->channels; c++) {
-        float table[256];
-        for (int v = 0; v < 256; v++) table[v] = ((float)v * (1.0f / 255) - info->mean[c]) / info->std[c];
+    const int channels = data->collection->info.channels;
+    const size_t plane = count / (size_t)channels;
+    for (int c = 0; c < channels; c++)
         for (size_t k = (size_t)c * plane; k < ((size_t)c + 1) * plane; k++) {
-            const float number = table[bytes[k]];
+            const float number = data->values[c][bytes[k]];
             memcpy(numbers + k, &number, sizeof(number));
         }
-    }
 }
 
 static tutti_status read_one(struct job *job, int task)
@@ -154,8 +152,7 @@ static tutti_status read_one(struct job *job, int task)
     const tutti_status status = data->mixes ? read_mixed(data, job->part, position, bytes, target, job->target_bytes)
                                             : read_sound(data, job->part, position, bytes, target);
     free(unwanted);
-    if (status == TUTTI_OK && job->to_float)
-        normalise(&data->collection->info, bytes, (float *)(void *)sample, job->sample_bytes);
+    if (status == TUTTI_OK && job->to_float) normalise(data, bytes, (float *)(void *)sample, job->sample_bytes);
     return status;
 }
 

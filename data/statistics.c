@@ -36,6 +36,22 @@ tutti_status statistics_read(const char *text, int count, float *mean, float *st
         count, text);
 }
 
+tutti_status statistics_read_images(const char *text, int channels, float *mean, float *std, bool *measure)
+{
+    static const float means[] = { 0.485f, 0.456f, 0.406f }, deviations[] = { 0.229f, 0.224f, 0.225f };
+    if (statistics_read(text, channels, mean, std, measure) == TUTTI_OK) return TUTTI_OK;
+    if (strcmp(text, "imagenet") || (channels != 1 && channels != 3))
+        return fail(TUTTI_INVALID,
+            "images are normalised by imagenet, measured, none, or the mean and standard deviation of %d channel%s, "
+            "not by '%s'",
+            channels, channels == 1 ? "" : "s", text);
+    for (int c = 0; c < channels; c++) {
+        mean[c] = channels == 1 ? 0.449f : means[c];
+        std[c] = channels == 1 ? 0.226f : deviations[c];
+    }
+    return TUTTI_OK;
+}
+
 void statistics_end(const struct statistics *statistics, float *mean, float *std)
 {
     const double variance = statistics->count > 0 ? statistics->squares / statistics->count : 0;
@@ -79,4 +95,17 @@ float standards_apply(const struct standards *standards, int column, double valu
     enum { MOST = 1000000000 };
     value = (value - (double)standards->mean[column]) / (double)standards->std[column];
     return (float)fmax(-MOST, fmin(MOST, value));
+}
+
+void statistics_of_bytes(const int64_t counts[256], float *mean, float *std)
+{
+    double count = 0, sum = 0, squares = 0;
+    for (int v = 0; v < 256; v++) {
+        count += (double)counts[v];
+        sum += (double)counts[v] * v / 255;
+        squares += (double)counts[v] * v / 255 * v / 255;
+    }
+    const double average = count > 0 ? sum / count : 0;
+    const struct statistics all = { count, average, squares - sum * average };
+    statistics_end(&all, mean, std);
 }

@@ -8,6 +8,10 @@
  * "none": 0 and 1. Else numbers, as "0.5,0.4/0.2,0.2": `count` means and as many deviations. Errors: TUTTI_INVALID. */
 tutti_status statistics_read(const char *text, int count, float *mean, float *std, bool *measure);
 
+/* The same of images with 1 or 3 channels, which may be "imagenet", too: as torchvision has it, of grey images the mean
+ * of the channels. */
+tutti_status statistics_read_images(const char *text, int channels, float *mean, float *std, bool *measure);
+
 /* A running mean and variance (Welford's). */
 struct statistics {
     double count, mean, squares;
@@ -21,6 +25,8 @@ static inline void statistics_add(struct statistics *statistics, double value)
 }
 /* The deviation is 1 where all values are equal. */
 void statistics_end(const struct statistics *statistics, float *mean, float *std);
+/* Of bytes / 255, counts[v] of each v. */
+void statistics_of_bytes(const int64_t counts[256], float *mean, float *std);
 
 /* The numbers by which columns are standardised, as floats. */
 struct standards {

@@ -10,6 +10,7 @@ struct dataset {
     int classes;           /* labels are 0 .. classes - 1; the same for the training and the test part */
     unsigned char *pixels; /* [samples][channels][height][width] */
     int32_t *labels;       /* [samples] */
+    char *class_names;     /* one a line; NULL: there is no file with them */
     char name[64];         /* "digits", "IDX", "CIFAR-10" ... */
 };
 
@@ -17,11 +18,5 @@ struct dataset {
 tutti_status dataset_new(
     struct dataset *dataset, const char *name, int64_t samples, int channels, int height, int width, int classes);
 void dataset_free(struct dataset *dataset);
-/* Moves the last `count` samples of `dataset` into `held`. */
-tutti_status dataset_hold_out(struct dataset *dataset, int64_t count, struct dataset *held);
-
-/* Pixels / 255 as floats [count][C][H][W], and labels, of the samples with the given numbers. Non-zero: an index is out
- * of range. */
-int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t count, float *inputs, int32_t *labels);
 
 #endif

@@ -1,5 +1,6 @@
 #include "formats/dataset_load.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "formats/cifar.h"
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { NAMES_MAX_BYTES = 1 << 20 };
 
 struct path {
     char text[4096];
@@ -99,9 +102,6 @@ static tutti_status load_idx(const char *folder, struct dataset *train, struct d
                 folder, train->height, train->width, test->height, test->width);
         int classes = train->classes > test->classes ? train->classes : test->classes;
         train->classes = test->classes = classes;
-    } else if (*found) {
-        int64_t fifth = train->samples / 5;
-        TRY(dataset_hold_out(train, fifth < 1 ? 1 : fifth > 2000 ? 2000 : fifth, test));
     }
 done:
     return status;
@@ -174,17 +174,34 @@ bool dataset_is_known(const char *where)
     return known;
 }
 
+static tutti_status load_names(const char *folder, const char *name, struct dataset *dataset)
+{
+    struct path path;
+    unsigned char *bytes;
+    size_t size;
+    if (!find_file(folder, name, &path)) return TUTTI_OK;
+    const tutti_status status = file_read(path.text, NAMES_MAX_BYTES, &bytes, &size);
+    if (status != TUTTI_OK) return status;
+    dataset->class_names = memory_format("%.*s", (int)size, (const char *)bytes);
+    free(bytes);
+    return dataset->class_names ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
 static tutti_status load_folder(const char *where, struct dataset *train, struct dataset *test)
 {
-    static tutti_status (*const loaders[])(
-        const char *, struct dataset *, struct dataset *, bool *) = { load_idx, load_cifar10, load_cifar100 };
+    static const struct {
+        tutti_status (*load)(const char *folder, struct dataset *train, struct dataset *test, bool *found);
+        const char *names;
+    } kinds[] = { { load_idx, "classes.txt" }, { load_cifar10, "batches.meta.txt" },
+        { load_cifar100, "fine_label_names.txt" } };
     struct path folder;
     bool found = false;
     for (int i = 0; i < FOLDERS; i++) {
         snprintf(folder.text, sizeof(folder.text), "%s%s", where, folders[i]);
-        for (size_t k = 0; k < sizeof(loaders) / sizeof(loaders[0]); k++) {
-            tutti_status status = loaders[k](folder.text, train, test, &found);
-            if (status != TUTTI_OK || found) return status;
+        for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+            const tutti_status status = kinds[k].load(folder.text, train, test, &found);
+            if (status != TUTTI_OK) return status;
+            if (found) return load_names(folder.text, kinds[k].names, train);
         }
     }
     return fail(TUTTI_FILE,

@@ -1,4 +1,4 @@
-/* Data of one's own as sources of samples: folders of images, masks, tables, arrays, recordings. */
+/* Data as sources of samples: folders of images, masks, tables, arrays, recordings, MNIST's and CIFAR's files. */
 #ifndef TUTTI_DATA_H
 #define TUTTI_DATA_H
 
@@ -26,17 +26,19 @@ typedef struct tutti_data_options {
     void (*note)(void *user, const char *line); /* what was left out, and the like; NULL: nothing is told */
     void *user;
     /* Images: "imagenet", by ImageNet's mean and std; "measured", by those of the training part; "none"; or the numbers
-     * of each channel, as "0.5,0.4,0.4/0.2,0.2,0.2". NULL: imagenet */
+     * of each channel, as "0.5,0.4,0.4/0.2,0.2,0.2". NULL: imagenet; of MNIST, CIFAR and digits none */
     const char *normalise;
     /* Targets that are numbers: "measured", by mean and std of each number in the training part; "none"; or the
      * numbers, as above. NULL: measured */
     const char *normalise_targets;
     int rate; /* recordings: samples a second, to which files of other rates are resampled; 0: that of the first file */
+    bool numbers; /* MNIST, CIFAR and digits: labels are numbers to predict, floats [1], instead of classes */
 } tutti_data_options;
 
 typedef struct tutti_data_info {
-    size_t size;      /* sizeof(tutti_data_info), or 0; set it before the call */
-    const char *kind; /* "images", "masks", "table", "arrays", "recordings" */
+    size_t size; /* sizeof(tutti_data_info), or 0; set it before the call */
+    /* "images", "masks", "table", "arrays", "recordings", "IDX", "CIFAR-10", "CIFAR-100", "digits", "line" */
+    const char *kind;
     /* Of a sample, and of its target: int32 class numbers, or floats. U8 samples are images, to be normalised by mean
      * and std with scale 1/255 (tutti_normalise()). Targets of mixed samples with classes are probabilities, floats
      * [classes]. */
@@ -53,8 +55,10 @@ typedef struct tutti_data_info {
     const float *target_mean, *target_std;
 } tutti_data_info;
 
-/* Opens a folder or file and divides its samples into parts. docs/data.md says what it may hold. Free it with
- * tutti_data_free(). Returns NULL on failure. */
+/* Opens a folder or file and divides its samples into parts. docs/data.md says what it may hold: data of one's own, or
+ * the files of MNIST and CIFAR, whose images have their own size and are floats, x / 255 unless `normalise` says
+ * otherwise. "digits" are 28 x 28 digits that are drawn, "line" points of y = 3 x + 2. Free it with tutti_data_free().
+ * Returns NULL on failure. */
 TUTTI_API tutti_data *tutti_data_open(const char *path, const tutti_data_options *options);
 TUTTI_API void tutti_data_free(tutti_data *data);
 /* Errors: TUTTI_INVALID if the size is impossible. */

@@ -7,7 +7,6 @@
 #include "tools/likeliest.h"
 #include "tools/saved.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,19 +47,6 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     return options_parse(&usage, argc, argv, &s->saved.model);
 }
 
-/* The most probable class, and the probability that softmax gives it. */
-static int64_t most_probable(const float *logits, int64_t classes, double *probability)
-{
-    int64_t best = 0;
-    double sum = 0;
-    for (int64_t i = 1; i < classes; i++) {
-        if (logits[i] > logits[best]) best = i;
-    }
-    for (int64_t i = 0; i < classes; i++) sum += exp((double)logits[i] - (double)logits[best]);
-    *probability = 1 / sum;
-    return best;
-}
-
 /* Of one part of the data, whose samples have this many bytes. */
 struct work {
     const struct settings *settings;
@@ -73,24 +59,6 @@ struct work {
     float *results;
     int64_t *indices;
 };
-
-static tutti_status print_own(const struct work *w, int64_t index, const float *outputs, int64_t label)
-{
-    char title[1100];
-    const struct own_saved *known = w->settings->saved.known;
-    const tutti_data_info *info = &w->data->info;
-    const char *const *names = info->class_names;
-    if (!names && known && known->class_count > 0) names = (const char *const *)known->classes;
-    const tutti_status status = tutti_data_name(w->data->own, w->samples->part, index, title, sizeof(title));
-    if (status != TUTTI_OK) return status;
-    return likeliest_print(&(struct likeliest) { .title = title,
-                               .names = names,
-                               .outputs = outputs,
-                               .classes = w->outputs / w->session->labels,
-                               .labels = w->session->labels,
-                               .label = label },
-        w->settings->saved.json);
-}
 
 /* In the units of the data. */
 static tutti_status print_numbers(const struct work *w, int64_t index, const float *outputs)
@@ -117,43 +85,41 @@ static tutti_status print_numbers(const struct work *w, int64_t index, const flo
 
 static tutti_status print_sample(const struct work *w, int64_t index, int64_t position)
 {
-    double probability = 0;
+    char title[1100];
     const float *outputs = w->results + position * w->outputs;
+    const struct settings *s = w->settings;
+    const struct own_saved *known = s->saved.known;
+    const char *const *names = w->data->info.class_names;
     int32_t label = -1;
     if (w->data->numbers) return print_numbers(w, index, outputs);
     if (w->target_bytes == sizeof(label))
         memcpy(&label, (const char *)w->targets + (size_t)position * sizeof(label), sizeof(label));
-    if (w->data->own) return print_own(w, index, outputs, label);
-    int64_t class = most_probable(outputs, w->outputs, &probability);
-    if (!w->settings->saved.json) {
-        printf("%lld %lld %.4f\n", (long long)index, (long long)class, probability);
-        return TUTTI_OK;
-    }
-    struct json_line line;
-    json_line_begin(&line, stdout);
-    json_line_integer(&line, "index", index);
-    json_line_integer(&line, "class", class);
-    json_line_number(&line, "probability", probability);
-    json_line_integer(&line, "label", label);
-    return json_line_end(&line);
+    if (!names && known && known->class_count > 0) names = (const char *const *)known->classes;
+    const tutti_status status = tutti_data_name(w->data->own, w->samples->part, index, title, sizeof(title));
+    if (status != TUTTI_OK) return status;
+    return likeliest_print(&(struct likeliest) { .title = title,
+                               .index = s->photos ? -1 : index,
+                               .names = names,
+                               .outputs = outputs,
+                               .classes = w->outputs / w->session->labels,
+                               .labels = w->session->labels,
+                               .label = label },
+        s->saved.json);
 }
 
 static tutti_status infer_samples(struct work *w)
 {
     const struct settings *s = w->settings;
-    const tutti_dtype target = w->data->own ? w->data->info.target_dtype : TUTTI_DTYPE_I32;
     const tutti_buffer buffers[] = { { "input", w->session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32, w->inputs,
                                          w->input_bytes },
-        { "targets", target, w->targets, w->target_bytes } };
+        { "targets", w->data->info.target_dtype, w->targets, w->target_bytes } };
     const struct session_arrays arrays = session_arrays(w->session, w->inputs, NULL, w->results);
     int64_t end = s->count && s->count < w->samples->count - s->first ? s->first + s->count : w->samples->count;
     for (int64_t first = s->first; first < end; first += s->saved.batch) {
         int64_t count = end - first < s->saved.batch ? end - first : s->saved.batch;
         for (int64_t i = 0; i < count; i++) w->indices[i] = first + i;
         if (w->samples->source.read(w->samples->source.user, w->indices, count, buffers, 2))
-            return w->data->own ? fail(TUTTI_FILE, "%s", tutti_message(NULL))
-                                : fail(TUTTI_INTERNAL, "cannot read sample %lld and the %lld that follow",
-                                      (long long)first, (long long)count - 1);
+            return fail(TUTTI_FILE, "%s", tutti_message(NULL));
         tutti_status status = tutti_infer(w->session->trainer, arrays.feeds, 1, count, &arrays.fetch, 1);
         if (status != TUTTI_OK) return fail(status, "%s", tutti_message(w->session->runtime));
         for (int64_t i = 0; i < count && status == TUTTI_OK; i++) status = print_sample(w, first + i, i);
@@ -173,13 +139,13 @@ static tutti_status allocate_and_infer(struct work *w)
 {
     tutti_status status = TUTTI_NO_MEMORY;
     const size_t batch = (size_t)w->settings->saved.batch;
-    const tutti_shape shape = data_shape(w->data), *targets = &w->data->info.target_shape;
+    const tutti_data_info *info = &w->data->info;
     tutti_shape output = { 0 };
     size_t inputs, outputs;
     (void)tutti_shape_of(w->session->network, w->session->output, &output);
     w->outputs = (int64_t)elements_of(&output);
-    w->input_bytes = elements_of(&shape) * (w->session->pixels ? 1 : sizeof(float));
-    w->target_bytes = (w->data->own ? elements_of(targets) : 1) * sizeof(float);
+    w->input_bytes = elements_of(&info->shape) * (w->session->pixels ? 1 : sizeof(float));
+    w->target_bytes = elements_of(&info->target_shape) * sizeof(float);
     if (!size_multiply(batch, w->input_bytes, &inputs) || !size_multiply(batch, (size_t)w->outputs, &outputs))
         FAIL(TUTTI_INVALID, "--batch %lld does not fit the memory of this machine: lower it", (long long)batch);
     w->inputs = memory_new(inputs, 1);

@@ -85,10 +85,21 @@ static void print_text(const struct likeliest *l, const double *values, const in
     }
 }
 
+static void print_line(const struct likeliest *l, const double *values, int64_t best)
+{
+    char buffer[24];
+    printf("%lld %s %.4f\n", (long long)l->index, name_of(l, best, buffer), values[best]);
+}
+
 static tutti_status print_json(const struct likeliest *l, const double *values, const int64_t *order, int count)
 {
     struct json_line line;
     json_line_begin(&line, stdout);
+    if (l->index >= 0) {
+        json_line_integer(&line, "index", l->index);
+        json_line_integer(&line, "class", order[0]);
+        json_line_number(&line, l->labels > 1 ? "share" : "probability", values[order[0]]);
+    }
     json_line_text(&line, "sample", l->title);
     if (l->label >= 0) json_line_integer(&line, "label", l->label);
     if (l->label >= 0 && l->names) json_line_text(&line, "label_name", l->names[l->label]);
@@ -117,6 +128,8 @@ tutti_status likeliest_print(const struct likeliest *likeliest, bool json)
     const int count = find_largest(values, likeliest->classes, order);
     if (json)
         status = print_json(likeliest, values, order, count);
+    else if (likeliest->index >= 0)
+        print_line(likeliest, values, order[0]);
     else
         print_text(likeliest, values, order, count);
     free(values);

@@ -6,6 +6,7 @@
 
 struct likeliest {
     const char *title;        /* what a person calls the sample */
+    int64_t index;            /* among many, of which each gets a line; negative: the sample alone */
     const char *const *names; /* of the classes; NULL: they have numbers */
     const float *outputs;     /* [classes][labels] */
     int64_t classes, labels;  /* labels above 1: a class for each pixel; what counts is its share of them */

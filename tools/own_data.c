@@ -34,7 +34,8 @@ static tutti_status read_size(const struct own_options *own, tutti_data_options 
     return TUTTI_OK;
 }
 
-tutti_status own_open(const char *where, const struct own_options *own, tutti_data **data, tutti_data_info *info)
+tutti_status own_open(
+    const char *where, bool numbers, const struct own_options *own, tutti_data **data, tutti_data_info *info)
 {
     tutti_data_options options = { .size = sizeof options,
         .split = own->split,
@@ -50,6 +51,7 @@ tutti_status own_open(const char *where, const struct own_options *own, tutti_da
                                    : own->cache << 20,
         .skip_damaged = own->skip_damaged,
         .oversample = own->oversample,
+        .numbers = numbers,
         .note = own->quiet ? NULL : print_note };
     const tutti_status status = read_size(own, &options);
     if (status != TUTTI_OK) return status;

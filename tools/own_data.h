@@ -63,15 +63,16 @@ struct own_options {
             .value = &(o).normalise,                                                                                 \
             .noun = "HOW",                                                                                           \
             .choices = own_normalisations,                                                                           \
-            .help = "mean and standard deviation of images (default imagenet)" },                                    \
+            .help = "mean and standard deviation of images (default imagenet; of MNIST, CIFAR and digits none)" },   \
     {                                                                                                                \
         .name = "oversample", .kind = OPTION_FLAG, .value = &(o).oversample, .help = "draw each class equally often" \
     }
 
 extern const char *const own_normalisations[];
 
-/* Opens the data; notes go to standard error. */
-tutti_status own_open(const char *where, const struct own_options *options, tutti_data **data, tutti_data_info *info);
+/* Opens the data; notes go to standard error. numbers: tutti_data_options.numbers. */
+tutti_status own_open(
+    const char *where, bool numbers, const struct own_options *options, tutti_data **data, tutti_data_info *info);
 
 /* What weights know of the data that they were trained on: the text that tutti_data_json() gave. */
 struct own_saved {

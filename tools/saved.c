@@ -37,7 +37,7 @@ tutti_status saved_load_data(struct saved_options *options, struct data *data, s
     tutti_status status = TUTTI_OK;
     const struct model *model = session_model(options->model);
     TRY(data_load(data, options->data, model->loss == TUTTI_MSE, &options->own));
-    if (data->own) TRY(own_saved_check(options->known, options->weights, &data->info));
+    TRY(own_saved_check(options->known, options->weights, &data->info));
     if (data_is_unlabelled(data)) {
         data->classes = options->known ? options->known->class_count : model->classes;
         data->numbers = false;
@@ -82,7 +82,7 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     int result = session_open(session, command, &options->session);
     if (result != EXIT_DONE) return result;
     session->pixels = data_pixels(data);
-    result = session_build(session, model, data_shape(data), data_outputs(data));
+    result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE && with_loss) result = session_check_data(session, data_masks(data));
     if (result != EXIT_DONE) return result;
     const tutti_loss loss = data->numbers ? TUTTI_MSE : TUTTI_CROSS_ENTROPY;

@@ -26,7 +26,7 @@ int judge_open(struct judge *judge, const struct session *session, const struct 
         return wrong_use(session->command, "%s gives %lld numbers for a sample, but the data have %d",
             session->model->name, (long long)options.labels, data_outputs(data));
     judge->classes = options.classes;
-    judge->names = data->own && !numbers ? data->info.class_names : NULL;
+    judge->names = numbers ? NULL : data->info.class_names;
     judge->scores = tutti_scores_new(&options);
     return judge->scores ? EXIT_DONE : work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(NULL));
 }

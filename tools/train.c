@@ -200,7 +200,7 @@ static tutti_status load_data(struct training *training, struct settings *s, con
     own_saved_apply(known, &s->own);
     TRY(data_load(&training->data, s->data, model->loss == TUTTI_MSE, &s->own));
     TRY(data_check_training(&training->data, s->data));
-    if (training->data.own) TRY(own_saved_check(known, s->resume, &training->data.info));
+    TRY(own_saved_check(known, s->resume, &training->data.info));
 done:
     s->own.normalise = s->own.normalise_targets = s->own.target = NULL; /* may be texts of the checkpoint */
     own_saved_free(known);
@@ -238,9 +238,7 @@ static tutti_status fit(struct training *training)
         .scores = training->judge.scores,
         .save = training->results.saved,
         .resume = training->samples_before ? NULL : s->resume,
-        .begin_epoch = s->finetune.folds ? folds_begin_epoch
-            : training->data.own         ? tutti_data_epoch
-                                         : NULL,
+        .begin_epoch = s->finetune.folds ? folds_begin_epoch : tutti_data_epoch,
         .pause_after = finetune_pause(&s->finetune),
         .progress = on_progress,
         .user = training };
@@ -336,7 +334,7 @@ static int prepare_fold(struct training *training, struct settings *s)
         labels_free(&labels);
         if (status != TUTTI_OK) return work_failed("train", status, status_message());
     }
-    folds->train.begin_epoch = training->data.own ? tutti_data_epoch : NULL;
+    folds->train.begin_epoch = tutti_data_epoch;
     folds_select(folds, training->fold);
     training->train = &folds->train.source;
     training->test = &folds->test.source;
@@ -355,7 +353,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     session->experts.average_every = s->average_every;
     session->pixels = data_pixels(data);
     session->soft = data_mixes(data);
-    result = session_build(session, model, data_shape(data), data_outputs(data));
+    result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE) result = session_check_data(session, data_masks(data));
     if (result == EXIT_DONE && s->finetune.folds) result = prepare_fold(training, s);
     if (result == EXIT_DONE) result = finetune_network(&s->finetune, session);
@@ -363,7 +361,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     if (result != EXIT_DONE || !speaks(training)) return result;
     const int hosts = tutti_hosts_count(training->hosts);
     fprintf(stderr, "%s: %lld parameters, %s: %lld training and %lld test samples, batch %lld on %d device%s%s\n",
-        model->name, (long long)tutti_network_parameters(session->network), data->name,
+        model->name, (long long)tutti_network_parameters(session->network), data->info.kind,
         (long long)training->train->samples, (long long)training->test->samples, (long long)s->batch,
         tutti_device_count(session->runtime), tutti_device_count(session->runtime) == 1 ? "" : "s",
         hosts == 1 ? "" : " and those of the other ranks");
@@ -404,17 +402,17 @@ static int open_report(struct training *training, const struct settings *s)
     if (!speaks(training)) return EXIT_DONE;
     return report_open(&training->report, &s->report,
         &(struct report_facts) { .model = session->model->name,
-            .data = data->name,
+            .data = data->info.kind,
             .command = training->arguments,
             .batch = s->batch,
             .train_samples = training->train->samples,
             .test_samples = training->test->samples,
             .scores = training->judge.scores,
             .classes = data->numbers ? 0 : data->classes,
-            .class_names = data->own ? data->info.class_names : NULL,
+            .class_names = data->info.class_names,
             .train = &data->train.source,
             .test = &data->test.source,
-            .shape = data_shape(data),
+            .shape = data->info.shape,
             .dtype = session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32,
             .target_dtype = data->numbers || data_mixes(data) ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32,
             .target_bytes = sizeof(float) * (size_t)labels,

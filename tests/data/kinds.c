@@ -156,6 +156,7 @@ int main(void)
     srunner_add_suite(runner, targets_suite());
     srunner_add_suite(runner, resample_suite());
     srunner_add_suite(runner, floats_suite());
+    srunner_add_suite(runner, sets_suite());
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

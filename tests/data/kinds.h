@@ -1,4 +1,5 @@
-/* What the tests of tables, arrays and recordings share: collections read without their threads. */
+/* What the tests of tables, arrays, recordings and data sets in memory share: collections read without their threads.
+ */
 #ifndef TESTS_DATA_KINDS_H
 #define TESTS_DATA_KINDS_H
 
@@ -13,6 +14,7 @@ Suite *recordings_suite(void);
 Suite *targets_suite(void);
 Suite *resample_suite(void);
 Suite *floats_suite(void);
+Suite *sets_suite(void);
 
 /* An empty folder for a test, which goes with all that is in it. */
 void kinds_begin(void);

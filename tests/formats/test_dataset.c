@@ -96,22 +96,25 @@ START_TEST(idx_names_and_folders)
 }
 END_TEST
 
-START_TEST(one_pair_is_divided)
+START_TEST(one_pair_is_for_training)
 {
-    write_pair("t10k", 10000, 10);
-    must_load();
-    ck_assert_int_eq(train.samples, 8000);
-    ck_assert_int_eq(test.samples, 2000);
-    ck_assert_int_eq(test.pixels[0], 8000 % 256);
-    ck_assert_int_eq(test.labels[1999], 9);
-    free_both();
     write_pair("t10k", 50, 10);
     must_load();
-    ck_assert_int_eq(train.samples, 40);
-    ck_assert_int_eq(test.samples, 10);
+    ck_assert_int_eq(train.samples, 50);
+    ck_assert_int_eq(test.samples, 0);
     free_both();
-    write_pair("t10k", 1, 10);
-    expect_failure(load(), TUTTI_INVALID, "IDX", "cannot be separated");
+}
+END_TEST
+
+START_TEST(names_of_classes)
+{
+    write_pair("train", 20, 3);
+    write_pair("t10k", 7, 3);
+    write_bytes(in_folder("classes.txt"), "cat\ndog\nowl\n", 12);
+    must_load();
+    ck_assert_str_eq(train.class_names, "cat\ndog\nowl\n");
+    ck_assert_ptr_null(test.class_names);
+    free_both();
 }
 END_TEST
 
@@ -229,25 +232,6 @@ START_TEST(refuses_folders_without_data)
 }
 END_TEST
 
-START_TEST(reads_floats_and_labels)
-{
-    int64_t indices[3] = { 19, 0, 7 };
-    float inputs[45];
-    int32_t labels[3];
-    write_pair("train", 20, 4);
-    write_pair("t10k", 7, 6);
-    must_load();
-    ck_assert_int_eq(dataset_read(&train, indices, 3, inputs, labels), 0);
-    for (int i = 0; i < 45; i++) ck_assert(inputs[i] == (float)indices[i / 15] / 255.0f);
-    for (int i = 0; i < 3; i++) ck_assert_int_eq(labels[i], (int)(indices[i] % 4));
-    indices[1] = 20;
-    ck_assert_int_ne(dataset_read(&train, indices, 3, inputs, labels), 0);
-    indices[1] = -1;
-    ck_assert_int_ne(dataset_read(&train, indices, 3, inputs, labels), 0);
-    free_both();
-}
-END_TEST
-
 START_TEST(refuses_impossible_sizes)
 {
     ck_assert_int_eq(dataset_new(&train, "x", 0, 1, 1, 1, 2), TUTTI_INVALID);
@@ -262,14 +246,14 @@ Suite *dataset_suite(void)
     tcase_add_checked_fixture(group, folder_begin, folder_end);
     tcase_add_test(group, idx_pairs);
     tcase_add_test(group, idx_names_and_folders);
-    tcase_add_test(group, one_pair_is_divided);
+    tcase_add_test(group, one_pair_is_for_training);
+    tcase_add_test(group, names_of_classes);
     tcase_add_test(group, refuses_pairs_that_do_not_fit);
     tcase_add_test(group, cifar10);
     tcase_add_test(group, cifar100_takes_fine_labels);
     tcase_add_test(group, refuses_broken_cifar);
     tcase_add_test(group, refuses_broken_cifar100);
     tcase_add_test(group, refuses_folders_without_data);
-    tcase_add_test(group, reads_floats_and_labels);
     tcase_add_test(group, refuses_impossible_sizes);
     suite_add_tcase(suite, group);
     return suite;
