@@ -155,6 +155,22 @@ class Others(harness.CommandTest):
         self.assertEqual(result["accuracy"], lines[-2]["test_accuracy"])
         self.refused(1, ["rotate=5", "mask-time=PART"], "train", "lenet", "--data", "set", "--augment", "rotate=5")
 
+    def test_published_sets(self):
+        names = "airplane automobile bird cat deer dog frog horse ship truck".split()
+        data = self.folder / "cifar"
+        data.mkdir()
+        for name in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
+            (data / name).write_bytes(b"".join(bytes([label]) + bytes([20 * label]) * 3072 for label in range(10)))
+        (data / "batches.meta.txt").write_text("\n".join(names) + "\n\n")
+        self.good("train", "mlp", "--data", data, "--batch", "25", "--epochs", "3", "--augment", "pad=4,flip,mixup=0.2",
+                  "--oversample", "--save", "m", "--report", "m.html", "--devices", "0")
+        self.assertIn("taken for <b>", (self.folder / "m.html").read_text())
+        result, = self.good("eval", "mlp", "--data", data, "--weights", "m.safetensors", "--part", "val", "--json").lines()
+        self.assertEqual([line["name"] for line in result["scores"]["classes"]], names)
+        lines = self.good("infer", "mlp", "--data", data, "--weights", "m.safetensors").output.splitlines()
+        self.assertEqual(len(lines), 10)
+        self.assertTrue(all(line.split()[1] in names for line in lines), lines)
+
     def test_shards(self):
         pictures.write_classes(self.folder / "set", 6)
         for shard in range(2):
