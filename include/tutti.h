@@ -680,9 +680,11 @@ TUTTI_API void tutti_trainer_free(tutti_trainer *trainer);
 typedef struct tutti_metrics {
     double loss; /* mean over the samples; excluded samples count with loss 0. Several losses: their weighted sum */
     /* Share of samples whose class is predicted correctly, 0 to 1; of the first loss that counts them; NaN if none
-     * does. */
+     * does. Excluded samples, and excluded labels of samples that have several, do not count, if the loss's targets are
+     * an input; 0 where none counts. */
     double accuracy;
     int64_t samples;
+    double counted; /* samples that the accuracy is of: those of which a half is excluded count as halves */
 } tutti_metrics;
 
 /* An array of samples for one input of the network. Pass one for each input that the call needs, in any order; others

@@ -81,10 +81,11 @@ static void add_waiting(struct history *history, const tutti_trainer *trainer)
 }
 
 /* The mean over the samples that came since. */
-static double difference(double mean, int64_t samples, double mean_before, int64_t samples_before)
+static double difference(double mean, double samples, double mean_before, double samples_before)
 {
     if (samples_before == 0) return mean;
-    return (mean * (double)samples - mean_before * (double)samples_before) / (double)(samples - samples_before);
+    if (samples <= samples_before) return 0;
+    return (mean * samples - mean_before * samples_before) / (samples - samples_before);
 }
 
 void history_step(
@@ -98,8 +99,8 @@ void history_step(
         .epoch = (double)(progress->epoch - 1) +
             (double)progress->step / (double)(progress->steps_in_epoch ? progress->steps_in_epoch : 1),
         .seconds = clock_seconds() - history->started,
-        .loss = difference(now->loss, now->samples, before.loss, before.samples),
-        .accuracy = difference(now->accuracy, now->samples, before.accuracy, before.samples),
+        .loss = difference(now->loss, (double)now->samples, before.loss, (double)before.samples),
+        .accuracy = difference(now->accuracy, now->counted, before.accuracy, before.counted),
         .rate = (double)tutti_learning_rate(trainer),
         .samples_per_s = progress->samples_per_s };
     const double loss = history->sum.loss + step->loss, accuracy = history->sum.accuracy + step->accuracy;

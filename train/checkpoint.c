@@ -221,6 +221,7 @@ static void describe_state(struct description *description, const struct checkpo
     describe(description, "epoch_samples", "%" PRId64, position->epoch_samples);
     describe(description, "epoch_loss", "%a", position->loss);
     describe(description, "epoch_correct", "%a", position->correct);
+    if (position->excluded != 0) describe(description, "epoch_excluded", "%a", position->excluded);
     describe(description, "seed", "%" PRIu64, checkpoint->seed);
     describe(description, "optimizer", "%s", optimizer_name(optimizer->kind));
     describe(description, "learning_rate", "%.9g", optimizer->learning_rate);
@@ -565,6 +566,8 @@ static tutti_status read_state(
     TRY(read_integer(file, path, "epoch_samples", &position->epoch_samples));
     TRY(read_real(file, path, "epoch_loss", &position->loss));
     TRY(read_real(file, path, "epoch_correct", &position->correct));
+    position->excluded = 0;
+    if (safetensors_metadata(file, "epoch_excluded")) TRY(read_real(file, path, "epoch_excluded", &position->excluded));
     if (seed) read->seed = strtoull(seed, &end, 10);
     if (!seed || end == seed || *end) FAIL(TUTTI_FORMAT, "'%s': the seed is missing or not a number", path);
     if (position->samples > position->epoch_samples)

@@ -16,6 +16,7 @@ struct position {
     int64_t samples;        /* of the epoch that has begun, done already */
     int64_t epoch_samples;  /* of a whole epoch, 0 before the first */
     double loss, correct;   /* metrics of the epoch that has begun: sums over its samples */
+    double excluded;        /* of these, samples that do not count among the correct ones */
     struct plateau plateau; /* what complete epochs have come to */
     struct best best;
 };

@@ -40,10 +40,16 @@ static void note_classes(struct feed *feed, const struct node *loss, const struc
 static void find_classes(
     struct feed_list *list, const struct graph *graph, const int *inputs, const struct objective *objective)
 {
+    bool counted = false;
     for (int l = 0; l < objective->loss_count; l++) {
         const struct node *node = &graph->nodes[graph_at(graph, objective->losses[l])->producer];
-        for (int i = 0; i < list->arrays.count && node->operation->takes_classes; i++)
-            if (inputs[i] == node->inputs[1]) note_classes(&list->feeds[i], node, graph_at(graph, node->inputs[0]));
+        for (int i = 0; i < list->arrays.count && node->operation->takes_classes; i++) {
+            if (inputs[i] != node->inputs[1]) continue;
+            note_classes(&list->feeds[i], node, graph_at(graph, node->inputs[0]));
+            list->compared[l] = i;
+        }
+        if (!counted && node->operation->counts_correct) list->accuracy = list->compared[l];
+        counted |= node->operation->counts_correct;
     }
 }
 
@@ -68,6 +74,7 @@ static tutti_status add_targets(struct feed_list *list, const struct graph *grap
     const tutti_status status = add(list, "targets", &targets);
     struct feed *feed = &list->feeds[list->arrays.count - 1];
     feed->trains = true;
+    if (objective->loss->takes_classes) list->accuracy = list->arrays.count - 1;
     if (objective->loss->takes_classes) feed->classes = predictions->shape.sizes[predictions->shape.rank - 1];
     if (feed->classes == TUTTI_SEQUENCE)
         return fail(TUTTI_SHAPE, "the number of classes is TUTTI_SEQUENCE, the length of sequences: it must be known");
@@ -94,6 +101,8 @@ tutti_status feeds_init(
     const struct graph *graph = &network->graph;
     int inputs[PLAN_MAX_FEEDS], count;
     memset(list, 0, sizeof(*list));
+    list->accuracy = -1;
+    for (int i = 0; i < PLAN_MAX_LOSSES; i++) list->compared[i] = -1;
     TRY(read_longest(list, graph, longest));
     TRY(plan_find_inputs(graph, inputs, &count));
     for (int i = 0; i < count; i++) TRY(add(list, graph_at(graph, inputs[i])->name, graph_at(graph, inputs[i])));
@@ -234,15 +243,27 @@ done:
     return status;
 }
 
-tutti_status feeds_check(const struct feed_list *list, const struct arrays *arrays, int64_t samples)
+static void tell_excluded(const struct feed_list *list, int number, double samples, struct tally *tally)
+{
+    if (list->accuracy == number) tally->excluded += samples;
+    for (int l = 0; l < PLAN_MAX_LOSSES; l++)
+        if (list->compared[l] == number) tally->each_excluded[l] += samples;
+}
+
+tutti_status feeds_check(
+    const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct tally *tally)
 {
     for (int i = 0; i < list->arrays.count; i++) {
         const struct feed *feed = &list->feeds[i];
         const int32_t *labels = arrays->at[i];
-        const int64_t elements = elements_of(list, i, arrays->length);
+        const int64_t elements = elements_of(list, i, arrays->length), count = samples * elements;
+        const int32_t ignored = feed->ignores ? feed->ignored : -1; /* negative ones always are */
+        int64_t excluded = 0;
         if (feed->classes == 0 || !labels) continue;
-        for (int64_t j = 0; j < samples * elements; j++)
-            if (labels[j] >= feed->classes && !(feed->ignores && labels[j] == feed->ignored))
+        for (int64_t j = 0; j < count; j++) excluded += labels[j] < 0 || labels[j] == ignored;
+        if (excluded > 0) tell_excluded(list, i, (double)excluded / (double)elements, tally);
+        for (int64_t j = 0; j < count; j++)
+            if (labels[j] >= feed->classes && labels[j] != ignored)
                 return fail(TUTTI_INVALID,
                     "the target of sample %lld of the batch is class %d, but the network has %lld classes, counted "
                     "from 0",

@@ -5,6 +5,7 @@
 
 #include "graph/network.h"
 #include "train/arrays.h"
+#include "train/tally.h"
 
 struct feed {
     char *name;
@@ -19,6 +20,8 @@ struct feed_list {
     struct feed feeds[PLAN_MAX_FEEDS];
     struct array_list arrays;
     int64_t longest; /* sequence; 0: the network has none */
+    /* Whose labels each loss compares, and the accuracy; -1: none's. */
+    int compared[PLAN_MAX_LOSSES], accuracy;
     /* Arrays of int32 for callers that pass int64, valid during a call. */
     int32_t *narrowed[PLAN_MAX_FEEDS];
     size_t room[PLAN_MAX_FEEDS]; /* of each, in numbers */
@@ -35,8 +38,10 @@ tutti_status feeds_length(const struct feed_list *list, int64_t *length);
  * *borrowed: none is a copy that lives no longer than the next call. Errors: TUTTI_INVALID with the feed's name. */
 tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int count, bool trains, int64_t samples,
     struct arrays *arrays, bool *borrowed);
-/* Class numbers are checked here, where the sample can still be named. */
-tutti_status feeds_check(const struct feed_list *list, const struct arrays *arrays, int64_t samples);
+/* Class numbers are checked here, where the sample can still be named. Labels that losses exclude are added to the
+ * tally. */
+tutti_status feeds_check(
+    const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct tally *tally);
 /* The buffers of those that training reads, at most PLAN_MAX_FEEDS; their number. */
 int feeds_buffers(const struct feed_list *list, const struct arrays *arrays, tutti_buffer *buffers);
 

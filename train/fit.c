@@ -127,6 +127,12 @@ done:
 
 /* -------------------------------------------------------------------------------------------------- epochs ---- */
 
+/* Of the epoch until now. */
+static struct tally tally_of(const struct position *position)
+{
+    return (struct tally) { .loss = position->loss, .correct = position->correct, .excluded = position->excluded };
+}
+
 static void report_progress(const struct fit *fit, const tutti_metrics *test)
 {
     const tutti_trainer *trainer = fit->trainer;
@@ -140,7 +146,8 @@ static void report_progress(const struct fit *fit, const tutti_metrics *test)
         .end_of_epoch = test != NULL,
         .samples = fit->samples };
     if (!fit->fitting->progress) return;
-    metrics_set(trainer, position->loss, position->correct, position->samples, &progress.train);
+    const struct tally tally = tally_of(position);
+    metrics_set(trainer, &tally, position->samples, &progress.train);
     if (test) progress.test = *test;
     fit->fitting->progress(fit->fitting->user, &progress);
 }
@@ -218,11 +225,13 @@ static tutti_status train_epoch(struct fit *fit)
         position->samples += batch.whole;
         position->loss += sums.tally.loss;
         position->correct += sums.tally.correct;
+        position->excluded += sums.tally.excluded;
         report_progress(fit, NULL);
     }
     TRY(trainer_settle(trainer, &sums));
     position->loss += sums.tally.loss;
     position->correct += sums.tally.correct;
+    position->excluded += sums.tally.excluded;
 done:
     trainer->ahead.expected = trainer->ahead.next = (struct batch) { 0 };
     batches_close(batches);
@@ -315,7 +324,8 @@ static tutti_status judge(const struct fit *fit, const tutti_metrics *test, stru
     const struct position *position = &fit->trainer->course.position;
     tutti_metrics metrics = *test;
     bool better;
-    if (!fitting->test) metrics_set(fit->trainer, position->loss, position->correct, position->samples, &metrics);
+    const struct tally tally = tally_of(position);
+    if (!fitting->test) metrics_set(fit->trainer, &tally, position->samples, &metrics);
     next->plateau = position->plateau;
     next->best = position->best;
     if (fit->schedule.options.kind == TUTTI_SCHEDULE_PLATEAU)

@@ -117,26 +117,27 @@ static bool counts_correct(const tutti_trainer *trainer)
     return counts;
 }
 
-static tutti_metrics means(double loss, double correct, int64_t samples, bool counts)
+static tutti_metrics means(double loss, double correct, double excluded, int64_t samples, bool counts)
 {
-    const double n = (double)samples;
+    const double n = (double)samples, counted = n - excluded;
     return (tutti_metrics) { .loss = samples ? loss / n : 0,
         .accuracy = !counts ? NAN
-            : samples       ? correct / n
+            : counted > 0   ? correct / counted
                             : 0,
-        .samples = samples };
+        .samples = samples,
+        .counted = counted };
 }
 
-void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics)
+void metrics_set(const tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics)
 {
-    *metrics = means(loss, correct, samples, counts_correct(trainer));
+    *metrics = means(tally->loss, tally->correct, tally->excluded, samples, counts_correct(trainer));
 }
 
 void metrics_tell(tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics)
 {
     trainer->report.told = *tally;
     trainer->report.told_samples = samples;
-    if (metrics) metrics_set(trainer, tally->loss, tally->correct, samples, metrics);
+    if (metrics) metrics_set(trainer, tally, samples, metrics);
 }
 
 tutti_status tutti_loss_metrics(const tutti_trainer *trainer, tutti_tensor loss, tutti_metrics *metrics)
@@ -152,7 +153,7 @@ tutti_status tutti_loss_metrics(const tutti_trainer *trainer, tutti_tensor loss,
         const bool alone = objective_pairs(objective) == 1;
         const struct tally *told = &trainer->report.told;
         *metrics = means(alone ? told->loss : told->each[2 * i], alone ? told->correct : told->each[2 * i + 1],
-            trainer->report.told_samples, operation->counts_correct);
+            told->each_excluded[i], trainer->report.told_samples, operation->counts_correct);
         return TUTTI_OK;
     }
     return fail(TUTTI_INVALID, "tensor %d is none of tutti_training.losses", loss.id);

@@ -47,7 +47,8 @@ struct replica_work {
     bool meets;                      /* others have parts of the batch, and statistics are over all of it */
     bool check; /* the device's parameters must be those of the master copy at the end, with this checksum */
     uint64_t checksum;
-    bool probe; /* for its time alone: old parameters do, and results are thrown away */
+    bool probe;            /* for its time alone: old parameters do, and results are thrown away */
+    struct tally excluded; /* of the whole batch: labels that do not count */
     struct result result;
 };
 

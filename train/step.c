@@ -39,6 +39,7 @@ static tutti_status run_single(tutti_trainer *trainer, const struct replica_work
     }
     trainer->last.not_finite = part->result.not_finite;
     tally_add(&sums->tally, &part->result.tally);
+    tally_add(&sums->tally, &work->excluded);
 done:
     return status;
 }
@@ -161,7 +162,7 @@ static tutti_status get_ready(tutti_trainer *trainer, struct replica_work *work)
 {
     tutti_status status = TUTTI_OK;
     if (work->samples > 0) trainer->last.length = work->feeds.length;
-    TRY(feeds_check(&trainer->feeds, &work->feeds, work->samples));
+    TRY(feeds_check(&trainer->feeds, &work->feeds, work->samples, &work->excluded));
     if (trainer->world) TRY(repartition_advance(trainer, rebalance_is_changing(trainer)));
     if (trainer->options.automatic) TRY(rebalance_before_step(trainer, work->samples));
 done:
@@ -294,7 +295,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
     struct sums *sums, const struct arrays *outputs)
 {
     tutti_status status = TUTTI_OK;
-    if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples));
+    if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples, &sums->tally));
     TRY(trainer_show(trainer, true));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;

@@ -8,7 +8,9 @@
  * where there are several. */
 struct tally {
     double loss, correct;
+    double excluded; /* samples whose labels do not count among the correct ones */
     double each[2 * PLAN_MAX_LOSSES];
+    double each_excluded[PLAN_MAX_LOSSES];
 };
 
 /* Over a step or an evaluation, and the samples of it. */
@@ -21,6 +23,8 @@ static inline void tally_add(struct tally *sum, const struct tally *more)
 {
     sum->loss += more->loss;
     sum->correct += more->correct;
+    sum->excluded += more->excluded;
+    for (int i = 0; i < PLAN_MAX_LOSSES; i++) sum->each_excluded[i] += more->each_excluded[i];
     for (int i = 0; i < 2 * PLAN_MAX_LOSSES; i++) sum->each[i] += more->each[i];
 }
 
@@ -28,6 +32,8 @@ static inline void tally_scale(struct tally *sum, double factor)
 {
     sum->loss *= factor;
     sum->correct *= factor;
+    sum->excluded *= factor;
+    for (int i = 0; i < PLAN_MAX_LOSSES; i++) sum->each_excluded[i] *= factor;
     for (int i = 0; i < 2 * PLAN_MAX_LOSSES; i++) sum->each[i] *= factor;
 }
 

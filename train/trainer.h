@@ -161,7 +161,7 @@ tutti_status redo_lost(tutti_trainer *trainer);
 tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
     struct sums *sums, const struct arrays *outputs);
 /* Means from sums. *metrics may be NULL; `tally` is kept for tutti_loss_metrics(). */
-void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics);
+void metrics_set(const tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics);
 void metrics_tell(tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics);
 
 /* rebalance.c: automatic shares. rebalance_open() is called after the replicas are made, rebalance_close() after they

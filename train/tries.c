@@ -111,8 +111,9 @@ static struct vote try_once(tutti_trainer *trainer, const struct replica_work *w
     return vote;
 }
 
-static void add_results(const tutti_trainer *trainer, struct sums *sums)
+static void add_results(const tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
 {
+    tally_add(&sums->tally, &work->excluded);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
         tally_add(&sums->tally, &trainer->works[i].result.tally);
@@ -125,7 +126,7 @@ tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, 
     do {
         vote = try_once(trainer, work);
     } while (vote.says == VOTE_AGAIN);
-    if (!vote_fails(&vote)) add_results(trainer, sums);
+    if (!vote_fails(&vote)) add_results(trainer, work, sums);
     return vote_status(&vote);
 }
 
@@ -149,7 +150,7 @@ tutti_status tries_run_ranks(
             const double start = clock_seconds();
             own = (struct sums) { .samples = work->samples };
             mine = try_once(trainer, work);
-            if (mine.says == VOTE_DONE) add_results(trainer, &own);
+            if (mine.says == VOTE_DONE) add_results(trainer, work, &own);
             trainer->world->seconds = clock_seconds() - start - sync_ranks_waited(trainer);
         }
         sync_ranks_end(trainer, &mine);
