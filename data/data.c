@@ -169,3 +169,11 @@ tutti_status tutti_data_name(const tutti_data *data, tutti_data_part part, int64
     data->collection->name(data->collection, data->parts[part].samples[index], text, size);
     return TUTTI_OK;
 }
+
+int tutti_data_label(const tutti_data *data, tutti_data_part part, int64_t index)
+{
+    if (!tutti_data_source(data, part) || index < 0 || index >= data->parts[part].count) return -1;
+    const struct collection *collection = data->collection;
+    if (!collection->labels || collection->info.classes < 1) return -1;
+    return collection->labels[data->parts[part].samples[index]];
+}

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { DATA_PARTS = 3 };
+enum { DATA_PARTS = 3, DATA_UNUSED = DATA_PARTS };
 
 struct data_part {
     int64_t *samples; /* [count]: numbers in the collection, in the order of the source */
@@ -20,7 +20,7 @@ struct data_part {
 struct tutti_data {
     struct collection *collection;
     tutti_data_options options;
-    signed char *part_of; /* [samples]: a tutti_data_part */
+    signed char *part_of; /* [samples]: a tutti_data_part, or DATA_UNUSED */
     struct data_part parts[DATA_PARTS];
     int64_t *class_counts;  /* of training samples; NULL without labels */
     struct augment augment; /* its mixing alone is done here */
@@ -35,6 +35,8 @@ struct tutti_data {
 
 /* Fills part_of, parts and class_counts by the seed. */
 tutti_status data_divide(struct tutti_data *data);
+/* Of part_of, where folds are asked for: one of them becomes the part val (folds.c). */
+tutti_status data_fold(struct tutti_data *data);
 /* tutti_source.read of a part. */
 int data_read(struct tutti_data *data, tutti_data_part part, const int64_t *indices, int64_t count,
     const tutti_buffer *buffers, int buffer_count);

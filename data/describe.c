@@ -64,6 +64,10 @@ char *tutti_data_json(const tutti_data *data)
     if (info->class_names) failed |= json_object_set_new(object, "classes", names(info));
     failed |= json_object_set_new(object, "split", json_real(data->options.split));
     failed |= json_object_set_new(object, "seed", json_integer((json_int_t)data->options.seed));
+    if (data->options.folds > 0) {
+        failed |= json_object_set_new(object, "folds", json_integer(data->options.folds));
+        failed |= json_object_set_new(object, "fold", json_integer(data->options.fold));
+    }
     if (!failed && collection->describe) failed = collection->describe(collection, object);
     if (!failed) text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
     if (!text) fail(TUTTI_NO_MEMORY, "the data cannot be described: no memory");

@@ -179,6 +179,7 @@ tutti_status data_divide(struct tutti_data *data)
     data->part_of = memory_new((size_t)data->collection->samples, 1);
     if (!data->part_of) FAIL(TUTTI_NO_MEMORY, "no memory for the list of samples");
     TRY(draw_open(data));
+    TRY(data_fold(data));
     TRY(count_classes(data));
     for (int part = 0; part < DATA_PARTS; part++) TRY(list_part(data, part));
 done:

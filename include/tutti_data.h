@@ -33,6 +33,9 @@ typedef struct tutti_data_options {
     const char *normalise_targets;
     int rate; /* recordings: samples a second, to which files of other rates are resampled; 0: that of the first file */
     bool numbers; /* MNIST, CIFAR and digits: labels are numbers to predict, floats [1], instead of classes */
+    /* k-fold evaluation: the training samples in `folds` parts by the seed, with the same share of each class; number
+     * `fold`, from 0, becomes the part val, and the data's own val and test are left out. 0: none */
+    int folds, fold;
 } tutti_data_options;
 
 typedef struct tutti_data_info {
@@ -72,6 +75,9 @@ TUTTI_API void tutti_data_epoch(void *data, int64_t epoch);
 /* Writes the name of a sample for messages: its file, or "row 17". Errors: TUTTI_INVALID if there is no such sample. */
 TUTTI_API tutti_status tutti_data_name(
     const tutti_data *data, tutti_data_part part, int64_t index, char *text, size_t size);
+/* Returns the class of a sample without reading it; -1 where its target is another: numbers, or a class for each pixel.
+ */
+TUTTI_API int tutti_data_label(const tutti_data *data, tutti_data_part part, int64_t index);
 /* Returns what must be known of the data to use a network that was trained on them: kind, shape, class names, mean,
  * std, those of targets, columns, as one JSON object. Save it with the weights: tutti_set_metadata(trainer, "data",
  * text). Free it with free(). NULL: failure. */

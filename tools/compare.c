@@ -2,10 +2,9 @@
 #include "base/file.h"
 #include "base/numbers.h"
 #include "base/status.h"
-#include "tools/chart.h"
 #include "tools/commands.h"
 #include "tools/page.h"
-#include "tools/run_file.h"
+#include "tools/run_curves.h"
 #include "tools/session.h"
 
 #include <math.h>
@@ -42,45 +41,6 @@ static double last(const struct run *run, enum run_column column)
     return run->count ? run->values[column][run->count - 1] : NAN;
 }
 
-/* The least or the largest value; *at: of which epoch. */
-static double best(const struct run *run, enum run_column column, bool largest, double *at)
-{
-    double found = NAN;
-    *at = NAN;
-    for (size_t i = 0; i < run->count; i++) {
-        const double value = run->values[column][i];
-        if (!isfinite(value) || (isfinite(found) && (largest ? value <= found : value >= found))) continue;
-        found = value;
-        *at = run->values[RUN_EPOCH][i];
-    }
-    return found;
-}
-
-static bool has(const struct comparison *c, enum run_column column)
-{
-    double at;
-    for (int i = 0; i < c->count; i++)
-        if (isfinite(best(&c->runs[i], column, true, &at))) return true;
-    return false;
-}
-
-static void curves(struct text *page, const struct comparison *c, enum run_column column, struct chart chart)
-{
-    if (!has(c, column)) return;
-    chart.x_label = "epoch";
-    for (int i = 0; i < c->count; i++)
-        chart.series[chart.count++] = (struct series) { .name = c->runs[i].name,
-            .x = c->runs[i].values[RUN_EPOCH],
-            .y = c->runs[i].values[column],
-            .count = c->runs[i].count,
-            .colour = i,
-            .dashes = i % 3,
-            .points = true };
-    page_section(page, chart.title, true);
-    chart_lines(page, &chart);
-    page_section_end(page);
-}
-
 struct result {
     const char *heading, *format;
     enum run_column column;
@@ -106,13 +66,13 @@ static const struct result results[] = {
 static double value_of(const struct run *run, const struct result *result)
 {
     double at;
-    return result->best ? best(run, result->column, result->largest, &at) : last(run, result->column);
+    return result->best ? run_best(run, result->column, result->largest, &at) : last(run, result->column);
 }
 
 static void result_row(struct text *page, const struct comparison *c, const struct result *result)
 {
     double champion = NAN;
-    if (!has(c, result->column)) return;
+    if (!run_any(c->runs, c->count, result->column)) return;
     for (int i = 0; i < c->count; i++) {
         const double value = value_of(&c->runs[i], result);
         if (isfinite(value) && (!isfinite(champion) || (result->largest ? value > champion : value < champion)))
@@ -174,10 +134,11 @@ static tutti_status write(const struct comparison *c)
     }
     text_append(&page, "</ul></header>\n");
     table(&page, c);
-    curves(&page, c, RUN_TEST_ACCURACY, (struct chart) { .title = "Test accuracy", .factor = 100, .unit = " %" });
-    curves(&page, c, RUN_TEST_LOSS, (struct chart) { .title = "Test loss", .logarithm = true });
-    curves(&page, c, RUN_LOSS, (struct chart) { .title = "Training loss", .logarithm = true });
-    curves(&page, c, RUN_RATE, (struct chart) { .title = "Learning rate", .from_zero = true });
+    run_curves(&page, c->runs, c->count, RUN_TEST_ACCURACY,
+        (struct chart) { .title = "Test accuracy", .factor = 100, .unit = " %" });
+    run_curves(&page, c->runs, c->count, RUN_TEST_LOSS, (struct chart) { .title = "Test loss", .logarithm = true });
+    run_curves(&page, c->runs, c->count, RUN_LOSS, (struct chart) { .title = "Training loss", .logarithm = true });
+    run_curves(&page, c->runs, c->count, RUN_RATE, (struct chart) { .title = "Learning rate", .from_zero = true });
     commands(&page, c);
     page_end(&page);
     tutti_status status = page.failed ? fail(TUTTI_NO_MEMORY, "there is no memory for the page") : TUTTI_OK;

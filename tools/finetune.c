@@ -11,14 +11,13 @@
 
 int finetune_check(const struct finetune *f, const char *resume)
 {
-    if (f->weights && resume)
+    if (f->weights && resume && !f->folds)
         return wrong_use("train", "--weights and --resume contradict each other: a checkpoint has its weights");
     if (f->unfreeze_after && !f->freeze) return wrong_use("train", "--unfreeze-after needs --freeze");
     if (f->unfreeze && !f->unfreeze_after) return wrong_use("train", "--unfreeze needs --unfreeze-after");
     if (f->find_rate && (resume || f->folds))
         return wrong_use("train", "--find-lr trains nothing: leave out %s%s", resume ? "--resume" : "--folds",
             resume ? ", or begin with --weights" : "");
-    if (f->folds && resume) return wrong_use("train", "--folds trains several networks: it cannot --resume one");
     return EXIT_DONE;
 }
 
@@ -113,12 +112,13 @@ int finetune_network(struct finetune *f, const struct session *session)
 /* ------------------------------------------------------------------------------------------------------ loss ---- */
 
 /* The number of samples over that of classes and of the class's own: their mean over the samples is 1. */
-static tutti_status balance(struct finetune *f, const struct session *session, const tutti_source *source)
+static tutti_status balance(
+    struct finetune *f, const struct session *session, const struct data *data, const tutti_source *source)
 {
     struct labels labels = { 0 };
     int64_t present = 0, samples = 0;
     int64_t *counts = memory_new((size_t)session->classes, sizeof(*counts));
-    tutti_status status = counts ? labels_read(session, source, &labels) : TUTTI_NO_MEMORY;
+    tutti_status status = counts ? labels_read(session, data, source, &labels) : TUTTI_NO_MEMORY;
     if (status != TUTTI_OK) goto done;
     labels_count(&labels, session->classes, counts);
     if (f->ignored_given && f->ignored < session->classes) counts[f->ignored] = 0;
@@ -151,18 +151,18 @@ static int read_weights(struct finetune *f, const struct session *session)
         (long long)count, (long long)session->classes);
 }
 
-int finetune_loss(struct finetune *f, struct session *session, const tutti_source *source, bool numbers)
+int finetune_loss(struct finetune *f, struct session *session, const struct data *data, const tutti_source *source)
 {
     if (f->label_smoothing == 0 && !f->class_weights && !f->ignored_given) return EXIT_DONE;
-    if (numbers)
+    if (data->numbers)
         return wrong_use("train", "--%s needs classes: the targets of %s are numbers",
             f->label_smoothing != 0 ? "label-smoothing"
                 : f->class_weights  ? "class-weights"
                                     : "ignore-label",
             session->model->name);
-    if (session->soft && (f->ignored_given || (f->class_weights && !strcmp(f->class_weights, "balanced"))))
-        return wrong_use("train", "--%s cannot be used with mixup and cutmix: their targets are probabilities",
-            f->ignored_given ? "ignore-label" : "class-weights balanced");
+    if (session->soft && f->ignored_given)
+        return wrong_use(
+            "train", "--ignore-label cannot be used with mixup and cutmix: their targets are probabilities");
     session->loss_options = (tutti_loss_options) {
         .label_smoothing = (float)f->label_smoothing, .has_ignored = f->ignored_given, .ignored = (int32_t)f->ignored
     };
@@ -172,7 +172,7 @@ int finetune_loss(struct finetune *f, struct session *session, const tutti_sourc
     f->weight_of = memory_new((size_t)session->classes, sizeof(*f->weight_of));
     if (!f->weight_of) return work_failed("train", TUTTI_NO_MEMORY, status_message());
     if (!strcmp(f->class_weights, "balanced")) {
-        const tutti_status status = balance(f, session, source);
+        const tutti_status status = balance(f, session, data, source);
         if (status != TUTTI_OK) return work_failed("train", status, status_message());
     } else {
         const int result = read_weights(f, session);

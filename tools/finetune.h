@@ -85,9 +85,10 @@ int finetune_check(const struct finetune *finetune, const char *resume);
 void finetune_begin(struct finetune *finetune, const char *resume, tutti_hosts *hosts);
 /* Before compiling: what is frozen and the rates of patterns, for the session's network. */
 int finetune_network(struct finetune *finetune, const struct session *session);
-/* What the session's loss makes of labels, if targets are no `numbers`; reads those of the source where the weights of
+/* What the session's loss makes of labels, if targets are no numbers; reads those of the source where the weights of
  * classes need them. */
-int finetune_loss(struct finetune *finetune, struct session *session, const tutti_source *source, bool numbers);
+int finetune_loss(
+    struct finetune *finetune, struct session *session, const struct data *data, const tutti_source *source);
 /* After compiling: the weights, and on standard error what of them did not fit. */
 int finetune_load(const struct finetune *finetune, const struct session *session);
 /* The epochs after which finetune_thaw() has work to do; 0: never. */

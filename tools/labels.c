@@ -44,14 +44,20 @@ done:
     return status;
 }
 
-tutti_status labels_read(const struct session *session, const tutti_source *source, struct labels *labels)
+tutti_status labels_read(
+    const struct session *session, const struct data *data, const tutti_source *source, struct labels *labels)
 {
     tutti_buffer buffer = { 0 };
-    tutti_status status = make_buffer(session, &buffer);
+    tutti_status status = TUTTI_OK;
     *labels = (struct labels) { .samples = source->samples, .each = session->labels };
-    if (status == TUTTI_OK)
-        labels->of = memory_new((size_t)source->samples, (size_t)session->labels * sizeof(*labels->of));
-    if (status == TUTTI_OK) status = labels->of ? read_all(source, &buffer, labels) : TUTTI_NO_MEMORY;
+    labels->of = memory_new((size_t)source->samples, (size_t)session->labels * sizeof(*labels->of));
+    if (!labels->of) return TUTTI_NO_MEMORY;
+    if (tutti_data_label(data->own, TUTTI_DATA_TRAIN, 0) >= 0) {
+        for (int64_t i = 0; i < labels->samples; i++) labels->of[i] = tutti_data_label(data->own, TUTTI_DATA_TRAIN, i);
+    } else {
+        status = make_buffer(session, &buffer);
+        if (status == TUTTI_OK) status = read_all(source, &buffer, labels);
+    }
     free(buffer.data);
     if (status != TUTTI_OK) labels_free(labels);
     return status;

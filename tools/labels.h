@@ -1,7 +1,8 @@
-/* The labels of a source of samples, without the samples. */
+/* The labels of training samples, without the samples. */
 #ifndef TOOLS_LABELS_H
 #define TOOLS_LABELS_H
 
+#include "tools/data.h"
 #include "tools/session.h"
 
 struct labels {
@@ -9,8 +10,10 @@ struct labels {
     int64_t samples, each; /* each: 1, or as many as the network's output has positions */
 };
 
-/* Reads all samples once, for what the session's network is fed. Targets are class numbers. Free by labels_free(). */
-tutti_status labels_read(const struct session *session, const tutti_source *source, struct labels *labels);
+/* Of `source`, which has samples of `data`. Where the data do not know their classes, all samples are read once, for
+ * what the session's network is fed. Free by labels_free(). */
+tutti_status labels_read(
+    const struct session *session, const struct data *data, const tutti_source *source, struct labels *labels);
 void labels_free(struct labels *labels);
 /* Counts those of each class, [classes]; others count nowhere. */
 void labels_count(const struct labels *labels, int64_t classes, int64_t *counts);

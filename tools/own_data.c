@@ -49,6 +49,8 @@ tutti_status own_open(
         .cache = !own->cache_given ? 0
             : own->cache == 0      ? -1
                                    : own->cache << 20,
+        .folds = (int)own->folds,
+        .fold = (int)own->fold,
         .skip_damaged = own->skip_damaged,
         .oversample = own->oversample,
         .numbers = numbers,
@@ -108,6 +110,16 @@ static bool read_classes(const json_t *list, struct own_saved *saved)
     return true;
 }
 
+static bool read_fold(const json_t *object, struct own_saved *saved)
+{
+    const json_int_t folds = json_integer_value(json_object_get(object, "folds"));
+    const json_int_t fold = json_integer_value(json_object_get(object, "fold"));
+    if (folds < 0 || folds > INT32_MAX || fold < 0 || (folds > 0 && fold >= folds)) return false;
+    saved->folds = (int)folds;
+    saved->fold = (int)fold;
+    return true;
+}
+
 static bool read_object(const json_t *object, struct own_saved *saved)
 {
     saved->split = json_number_value(json_object_get(object, "split"));
@@ -115,6 +127,7 @@ static bool read_object(const json_t *object, struct own_saved *saved)
     const json_int_t rate = json_integer_value(json_object_get(object, "rate"));
     if (!(saved->split >= 0 && saved->split < 1) || rate < 0 || rate > INT32_MAX) return false;
     saved->rate = (int)rate;
+    if (!read_fold(object, saved)) return false;
     if (!read_statistics(json_object_get(object, "mean"), json_object_get(object, "std"), &saved->normalise))
         return false;
     if (!read_statistics(
@@ -173,6 +186,8 @@ void own_saved_apply(const struct own_saved *saved, struct own_options *options)
     if (!options->split_given) options->split = saved->split;
     options->seed = saved->seed;
     options->rate = saved->rate;
+    options->folds = saved->folds;
+    options->fold = saved->fold;
 }
 
 tutti_status own_saved_check(const struct own_saved *saved, const char *weights, const tutti_data_info *info)

@@ -10,6 +10,7 @@ struct own_options {
     double split;
     int64_t cache, threads, seed;
     int rate; /* of recordings; 0: that of the first file */
+    int64_t folds, fold; /* as in tutti_data_options */
     bool skip_damaged, oversample, split_given, cache_given;
     bool quiet;        /* notes are not told: another rank tells them */
     tutti_shape shape; /* of images where `input` is NULL: the model's, or that of saved weights */
@@ -85,13 +86,14 @@ struct own_saved {
     int rate; /* of recordings; 0: other data */
     double split;
     int64_t seed;
+    int folds, fold; /* 0: it was no fold */
 };
 /* *saved stays NULL where the file has no such text. Errors: TUTTI_FORMAT if the text is damaged. */
 tutti_status own_saved_read(const char *weights, struct own_saved **saved);
 /* The same of the checkpoint NAME. */
 tutti_status own_saved_read_checkpoint(const char *name, struct own_saved **saved);
 void own_saved_free(struct own_saved *saved); /* takes NULL */
-/* Fills what was not given: size, split, seed, and how samples and targets are normalised, texts of `saved`. */
+/* Fills what was not given: size, split, seed, fold, and how samples and targets are normalised, texts of `saved`. */
 void own_saved_apply(const struct own_saved *saved, struct own_options *options);
 /* The data's classes are those of the weights, in the same order. `weights` is for the message. Errors: TUTTI_MISMATCH
  * names the first class that differs. */

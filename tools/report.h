@@ -76,6 +76,11 @@ void report_close(struct report *report);
 tutti_status report_page(const struct report *report, bool finished, struct text *page);
 tutti_status report_results(const struct report *report, struct text *page);
 tutti_status report_samples(const struct report *report, struct text *page);
+/* Parts of it for other pages: the confusion matrix, [classes][classes]; a mistake, which must be read from its source,
+ * or nothing where it cannot be shown; the command that made it. */
+void report_confusion(struct text *page, const struct report_facts *facts, const int64_t *counts);
+tutti_status report_figure(const struct report_facts *facts, const tutti_mistake *mistake, struct text *page);
+void report_command(struct text *page, char **words);
 /* "7" or the class's name. */
 const char *report_class(const struct report_facts *facts, int64_t number, char *buffer, size_t size);
 /* Appends the run as an object of JSON, which `tutti report` reads. */

@@ -380,7 +380,7 @@ static void operations(struct text *page, const struct costs *costs)
     page_section_end(page);
 }
 
-static void command_line(struct text *page, char **words)
+void report_command(struct text *page, char **words)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./=,:+%@";
     text_append(page, "tutti");
@@ -395,7 +395,7 @@ static void made_by(struct text *page, const struct report *report)
     struct text command = { 0 };
     tutti_device_info device;
     page_section(page, "Made by", false);
-    command_line(&command, report->facts.command);
+    report_command(&command, report->facts.command);
     text_append(page, "<pre><code>");
     if (!command.failed) page_text(page, command.data);
     text_append(page, "</code></pre>\n<p class=\"soft\" style=\"margin-top:10px\">tutti %s", tutti_version());
@@ -472,7 +472,7 @@ void report_json(const struct report *report, struct text *page)
 {
     struct json_line line;
     struct text command = { 0 };
-    command_line(&command, report->facts.command);
+    report_command(&command, report->facts.command);
     json_line_begin(&line, NULL);
     json_line_integer(&line, "tutti_report", 1);
     json_line_text(&line, "model", report->facts.model);

@@ -159,6 +159,15 @@ static void whole_table(struct text *page, const struct report_facts *facts, con
     page_table_end(page);
 }
 
+void report_confusion(struct text *page, const struct report_facts *facts, const int64_t *counts)
+{
+    page_section(page, "Confusion", true);
+    if (facts->classes <= MATRIX_CLASSES) matrix(page, facts, counts);
+    confusions(page, facts, counts);
+    if (facts->classes <= TABLE_CLASSES) whole_table(page, facts, counts);
+    page_section_end(page);
+}
+
 /* ------------------------------------------------------------------------------------------------ classes ---- */
 
 static void class_bar(struct text *page, const struct report *report, int number, int y)
@@ -259,16 +268,22 @@ done:
     return status;
 }
 
+tutti_status report_figure(const struct report_facts *facts, const tutti_mistake *mistake, struct text *page)
+{
+    struct sample_room room = { 0 };
+    tutti_status status = TUTTI_OK;
+    if (facts->classes > 0 && facts->test && sample_is_picture(facts) && sample_room_make(&room, facts, 1))
+        status = mistake_figure(page, facts, &room, mistake);
+    sample_room_free(&room);
+    return status;
+}
+
 tutti_status report_results(const struct report *report, struct text *page)
 {
     const struct report_facts *facts = &report->facts;
     const int64_t *counts = tutti_scores_confusion(report->facts.scores);
     if (!facts->classes || !counts) return TUTTI_OK;
-    page_section(page, "Confusion", true);
-    if (facts->classes <= MATRIX_CLASSES) matrix(page, facts, counts);
-    confusions(page, facts, counts);
-    if (facts->classes <= TABLE_CLASSES) whole_table(page, facts, counts);
-    page_section_end(page);
+    report_confusion(page, facts, counts);
     classes(page, report);
     return mistakes(page, report);
 }

@@ -15,7 +15,7 @@ enum { MOST_BYTES = 1 << 28, MOST_EPOCHS = 1 << 20, MOST_FIELDS = 64 };
 static const char *const column_names[RUN_COLUMNS] = { "epoch", "loss", "accuracy", "test_loss", "test_accuracy",
     "learning_rate", "seconds", "samples_per_s", "f1", "r2", "mae" };
 
-static tutti_status add_row(struct run *run, const double *row)
+tutti_status run_add(struct run *run, const double *row)
 {
     if (run->count == MOST_EPOCHS) return fail(TUTTI_FORMAT, "%s has more than %d epochs", run->name, MOST_EPOCHS);
     for (int i = 0; i < RUN_COLUMNS; i++) {
@@ -50,7 +50,7 @@ static tutti_status read_epochs(struct run *run, const json_t *epochs)
             const json_t *value = json_object_get(json_array_get(epochs, i), column_names[c]);
             row[c] = json_is_number(value) ? json_number_value(value) : NAN;
         }
-        const tutti_status status = isfinite(row[RUN_EPOCH]) ? add_row(run, row) : TUTTI_OK;
+        const tutti_status status = isfinite(row[RUN_EPOCH]) ? run_add(run, row) : TUTTI_OK;
         if (status != TUTTI_OK) return status;
     }
     return TUTTI_OK;
@@ -118,7 +118,7 @@ static tutti_status read_line(struct run *run, const char *at, const int *column
         at += length;
         if (*at != ',') break;
     }
-    return epoch && isfinite(row[RUN_EPOCH]) ? add_row(run, row) : TUTTI_OK;
+    return epoch && isfinite(row[RUN_EPOCH]) ? run_add(run, row) : TUTTI_OK;
 }
 
 static tutti_status read_table(struct run *run, const char *path, const char *text)

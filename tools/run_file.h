@@ -28,6 +28,8 @@ struct run {
     size_t count, room;
 };
 
+/* Adds an epoch; row: [RUN_COLUMNS]. */
+tutti_status run_add(struct run *run, const double *row);
 /* Free with run_free(), also after a failure. */
 tutti_status run_read(struct run *run, const char *path);
 void run_free(struct run *run);

@@ -6,7 +6,7 @@
 #include "tools/data.h"
 #include "tools/find_lr.h"
 #include "tools/finetune.h"
-#include "tools/folds.h"
+#include "tools/folds_page.h"
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/results.h"
@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { DEFAULT_EPOCHS = 5 };
 
@@ -39,8 +40,10 @@ struct training {
     struct data data;
     const tutti_source *train, *test; /* what is trained on; NULL: the data are not loaded yet */
     struct folds folds;
-    int fold;        /* from 0 */
-    char saved[512]; /* a name for the fold */
+    struct folds_page folds_page;
+    int fold;                      /* from 0 */
+    char saved[512], resumed[512]; /* names for the fold */
+    const char *resume;            /* the checkpoint to continue from; NULL: none */
     struct progress progress;
     struct results results;
     struct judge judge;
@@ -173,6 +176,8 @@ static void on_progress(void *user, const tutti_progress *step)
     struct results *results = &training->results;
     if (speaks(training)) progress_show(&training->progress, step);
     report_progress(&training->report, step);
+    if (step->end_of_epoch)
+        folds_page_epoch(&training->folds_page, &training->folds, training->fold, &training->report);
     training->last = *step;
     results->epoch = step->epoch;
     results->steps = step->total_steps;
@@ -189,20 +194,23 @@ static void on_progress(void *user, const tutti_progress *step)
 }
 
 /* As the checkpoint knows them, where there is one. */
-static tutti_status load_data(struct training *training, struct settings *s, const struct model *model)
+static tutti_status load_data(struct training *training, const struct settings *s, const struct model *model)
 {
     tutti_status status = TUTTI_OK;
     struct own_saved *known = NULL;
-    s->own.shape = model->input;
-    s->own.seed = s->seed;
-    s->own.quiet = !speaks(training);
-    if (s->resume) TRY(own_saved_read_checkpoint(s->resume, &known));
-    own_saved_apply(known, &s->own);
-    TRY(data_load(&training->data, s->data, model->loss == TUTTI_MSE, &s->own));
+    struct own_options own = s->own;
+    own.shape = model->input;
+    own.seed = s->seed;
+    own.quiet = !speaks(training) || training->fold > 0;
+    if (training->resume) TRY(own_saved_read_checkpoint(training->resume, &known));
+    own_saved_apply(known, &own);
+    if (s->finetune.folds) own.folds = s->finetune.folds, own.fold = training->fold;
+    TRY(data_load(&training->data, s->data, model->loss == TUTTI_MSE, &own));
     TRY(data_check_training(&training->data, s->data));
-    TRY(own_saved_check(known, s->resume, &training->data.info));
+    TRY(own_saved_check(known, training->resume, &training->data.info));
+    training->train = &training->data.train.source;
+    training->test = &training->data.test.source;
 done:
-    s->own.normalise = s->own.normalise_targets = s->own.target = NULL; /* may be texts of the checkpoint */
     own_saved_free(known);
     return status;
 }
@@ -210,10 +218,11 @@ done:
 /* Loads the data and checks what the options ask of it. */
 static int prepare_data(struct training *training, struct settings *s, const struct model *model)
 {
+    const bool first = !training->train;
+    if (!first) data_free(&training->data); /* of the fold before */
     const tutti_status status = load_data(training, s, model);
     if (status != TUTTI_OK) return work_failed("train", status, status_message());
-    training->train = &training->data.train.source;
-    training->test = &training->data.test.source;
+    if (!first) return EXIT_DONE;
     int64_t samples = training->train->samples;
     if (s->batch_given && s->batch > samples)
         return wrong_use("train",
@@ -237,8 +246,8 @@ static tutti_status fit(struct training *training)
         .test = training->test,
         .scores = training->judge.scores,
         .save = training->results.saved,
-        .resume = training->samples_before ? NULL : s->resume,
-        .begin_epoch = s->finetune.folds ? folds_begin_epoch : tutti_data_epoch,
+        .resume = training->samples_before ? NULL : training->resume,
+        .begin_epoch = tutti_data_epoch,
         .pause_after = finetune_pause(&s->finetune),
         .progress = on_progress,
         .user = training };
@@ -297,9 +306,9 @@ static int report_end(struct training *training)
         devices_text(&training->session, tutti_hosts_rank(training->hosts));
         return EXIT_DONE;
     }
-    if (!training->last.epoch)
+    if (!training->last.epoch && !training->settings->finetune.folds)
         fprintf(stderr, "tutti train: nothing was left to train: %s has completed its %lld epochs; raise --epochs%s\n",
-            training->settings->resume, (long long)training->settings->epochs,
+            training->resume, (long long)training->settings->epochs,
             training->settings->course.patience ? " or --patience" : "");
     results_text(&training->session, results, &training->judge);
     if (training->settings->json && training->output == TUTTI_OK)
@@ -316,48 +325,22 @@ static int compile(struct training *training, tutti_training *choice)
     return result;
 }
 
-/* Of the fold at hand; the first one divides the data. */
-static int prepare_fold(struct training *training, struct settings *s)
-{
-    struct folds *folds = &training->folds;
-    const bool classes = !training->data.numbers;
-    if (data_mixes(&training->data)) return wrong_use("train", "--folds cannot be used with mixup and cutmix");
-    if (s->finetune.folds > training->data.train.source.samples / 2)
-        return wrong_use("train", "--folds %lld is too many for %lld samples: each fold needs at least two",
-            (long long)s->finetune.folds, (long long)training->data.train.source.samples);
-    if (!folds->count) {
-        struct labels labels = { 0 };
-        const tutti_source *source = training->train;
-        tutti_status status = classes ? labels_read(&training->session, source, &labels) : TUTTI_OK;
-        if (status == TUTTI_OK)
-            status = folds_open(folds, s->finetune.folds, source, classes ? &labels : NULL, (uint64_t)s->seed);
-        labels_free(&labels);
-        if (status != TUTTI_OK) return work_failed("train", status, status_message());
-    }
-    folds->train.begin_epoch = tutti_data_epoch;
-    folds_select(folds, training->fold);
-    training->train = &folds->train.source;
-    training->test = &folds->test.source;
-    if (s->batch > training->train->samples) s->batch = training->train->samples;
-    return EXIT_DONE;
-}
-
 /* Data, devices and the network: what each rank does by itself. */
 static int prepare(struct training *training, struct settings *s, const struct model *model)
 {
     struct session *session = &training->session;
     struct data *data = &training->data;
     s->session.rank = tutti_hosts_rank(training->hosts);
-    int result = training->train ? EXIT_DONE : prepare_data(training, s, model);
+    int result = prepare_data(training, s, model);
     if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
     session->experts.average_every = s->average_every;
     session->pixels = data_pixels(data);
     session->soft = data_mixes(data);
     result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE) result = session_check_data(session, data_masks(data));
-    if (result == EXIT_DONE && s->finetune.folds) result = prepare_fold(training, s);
+    if (result == EXIT_DONE && s->batch > training->train->samples) s->batch = training->train->samples;
     if (result == EXIT_DONE) result = finetune_network(&s->finetune, session);
-    if (result == EXIT_DONE) result = finetune_loss(&s->finetune, session, training->train, data->numbers);
+    if (result == EXIT_DONE) result = finetune_loss(&s->finetune, session, data, training->train);
     if (result != EXIT_DONE || !speaks(training)) return result;
     const int hosts = tutti_hosts_count(training->hosts);
     fprintf(stderr, "%s: %lld parameters, %s: %lld training and %lld test samples, batch %lld on %d device%s%s\n",
@@ -399,8 +382,11 @@ static int open_report(struct training *training, const struct settings *s)
     const struct data *data = &training->data;
     const struct session *session = &training->session;
     const int64_t labels = count_labels(data);
+    struct report_options options = s->report;
     if (!speaks(training)) return EXIT_DONE;
-    return report_open(&training->report, &s->report,
+    if (s->finetune.folds && !folds_page_begin(&training->folds_page, training->fold, &options))
+        return wrong_use("train", "--report, --log or --tensorboard: the name is too long for --folds");
+    return report_open(&training->report, &options,
         &(struct report_facts) { .model = session->model->name,
             .data = data->info.kind,
             .command = training->arguments,
@@ -410,8 +396,8 @@ static int open_report(struct training *training, const struct settings *s)
             .scores = training->judge.scores,
             .classes = data->numbers ? 0 : data->classes,
             .class_names = data->info.class_names,
-            .train = &data->train.source,
-            .test = &data->test.source,
+            .train = training->train,
+            .test = training->test,
             .shape = data->info.shape,
             .dtype = session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32,
             .target_dtype = data->numbers || data_mixes(data) ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32,
@@ -426,7 +412,7 @@ static int train(struct training *training, struct settings *s)
     struct session *session = &training->session;
     const struct model *model = session_model(s->model);
     if (!s->data) s->data = model->loss == TUTTI_MSE ? "line" : "digits";
-    finetune_begin(&s->finetune, s->resume, training->hosts);
+    finetune_begin(&s->finetune, training->resume, training->hosts);
     int result = course_check(&s->course, s->save || s->resume);
     if (result == EXIT_DONE) result = prepare(training, s, model);
     tutti_status status = tutti_hosts_agree(training->hosts, result == EXIT_DONE ? TUTTI_OK : TUTTI_INVALID);
@@ -438,12 +424,12 @@ static int train(struct training *training, struct settings *s)
     if ((result = compile(training, &choice)) != EXIT_DONE) return result;
     if ((status = data_keep(&training->data, session->trainer)) != TUTTI_OK)
         return work_failed("train", status, tutti_message(session->runtime));
-    if ((result = finetune_load(&s->finetune, session)) != EXIT_DONE) return result;
+    if (!training->resume && (result = finetune_load(&s->finetune, session)) != EXIT_DONE) return result;
     if (s->finetune.find_rate) return find_lr_run(session, training->train, s->batch, s->finetune.find_rate, s->json);
     if ((result = judge_open(&training->judge, session, &training->data)) != EXIT_DONE) return result;
     if ((result = open_report(training, s)) != EXIT_DONE) return result;
     training->results.saved = s->save ? s->save : s->resume;
-    if (s->save && s->finetune.folds) training->results.saved = training->saved;
+    if (s->finetune.folds && training->results.saved) training->results.saved = training->saved;
     if ((result = fit_all(training, s, &choice)) != EXIT_DONE) return result;
     status = finish_epoch(training);
     if (status != TUTTI_OK) return work_failed("train", status, tutti_message(session->runtime));
@@ -454,28 +440,55 @@ static int train(struct training *training, struct settings *s)
 
 static const struct results no_results = { .loss = NAN, .accuracy = NAN, .test_loss = NAN, .test_accuracy = NAN };
 
+/* NAME.fold1 and so on: what is saved, and what is continued, where a run before came so far. Only the first rank has
+ * the files. */
+static int name_fold(struct training *training, const struct settings *s)
+{
+    const char *save = s->save ? s->save : s->resume;
+    char state[sizeof(training->resumed) + 32];
+    training->resume = NULL;
+    if (save && !folds_name(training->saved, sizeof(training->saved), save, training->fold))
+        return wrong_use("train", "--save: the name is too long for --folds");
+    if (!s->resume) return EXIT_DONE;
+    if (!folds_name(training->resumed, sizeof(training->resumed), s->resume, training->fold))
+        return wrong_use("train", "--resume: the name is too long for --folds");
+    snprintf(state, sizeof(state), "%s.state.safetensors", training->resumed);
+    const bool there = speaks(training) && access(state, F_OK) == 0;
+    if (tutti_hosts_agree(training->hosts, there ? TUTTI_CANCELLED : TUTTI_OK) != TUTTI_OK)
+        training->resume = training->resumed;
+    if (training->resume || training->fold > 0) return EXIT_DONE;
+    if (speaks(training)) fprintf(stderr, "tutti train: there is nothing to resume: %s is missing\n", state);
+    return EXIT_WORK_FAILED;
+}
+
+static int train_fold(struct training *training, struct settings *s)
+{
+    training->results = no_results;
+    training->last = (tutti_progress) { 0 };
+    training->steps_done = training->samples_before = 0;
+    int result = name_fold(training, s);
+    if (result != EXIT_DONE) return result;
+    if (speaks(training)) fprintf(stderr, "fold %d of %lld\n", training->fold + 1, (long long)s->finetune.folds);
+    if ((result = train(training, s)) != EXIT_DONE) return result;
+    training->folds.losses[training->fold] = training->results.test_loss;
+    training->folds.accuracies[training->fold] = training->results.test_accuracy;
+    result = folds_page_complete(&training->folds_page, &training->folds, training->fold, &training->report);
+    report_close(&training->report);
+    judge_close(&training->judge);
+    training->judge = (struct judge) { 0 };
+    session_close(&training->session);
+    training->session = (struct session) { 0 };
+    return result;
+}
+
 /* Each fold as a training of its own, and what they have in common. */
 static int train_folds(struct training *training, struct settings *s)
 {
     struct folds *folds = &training->folds;
-    for (int fold = 0; fold < s->finetune.folds; fold++) {
-        training->fold = fold;
-        training->results = no_results;
-        training->last = (tutti_progress) { 0 };
-        training->steps_done = training->samples_before = 0;
-        if (s->save &&
-            snprintf(training->saved, sizeof(training->saved), "%s.fold%d", s->save, fold + 1) >=
-                (int)sizeof(training->saved))
-            return wrong_use("train", "--save: the name is too long for --folds");
-        if (speaks(training)) fprintf(stderr, "fold %d of %lld\n", fold + 1, (long long)s->finetune.folds);
-        const int result = train(training, s);
+    folds->count = s->finetune.folds;
+    for (; training->fold < s->finetune.folds; training->fold++) {
+        const int result = train_fold(training, s);
         if (result != EXIT_DONE) return result;
-        folds->losses[fold] = training->results.test_loss;
-        folds->accuracies[fold] = training->results.test_accuracy;
-        judge_close(&training->judge);
-        training->judge = (struct judge) { 0 };
-        session_close(&training->session);
-        training->session = (struct session) { 0 };
     }
     if (!speaks(training)) return EXIT_DONE;
     folds_text(folds);
@@ -490,17 +503,19 @@ int command_train(int argc, char **argv)
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     int result = finetune_check(&settings.finetune, settings.resume);
     if (result != EXIT_DONE) return result;
-    if (settings.finetune.folds && (settings.report.page || settings.report.log || settings.report.tensorboard))
-        return wrong_use("train", "--report, --log and --tensorboard are of one training: leave out --folds");
-    struct training training = {
-        .settings = &settings, .hosts = tutti_hosts_open(NULL), .arguments = argv, .results = no_results
-    };
+    if (settings.finetune.folds && settings.resume && settings.steps)
+        return wrong_use("train", "--folds with --steps cannot --resume: a fold ends with its epochs; use --epochs");
+    struct training training = { .settings = &settings,
+        .hosts = tutti_hosts_open(NULL),
+        .resume = settings.resume,
+        .arguments = argv,
+        .results = no_results };
     if (!training.hosts) return work_failed("train", TUTTI_INTERNAL, tutti_message(NULL));
     result = settings.finetune.folds ? train_folds(&training, &settings) : train(&training, &settings);
     report_close(&training.report);
     judge_close(&training.judge);
     session_close(&training.session);
-    folds_close(&training.folds);
+    folds_page_free(&training.folds_page, &training.folds);
     finetune_free(&settings.finetune);
     data_free(&training.data);
     tutti_hosts_close(training.hosts);

@@ -85,8 +85,6 @@ class Folders(harness.CommandTest):
         result, = self.good("eval", "lenet", "--data", "set", "--weights", "m.safetensors", "--json").lines()
         self.assertEqual(result["accuracy"], lines[-2]["test_accuracy"])
         self.assertAlmostEqual(result["loss"], lines[-2]["test_loss"], places=4)
-        self.refused(2, "mixup", "train", "lenet", "--data", "set", *TRAIN, *words, "--folds", "3")
-        self.refused(2, "mixup", "train", "lenet", "--data", "set", *TRAIN, *words, "--class-weights", "balanced")
 
     def test_wrong_uses(self):
         self.refused(1, "CxHxW", "train", "lenet", "--data", "set", "--input", "16")

@@ -126,6 +126,8 @@ class Finetuning(harness.CommandTest):
         self.assertAlmostEqual(balanced["loss"], plain["loss"], delta=1e-5)  # the classes are equally frequent
         self.assertAlmostEqual(without["loss"], ignored["loss"], delta=1e-5)
         self.assertLess(without["test_accuracy"], 0.95)
+        # 90 % of the samples count, and the network is right on these.
+        self.assertEqual(ignored["test_accuracy"], 1)
         self.refused(2, ["--class-weights", "3 numbers", "10 classes"], *self.common, "--class-weights", "1,2,3")
         self.refused(2, "--class-weights", *self.common, "--class-weights", "balance")
         self.refused(2, "--label-smoothing", "train", "linear", "--label-smoothing", "0.1")
@@ -171,7 +173,6 @@ class Finetuning(harness.CommandTest):
         self.refused(2, ["--folds", "199 samples"], *self.common, "--folds", "100", "--data",
                      write(self.folder / "few", train=[0, 1] * 99 + [0], t10k=[0, 1]))
         self.refused(2, "--folds", *self.common, "--folds", "1")
-        self.refused(2, "--resume", *self.common, "--folds", "2", "--resume", "m")
         numbers = self.good("train", "linear", "--folds", "2", "--epochs", "2").errors
         self.assertRegex(numbers, r"mean of 2 folds: loss")
 

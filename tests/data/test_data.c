@@ -103,6 +103,47 @@ START_TEST(folders_of_parts)
 }
 END_TEST
 
+/* Each training sample is once in the part that is looked at, with those of its class evenly among the folds; none that
+ * was repeated is on both sides. */
+START_TEST(folds_of_the_training_part)
+{
+    int seen[3] = { 0 }, in_fold[3];
+    char names[5][2000];
+    tutti_data_options options = small_options(NULL);
+    write_classes(in_files("photos"), 10, 0);
+    options.folds = 5;
+    options.oversample = true;
+    options.augment = "mixup=1";
+    for (options.fold = 0; options.fold < 5; options.fold++) {
+        tutti_data *data = tutti_data_open(in_files("photos"), &options);
+        ck_assert_msg(data != NULL, "%s", status_message());
+        const int64_t held = part_count(data, TUTTI_DATA_VAL);
+        ck_assert(held == 4 || held == 5);
+        ck_assert_ptr_null(tutti_data_source(data, TUTTI_DATA_TEST));
+        memset(in_fold, 0, sizeof(in_fold));
+        for (int64_t i = 0; i < held; i++) in_fold[tutti_data_label(data, TUTTI_DATA_VAL, i)]++;
+        for (int c = 0; c < 3; c++) ck_assert(in_fold[c] == 1 || in_fold[c] == 2);
+        for (int c = 0; c < 3; c++) seen[c] += in_fold[c];
+        ck_assert_int_eq(tutti_data_label(data, TUTTI_DATA_VAL, held), -1);
+        char training[8000], name[600], *word;
+        list_names(data, TUTTI_DATA_TRAIN, training, sizeof(training));
+        list_names(data, TUTTI_DATA_VAL, names[options.fold], sizeof(names[0]));
+        for (word = names[options.fold]; sscanf(word, "%599s", name) == 1; word += strlen(name) + 1)
+            ck_assert_ptr_null(strstr(training, name));
+        char *json = tutti_data_json(data);
+        ck_assert(json && strstr(json, "\"folds\":5"));
+        free(json);
+        tutti_data_free(data);
+    }
+    for (int c = 0; c < 3; c++) ck_assert_int_eq(seen[c], 8);
+    options.fold = 5;
+    ck_assert_ptr_null(tutti_data_open(in_files("photos"), &options));
+    options.folds = 13;
+    ck_assert_ptr_null(tutti_data_open(in_files("photos"), &options));
+    ck_assert_ptr_nonnull(strstr(status_message(), "24 samples"));
+}
+END_TEST
+
 START_TEST(photos_without_classes)
 {
     unsigned char bytes[2 * SAMPLE];
@@ -196,6 +237,7 @@ int main(void)
     tcase_add_test(folders, folder_of_classes);
     tcase_add_test(folders, division_follows_from_the_seed);
     tcase_add_test(folders, folders_of_parts);
+    tcase_add_test(folders, folds_of_the_training_part);
     tcase_add_test(folders, photos_without_classes);
     tcase_add_loop_test(folders, masks_beside_images, 0, 2);
     tcase_add_test(folders, json_names_the_classes);

@@ -1,0 +1,34 @@
+/* What the trainings of all folds leave to be looked at: a page of them together, beside the files of each one. */
+#ifndef TOOLS_FOLDS_PAGE_H
+#define TOOLS_FOLDS_PAGE_H
+
+#include "tools/folds.h"
+#include "tools/report.h"
+#include "tools/run_file.h"
+
+enum { FOLDS_MISTAKES = 16 };
+
+struct folds_page {
+    const char *path;   /* NULL: no page is wanted */
+    struct run *runs;   /* [folds] */
+    int64_t *confusion; /* [classes][classes], of the folds that are complete; NULL: none */
+    struct {
+        double loss;
+        char *html;
+    } worst[FOLDS_MISTAKES]; /* the largest loss first */
+    int mistakes;
+    char page[1024], log[1024], tensorboard[1024]; /* names of the fold at hand */
+    double written;                                /* when the page was, last */
+    bool told;                                     /* of a failure to write */
+};
+
+/* Names the files of a fold: page.fold1.html, log.fold1.csv, DIR/fold1, and makes DIR. Returns false where a name is
+ * too long. */
+bool folds_page_begin(struct folds_page *page, int fold, struct report_options *options);
+/* The fold at hand has done an epoch: writes the page, if that is due. A failure is told once. */
+void folds_page_epoch(struct folds_page *page, const struct folds *folds, int fold, const struct report *report);
+/* It is complete, with its results in `folds`. Returns an exit status. */
+int folds_page_complete(struct folds_page *page, const struct folds *folds, int fold, const struct report *report);
+void folds_page_free(struct folds_page *page, const struct folds *folds);
+
+#endif
