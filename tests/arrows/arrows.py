@@ -52,7 +52,7 @@ def faults(root):
 # include.
 PARTS = {
     "arrays": [],
-    "feeds": ["arrays"],
+    "feeds": ["arrays", "tally"],
     "fetches": ["feeds"],
     "shares": [],
     "speed": [],
