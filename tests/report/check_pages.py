@@ -147,6 +147,11 @@ class Pages(harness.CommandTest):
         captions, alts = self.samples("heard", "lenet", "--batch", "4")
         self.assertRegex(captions[0], r"(low|high)\d+\.wav")
 
+    def test_folds(self):
+        self.good("train", "mlp", "--folds", "3", "--steps", "40", "--devices", "0", "--report", "folds.html")
+        self.look("folds.html", ["Results", "Test accuracy", "Test loss", "Training loss", "Confusion", "The worst mistakes",
+                                 "Made by"])
+
     def test_numbers(self):
         self.good("train", "linear", "--epochs", "2", "--devices", "0", "--report", "line.html")
         self.look("line.html", ["Loss", "Learning rate", "A step on each device", "Where a step's time goes", "The network", "Made by"])
