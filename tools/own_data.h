@@ -9,7 +9,7 @@ struct own_options {
     const char *input, *augment, *target, *normalise, *normalise_targets;
     double split;
     int64_t cache, threads, seed;
-    int rate; /* of recordings; 0: that of the first file */
+    int rate;            /* of recordings; 0: that of the first file */
     int64_t folds, fold; /* as in tutti_data_options */
     bool skip_damaged, oversample, split_given, cache_given;
     bool quiet;        /* notes are not told: another rank tells them */
