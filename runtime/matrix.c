@@ -216,6 +216,9 @@ static void prove_pairs(struct device *device)
 {
     const char *forced = getenv("TUTTI_PAIRS");
     const bool plain = forced && !strcmp(forced, "plain"), off = forced && !strcmp(forced, "off");
+    if (forced && *forced && !plain && !off)
+        log_warn(
+            &device->runtime->log, "TUTTI_PAIRS is '%s' and is ignored: set it to plain or off, or unset it", forced);
     for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
         struct pairs_ability *ability = &device->can.pairs[compute];
         if (device->can.vector_width != 16)
