@@ -6,7 +6,7 @@ COMMANDS = ("devices", "train", "eval", "infer", "export", "bench", "tune", "rep
 
 class Help(harness.CommandTest):
     def test_help_is_as_recorded(self):
-        # In expected/; made anew by build-tests/tools/tutti NAME --help > tests/command/expected/NAME.txt
+        # In expected/; made anew by build-tests/tools/tutti NAME --help > tests/command/expected/NAME.txt; then tools/manual.py
         for command in (None, *COMMANDS):
             with self.subTest(command):
                 outcome = self.good(*([command] if command else []), "--help")
