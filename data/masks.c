@@ -1,6 +1,6 @@
 /* images/ beside masks/, perhaps below train/, val/ and test/: the mask of images/x.jpg is masks/x.png, a grey picture
- * with the class of each pixel. With two values, 0 and 255, these are two classes; else 255 is left out of the loss.
- * classes.txt may name the classes, one a line. */
+ * or one with a palette, which has the class of each pixel. With two values, 0 and 255, these are two classes; else
+ * 255 is left out of the loss. classes.txt may name the classes, one a line. */
 #include "data/listing.h"
 #include "data/pictures.h"
 
@@ -141,7 +141,8 @@ static tutti_status scan_mask(struct scan *scan, int task, bool *seen)
         seen[pixel[0]] = true;
         if (pixel[0] != pixel[1] || pixel[0] != pixel[2])
             status = fail(TUTTI_FORMAT,
-                "%s: a mask is a grey picture with the number of a class in each pixel, but this one has colours",
+                "%s: a mask is a grey picture, or a PNG file with a palette, with the number of a class in each pixel, "
+                "but this one has colours",
                 names_at(&scan->pictures->names, scan->pictures->list[task].mask));
     }
     image_free(&mask);

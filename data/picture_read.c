@@ -112,7 +112,7 @@ tutti_status pictures_decode(struct pictures *pictures, int64_t index, bool mask
     struct reader *reader = take_reader(pictures);
     if (!reader) return TUTTI_NO_MEMORY;
     TRY(fetch(pictures, reader, index, mask, &name, &count));
-    TRY(image_decode(reader->bytes, count, name, &(struct image_wish) { .channels = channels }, image));
+    TRY(image_decode(reader->bytes, count, name, &(struct image_wish) { .channels = channels, .mask = mask }, image));
 done:
     give_reader(pictures, reader);
     return status;
@@ -215,8 +215,8 @@ static tutti_status read_mask(struct making *making, int32_t *classes)
         const char *name;
         size_t count;
         TRY(fetch(p, making->reader, making->index, true, &name, &count));
-        TRY(image_decode(
-            making->reader->bytes, count, name, &(struct image_wish) { .channels = 1 }, &making->reader->mask));
+        TRY(image_decode(making->reader->bytes, count, name, &(struct image_wish) { .channels = 1, .mask = true },
+            &making->reader->mask));
         mask = making->reader->mask;
         if (mask.width != making->width || mask.height != making->height)
             FAIL(TUTTI_FORMAT, "%s: the mask has %d x %d pixels, but its picture %d x %d", name, mask.width,

@@ -23,7 +23,7 @@ struct pictures {
     char **class_names;
     size_t classes, class_room;
     bool masks;
-    int32_t mask_classes[256]; /* of a mask's grey value; negative: left out of the loss */
+    int32_t mask_classes[256]; /* of a mask's numbers; negative: left out of the loss */
     struct augment augment;
     bool random; /* training samples are drawn, not always the same */
     int channels, height, width;

@@ -26,6 +26,9 @@ struct image_wish {
     /* The picture may come smaller than it is, where its format is then read faster (JPEG: 1/2, 1/4, 1/8 by its
      * transform), but not smaller than this in either direction. 0: as it is. */
     int least_width, least_height;
+    /* The numbers of a PNG file's pixels are classes: the place in its palette, or grey of 1 to 16 bits as it is
+     * stored, where more than 255 is an error. */
+    bool mask;
 };
 /* Reads the picture: turned as EXIF says, alpha laid over white, CMYK and palettes converted, 16 bits rounded to 8.
  * Errors: as image_size(), also where the file ends early. */

@@ -95,14 +95,38 @@ static void read_header(struct reader *reader)
             reader->file->name, reader->header.width, reader->header.height);
 }
 
+/* The lower byte of numbers of 16 bits. */
+static void narrow(png_structp png, png_row_infop row, png_bytep data)
+{
+    for (png_uint_32 i = 0; i < row->width; i++) {
+        if (data[2 * i]) png_error(png, "a pixel of this mask has a number above 255");
+        data[i] = data[2 * i + 1];
+    }
+}
+
+/* A byte for each number: as it is stored, where numbers are classes, else as a colour. */
+static void choose_numbers(struct reader *reader)
+{
+    png_structp png = reader->png;
+    const int kind = png_get_color_type(png, reader->info);
+    if (!reader->wish->mask || (kind != PNG_COLOR_TYPE_PALETTE && kind != PNG_COLOR_TYPE_GRAY)) {
+        png_set_expand(png); /* palettes, fewer than 8 bits, a transparent colour */
+        png_set_scale_16(png);
+        return;
+    }
+    png_set_packing(png);
+    if (png_get_bit_depth(png, reader->info) < 16) return;
+    png_set_read_user_transform_fn(png, narrow);
+    png_set_user_transform_info(png, NULL, 8, 1);
+}
+
 static void decode_pixels(struct reader *reader)
 {
     png_structp png = reader->png;
     struct canvas canvas;
     read_header(reader);
     if (reader->status != TUTTI_OK) return;
-    png_set_expand(png); /* palettes, fewer than 8 bits, a transparent colour */
-    png_set_scale_16(png);
+    choose_numbers(reader);
     const int passes = png_set_interlace_handling(png);
     png_read_update_info(png, reader->info);
     const int numbers = png_get_channels(png, reader->info);

@@ -6,6 +6,7 @@
 
 #include <check.h>
 
+TCase *masks_case(void);
 TCase *tar_case(void);
 TCase *reading_case(void);
 

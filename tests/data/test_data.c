@@ -242,6 +242,7 @@ int main(void)
     tcase_add_loop_test(folders, masks_beside_images, 0, 2);
     tcase_add_test(folders, json_names_the_classes);
     suite_add_tcase(suite, folders);
+    suite_add_tcase(suite, masks_case());
     suite_add_tcase(suite, tar_case());
     suite_add_tcase(suite, reading_case());
     SRunner *runner = srunner_create(suite);

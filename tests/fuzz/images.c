@@ -27,9 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0) return 0;
     const int least = 1 << (data[0] >> 1 & 7);
-    const struct image_wish wish = {
-        .channels = data[0] & 1 ? 1 : 3, .least_width = data[0] & 16 ? least : 0, .least_height = least
-    };
+    const struct image_wish wish = { .channels = data[0] & 1 ? 1 : 3,
+        .least_width = data[0] & 16 ? least : 0,
+        .least_height = least,
+        .mask = data[0] & 32 };
     struct image image = { 0 };
     int width, height;
     tutti_status status = image_size(data + 1, size - 1, "picture", &width, &height);
