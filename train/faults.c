@@ -5,9 +5,9 @@
  * - No memory: the device stays and takes fewer samples at once. CL_OUT_OF_RESOURCES may mean this, too: see
  *   replica_doubt().
  * - A hang (watchdog.c): the same.
- * - Losses or gradients that are not finite: the devices that gave them are left out for one try. If the others'
- *   numbers are finite, those devices are faulty and lost; if they are not, the training diverges. Where losses are
- *   scaled, gradients alone tell nothing about a device: it may be the one that computes in half precision.
+ * - Losses or gradients that are not finite, or have no norm: the devices that gave them are left out for one try. If
+ *   the others' numbers are finite, those devices are faulty and lost; if they are not, the training diverges. Where
+ *   losses are scaled, gradients alone tell nothing about a device: it may be the one that computes in half precision.
  *
  * - Parameters that are not those of the master copy, where check_replicas asks for it (run.c): an error as any other.
  *
@@ -70,12 +70,20 @@ static bool only_scaled_too_much(const tutti_trainer *trainer)
     return finite && loss_scale_can_fall(&trainer->course.loss_scale);
 }
 
+/* Of a device that clips and updates itself: finite gradients have a norm. */
+static bool has_no_norm(const tutti_trainer *trainer, int i)
+{
+    const struct replica_work *work = &trainer->works[i];
+    return work->update && trainer->optimizer.clip_norm > 0 && isnan(work->result.norm);
+}
+
 static bool is_bad(const tutti_trainer *trainer, int i)
 {
     if (trainer->parts[i] == 0 || only_scaled_too_much(trainer)) return false;
     if (sync_devices_judged(&trainer->sync_devices))
         return sync_devices_spoiled(&trainer->sync_devices, i); /* the others received their numbers from it */
-    return trainer->works[i].result.not_finite || !isfinite(trainer->works[i].result.tally.loss);
+    return trainer->works[i].result.not_finite || !isfinite(trainer->works[i].result.tally.loss) ||
+        has_no_norm(trainer, i);
 }
 
 /* The others' numbers were finite where those of the suspects were not. */
