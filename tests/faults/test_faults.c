@@ -11,7 +11,7 @@
 
 /* Where a training began, so that one session serves many cases. */
 struct snapshot {
-    float *parameters, *state;
+    float *parameters, *states[OPTIMIZER_STATES];
     struct position position;
     int64_t capacity[2];
 };
@@ -26,12 +26,15 @@ static void *copy_of(const void *data, size_t bytes)
 static struct snapshot snapshot_take(const struct session *session)
 {
     const tutti_trainer *trainer = session->trainer;
-    return (struct snapshot) {
+    const size_t bytes = (size_t)trainer->network->trained_floats * sizeof(float);
+    struct snapshot snapshot = {
         .parameters = copy_of(trainer->store.master.parameters, (size_t)trainer->network->total_floats * sizeof(float)),
-        .state = copy_of(trainer->store.master.states[0], (size_t)trainer->network->trained_floats * sizeof(float)),
         .position = trainer->course.position,
         .capacity = { trainer->replicas[0].capacity, trainer->replicas[1].capacity },
     };
+    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
+        snapshot.states[i] = copy_of(trainer->store.master.states[i], bytes);
+    return snapshot;
 }
 
 /* The devices were never really lost: the layer is. */
@@ -40,7 +43,9 @@ static void snapshot_restore(const struct snapshot *snapshot, struct session *se
     tutti_trainer *trainer = session->trainer;
     memcpy(
         trainer->store.master.parameters, snapshot->parameters, (size_t)trainer->network->total_floats * sizeof(float));
-    memcpy(trainer->store.master.states[0], snapshot->state, (size_t)trainer->network->trained_floats * sizeof(float));
+    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
+        memcpy(trainer->store.master.states[i], snapshot->states[i],
+            (size_t)trainer->network->trained_floats * sizeof(float));
     trainer->course.position = snapshot->position;
     for (int i = 0; i < trainer->count; i++) {
         revive(&trainer->replicas[i]);
@@ -104,7 +109,8 @@ static void try_touch(const struct fault *fault)
 static void try_alone(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
-    struct session session = { .runtime = stages[PHASE_STEP].session.runtime };
+    const bool course = fault->phase == PHASE_COURSE_ALONE;
+    struct session session = { .runtime = stages[PHASE_STEP].session.runtime, .course = course };
     const char *text = NULL;
     outcome.status = build(&session, fault, &outcome);
     if (outcome.status == TUTTI_OK) {
@@ -112,7 +118,7 @@ static void try_alone(const struct fault *fault)
         session.trainer->replicas[fault->victim].worker.pace_s = HANG_LIMIT_S; /* else its first steps may take long */
         outcome.status = train(&session, fault, &outcome);
     }
-    text = outcome.status ? status_message() : difference(&outcome, &reference);
+    text = outcome.status ? status_message() : difference(&outcome, course ? &stages[PHASE_COURSE].wanted : &reference);
     if (!text && !session.trainer->works[fault->victim].update) text = "the device did not train alone";
     judge(fault, &outcome, text);
     free(outcome.parameters);
@@ -295,6 +301,7 @@ static tutti_status make_stage(enum phase phase, const struct outcome *wanted)
     struct session *session = &stage->session;
     TRY(session_open(session, "0,1", NULL));
     session->norm = phase == PHASE_SYNC;
+    session->course = phase == PHASE_COURSE;
     session->wire = phase == PHASE_WIRE ? TUTTI_BF16 : TUTTI_FP32;
     session->ahead = phase == PHASE_AHEAD;
     const bool apart = phase == PHASE_APART || phase == PHASE_WIRE || phase == PHASE_AHEAD;
@@ -331,13 +338,15 @@ done:
 static tutti_status prepare(void)
 {
     tutti_status status = TUTTI_OK;
-    struct outcome norm = { .status = TUTTI_OK };
+    struct outcome norm = { .status = TUTTI_OK }, course = { .status = TUTTI_OK };
     TRY(reference_make());
-    TRY(outcome_alone(true, &norm));
+    TRY(outcome_alone(&(struct session) { .norm = true }, &norm));
+    TRY(outcome_alone(&(struct session) { .course = true }, &course));
     TRY(make_stage(PHASE_STEP, &reference));
     TRY(make_stage(PHASE_APART, &reference));
     TRY(make_stage(PHASE_AHEAD, &reference));
     TRY(make_stage(PHASE_SYNC, &norm));
+    TRY(make_stage(PHASE_COURSE, &course));
     TRY(make_stage(PHASE_WIRE, NULL));
     for (int victim = 0; victim < 2; victim++) TRY(train_without(&stages[PHASE_WIRE], victim));
 done:
@@ -347,8 +356,11 @@ done:
 static void try_kind(enum phase phase, int victim, enum layer_action action, cl_int code)
 {
     const struct fault fault = { .phase = phase, .victim = victim, .order = { .action = action, .code = code } };
-    const long most = phase == PHASE_AHEAD ? 7 : LONG_MAX; /* all but launches, which are those of PHASE_APART */
-    try_all(phase == PHASE_TOUCH ? try_touch : phase == PHASE_ALONE ? try_alone : try_step, fault, most);
+    const bool alone = phase == PHASE_ALONE || phase == PHASE_COURSE_ALONE;
+    const long most = phase == PHASE_AHEAD                   ? 7 /* all but launches, which are those of PHASE_APART */
+        : phase == PHASE_COURSE && action == LAYER_HANG_CALL ? 4 /* of each kind, as of other steps */
+                                                             : LONG_MAX;
+    try_all(phase == PHASE_TOUCH ? try_touch : alone ? try_alone : try_step, fault, most);
 }
 
 int main(void)
@@ -387,6 +399,10 @@ int main(void)
     try_kind(PHASE_SYNC, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
     try_kind(PHASE_SYNC, 1, LAYER_NAN, 0);
     try_kind(PHASE_SYNC, 1, LAYER_HANG_CALL, 0);
+    try_kind(PHASE_COURSE, 0, LAYER_FAIL, CL_OUT_OF_RESOURCES);
+    try_kind(PHASE_COURSE, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
+    try_kind(PHASE_COURSE, 1, LAYER_NAN, 0);
+    try_kind(PHASE_COURSE, 1, LAYER_HANG_CALL, 0);
     try_kind(PHASE_TOUCH, 1, LAYER_FAIL, CL_OUT_OF_RESOURCES);
     try_kind(PHASE_TOUCH, 1, LAYER_LOSE, CL_OUT_OF_RESOURCES);
     try_kind(PHASE_ALONE, 0, LAYER_FAIL, CL_INVALID_COMMAND_QUEUE);
@@ -395,6 +411,9 @@ int main(void)
     try_kind(PHASE_ALONE, 0, LAYER_NAN, 0);
     try_kind(PHASE_ALONE, 0, LAYER_HANG_CALL, 0);
     try_kind(PHASE_ALONE, 1, LAYER_HANG_DEVICE, 0);
+    try_kind(PHASE_COURSE_ALONE, 0, LAYER_FAIL, CL_OUT_OF_RESOURCES);
+    try_kind(PHASE_COURSE_ALONE, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
+    try_kind(PHASE_COURSE_ALONE, 0, LAYER_NAN, 0);
     for (int victim = 0; victim < 2; victim++) {
         try_wrong_parameters(victim, true);
         try_wrong_parameters(victim, false);
@@ -407,8 +426,10 @@ int main(void)
     print_table(PHASE_WIRE);
     print_table(PHASE_AHEAD);
     print_table(PHASE_SYNC);
+    print_table(PHASE_COURSE);
     print_table(PHASE_TOUCH);
     print_table(PHASE_ALONE);
+    print_table(PHASE_COURSE_ALONE);
     for (int phase = 0; phase < PHASES; phase++) session_close(&stages[phase].session);
     return tests_end();
 }

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { FEW = 3 }; /* calls of each kind that are broken where the environment has TUTTI_TESTS=few */
+enum { FEW = 3 };      /* calls of each kind that are broken where the environment has TUTTI_TESTS=few */
+#define CLIP_NORM 0.5f /* gradients' norms are larger */
 
 const struct fault_layer *layer;
 struct told told;
@@ -75,9 +76,24 @@ done:
     return status;
 }
 
+/* With clipping and so on. */
+static tutti_trainer *course_compile(tutti_network *network, tutti_tensor output, tutti_training *training)
+{
+    static const float weights[CLASSES] = { 1, 0.5f, 2, 0.25f, 1.5f };
+    const tutti_tensor targets = tutti_input_typed(network, "targets", TUTTI_DTYPE_I32, NULL, 0);
+    const tutti_tensor loss = tutti_cross_entropy(network, output, targets,
+        &(tutti_loss_options) { .label_smoothing = 0.1f, .class_weights = weights, .class_weight_count = CLASSES });
+    training->losses = &loss;
+    training->loss_count = 1;
+    training->micro_batch = SAMPLES / 4;
+    training->clip_norm = CLIP_NORM;
+    training->ema_decay = 0.5f;
+    return tutti_compile(network, output, training);
+}
+
 static tutti_status session_compile(struct session *session, tutti_sharing sharing, double build_limit_s)
 {
-    const tutti_training training = { .momentum = 0.9f,
+    tutti_training training = { .momentum = 0.9f,
         .learning_rate = 0.05f,
         .batch = SAMPLES,
         .seed = 7,
@@ -86,7 +102,8 @@ static tutti_status session_compile(struct session *session, tutti_sharing shari
         .sync_batchnorm = session->norm,
         .build_limit_s = build_limit_s };
     const tutti_tensor output = network_make(session->network, session->norm);
-    session->trainer = tutti_compile(session->network, output, &training);
+    session->trainer = session->course ? course_compile(session->network, output, &training)
+                                       : tutti_compile(session->network, output, &training);
     return session->trainer ? TUTTI_OK : TUTTI_DEVICE;
 }
 
@@ -108,24 +125,36 @@ tutti_status session_step(struct session *session, int step, double *loss)
         status =
             tutti_train_step(session->trainer, FEED_PAIR(images + first * PIXELS, labels + first), SAMPLES, &metrics);
     *loss = metrics.loss;
+    if (status == TUTTI_OK && session->course && !(tutti_gradient_norm(session->trainer) > CLIP_NORM))
+        status = fail(TUTTI_INTERNAL, "there was nothing to clip: this test shows nothing");
     return status == TUTTI_OK && metrics.samples != SAMPLES ? TUTTI_INTERNAL : status;
+}
+
+static float *outcome_more(struct outcome *outcome, int64_t floats)
+{
+    outcome->parameters = realloc(outcome->parameters, (size_t)(outcome->count + floats) * sizeof(float));
+    if (!outcome->parameters) abort();
+    outcome->count += floats;
+    return outcome->parameters + outcome->count - floats;
 }
 
 tutti_status session_parameters(struct session *session, struct outcome *outcome)
 {
+    const tutti_trainer *trainer = session->trainer;
+    const int average = optimizer_average(&trainer->optimizer);
     const char *name;
     tutti_shape shape;
     outcome->count = 0;
     for (int i = 0; tutti_parameter_info(session->network, i, &name, &shape, NULL) == TUTTI_OK; i++) {
         int64_t elements = 1;
         for (int j = 0; j < shape.rank; j++) elements *= shape.sizes[j];
-        outcome->parameters = realloc(outcome->parameters, (size_t)(outcome->count + elements) * sizeof(float));
-        if (!outcome->parameters) abort();
         const tutti_status status =
-            tutti_get_parameter(session->trainer, name, outcome->parameters + outcome->count, elements);
+            tutti_get_parameter(session->trainer, name, outcome_more(outcome, elements), elements);
         if (status != TUTTI_OK) return status;
-        outcome->count += elements;
     }
+    if (average < 0) return TUTTI_OK;
+    const int64_t floats = trainer->network->trained_floats;
+    memcpy(outcome_more(outcome, floats), trainer->store.master.states[average], (size_t)floats * sizeof(float));
     return TUTTI_OK;
 }
 
@@ -188,9 +217,12 @@ static struct span broken_steps(enum phase phase)
         [PHASE_WIRE] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_AHEAD] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_SYNC] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_COURSE] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_TOUCH] = { 0, 0 },
         [PHASE_ALONE] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_COURSE_ALONE] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_BUILD] = { -1, -1 },
+        [PHASE_COURSE_BUILD] = { -1, -1 },
         [PHASE_WARM] = { -1, 0 }, /* programs are loaded during the first step, too */
         [PHASE_KEPT] = { -1, 0 },
         [PHASE_FIRST] = { -1, -1 },
@@ -225,7 +257,8 @@ tutti_status build(struct session *session, const struct fault *fault, struct ou
 {
     tutti_status status = TUTTI_OK;
     session->network = tutti_network_new(session->runtime);
-    const bool alone = fault && fault->phase == PHASE_ALONE, breaks = fault && broken_steps(fault->phase).first < 0;
+    const bool alone = fault && (fault->phase == PHASE_ALONE || fault->phase == PHASE_COURSE_ALONE);
+    const bool breaks = fault && broken_steps(fault->phase).first < 0;
     if (breaks) give(session, fault);
     status = session_compile(session, alone ? TUTTI_SHARES_AUTO : TUTTI_SHARES_EQUAL,
         breaks && is_hang(fault) ? build_limits[fault->phase] : 0);
@@ -258,12 +291,13 @@ void try_all(void (*try)(const struct fault *), struct fault fault, long most)
     }
 }
 
-tutti_status outcome_alone(bool norm, struct outcome *outcome)
+tutti_status outcome_alone(const struct session *kind, struct outcome *outcome)
 {
     tutti_status status = TUTTI_OK;
     struct session one = { 0 };
     TRY(session_open(&one, "0", NULL));
-    one.norm = norm;
+    one.norm = kind->norm;
+    one.course = kind->course;
     TRY(build(&one, NULL, outcome));
     TRY(train(&one, NULL, outcome));
 done:
@@ -273,7 +307,7 @@ done:
 
 tutti_status reference_make(void)
 {
-    return outcome_alone(false, &reference);
+    return outcome_alone(&(struct session) { .norm = false }, &reference);
 }
 
 const char *difference(const struct outcome *found, const struct outcome *wanted)

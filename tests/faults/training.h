@@ -23,6 +23,7 @@ extern int32_t labels[STEPS * SAMPLES];
 
 struct session {
     bool norm;            /* the network has batch normalisation, over the whole batch */
+    bool course;          /* clipping, averages of the parameters, micro-batches, weights of classes */
     bool ahead;           /* each step's samples are announced before the step in front of it */
     tutti_precision wire; /* of gradients */
     tutti_runtime *runtime;
@@ -35,7 +36,7 @@ struct outcome {
     tutti_status status;
     long broken; /* calls */
     double losses[STEPS];
-    float *parameters;
+    float *parameters; /* and their averages */
     int64_t count;
 };
 
@@ -62,18 +63,23 @@ void leave_alone(struct session *session, int device);
 
 /* What is broken: a step of two devices; of two that are taken for ones with memory of their own, with
  * gradients as floats and as bfloat16, and with the next step's samples under way; of two that meet at batch
- * normalisation; the first one; one of the device that trains alone; making all that a training needs, the programs
- * being there; the same and the first step with programs in the driver's cache, and with programs that this library
- * keeps; at a driver's first use, when kernels are checked; with nothing in any cache; opening the devices. */
+ * normalisation; of two that clip gradients, average parameters, compute in micro-batches and weigh classes; the first
+ * one; one of the device that trains alone, and the same with clipping and so on; making all that a training needs, the
+ * programs being there, and the same with clipping and so on; the same and the first step with programs in the driver's
+ * cache, and with programs that this library keeps; at a driver's first use, when kernels are checked; with nothing in
+ * any cache; opening the devices. */
 #define PHASES_OF(X)                                                                          \
     X(STEP, "training", "One training step")                                                  \
     X(APART, "training with memory of its own", "A step of devices with memory of their own") \
     X(WIRE, "training with bfloat16 on the wire", "The same, gradients travel as bfloat16")   \
     X(AHEAD, "training with samples sent ahead", "The same, the next step's samples travel")  \
     X(SYNC, "training with meetings", "A step with batch normalisation over all devices")     \
+    X(COURSE, "training with clipping and averages", "A step with clipping and averages")     \
     X(TOUCH, "training first", "The first training step")                                     \
     X(ALONE, "training alone", "A step of one device alone, the other left out")              \
+    X(COURSE_ALONE, "training alone with clipping", "The same, with clipping and averages")   \
     X(BUILD, "building", "Building")                                                          \
+    X(COURSE_BUILD, "building clipping", "Building, with clipping and averages")              \
     X(WARM, "loading programs", "Building, programs in the driver's cache")                   \
     X(KEPT, "loading kept programs", "Building, programs kept by the library")                \
     X(FIRST, "checking kernels", "Building at a driver's first use, kernels being checked")   \
@@ -110,8 +116,8 @@ tutti_status build(struct session *session, const struct fault *fault, struct ou
 
 extern struct outcome reference; /* of a run on the first device alone */
 tutti_status reference_make(void);
-/* The same of such a session. */
-tutti_status outcome_alone(bool norm, struct outcome *outcome);
+/* The same of such a session, of which only what is trained is read. */
+tutti_status outcome_alone(const struct session *kind, struct outcome *outcome);
 /* NULL, or what is different. */
 const char *difference(const struct outcome *found, const struct outcome *wanted);
 /* Into the table: survived where `text` is NULL; else why not. */
