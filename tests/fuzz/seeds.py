@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes inputs from which the fuzzers may start: the files and node tests of tests/onnx, and the arrays and pictures of
-tests/formats. Needs the packages numpy and onnx. Tables, recordings and archives are made here.
+tests/formats and tests/data. Needs the packages numpy and onnx. Tables, recordings and archives are made here.
 
     seeds.py FOLDER [NODES]     makes a folder in FOLDER for each target; NODES is where tests/onnx/conformance.py unpacked them
 """
@@ -77,6 +77,9 @@ def write_images(folder):
     for name, array in numpy.load(TESTS / "formats/files/images.npz").items():
         if name.startswith("file/"):
             (folder / name[5:]).write_bytes(b"\0" + array.tobytes())
+    for name, array in numpy.load(TESTS / "data/files/masks.npz").items():
+        if name.startswith("file/"):
+            (folder / f"mask-{name[5:]}").write_bytes(b"\x20" + array.tobytes())
 
 
 def write_rows(folder):
@@ -124,12 +127,34 @@ def write_tar(folder):
                 entry.size = 3
                 archive.addfile(entry, io.BytesIO(b"abc"))
         (folder / name).write_bytes(data.getvalue())
+    write_shards(folder)
+
+
+def write_shards(folder):
+    """What tar.c reads as data: classes as names and as numbers, in texts and in JSON."""
+    for name, files in (("names", {"a.jpg": b"x", "a.cls": b" cat\n", "b.png": b"x", "b.cls.txt": b"dog", "c.jpg": b"x"}),
+                        ("numbers", {"a.jpg": b"x", "a.cls": b"3", "b.png": b"x", "b.json": b'{"class": 1, "w": [2.5, null]}'}),
+                        ("json", {"a.jpg": b"x", "a.json": b'{"label": "cat"}', "b.ppm": b"x", "b.json": b'{"cls": 7}'})):
+        data = io.BytesIO()
+        with tarfile.open(fileobj=data, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+            for file, content in files.items():
+                entry = tarfile.TarInfo(file)
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+        (folder / name).write_bytes(data.getvalue())
+
+
+def write_classes(folder):
+    folder.mkdir(parents=True)
+    for name, text in (("four", b"sky\nroad\ncar\nperson\n"), ("lines", b"a\r\n\r\n b \nc\nd"), ("few", b"a\nb")):
+        (folder / name).write_bytes(text)
 
 
 to = pathlib.Path(sys.argv[1])
 write_onnx(to / "onnx", [*TESTS.glob("onnx/files/*.onnx"), *(path for nodes in sys.argv[2:] for path in pathlib.Path(nodes).glob("*.onnx"))])
 write_arrays(to / "arrays")
 write_images(to / "images")
+write_classes(to / "classes")
 write_rows(to / "arrays")
 write_tables(to / "tables")
 write_recordings(to / "recordings")
