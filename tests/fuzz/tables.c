@@ -1,5 +1,5 @@
-/* Tables and the data made of them. The first byte says whether there are classes, and whether damaged rows are left
- * out; the others are the file. */
+/* Tables and the data made of them. The first byte says whether there are classes, whether damaged rows are left out,
+ * and whether there is noise; the others are the file. */
 #include "base/status.h"
 #include "data/collection.h"
 #include "tests/fuzz/target.h"
@@ -25,9 +25,10 @@ static void read_rows(struct collection *table)
     signed char *part = calloc((size_t)table->samples, 1);
     float *row = malloc(inputs * sizeof *row), target;
     char name[64];
+    const struct draw draw = { .training = true };
     if (!part || !row || table->fit(table, part) != TUTTI_OK) abort();
     for (int64_t i = 0; i < table->samples; i++) {
-        if (table->read(table, i, NULL, row, &target) != TUTTI_OK) abort();
+        if (table->read(table, i, &draw, row, &target) != TUTTI_OK) abort();
         for (size_t k = 0; k < inputs; k++)
             if (!isfinite(row[k])) abort();
         if (table->info.classes && (table->labels[i] < 0 || table->labels[i] >= table->info.classes)) abort();
@@ -43,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0) return 0;
     const tutti_data_options options = { .skip_damaged = data[0] & 1,
+        .augment = data[0] & 8 ? "noise=0.5" : NULL,
         .target = data[0] & 2 ? "1:class"
             : data[0] & 4     ? "a"
                               : NULL };
