@@ -100,7 +100,7 @@ START_TEST(plans_are_made_beside_steps)
         const int64_t wanted[2] = { divisions[i], STEP_SAMPLES - divisions[i] };
         while (rebalance_is_changing(two.trainer)) {
             next_step(&two, &step); /* few: after hundreds rounding alone makes other parameters */
-            nanosleep(&(struct timespec) { .tv_nsec = 30000000 }, NULL);
+            nanosleep(&(struct timespec) { .tv_nsec = step < 40 ? 30000000 : 600000000 }, NULL);
         }
         memcpy(two.trainer->balance.wanted, wanted, sizeof(wanted));
         rebalance_start(two.trainer);
