@@ -3,14 +3,8 @@
  *   PAIR_OF(even, odd)   pairs of them, as pairs.h reads them, as floats of the same bits */
 #ifndef PAIRS_ROUND_H
 #define PAIRS_ROUND_H
-#include "vector.h"
-#define AS_WORDS CONCATENATE(as_uint, V)
+#include "element.h"
 #define AS_FLOATS CONCATENATE(as_float, V)
+#define nearest(x) TO_VU(round_to_bf16(x))
 #define PAIR_OF(even, odd) AS_FLOATS(nearest(even) | nearest(odd) << 16)
-
-INLINE VU nearest(VF x)
-{
-    const VU bits = AS_WORDS(x), rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    return x != x ? (bits >> 16) | 0x40u : rounded;
-}
 #endif
