@@ -2,7 +2,7 @@
  *
  *   dw[k][e] = sum over parts of part[p][k/V][e][k%V]  (+ add[k][e])       e: (c, r, s), `length` of them
  *
- * dw may be add. Launched by conv2d_cpu.c with (ceil(K/V), chunks of `share` elements) tasks; `share` is a multiple of
+ * A part has part_blocks of K and part_length elements e, of which the first are added. dw may be add. Launched by conv2d_cpu.c with (ceil(K/V), chunks of `share` elements) tasks; `share` is a multiple of
  * V. */
 #include "parameters.h"
 #include "arguments/conv2d_sum_cpu.h"
@@ -19,8 +19,8 @@ kernel TASK void conv2d_sum(SUM_ARGUMENTS(PARAMETER))
 {
     const int block = get_group_id(0), rows = min(V, K - block * V);
     const int first = get_group_id(1) * share, last = min(first + share, length);
-    const size_t stride = (size_t)get_num_groups(0) * length * V;
-    const global float *part = workspace + offset + (size_t)block * length * V;
+    const size_t stride = (size_t)part_blocks * part_length * V;
+    const global float *part = workspace + offset + (size_t)block * part_length * V;
     int e = first;
     for (; e + V <= last; e += V) {
         VF r[V];

@@ -16,21 +16,19 @@
 #include "parameters.h"
 #include "arguments/gemm_pairs.h"
 #include "pairs.h"
+#include "pairs_parts.h"
 #include "gemm_finish.h"
 
 FINISH(VF_unaligned)
 
-#if PARTS == 1
-#define PRODUCTS 1
-#elif PARTS == 2
-#define PRODUCTS 3
-#else
-#define PRODUCTS 6
-#endif
+/* The products of so many tiles along the sum. */
+INLINE PAIRS_TARGET void add_tiles(SUMS *sums, global const uint *a, global const uint *b, int tiles)
+{
+    const long apart = (long)tiles * TILE;
+    for (int t = 0; t < tiles; t++) sums_add(sums, a + t * TILE, 16, apart, b + t * TILE, apart);
+}
 
 #if PARTS > 1
-constant int part_of_a[6] = { 0, 0, 1, 1, 0, 2 }, part_of_b[6] = { 0, 1, 0, 1, 2, 0 };
-
 /* Whether a tile of the unit's lines has an infinity or NaN. */
 INLINE bool has_outside(global const int *flags, int lines, int tiles)
 {
@@ -48,8 +46,8 @@ INLINE PAIRS_TARGET void add_outside(SUMS *sums, global const uint *a, long a_sp
         long in_a[ROW_TILES], in_b[COLUMN_TILES];
         for (int i = 0; i < ROW_TILES; i++) in_a[i] = i * apart + (flags_a[i * tiles + t] ? a_special : 0);
         for (int j = 0; j < COLUMN_TILES; j++) in_b[j] = j * apart + (flags_b[j * tiles + t] ? b_special : 0);
-        sums_add(sums, a + in_a[0] + t * TILE, in_a[ROW_TILES - 1] - in_a[0], b + in_b[0] + t * TILE,
-            in_b[COLUMN_TILES - 1] - in_b[0], 1);
+        sums_add(sums, a + in_a[0] + t * TILE, 16, in_a[ROW_TILES - 1] - in_a[0], b + in_b[0] + t * TILE,
+            in_b[COLUMN_TILES - 1] - in_b[0]);
     }
 }
 #endif
@@ -82,24 +80,25 @@ OUTLINE PAIRS_TARGET void gemm_pairs_body(PAIRS_ARGUMENTS(PARAMETER), int column
     C += product * stride_c;
     if (added) added += product * stride_c;
     SUMS sums;
+    const struct sums_place in_unit = { COLUMNS, 16 * COLUMNS, 16 };
     PAIRS_BEGIN
     for (int j = j_first; j < j_end; j += COLUMNS)
         for (int i = i_first; i < i_end; i += ROWS) {
             global const uint *a = A + i / 16 * line, *b = B + j / 16 * line;
             sums_clear(&sums);
 #if PARTS == 1
-            sums_add(&sums, a, line, b, line, tiles);
+            add_tiles(&sums, a, b, tiles);
 #else
             global const int *fa = (global const int *)packed + flags_a + product * flags_stride_a + i / 16 * tiles;
             global const int *fb = (global const int *)packed + flags_b + product * flags_stride_b + j / 16 * tiles;
             const bool outside = has_outside(fa, ROW_TILES, tiles) || has_outside(fb, COLUMN_TILES, tiles);
             if (outside) add_outside(&sums, a, PARTS * part_a, fa, b, PARTS * part_b, fb, tiles);
             for (int p = outside; p < PRODUCTS; p++)
-                sums_add(&sums, a + part_of_a[p] * part_a, line, b + part_of_b[p] * part_b, line, tiles);
+                add_tiles(&sums, a + part_of_a[p] * part_a, b + part_of_b[p] * part_b, tiles);
 #endif
-            sums_store(&sums, unit);
-            finish(unit, C + (long)i * ldc + j, ldc, min(ROWS, i_end - i), min(COLUMNS, j_end - j),
-                bias ? bias + j : 0, added ? added + (long)i * ldc + j : 0);
+            sums_store(&sums, unit, in_unit);
+            finish(unit, C + (long)i * ldc + j, ldc, min(ROWS, i_end - i), min(COLUMNS, j_end - j), bias ? bias + j : 0,
+                added ? added + (long)i * ldc + j : 0);
         }
     PAIRS_END
 }

@@ -15,24 +15,11 @@
  * Launched by runtime/gemm_pairs.c: global size (line tiles, 1, products), one work-item per group. */
 #include "parameters.h"
 #include "arguments/gemm_pairs.h"
-#include "pairs_round.h"
+#include "pairs_parts.h"
 #include "transpose.h"
 
 typedef uint16 uint16_unaligned __attribute__((aligned(4)));
 TRANSPOSE(transpose, VU)
-
-/* The next part of what is left of finite numbers; infinity and NaN have none. Parts of `large` ones are cut, not rounded:
- * no sum of some is larger than the number. */
-INLINE uint16 next_part(float16 *left, int16 large)
-{
-    const uint16 bits = as_uint16(*left);
-    const int16 finite = fabs(*left) < INFINITY;
-    const uint16 cut = large ? bits >> 16 : nearest(*left), part = finite ? cut : (uint16)(0u);
-    *left = finite ? *left - as_float16(part << 16) : (float16)(0.0f);
-    return part;
-}
-
-#define IS_OUTSIDE(x) (!(fabs(x) < INFINITY))
 
 /* Numbers 0 to 31 of a line, or two neighbouring lines' 16 each, into even and odd elements along the sum. */
 #if BY_LINE
@@ -105,8 +92,8 @@ OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int
         int16 large_even[16], large_odd[16];
         UNROLL for (int i = 0; i < 16; i++)
         {
-            large_even[i] = fabs(even[i]) >= 0x1p127f;
-            large_odd[i] = fabs(odd[i]) >= 0x1p127f;
+            large_even[i] = IS_LARGE(even[i]);
+            large_odd[i] = IS_LARGE(odd[i]);
         }
         for (int p = 0; p < PARTS; p++) {
             UNROLL for (int i = 0; i < 16; i++)

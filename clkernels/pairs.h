@@ -9,9 +9,12 @@
  *           3 OpenCL C, with the results of 1 to the bit
  *
  * A unit is ROW_TILES x COLUMN_TILES tiles of sums, held in registers:
- *   sums_clear(&sums); sums_add(&sums, a, a_apart, b, b_apart, tiles); sums_store(&sums, to);
- * adds the products of so many tiles along the sum. a_apart, b_apart: words from the first row (column) of tiles to the
- * next. `to` has ROWS x COLUMNS floats. Between PAIRS_BEGIN and PAIRS_END, in a function with the attribute PAIRS_TARGET.
+ *   sums_clear(&sums)                              or sums_load(&sums, from, place)
+ *   sums_add(&sums, a, a_row, a_apart, b, b_apart) the products of a tile's 32 steps
+ *   sums_store(&sums, to, place)
+ * a_row: words from a row of op(A)'s tiles to the next; a is aligned to a number, b to a word. a_apart, b_apart: words
+ * from the first row (column) of tiles to the next. They stand between PAIRS_BEGIN and PAIRS_END, in a function with the
+ * attribute PAIRS_TARGET. PAIRS_A, PAIRS_B and PAIRS_SUMS are the address spaces.
  *
  * PAIR_ADD(sums, columns, row): 16 sums += the products of 16 pairs with the pair `row`, one number after the other; of
  * forms 2 and 3.
@@ -24,14 +27,32 @@
 
 #define TILE 256 /* words */
 
+#ifndef PAIRS_A
+#define PAIRS_A global
+#endif
+#ifndef PAIRS_B
+#define PAIRS_B global
+#endif
+#ifndef PAIRS_SUMS
+#define PAIRS_SUMS local
+#endif
+typedef uint pair_word __attribute__((aligned(2)));
+typedef uint16 pair_vector __attribute__((aligned(4)));
+
+/* Where sums lie: floats from a row of a tile to the next, from a row of tiles to the next, from a column of tiles. */
+struct sums_place {
+    long row, down, across;
+};
+
 #if PAIRS == 1
 #define ROW_TILES 2
 #define COLUMN_TILES 2
 #define PAIRS_TARGET __attribute__((target("amx-tile,amx-bf16")))
 /* Eight tiles of 16 rows of 64 bytes: 0 to 3 hold sums, 4 and 5 rows of A, 6 and 7 columns of B. */
-#define PAIRS_BEGIN                                                                                                    \
-    uchar shapes[64] __attribute__((aligned(64)));                                                                     \
-    for (int i = 0; i < 64; i++) shapes[i] = i == 0 ? 1 : i >= 48 && i < 56 ? 16 : i >= 16 && i < 32 && i % 2 == 0 ? 64 : 0; \
+#define PAIRS_BEGIN                                                                                 \
+    uchar shapes[64] __attribute__((aligned(64)));                                                  \
+    for (int i = 0; i < 64; i++)                                                                    \
+        shapes[i] = i == 0 ? 1 : i >= 48 && i < 56 ? 16 : i >= 16 && i < 32 && i % 2 == 0 ? 64 : 0; \
     __asm__ volatile("ldtilecfg (%0)" ::"r"(shapes) : "memory");
 #define PAIRS_END __asm__ volatile("tilerelease" ::: "memory");
 typedef int SUMS; /* they are in the tiles */
@@ -41,24 +62,30 @@ INLINE PAIRS_TARGET void sums_clear(SUMS *sums)
     __asm__ volatile("tilezero %%tmm0\n tilezero %%tmm1\n tilezero %%tmm2\n tilezero %%tmm3" ::: "memory");
 }
 
-INLINE PAIRS_TARGET void sums_add(
-    SUMS *sums, global const uint *a, long a_apart, global const uint *b, long b_apart, int tiles)
+INLINE PAIRS_TARGET void sums_load(SUMS *sums, PAIRS_SUMS const float *from, struct sums_place at)
 {
-    for (int t = 0; t < tiles; t++, a += TILE, b += TILE)
-        __asm__ volatile(
-            "tileloadd (%0,%4,1),%%tmm4\n tileloadd (%2,%4,1),%%tmm6\n tdpbf16ps %%tmm6,%%tmm4,%%tmm0\n"
-            " tileloadd (%1,%4,1),%%tmm5\n tdpbf16ps %%tmm6,%%tmm5,%%tmm2\n tileloadd (%3,%4,1),%%tmm7\n"
-            " tdpbf16ps %%tmm7,%%tmm4,%%tmm1\n tdpbf16ps %%tmm7,%%tmm5,%%tmm3" ::"r"(a),
-            "r"(a + a_apart), "r"(b), "r"(b + b_apart), "r"(64L)
-            : "memory");
+    __asm__ volatile("tileloadd (%0,%4,1),%%tmm0\n tileloadd (%1,%4,1),%%tmm1\n tileloadd (%2,%4,1),%%tmm2\n"
+                     " tileloadd (%3,%4,1),%%tmm3" ::"r"(from),
+                     "r"(from + at.across), "r"(from + at.down), "r"(from + at.down + at.across), "r"(4 * at.row)
+                     : "memory");
 }
 
-INLINE PAIRS_TARGET void sums_store(const SUMS *sums, local float *to)
+INLINE PAIRS_TARGET void sums_add(
+    SUMS *sums, PAIRS_A const pair_word *a, long a_row, long a_apart, PAIRS_B const uint *b, long b_apart)
 {
-    __asm__ volatile("tilestored %%tmm0,(%0,%2,1)\n tilestored %%tmm1,64(%0,%2,1)\n tilestored %%tmm2,(%1,%2,1)\n"
-                     " tilestored %%tmm3,64(%1,%2,1)" ::"r"(to),
-        "r"(to + 512), "r"(128L)
-        : "memory");
+    __asm__ volatile("tileloadd (%0,%4,1),%%tmm4\n tileloadd (%2,%5,1),%%tmm6\n tdpbf16ps %%tmm6,%%tmm4,%%tmm0\n"
+                     " tileloadd (%1,%4,1),%%tmm5\n tdpbf16ps %%tmm6,%%tmm5,%%tmm2\n tileloadd (%3,%5,1),%%tmm7\n"
+                     " tdpbf16ps %%tmm7,%%tmm4,%%tmm1\n tdpbf16ps %%tmm7,%%tmm5,%%tmm3" ::"r"(a),
+                     "r"(a + a_apart), "r"(b), "r"(b + b_apart), "r"(4 * a_row), "r"(64L)
+                     : "memory");
+}
+
+INLINE PAIRS_TARGET void sums_store(const SUMS *sums, PAIRS_SUMS float *to, struct sums_place at)
+{
+    __asm__ volatile("tilestored %%tmm0,(%0,%4,1)\n tilestored %%tmm1,(%1,%4,1)\n tilestored %%tmm2,(%2,%4,1)\n"
+                     " tilestored %%tmm3,(%3,%4,1)" ::"r"(to),
+                     "r"(to + at.across), "r"(to + at.down), "r"(to + at.down + at.across), "r"(4 * at.row)
+                     : "memory");
 }
 #else
 #define ROW_TILES 1
@@ -69,59 +96,62 @@ INLINE PAIRS_TARGET void sums_store(const SUMS *sums, local float *to)
 typedef struct {
     float16 rows[16];
 } SUMS;
-#define PAIRS_AT(from) (*(global const uint16_unaligned *)(from))
-typedef uint16 uint16_unaligned __attribute__((aligned(4)));
+#define PAIRS_AT(from) (*(PAIRS_B const pair_vector *)(from))
+typedef float16 sums_vector __attribute__((aligned(4)));
 
 INLINE void sums_clear(SUMS *sums)
 {
     UNROLL for (int i = 0; i < 16; i++) sums->rows[i] = (float16)(0.0f);
 }
 
+INLINE void sums_load(SUMS *sums, PAIRS_SUMS const float *from, struct sums_place at)
+{
+    UNROLL for (int i = 0; i < 16; i++) sums->rows[i] = *(PAIRS_SUMS const sums_vector *)(from + i * at.row);
+}
+
 #if PAIRS == 2
 #define PAIR_ADD(sums, columns, row) __asm__("vdpbf16ps %2,%1,%0" : "+v"(sums) : "v"(columns), "v"((uint16)(row)))
 INLINE void sums_add(
-    SUMS *sums, global const uint *a, long a_apart, global const uint *b, long b_apart, int tiles)
+    SUMS *sums, PAIRS_A const pair_word *a, long a_row, long a_apart, PAIRS_B const uint *b, long b_apart)
 {
-    for (int t = 0; t < tiles; t++, a += TILE, b += TILE)
-        LOOP for (int p = 0; p < 16; p++)
-        {
-            const uint16 columns = PAIRS_AT(b + 16 * p);
-            UNROLL for (int i = 0; i < 16; i++) PAIR_ADD(sums->rows[i], columns, a[16 * i + p]);
-        }
+    LOOP for (int p = 0; p < 16; p++)
+    {
+        const uint16 columns = PAIRS_AT(b + 16 * p);
+        UNROLL for (int i = 0; i < 16; i++) PAIR_ADD(sums->rows[i], columns, a[a_row * i + p]);
+    }
 }
 #else
 #define FLUSHED(x) (fabs(x) < 0x1p-126f ? (float16)(0.0f) : (x))
 #define EVEN(words) as_float16((words) << 16)
-#define ODD(words) as_float16((words) & 0xffff0000u)
-#define PAIR_ADD(sums, columns, row)                                                                                   \
-    (sums) = fma(FLUSHED(ODD(columns)), FLUSHED(ODD((uint16)(row))), sums),                                            \
+#define ODD(words) as_float16((words)&0xffff0000u)
+#define PAIR_ADD(sums, columns, row)                                        \
+    (sums) = fma(FLUSHED(ODD(columns)), FLUSHED(ODD((uint16)(row))), sums), \
     (sums) = fma(FLUSHED(EVEN(columns)), FLUSHED(EVEN((uint16)(row))), sums)
 
 INLINE void sums_add(
-    SUMS *sums, global const uint *a, long a_apart, global const uint *b, long b_apart, int tiles)
+    SUMS *sums, PAIRS_A const pair_word *a, long a_row, long a_apart, PAIRS_B const uint *b, long b_apart)
 {
-    for (int t = 0; t < tiles; t++, a += TILE, b += TILE)
-        LOOP for (int i = 0; i < 16; i++)
+    LOOP for (int i = 0; i < 16; i++)
+    {
+        float16 even = 0.0f, odd = 0.0f;
+        LOOP for (int p = 0; p < 16; p++)
         {
-            float16 even = 0.0f, odd = 0.0f;
-            LOOP for (int p = 0; p < 16; p++)
-            {
-                const uint16 row = (uint16)(a[16 * i + p]), columns = PAIRS_AT(b + 16 * p);
-                even = fma(FLUSHED(EVEN(row)), FLUSHED(EVEN(columns)), even);
-                even = FLUSHED(even);
-                odd = fma(FLUSHED(ODD(row)), FLUSHED(ODD(columns)), odd);
-                odd = FLUSHED(odd);
-            }
-            even = even + odd;
-            even = FLUSHED(even) + sums->rows[i];
-            sums->rows[i] = FLUSHED(even);
+            const uint16 row = (uint16)(a[a_row * i + p]), columns = PAIRS_AT(b + 16 * p);
+            even = fma(FLUSHED(EVEN(row)), FLUSHED(EVEN(columns)), even);
+            even = FLUSHED(even);
+            odd = fma(FLUSHED(ODD(row)), FLUSHED(ODD(columns)), odd);
+            odd = FLUSHED(odd);
         }
+        even = even + odd;
+        even = FLUSHED(even) + sums->rows[i];
+        sums->rows[i] = FLUSHED(even);
+    }
 }
 #endif
 
-INLINE void sums_store(const SUMS *sums, local float *to)
+INLINE void sums_store(const SUMS *sums, PAIRS_SUMS float *to, struct sums_place at)
 {
-    UNROLL for (int i = 0; i < 16; i++) LOCAL_STORE(sums->rows[i], i, to);
+    UNROLL for (int i = 0; i < 16; i++) * (PAIRS_SUMS sums_vector *)(to + i * at.row) = sums->rows[i];
 }
 #endif
 

@@ -269,7 +269,7 @@ tutti_tensor tutti_conv2d(
 
 /* ---------------------------------------------------------------------------------------------------- tables ---- */
 
-#define FIRST(pass) &conv2d_winograd[pass], &conv2d_pointwise[pass], &conv2d_depthwise[pass]
+#define FIRST(pass) &conv2d_pairs[pass], &conv2d_winograd[pass], &conv2d_pointwise[pass], &conv2d_depthwise[pass]
 #define OTHERS(pass)                                                                                                 \
     &conv2d_direct[pass], &conv2d_grouped[pass], &conv2d_depthwise_channels_last[pass], &conv2d_depthwise_gpu[pass], \
         &conv2d_channels_last[pass], &conv2d_implicit_gemm_matrix[pass], &conv2d_winograd_4x4[pass],                 \

@@ -144,8 +144,8 @@ size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts)
 
 ARGUMENTS(sum, SUM_ARGUMENTS)
 
-static void sum_parts(const struct problem *problem, struct launch_list *list, cl_mem from, size_t offset,
-    int64_t parts, const struct node *node, cl_mem add, cl_mem to)
+static void sum_parts(const struct problem *problem, struct launch_list *list, cl_mem from,
+    const struct conv2d_parts *parts, const struct node *node, cl_mem add, cl_mem to)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     int64_t v = problem->device->vector_width, blocks = divide_up(z.k, v), length = z.c_group * z.r * z.s;
@@ -154,21 +154,31 @@ static void sum_parts(const struct problem *problem, struct launch_list *list, c
     char epilogue[EPILOGUE_OPTIONS];
     struct launch *launch =
         launch_add(list, "conv2d_sum_cpu", "conv2d_sum", "%s", epilogue_options(node, epilogue, sizeof epilogue));
-    ARGUMENTS_SET(launch, sum, .workspace = from, .offset = (int64_t)offset, .add = conv2d_or(add, to), .dw = to,
-        .K = z.k, .length = length, .parts = parts, .share = share);
+    ARGUMENTS_SET(launch, sum, .workspace = from, .offset = (int64_t)parts->offset, .add = conv2d_or(add, to), .dw = to,
+        .K = z.k, .length = length, .part_blocks = parts->blocks, .part_length = parts->length, .parts = parts->count,
+        .share = share);
     launch_tasks(launch, (size_t)blocks, (size_t)divide_up(length, share), 1);
-    launch_work(launch, (double)parts * (double)(z.k * length), 4.0 * (double)(parts + 1) * (double)(z.k * length));
+    const double numbers = (double)(z.k * length);
+    launch_work(launch, (double)parts->count * numbers, 4.0 * (double)(parts->count + 1) * numbers);
+}
+
+void conv2d_parts_emit_padded(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct conv2d_parts *parts)
+{
+    if (conv2d_is_data_gradient(problem))
+        sum_parts(problem, list, operands->workspace, parts, NULL, NULL,
+            fused_output_buffer(problem, operands, FUSION_WEIGHTS));
+    else
+        sum_parts(problem, list, operands->workspace, parts, problem->node, operands->add, operands->outputs[0]);
 }
 
 void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     int64_t parts, size_t offset)
 {
-    if (conv2d_is_data_gradient(problem))
-        sum_parts(problem, list, operands->workspace, offset, parts, NULL, NULL,
-            fused_output_buffer(problem, operands, FUSION_WEIGHTS));
-    else
-        sum_parts(
-            problem, list, operands->workspace, offset, parts, problem->node, operands->add, operands->outputs[0]);
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const int64_t blocks = divide_up(z.k, problem->device->vector_width);
+    conv2d_parts_emit_padded(
+        problem, operands, list, &(struct conv2d_parts) { parts, blocks, z.c_group * z.r * z.s, offset });
 }
 
 /* -------------------------------------------------------------------------------------------------------- choices */

@@ -1,20 +1,21 @@
 /* Convolution on CPU-class devices: implementations that conv2d.c lists. Activations are blocked (first layers with few
  * channels read the plain image), parameters and their gradients are plain.
  *
+ *   pairs           any kernel, stride, padding and dilation, of bfloat16 numbers     conv2d_pairs.c
  *   winograd        3x3 of stride 1 or 2, 5x5: F(4x4, 3x3), F(4x4, 5x5)           conv2d_winograd.c and its kin
  *   pointwise       1x1, stride 1 or 2, no padding                                conv2d_pointwise.c
  *   depthwise       groups = input channels = output channels                     conv2d_depthwise.c
  *   winograd_rows   up to 4 channels, 5 to 8 wide, stride 2: F(4, 4) along rows   conv2d_winograd_rows.c
  *   direct          any kernel, stride, padding and dilation, one group           conv2d_direct.c
  *
- * The order in a list: winograd, pointwise, depthwise, winograd_rows, direct; each refuses what is not its own. */
+ * The order in a list: pairs, winograd, pointwise, depthwise, winograd_rows, direct; each refuses what is not its own. */
 #ifndef LAYERS_CONV2D_CPU_H
 #define LAYERS_CONV2D_CPU_H
 
 #include "layers/conv2d.h"
 
 /* winograd_rows has no data gradient. */
-extern const struct implementation conv2d_winograd[CONV2D_PASSES], conv2d_pointwise[CONV2D_PASSES],
+extern const struct implementation conv2d_pairs[CONV2D_PASSES], conv2d_winograd[CONV2D_PASSES], conv2d_pointwise[CONV2D_PASSES],
     conv2d_depthwise[CONV2D_PASSES], conv2d_winograd_rows[CONV2D_PASSES], conv2d_direct[CONV2D_PASSES];
 
 /* ------------------------------------------------------------------------------------- shared by these files */
@@ -83,6 +84,13 @@ struct scratch_argument conv2d_scratch_argument(const struct conv2d_scratch *scr
 size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts);
 void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     int64_t parts, size_t offset);
+/* The same with more blocks and elements than there are, [count][blocks][length][V]. */
+struct conv2d_parts {
+    int64_t count, blocks, length;
+    size_t offset;
+};
+void conv2d_parts_emit_padded(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct conv2d_parts *parts);
 
 /* Floats in vectors, and vector registers that the accumulators may count on. */
 int64_t conv2d_registers(const struct problem *problem);

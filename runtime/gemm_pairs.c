@@ -3,6 +3,7 @@
 #include "clkernels/arguments/gemm_pairs.h"
 #include "base/memory.h"
 #include "runtime/gemm_implementations.h"
+#include "runtime/matrix.h"
 
 enum {
     LINES = 16, /* of a tile; and the steps of its depth */
@@ -14,19 +15,6 @@ enum {
         128, /* a row costs as much to pack as that many columns, and the other way round, save in the product */
 };
 
-/* Parts of a number that are multiplied, of a type: 0 for one that cannot be made of parts. */
-static int parts_of(enum compute_type compute)
-{
-    static const int parts[COMPUTE_TYPES] = { [COMPUTE_FP32] = 3, [COMPUTE_TF32] = 2, [COMPUTE_BF16] = 1 };
-    return parts[compute];
-}
-
-/* Rows and columns of what the registers sum up. */
-static int64_t unit_lines(enum pairs_form form)
-{
-    return form == PAIRS_TILES ? 2 * LINES : LINES;
-}
-
 /* Where packed operands lie, in words: A's first. */
 struct packed {
     int parts, stored;     /* stored: with the first part and its infinities, where there are several */
@@ -37,8 +25,8 @@ struct packed {
 
 static struct packed packed_of(const struct gemm *gemm, enum pairs_form form)
 {
-    const int64_t in_unit = unit_lines(form);
-    struct packed p = { .parts = parts_of(gemm->compute), .tiles = divide_up(gemm->k, STEPS) };
+    const int64_t in_unit = pairs_unit_lines(form);
+    struct packed p = { .parts = pairs_parts(gemm->compute), .tiles = divide_up(gemm->k, STEPS) };
     p.stored = p.parts + (p.parts > 1);
     p.rows = divide_up(gemm->m, in_unit) * (in_unit / LINES);
     p.columns = divide_up(gemm->n, in_unit) * (in_unit / LINES);
@@ -85,7 +73,7 @@ static size_t workspace(const struct gemm *gemm, const struct capabilities *can)
 /* Rows and columns of a task, in units: the busiest device unit's work is the least, and then what is read twice. */
 static struct gemm_design choose(const struct gemm *gemm, const struct capabilities *can)
 {
-    const int64_t lines = unit_lines(can->pairs[gemm->compute].form), units = can->units > 0 ? can->units : 1;
+    const int64_t lines = pairs_unit_lines(can->pairs[gemm->compute].form), units = can->units > 0 ? can->units : 1;
     const int64_t rows = divide_up(gemm->m, lines), columns = divide_up(gemm->n, lines);
     struct gemm_design best = { 0 };
     double best_cost = 0;
@@ -141,8 +129,8 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
     struct launch *launch =
         launch_add(list, "gemm_pairs", "gemm_pairs", "-DPAIRS=%d -DPARTS=%d%s", (int)form, p.parts, finish.options);
     ARGUMENTS_SET(launch, pairs, .packed = buffers->workspace, .bias = finish.bias, .added = finish.added,
-        .C = buffers->c, .unit = sizeof(float) * (size_t)(unit_lines(form) * unit_lines(form)), .m = g->m, .n = g->n,
-        .tiles = p.tiles, .ldc = g->ldc, .rows = design.rows, .columns = design.columns, .from_b = p.from_b,
+        .C = buffers->c, .unit = sizeof(float) * (size_t)(pairs_unit_lines(form) * pairs_unit_lines(form)), .m = g->m,
+        .n = g->n, .tiles = p.tiles, .ldc = g->ldc, .rows = design.rows, .columns = design.columns, .from_b = p.from_b,
         .part_a = p.part_a, .part_b = p.part_b, .stride_a = p.stride_a, .stride_b = p.stride_b, .stride_c = g->stride_c,
         .flags_a = p.flags_a, .flags_b = p.flags_b, .flags_stride_a = p.flags_stride_a,
         .flags_stride_b = p.flags_stride_b);

@@ -134,6 +134,17 @@ void matrix_emit_trial(enum compute_type compute, struct launch_list *list)
 
 /* ---- pairs ---- */
 
+int pairs_parts(enum compute_type compute)
+{
+    static const int parts[COMPUTE_TYPES] = { [COMPUTE_FP32] = 3, [COMPUTE_TF32] = 2, [COMPUTE_BF16] = 1 };
+    return parts[compute];
+}
+
+int64_t pairs_unit_lines(enum pairs_form form)
+{
+    return form == PAIRS_TILES ? 32 : 16;
+}
+
 enum { FASTER_SIZE = 512, FASTER_RUNS = 4 };
 
 /* Seconds of a square product, the least of some. */

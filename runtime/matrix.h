@@ -11,5 +11,9 @@ void matrix_prove(struct device *device);
 /* The launch of such a product by what the list's device has for the type, if any, without buffers: for
  * compilers alone. */
 void matrix_emit_trial(enum compute_type compute, struct launch_list *list);
+/* bfloat16 numbers that a number is multiplied as, of a type: 0 for one that cannot be made of them. */
+int pairs_parts(enum compute_type compute);
+/* Rows, and columns, of the sums that a form of products has in registers. */
+int64_t pairs_unit_lines(enum pairs_form form);
 
 #endif

@@ -1,4 +1,5 @@
 /* Running a case on one device: training with poisoned memory and guards, twice; then inference. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,14 +50,25 @@ static bool is_computed(const struct graph *graph, int value)
     return false;
 }
 
+static const char *implementation_of(const struct node *node)
+{
+    return node->implementation < 0 ? "" : node->operation->implementations[node->implementation]->name;
+}
+
+/* Whether a product is of pairs of bfloat16 numbers. */
+static bool multiplies_pairs(const struct plan *plan)
+{
+    for (size_t n = 0; n < plan->graph.node_count; n++)
+        if (!strcmp(implementation_of(&plan->graph.nodes[n]), "pairs")) return true;
+    return false;
+}
+
 /* Operands that are rounded as products load them: in the GPU class, and on CPUs that multiply pairs. Each counts
  * several times: a sum's error is that of its terms, which may be larger than the sum. */
 enum { TERMS = 2 };
-static int rounded_operands(const struct plan *plan)
+static int computed_operands(const struct plan *plan)
 {
     int rounded = 0;
-    const struct capabilities *can = &plan->device->can;
-    if (plan_compute(plan) != COMPUTE_BF16 || (can->class != DEVICE_GPU && !can->pairs[COMPUTE_BF16].form)) return 0;
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         const struct node *node = &plan->graph.nodes[n];
         const char *name = node->operation->name;
@@ -66,16 +78,26 @@ static int rounded_operands(const struct plan *plan)
     return rounded;
 }
 
+/* A number of two parts has 8 more bits than one of one. Three parts are as good as floats. */
+static double tolerance_of_operands(const struct plan *plan)
+{
+    const struct capabilities *can = &plan->device->can;
+    const enum compute_type compute = plan_compute(plan);
+    if (can->class == DEVICE_CPU && !can->pairs[compute].form) return 0;
+    const double rounded = tolerance_of_bf16(TERMS * computed_operands(plan));
+    if (compute == COMPUTE_BF16) return rounded;
+    return compute == COMPUTE_TF32 && multiplies_pairs(plan) ? ldexp(rounded, -8) : 0;
+}
+
 /* Winograd's transforms have fractions: it rounds where a sum of integers would not. */
 static double limit_of(const struct bench *b)
 {
     double limit = tolerance(b->e->class, b->e->length), winograd = tolerance(TOLERANCE_WINOGRAD, b->e->length);
     for (size_t n = 0; n < b->plan->graph.node_count; n++) {
         const struct node *node = &b->plan->graph.nodes[n];
-        if (node->implementation < 0 || limit >= winograd) continue;
-        if (!strncmp(node->operation->implementations[node->implementation]->name, "winograd", 8)) limit = winograd;
+        if (!strncmp(implementation_of(node), "winograd", 8) && limit < winograd) limit = winograd;
     }
-    return limit + tolerance_of_bf16(rounded_values(b->plan) + TERMS * rounded_operands(b->plan));
+    return limit + tolerance_of_bf16(rounded_values(b->plan)) + tolerance_of_operands(b->plan);
 }
 
 static tutti_status open_plan(struct bench *b, enum plan_mode mode, const char *force)
@@ -245,7 +267,8 @@ static tutti_status train(struct bench *b, const char *force, bool gradients, st
     TRY(plan_enqueue(b->plan, NULL, NULL));
     TRY(check_untouched(b));
     double limit = limit_of(b);
-    if (b->e->precision == TUTTI_BF16 && b->device->can.class == DEVICE_CPU && !rounded_values(b->plan))
+    if (b->e->precision == TUTTI_BF16 && b->device->can.class == DEVICE_CPU && !rounded_values(b->plan) &&
+        !multiplies_pairs(b->plan))
         text_append(b->problems, "  no value is stored as bfloat16: the case proves nothing\n");
     TRY(compare_forward(b, b->e->y, limit));
     if (gradients) TRY(compare_backward(b, limit));

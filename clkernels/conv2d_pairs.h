@@ -1,0 +1,54 @@
+/* What the convolutions of pairs of bfloat16 numbers share: the grid of positions.
+ *
+ * A unit is a band of rows of one image. In scratch its pixels lie in a grid of `grid_rows` x `pitch` positions with
+ * the zero padding written out, one unit behind the other, so that a tap reads at a fixed distance from each position:
+ * 16 neighbouring positions are the rows of a tile, wherever rows and images end; what is computed for positions
+ * outside the result is dropped. Zeros behind a row serve as those before the next one. With a stride, there is a grid
+ * for each phase, the rest that a source's row (column) leaves; position (j, i) of phase (fh, fw) of a unit with first
+ * row y is
+ *
+ *   source row (y + j) STEP_H + fh + start_h, column i STEP_W + fw + start_w
+ *
+ * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT and, of it, PADDING_H, PADDING_W, PHASES_H,
+ * PHASES_W, PARTS, PAIRS, SCRATCH_GLOBAL.
+ */
+#ifndef CONV2D_PAIRS_H
+#define CONV2D_PAIRS_H
+#define PHASES (PHASES_H * PHASES_W)
+#define TAPS (R * S)
+#if GRADIENT
+#define STEP_H 1
+#define STEP_W 1
+#else
+#define STEP_H STRIDE_H
+#define STEP_W STRIDE_W
+#endif
+/* Copies of a number: its parts, and the first one once more with infinity and NaN (pairs_parts.h). */
+#define COPIES (PARTS + (PARTS > 1))
+#define SPECIAL PARTS
+
+struct unit {
+    int image, first; /* first: row of the grid */
+};
+
+INLINE struct unit unit_of(int number, int per_image, int band)
+{
+    struct unit unit;
+    unit.image = number / per_image;
+    unit.first = (number - unit.image * per_image) * band;
+    return unit;
+}
+
+/* Positions of a row of a phase that lie in a source row of `width` numbers. */
+INLINE int first_inside(int phase, int start, int pitch)
+{
+    return clamp((-(phase + start) + STEP_W - 1) / STEP_W, 0, pitch);
+}
+INLINE int end_inside(int phase, int start, int width, int pitch)
+{
+    return clamp((width - phase - start + STEP_W - 1) / STEP_W, 0, pitch);
+}
+
+typedef ushort16 halves __attribute__((aligned(2)));
+#define AS_HALVES(words) __builtin_convertvector(words, ushort16)
+#endif

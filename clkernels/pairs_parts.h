@@ -1,0 +1,36 @@
+/* Floats as sums of PARTS bfloat16 numbers (1: the nearest one), of vectors of 16, and the products that are made of
+ * them: those whose place is not below what a sum of floats can hold, the largest ones first.
+ *
+ *   PRODUCTS                      of two numbers
+ *   part_of_a[p], part_of_b[p]    the parts that product p multiplies
+ *   next_part(&left, large)       the next part of what is left, in the lower half of each element */
+#ifndef PAIRS_PARTS_H
+#define PAIRS_PARTS_H
+#include "pairs_round.h"
+
+#if PARTS == 1
+#define PRODUCTS 1
+#elif PARTS == 2
+#define PRODUCTS 3
+#else
+#define PRODUCTS 6
+#endif
+
+#if PARTS > 1
+constant int part_of_a[6] = { 0, 0, 1, 1, 0, 2 }, part_of_b[6] = { 0, 1, 0, 1, 2, 0 };
+
+/* Infinity and NaN have no parts. Those of large numbers are cut, not rounded: no sum of some is larger than the
+ * number. */
+#define IS_OUTSIDE(x) (!(fabs(x) < INFINITY))
+#define IS_LARGE(x) (fabs(x) >= 0x1p127f)
+
+INLINE uint16 next_part(float16 *left, int16 large)
+{
+    const uint16 bits = as_uint16(*left);
+    const int16 finite = fabs(*left) < INFINITY;
+    const uint16 cut = large ? bits >> 16 : nearest(*left), part = finite ? cut : (uint16)(0u);
+    *left = finite ? *left - as_float16(part << 16) : (float16)(0.0f);
+    return part;
+}
+#endif
+#endif
