@@ -178,23 +178,28 @@ static const char *fits(const struct problem *problem)
     return NULL;
 }
 
-/* How many times as fast as floats' multiply-adds pairs are, in all products that a pair of floats needs; and how many
- * of those Winograd's algorithm saves, what its transforms cost counted. See docs/experiments/pairs.md. */
+/* How many times as fast as floats' multiply-adds the products of pairs are that a product of floats needs, and how
+ * many times as fast Winograd's algorithm is, its transforms counted. See docs/experiments/pairs.md. */
 static double gain_of_pairs(const struct problem *problem)
 {
     static const double products[] = { 0, 1, 3, 6 };
-    return (form_of(problem) == PAIRS_DOTS ? 2.1 : 15.0) / products[pairs_parts(problem->compute)];
+    return (form_of(problem) == PAIRS_DOTS ? 1.4 : 10.0) / products[pairs_parts(problem->compute)];
 }
-static const double GAIN_OF_WINOGRAD = 2.5;
+
+static double gain_of_winograd(const struct problem *problem)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    if (conv2d_winograd[conv2d_pass_of(problem)].fits(problem)) return 0; /* refused */
+    return z.stride_h == 1 ? 2.5 : 1.45;
+}
 
 static const char *passed_over(const struct problem *problem)
 {
     const enum conv2d_pass pass = conv2d_pass_of(problem);
-    if (form_of(problem) == PAIRS_DOTS && !conv2d_pointwise[pass].fits(problem))
-        return "pointwise multiplies pairs without packing the image";
-    if (!conv2d_winograd[pass].fits(problem) && gain_of_pairs(problem) < GAIN_OF_WINOGRAD)
-        return "Winograd's algorithm saves more than pairs do";
-    if (!conv2d_depthwise[pass].fits(problem)) return "depthwise takes it";
+    const bool dots = form_of(problem) == PAIRS_DOTS;
+    if (dots && !conv2d_pointwise[pass].fits(problem)) return "pointwise multiplies pairs without packing the image";
+    if (dots && pass == CONV2D_WEIGHT_GRADIENT) return "dot products save less than packing the images takes";
+    if (gain_of_pairs(problem) < gain_of_winograd(problem)) return "Winograd's algorithm saves more than pairs do";
     return NULL;
 }
 

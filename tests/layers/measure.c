@@ -22,6 +22,7 @@ static tutti_status open_plan(const struct expectation *e, struct device *device
         .objective = e->objective,
         .seeded = !e->has_loss,
         .force = force,
+        .precision = e->precision,
         .explain = explain,
         .parameters = *parameters,
         .frozen = *frozen,

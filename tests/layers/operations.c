@@ -9,6 +9,7 @@
  *   operations [...] --force conv2d=plain          with these implementations only
  *   operations [...] --bf16                        the cases for it, with values stored as bfloat16
  *   operations [...] --tf32                        with products that may round their operands to TF32
+ *   operations [...] --tiles                       with products of tiles (AMX), emulated where the processor has none
  *   operations [...] --at-most 500                 the cases of so few numbers in input, output and parameters
  *   operations [...] --memory-limit 1000000        on devices with so many bytes: larger work is divided into parts
  *   operations [...] --part 2/16                   the second of 16 parts of these cases, to run parts side by side
@@ -26,6 +27,7 @@
 #include "base/file.h"
 #include "runtime/device.h"
 #include "tests/layers/expect.h"
+#include "tests/tiles.h"
 
 extern const struct operation_test test_conv2d;
 extern const struct operation_test test_dense;
@@ -187,6 +189,7 @@ static enum mode mode = MODE_GRADIENT;
 static const char *forced;
 static tutti_precision precision;
 static size_t memory_limit; /* 0: none */
+static bool tiles;
 
 /* The kernels that devices run, each over the same expected results. NULL: a device's own. */
 static struct setting {
@@ -445,6 +448,8 @@ static bool open_runtimes(void)
         s->runtime = tutti_open(&(tutti_runtime_options) {
             .devices = getenv("TUTTI_DEVICES") ? NULL : "all", .memory_limit = memory_limit });
         if (!s->runtime || !s->runtime->count) return false;
+        const char *refusal = tiles ? tiles_use(s->runtime) : NULL;
+        if (refusal) return fail(TUTTI_UNSUPPORTED, "%s", refusal) == TUTTI_OK;
     }
     return true;
 }
@@ -476,6 +481,8 @@ int main(int argc, char **argv)
             run_once = true;
         else if (!strcmp(argv[at], "--tf32"))
             precision = TUTTI_TF32;
+        else if (!strcmp(argv[at], "--tiles"))
+            tiles = true;
         else if (!strcmp(argv[at], "--force") && at + 1 < argc)
             forced = argv[++at];
         else if (!strcmp(argv[at], "--at-most") && at + 1 < argc)

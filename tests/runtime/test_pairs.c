@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "runtime/gemm.h"
 #include "runtime/memory.h"
+#include "tests/tiles.h"
 
 #include <check.h>
 #include <math.h>
@@ -23,14 +24,18 @@ static void check(tutti_status status)
     ck_assert_msg(status == TUTTI_OK, "%s", tutti_message(NULL));
 }
 
-/* form: "plain", or NULL for the processor's own. */
+/* form: "plain", "tiles" (emulated where the processor has none), or NULL for the processor's own. */
 static tutti_runtime *open_cpu(const char *form)
 {
+    const bool tiles = form && !strcmp(form, "tiles");
+    if (tiles) form = "off";
     ck_assert_int_eq(setenv("TUTTI_DEVICE_CLASS", "cpu", 1), 0);
     ck_assert_int_eq(setenv("TUTTI_VECTOR_WIDTH", "16", 1), 0);
     ck_assert_int_eq(form ? setenv("TUTTI_PAIRS", form, 1) : unsetenv("TUTTI_PAIRS"), 0);
     tutti_runtime *runtime = tutti_open(NULL);
     ck_assert_msg(runtime != NULL, "%s", tutti_message(NULL));
+    const char *refusal = tiles ? tiles_use(runtime) : NULL;
+    ck_assert_msg(!refusal, "%s", refusal ? refusal : "");
     return runtime;
 }
 
@@ -100,7 +105,8 @@ static double error_of_chain(struct product *p)
     return error_of(p);
 }
 
-static const char *const forms[] = { "plain", NULL };
+static const char *const forms[] = { "plain", "tiles", NULL };
+enum { FORMS = sizeof forms / sizeof *forms };
 
 START_TEST(test_errors)
 {
@@ -182,20 +188,19 @@ START_TEST(test_largest)
 }
 END_TEST
 
-/* On a processor with tiles: the same bits by C. */
+/* The same bits by tiles and by C. */
 START_TEST(test_bits)
 {
-    tutti_runtime *own = open_cpu(NULL), *plain = open_cpu("plain");
+    tutti_runtime *tiles = open_cpu("tiles"), *plain = open_cpu("plain");
     struct product *p = product_new(), *q = product_new();
     for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
-        if (own->devices[0].can.pairs[compute].form != PAIRS_TILES) continue;
-        multiply(&own->devices[0], GEMM_PAIRS, compute, p);
+        multiply(&tiles->devices[0], GEMM_PAIRS, compute, p);
         multiply(&plain->devices[0], GEMM_PAIRS, compute, q);
         ck_assert_int_eq(memcmp(p->c, q->c, sizeof p->c), 0);
     }
     free(p);
     free(q);
-    tutti_close(own);
+    tutti_close(tiles);
     tutti_close(plain);
 }
 END_TEST
@@ -229,8 +234,8 @@ int main(void)
     Suite *suite = suite_create("pairs");
     TCase *tests = tcase_create("pairs");
     tcase_set_timeout(tests, 300);
-    tcase_add_loop_test(tests, test_errors, 0, 2);
-    tcase_add_loop_test(tests, test_specials, 0, 2);
+    tcase_add_loop_test(tests, test_errors, 0, FORMS);
+    tcase_add_loop_test(tests, test_specials, 0, FORMS);
     tcase_add_test(tests, test_largest);
     tcase_add_test(tests, test_bits);
     tcase_add_test(tests, test_refusals);
