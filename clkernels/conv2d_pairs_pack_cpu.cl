@@ -16,43 +16,47 @@
 
 TRANSPOSE(transpose, VF)
 
-/* to[e] = number e of each of 16 lines, lane_stride apart; `lanes` of them exist. */
-INLINE void load_lines(const global float *from, long lane_stride, int lanes, int count, float16 *to)
+/* to[e] = number e of each of 16 lines, lane_stride apart; `lanes` of them exist. left: numbers that may be read from
+ * `from` on. */
+INLINE void load_lines(const global float *from, long lane_stride, int lanes, int count, long left, float16 *to)
 {
     if (lane_stride == 1 && count == 1 && lanes >= 16) {
         to[0] = VLOAD(0, from);
         return;
     }
-    if (count < 16) {
+    if (count == 1 || (count < 16 && (lanes - 1) * lane_stride + 16 > left)) {
         LOOP for (int e = 0; e < count; e++) UNROLL for (int l = 0; l < 16; l++)((float *)&to[e])[l] =
-            l < lanes ? from[min(l, lanes - 1) * lane_stride + e] : 0.0f;
+            l < lanes ? from[l * lane_stride + e] : 0.0f;
         return;
     }
     LOOP for (int e = 0; e < count; e += 16)
     {
-        const int at = min(e, count - 16); /* the last ones overlap those before */
+        const int at = max(min(e, count - 16), 0); /* the last ones overlap those before */
         VF lines[16];
         UNROLL for (int l = 0; l < 16; l++) lines[l] =
             l < lanes ? VLOAD(0, from + min(l, lanes - 1) * lane_stride + at) : (VF)(0.0f);
         transpose(lines);
-        UNROLL for (int l = 0; l < 16; l++) to[at + l] = lines[l];
+        UNROLL for (int l = 0; l < 16; l++) if (l < count) to[at + l] = lines[l];
     }
 }
 
 /* Numbers of AT_ONCE sources from `source` on, tap by tap, for 16 results from `result` on. */
 INLINE void load_sources(
-    const global float *w, int group, int source, int sources, int result, int results, float16 *to)
+    const global float *w, int group, int groups, int source, int sources, int result, int results, float16 *to)
 {
     const int count = clamp(sources - source, 0, AT_ONCE), lanes = clamp(results - result, 0, 16);
     LOOP for (int e = lanes ? count * TAPS : 0; e < AT_ONCE * TAPS; e++) to[e] = (float16)(0.0f);
     if (!lanes || !count) return;
 #if GRADIENT
-    const long line = (long)results * TAPS; /* of one K */
-    for (int i = 0; i < count; i++)
-        load_lines(w + ((long)group * sources + source + i) * line + result * TAPS, TAPS, lanes, TAPS, to + i * TAPS);
+    const long line = (long)results * TAPS, all = (long)groups * sources * line; /* line: of one K */
+    for (int i = 0; i < count; i++) {
+        const long at = ((long)group * sources + source + i) * line + result * TAPS;
+        LOOP for (int e = 0; e < lanes * TAPS; e += 16) PREFETCH(w + at + 2 * line + e);
+        load_lines(w + at, TAPS, lanes, TAPS, all - at, to + i * TAPS);
+    }
 #else
-    const long line = (long)sources * TAPS;
-    load_lines(w + ((long)group * results + result) * line + source * TAPS, line, lanes, count * TAPS, to);
+    const long line = (long)sources * TAPS, at = ((long)group * results + result) * line + source * TAPS;
+    load_lines(w + at, line, lanes, count * TAPS, (long)groups * results * line - at, to);
 #endif
 }
 
@@ -86,7 +90,7 @@ OUTLINE void conv2d_pairs_pack_body(CONV2D_PAIRS_PACK_ARGUMENTS(PARAMETER), int 
     for (int tile = 0; tile < COLUMN_TILES; tile++)
         for (int at = 0; at < 32; at += AT_ONCE) {
             float16 numbers[AT_ONCE * TAPS];
-            load_sources(w, group, step * 32 + at, sources, first + tile * 16, results, numbers);
+            load_sources(w, group, panels / panels_group, step * 32 + at, sources, first + tile * 16, results, numbers);
             for (int i = 0; i < AT_ONCE; i += 2)
                 for (int tap = 0; tap < TAPS; tap++)
                     outside |= store_pair(numbers[i * TAPS + tap], numbers[(i + 1) * TAPS + tap],
