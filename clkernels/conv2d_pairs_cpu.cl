@@ -178,7 +178,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_body(
     CONV2D_PAIRS_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER, int range, int first_chunk, int chunk_step)
 {
     const int panel_first = range * panels_max, panel_last = min(panel_first + panels_max, panels);
-    const int end = units_max * grid_rows * pitch / ROWS * ROWS + ROWS; /* of positions with results */
+    const int end = (units_max * grid_rows * pitch + ROWS - 1) / ROWS * ROWS; /* of positions with results */
     SCRATCH long *where = (SCRATCH long *)scratch;
     SCRATCH float *unit = (SCRATCH float *)(where + (long)CLASSES * end);
     SCRATCH ushort *pixels = (SCRATCH ushort *)(unit + ROWS * COLUMNS);
