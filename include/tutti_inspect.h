@@ -1,5 +1,5 @@
-/* Looking into networks and trainers: layers, tensors and nodes, for programs that print, draw or convert networks;
- * what devices do, how long it takes, and why. The conventions are those of tutti.h. */
+/* Looking into devices, networks and trainers: what devices can do; layers, tensors and nodes, for programs that print,
+ * draw or convert networks; what devices do, how long it takes, and why. The conventions are those of tutti.h. */
 #ifndef TUTTI_INSPECT_H
 #define TUTTI_INSPECT_H
 
@@ -8,6 +8,26 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* -------------------------------------------------------------------------------------------------- devices ---- */
+
+/* Tells by which instructions an opened device of class "cpu" multiplies pairs of bfloat16 numbers, of which products
+ * with this precision are then made: *form is "tiles" (AMX), "dots" (dot products, AVX512_BF16) or "plain" (none, for
+ * tests), or NULL, and *refusal then says why. Both are valid until the runtime is closed. Errors: TUTTI_NO_DEVICE;
+ * TUTTI_INVALID if there is no such precision. */
+TUTTI_API tutti_status tutti_device_pairs(
+    const tutti_runtime *runtime, int position, tutti_precision precision, const char **form, const char **refusal);
+
+/* What a device can do at most, per second. Products are multiply-adds, which count as two. */
+typedef struct tutti_device_peaks {
+    size_t size;       /* sizeof(tutti_device_peaks), or 0; set it before the call */
+    double flops;      /* of floats, in registers */
+    double bytes;      /* read and written, in memory larger than caches */
+    double pair_flops; /* of bfloat16 numbers, as tutti_device_pairs() tells; 0: none */
+} tutti_device_peaks;
+/* Measures the peaks of an opened device that has no other work meanwhile. It takes up to a few seconds, and up to
+ * 512 MiB of the device. Errors: TUTTI_NO_DEVICE; TUTTI_DEVICE_MEMORY; the status of the OpenCL call that failed. */
+TUTTI_API tutti_status tutti_device_measure(tutti_runtime *runtime, int position, tutti_device_peaks *peaks);
 
 /* ------------------------------------------------------------------------------------------------- networks ---- */
 

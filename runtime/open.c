@@ -7,10 +7,12 @@
 #include "runtime/device.h"
 #include "runtime/discover.h"
 #include "runtime/matrix.h"
+#include "runtime/peak.h"
 #include "runtime/program.h"
 #include "runtime/shuffle.h"
 #include "runtime/store.h"
 #include "runtime/tuning.h"
+#include "tutti_inspect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -280,4 +282,53 @@ tutti_status tutti_device_check(tutti_runtime *runtime, int position)
 {
     tutti_status status = position_check(runtime, position);
     return status == TUTTI_OK ? check_device(&runtime->devices[position]) : status;
+}
+
+static const char *pairs_name(enum pairs_form form)
+{
+    static const char *const names[PAIRS_FORMS] = {
+        [PAIRS_TILES] = "tiles", [PAIRS_DOTS] = "dots", [PAIRS_PLAIN] = "plain"
+    };
+    return names[form];
+}
+
+tutti_status tutti_device_pairs(
+    const tutti_runtime *runtime, int position, tutti_precision precision, const char **form, const char **refusal)
+{
+    static const enum compute_type types[] = { [TUTTI_FP32] = COMPUTE_FP32,
+        [TUTTI_TF32] = COMPUTE_TF32,
+        [TUTTI_BF16] = COMPUTE_BF16,
+        [TUTTI_FP16] = COMPUTE_FP16 };
+    const tutti_status status = position_check(runtime, position);
+    if (status != TUTTI_OK) return status;
+    if (!form || !refusal)
+        return fail(TUTTI_INVALID, "tutti_device_pairs() got NULL for the form or the refusal: pass pointers to both");
+    if (precision < TUTTI_FP32 || precision > TUTTI_FP16)
+        return fail(TUTTI_INVALID, "precision %d does not exist: pass one of tutti_precision", (int)precision);
+    const enum compute_type compute = types[precision];
+    const struct capabilities *can = &runtime->devices[position].can;
+    const struct pairs_ability *ability = &can->pairs[compute];
+    *form = can->class == DEVICE_CPU ? pairs_name(ability->form) : NULL;
+    *refusal = *form               ? NULL
+        : can->class != DEVICE_CPU ? "only CPU-class devices do"
+        : compute == COMPUTE_FP16  ? "numbers of half precision are not made of bfloat16 numbers"
+        : ability->refusal         ? ability->refusal
+                                   : "no such product passed its check on this device";
+    return TUTTI_OK;
+}
+
+tutti_status tutti_device_measure(tutti_runtime *runtime, int position, tutti_device_peaks *peaks)
+{
+    tutti_status status = TUTTI_OK;
+    struct peak peak;
+    TRY(position_check(runtime, position));
+    if (!peaks) FAIL(TUTTI_INVALID, "tutti_device_measure() got NULL for the peaks: pass a pointer to them");
+    tutti_device_peaks known = { 0 };
+    TRY(peak_measure(&runtime->devices[position], &peak));
+    TRY(peak_measure_pairs(&runtime->devices[position], &known.pair_flops));
+    known.flops = peak.flops;
+    known.bytes = peak.bytes;
+    TRY(RESULT_WRITE(peaks, &known, tutti_device_peaks));
+done:
+    return status;
 }

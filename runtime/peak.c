@@ -6,6 +6,7 @@
 #include "runtime/profile.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     REPEATS = 5,
@@ -14,7 +15,15 @@ enum {
     GROUPS_PER_UNIT = 32,
     TASKS_PER_UNIT = 8,
     ROUNDS = 1 << 16,
+    PAIR_CHAINS = 12, /* as clkernels/peak_pairs_cpu.cl, as are the steps */
+    PAIR_STEPS = 4,
+    PAIR_LANES = 16,
+    TILE_WORDS = 256,
+    TILES_OF_UNIT = 4, /* of tiles, 2 x 2; and of operands, 2 + 2 along the sum */
+    TILE_SUMS = 256,
+    TILE_DEPTH = 32,
 };
+#define ONES 0x3f803f80u                 /* two bfloat16 numbers */
 #define STREAM_BYTES ((size_t)256 << 20) /* beyond any cache */
 #define LEAST_BYTES ((size_t)1 << 20)
 
@@ -55,6 +64,16 @@ static void best_rates(const struct launch_list *list, struct peak *peak)
     }
 }
 
+static tutti_status run(struct launch_list *list)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(launch_list_realise(list, NULL, NULL));
+    TRY(launch_list_warm_up(list));
+    TRY(profile_fastest(list, REPEATS));
+done:
+    return status;
+}
+
 tutti_status peak_measure(struct device *device, struct peak *peak)
 {
     tutti_status status = TUTTI_OK;
@@ -77,13 +96,76 @@ tutti_status peak_measure(struct device *device, struct peak *peak)
     launch_work(launch, 2.0 * CHAINS * ROUNDS * device->can.vector_width * (double)items, 0);
     add_stream(&list, "peak_copy", in, out, bytes, 2 * bytes);
     add_stream(&list, "peak_read", in, out, bytes, bytes);
-    TRY(launch_list_realise(&list, NULL, NULL));
-    TRY(launch_list_warm_up(&list));
-    TRY(profile_fastest(&list, REPEATS));
+    TRY(run(&list));
     best_rates(&list, peak);
 done:
     launch_list_free(&list);
     buffer_free(&in);
+    buffer_free(&out);
+    return status;
+}
+
+/* What the device multiplies most with: all types are multiplied by one form, unless the trial of one failed. */
+static enum pairs_form form_of(const struct device *device)
+{
+    enum pairs_form form = PAIRS_NONE;
+    for (int compute = COMPUTE_BF16; compute >= COMPUTE_FP32 && !form; compute--)
+        form = device->can.pairs[compute].form;
+    return form;
+}
+
+/* Of a task. */
+static double products_of(enum pairs_form form)
+{
+    const double round =
+        form == PAIRS_TILES ? PAIR_STEPS * TILES_OF_UNIT * TILE_SUMS * TILE_DEPTH : PAIR_CHAINS * PAIR_LANES * 2;
+    return ROUNDS * round;
+}
+
+/* A rate of products that were not computed would be none. */
+static tutti_status check_products(struct device *device, cl_mem out, size_t items, double products)
+{
+    tutti_status status = TUTTI_OK;
+    float *found = memory_new(items, sizeof *found);
+    if (!found) return TUTTI_NO_MEMORY;
+    TRY(buffer_read(device, out, 0, found, items * sizeof *found));
+    for (size_t i = 0; i < items; i++)
+        if ((double)found[i] != products)
+            FAIL(TUTTI_WRONG_RESULT, "the sum of %.0f products of ones is %.9g", products, (double)found[i]);
+done:
+    free(found);
+    return status;
+}
+
+tutti_status peak_measure_pairs(struct device *device, double *flops)
+{
+    const enum pairs_form form = form_of(device);
+    const size_t items = items_of(device), bytes = items * sizeof(float),
+                 ones_bytes = (size_t)PAIR_STEPS * TILES_OF_UNIT * TILE_WORDS * sizeof(uint32_t);
+    tutti_status status = TUTTI_OK;
+    cl_mem ones = NULL, out = NULL;
+    struct launch_list list;
+    *flops = 0;
+    if (device->can.class != DEVICE_CPU || form == PAIRS_NONE) return TUTTI_OK;
+    launch_list_init(&list, device);
+    TRY(buffer_new(device, ones_bytes, &ones));
+    TRY(buffer_fill(device, ones, 0, ones_bytes, ONES));
+    TRY(buffer_new(device, bytes, &out));
+    struct launch *launch = launch_add(&list, "peak_pairs_cpu", "peak_pairs", "-DPAIRS=%d", (int)form);
+    launch_buffer(launch, ones);
+    launch_buffer(launch, out);
+    launch_local(launch, (size_t)TILES_OF_UNIT * TILE_SUMS * sizeof(float));
+    launch_int(launch, ROUNDS);
+    launch_tasks(launch, items, 1, 1);
+    launch_work(launch, 2 * products_of(form) * (double)items, 0);
+    TRY(run(&list));
+    TRY(check_products(device, out, items, products_of(form)));
+    struct peak peak;
+    best_rates(&list, &peak);
+    *flops = peak.flops;
+done:
+    launch_list_free(&list);
+    buffer_free(&ones);
     buffer_free(&out);
     return status;
 }

@@ -1,7 +1,8 @@
-/* tutti devices: what OpenCL devices there are, and whether they work. */
+/* tutti devices: what OpenCL devices there are, how fast they are at most, and whether they work. */
 #include "formats/json_lines.h"
 #include "tools/commands.h"
 #include "tools/session.h"
+#include "tutti_inspect.h"
 
 #include <string.h>
 
@@ -10,19 +11,67 @@ struct settings {
     bool check, json;
 };
 
-/* Opens one device by itself and runs the probes on it. *text is "ok", or what is wrong and what to do. */
-static bool check_device(int index, char *text, size_t size)
+static const struct precision {
+    const char *name;
+    tutti_precision precision;
+} precisions[] = { { "fp32", TUTTI_FP32 }, { "tf32", TUTTI_TF32 }, { "bf16", TUTTI_BF16 } };
+enum { PRECISIONS = sizeof precisions / sizeof *precisions };
+
+/* What is told of a device once it is open. */
+struct findings {
+    tutti_runtime *runtime; /* with this device alone; NULL: it does not open, or is not asked */
+    char trouble[1024];     /* why it does not open */
+    struct pairs {
+        const char *form, *refusal;
+    } pairs[PRECISIONS]; /* of class "cpu" */
+    bool checked, good, measured;
+    char check[1024]; /* "ok", or what is wrong and what to do */
+    tutti_device_peaks peaks;
+    char unmeasured[1024]; /* why there are no peaks */
+};
+
+/* Opens one device by itself, and runs the probes on it and measures it where that is wanted. */
+static void find(const tutti_device_info *device, bool check, struct findings *found)
 {
     char chosen[16];
-    snprintf(chosen, sizeof(chosen), "%d", index);
-    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = chosen });
-    bool good = runtime && tutti_device_check(runtime, 0) == TUTTI_OK;
-    snprintf(text, size, "%s", good ? "ok" : tutti_message(runtime));
-    tutti_close(runtime);
-    return good;
+    *found = (struct findings) { .checked = check, .peaks.size = sizeof(found->peaks) };
+    if (!check && strcmp(device->device_class, "cpu")) return;
+    snprintf(chosen, sizeof(chosen), "%d", device->index);
+    found->runtime = tutti_open(&(tutti_runtime_options) { .devices = chosen });
+    if (!found->runtime) snprintf(found->trouble, sizeof(found->trouble), "%s", tutti_message(NULL));
+    for (int i = 0; i < PRECISIONS && found->runtime; i++)
+        (void)tutti_device_pairs(
+            found->runtime, 0, precisions[i].precision, &found->pairs[i].form, &found->pairs[i].refusal);
+    if (!check) return;
+    found->good = found->runtime && tutti_device_check(found->runtime, 0) == TUTTI_OK;
+    snprintf(found->check, sizeof(found->check), "%s", found->good ? "ok" : tutti_message(NULL));
+    found->measured = found->good && tutti_device_measure(found->runtime, 0, &found->peaks) == TUTTI_OK;
+    if (found->good && !found->measured)
+        snprintf(found->unmeasured, sizeof(found->unmeasured), "%s", tutti_message(NULL));
 }
 
-static tutti_status print_json(const tutti_device_info *device, const char *check)
+/* ---- JSON ---- */
+
+static void pairs_json(struct json_line *line, const struct findings *found)
+{
+    json_line_object(line, "pairs");
+    for (int i = 0; i < PRECISIONS; i++) {
+        const struct pairs *pairs = &found->pairs[i];
+        json_line_object(line, precisions[i].name);
+        json_line_text(line, pairs->form ? "form" : "refusal", pairs->form ? pairs->form : pairs->refusal);
+        json_line_close(line);
+    }
+    json_line_close(line);
+}
+
+static void peaks_json(struct json_line *line, const struct findings *found)
+{
+    json_line_number(line, "peak_flops", found->peaks.flops);
+    json_line_number(line, "peak_bytes", found->peaks.bytes);
+    if (found->peaks.pair_flops > 0) json_line_number(line, "peak_pair_flops", found->peaks.pair_flops);
+}
+
+static tutti_status print_json(const tutti_device_info *device, const struct findings *found)
 {
     struct json_line line;
     json_line_begin(&line, stdout);
@@ -40,31 +89,94 @@ static tutti_status print_json(const tutti_device_info *device, const char *chec
     json_line_unsigned(&line, "allocation_bytes", device->allocation_bytes);
     json_line_boolean(&line, "half", device->half);
     json_line_boolean(&line, "subgroups", device->subgroups);
-    if (check) json_line_text(&line, "check", check);
+    if (found->runtime && !strcmp(device->device_class, "cpu")) pairs_json(&line, found);
+    if (found->checked) json_line_text(&line, "check", found->check);
+    if (found->measured) peaks_json(&line, found);
     return json_line_end(&line);
 }
 
-static void print_text(const tutti_device_info *device, const char *check)
+/* ---- text ---- */
+
+/* Whether two precisions have the same form, or the same reason for none. */
+static bool same(const struct pairs *a, const struct pairs *b)
+{
+    if (!a->form || !b->form) return !a->form && !b->form && !strcmp(a->refusal, b->refusal);
+    return !strcmp(a->form, b->form);
+}
+
+/* A compiler's message may be long: the JSON object has all of it. */
+static void print_refusal(const char *refusal)
+{
+    enum { MOST = 160 };
+    size_t length = strlen(refusal), shown = length > MOST ? MOST : length;
+    while (shown < length && shown > 0 && ((unsigned char)refusal[shown] & 0xc0) == 0x80) shown--; /* UTF-8 */
+    printf(": %.*s%s", (int)shown, refusal, shown < length ? "..." : "");
+}
+
+/* "dot products with --precision bf16; not with fp32, tf32: the processor has no AMX with bfloat16" */
+static void print_pairs(const struct findings *found)
+{
+    bool told[PRECISIONS] = { false };
+    printf("      pairs of bfloat16 numbers");
+    for (int round = 0, parts = 0; round < 2; round++) /* forms, then refusals */
+        for (int i = 0; i < PRECISIONS; i++) {
+            const struct pairs *pairs = &found->pairs[i];
+            if (told[i] || (pairs->form == NULL) != (round == 1)) continue;
+            printf("%s ", parts++ ? ";" : ":");
+            if (pairs->form)
+                printf("%s with --precision", strcmp(pairs->form, "dots") ? pairs->form : "dot products");
+            else
+                printf("not with");
+            const char *between = " ";
+            for (int j = i; j < PRECISIONS; j++) {
+                if (!same(pairs, &found->pairs[j])) continue;
+                printf("%s%s", between, precisions[j].name);
+                between = ", ";
+                told[j] = true;
+            }
+            if (!pairs->form) print_refusal(pairs->refusal);
+        }
+    printf("\n");
+}
+
+static void print_peaks(const struct findings *found)
+{
+    if (!found->measured) {
+        printf("      peak: not measured: %s\n", found->unmeasured);
+        return;
+    }
+    printf("      peak: %.0f GFLOP/s", 1e-9 * found->peaks.flops);
+    if (found->peaks.pair_flops > 0) printf(", pairs of bfloat16 numbers %.0f GFLOP/s", 1e-9 * found->peaks.pair_flops);
+    printf(", %.1f GB/s\n", 1e-9 * found->peaks.bytes);
+}
+
+static void print_text(const tutti_device_info *device, const struct findings *found)
 {
     printf("%c %2d  %-4s %s  (%s, driver %s)  %d units, %.1f GiB%s%s%s\n", device->chosen ? '*' : ' ', device->index,
         device->device_class, device->name, device->platform, device->driver, device->compute_units,
         (double)device->memory_bytes / (1 << 30), *device->note ? "  [" : "", device->note, *device->note ? "]" : "");
-    if (check) printf("      check: %s\n", check);
+    if (found->runtime && !strcmp(device->device_class, "cpu")) print_pairs(found);
+    if (!found->checked && *found->trouble) printf("      it does not open: %s\n", found->trouble);
+    if (found->checked) printf("      check: %s\n", found->check);
+    if (found->good) print_peaks(found);
 }
 
 /* Prints the devices; those that are checked are the chosen ones where there was a choice, else all. */
 static int print_devices(const struct settings *settings, const tutti_device_info *list, int count)
 {
-    char text[1024];
     int wrong = 0;
-    for (int i = 0; i < count; i++) {
-        bool check = settings->check && (list[i].chosen || !settings->devices);
-        if (check && !check_device(list[i].index, text, sizeof(text))) wrong++;
-        if (!settings->json)
-            print_text(&list[i], check ? text : NULL);
-        else if (print_json(&list[i], check ? text : NULL) != TUTTI_OK)
-            return EXIT_WORK_FAILED;
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < count && status == TUTTI_OK; i++) {
+        struct findings found;
+        find(&list[i], settings->check && (list[i].chosen || !settings->devices), &found);
+        if (found.checked && !found.good) wrong++;
+        if (settings->json)
+            status = print_json(&list[i], &found);
+        else
+            print_text(&list[i], &found);
+        tutti_close(found.runtime);
     }
+    if (status != TUTTI_OK) return EXIT_WORK_FAILED;
     if (wrong)
         fprintf(stderr, "tutti devices: %d of %d devices failed the check; see the reasons above\n", wrong, count);
     return wrong ? EXIT_WORK_FAILED : EXIT_DONE;
@@ -78,7 +190,7 @@ int command_devices(int argc, char **argv)
         { .name = "check",
             .kind = OPTION_FLAG,
             .value = &settings.check,
-            .help = "run probe kernels on each device, and report what is wrong and what to do" },
+            .help = "run probe kernels on each device, report what is wrong and what to do, and measure peaks" },
         { .name = "json", .kind = OPTION_FLAG, .value = &settings.json, .help = "print a JSON object per device" },
     };
     const struct usage usage = { .command = "devices",

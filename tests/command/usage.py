@@ -1,4 +1,8 @@
 """Help, wrong use and the devices: what the command says before any work."""
+import pathlib
+import platform
+import re
+
 import harness
 
 COMMANDS = ("devices", "train", "eval", "infer", "export", "bench", "tune", "report", "show")
@@ -97,7 +101,39 @@ class Devices(harness.CommandTest):
     def test_check(self):
         outcome = self.good("devices", "--check", "--json")
         self.assertTrue(all(line["check"] == "ok" for line in outcome.lines()), outcome)
-        self.assertIn("check: ok", self.good("devices", "--check").output)
+        for line in outcome.lines():
+            self.assertGreater(line["peak_flops"], 1e8)
+            self.assertGreater(line["peak_bytes"], 1e8)
+        self.assertRegex(self.good("devices", "--check").output, r"check: ok\n      peak: \d+ GFLOP/s, (pairs .*)?\d+\.\d GB/s\n")
+
+    def test_pairs(self):
+        wide = {"TUTTI_DEVICE_CLASS": "cpu", "TUTTI_VECTOR_WIDTH": "16"}
+        line = self.good("devices", "--check", "--json", TUTTI_PAIRS="plain", **wide).lines()[0]
+        self.assertEqual(line["pairs"], {precision: {"form": "plain"} for precision in ("fp32", "tf32", "bf16")})
+        self.assertGreater(line["peak_pair_flops"], 1e8)
+        output = self.good("devices", "--check", TUTTI_PAIRS="plain", **wide).output
+        self.assertIn("\n      pairs of bfloat16 numbers: plain with --precision fp32, tf32, bf16\n      check: ok\n", output)
+        self.assertRegex(output, r"peak: .*, pairs of bfloat16 numbers \d+ GFLOP/s, ")
+        line = self.good("devices", "--check", "--json", TUTTI_PAIRS="off", **wide).lines()[0]
+        self.assertEqual(line["pairs"]["bf16"], {"refusal": "TUTTI_PAIRS is off"})
+        self.assertNotIn("peak_pair_flops", line)
+        self.assertIn("numbers: not with fp32, tf32, bf16: TUTTI_PAIRS is off\n", self.good("devices", TUTTI_PAIRS="off", **wide).output)
+        narrow = self.good("devices", "--json", TUTTI_PAIRS="plain", TUTTI_DEVICE_CLASS="cpu", TUTTI_VECTOR_WIDTH="8").lines()[0]
+        self.assertIn("fewer than 16 floats", narrow["pairs"]["fp32"]["refusal"])
+        gpu = self.good("devices", TUTTI_DEVICE_CLASS="gpu").output
+        self.assertNotIn("pairs", gpu)
+
+    def test_pairs_of_this_processor(self):
+        """What the system says that the processor has: instructions that are there but not used have another reason."""
+        flags = pathlib.Path("/proc/cpuinfo").read_text().split() if platform.machine() == "x86_64" else []
+        for line in self.good("devices", "--json", TUTTI_VECTOR_WIDTH="16").lines():
+            if line["class"] != "cpu":
+                continue
+            form, refusal = line["pairs"]["bf16"].get("form"), line["pairs"]["bf16"].get("refusal")
+            self.assertEqual(form is None, refusal is not None)
+            self.assertIn(form, (None, *(["dots"] if "avx512_bf16" in flags else []), *(["tiles"] if "amx_bf16" in flags else [])))
+            if form is None and "avx512_bf16" in flags:
+                self.assertNotIn("the processor has no", refusal)
 
     def test_two_devices_of_a_platform(self):
         lines = self.good("devices", "--json", "--devices", "0,1", POCL_DEVICES="pthread pthread").lines()
@@ -106,6 +142,18 @@ class Devices(harness.CommandTest):
     def test_class_can_be_forced(self):
         line = self.good("devices", "--json", TUTTI_DEVICE_CLASS="gpu").lines()[0]
         self.assertEqual(line["class"], "gpu")
+
+    def test_long_refusal(self):
+        """A verdict of the check as a compiler's long message: shortened for people, between letters."""
+        cpu = {"TUTTI_DEVICE_CLASS": "cpu", "TUTTI_CACHE_DIR": self.folder / "cache"}
+        if "form" not in self.good("devices", "--json", **cpu).lines()[0]["pairs"]["bf16"]:
+            self.skipTest("this processor has no such instructions")
+        [checks] = (self.folder / "cache").glob("*.checks")
+        message = "x" + 100 * "\u00e9"
+        checks.write_text(re.sub(r"(?m)^(pairs/\S+) passed$", rf"\1 failed {message}", checks.read_text()))
+        line = self.good("devices", "--json", **cpu).lines()[0]
+        self.assertEqual(line["pairs"]["bf16"].get("refusal"), message)
+        self.assertIn(f"bf16: x{79 * chr(0xe9)}...\n", self.good("devices", **cpu).output)
 
     def test_no_platform(self):
         for arguments in (["devices"], ["devices", "--check"], ["devices", "--json"], ["train", "mlp"], ["bench", "mlp"]):

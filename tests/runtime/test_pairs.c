@@ -1,11 +1,13 @@
 /* Products of pairs of bfloat16 numbers, by the processor's own instructions where it has them and by C, which stands
- * in for tiles: how exact sums of parts are, what becomes of infinities, NaN and tiny numbers, and that tiles and C
- * agree. */
+ * in for tiles: how exact sums of parts are, what becomes of infinities, NaN and tiny numbers, that tiles and C agree,
+ * and what is told of them. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "runtime/gemm.h"
 #include "runtime/memory.h"
+#include "runtime/peak.h"
 #include "tests/tiles.h"
+#include "tutti_inspect.h"
 
 #include <check.h>
 #include <math.h>
@@ -205,6 +207,72 @@ START_TEST(test_bits)
 }
 END_TEST
 
+/* That all products were computed, the measurement itself checks. */
+START_TEST(test_peaks)
+{
+    static const char *const asked[] = { "plain", NULL, "off" };
+    tutti_runtime *runtime = open_cpu(asked[_i]);
+    struct device *device = &runtime->devices[0];
+    const bool some = device->can.pairs[COMPUTE_BF16].form != PAIRS_NONE;
+    double flops = -1;
+    check(peak_measure_pairs(device, &flops));
+    ck_assert_msg(some ? flops > 1e8 && flops < 1e16 : flops == 0, "%g FLOP/s", flops);
+    tutti_device_peaks peaks = { 0 };
+    check(tutti_device_measure(runtime, 0, &peaks));
+    ck_assert_msg(peaks.flops > 1e8 && peaks.flops < 1e16, "%g FLOP/s", peaks.flops);
+    ck_assert_msg(peaks.bytes > 1e8 && peaks.bytes < 1e14, "%g B/s", peaks.bytes);
+    ck_assert_msg(some == (peaks.pair_flops > 0), "%g FLOP/s", peaks.pair_flops);
+    device->can.class = DEVICE_GPU;
+    check(peak_measure_pairs(device, &flops));
+    ck_assert_double_eq(flops, 0);
+    device->can.class = DEVICE_CPU;
+    ck_assert_int_eq(tutti_device_measure(runtime, 1, &peaks), TUTTI_NO_DEVICE);
+    ck_assert_int_eq(tutti_device_measure(runtime, 0, NULL), TUTTI_INVALID);
+    peaks.size = 1;
+    ck_assert_int_eq(tutti_device_measure(runtime, 0, &peaks), TUTTI_INVALID);
+    tutti_close(runtime);
+}
+END_TEST
+
+static void expect_told(const tutti_runtime *runtime, tutti_precision precision, const char *form, const char *refusal)
+{
+    const char *told = "none", *why = "none";
+    check(tutti_device_pairs(runtime, 0, precision, &told, &why));
+    ck_assert_pstr_eq(told, form);
+    ck_assert_msg(refusal ? why && strstr(why, refusal) : !why, "precision %d: %s", (int)precision, why ? why : "NULL");
+}
+
+/* By the public interface. */
+START_TEST(test_told)
+{
+    const char *form, *refusal;
+    tutti_runtime *runtime = open_cpu("plain");
+    for (tutti_precision precision = TUTTI_FP32; precision <= TUTTI_FP16; precision++)
+        if (precision == TUTTI_FP16)
+            expect_told(runtime, precision, NULL, "half precision");
+        else
+            expect_told(runtime, precision, "plain", NULL);
+    ck_assert_int_eq(tutti_device_pairs(runtime, 0, (tutti_precision)4, &form, &refusal), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_device_pairs(runtime, 0, (tutti_precision)-1, &form, &refusal), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_device_pairs(runtime, 0, TUTTI_BF16, NULL, &refusal), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_device_pairs(runtime, 1, TUTTI_BF16, &form, &refusal), TUTTI_NO_DEVICE);
+    runtime->devices[0].can.class = DEVICE_GPU;
+    expect_told(runtime, TUTTI_BF16, NULL, "CPU-class");
+    runtime->devices[0].can.class = DEVICE_CPU;
+    struct pairs_ability *ability = runtime->devices[0].can.pairs;
+    ability[COMPUTE_FP32].form = PAIRS_TILES;
+    ability[COMPUTE_BF16].form = PAIRS_DOTS;
+    ability[COMPUTE_TF32] = (struct pairs_ability) { PAIRS_NONE, "no permission" };
+    expect_told(runtime, TUTTI_FP32, "tiles", NULL);
+    expect_told(runtime, TUTTI_TF32, NULL, "no permission");
+    expect_told(runtime, TUTTI_BF16, "dots", NULL);
+    tutti_close(runtime);
+    runtime = open_cpu("off");
+    expect_told(runtime, TUTTI_BF16, NULL, "TUTTI_PAIRS is off");
+    tutti_close(runtime);
+}
+END_TEST
+
 /* What is asked for is heard, and what is not there is told. */
 START_TEST(test_refusals)
 {
@@ -239,6 +307,8 @@ int main(void)
     tcase_add_test(tests, test_largest);
     tcase_add_test(tests, test_bits);
     tcase_add_test(tests, test_refusals);
+    tcase_add_loop_test(tests, test_peaks, 0, 3);
+    tcase_add_test(tests, test_told);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
