@@ -21,8 +21,11 @@ OUTLINE PAIRS_TARGET void peak_pairs_body(
     SUMS sums;
     PAIRS_BEGIN
     sums_clear(&sums);
-    for (int r = 0; r < rounds; r++) sums_add(&sums, ones, apart, ones + ROW_TILES * apart, apart, STEPS);
-    sums_store(&sums, unit);
+    const struct sums_place in_unit = { COLUMNS, 16 * COLUMNS, 16 };
+    for (int r = 0; r < rounds; r++)
+        for (int s = 0; s < STEPS; s++)
+            sums_add(&sums, (global const pair_word *)ones + s * TILE, 16, apart, ones + ROW_TILES * apart + s * TILE, apart);
+    sums_store(&sums, unit, in_unit);
     PAIRS_END
     for (int i = 0; i < ROWS * COLUMNS; i += V) total += LOCAL_LOAD(0, unit + i);
 #else

@@ -73,6 +73,7 @@ enum {
     WHERE_FLAT = 1 << 8 /* only for loops that read all values as they lie (loop_is_flat); else plain */
 };
 
+struct text;
 enum { IMPLEMENTATION_KIND = 48 };
 struct implementation {
     const char *name; /* "winograd"; printed, and a key of the blacklist together with the operation's name */
@@ -81,6 +82,10 @@ struct implementation {
     const char *(*fits)(const struct problem *problem);
     /* Of what it takes: NULL, or why the rule passes it over, and only a table or force takes it. May be NULL. */
     const char *(*passed_over)(const struct problem *problem);
+    /* Of what it takes, once the node has its final form, types, fusions and design: appends a sentence on what its
+     * name does not tell of this problem, such as the instructions that multiply (layers/remark.h), or nothing. `tutti
+     * show MODEL --why` prints it. May be NULL. */
+    void (*remark)(const struct problem *problem, struct text *text);
     /* A library that generates kernels for each problem: writes which of them these are, and each is checked by itself.
      * NULL: what is checked with one problem is good for all. */
     void (*kind)(const struct problem *problem, char text[IMPLEMENTATION_KIND]);

@@ -4,6 +4,7 @@
 #include "layers/conv2d_cpu.h"
 #include "layers/element.h"
 #include "layers/epilogue.h"
+#include "layers/remark.h"
 
 /* Packed weights that stay in a core's second-level cache beside what else is read meanwhile. */
 #define CACHED_WEIGHTS_BYTES (1 << 20)
@@ -57,14 +58,32 @@ static cl_mem emit_gather(const struct problem *problem, const struct operands *
 }
 
 /* Pairs of bfloat16 numbers are multiplied where such numbers lie in memory: the source's, or one of both images' whose
- * product is the weight gradient. As dot products, or in C for tests. */
+ * product is the weight gradient. As dot products, or in C for tests. NULL, or why floats are. */
+static const char *pairs_refusal(const struct problem *problem)
+{
+    const struct pairs_ability *ability = &problem->device->pairs[COMPUTE_BF16];
+    const bool weights = conv2d_pass_of(problem) == CONV2D_WEIGHT_GRADIENT;
+    const bool stored = problem->inputs[0]->type == TYPE_BF16 || (weights && problem->inputs[1]->type == TYPE_BF16);
+    if (problem->compute != COMPUTE_BF16) return "convolutions multiply them with --precision bf16 alone";
+    if (!ability->form)
+        return ability->refusal ? ability->refusal : "no product of them passed its check on this device";
+    if (ability->form == PAIRS_TILES) return "the device multiplies them by tiles, this kernel by dot products";
+    if (!stored) return weights ? "neither image is stored as bfloat16" : "the image is stored as floats";
+    return NULL;
+}
+
 static enum pairs_form pairs_of(const struct problem *problem)
 {
-    const enum pairs_form form = problem->device->pairs[problem->compute].form;
-    const bool dots = form == PAIRS_DOTS || form == PAIRS_PLAIN;
-    bool stored = problem->inputs[0]->type == TYPE_BF16;
-    if (conv2d_pass_of(problem) == CONV2D_WEIGHT_GRADIENT) stored |= problem->inputs[1]->type == TYPE_BF16;
-    return dots && stored && problem->compute == COMPUTE_BF16 ? form : PAIRS_NONE;
+    return pairs_refusal(problem) ? PAIRS_NONE : problem->device->pairs[COMPUTE_BF16].form;
+}
+
+static void remark(const struct problem *problem, struct text *text)
+{
+    const char *refusal = pairs_refusal(problem);
+    if (refusal)
+        remark_floats(problem, refusal, text);
+    else
+        remark_pairs(pairs_of(problem), 1, text);
 }
 
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
@@ -371,7 +390,7 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     conv2d_parts_emit(problem, operands, list, w->splits, w->parts_from);
 }
 
-#define COMMON .name = "pointwise", .fits = fits, .layouts = conv2d_cpu_layouts
+#define COMMON .name = "pointwise", .fits = fits, .remark = remark, .layouts = conv2d_cpu_layouts
 #define PRODUCT                                                                                  \
     COMMON, .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts,               \
             .design_bytes = sizeof(struct plan), .design = design_product, .prepared = prepared, \

@@ -6,7 +6,9 @@
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
 #include "layers/layers.h"
+#include "layers/remark.h"
 #include "runtime/gemm.h"
+#include "runtime/matrix.h"
 
 /* y [rows, units] = x [rows, features] W^T;  dx = dy W;  dW [units, features] = dy^T x */
 static struct gemm dense_sizes(const struct problem *problem)
@@ -119,6 +121,13 @@ static void emit(const struct problem *problem, const struct operands *operands,
         operands->workspace, list);
 }
 
+static void remark(const struct problem *problem, struct text *text)
+{
+    const struct product *product = problem->design;
+    if (product->choice == GEMM_PAIRS)
+        remark_pairs(problem->device->pairs[problem->compute].form, pairs_parts(problem->compute), text);
+}
+
 /* An implementation for each of the matrix product's; of those that do more, a form for each operation. */
 #define FUNCTIONS(choice, label)                                            \
     static const char *fits_##label(const struct problem *problem)          \
@@ -130,8 +139,8 @@ static void emit(const struct problem *problem, const struct operands *operands,
     {                                                                       \
         design_product(problem, choice, design);                            \
     }
-#define IMPLEMENTATION(label, others)                                                           \
-    .name = #label, .fits = fits_##label, .fusions = FUSED(ADD) | FUSED(ACTIVATION) | (others), \
+#define IMPLEMENTATION(label, others)                                                                             \
+    .name = #label, .fits = fits_##label, .remark = remark, .fusions = FUSED(ADD) | FUSED(ACTIVATION) | (others), \
     .design_bytes = sizeof(struct product), .design = design_##label, .workspace = workspace, .emit = emit
 
 FUNCTIONS(GEMM_SKINNY, skinny)

@@ -316,8 +316,26 @@ static const char *measured_of(const char *said, const char *name)
     return NULL;
 }
 
+/* Remarks on the choice will stand here, if there are any: the types of values are not known yet. */
+static void mark_remark(
+    struct plan *plan, const struct node *node, const struct implementation *implementation, struct text *text)
+{
+    int value = NO_VALUE;
+    for (int i = node->output_count - 1; i >= 0; i--)
+        if (node->outputs[i] != NO_VALUE) value = node->outputs[i];
+    if (!implementation->remark || value == NO_VALUE) return;
+    void *places = plan->remark_places;
+    if (memory_grow(&places, &plan->remark_capacity, plan->remark_count + 1, sizeof *plan->remark_places) == TUTTI_OK) {
+        plan->remark_places = places;
+        plan->remark_places[plan->remark_count++] =
+            (struct remark_place) { .at = text->size, .value = value, .implementation = implementation };
+    } else {
+        text->failed = true;
+    }
+}
+
 /* Where the choice comes from, and why it is none of the others. */
-static void explain_node(const struct plan *plan, const struct node *node, struct text *text)
+static void explain_node(struct plan *plan, const struct node *node, struct text *text)
 {
     struct problem problem;
     char name[PROBLEM_NAME];
@@ -330,6 +348,7 @@ static void explain_node(const struct plan *plan, const struct node *node, struc
         text_append(text, "        by the rule: the first that supports it\n");
     else
         text_append(text, "        by the %s's table, in ms: %s\n", tuning_level_name(choice.level), choice.measured);
+    mark_remark(plan, node, choice.implementation, text);
     for (bool behind = false; *list; list++) {
         const char *reason = refusal(plan, &problem, name, list);
         const char *measured = ruled ? NULL : measured_of(choice.measured, (*list)->name);

@@ -28,6 +28,8 @@ tutti_status pass_storage(struct plan *plan);
 
 /* The designs of what was chosen, behind all other passes. */
 tutti_status pass_design(struct plan *plan);
+/* Puts into the explanation of the choices what the implementations remark on the final form of their nodes. */
+tutti_status pass_remark(struct plan *plan);
 /* The design of an implementation that has one, made where the plan has no such problem yet; NULL: no memory. Before a
  * node has its final form, too: fusions do not change it. */
 const void *plan_design(struct plan *plan, const struct problem *problem, const struct implementation *implementation);

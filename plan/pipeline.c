@@ -123,6 +123,7 @@ static tutti_status run_passes(struct plan *plan)
         print_graph(plan, passes[i].name, &before, &text);
     }
     TRY(pass_design(plan));
+    if (plan->options.explain) TRY(pass_remark(plan));
     plan->constants = plan->graph.constants;
     if (plan->options.explain) plan->passes = text_take(&text);
 done:
@@ -152,6 +153,7 @@ void plan_restart(struct plan *plan)
     free(plan->explanation);
     free(plan->passes);
     plan->explanation = plan->passes = NULL;
+    plan->remark_count = 0;
     plan->constants = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
     plan->feed_count = plan->input_count = 0;
 }
@@ -182,6 +184,7 @@ void plan_free(struct plan *plan)
     free(plan->commands);
     free(plan->explanation);
     free(plan->passes);
+    free(plan->remark_places);
     arena_free(plan->arena);
     graph_free(&plan->graph);
     plan_designs_free(plan);

@@ -104,6 +104,14 @@ struct plan {
     size_t command_count;
     double build_seconds;
     char *explanation, *passes;
+    /* Where in the explanation remarks belong, in its order, and whose: the implementation of the node that makes the
+     * value. */
+    struct remark_place {
+        size_t at;
+        int value;
+        const struct implementation *implementation;
+    } * remark_places;
+    size_t remark_count, remark_capacity;
 };
 
 #endif

@@ -2,6 +2,7 @@
 #include "tests/plan/test_plan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "layers/layers.h"
@@ -206,6 +207,103 @@ START_TEST(nothing_is_designed_twice)
 }
 END_TEST
 
+/* What --why prints of a training plan; the caller's to free. */
+static char *explained(tutti_tensor (*build)(tutti_network *), tutti_precision precision)
+{
+    tutti_network *network = tutti_network_new(&runtime);
+    const tutti_tensor output = build(network);
+    ck_assert_int_eq(network_layout(network), TUTTI_OK);
+    const struct plan_options options = { .mode = PLAN_TRAIN,
+        .sizes.samples = 5,
+        .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
+        .precision = precision,
+        .explain = true };
+    struct plan *plan = plan_start(&device, network, &options);
+    ck_assert_ptr_nonnull(plan);
+    ck_assert_msg(plan_run_passes(plan) == TUTTI_OK, "%s", tutti_message(NULL));
+    char *text = plan->explanation;
+    plan->explanation = NULL;
+    plan_free(plan);
+    tutti_network_free(network);
+    ck_assert_ptr_nonnull(text);
+    return text;
+}
+
+/* Below the line of the layer's node with this operation: where the choice comes from, then the remark. NULL: none. */
+static void expect_remark(const char *text, const char *layer, const char *operation, const char *remark)
+{
+    char head[64], wanted[256];
+    snprintf(head, sizeof head, "  %-28s %-24s ", layer, operation);
+    const char *at = strstr(text, head), *by = at ? strchr(at, '\n') : NULL, *next = by ? strchr(by + 1, '\n') : NULL;
+    ck_assert_msg(next != NULL, "no node '%s' in\n%s", head, text);
+    ck_assert_msg(!strncmp(by + 1, "        by the ", 15), "%s", at);
+    snprintf(wanted, sizeof wanted, "        it %s\n", remark ? remark : "");
+    ck_assert_msg(!strncmp(next + 1, wanted, remark ? strlen(wanted) : 11) == (remark != NULL), "not '%s' in\n%.400s",
+        remark ? wanted : "no remark", at);
+}
+
+static int count_of(const char *text, const char *words)
+{
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, words)); at++) count++;
+    return count;
+}
+
+#define PAIRS_BY(form) "multiplies pairs of bfloat16 numbers: " form
+#define FLOATS_AS(refusal) "multiplies floats, not pairs of bfloat16 numbers: " refusal
+
+START_TEST(what_convolutions_multiply_is_told)
+{
+    static const struct {
+        tutti_precision precision;
+        struct pairs_ability ability;
+        const char *forward, *backward; /* the image is stored as floats, its gradient as bfloat16 numbers */
+    } cases[] = {
+        { TUTTI_BF16, { PAIRS_DOTS, NULL }, FLOATS_AS("the image is stored as floats"), PAIRS_BY("dot products") },
+        { TUTTI_BF16, { PAIRS_PLAIN, NULL }, FLOATS_AS("the image is stored as floats"), PAIRS_BY("plain") },
+        { TUTTI_BF16, { PAIRS_TILES, NULL },
+            FLOATS_AS("the device multiplies them by tiles, this kernel by dot products"),
+            FLOATS_AS("the device multiplies them by tiles, this kernel by dot products") },
+        { TUTTI_BF16, { PAIRS_NONE, "no instruction" }, FLOATS_AS("no instruction"), FLOATS_AS("no instruction") },
+        { TUTTI_TF32, { PAIRS_DOTS, NULL }, FLOATS_AS("convolutions multiply them with --precision bf16 alone"),
+            FLOATS_AS("convolutions multiply them with --precision bf16 alone") },
+        { TUTTI_FP32, { PAIRS_DOTS, NULL }, NULL, NULL },
+    };
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    device.can.pairs[COMPUTE_BF16] = cases[_i].ability;
+    char *text = explained(separable, cases[_i].precision);
+    expect_remark(text, "wide", "conv2d", cases[_i].forward);
+    expect_remark(text, "wide", "conv2d_data_gradient", cases[_i].backward);
+    expect_remark(text, "wide", "conv2d_weight_gradient", cases[_i].backward);
+    expect_remark(text, "stem", "conv2d", NULL);
+    expect_remark(text, "apart", "conv2d", NULL);
+    ck_assert_int_eq(count_of(text, "        it "), cases[_i].forward ? 3 : 0);
+    free(text);
+}
+END_TEST
+
+START_TEST(what_dense_layers_multiply_is_told)
+{
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    for (int compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) device.can.pairs[compute].form = PAIRS_PLAIN;
+    char *text = explained(perceptron, TUTTI_BF16);
+    expect_remark(text, "fc2", "dense", PAIRS_BY("plain"));
+    expect_remark(text, "fc2", "dense_weight_gradient", PAIRS_BY("plain"));
+    free(text);
+    text = explained(perceptron, TUTTI_TF32);
+    expect_remark(text, "fc2", "dense", PAIRS_BY("plain, each operand as the sum of 2 numbers"));
+    free(text);
+    text = explained(perceptron, TUTTI_FP32);
+    expect_remark(text, "fc2", "dense_data_gradient", PAIRS_BY("plain, each operand as the sum of 3 numbers"));
+    free(text);
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    text = explained(perceptron, TUTTI_BF16);
+    ck_assert_int_eq(count_of(text, "        it "), 0); /* "not pairs: ..." tells it */
+    ck_assert_int_gt(count_of(text, "        not pairs: "), 0);
+    free(text);
+}
+END_TEST
+
 void add_choose(TCase *cases)
 {
     tcase_add_test(cases, channels_are_last_where_that_pays);
@@ -213,4 +311,6 @@ void add_choose(TCase *cases)
     tcase_add_test(cases, what_was_measured_decides);
     tcase_add_test(cases, what_the_rule_passes_over_a_table_may_choose);
     tcase_add_loop_test(cases, nothing_is_designed_twice, 0, 2);
+    tcase_add_loop_test(cases, what_convolutions_multiply_is_told, 0, 6);
+    tcase_add_test(cases, what_dense_layers_multiply_is_told);
 }
