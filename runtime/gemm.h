@@ -65,6 +65,7 @@ size_t gemm_workspace(int implementation, const struct gemm *gemm, const struct 
 /* Appends the launches. bias and workspace may be NULL where there is none. */
 void gemm_emit(int implementation, const struct gemm *gemm, cl_mem a, cl_mem b, cl_mem c, cl_mem bias, cl_mem workspace,
     struct launch_list *list);
+
 /* Where the sums of a product lie that are not finished yet: so many parts; floats between their rows, between the
  * products of a batch, and between the parts. */
 struct gemm_sums {
