@@ -8,6 +8,7 @@
 #include "layers/conv2d_cpu.h"
 #include "layers/element.h"
 #include "layers/epilogue.h"
+#include "layers/remark.h"
 #include "runtime/matrix.h"
 
 enum {
@@ -201,6 +202,11 @@ static const char *passed_over(const struct problem *problem)
     if (dots && pass == CONV2D_WEIGHT_GRADIENT) return "dot products save less than packing the images takes";
     if (gain_of_pairs(problem) < gain_of_winograd(problem)) return "Winograd's algorithm saves more than pairs do";
     return NULL;
+}
+
+static void remark(const struct problem *problem, struct text *text)
+{
+    remark_pairs(form_of(problem), pairs_parts(problem->compute), text);
 }
 
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
@@ -447,7 +453,8 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     conv2d_parts_emit_padded(problem, operands, list, &w->parts);
 }
 
-#define COMMON .name = "pairs", .fits = fits, .passed_over = passed_over, .layouts = conv2d_cpu_layouts
+#define COMMON \
+    .name = "pairs", .fits = fits, .passed_over = passed_over, .remark = remark, .layouts = conv2d_cpu_layouts
 #define PRODUCT                                                                                                      \
     COMMON, .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts,                                   \
             .design_bytes = sizeof(struct product), .design = design_product, .workspace = product_workspace,        \
