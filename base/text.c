@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void text_append(struct text *text, const char *format, ...)
 {
@@ -43,6 +44,18 @@ char *text_take(struct text *text)
     }
     *text = (struct text) { 0 };
     return data;
+}
+
+struct printable text_printable(const char *text)
+{
+    struct printable result;
+    size_t size = 0;
+    for (; text[size] && size < sizeof(result.text) - 4; size++) {
+        unsigned char byte = (unsigned char)text[size];
+        result.text[size] = byte < 0x20 || byte == 0x7f ? '?' : text[size];
+    }
+    strcpy(result.text + size, text[size] ? "..." : "");
+    return result;
 }
 
 bool text_is_utf8(const char *text)

@@ -16,6 +16,13 @@ void text_free(struct text *text);
 /* The string, which the caller frees; NULL if an allocation failed. The text is empty afterwards. */
 char *text_take(struct text *text);
 
+/* The beginning of a string as a message has it, which is one printable line: names from files may hold line ends and
+ * control characters. */
+struct printable {
+    char text[96];
+};
+struct printable text_printable(const char *text);
+
 /* Whether a string is UTF-8 (RFC 3629), as names in files are. */
 bool text_is_utf8(const char *text);
 

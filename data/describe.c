@@ -2,6 +2,7 @@
 #include "data/data.h"
 
 #include "base/status.h"
+#include "base/text.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -34,7 +35,9 @@ static tutti_status check_names(const tutti_data_info *info)
     for (int i = 0; i < info->classes; i++) {
         json_t *text = json_string(info->class_names[i]);
         json_decref(text);
-        if (!text) return fail(TUTTI_INVALID, "the name of class %d, '%s', is not UTF-8", i, info->class_names[i]);
+        if (!text)
+            return fail(TUTTI_INVALID, "the name of class %d, '%s', is not UTF-8", i,
+                text_printable(info->class_names[i]).text);
     }
     return TUTTI_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -46,23 +47,6 @@ struct safetensors {
     size_t count;
 };
 
-/* Names from a file may hold line ends and control characters; a message is one printable line. */
-struct printable {
-    char text[96];
-};
-
-static struct printable printable(const char *text)
-{
-    struct printable result;
-    size_t size = 0;
-    for (; text[size] && size < sizeof(result.text) - 4; size++) {
-        unsigned char byte = (unsigned char)text[size];
-        result.text[size] = byte < 0x20 || byte == 0x7f ? '?' : text[size];
-    }
-    strcpy(result.text + size, text[size] ? "..." : "");
-    return result;
-}
-
 const char *safetensors_type_name(enum safetensors_type type)
 {
     return types[type].name;
@@ -79,15 +63,15 @@ static tutti_status read_type(
     const struct safetensors *file, const char *name, const json_t *entry, enum safetensors_type *type)
 {
     const char *text = json_string_value(json_object_get(entry, "dtype"));
-    if (!text) return fail(TUTTI_FORMAT, "%s: tensor '%s' has no dtype", file->path, printable(name).text);
+    if (!text) return fail(TUTTI_FORMAT, "%s: tensor '%s' has no dtype", file->path, text_printable(name).text);
     for (int i = 0; i < TYPE_COUNT; i++) {
         if (strcmp(types[i].name, text) == 0) {
             *type = (enum safetensors_type)i;
             return TUTTI_OK;
         }
     }
-    return fail(TUTTI_FORMAT, "%s: tensor '%s' has the unknown dtype '%s'", file->path, printable(name).text,
-        printable(text).text);
+    return fail(TUTTI_FORMAT, "%s: tensor '%s' has the unknown dtype '%s'", file->path, text_printable(name).text,
+        text_printable(text).text);
 }
 
 static tutti_status read_sizes(
@@ -95,22 +79,22 @@ static tutti_status read_sizes(
 {
     const json_t *shape = json_object_get(entry, "shape");
     if (!json_is_array(shape))
-        return fail(TUTTI_FORMAT, "%s: tensor '%s' has no shape", file->path, printable(name).text);
+        return fail(TUTTI_FORMAT, "%s: tensor '%s' has no shape", file->path, text_printable(name).text);
     size_t rank = json_array_size(shape);
     if (rank > SAFETENSORS_MAX_RANK)
         return fail(TUTTI_FORMAT, "%s: tensor '%s' has %zu dimensions: at most %d can be read", file->path,
-            printable(name).text, rank, SAFETENSORS_MAX_RANK);
+            text_printable(name).text, rank, SAFETENSORS_MAX_RANK);
     tensor->rank = (int)rank;
     tensor->bytes = types[tensor->type].size;
     for (size_t i = 0; i < rank; i++) {
         const json_t *size = json_array_get(shape, i);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
             return fail(TUTTI_FORMAT, "%s: tensor '%s': the size of dimension %zu is not a whole number of at least 0",
-                file->path, printable(name).text, i);
+                file->path, text_printable(name).text, i);
         tensor->sizes[i] = json_integer_value(size);
         if (!size_multiply(tensor->bytes, (size_t)tensor->sizes[i], &tensor->bytes))
             return fail(TUTTI_FORMAT, "%s: tensor '%s' has more elements than fit into memory", file->path,
-                printable(name).text);
+                text_printable(name).text);
     }
     return TUTTI_OK;
 }
@@ -122,16 +106,16 @@ static tutti_status read_offsets(const struct safetensors *file, const char *nam
     const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
     if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(last))
         return fail(
-            TUTTI_FORMAT, "%s: tensor '%s' has no data_offsets of two numbers", file->path, printable(name).text);
+            TUTTI_FORMAT, "%s: tensor '%s' has no data_offsets of two numbers", file->path, text_printable(name).text);
     json_int_t begin = json_integer_value(first), end = json_integer_value(last);
     if (begin < 0 || end < begin || (uint64_t)end > data_bytes)
         return fail(TUTTI_FORMAT,
             "%s: tensor '%s' has bytes %" JSON_INTEGER_FORMAT " to %" JSON_INTEGER_FORMAT
             " of %zu bytes of data: the file is truncated or damaged",
-            file->path, printable(name).text, begin, end, data_bytes);
+            file->path, text_printable(name).text, begin, end, data_bytes);
     if ((uint64_t)(end - begin) != tensor->bytes)
         return fail(TUTTI_FORMAT, "%s: tensor '%s' has a shape of %zu bytes but data of %" JSON_INTEGER_FORMAT,
-            file->path, printable(name).text, tensor->bytes, end - begin);
+            file->path, text_printable(name).text, tensor->bytes, end - begin);
     tensor->data = data + begin;
     return TUTTI_OK;
 }
@@ -141,7 +125,7 @@ static tutti_status read_tensor(const struct safetensors *file, const char *name
 {
     tutti_status status = TUTTI_OK;
     if (!json_is_object(entry))
-        FAIL(TUTTI_FORMAT, "%s: the entry of tensor '%s' is not an object", file->path, printable(name).text);
+        FAIL(TUTTI_FORMAT, "%s: the entry of tensor '%s' is not an object", file->path, text_printable(name).text);
     tensor->name = name;
     TRY(read_type(file, name, entry, &tensor->type));
     TRY(read_sizes(file, name, entry, tensor));
@@ -159,8 +143,8 @@ static tutti_status check_metadata(const struct safetensors *file)
     json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))
-            return fail(
-                TUTTI_FORMAT, "%s: %s: the value of '%s' is not a string", file->path, METADATA, printable(key).text);
+            return fail(TUTTI_FORMAT, "%s: %s: the value of '%s' is not a string", file->path, METADATA,
+                text_printable(key).text);
     }
     return TUTTI_OK;
 }
@@ -186,7 +170,7 @@ static tutti_status parse_header(struct safetensors *file, size_t file_bytes, si
     else
         strcpy(error.text, "it does not begin with '{'");
     if (!file->header)
-        return fail(TUTTI_FORMAT, "%s: the header is not valid JSON: %s", file->path, printable(error.text).text);
+        return fail(TUTTI_FORMAT, "%s: the header is not valid JSON: %s", file->path, text_printable(error.text).text);
     *header_bytes = (size_t)length;
     return check_metadata(file);
 }
@@ -213,7 +197,7 @@ static tutti_status check_cover(const struct safetensors *file, const unsigned c
         const struct safetensors_tensor *tensor = &file->tensors[i];
         if ((const unsigned char *)tensor->data != end)
             return fail(TUTTI_FORMAT, "%s: tensor '%s' begins at byte %zu, %s", file->path,
-                printable(tensor->name).text, (size_t)((const unsigned char *)tensor->data - data),
+                text_printable(tensor->name).text, (size_t)((const unsigned char *)tensor->data - data),
                 (const unsigned char *)tensor->data < end ? "inside another tensor"
                                                           : "after bytes that belong to no tensor");
         end += tensor->bytes;
@@ -345,7 +329,7 @@ static tutti_status add_entry(json_t *header, const struct safetensors_tensor *t
         return fail(TUTTI_NO_MEMORY, "no memory for the header of a safetensors file");
     }
     if (json_object_set_new(header, tensor->name, entry) != 0)
-        return fail(TUTTI_INVALID, "tensor name '%s' is not valid UTF-8", printable(tensor->name).text);
+        return fail(TUTTI_INVALID, "tensor name '%s' is not valid UTF-8", text_printable(tensor->name).text);
     return TUTTI_OK;
 }
 
@@ -356,7 +340,7 @@ static tutti_status add_metadata(json_t *header, const struct safetensors_metada
     for (int i = 0; i < count; i++) {
         if (json_object_set_new(object, metadata[i].key, json_string(metadata[i].value)) != 0) {
             json_decref(object);
-            return fail(TUTTI_INVALID, "metadata '%s' is not valid UTF-8", printable(metadata[i].key).text);
+            return fail(TUTTI_INVALID, "metadata '%s' is not valid UTF-8", text_printable(metadata[i].key).text);
         }
     }
     if (json_object_set_new(header, METADATA, object) != 0)

@@ -199,8 +199,8 @@ tutti_status own_saved_check(const struct own_saved *saved, const char *weights,
         if (have && want && !strcmp(have, want)) continue;
         return fail(TUTTI_MISMATCH,
             "class %d is %s%s%s in %s, but %s%s%s in these data: use data with the same classes", i, want ? "'" : "",
-            want ? want : "missing", want ? "'" : "", weights, have ? "'" : "", have ? have : "missing",
-            have ? "'" : "");
+            text_printable(want ? want : "missing").text, want ? "'" : "", weights, have ? "'" : "",
+            text_printable(have ? have : "missing").text, have ? "'" : "");
     }
     return TUTTI_OK;
 }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -64,7 +65,7 @@ static tutti_status read_page(struct run *run, const char *path, const char *tex
     begin += sizeof(opener) - 1;
     json_error_t error;
     json_t *root = json_loadb(begin, (size_t)(end - begin), 0, &error);
-    if (!root) return fail(TUTTI_FORMAT, "%s: its data are damaged: %s", path, error.text);
+    if (!root) return fail(TUTTI_FORMAT, "%s: its data are damaged: %s", path, text_printable(error.text).text);
     tutti_status status = TUTTI_OK;
     if (!json_is_array(json_object_get(root, "epochs")))
         status = fail(TUTTI_FORMAT, "%s: its data have no list of epochs", path);

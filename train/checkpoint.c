@@ -376,7 +376,7 @@ static tutti_status check_weights(const struct checkpoint *checkpoint, const str
     for (int i = 0; i < safetensors_count(file); i++)
         if (!is_known(checkpoint, safetensors_at(file, i)->name))
             FAIL(TUTTI_MISMATCH, "'%s' has '%s', which this network lacks: use a file of this network", path,
-                safetensors_at(file, i)->name);
+                text_printable(safetensors_at(file, i)->name).text);
 done:
     return status;
 }
@@ -485,7 +485,8 @@ static tutti_status read_integer(const struct safetensors *file, const char *pat
     errno = 0;
     if (text) *value = strtoll(text, &end, 10);
     if (!text || end == text || *end || errno || *value < 0)
-        return fail(TUTTI_FORMAT, "'%s': '%s' is %s: it must be a whole number", path, key, text ? text : "missing");
+        return fail(TUTTI_FORMAT, "'%s': '%s' is %s: it must be a whole number", path, key,
+            text_printable(text ? text : "missing").text);
     return TUTTI_OK;
 }
 
@@ -495,7 +496,8 @@ static tutti_status read_real(const struct safetensors *file, const char *path, 
     char *end = NULL;
     if (text) *value = number_read(text, &end);
     if (!text || end == text || *end || !isfinite(*value))
-        return fail(TUTTI_FORMAT, "'%s': '%s' is %s: it must be a finite number", path, key, text ? text : "missing");
+        return fail(TUTTI_FORMAT, "'%s': '%s' is %s: it must be a finite number", path, key,
+            text_printable(text ? text : "missing").text);
     return TUTTI_OK;
 }
 
@@ -556,10 +558,10 @@ static tutti_status read_state(
         FAIL(TUTTI_FORMAT,
             "'%s' is not a training state of this version: its kind is '%s'; use a file written by --save or "
             "tutti_save()",
-            path, kind ? kind : "missing");
+            path, text_printable(kind ? kind : "missing").text);
     if (!optimizer || strcmp(optimizer, optimizer_name(checkpoint->optimizer->kind)) != 0)
         FAIL(TUTTI_MISMATCH, "the optimizer is %s in '%s', but %s in this training: resume with the same optimizer",
-            optimizer ? optimizer : "missing", path, optimizer_name(checkpoint->optimizer->kind));
+            text_printable(optimizer ? optimizer : "missing").text, path, optimizer_name(checkpoint->optimizer->kind));
     TRY(read_integer(file, path, "steps", &position->steps));
     TRY(read_integer(file, path, "epoch", &position->epoch));
     TRY(read_integer(file, path, "position", &position->samples));

@@ -150,11 +150,48 @@ def write_classes(folder):
         (folder / name).write_bytes(text)
 
 
+def write_sets(folder):
+    """What sets.c reads; the first byte has the file in its low three bits, and how it is read."""
+    folder.mkdir(parents=True)
+    images = b"\0\0\x08\3" + struct.pack(">III", 4, 1, 2) + b"abcdefgh"
+    contents = [images, b"\0\0\x08\1" + struct.pack(">I", 4) + b"\0\1\1\2", images, b"one\ntwo\n", b"".join(bytes([i]) + bytes(3072) for i in range(4)),
+                b"".join(b"%d\n" % i for i in range(10)) + b"\n", b"".join(bytes([0, 30 * i]) + bytes(3072) for i in range(4)),
+                b"".join(b"%d\r\n" % i for i in range(100))]
+    for place, content in enumerate(contents):
+        for how in (0, 8, 16, 32 | 64, 64 | 128, 8 | 128, 16 | 128):
+            (folder / f"{place}-{how}").write_bytes(bytes([place | how]) + content)
+
+
+def write_saved(folder):
+    """What saved.c reads. The hash is that of its weights."""
+    folder.mkdir(parents=True)
+    table = {"kind": "table", "shape": [2], "bytes": False, "mean": [0.5, 2], "std": [1, 0.25], "split": 0.2, "seed": 1, "target": "y"}
+    for name, known in (("classes", {"classes": ["cat", "dog"], "folds": 2, "fold": 1}), ("images", {"shape": [3, 8, 9], "classes": ["a"]}),
+                        ("numbers", {"target": "a", "target_mean": [1], "target_std": [2]}), ("recordings", {"shape": [1, 64, 9], "rate": 8000})):
+        (folder / f"data-{name}").write_bytes(b"d" + json.dumps({**table, **known}).encode())
+    state = {"kind": "tutti training state 1", "weights_hash": "a9b4d5496973790e", "steps": "3", "epoch": "1", "position": "2",
+             "epoch_samples": "6", "epoch_loss": "0x1p+0", "epoch_correct": "0x1p+1", "seed": "7", "optimizer": "adam"}
+    for name, more in (("plain", {}), ("best", {"plateau_best": "0x1p-1", "plateau_bad": "1", "plateau_reductions": "1", "best_epoch": "1",
+                                                "best_loss": "0x1p-2", "best_accuracy": "0x1p-1"}),
+                       ("scale", {"loss_scale": "1024", "loss_scale_steps": "2", "skipped_steps": "1", "epoch_excluded": "0x1p+0"})):
+        header = {"__metadata__": {**state, **more}}
+        for place, key in enumerate(("exp_avg.a", "exp_avg_sq.a", "parameter.a")):
+            header[key] = {"dtype": "F32", "shape": [2], "data_offsets": [8 * place, 8 * place + 8]}
+        text = json.dumps(header).encode()
+        (folder / f"state-{name}").write_bytes(b"c" + struct.pack("<Q", len(text)) + text + bytes(24))
+    epochs = [{"epoch": 1, "loss": 2.5, "accuracy": 0.1, "test_loss": None}, {"epoch": 2, "loss": 1e-3, "f1": 0.5}]
+    page = json.dumps({"command": "tutti train lenet", "parameters": 61706, "epochs": epochs})
+    (folder / "page").write_bytes(f'r<!DOCTYPE html><script type="application/json" id="tutti">{page}</script>'.encode())
+    (folder / "log").write_bytes(b"rkind,epoch,step,loss,test_loss,mae\nstep,0.5,1,2.5,,\r\nepoch,1,2,2.25,1e-3,7\n")
+
+
 to = pathlib.Path(sys.argv[1])
 write_onnx(to / "onnx", [*TESTS.glob("onnx/files/*.onnx"), *(path for nodes in sys.argv[2:] for path in pathlib.Path(nodes).glob("*.onnx"))])
 write_arrays(to / "arrays")
 write_images(to / "images")
 write_classes(to / "classes")
+write_sets(to / "sets")
+write_saved(to / "saved")
 write_rows(to / "arrays")
 write_tables(to / "tables")
 write_recordings(to / "recordings")
