@@ -39,7 +39,8 @@ tutti_status data_fold(struct tutti_data *data)
     const tutti_data_options *options = &data->options;
     const struct collection *collection = data->collection;
     int64_t training = 0, used = 0;
-    if (options->folds == 0) return TUTTI_OK;
+    const bool unlabelled = collection->info.classes == 0 && collection->info.target_dtype == TUTTI_DTYPE_I32;
+    if (options->folds == 0 || unlabelled) return TUTTI_OK; /* a photograph belongs to no fold */
     for (int64_t i = 0; i < collection->samples; i++) training += data->part_of[i] == TUTTI_DATA_TRAIN;
     const tutti_status status = check(options, training);
     if (status != TUTTI_OK) return status;

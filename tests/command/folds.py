@@ -35,6 +35,8 @@ class Folds(harness.CommandTest):
             self.assertEqual((known["folds"], known["fold"]), (3, int(line["saved"][-1]) - 1))
             result, = self.good("eval", "lenet", "--data", "set", "--weights", weights, "--json").lines()
             self.assertEqual((result["samples"], result["accuracy"]), (10, line["test_accuracy"]))
+            named, = self.good("infer", "lenet", "--weights", weights, "--json", "set/red/000.ppm").lines()
+            self.assertIn(named["likeliest"][0]["name"], pictures.COLOURS)
         self.check_files(lines[-1])
         self.refused(1, "16 folds are too many for 30 samples", *WORDS[:-1], "16")
         self.refused(2, "--ignore-label", *WORDS, *MIXED, "--ignore-label", "1")
