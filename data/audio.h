@@ -26,7 +26,8 @@ struct audio {
     struct augment augment;
 };
 
-/* audio_files.c: finds the classes and their files, with none where the folder has no WAV files. */
-tutti_status audio_list(struct audio *audio, const char *path);
+/* audio_files.c: finds the classes and their files in a folder. A WAV file, or a folder that has some but no classes,
+ * is a test part without classes. No samples: there are no WAV files. */
+tutti_status audio_list(struct audio *audio, const char *path, bool folder);
 
 #endif

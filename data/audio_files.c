@@ -1,4 +1,5 @@
-/* A folder of WAV files for each class, perhaps below train/, val/ and test/. */
+/* A folder of WAV files for each class, perhaps below train/, val/ and test/; or, for inference, files without classes.
+ */
 #include "data/audio.h"
 
 #include "base/memory.h"
@@ -97,29 +98,43 @@ static tutti_status add_class(struct audio *audio, const char *class_name, const
     return TUTTI_OK;
 }
 
-static tutti_status add_file(struct audio *audio, const char *class_name, const char *path, int part)
+static tutti_status add_sample(struct audio *audio, const char *path, int part, int32_t label)
 {
     struct collection *collection = &audio->collection;
     const size_t count = (size_t)collection->samples + 1;
-    bool found;
-    tutti_status status = TUTTI_OK;
-    const size_t label = find_class(audio, class_name, &found);
-    if (!found) return TUTTI_OK; /* a file that has come since the classes were listed */
+    tutti_status status;
     TRY(memory_grow((void **)&audio->files, &audio->file_room, count, sizeof *audio->files));
     TRY(memory_grow((void **)&collection->parts, &audio->part_room, count, sizeof *collection->parts));
     TRY(memory_grow((void **)&collection->labels, &audio->label_room, count, sizeof *collection->labels));
     TRY(names_add(&audio->names, path, NULL, &audio->files[count - 1].name));
     collection->parts[count - 1] = (signed char)part;
-    collection->labels[count - 1] = (int32_t)label;
+    collection->labels[count - 1] = label;
     collection->samples++;
 done:
     return status;
 }
 
-tutti_status audio_list(struct audio *audio, const char *path)
+static tutti_status add_file(struct audio *audio, const char *class_name, const char *path, int part)
+{
+    bool found;
+    const size_t label = find_class(audio, class_name, &found);
+    if (!found) return TUTTI_OK; /* a file that has come since the classes were listed */
+    return add_sample(audio, path, part, (int32_t)label);
+}
+
+static tutti_status add_unlabelled(struct audio *audio, const char *class_name, const char *path, int part)
+{
+    (void)class_name;
+    return add_sample(audio, path, part, -1);
+}
+
+tutti_status audio_list(struct audio *audio, const char *path, bool folder)
 {
     struct walk walk = { .audio = audio, .visit = add_class };
+    if (!folder) return wav_has_name(path) ? add_unlabelled(audio, NULL, path, TUTTI_DATA_TEST) : TUTTI_OK;
+    const struct walk unlabelled = { .audio = audio, .part = TUTTI_DATA_TEST, .visit = add_unlabelled };
     tutti_status status = walk_all(&walk, path);
+    if (status == TUTTI_OK && audio->classes == 0) return walk_class(&unlabelled, path, NULL);
     walk.visit = add_file;
-    return status == TUTTI_OK && audio->classes > 0 ? walk_all(&walk, path) : status;
+    return status == TUTTI_OK ? walk_all(&walk, path) : status;
 }

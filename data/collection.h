@@ -38,7 +38,7 @@ tutti_status sets_open(const char *path, const tutti_data_options *options, stru
 tutti_status folder_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status masks_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status tar_open(const char *path, const tutti_data_options *options, struct collection **made);
-/* A picture, or a folder of pictures without classes: for inference. */
+/* A picture, or a folder of pictures without classes: for inference. audio_open() knows such recordings, too. */
 tutti_status photos_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status table_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status arrays_open(const char *path, const tutti_data_options *options, struct collection **made);

@@ -71,7 +71,7 @@ tutti_status data_check_training(const struct data *data, const char *where)
 {
     if (data->train.count == 0)
         return fail(TUTTI_INVALID,
-            "%s: there is nothing to train with: put the images of each class into a folder of its own", where);
+            "%s: there is nothing to train with: put the files of each class into a folder of its own", where);
     if (data->test.count == 0)
         return fail(TUTTI_INVALID, "%s: no sample is left to look at: %s needs at least two", where,
             data->numbers ? "it" : "each class");

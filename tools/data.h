@@ -30,7 +30,7 @@ double data_in_units(const struct data *data, int64_t number, double output);
 /* Else NULL: images that come as bytes; the shape of targets that are a class for each pixel. */
 const tutti_data_info *data_pixels(const struct data *data);
 const tutti_shape *data_masks(const struct data *data);
-/* Images without classes, for inference: the network's classes become those of the data. */
+/* Images or recordings without classes, for inference: the network's classes become those of the data. */
 bool data_is_unlabelled(const struct data *data);
 /* Images are mixed, so that targets are probabilities, [classes] floats. */
 bool data_mixes(const struct data *data);

@@ -9,12 +9,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct settings {
     struct saved_options saved;
     int64_t first, count, classes;
     const char *inputs, *outputs, *expect;
-    int photos; /* arguments behind MODEL */
+    int files; /* arguments behind MODEL */
 };
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
@@ -36,12 +37,13 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .argument = "MODEL",
         .arguments = session_models(),
         .suffix = SESSION_FILES,
-        .more = "PHOTO",
-        .more_count = &s->photos,
-        .details = "Of each PHOTO, a picture or a folder of pictures, the likeliest classes are printed.\n"
-                   "--inputs and --outputs take any model: the file has an array [samples, ...] for each input, by its "
-                   "name; a\n"
-                   "model that is no file has \"input\" and \"output\".",
+        .more = "FILE",
+        .more_count = &s->files,
+        .details =
+            "Of each FILE, a picture, a recording (WAV) or a folder of them, the likeliest classes are printed.\n"
+            "--inputs and --outputs take any model: the file has an array [samples, ...] for each input, by its "
+            "name; a\n"
+            "model that is no file has \"input\" and \"output\".",
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
     return options_parse(&usage, argc, argv, &s->saved.model);
@@ -98,7 +100,7 @@ static tutti_status print_sample(const struct work *w, int64_t index, int64_t po
     const tutti_status status = tutti_data_name(w->data->own, w->samples->part, index, title, sizeof(title));
     if (status != TUTTI_OK) return status;
     return likeliest_print(&(struct likeliest) { .title = title,
-                               .index = s->photos ? -1 : index,
+                               .index = s->files ? -1 : index,
                                .names = names,
                                .outputs = outputs,
                                .classes = w->outputs / w->session->labels,
@@ -185,21 +187,51 @@ static int infer_part(const struct settings *s, struct session *session, const s
     return status == TUTTI_OK ? EXIT_DONE : work_failed("infer", status, status_message());
 }
 
-/* Each photograph is data of its own; the network is built for the first one. */
-static int infer_photos(struct settings *s, struct session *session, struct data *data, char **photos)
+/* Other files have many samples, and what is to be predicted in them. */
+static int check_files(const struct settings *s, char **files)
+{
+    static const char *const ends[] = { ".csv", ".tsv", ".npy", ".npz" };
+    for (int i = 0; i < s->files; i++)
+        for (size_t k = 0; k < sizeof(ends) / sizeof(*ends); k++) {
+            const size_t length = strlen(files[i]), end = strlen(ends[k]);
+            if (length >= end && !strcasecmp(files[i] + length - end, ends[k]))
+                return wrong_use("infer",
+                    "\"%s\" is no picture, recording or folder of them: use --data for a table or a data set, and "
+                    "--inputs with --outputs for arrays",
+                    files[i]);
+        }
+    return EXIT_DONE;
+}
+
+/* Without weights that know their data, a recording's length says the size of its spectrogram. */
+static tutti_status load_next(
+    struct settings *s, const struct session *session, struct data *data, struct samples **part)
+{
+    const tutti_shape *shape = &session->shape, *found = &data->info.shape;
+    const tutti_status status = saved_load_data(&s->saved, data, part);
+    if (status != TUTTI_OK) return status;
+    bool same = shape->rank == found->rank && !session->pixels == !data_pixels(data);
+    for (int i = 0; same && i < shape->rank; i++) same = shape->sizes[i] == found->sizes[i];
+    if (same) return TUTTI_OK;
+    return fail(
+        TUTTI_MISMATCH, "%s has samples of another size than the file before: infer it by itself", s->saved.data);
+}
+
+/* Each file is data of its own; the network is built for the first one. */
+static int infer_files(struct settings *s, struct session *session, struct data *data, char **files)
 {
     struct samples *part = NULL;
-    int result = EXIT_DONE;
+    int result = check_files(s, files);
     s->saved.own.threads = 1;
     s->saved.own.cache_given = true; /* with 0: nothing is read twice */
     s->saved.own.cache = 0;
-    for (int i = 0; i < s->photos && result == EXIT_DONE; i++) {
-        s->saved.data = photos[i];
+    for (int i = 0; i < s->files && result == EXIT_DONE; i++) {
+        s->saved.data = files[i];
         if (i == 0) {
             result = saved_open("infer", &s->saved, false, session, data, &part);
         } else {
             data_free(data);
-            const tutti_status status = saved_load_data(&s->saved, data, &part);
+            const tutti_status status = load_next(s, session, data, &part);
             if (status != TUTTI_OK) result = work_failed("infer", status, status_message());
         }
         if (result == EXIT_DONE) result = infer_part(s, session, data, part);
@@ -207,14 +239,14 @@ static int infer_photos(struct settings *s, struct session *session, struct data
     return result;
 }
 
-static int infer(struct settings *s, struct session *session, struct data *data, char **photos)
+static int infer(struct settings *s, struct session *session, struct data *data, char **files)
 {
     struct samples *part = NULL;
-    if (s->photos && (s->saved.data || s->inputs || s->outputs))
-        return wrong_use("infer", "\"%s\" cannot be used with --data, --inputs and --outputs", photos[0]);
+    if (s->files && (s->saved.data || s->inputs || s->outputs))
+        return wrong_use("infer", "\"%s\" cannot be used with --data, --inputs and --outputs", files[0]);
     if (s->inputs || s->outputs) return infer_arrays(s, session);
     if (s->classes || s->expect) return wrong_use("infer", "--classes and --expect can only be used with --inputs");
-    if (s->photos) return infer_photos(s, session, data, photos);
+    if (s->files) return infer_files(s, session, data, files);
     int result = saved_open("infer", &s->saved, false, session, data, &part);
     return result == EXIT_DONE ? infer_part(s, session, data, part) : result;
 }

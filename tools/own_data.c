@@ -193,6 +193,10 @@ void own_saved_apply(const struct own_saved *saved, struct own_options *options)
 tutti_status own_saved_check(const struct own_saved *saved, const char *weights, const tutti_data_info *info)
 {
     if (!saved) return TUTTI_OK;
+    const bool recordings = !strcmp(info->kind, "recordings");
+    if (recordings != (saved->rate > 0))
+        return fail(TUTTI_MISMATCH, "%s was%s trained on recordings, but these data are %s: use %s", weights,
+            recordings ? " not" : "", info->kind, recordings ? "the kind of data it was trained on" : "WAV files");
     for (int i = 0; i < info->classes || (info->classes > 0 && i < saved->class_count); i++) {
         const char *have = i < info->classes ? info->class_names[i] : NULL;
         const char *want = i < saved->class_count ? saved->classes[i] : NULL;

@@ -95,8 +95,8 @@ tutti_status own_saved_read_checkpoint(const char *name, struct own_saved **save
 void own_saved_free(struct own_saved *saved); /* takes NULL */
 /* Fills what was not given: size, split, seed, fold, and how samples and targets are normalised, texts of `saved`. */
 void own_saved_apply(const struct own_saved *saved, struct own_options *options);
-/* The data's classes are those of the weights, in the same order. `weights` is for the message. Errors: TUTTI_MISMATCH
- * names the first class that differs. */
+/* The data's classes are those of the weights, in the same order, and both are of recordings or neither. `weights` is
+ * for the message. Errors: TUTTI_MISMATCH names the first class that differs. */
 tutti_status own_saved_check(const struct own_saved *saved, const char *weights, const tutti_data_info *info);
 
 #endif

@@ -1,6 +1,7 @@
 #include "tools/saved.h"
 
 #include "base/status.h"
+#include "formats/wav.h"
 
 #include <string.h>
 
@@ -36,6 +37,8 @@ tutti_status saved_load_data(struct saved_options *options, struct data *data, s
 {
     tutti_status status = TUTTI_OK;
     const struct model *model = session_model(options->model);
+    if (options->known && options->known->rate == 0 && wav_has_name(options->data))
+        FAIL(TUTTI_MISMATCH, "%s was not trained on recordings: %s is one", options->weights, options->data);
     TRY(data_load(data, options->data, model->loss == TUTTI_MSE, &options->own));
     TRY(own_saved_check(options->known, options->weights, &data->info));
     if (data_is_unlabelled(data)) {
@@ -77,7 +80,7 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     if (status != TUTTI_OK) return work_failed(command, status, status_message());
     if (with_loss && data_is_unlabelled(data))
         return wrong_use(
-            command, "%s has images without classes: put those of each class into a folder of its own", options->data);
+            command, "%s has files without classes: put those of each class into a folder of its own", options->data);
     if (options->batch > (*part)->count) options->batch = (*part)->count;
     int result = session_open(session, command, &options->session);
     if (result != EXIT_DONE) return result;

@@ -36,6 +36,8 @@ class Folders(harness.CommandTest):
         self.assertEqual((lines[0], lines[1].split()[0], lines[5].split()[0]), ("set/red/000.ppm", "red", "green"))
         self.assertIn("###", lines[1])
         self.assertNotIn("\033", outcome.output)
+        tone(self.folder / "a.wav", 8000, 440)
+        self.refused(1, ["a.wav", "not trained on recordings"], "infer", "lenet", "--weights", "m.safetensors", "a.wav")
         line, = self.good("infer", "lenet", "--weights", "m.safetensors", "--json", "set/blue/003.ppm").lines()
         self.assertEqual((line["sample"], line["likeliest"][0]["name"]), ("set/blue/003.ppm", "blue"))
         lines = self.good("infer", "lenet", "--weights", "m.safetensors", "--data", "set", "--part", "train", "--json").lines()
@@ -152,6 +154,32 @@ class Others(harness.CommandTest):
         result, = self.good("eval", "lenet", "--data", "set", "--weights", "whole.safetensors", "--json").lines()
         self.assertEqual(result["accuracy"], lines[-2]["test_accuracy"])
         self.refused(1, ["rotate=5", "mask-time=PART"], "train", "lenet", "--data", "set", "--augment", "rotate=5")
+        self.infer_recordings("infer", "lenet", "--weights", "whole.safetensors")
+
+    def infer_recordings(self, *words):
+        """By name, prepared as those of the data: files of three rates, and one that is longer than a piece."""
+        lines = self.good(*words, "set/high/00.wav", "set/high/03.wav", "set/low/07.wav").output.splitlines()
+        self.assertEqual([lines[i] for i in (0, 3, 6)], ["set/high/00.wav", "set/high/03.wav", "set/low/07.wav"])
+        self.assertEqual([lines[i].split()[0] for i in (1, 4, 7)], ["high", "high", "low"])
+        self.assertIn("###", lines[1])
+        known = self.good(*words, "--data", "set", "--json").lines()
+        self.assertGreater(len(known), 3)
+        named = self.good(*words, "--json", *(line["sample"] for line in known)).lines()
+        for one, other in zip(named, known, strict=True):
+            self.assertEqual((one["sample"], one["likeliest"][0]["name"]), (other["sample"], other["likeliest"][0]["name"]))
+            self.assertAlmostEqual(one["likeliest"][0]["probability"], other["likeliest"][0]["probability"], places=5)
+        (self.folder / "all").mkdir()
+        (self.folder / "set" / "low" / "01.wav").rename(self.folder / "all" / "b.wav")
+        (self.folder / "set" / "high" / "01.wav").rename(self.folder / "all" / "a.wav")
+        lines = self.good(*words, "--json", "all").lines()
+        self.assertEqual([(line["sample"], line["likeliest"][0]["name"]) for line in lines], [("all/a.wav", "high"), ("all/b.wav", "low")])
+        self.refused(2, "files without classes", "eval", *words[1:], "--data", "all")
+        pictures.ppm(self.folder / "a.ppm", 2, 2, bytes(12))
+        self.refused(1, ["trained on recordings", "images"], *words, "a.ppm")
+        (self.folder / "cut.wav").write_bytes((self.folder / "all" / "a.wav").read_bytes()[:40])
+        self.refused(1, "cut.wav", *words, "cut.wav")
+        for name in ("t.csv", "x.npy"):
+            self.refused(2, [name, "--data", "--inputs"], *words, name)
 
     def test_published_sets(self):
         names = "airplane automobile bird cat deer dog frog horse ship truck".split()

@@ -163,6 +163,40 @@ START_TEST(names_damaged_files)
 }
 END_TEST
 
+/* A file by its name, prepared by what a training kept, is as in the folder of its training. */
+START_TEST(reads_files_without_classes)
+{
+    float expected[64 * 20], sample[64 * 20];
+    int32_t label;
+    const tutti_data_options kept = { .channels = 1, .height = 64, .width = 20, .rate = 8000, .normalise = "-3/2.5" };
+    put_tone("heard/a/a.wav", 8000, 200, 0.5);
+    put_tone("heard/b/b.wav", 11025, 900, 2);
+    put_tone("flat/c.wav", 11025, 900, 2);
+    put_tone("flat/d.WAV", 8000, 200, 0.5);
+    struct collection *data = opened(audio_open, "heard", &kept);
+    ck_assert_int_eq(read_floats(data, 1, expected, &label), TUTTI_OK);
+    data->free(data);
+    data = opened(audio_open, "heard/b/b.wav", &kept);
+    ck_assert_int_eq(data->samples, 1);
+    ck_assert_int_eq(data->info.classes, 0);
+    ck_assert_int_eq(data->parts[0], TUTTI_DATA_TEST);
+    ck_assert_int_eq(read_floats(data, 0, sample, &label), TUTTI_OK);
+    ck_assert_int_eq(label, -1);
+    ck_assert_mem_eq(sample, expected, sizeof sample);
+    data->free(data);
+    data = opened(audio_open, "flat", &kept);
+    ck_assert_int_eq(data->samples, 2);
+    ck_assert_int_eq(read_floats(data, 0, sample, &label), TUTTI_OK);
+    ck_assert_mem_eq(sample, expected, sizeof sample);
+    data->free(data);
+    put_text("cut.wav", "RIFF....WAVE");
+    expect_refused(audio_open, "cut.wav", &none, "cut.wav", "no samples");
+    put_text("other.mp3", "ID3");
+    ck_assert_int_eq(audio_open(in_kinds("other.mp3"), &none, &data), TUTTI_OK);
+    ck_assert_ptr_null(data);
+}
+END_TEST
+
 Suite *recordings_suite(void)
 {
     Suite *suite = suite_create("recordings");
@@ -173,6 +207,7 @@ Suite *recordings_suite(void)
     tcase_add_test(tests, computes_spectrograms);
     tcase_add_test(tests, reads_folders);
     tcase_add_test(tests, names_damaged_files);
+    tcase_add_test(tests, reads_files_without_classes);
     suite_add_tcase(suite, tests);
     return suite;
 }
