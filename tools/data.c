@@ -7,7 +7,7 @@
 
 static struct samples samples_of(const struct data *data, tutti_data_part part)
 {
-    const tutti_source *source = tutti_data_source(data->own, part);
+    const tutti_source *source = tutti_data_source(data->opened, part);
     return source ? (struct samples) { source->samples, part, *source } : (struct samples) { .count = 0 };
 }
 
@@ -25,7 +25,7 @@ struct samples *data_part(struct data *data, const char *part)
 tutti_status data_load(struct data *data, const char *where, bool numbers, const struct own_options *own)
 {
     memset(data, 0, sizeof(*data));
-    const tutti_status status = own_open(where, numbers, own, &data->own, &data->info);
+    const tutti_status status = own_open(where, numbers, own, &data->opened, &data->info);
     if (status != TUTTI_OK) return status;
     data->train = samples_of(data, TUTTI_DATA_TRAIN);
     (void)data_part(data, "val"); /* what a training looks at */
@@ -80,7 +80,7 @@ tutti_status data_check_training(const struct data *data, const char *where)
 
 tutti_status data_keep(const struct data *data, tutti_trainer *trainer)
 {
-    char *text = tutti_data_json(data->own);
+    char *text = tutti_data_json(data->opened);
     const tutti_status status = text ? tutti_set_metadata(trainer, "data", text) : TUTTI_INTERNAL;
     free(text);
     return status;
@@ -88,5 +88,5 @@ tutti_status data_keep(const struct data *data, tutti_trainer *trainer)
 
 void data_free(struct data *data)
 {
-    tutti_data_free(data->own);
+    tutti_data_free(data->opened);
 }

@@ -12,7 +12,7 @@ struct samples {
 
 struct data {
     struct samples train, test;
-    tutti_data *own;
+    tutti_data *opened; /* where the samples are from */
     tutti_data_info info;
     int classes;
     bool numbers; /* targets are floats */

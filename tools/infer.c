@@ -97,7 +97,7 @@ static tutti_status print_sample(const struct work *w, int64_t index, int64_t po
     if (w->target_bytes == sizeof(label))
         memcpy(&label, (const char *)w->targets + (size_t)position * sizeof(label), sizeof(label));
     if (!names && known && known->class_count > 0) names = (const char *const *)known->classes;
-    const tutti_status status = tutti_data_name(w->data->own, w->samples->part, index, title, sizeof(title));
+    const tutti_status status = tutti_data_name(w->data->opened, w->samples->part, index, title, sizeof(title));
     if (status != TUTTI_OK) return status;
     return likeliest_print(&(struct likeliest) { .title = title,
                                .index = s->files ? -1 : index,

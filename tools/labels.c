@@ -52,8 +52,9 @@ tutti_status labels_read(
     *labels = (struct labels) { .samples = source->samples, .each = session->labels };
     labels->of = memory_new((size_t)source->samples, (size_t)session->labels * sizeof(*labels->of));
     if (!labels->of) return TUTTI_NO_MEMORY;
-    if (tutti_data_label(data->own, TUTTI_DATA_TRAIN, 0) >= 0) {
-        for (int64_t i = 0; i < labels->samples; i++) labels->of[i] = tutti_data_label(data->own, TUTTI_DATA_TRAIN, i);
+    if (tutti_data_label(data->opened, TUTTI_DATA_TRAIN, 0) >= 0) {
+        for (int64_t i = 0; i < labels->samples; i++)
+            labels->of[i] = tutti_data_label(data->opened, TUTTI_DATA_TRAIN, i);
     } else {
         status = make_buffer(session, &buffer);
         if (status == TUTTI_OK) status = read_all(source, &buffer, labels);

@@ -43,7 +43,7 @@ struct report_facts {
     tutti_shape shape;                /* of a sample */
     tutti_dtype dtype, target_dtype;  /* of samples: F32 or U8 */
     size_t target_bytes;
-    tutti_data *own; /* names the samples of `part`; NULL: they have numbers */
+    tutti_data *opened; /* where the samples are from: names those of `part`; NULL: they have numbers */
     tutti_data_part part;
 };
 

@@ -115,7 +115,7 @@ tutti_status report_samples(const struct report *report, struct text *page)
     int64_t indices[SHOWN_SAMPLES];
     if (!sample_is_picture(facts) || !sample_room_make(&room, facts, count)) goto done;
     for (int i = 0; i < count; i++) indices[i] = (samples - 1) * i / (count > 1 ? count - 1 : 1);
-    tutti_data_epoch(facts->own, 0);
+    tutti_data_epoch(facts->opened, 0);
     if (facts->train->read(facts->train->user, indices, count, room.buffers, 2) != 0) goto done; /* training tells */
     page_section(page, "What the network sees", false);
     text_append(page,

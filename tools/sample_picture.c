@@ -152,7 +152,7 @@ tutti_status sample_append(
 void sample_name(struct text *page, const struct report_facts *facts, tutti_data_part part, int64_t index)
 {
     char name[1100], *last;
-    if (facts->own && tutti_data_name(facts->own, part, index, name, sizeof(name)) == TUTTI_OK) {
+    if (facts->opened && tutti_data_name(facts->opened, part, index, name, sizeof(name)) == TUTTI_OK) {
         last = strrchr(name, '/');
         page_text(page, last && last[1] ? last + 1 : name);
     } else

@@ -402,7 +402,7 @@ static int open_report(struct training *training, const struct settings *s)
             .dtype = session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32,
             .target_dtype = data->numbers || data_mixes(data) ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32,
             .target_bytes = sizeof(float) * (size_t)labels,
-            .own = data->own,
+            .opened = data->opened,
             .part = data->test.part },
         session);
 }
