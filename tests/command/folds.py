@@ -39,7 +39,7 @@ class Folds(harness.CommandTest):
             self.assertIn(named["likeliest"][0]["name"], pictures.COLOURS)
         self.check_files(lines[-1])
         self.refused(1, "16 folds are too many for 30 samples", *WORDS[:-1], "16")
-        self.refused(2, "--ignore-label", *WORDS, *MIXED, "--ignore-label", "1")
+        self.refused(2, ["--ignore-label", "mixup", "probabilities", "leave out"], *WORDS, *MIXED, "--ignore-label", "1")
 
     def check_files(self, result):
         """One page of all folds, and files for each."""
