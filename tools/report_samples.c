@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 enum { SHOWN_SAMPLES = 16, NAMED_CLASSES = 4, MOST_CLASSES = 1 << 16 };
+#define SHOWN_PART 0.005f /* of a mixed sample: a smaller one would be shown as 0 % */
 
 /* The classes of a target, with their parts of it, largest first. */
 struct parts {
@@ -51,7 +52,8 @@ static tutti_status find_parts(const struct report_facts *facts, const void *tar
     if (facts->target_dtype == TUTTI_DTYPE_I32)
         add_part(parts, labels[0], 1);
     else
-        for (int i = 0; i < facts->classes; i++) add_part(parts, i, (double)probabilities[i]);
+        for (int i = 0; i < facts->classes; i++)
+            if (probabilities[i] >= SHOWN_PART) add_part(parts, i, (double)probabilities[i]);
     return TUTTI_OK;
 }
 
@@ -61,7 +63,7 @@ static void parts_text(struct text *text, const struct report_facts *facts, cons
     char number[32];
     for (int i = 0; i < parts->count; i++) {
         text_append(text, "%s%s", i ? ", " : "", report_class(facts, parts->classes[i], number, sizeof(number)));
-        if (parts->parts[0] < 0.9995) text_append(text, " %.0f %%", 100 * parts->parts[i]);
+        if (parts->count > 1) text_append(text, " %.0f %%", 100 * parts->parts[i]);
     }
 }
 
@@ -76,7 +78,7 @@ static void caption(struct text *page, const struct report_facts *facts, const s
         text_append(page, "<b>");
         page_text(page, report_class(facts, parts->classes[i], number, sizeof(number)));
         text_append(page, "</b>");
-        if (parts->parts[0] < 0.9995) text_append(page, " %.0f %%", 100 * parts->parts[i]);
+        if (parts->count > 1) text_append(page, " %.0f %%", 100 * parts->parts[i]);
         text_append(page, "<br>");
     }
     text_append(page, "<span class=\"soft\">");

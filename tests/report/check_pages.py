@@ -139,6 +139,9 @@ class Pages(harness.CommandTest):
         self.assertEqual(len(captions), len(alts))
         self.assertRegex(" ".join(captions), r"class 0< \d+ %class [12]< \d+ %")
         self.assertRegex(" ".join(alts), r"class 0< \d+ %, class [12]< \d+ %")
+        captions, _ = self.samples("digits", "lenet", "--augment", "mixup=0.05", "--batch", "4")
+        for caption in captions:  # a part that would be 0 % is left out
+            self.assertRegex(caption, r"^\d( \d+ %\d [1-9]\d* %)?training image \d+$")
         self.shapes("masked", 2)
         captions, alts = self.samples("masked", "unet", "--input", "3x32x32", "--batch", "2")
         self.assertEqual(2 * len(captions), len(alts))
