@@ -96,10 +96,9 @@ class Folders(harness.CommandTest):
         self.refused(2, "--part", "eval", "lenet", "--data", "set", "--weights", "m.safetensors", "--part", "all")
 
 
-def tone(path, rate, hertz):
-    """Half a second of it."""
+def tone(path, rate, hertz, seconds=0.5):
     path.parent.mkdir(parents=True, exist_ok=True)
-    values = (int(8000 * math.sin(2 * math.pi * hertz * i / rate)) for i in range(rate // 2))
+    values = (int(8000 * math.sin(2 * math.pi * hertz * i / rate)) for i in range(int(rate * seconds)))
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
@@ -178,6 +177,18 @@ class Others(harness.CommandTest):
         self.refused(1, ["trained on recordings", "images"], *words, "a.ppm")
         (self.folder / "cut.wav").write_bytes((self.folder / "all" / "a.wav").read_bytes()[:40])
         self.refused(1, "cut.wav", *words, "cut.wav")
+        content = (self.folder / "whole.safetensors").read_bytes()
+        end = 8 + int.from_bytes(content[:8], "little")
+        header = json.loads(content[8:end])
+        known = json.loads(header["__metadata__"]["data"])
+        del known["shape"]  # then the first file says it
+        header["__metadata__"]["data"] = json.dumps(known)
+        text = json.dumps(header).encode()
+        (self.folder / "bare.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + content[end:])
+        tone(self.folder / "short.wav", 8000, 1500, 0.24)
+        tone(self.folder / "long.wav", 8000, 1500, 2)
+        self.good("infer", "lenet", "--weights", "bare.safetensors", "short.wav", "short.wav")
+        self.refused(1, ["long.wav", "another size"], "infer", "lenet", "--weights", "bare.safetensors", "short.wav", "long.wav")
         for name in ("t.csv", "x.npy"):
             self.refused(2, [name, "--data", "--inputs"], *words, name)
 
