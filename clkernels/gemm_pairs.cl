@@ -10,7 +10,8 @@
  * part once: their products with the other numbers' first parts are what they must be.
  *
  * Launched by runtime/gemm_pairs.c: global size (ceil(n / columns), ceil(m / rows), batch), one work-item per group. A task
- * is a block of C; it walks down the rows for each COLUMNS of columns, whose tiles stay in the second-level cache.
+ * is a block of C; it walks down `kept` rows for each COLUMNS of columns, `depth` tiles along the sum at a time: those of B
+ * stay in the first-level cache meanwhile, and the rows' sums wait in `unit`.
  * Bartlett, Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
  * Computations (ARITH 2019): numbers as sums of bfloat16 numbers. */
 #include "parameters.h"
@@ -21,31 +22,31 @@
 
 FINISH(VF_unaligned)
 
-/* The products of so many tiles along the sum. */
-INLINE PAIRS_TARGET void add_tiles(SUMS *sums, global const uint *a, global const uint *b, int tiles)
+/* The products of so many tiles along the sum; `line` words from a row (column) of tiles to the next. */
+INLINE PAIRS_TARGET void add_tiles(SUMS *sums, global const uint *a, global const uint *b, long line, int count)
 {
-    const long apart = (long)tiles * TILE;
-    for (int t = 0; t < tiles; t++) sums_add(sums, a + t * TILE, 16, apart, b + t * TILE, apart);
+    for (int t = 0; t < count; t++) sums_add(sums, a + t * TILE, 16, line, b + t * TILE, line);
 }
 
 #if PARTS > 1
-/* Whether a tile of the unit's lines has an infinity or NaN. */
-INLINE bool has_outside(global const int *flags, int lines, int tiles)
+/* Whether one of the unit's tiles has an infinity or NaN. */
+INLINE bool has_outside(global const int *flags, int lines, int tiles, int count)
 {
     int any = 0;
-    for (int i = 0; i < lines * tiles; i++) any |= flags[i];
+    for (int i = 0; i < lines; i++)
+        for (int t = 0; t < count; t++) any |= flags[i * tiles + t];
     return any != 0;
 }
 
 /* The product of first parts, with infinities and NaN where there are any. */
 INLINE PAIRS_TARGET void add_outside(SUMS *sums, global const uint *a, long a_special, global const int *flags_a,
-    global const uint *b, long b_special, global const int *flags_b, int tiles)
+    global const uint *b, long b_special, global const int *flags_b, int tiles, int count)
 {
-    const long apart = (long)tiles * TILE;
-    for (int t = 0; t < tiles; t++) {
+    const long line = (long)tiles * TILE;
+    for (int t = 0; t < count; t++) {
         long in_a[ROW_TILES], in_b[COLUMN_TILES];
-        for (int i = 0; i < ROW_TILES; i++) in_a[i] = i * apart + (flags_a[i * tiles + t] ? a_special : 0);
-        for (int j = 0; j < COLUMN_TILES; j++) in_b[j] = j * apart + (flags_b[j * tiles + t] ? b_special : 0);
+        for (int i = 0; i < ROW_TILES; i++) in_a[i] = i * line + (flags_a[i * tiles + t] ? a_special : 0);
+        for (int j = 0; j < COLUMN_TILES; j++) in_b[j] = j * line + (flags_b[j * tiles + t] ? b_special : 0);
         sums_add(sums, a + in_a[0] + t * TILE, 16, in_a[ROW_TILES - 1] - in_a[0], b + in_b[0] + t * TILE,
             in_b[COLUMN_TILES - 1] - in_b[0]);
     }
@@ -82,24 +83,35 @@ OUTLINE PAIRS_TARGET void gemm_pairs_body(PAIRS_ARGUMENTS(PARAMETER), int column
     SUMS sums;
     const struct sums_place in_unit = { COLUMNS, 16 * COLUMNS, 16 };
     PAIRS_BEGIN
-    for (int j = j_first; j < j_end; j += COLUMNS)
-        for (int i = i_first; i < i_end; i += ROWS) {
-            global const uint *a = A + i / 16 * line, *b = B + j / 16 * line;
-            sums_clear(&sums);
+    for (int first = i_first; first < i_end; first += kept)
+        for (int j = j_first; j < j_end; j += COLUMNS)
+            for (int t = 0; t < tiles; t += depth) {
+                const int count = min(depth, tiles - t), last = min(first + kept, i_end);
+                for (int i = first; i < last; i += ROWS) {
+                    global const uint *a = A + i / 16 * line + t * TILE, *b = B + j / 16 * line + t * TILE;
+                    local float *in = unit + (depth < tiles ? (i - first) * COLUMNS : 0);
+                    if (t)
+                        sums_load(&sums, in, in_unit);
+                    else
+                        sums_clear(&sums);
 #if PARTS == 1
-            add_tiles(&sums, a, b, tiles);
+                    add_tiles(&sums, a, b, line, count);
 #else
-            global const int *fa = (global const int *)packed + flags_a + product * flags_stride_a + i / 16 * tiles;
-            global const int *fb = (global const int *)packed + flags_b + product * flags_stride_b + j / 16 * tiles;
-            const bool outside = has_outside(fa, ROW_TILES, tiles) || has_outside(fb, COLUMN_TILES, tiles);
-            if (outside) add_outside(&sums, a, PARTS * part_a, fa, b, PARTS * part_b, fb, tiles);
-            for (int p = outside; p < PRODUCTS; p++)
-                add_tiles(&sums, a + part_of_a[p] * part_a, b + part_of_b[p] * part_b, tiles);
+                    global const int *flags = (global const int *)packed;
+                    global const int *fa = flags + flags_a + product * flags_stride_a + i / 16 * tiles + t;
+                    global const int *fb = flags + flags_b + product * flags_stride_b + j / 16 * tiles + t;
+                    const bool outside =
+                        has_outside(fa, ROW_TILES, tiles, count) || has_outside(fb, COLUMN_TILES, tiles, count);
+                    if (outside) add_outside(&sums, a, PARTS * part_a, fa, b, PARTS * part_b, fb, tiles, count);
+                    for (int p = outside; p < PRODUCTS; p++)
+                        add_tiles(&sums, a + part_of_a[p] * part_a, b + part_of_b[p] * part_b, line, count);
 #endif
-            sums_store(&sums, unit, in_unit);
-            finish(unit, C + (long)i * ldc + j, ldc, min(ROWS, i_end - i), min(COLUMNS, j_end - j), bias ? bias + j : 0,
-                added ? added + (long)i * ldc + j : 0);
-        }
+                    sums_store(&sums, in, in_unit);
+                    if (t + count == tiles)
+                        finish(in, C + (long)i * ldc + j, ldc, min(ROWS, i_end - i), min(COLUMNS, j_end - j),
+                            bias ? bias + j : 0, added ? added + (long)i * ldc + j : 0);
+                }
+            }
     PAIRS_END
 }
 

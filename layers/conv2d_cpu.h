@@ -8,15 +8,17 @@
  *   winograd_rows   up to 4 channels, 5 to 8 wide, stride 2: F(4, 4) along rows   conv2d_winograd_rows.c
  *   direct          any kernel, stride, padding and dilation, one group           conv2d_direct.c
  *
- * The order in a list: pairs, winograd, pointwise, depthwise, winograd_rows, direct; each refuses what is not its own. */
+ * The order in a list: pairs, winograd, pointwise, depthwise, winograd_rows, direct; each refuses what is not its own.
+ */
 #ifndef LAYERS_CONV2D_CPU_H
 #define LAYERS_CONV2D_CPU_H
 
 #include "layers/conv2d.h"
 
 /* winograd_rows has no data gradient. */
-extern const struct implementation conv2d_pairs[CONV2D_PASSES], conv2d_winograd[CONV2D_PASSES], conv2d_pointwise[CONV2D_PASSES],
-    conv2d_depthwise[CONV2D_PASSES], conv2d_winograd_rows[CONV2D_PASSES], conv2d_direct[CONV2D_PASSES];
+extern const struct implementation conv2d_pairs[CONV2D_PASSES], conv2d_winograd[CONV2D_PASSES],
+    conv2d_pointwise[CONV2D_PASSES], conv2d_depthwise[CONV2D_PASSES], conv2d_winograd_rows[CONV2D_PASSES],
+    conv2d_direct[CONV2D_PASSES];
 
 /* ------------------------------------------------------------------------------------- shared by these files */
 

@@ -11,6 +11,8 @@ enum {
     WORDS = 256,
     LANES = 16, /* floats of a vector */
     TASKS_PER_UNIT = 8,
+    NEAR_TILES = 12,  /* of a column: two columns' take half a first-level cache of 48 KiB */
+    KEPT_ROWS = 1024, /* whose sums wait in the second-level cache */
     LEAST_LINES =
         128, /* a row costs as much to pack as that many columns, and the other way round, save in the product */
 };
@@ -96,6 +98,22 @@ struct lines {
     int64_t count, tiles, ld, stride, products, to, part, flags;
 };
 
+/* How the rows of a task are walked: so many, and so many tiles along the sum, at a time. */
+struct walk {
+    int64_t rows, depth;
+};
+
+/* Dot products take four times as long for a tile as it takes to load: those do not need to be near. */
+static struct walk walk_of(
+    const struct gemm_design *design, const struct packed *p, const struct capabilities *can, enum pairs_form form)
+{
+    const int64_t lines = pairs_unit_lines(form), depth = NEAR_TILES / p->parts;
+    const int64_t fitting = (int64_t)(can->local_bytes / 2 / sizeof(float)) / (lines * lines) * lines;
+    if (form == PAIRS_DOTS || p->tiles <= depth || fitting < lines) return (struct walk) { design->rows, p->tiles };
+    const int64_t rows = fitting < KEPT_ROWS ? fitting : KEPT_ROWS;
+    return (struct walk) { rows < design->rows ? rows : design->rows, depth };
+}
+
 ARGUMENTS(pairs_pack, PAIRS_PACK_ARGUMENTS)
 ARGUMENTS(pairs, PAIRS_ARGUMENTS)
 
@@ -128,11 +146,13 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
     const struct gemm_finish finish = gemm_finish_of(g, buffers);
     struct launch *launch =
         launch_add(list, "gemm_pairs", "gemm_pairs", "-DPAIRS=%d -DPARTS=%d%s", (int)form, p.parts, finish.options);
+    const struct walk walk = walk_of(&design, &p, can, form);
+    const int64_t lines = pairs_unit_lines(form), kept = walk.depth < p.tiles ? walk.rows : lines;
     ARGUMENTS_SET(launch, pairs, .packed = buffers->workspace, .bias = finish.bias, .added = finish.added,
-        .C = buffers->c, .unit = sizeof(float) * (size_t)(pairs_unit_lines(form) * pairs_unit_lines(form)), .m = g->m,
-        .n = g->n, .tiles = p.tiles, .ldc = g->ldc, .rows = design.rows, .columns = design.columns, .from_b = p.from_b,
-        .part_a = p.part_a, .part_b = p.part_b, .stride_a = p.stride_a, .stride_b = p.stride_b, .stride_c = g->stride_c,
-        .flags_a = p.flags_a, .flags_b = p.flags_b, .flags_stride_a = p.flags_stride_a,
+        .C = buffers->c, .unit = sizeof(float) * (size_t)(kept * lines), .depth = walk.depth, .kept = walk.rows,
+        .m = g->m, .n = g->n, .tiles = p.tiles, .ldc = g->ldc, .rows = design.rows, .columns = design.columns,
+        .from_b = p.from_b, .part_a = p.part_a, .part_b = p.part_b, .stride_a = p.stride_a, .stride_b = p.stride_b,
+        .stride_c = g->stride_c, .flags_a = p.flags_a, .flags_b = p.flags_b, .flags_stride_a = p.flags_stride_a,
         .flags_stride_b = p.flags_stride_b);
     launch_tasks(
         launch, (size_t)divide_up(g->n, design.columns), (size_t)divide_up(g->m, design.rows), (size_t)g->batch);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { M = 67, N = 45, K = 300 };
+enum { M = 67, N = 45, K = 420 };
 
 struct product {
     float a[M * K], b[K * N], c[M * N];
