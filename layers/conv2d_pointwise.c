@@ -64,7 +64,7 @@ static const char *pairs_refusal(const struct problem *problem)
     const struct pairs_ability *ability = &problem->device->pairs[COMPUTE_BF16];
     const bool weights = conv2d_pass_of(problem) == CONV2D_WEIGHT_GRADIENT;
     const bool stored = problem->inputs[0]->type == TYPE_BF16 || (weights && problem->inputs[1]->type == TYPE_BF16);
-    if (problem->compute != COMPUTE_BF16) return "convolutions multiply them with --precision bf16 alone";
+    if (problem->compute != COMPUTE_BF16) return "this kernel multiplies them with --precision bf16 alone";
     if (!ability->form)
         return ability->refusal ? ability->refusal : "no product of them passed its check on this device";
     if (ability->form == PAIRS_TILES) return "the device multiplies them by tiles, this kernel by dot products";
