@@ -186,14 +186,38 @@ static const char *fits(const struct problem *problem)
     return NULL;
 }
 
-/* How many times as fast as floats' multiply-adds the products of pairs are that a product of floats needs, and how
- * many times as fast Winograd's algorithm is, its transforms counted. See docs/experiments/pairs.md. */
-static double gain_of_pairs(const struct problem *problem)
+/* Products of parts that a product of numbers takes, by the number of parts. */
+static const double products[] = { 0, 1, 3, 6 };
+
+/* The part of what tiles multiply that is not padding: channels, and positions. */
+static double part_used(const struct problem *problem)
 {
-    static const double products[] = { 0, 1, 3, 6 };
-    return (form_of(problem) == PAIRS_DOTS ? 1.4 : 10.0) / products[pairs_parts(problem->compute)];
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const struct grid g = grid_of(problem, conv2d_is_data_gradient(problem));
+    const int64_t lines = pairs_unit_lines(form_of(problem)),
+                  sources = conv2d_is_data_gradient(problem) ? z.k_group : z.c_group,
+                  results = conv2d_is_data_gradient(problem) ? z.c_group : z.k_group,
+                  step = conv2d_is_weight_gradient(problem) ? lines : STEP;
+    const double channels =
+        (double)(sources * results) / (double)(divide_up(sources, step) * step * divide_up(results, lines) * lines);
+    return channels * (double)(g.h.grid * g.w.grid) / (double)(g.h.whole * g.w.whole);
 }
 
+/* How many times as fast as floats' multiply-adds. Of a position and 32 sources, those take a cycle for each result and
+ * tap; products of pairs, a part of that, and their numbers are packed first. See docs/experiments/pairs.md. */
+static double gain_of_pairs(const struct problem *problem)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const enum conv2d_pass pass = conv2d_pass_of(problem);
+    const int64_t in_task = WEIGHTS_BLOCKS * BLOCK, k = z.k_group < in_task ? z.k_group : in_task;
+    const int64_t results = pass == CONV2D_WEIGHT_GRADIENT ? k : pass == CONV2D_FORWARD ? z.k_group : z.c_group;
+    const double floats = (double)(results * z.r * z.s), packing = pass == CONV2D_WEIGHT_GRADIENT ? 20 : 12,
+                 rate = form_of(problem) == PAIRS_DOTS ? 1.57 : 9.6;
+    const double pairs = floats * products[pairs_parts(problem->compute)] / rate + packing * copies_of(problem);
+    return part_used(problem) * floats / pairs;
+}
+
+/* How many times as fast Winograd's algorithm is, its transforms counted. */
 static double gain_of_winograd(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -207,7 +231,9 @@ static const char *passed_over(const struct problem *problem)
     const bool dots = form_of(problem) == PAIRS_DOTS;
     if (dots && !conv2d_pointwise[pass].fits(problem)) return "pointwise multiplies pairs without packing the image";
     if (dots && pass == CONV2D_WEIGHT_GRADIENT) return "dot products save less than packing the images takes";
-    if (gain_of_pairs(problem) < gain_of_winograd(problem)) return "Winograd's algorithm saves more than pairs do";
+    const double gain = gain_of_pairs(problem);
+    if (gain < gain_of_winograd(problem)) return "Winograd's algorithm saves more than pairs do";
+    if (gain < 1) return "packing pairs would take longer than their products save";
     return NULL;
 }
 
@@ -239,7 +265,6 @@ static double scratch_bytes(const struct problem *problem, const struct product 
 /* Cycles of a task, roughly: its pixels are packed, its weights are read from beyond the caches, products, results. */
 static double task_cycles(const struct problem *problem, const struct product *p)
 {
-    static const double products[] = { 0, 1, 3, 6 };
     const double taps = (double)(p->grid.h.kernel * p->grid.w.kernel), tiles = (double)(p->cut.end / p->columns);
     const double product = form_of(problem) == PAIRS_DOTS ? 280 : 90;
     const double packing = 12.0 * copies_of(problem) * (double)(p->planes * p->grid.phases * p->positions);
