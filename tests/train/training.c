@@ -65,6 +65,16 @@ static tutti_tensor network_apart(tutti_network *network)
     return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
 }
 
+static tutti_tensor network_pointwise(tutti_network *network)
+{
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
+    x = tutti_tanh(network, tutti_conv2d(network, x, 24, 1, NULL));
+    x = tutti_tanh(network, tutti_conv2d(network, x, 40, 1, NULL));
+    x = tutti_flatten(network, tutti_global_average_pool(network, x));
+    x = tutti_tanh(network, tutti_dense(network, x, 33, NULL));
+    return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+}
+
 /* ------------------------------------------------------------------------------------------ residual blocks ---- */
 
 static tutti_tensor norm(tutti_network *network, tutti_tensor x, const char *name)
@@ -126,6 +136,7 @@ static tutti_tensor network_make(tutti_network *network, enum kind kind)
 {
     if (kind == KIND_APART) return network_apart(network);
     if (kind == KIND_RESIDUAL) return network_residual(network);
+    if (kind == KIND_POINTWISE) return network_pointwise(network);
     tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
     if (kind == KIND_WIDE) {
         x = tutti_dense(network, tutti_flatten(network, x), 10800, &(tutti_dense_options) { .name = "wide" });

@@ -34,6 +34,7 @@ enum kind {
                       value lies near the kink of an activation */
     KIND_WIDE,     /* dense layers of more than a million weights each, which travel in several ranges */
     KIND_APART, /* depthwise and pointwise convolutions with batch normalisation, a shortcut, the mean of the image */
+    KIND_POINTWISE, /* pointwise convolutions and dense layers, smooth activations: any division, and no kinks */
 };
 
 /* A runtime on these devices (a string literal); `apart`: they are taken for ones with memory of their own, so that

@@ -1,0 +1,222 @@
+/* Two CPUs in one training, of which one multiplies pairs of bfloat16 numbers and the other one cannot: with
+ * --precision bf16 each rounds as its processor does, and the shares alone decide who computes which sample. */
+#include "tests/feeds.h"
+#include "tests/train/folder.h"
+#include "tests/train/test_devices.h"
+#include "tests/train/training.h"
+#include "tutti_inspect.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Relative to the largest gradient. The same products summed in another order, against products of rounded numbers. */
+#define SUMS 2e-6
+#define ROUNDED 1e-4
+
+enum { STEPS = 5, PAIRS = 0, FLOATS = 1, EPOCHS = 3, ALL_STEPS = 15 /* of three epochs */ };
+
+static tutti_runtime *runtime; /* NULL: devices of GPU class, which multiply in other ways */
+/* The first device has 9 samples and more: products of fewer rows are floats on both (gemm_skinny). */
+static const double shares[][2] = { { 3, 1 }, { 5, 3 }, { 1, 0 }, { 0, 1 } };
+
+/* In C, as any processor can; the second device is then denied it. */
+static void setup(void)
+{
+    data_make();
+    folder_new();
+    ck_assert_int_eq(setenv("TUTTI_PAIRS", "plain", 1), 0);
+    ck_assert_int_eq(setenv("TUTTI_VECTOR_WIDTH", "16", 1), 0);
+    runtime = tutti_open(&(tutti_runtime_options) { .devices = "0,1" });
+    ck_assert_int_eq(unsetenv("TUTTI_PAIRS"), 0);
+    ck_assert_int_eq(unsetenv("TUTTI_VECTOR_WIDTH"), 0);
+    ck_assert_msg(runtime, "%s", tutti_message(NULL));
+    ck_assert_int_eq(runtime->count, 2);
+    if (runtime->devices[0].can.class == DEVICE_GPU) {
+        tutti_close(runtime);
+        runtime = NULL;
+        return;
+    }
+    struct pairs_ability *of = runtime->devices[FLOATS].can.pairs;
+    ck_assert_int_eq(of[COMPUTE_BF16].form, PAIRS_PLAIN);
+    for (int i = 0; i < COMPUTE_TYPES; i++) of[i] = (struct pairs_ability) { PAIRS_NONE, "the test denies it" };
+}
+
+static void teardown(void)
+{
+    tutti_close(runtime);
+    folder_remove();
+}
+
+static void open_with(struct session *session, const double *given, uint64_t seed)
+{
+    const tutti_training training = { .momentum = 0.9f, .precision = TUTTI_BF16, .shares = given, .seed = seed };
+    session->runtime = runtime;
+    session_compile(session, KIND_POINTWISE, &training);
+    ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
+}
+
+/* The runtime is the case's. */
+static void close_alone(struct session *session)
+{
+    tutti_trainer_free(session->trainer);
+    tutti_network_free(session->network);
+}
+
+/* All gradients behind one another; freed by free(). */
+static float *gradients(const struct session *session, int64_t *count)
+{
+    float *values = NULL;
+    const char *name;
+    tutti_shape shape;
+    *count = 0;
+    for (int i = 0; tutti_parameter_info(session->network, i, &name, &shape, NULL) == TUTTI_OK; i++) {
+        int64_t elements = 1;
+        for (int j = 0; j < shape.rank; j++) elements *= shape.sizes[j];
+        values = realloc(values, (size_t)(*count + elements) * sizeof(float));
+        ck_assert_ptr_nonnull(values);
+        ASSERT_OK(tutti_get_gradient(session->trainer, name, values + *count, elements));
+        *count += elements;
+    }
+    return values;
+}
+
+static void copy_parameters(struct session *from, struct session *to)
+{
+    const char *name;
+    tutti_shape shape;
+    for (int i = 0; tutti_parameter_info(from->network, i, &name, &shape, NULL) == TUTTI_OK; i++) {
+        int64_t elements = 1;
+        for (int j = 0; j < shape.rank; j++) elements *= shape.sizes[j];
+        float *values = malloc((size_t)elements * sizeof(float));
+        ck_assert_ptr_nonnull(values);
+        ASSERT_OK(tutti_get_parameter(from->trainer, name, values, elements));
+        ASSERT_OK(tutti_set_parameter(to->trainer, name, values, elements));
+        free(values);
+    }
+}
+
+/* A step of one device from another training's parameters, on a batch of which it sees the labels from `begin` to
+ * before `end` alone: losses of the others are 0. So its gradients are divided by the samples of the whole batch, as in
+ * the group, before they are rounded. Returns its loss. */
+static double step_alone(struct session *alone, struct session *from, int first, int begin, int end)
+{
+    int32_t seen[STEP_SAMPLES];
+    tutti_metrics metrics = { 0 };
+    for (int i = 0; i < STEP_SAMPLES; i++) seen[i] = i >= begin && i < end ? labels[first + i] : -1;
+    copy_parameters(from, alone);
+    ASSERT_OK(tutti_train_step(alone->trainer, FEED_PAIR(images + first * PIXELS, seen), STEP_SAMPLES, &metrics));
+    return metrics.loss;
+}
+
+/* The largest difference of `found` from the sum of two devices' gradients, relative to the largest of `found`. */
+static double distance(const struct session *found, const struct session *pairs, const struct session *floats)
+{
+    int64_t count, other;
+    float *f = gradients(found, &count), *p = gradients(pairs, &other), *q = gradients(floats, &other);
+    double largest = 0, most = 0;
+    ck_assert_int_eq(count, other);
+    for (int64_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs((double)f[i]));
+        most = fmax(most, fabs((double)f[i] - (double)p[i] - (double)q[i]));
+    }
+    ck_assert(largest > 0 && isfinite(most));
+    free(f);
+    free(p);
+    free(q);
+    return most / largest;
+}
+
+/* Every step of the group is the sum of what each device makes of its part, which is the first part for the first
+ * device. It is not what the devices make of each other's parts. */
+START_TEST(each_device_rounds_its_own_part)
+{
+    if (!runtime) return;
+    const double *given = shares[_i];
+    struct session group, pairs, floats, start;
+    open_with(&group, given, 0);
+    open_with(&start, given, 0); /* holds the parameters before a step */
+    open_with(&pairs, (const double[]) { 1, 0 }, 0);
+    open_with(&floats, (const double[]) { 0, 1 }, 0);
+    const int part = (int)(STEP_SAMPLES * given[0] / (given[0] + given[1]));
+    for (int step = 0; step < STEPS; step++) {
+        const int first = step * STEP_SAMPLES % (SAMPLES - STEP_SAMPLES);
+        tutti_metrics metrics = { 0 };
+        copy_parameters(&group, &start);
+        ASSERT_OK(tutti_train_step(
+            group.trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, &metrics));
+        const double of_pairs = step_alone(&pairs, &start, first, 0, part),
+                     of_floats = step_alone(&floats, &start, first, part, STEP_SAMPLES);
+        ck_assert_double_lt(distance(&group, &pairs, &floats), SUMS);
+        ck_assert_double_eq_tol(metrics.loss, of_pairs + of_floats, SUMS);
+        step_alone(&floats, &start, first, 0, part);
+        step_alone(&pairs, &start, first, part, STEP_SAMPLES);
+        ck_assert_double_gt(distance(&group, &pairs, &floats), ROUNDED);
+    }
+    tutti_device_report report;
+    ASSERT_OK(tutti_report(group.trainer, PAIRS, &report));
+    ck_assert_int_eq(report.share, part);
+    close_alone(&group);
+    close_alone(&pairs);
+    close_alone(&floats);
+    close_alone(&start);
+}
+END_TEST
+
+static void fit(struct session *session, int64_t steps, const char *save, const char *resume)
+{
+    const tutti_fitting fitting = { .epochs = EPOCHS, .steps = steps, .save = save, .resume = resume };
+    ASSERT_OK(tutti_fit(session->trainer, FEED_PAIR(images, labels), SAMPLES, &fitting));
+}
+
+/* Fails unless two checkpoints are the same bytes. */
+static void same_files(const char *a, const char *b)
+{
+    char command[500];
+    for (int state = 0; state < 2; state++) {
+        const char *end = state ? ".state.safetensors" : ".safetensors";
+        snprintf(command, sizeof command, "cmp '%s%s' '%s%s'", a, end, b, end);
+        ck_assert_msg(system(command) == 0, "%s", command);
+    }
+}
+
+/* Stopped in the second epoch and continued from the file, against never stopped. Other shares are another training. */
+START_TEST(resumed_equals_never_stopped)
+{
+    if (!runtime) return;
+    struct session whole, part, other;
+    char names[3][200];
+    for (int i = 0; i < 3; i++)
+        snprintf(names[i], sizeof names[i], "%s", in_folder((const char *[]) { "whole", "part", "other" }[i]));
+    open_with(&whole, shares[0], 0);
+    fit(&whole, 0, names[0], NULL);
+    open_with(&part, shares[0], 0);
+    fit(&part, 7, names[1], NULL);
+    close_alone(&part);
+    open_with(&part, shares[0], 1234); /* the checkpoint's seed counts */
+    fit(&part, 0, names[1], names[1]);
+    ck_assert_int_eq(part.trainer->course.position.steps, ALL_STEPS);
+    same_bytes(&whole, &part);
+    same_files(names[0], names[1]);
+    open_with(&other, shares[1], 0);
+    fit(&other, 0, names[2], NULL);
+    int64_t count;
+    float *left = session_parameters(&whole, &count), *right = session_parameters(&other, &count);
+    ck_assert_int_ne(memcmp(left, right, (size_t)count * sizeof(float)), 0);
+    free(left);
+    free(right);
+    close_alone(&whole);
+    close_alone(&part);
+    close_alone(&other);
+}
+END_TEST
+
+Suite *suite_pairs(void)
+{
+    Suite *suite = suite_create("pairs");
+    TCase *cases = cases_new(suite, "pairs", setup, teardown);
+    tcase_add_loop_test(cases, each_device_rounds_its_own_part, 0, sizeof shares / sizeof *shares);
+    tcase_add_test(cases, resumed_equals_never_stopped);
+    return suite;
+}
