@@ -1,19 +1,26 @@
 #!/usr/bin/env python3
-"""How exact gradients are: one training step of Tutti and of PyTorch in single precision, from the same parameters on the
-same inputs, against PyTorch in double precision. The error of a gradient is |g - g64| / |g64|, in the Euclidean norm, of
-each parameter by itself. Without dropout.
+"""How exact gradients are: one training step of Tutti and of PyTorch from the same parameters on the same inputs, against
+PyTorch in double precision. The error of a gradient is |g - g64| / |g64|, in the Euclidean norm, of each parameter by
+itself, and of all of them as one vector (`whole`). Without dropout.
 
 plain   torchvision's initial values, normally distributed inputs. Rounding moves some of the millions of values across the
         kinks of activations, and lets another pixel win a maximum: this, and not the precision of a product, is then most of
         everybody's error.
 smooth  parameters and inputs for which every ReLU and ReLU6 passes all its inputs on, and of many inputs those for which
         the values of a pooling lie farthest apart: no decision depends on rounding, and the error is that of the arithmetic.
-        `distance` is how far the nearest value is from a kink or tie, in units of the values' own spread.
+        `distance` is how far the nearest value is from a kink or tie, in units of the values' own spread. Of networks whose
+        only activations are ReLU and ReLU6; those whose activations have no kink are smooth as they are (plain).
 
 A line per network: the worst error of all gradients, of both, and the largest ratio of the two with the parameter where it
 is (errors of PyTorch below FLOOR count as that: a gradient hit exactly by chance is no yardstick). A gradient that is nothing
 but rounding in double precision too is left out: that of a shift which the next batch norm takes away again. Wanted: no error above
-1e-2, no ratio above 10 in smooth. Exit status 1 where that is not so.
+1e-2, no ratio above 10 where nothing depends on rounding. Exit status 1 where that is not so.
+
+--precision bf16 or tf32: the errors of Tutti with that precision, of PyTorch with autocast(bfloat16) and of PyTorch in single
+precision: means over several inputs, not chosen, as no values are farther apart than bfloat16 rounds. `ratio` is Tutti's
+error over autocast's of the whole gradient, with the standard error of its mean. Wanted: bf16 at most 1; tf32, which has three
+more bits of mantissa, at most an eighth; both within two standard errors.
+TUTTI_PAIRS=plain: every product of matrices by pairs of bfloat16 numbers, also small ones (runtime/matrix.h).
 """
 import argparse
 import copy
@@ -28,6 +35,8 @@ import exchange
 import networks
 
 FLOOR, MOST, RATIO = 1e-6, 1e-2, 10.0
+OF_AUTOCAST = {"bf16": 1.0, "tf32": 0.125}
+WITHOUT_KINKS = ("linear", "efficientnet_b0", "convnext_tiny", "vit_b_16")
 NOTHING = 1e-10  # of the largest gradient
 SPREAD = 0.9  # standard deviation around 6: no value of a few millions is negative
 SMOOTH_IMAGE = {"vgg16": 32}  # else 64: its poolings compare so many pixels that of larger images some always nearly tie
@@ -130,12 +139,15 @@ def make(arguments, name, shape, smooth):
     return network
 
 
-def gradients(network, inputs, targets):
+def gradients(network, inputs, targets, autocast=False):
     for module in network.modules():
         if hasattr(module, "inplace"):
             module.inplace = False
     network.zero_grad()
-    nn.functional.cross_entropy(network(inputs), targets).backward()
+    loss = nn.functional.mse_loss if targets.is_floating_point() else nn.functional.cross_entropy
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        value = loss(network(inputs), targets)
+    value.backward()
     return {name: parameter.grad.double().numpy() for name, parameter in network.named_parameters()}
 
 
@@ -145,52 +157,105 @@ def errors(found, exact):
     return {name: float(numpy.linalg.norm(found[name] - g)) / norms[name] for name, g in exact.items() if norms[name] > least}
 
 
-def measure(arguments, name, smooth):
+def whole(found, exact):
+    squares = [sum(float(numpy.sum(numpy.square(g))) for g in of) for of in ([found[name] - g for name, g in exact.items()], exact.values())]
+    return (squares[0] / squares[1]) ** 0.5
+
+
+def shape_of(arguments, name, smooth):
     shape = networks.sample_shape(name)
-    if smooth and name not in networks.SMALL:
-        shape = (shape[0], *[SMOOTH_IMAGE.get(name, 64)] * 2)
+    if name in ("linear", "vit_b_16", *networks.SMALL):  # no others fit them
+        return shape
+    if smooth:
+        return (shape[0], *[SMOOTH_IMAGE.get(name, 64)] * 2)
+    return (shape[0], *[arguments.image] * 2) if arguments.image else shape
+
+
+def draw_targets(arguments, name, shape, seed):
+    random = torch.Generator().manual_seed(seed)
+    if name == "linear":
+        return torch.randn((arguments.batch, 1), generator=random)
+    return torch.randint(0, networks.default_classes(name), (arguments.batch, *(shape[1:] if name == "unet" else ())), generator=random)
+
+
+def ours(arguments, name, network, inputs, targets):
+    """Tutti's gradients."""
+    targets = targets.numpy()
+    data = {"inputs": inputs.numpy(), "targets": targets if targets.dtype == numpy.float32 else targets.astype(numpy.int32),
+            "order": numpy.arange(arguments.batch, dtype=numpy.int32)}
+    with tempfile.TemporaryDirectory() as folder:
+        return exchange.train(arguments.build, folder, name, networks.default_classes(name), arguments.batch, network, data,
+                              exact=arguments.exact, precision=arguments.precision)[1]
+
+
+def measure(arguments, name, smooth):
+    shape = shape_of(arguments, name, smooth)
     single = make(arguments, name, shape, smooth)
     initial = copy.deepcopy(single.state_dict())
     double = copy.deepcopy(single).double()
     distance, inputs = choose_inputs(arguments, double, shape) if smooth else (0.0, draw_inputs(arguments, shape, 0))
     if smooth and distance <= 0:
         sys.exit(f"accuracy: a value of {name} is not in the linear part of its activation")
-    targets = torch.randint(0, networks.default_classes(name), (arguments.batch,), generator=torch.Generator().manual_seed(2))
-    exact = gradients(double, inputs.double(), targets)
+    targets = draw_targets(arguments, name, shape, 2)
+    exact = gradients(double, inputs.double(), targets.double() if targets.is_floating_point() else targets)
     peer = errors(gradients(single, inputs, targets), exact)
     single.load_state_dict(initial)
-    data = {"inputs": inputs.numpy(), "targets": targets.numpy().astype(numpy.int32),
-            "order": numpy.arange(arguments.batch, dtype=numpy.int32)}
-    with tempfile.TemporaryDirectory() as folder:
-        _, found = exchange.train(arguments.build, folder, name, networks.default_classes(name), arguments.batch, single, data,
-                                  exact=arguments.exact)
-    ours = errors(found, exact)
-    ratios = {key: ours[key] / max(peer[key], FLOOR) for key in ours}
-    return {"shape": shape, "distance": distance, "ours": max(ours.values()), "peer": max(peer.values()),
-            "ours_median": float(numpy.median(list(ours.values()))), "peer_median": float(numpy.median(list(peer.values()))),
-            "ratio": max(ratios.values()), "where": max(ratios, key=ratios.get)}
+    found = errors(ours(arguments, name, single, inputs, targets), exact)
+    ratios = {key: found[key] / max(peer[key], FLOOR) for key in found}
+    size = "x".join(map(str, (arguments.batch, *shape)))
+    wide = f"{distance:.1e}" if smooth and distance < float("inf") else ""
+    where = max(ratios, key=ratios.get)
+    print(f"| {name} | {size} | {'smooth' if smooth else 'plain'} | {wide} | {max(found.values()):.1e} | {max(peer.values()):.1e} | "
+          f"{numpy.median(list(found.values())):.1e} | {numpy.median(list(peer.values())):.1e} | {ratios[where]:.1f} | {where} |", flush=True)
+    return max(found.values()) <= MOST and (ratios[where] <= RATIO or not (smooth or name in WITHOUT_KINKS))
+
+
+def measure_rounded(arguments, name, smooth):
+    """With a lower precision."""
+    shape = shape_of(arguments, name, smooth)
+    single = make(arguments, name, shape, smooth)
+    initial = copy.deepcopy(single.state_dict())
+    rows = []
+    for seed in range(arguments.inputs):
+        inputs, targets = draw_inputs(arguments, shape, seed), draw_targets(arguments, name, shape, 1000 + seed)
+        exact = gradients(copy.deepcopy(single).double(), inputs.double(), targets.double() if targets.is_floating_point() else targets)
+        row = []
+        for autocast in (True, False):
+            row.append(gradients(single, inputs, targets, autocast))
+            single.load_state_dict(initial)
+        row.insert(0, ours(arguments, name, single, inputs, targets))
+        rows.append([(whole(found, exact), numpy.median(list(errors(found, exact).values()))) for found in row])
+    (found, median), (peer, peer_median), (floats, _) = numpy.mean(rows, axis=0)
+    ratios = numpy.array([row[0][0] / row[1][0] for row in rows])
+    spread = ratios.std(ddof=1) / len(ratios) ** 0.5 if len(ratios) > 1 else 0.0
+    size = "x".join(map(str, (arguments.batch, *shape)))
+    print(f"| {name} | {size} | {'smooth' if smooth else 'plain'} | {found:.1e} | {peer:.1e} | {floats:.1e} | {median:.1e} | {peer_median:.1e} | "
+          f"{ratios.mean():.3g} ± {spread:.1g} |", flush=True)
+    return ratios.mean() <= OF_AUTOCAST[arguments.precision] + 2 * spread
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("networks", nargs="*", default=networks.RECTIFIED, help="default: all")
+    parser.add_argument("networks", nargs="*", help="default: all")
     parser.add_argument("--variant", choices=["plain", "smooth"], help="default: both")
+    parser.add_argument("--precision", choices=["fp32", *OF_AUTOCAST], default="fp32", help="Tutti's (default fp32)")
     parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--image", type=int, metavar="N", help="plain with images of NxN (default: the network's own)")
     parser.add_argument("--candidates", type=int, default=100, help="among how many inputs smooth chooses (default 100)")
+    parser.add_argument("--inputs", type=int, default=5, help="over how many inputs a lower precision is averaged (default 5)")
     parser.add_argument("--exact", action="store_true", help="Tutti without Winograd")
     parser.add_argument("--build", default="build", help="folder of the build (default build)")
     arguments = parser.parse_args()
-    print("| network | inputs | variant | distance | worst error: Tutti | PyTorch | median: Tutti | PyTorch | largest ratio | of |\n"
+    rounded = arguments.precision != "fp32"
+    print("| network | inputs | variant | whole: Tutti | autocast | PyTorch fp32 | median: Tutti | autocast | ratio |\n"
+          "|---|---|---|--:|--:|--:|--:|--:|--:|" if rounded else
+          "| network | inputs | variant | distance | worst error: Tutti | PyTorch | median: Tutti | PyTorch | largest ratio | of |\n"
           "|---|---|---|--:|--:|--:|--:|--:|--:|---|", flush=True)
     failed = False
-    for name in arguments.networks:
+    for name in arguments.networks or networks.ALL:
         for variant in [arguments.variant] if arguments.variant else ["plain", "smooth"]:
-            row = measure(arguments, name, variant == "smooth")
-            failed |= not (row["ours"] <= MOST and (variant == "plain" or row["ratio"] <= RATIO))
-            size = "x".join(map(str, (arguments.batch, *row["shape"])))
-            distance = f"{row['distance']:.1e}" if variant == "smooth" and row["distance"] < float("inf") else ""
-            print(f"| {name} | {size} | {variant} | {distance} | {row['ours']:.1e} | {row['peer']:.1e} | {row['ours_median']:.1e} | "
-                  f"{row['peer_median']:.1e} | {row['ratio']:.1f} | {row['where']} |", flush=True)
+            if variant == "plain" or name in networks.RECTIFIED:
+                failed |= not (measure_rounded if rounded else measure)(arguments, name, variant == "smooth")
     return int(failed)
 
 

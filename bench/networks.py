@@ -2,11 +2,14 @@
 from collections import OrderedDict
 
 SMALL = ("lenet", "mlp")
-RECTIFIED = (*SMALL, "resnet18", "resnet50", "mobilenet_v2", "vgg16")  # those that accuracy.py knows
+RECTIFIED = (*SMALL, "resnet18", "resnet50", "mobilenet_v2", "vgg16")  # whose activations are ReLU and ReLU6
 NETWORKS = (*RECTIFIED, "efficientnet_b0", "convnext_tiny", "vit_b_16", "unet")
+ALL = ("linear", *NETWORKS)
 
 
 def sample_shape(name):
+    if name == "linear":
+        return (1,)
     return (1, 28, 28) if name in SMALL else (3, 128, 128) if name == "unet" else (3, 224, 224)
 
 
@@ -15,7 +18,7 @@ def target_shape(name):
 
 
 def default_classes(name):
-    return 10 if name in SMALL else 2 if name == "unet" else 1000
+    return 1 if name == "linear" else 10 if name in SMALL else 2 if name == "unet" else 1000
 
 
 def unet(channels, classes):
@@ -75,6 +78,8 @@ def make(name, classes=None, dropout=True):
     import torchvision
     from torch import nn
     classes = classes or default_classes(name)
+    if name == "linear":
+        return nn.Sequential(OrderedDict(dense=nn.Linear(1, classes)))
     if name == "lenet":
         return nn.Sequential(OrderedDict(
             conv1=nn.Conv2d(1, 32, 5, padding=2), relu1=nn.ReLU(), pool1=nn.MaxPool2d(2),

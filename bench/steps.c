@@ -1,10 +1,11 @@
 /* Trains a network of models/, without its dropout, by given samples in a given order from given weights: what
  * accuracy.py and curves.py compare with PyTorch. Prints a line per step: the loss.
  *
- *   steps [--exact] MODEL CLASSES BATCH RATE MOMENTUM DECAY WEIGHTS DATA [GRADIENTS]
+ *   steps [--exact] [--precision fp32|bf16|tf32|fp16] MODEL CLASSES BATCH RATE MOMENTUM DECAY WEIGHTS DATA [GRADIENTS]
  *
- * DATA is a safetensors file: "inputs" F32 [samples][shape of one], "targets" I32 [samples], "order" I32: the samples
- * of the first step, of the second, ... GRADIENTS is written: those of the last step. */
+ * DATA is a safetensors file: "inputs" F32 [samples][shape of one], "targets" I32, or F32 for a loss of numbers
+ * [samples][shape of one], "order" I32: the samples of the first step, of the second, ... GRADIENTS is written: those
+ * of the last step. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "formats/safetensors.h"
@@ -16,16 +17,25 @@
 
 enum { ARGUMENTS = 8, MAX_PARAMETERS = 1024 };
 
+static const char *const precisions[] = {
+    [TUTTI_FP32] = "fp32", [TUTTI_BF16] = "bf16", [TUTTI_TF32] = "tf32", [TUTTI_FP16] = "fp16"
+};
+enum { PRECISIONS = sizeof precisions / sizeof *precisions };
+
+struct options {
+    bool exact;
+    tutti_precision precision;
+};
+
 struct run {
     struct safetensors *file;
     const struct safetensors_tensor *inputs, *targets, *order;
-    size_t sample_bytes;
+    size_t sample_bytes, target_bytes;
     tutti_runtime *runtime;
     tutti_network *network;
     tutti_trainer *trainer;
     int64_t batch;
-    char *batch_inputs;
-    int32_t *batch_targets;
+    char *batch_inputs, *batch_targets;
 };
 
 static tutti_status open_data(struct run *run, const char *path, tutti_shape *shape)
@@ -36,19 +46,23 @@ static tutti_status open_data(struct run *run, const char *path, tutti_shape *sh
     run->targets = safetensors_find(run->file, "targets");
     run->order = safetensors_find(run->file, "order");
     if (!run->inputs || !run->targets || !run->order || run->inputs->type != SAFETENSORS_F32 || run->inputs->rank < 2 ||
-        run->targets->type != SAFETENSORS_I32 || run->order->type != SAFETENSORS_I32 || run->inputs->sizes[0] < 1)
+        run->targets->rank < 1 || run->targets->sizes[0] != run->inputs->sizes[0] ||
+        (run->targets->type != SAFETENSORS_I32 && run->targets->type != SAFETENSORS_F32) ||
+        run->order->type != SAFETENSORS_I32 || run->inputs->sizes[0] < 1)
         return fail(TUTTI_FORMAT, "'%s' lacks inputs, targets or order", path);
     *shape = (tutti_shape) { .rank = run->inputs->rank - 1 };
     memcpy(shape->sizes, run->inputs->sizes + 1, (size_t)shape->rank * sizeof(shape->sizes[0]));
     run->sample_bytes = run->inputs->bytes / (size_t)run->inputs->sizes[0];
     run->batch_inputs = memory_new((size_t)run->batch, run->sample_bytes);
-    run->batch_targets = memory_new((size_t)run->batch, sizeof(int32_t));
+    run->target_bytes = run->targets->bytes / (size_t)run->inputs->sizes[0];
+    run->batch_targets = memory_new((size_t)run->batch, run->target_bytes);
     return run->batch_inputs && run->batch_targets ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
 static tutti_status train(struct run *run)
 {
     tutti_metrics metrics;
+    const tutti_dtype of_targets = run->targets->type == SAFETENSORS_F32 ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32;
     int64_t total = run->order->sizes[0], samples = run->inputs->sizes[0];
     for (int64_t first = 0; first < total; first += run->batch) {
         int64_t count = total - first < run->batch ? total - first : run->batch;
@@ -57,12 +71,12 @@ static tutti_status train(struct run *run)
             memcpy(&sample, (const char *)run->order->data + (size_t)(first + i) * sizeof(sample), sizeof(sample));
             if (sample < 0 || sample >= samples) return fail(TUTTI_INVALID, "there is no sample %d", (int)sample);
             const char *input = (const char *)run->inputs->data + (size_t)sample * run->sample_bytes;
-            const char *target = (const char *)run->targets->data + (size_t)sample * sizeof(int32_t);
+            const char *target = (const char *)run->targets->data + (size_t)sample * run->target_bytes;
             memcpy(run->batch_inputs + (size_t)i * run->sample_bytes, input, run->sample_bytes);
-            memcpy(&run->batch_targets[i], target, sizeof(int32_t));
+            memcpy(run->batch_targets + (size_t)i * run->target_bytes, target, run->target_bytes);
         }
         const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, run->batch_inputs },
-            { "targets", TUTTI_DTYPE_I32, run->batch_targets } };
+            { "targets", of_targets, run->batch_targets } };
         tutti_status status = tutti_train_step(run->trainer, feeds, 2, count, &metrics);
         if (status != TUTTI_OK) return fail(status, "%s", tutti_message(run->runtime));
         printf("%.9g\n", metrics.loss);
@@ -98,7 +112,18 @@ done:
     return status;
 }
 
-static tutti_status prepare(struct run *run, char **arguments, bool exact)
+/* Of a class for each pixel, else none. */
+static tutti_tensor add_loss(const struct run *run, tutti_tensor output)
+{
+    tutti_shape shape = { 0 };
+    (void)tutti_shape_of(run->network, output, &shape);
+    if (shape.rank < 2) return (tutti_tensor) { 0 };
+    const tutti_tensor targets =
+        tutti_input_typed(run->network, "targets", TUTTI_DTYPE_I32, shape.sizes + 1, shape.rank - 1);
+    return tutti_cross_entropy(run->network, output, targets, NULL);
+}
+
+static tutti_status prepare(struct run *run, char **arguments, const struct options *options)
 {
     tutti_shape shape;
     const struct model *model = model_find(arguments[1]);
@@ -111,29 +136,57 @@ static tutti_status prepare(struct run *run, char **arguments, bool exact)
     if (!run->runtime) return fail(TUTTI_DEVICE, "%s", tutti_message(NULL));
     run->network = tutti_network_new(run->runtime);
     tutti_tensor output = model->build(run->network, tutti_input(run->network, "x", shape), atoi(arguments[2]));
+    const tutti_tensor loss = add_loss(run, output);
     run->trainer = tutti_compile(run->network, output,
         &(tutti_training) { .loss = model->loss,
+            .losses = loss.id ? &loss : NULL,
+            .loss_count = loss.id != 0,
             .batch = run->batch,
             .learning_rate = strtof(arguments[4], NULL),
             .momentum = strtof(arguments[5], NULL),
             .weight_decay = strtof(arguments[6], NULL),
-            .exact = exact });
+            .exact = options->exact,
+            .precision = options->precision });
     if (!run->trainer || tutti_load_weights(run->trainer, arguments[7]) != TUTTI_OK)
         return fail(TUTTI_INVALID, "%s", tutti_message(run->runtime));
     return TUTTI_OK;
 }
 
+static bool read_precision(const char *name, struct options *options)
+{
+    int i = 0;
+    while (name && i < PRECISIONS && strcmp(name, precisions[i])) i++;
+    options->precision = (tutti_precision)i;
+    return name && i < PRECISIONS;
+}
+
+/* Those before the other arguments; how many words they are, or -1. */
+static int read_options(char **words, struct options *options)
+{
+    int read = 0;
+    for (; words[read] && !strncmp(words[read], "--", 2); read++) {
+        if (!strcmp(words[read], "--exact"))
+            options->exact = true;
+        else if (strcmp(words[read], "--precision") || !read_precision(words[++read], options))
+            return -1;
+    }
+    return read;
+}
+
 int main(int argc, char **argv)
 {
     struct run run = { 0 };
-    const bool exact = argc > 1 && !strcmp(argv[1], "--exact");
-    argv += exact;
-    argc -= exact;
-    if (argc < ARGUMENTS + 1 || argc > ARGUMENTS + 2) {
-        fprintf(stderr, "use: steps [--exact] MODEL CLASSES BATCH RATE MOMENTUM DECAY WEIGHTS DATA [GRADIENTS]\n");
+    struct options options = { 0 };
+    const int read = read_options(argv + 1, &options);
+    argc -= read;
+    if (read < 0 || argc < ARGUMENTS + 1 || argc > ARGUMENTS + 2) {
+        fprintf(stderr,
+            "use: steps [--exact] [--precision fp32|bf16|tf32|fp16] MODEL CLASSES BATCH RATE MOMENTUM DECAY "
+            "WEIGHTS DATA [GRADIENTS]\n");
         return 2;
     }
-    tutti_status status = prepare(&run, argv, exact);
+    argv += read;
+    tutti_status status = prepare(&run, argv, &options);
     if (status == TUTTI_OK) status = train(&run);
     if (status == TUTTI_OK && argc > ARGUMENTS + 1) status = save_gradients(&run, argv[ARGUMENTS + 1]);
     if (status != TUTTI_OK) fprintf(stderr, "steps: %s\n", status_message());
