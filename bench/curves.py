@@ -6,6 +6,13 @@ every step amplifies.
 
 A line per network: the largest difference of the smoothed losses (exponential mean over SMOOTHING steps) between Tutti and
 PyTorch, and between PyTorch's two runs; the losses over the last epoch. --picture draws all of them.
+
+--precision bf16: Tutti in bfloat16 beside Tutti in single precision, for STEPS steps, and unless --alone the same of PyTorch,
+with autocast(bfloat16). The learning rates are small, so that losses stay far above zero, and a difference in percent means
+something. A line per network and seed: the mean loss over the last LAST steps of each, and by how much bfloat16's is from that of
+single precision. Beside it: how far Tutti is from itself with vectors of 8 floats, which sum in another order, and PyTorch
+with channels_last. This is what the rounding of single precision does. Wanted: as the mean over the seeds, Tutti within MOST
+percent, or within two standard errors of that. Exit status 1 where that is not so.
 """
 import argparse
 import gzip
@@ -23,7 +30,11 @@ import networks
 SMOOTHING = 20
 # Network: batch, learning rate, weight decay. The rates are those of models/, scaled to the batch.
 RUNS = {"lenet": (64, 0.05, 0.0), "resnet18": (64, 0.025, 1e-4)}
+STEPS, LAST, MOST = 300, 50, 2.0
+ROUNDED_RUNS = {"lenet": (64, 0.003, 0.0), "resnet18": (32, 0.0003, 1e-4), "mobilenet_v2": (128, 0.0005, 4e-5)}
 COLOURS = {"PyTorch": "#b0b0b0", "PyTorch, channels_last": "#e6a23c", "Tutti": "#1f6fb5"}
+ROUNDED_COLOURS = {"PyTorch": "#b0b0b0", "PyTorch, bf16": "#e6a23c", "Tutti": "#1f6fb5", "Tutti, bf16": "#c0392b"}
+WIDTHS = (5, 2.5, 1, 1)
 
 
 def read_digits(folder):
@@ -35,17 +46,19 @@ def read_digits(folder):
         read("labels", 8).astype(numpy.int32)
 
 
-def make(name):
-    torch.manual_seed(1)
-    network = networks.make(name, 10)
+def make(name, seed=1):
+    torch.manual_seed(seed)
+    network = networks.make(name, 10, dropout=False)
     if name == "resnet18":  # one channel, as `tutti train resnet18 --data mnist` has it
         network.conv1 = nn.Conv2d(1, 64, 7, stride=2, padding=3, bias=False)
+    if name == "mobilenet_v2":
+        network.features[0][0] = nn.Conv2d(1, 32, 3, stride=2, padding=1, bias=False)
     return network.train()
 
 
-def train_torch(arguments, name, data, variant):
-    batch, rate, decay = RUNS[name]
-    network = make(name)
+def train_torch(run, name, data, variant, seed=1):
+    batch, rate, decay = run
+    network = make(name, seed)
     images, labels = torch.from_numpy(data["inputs"]), torch.from_numpy(data["targets"]).long()
     if variant == "nhwc":
         network = network.to(memory_format=torch.channels_last)
@@ -56,7 +69,8 @@ def train_torch(arguments, name, data, variant):
         inputs = images[chosen]
         if variant == "nhwc":
             inputs = inputs.contiguous(memory_format=torch.channels_last)
-        loss = nn.functional.cross_entropy(network(inputs), labels[chosen])
+        with torch.autocast("cpu", torch.bfloat16, enabled=variant == "bf16"):
+            loss = nn.functional.cross_entropy(network(inputs), labels[chosen])
         loss.backward()
         optimizer.step()
         losses.append(float(loss.detach()))
@@ -84,8 +98,8 @@ def measure(arguments, name):
     data = {"inputs": images, "targets": labels, "order": order}
     with tempfile.TemporaryDirectory() as folder:
         ours, _ = exchange.train(arguments.build, folder, name, 10, batch, make(name), data, rate, 0.9, decay)
-    curves = {"PyTorch": train_torch(arguments, name, data, "nchw"),
-              "PyTorch, channels_last": train_torch(arguments, name, data, "nhwc"), "Tutti": numpy.array(ours)}
+    curves = {"PyTorch": train_torch(RUNS[name], name, data, "nchw"),
+              "PyTorch, channels_last": train_torch(RUNS[name], name, data, "nhwc"), "Tutti": numpy.array(ours)}
     last = whole // batch
     smoothed = {label: smooth(losses) for label, losses in curves.items()}
     apart = {label: abs(smoothed[label] - smoothed["PyTorch"]).max() for label in smoothed if label != "PyTorch"}
@@ -94,7 +108,35 @@ def measure(arguments, name):
     return smoothed
 
 
-def panel(name, smoothed, left):
+def measure_rounded(arguments, name, seed):
+    """The smoothed losses, and the difference of Tutti's in percent."""
+    batch, rate, decay = run = ROUNDED_RUNS[name]
+    images, labels = read_digits(arguments.data)
+    if name not in networks.SMALL:  # 32x32
+        images = numpy.pad(images, ((0, 0), (0, 0), (2, 2), (2, 2)))
+    random = numpy.random.default_rng(seed)
+    order = numpy.concatenate([random.permutation(len(images)) for _ in range(STEPS * batch // len(images) + 1)])
+    data = {"inputs": images, "targets": labels, "order": order[:STEPS * batch].astype(numpy.int32)}
+    losses = {}
+    if not arguments.alone:
+        for label, variant in (("PyTorch", "nchw"), ("PyTorch, bf16", "bf16"), ("channels_last", "nhwc")):
+            losses[label] = train_torch(run, name, data, variant, seed)
+    with tempfile.TemporaryDirectory() as folder:
+        for label, precision, width in (("Tutti", "fp32", ""), ("Tutti, bf16", arguments.precision, ""), ("8 floats", "fp32", "8")):
+            environment = {"TUTTI_VECTOR_WIDTH": width} if width else {}
+            losses[label] = numpy.array(exchange.train(arguments.build, folder, name, 10, batch, make(name, seed), data, rate, 0.9,
+                                                       decay, precision=precision, environment=environment)[0])
+    last = {label: of[-LAST:].mean() for label, of in losses.items()}
+
+    def compared(single, rounded, other):
+        return (f" {last[single]:9.4f} {last[rounded]:9.4f} {100 * (last[rounded] / last[single] - 1):+7.2f} %"
+                f" {100 * (last[other] / last[single] - 1):+9.2f} %")
+    print(f"{name:12} {batch:5} {seed:4}" + compared("Tutti", "Tutti, bf16", "8 floats")
+          + ("" if arguments.alone else compared("PyTorch", "PyTorch, bf16", "channels_last")), flush=True)
+    return {label: smooth(of) for label, of in losses.items() if label in ROUNDED_COLOURS}, 100 * (last["Tutti, bf16"] / last["Tutti"] - 1)
+
+
+def panel(name, smoothed, left, colours):
     """One network's curves as SVG: the step across, the smoothed loss upwards in powers of ten."""
     width, height, top = 400, 220, 40
     low = numpy.floor(numpy.log10(min(losses.min() for losses in smoothed.values())))
@@ -111,18 +153,18 @@ def panel(name, smoothed, left):
         parts.append(f'<path d="M{left} {y(10.0 ** power):.1f}h{width}" stroke="#ddd"/>'
                      f'<text x="{left - 6}" y="{y(10.0 ** power) + 4:.1f}" text-anchor="end">{10.0 ** power:g}</text>')
     parts.append(f'<text x="{left + width}" y="{top + height + 18}" text-anchor="end">{steps} steps</text>')
-    for (label, losses), size in zip(smoothed.items(), (5, 2.5, 1)):
+    for (label, losses), size in zip(smoothed.items(), WIDTHS):
         points = range(0, steps, max(1, steps // 240))
         path = " ".join(f"{x(step):.1f},{y(losses[step]):.1f}" for step in points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{COLOURS[label]}" stroke-width="{size}"/>')
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colours[label]}" stroke-width="{size}"/>')
     return "\n".join(parts)
 
 
-def draw(path, curves):
+def draw(path, curves, colours):
     lefts = [50 + 480 * i for i in range(len(curves))]
-    parts = [panel(name, smoothed, left) for (name, smoothed), left in zip(curves.items(), lefts)]
-    for i, (label, colour) in enumerate(COLOURS.items()):
-        parts.append(f'<path d="M{50 + 190 * i} 300h24" stroke="{colour}" stroke-width="{(5, 2.5, 1)[i]}"/>'
+    parts = [panel(name, smoothed, left, colours) for (name, smoothed), left in zip(curves.items(), lefts)]
+    for i, (label, colour) in enumerate(colours.items()):
+        parts.append(f'<path d="M{50 + 190 * i} 300h24" stroke="{colour}" stroke-width="{WIDTHS[i]}"/>'
                      f'<text x="{80 + 190 * i}" y="304">{label}</text>')
     body = "\n".join(parts)
     pathlib.Path(path).write_text(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {480 * len(curves)} 320" '
@@ -130,19 +172,46 @@ def draw(path, curves):
                                   f"{body}\n</svg>\n")
 
 
+def train_all(arguments):
+    print(f"{'network':10} {'batch':>5} {'steps':>6} {'Tutti apart':>12} {'PyTorch from itself':>18}   last epoch: Tutti, PyTorch, "
+          "channels_last", flush=True)
+    curves = {name: measure(arguments, name) for name in arguments.networks or RUNS}
+    if arguments.picture:
+        draw(arguments.picture, curves, COLOURS)
+    return 0
+
+
+def train_rounded(arguments):
+    print(f"{'network':12} {'batch':>5} {'seed':>4}     Tutti      bf16 difference    8 floats"
+          + ("" if arguments.alone else "   PyTorch  autocast difference  channels_last"), flush=True)
+    curves, failed = {}, False
+    for name in arguments.networks or ROUNDED_RUNS:
+        apart = []
+        for seed in range(1, arguments.seeds + 1):
+            smoothed, percent = measure_rounded(arguments, name, seed)
+            curves.setdefault(name, smoothed)
+            apart.append(percent)
+        spread = numpy.std(apart, ddof=1) / len(apart) ** 0.5 if len(apart) > 1 else 0.0
+        print(f"{name:12} Tutti's difference, mean over the seeds: {numpy.mean(apart):+.2f} % ± {spread:.2f}", flush=True)
+        failed |= not abs(numpy.mean(apart)) <= MOST + 2 * spread
+    if arguments.picture:
+        drawn = next(iter(curves.values()))
+        draw(arguments.picture, curves, {label: colour for label, colour in ROUNDED_COLOURS.items() if label in drawn})
+    return int(failed)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("networks", nargs="*", default=list(RUNS), help=f"of {', '.join(RUNS)} (default: all)")
+    parser.add_argument("networks", nargs="*", help=f"of {', '.join(RUNS)}; with --precision {', '.join(ROUNDED_RUNS)} (default: all)")
     parser.add_argument("--data", required=True, help="folder with MNIST's t10k files")
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--precision", choices=["bf16"], help="compare it with single precision")
+    parser.add_argument("--alone", action="store_true", help="with --precision: without PyTorch")
+    parser.add_argument("--seeds", type=int, default=2, help="with --precision: trainings of each network (default 2)")
     parser.add_argument("--picture", metavar="FILE", help="write the curves as SVG")
     parser.add_argument("--build", default="build", help="folder of the build (default build)")
     arguments = parser.parse_args()
-    print(f"{'network':10} {'batch':>5} {'steps':>6} {'Tutti apart':>12} {'PyTorch from itself':>18}   last epoch: Tutti, PyTorch, "
-          "channels_last", flush=True)
-    curves = {name: measure(arguments, name) for name in arguments.networks}
-    if arguments.picture:
-        draw(arguments.picture, curves)
+    return train_rounded(arguments) if arguments.precision else train_all(arguments)
 
 
-main()
+sys.exit(main())

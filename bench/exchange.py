@@ -39,11 +39,11 @@ def weights(network):
 
 
 def train(build, folder, model, classes, batch, network, data, rate=0.01, momentum=0.0, decay=0.0,
-          exact=False, precision="fp32"):
+          exact=False, precision="fp32", environment=None):
     """Tutti's losses, step by step, and its last gradients, from the network's parameters."""
     paths = [str(pathlib.Path(folder) / f"{name}.safetensors") for name in ("weights", "data", "gradients")]
     save(paths[0], weights(network))
     save(paths[1], data)
     command = [f"{build}/bench/steps", *["--exact"] * exact, "--precision", precision, model, *map(str, (classes, batch, rate, momentum, decay)), *paths]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **(environment or {})})
     return [float(line) for line in done.stdout.split()], load(paths[2])
