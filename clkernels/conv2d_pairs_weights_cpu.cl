@@ -4,8 +4,7 @@
  *   dw[k,c,r,s] = sum over n,oh,ow of dy[n,k,oh,ow] x[n, c, oh*stride - padding + r*dilation, ...]
  *
  *   x, dy  blocked
- *   part   in the workspace from `offset` on: [splits][part_blocks of K][part_rows of C][taps][16], which conv2d_sum
- * adds
+ *   part   in the workspace from `offset` on: [splits][part_blocks of K][part_rows of C][taps][16]; conv2d_sum adds
  *
  * The sum is over positions (conv2d_pairs.h); pairs are neighbouring positions. A task takes a share of the units for a
  * block of channels. Of a chunk of units it packs x with a channel's positions behind one another, [copy][C][phase]
@@ -47,8 +46,7 @@ INLINE bool store_positions(const float16 *numbers, SCRATCH pair_word *to, long 
     }
     outside = any(beyond);
 #endif
-    for (int copy = COPIES - 1; copy >= 0; copy--) {
-        const int p = COPIES - 1 - copy; /* the copy with infinities first, while the numbers are whole */
+    for (int p = 0; p < COPIES; p++) { /* of several parts the copy with infinities first, while the numbers are whole */
         SCRATCH pair_word *at = to + (PARTS == 1 ? 0 : p == 0 ? SPECIAL : p - 1) * copy_words;
         UNROLL for (int i = 0; i < 16; i++)
         {
@@ -60,7 +58,7 @@ INLINE bool store_positions(const float16 *numbers, SCRATCH pair_word *to, long 
                 words[i] = nearest(even[i]) | nearest(odd[i]) << 16;
         }
         if (by_channel) transpose_words(words);
-        UNROLL for (int i = 0; i < 16; i++) * (SCRATCH pair_vector *)(at + i * line) = words[i];
+        UNROLL for (int i = 0; i < 16; i++) *(SCRATCH pair_vector *)(at + i * line) = words[i];
     }
     return outside;
 }
