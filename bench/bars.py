@@ -4,7 +4,8 @@
     bench/bars.py            writes both
     bench/bars.py --check    writes nothing; status 1 if one of them is not what the file says
 
-docs/speed.json holds one run of bench/compare on one machine: its date, version, command and times.
+docs/speed.json holds one run of bench/compare on one machine: its date, version, command and times; and one with bfloat16 on such
+a machine, of which the table has the speed-ups.
 """
 import json
 import os
@@ -40,10 +41,12 @@ def label(row):
 
 
 def table(data):
-    lines = ["| network, batch | peer, ms | Tutti, ms | speed-up |\n", "|---|--:|--:|--:|\n"]
+    lines = ["| network, batch | peer, ms | Tutti, ms | speed-up | `bf16` |\n", "|---|--:|--:|--:|--:|\n"]
+    bf16 = {tuple(row[:3]): "{:.2f} / {:.2f}".format(*speedups(row)) for row in data["bf16"]["rows"]}
     for row in data["rows"]:
         least, median = speedups(row)
-        lines.append(f"| {row[0]} `{row[1]}`, {row[2]} | {row[3]} / {row[4]} | {row[5]} / {row[6]} | {least:.2f} / {median:.2f} |\n")
+        lines.append(f"| {row[0]} `{row[1]}`, {row[2]} | {row[3]} / {row[4]} | {row[5]} / {row[6]} | {least:.2f} / {median:.2f} | "
+                     f"{bf16.get(tuple(row[:3]), '')} |\n")
     return "".join(lines)
 
 
