@@ -286,11 +286,11 @@ static void choose_product(const struct problem *problem, struct product *p)
     for (int64_t i = 0; cut_by(&p->grid, images, i, p->columns, &p->cut); i++) {
         p->positions = positions_of(&p->grid, &p->cut);
         p->chunks = divide_up(p->cut.units, p->cut.units_max);
-        const bool fitting = scratch_bytes(problem, p) <= CONV2D_SCRATCH_BYTES;
+        const double fill = scratch_bytes(problem, p) / CONV2D_SCRATCH_BYTES, dearer = fill > 1 ? 2 + 2 * fill : 1;
         for (int64_t ranges = 1; ranges <= p->panels; ranges++) {
             p->panels_max = divide_up(p->panels, ranges);
             const int64_t tasks = p->chunks * divide_up(p->panels, p->panels_max);
-            const double cost = (double)divide_up(tasks, units) * task_cycles(problem, p) * (fitting ? 1 : 4);
+            const double cost = (double)divide_up(tasks, units) * task_cycles(problem, p) * dearer;
             if (best_cost != 0 && cost >= best_cost) continue;
             best_cost = cost;
             best = *p;
