@@ -27,6 +27,8 @@ FEW_VALUES = 6
 KERNEL_FIELDS = 5       # of an item: device, operation, implementation, source, kernel
 # Cases with shapes that no kernel of their own tells from others: samples of rank 3.
 ALWAYS = ["dense n2 k6 units9 rows5 cols3 act1"]
+# An implementation that some processors have, with tests of its own (pairs.txt, tiles.txt).
+OF_SOME = "pairs"
 RUN_COST, KERNEL_COST = 0.05, 0.25      # seconds
 
 
@@ -59,9 +61,9 @@ def read_records(paths):
                     case, device, force = fields
                     key = case, class_of(device), force
                     run = runs.setdefault(key, Run(*key))
-                else:
+                elif fields[1] != OF_SOME:
                     run.launches.add((device, *fields))
-    return list(runs.values())
+    return [run for run in runs.values() if f"={OF_SOME}" not in run.force]
 
 
 def find_items(runs):
