@@ -11,9 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Relative to the largest gradient. The same products summed in another order, against products of rounded numbers. */
-#define SUMS 2e-6
-#define ROUNDED 1e-4
+/* Relative to the largest gradient: the same products, against products of rounded numbers. Those of up to 8 rows are
+ * summed in another order (gemm_skinny). A gradient that is stored as bfloat16 afterwards and lies between two such
+ * numbers may be rounded to the other one: that is seen in one step of twenty, and makes 1.4e-5. */
+#define SAME 5e-5
+#define ROUNDED 4e-4
+#define SUMS 2e-6 /* of a loss */
 
 enum { STEPS = 5, PAIRS = 0, FLOATS = 1, EPOCHS = 3, ALL_STEPS = 15 /* of three epochs */ };
 
@@ -148,7 +151,7 @@ START_TEST(each_device_rounds_its_own_part)
             group.trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, &metrics));
         const double of_pairs = step_alone(&pairs, &start, first, 0, part),
                      of_floats = step_alone(&floats, &start, first, part, STEP_SAMPLES);
-        ck_assert_double_lt(distance(&group, &pairs, &floats), SUMS);
+        ck_assert_double_lt(distance(&group, &pairs, &floats), SAME);
         ck_assert_double_eq_tol(metrics.loss, of_pairs + of_floats, SUMS);
         step_alone(&floats, &start, first, 0, part);
         step_alone(&pairs, &start, first, part, STEP_SAMPLES);
