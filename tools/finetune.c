@@ -163,8 +163,7 @@ int finetune_loss(struct finetune *f, struct session *session, const struct data
     if (session->soft && f->ignored_given)
         return wrong_use("train",
             "--ignore-label cannot be used with mixup and cutmix: targets of mixed samples are probabilities, without "
-            "a label "
-            "to ignore; leave out --ignore-label, or mixup and cutmix in --augment");
+            "a label to ignore; leave out --ignore-label, or mixup and cutmix in --augment");
     session->loss_options = (tutti_loss_options) {
         .label_smoothing = (float)f->label_smoothing, .has_ignored = f->ignored_given, .ignored = (int32_t)f->ignored
     };
