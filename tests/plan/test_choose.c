@@ -51,21 +51,30 @@ static tutti_tensor with_pairs(tutti_network *net)
     return with_groups(net, 10);
 }
 
-/* Nodes of a training plan that run by an implementation of this name. */
-static int count_chosen(tutti_tensor (*build)(tutti_network *), tutti_precision precision, const char *name)
+/* A training plan behind its passes; the caller frees it and the network. */
+static struct plan *passed(tutti_tensor (*build)(tutti_network *), tutti_precision precision, tutti_network **network)
 {
-    int count = 0;
-    tutti_network *network = tutti_network_new(&runtime);
-    const tutti_tensor output = build(network);
-    ck_assert_int_eq(network_layout(network), TUTTI_OK);
+    *network = tutti_network_new(&runtime);
+    const tutti_tensor output = build(*network);
+    ck_assert_int_eq(network_layout(*network), TUTTI_OK);
     const struct plan_options options = { .mode = PLAN_TRAIN,
         .sizes.samples = 5,
         .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
         .precision = precision,
-        .guards = true };
-    struct plan *plan = plan_start(&device, network, &options);
+        .guards = true,
+        .explain = true };
+    struct plan *plan = plan_start(&device, *network, &options);
     ck_assert_ptr_nonnull(plan);
     ck_assert_msg(plan_run_passes(plan) == TUTTI_OK, "%s", tutti_message(NULL));
+    return plan;
+}
+
+/* Nodes of a training plan that run by an implementation of this name. */
+static int count_chosen(tutti_tensor (*build)(tutti_network *), tutti_precision precision, const char *name)
+{
+    int count = 0;
+    tutti_network *network;
+    struct plan *plan = passed(build, precision, &network);
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         const struct node *node = &plan->graph.nodes[n];
         if (node->operation->alias) continue;
@@ -210,17 +219,8 @@ END_TEST
 /* What --why prints of a training plan; the caller's to free. */
 static char *explained(tutti_tensor (*build)(tutti_network *), tutti_precision precision)
 {
-    tutti_network *network = tutti_network_new(&runtime);
-    const tutti_tensor output = build(network);
-    ck_assert_int_eq(network_layout(network), TUTTI_OK);
-    const struct plan_options options = { .mode = PLAN_TRAIN,
-        .sizes.samples = 5,
-        .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
-        .precision = precision,
-        .explain = true };
-    struct plan *plan = plan_start(&device, network, &options);
-    ck_assert_ptr_nonnull(plan);
-    ck_assert_msg(plan_run_passes(plan) == TUTTI_OK, "%s", tutti_message(NULL));
+    tutti_network *network;
+    struct plan *plan = passed(build, precision, &network);
     char *text = plan->explanation;
     plan->explanation = NULL;
     plan_free(plan);

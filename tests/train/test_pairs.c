@@ -67,24 +67,6 @@ static void close_alone(struct session *session)
     tutti_network_free(session->network);
 }
 
-/* All gradients behind one another; freed by free(). */
-static float *gradients(const struct session *session, int64_t *count)
-{
-    float *values = NULL;
-    const char *name;
-    tutti_shape shape;
-    *count = 0;
-    for (int i = 0; tutti_parameter_info(session->network, i, &name, &shape, NULL) == TUTTI_OK; i++) {
-        int64_t elements = 1;
-        for (int j = 0; j < shape.rank; j++) elements *= shape.sizes[j];
-        values = realloc(values, (size_t)(*count + elements) * sizeof(float));
-        ck_assert_ptr_nonnull(values);
-        ASSERT_OK(tutti_get_gradient(session->trainer, name, values + *count, elements));
-        *count += elements;
-    }
-    return values;
-}
-
 static void copy_parameters(struct session *from, struct session *to)
 {
     const char *name;
@@ -117,7 +99,8 @@ static double step_alone(struct session *alone, struct session *from, int first,
 static double distance(const struct session *found, const struct session *pairs, const struct session *floats)
 {
     int64_t count, other;
-    float *f = gradients(found, &count), *p = gradients(pairs, &other), *q = gradients(floats, &other);
+    float *f = session_gradients(found, &count), *p = session_gradients(pairs, &other),
+          *q = session_gradients(floats, &other);
     double largest = 0, most = 0;
     ck_assert_int_eq(count, other);
     for (int64_t i = 0; i < count; i++) {

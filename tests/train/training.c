@@ -285,7 +285,9 @@ void session_steps(struct session *session, int steps)
     }
 }
 
-float *session_parameters(struct session *session, int64_t *count)
+typedef tutti_status (*getter)(tutti_trainer *trainer, const char *name, float *values, int64_t count);
+
+static float *collected(const struct session *session, getter get, int64_t *count)
 {
     float *values = NULL;
     const char *name;
@@ -296,11 +298,21 @@ float *session_parameters(struct session *session, int64_t *count)
         for (int j = 0; j < shape.rank; j++) elements *= shape.sizes[j];
         values = realloc(values, (size_t)(*count + elements) * sizeof(float));
         ck_assert_ptr_nonnull(values);
-        ASSERT_OK(tutti_get_parameter(session->trainer, name, values + *count, elements));
+        ASSERT_OK(get(session->trainer, name, values + *count, elements));
         *count += elements;
     }
     ck_assert_int_gt(*count, 0);
     return values;
+}
+
+float *session_parameters(const struct session *session, int64_t *count)
+{
+    return collected(session, tutti_get_parameter, count);
+}
+
+float *session_gradients(const struct session *session, int64_t *count)
+{
+    return collected(session, tutti_get_gradient, count);
 }
 
 void same_bytes(struct session *a, struct session *b)

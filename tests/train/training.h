@@ -73,8 +73,9 @@ void session_close(struct session *session);
 /* `steps` steps on consecutive batches of the data. */
 void session_steps(struct session *session, int steps);
 
-/* All parameters and running statistics behind one another; freed by free(). */
-float *session_parameters(struct session *session, int64_t *count);
+/* All parameters and running statistics behind one another, or their gradients; freed by free(). */
+float *session_parameters(const struct session *session, int64_t *count);
+float *session_gradients(const struct session *session, int64_t *count);
 /* Fails unless two sessions' parameters are the same bytes; or within the tolerance, relative to the largest. */
 void same_bytes(struct session *a, struct session *b);
 void close_to(struct session *a, struct session *b, double tolerance);
