@@ -161,19 +161,13 @@ static const char *macros(
 
 /* --------------------------------------------------------------------------------------------------------- refusals */
 
-static const char *no_form(const struct problem *problem)
-{
-    const char *refusal = problem->device->pairs[problem->compute].refusal;
-    return refusal ? refusal : "no such product passed its check on this device";
-}
-
 static const char *fits(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const bool gradient = conv2d_is_data_gradient(problem);
     const char *refusal = conv2d_cpu_refusal(problem);
+    if (!refusal) refusal = pairs_refusal(problem->device, problem->compute);
     if (refusal) return refusal;
-    if (!form_of(problem)) return no_form(problem);
     if (problem->device->vector_width != BLOCK) return "the device's vectors do not have 16 floats";
     if (!gradient && conv2d_cpu_plain_image(z.c)) return "the image has so few channels that it keeps the plain layout";
     if (z.groups != 1 && (z.c_group % STEP || z.k_group % STEP)) return "the channels of a group do not fill tiles";

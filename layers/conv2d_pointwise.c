@@ -5,6 +5,7 @@
 #include "layers/element.h"
 #include "layers/epilogue.h"
 #include "layers/remark.h"
+#include "runtime/matrix.h"
 
 /* Packed weights that stay in a core's second-level cache beside what else is read meanwhile. */
 #define CACHED_WEIGHTS_BYTES (1 << 20)
@@ -59,27 +60,27 @@ static cl_mem emit_gather(const struct problem *problem, const struct operands *
 
 /* Pairs of bfloat16 numbers are multiplied where such numbers lie in memory: the source's, or one of both images' whose
  * product is the weight gradient. As dot products, or in C for tests. NULL, or why floats are. */
-static const char *pairs_refusal(const struct problem *problem)
+static const char *refused_pairs(const struct problem *problem)
 {
-    const struct pairs_ability *ability = &problem->device->pairs[COMPUTE_BF16];
+    const char *refusal = pairs_refusal(problem->device, COMPUTE_BF16);
     const bool weights = conv2d_pass_of(problem) == CONV2D_WEIGHT_GRADIENT;
     const bool stored = problem->inputs[0]->type == TYPE_BF16 || (weights && problem->inputs[1]->type == TYPE_BF16);
     if (problem->compute != COMPUTE_BF16) return "this kernel multiplies them with --precision bf16 alone";
-    if (!ability->form)
-        return ability->refusal ? ability->refusal : "no product of them passed its check on this device";
-    if (ability->form == PAIRS_TILES) return "the device multiplies them by tiles, this kernel by dot products";
+    if (refusal) return refusal;
+    if (problem->device->pairs[COMPUTE_BF16].form == PAIRS_TILES)
+        return "the device multiplies them by tiles, this kernel by dot products";
     if (!stored) return weights ? "neither image is stored as bfloat16" : "the image is stored as floats";
     return NULL;
 }
 
 static enum pairs_form pairs_of(const struct problem *problem)
 {
-    return pairs_refusal(problem) ? PAIRS_NONE : problem->device->pairs[COMPUTE_BF16].form;
+    return refused_pairs(problem) ? PAIRS_NONE : problem->device->pairs[COMPUTE_BF16].form;
 }
 
 static void remark(const struct problem *problem, struct text *text)
 {
-    const char *refusal = pairs_refusal(problem);
+    const char *refusal = refused_pairs(problem);
     if (refusal)
         remark_floats(problem, refusal, text);
     else

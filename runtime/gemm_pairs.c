@@ -55,14 +55,14 @@ static bool is_worth_packing(const struct gemm *gemm)
 
 static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
 {
-    const struct pairs_ability *ability = &can->pairs[gemm->compute];
-    if (can->class != DEVICE_CPU) return "it needs a CPU-class device";
-    if (!ability->form) return ability->refusal ? ability->refusal : "no such product passed its check on this device";
+    const enum pairs_form form = can->pairs[gemm->compute].form;
+    const char *none = pairs_refusal(can, gemm->compute);
+    if (none) return none;
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
-    const bool any = gemm->tile || ability->form == PAIRS_PLAIN; /* for tests */
+    const bool any = gemm->tile || form == PAIRS_PLAIN; /* for tests */
     if (!any && !is_worth_packing(gemm)) return "the product is too small to pay for packed operands";
     const int64_t most = (int64_t)(can->allocation_max / 4 / sizeof(uint32_t));
-    const struct packed p = packed_of(gemm, ability->form);
+    const struct packed p = packed_of(gemm, form);
     if (p.part_a > most / 4 || p.part_b > most / 4 || p.count > most) return "the packed operands take too much memory";
     return NULL;
 }

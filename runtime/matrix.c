@@ -134,6 +134,15 @@ void matrix_emit_trial(enum compute_type compute, struct launch_list *list)
 
 /* ---- pairs ---- */
 
+const char *pairs_refusal(const struct capabilities *can, enum compute_type compute)
+{
+    const struct pairs_ability *ability = &can->pairs[compute];
+    if (can->class != DEVICE_CPU) return "only CPU-class devices multiply pairs of bfloat16 numbers";
+    if (ability->form) return NULL;
+    if (compute == COMPUTE_FP16) return "numbers of half precision are not made of bfloat16 numbers";
+    return ability->refusal ? ability->refusal : "no such product passed its check on this device";
+}
+
 int pairs_parts(enum compute_type compute)
 {
     static const int parts[COMPUTE_TYPES] = { [COMPUTE_FP32] = 3, [COMPUTE_TF32] = 2, [COMPUTE_BF16] = 1 };

@@ -11,6 +11,8 @@ void matrix_prove(struct device *device);
 /* The launch of such a product by what the list's device has for the type, if any, without buffers: for
  * compilers alone. */
 void matrix_emit_trial(enum compute_type compute, struct launch_list *list);
+/* NULL, or why no products of pairs are made for a type: by can.pairs, in words. */
+const char *pairs_refusal(const struct capabilities *can, enum compute_type compute);
 /* bfloat16 numbers that a number is multiplied as, of a type: 0 for one that cannot be made of them. */
 int pairs_parts(enum compute_type compute);
 /* Rows, and columns, of the sums that a form of products has in registers. */

@@ -307,13 +307,8 @@ tutti_status tutti_device_pairs(
         return fail(TUTTI_INVALID, "precision %d does not exist: pass one of tutti_precision", (int)precision);
     const enum compute_type compute = types[precision];
     const struct capabilities *can = &runtime->devices[position].can;
-    const struct pairs_ability *ability = &can->pairs[compute];
-    *form = can->class == DEVICE_CPU ? pairs_name(ability->form) : NULL;
-    *refusal = *form               ? NULL
-        : can->class != DEVICE_CPU ? "only CPU-class devices do"
-        : compute == COMPUTE_FP16  ? "numbers of half precision are not made of bfloat16 numbers"
-        : ability->refusal         ? ability->refusal
-                                   : "no such product passed its check on this device";
+    *refusal = pairs_refusal(can, compute);
+    *form = *refusal ? NULL : pairs_name(can->pairs[compute].form);
     return TUTTI_OK;
 }
 
