@@ -64,16 +64,14 @@ INLINE void load_sources(
 INLINE bool store_pair(float16 even, float16 odd, global uint *to, long copy_words)
 {
 #if PARTS == 1
-    *(global pair_vector *)to = nearest(even) | nearest(odd) << 16;
+    *(global pair_vector *)to = WORDS_OF(even, odd);
     return false;
 #else
-    *(global pair_vector *)(to + PARTS * copy_words) = nearest(even) | nearest(odd) << 16;
+    *(global pair_vector *)(to + PARTS * copy_words) = WORDS_OF(even, odd);
     const bool outside = any(IS_OUTSIDE(even) | IS_OUTSIDE(odd));
     const int16 large_even = IS_LARGE(even), large_odd = IS_LARGE(odd);
-    for (int p = 0; p < PARTS; p++) {
-        const uint16 low = next_part(&even, large_even), high = next_part(&odd, large_odd);
-        *(global pair_vector *)(to + p * copy_words) = low | high << 16;
-    }
+    for (int p = 0; p < PARTS; p++)
+        *(global pair_vector *)(to + p * copy_words) = next_words(&even, &odd, large_even, large_odd);
     return outside;
 #endif
 }

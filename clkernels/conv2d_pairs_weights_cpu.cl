@@ -52,10 +52,10 @@ INLINE bool store_positions(const float16 *numbers, SCRATCH pair_word *to, long 
         {
 #if PARTS > 1
             if (p > 0)
-                words[i] = next_part(&even[i], large_even[i]) | next_part(&odd[i], large_odd[i]) << 16;
+                words[i] = next_words(&even[i], &odd[i], large_even[i], large_odd[i]);
             else
 #endif
-                words[i] = nearest(even[i]) | nearest(odd[i]) << 16;
+                words[i] = WORDS_OF(even[i], odd[i]);
         }
         if (by_channel) transpose_words(words);
         UNROLL for (int i = 0; i < 16; i++) *(SCRATCH pair_vector *)(at + i * line) = words[i];

@@ -79,14 +79,14 @@ OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int
         }
         VU words[V];
 #if PARTS == 1
-        UNROLL for (int i = 0; i < 16; i++) words[i] = nearest(even[i]) | nearest(odd[i]) << 16;
+        UNROLL for (int i = 0; i < 16; i++) words[i] = WORDS_OF(even[i], odd[i]);
         store(words, to + t * 256);
 #else
         int16 outside = 0;
         for (int i = 0; i < 16; i++) outside |= IS_OUTSIDE(even[i]) | IS_OUTSIDE(odd[i]);
         flags[t] = any(outside);
         if (flags[t]) {
-            UNROLL for (int i = 0; i < 16; i++) words[i] = nearest(even[i]) | nearest(odd[i]) << 16;
+            UNROLL for (int i = 0; i < 16; i++) words[i] = WORDS_OF(even[i], odd[i]);
             store(words, to + PARTS * part_to + t * 256);
         }
         int16 large_even[16], large_odd[16];
@@ -97,10 +97,7 @@ OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int
         }
         for (int p = 0; p < PARTS; p++) {
             UNROLL for (int i = 0; i < 16; i++)
-            {
-                const uint16 low = next_part(&even[i], large_even[i]), high = next_part(&odd[i], large_odd[i]);
-                words[i] = low | high << 16;
-            }
+                words[i] = next_words(&even[i], &odd[i], large_even[i], large_odd[i]);
             store(words, to + p * part_to + t * 256);
         }
 #endif

@@ -3,7 +3,8 @@
  *
  *   PRODUCTS                      of two numbers
  *   part_of_a[p], part_of_b[p]    the parts that product p multiplies
- *   next_part(&left, large)       the next part of what is left, in the lower half of each element */
+ *   next_part(&left, large)       the next part of what is left, in the lower half of each element
+ *   next_words(&even, ...)        those of two numbers, as a word */
 #ifndef PAIRS_PARTS_H
 #define PAIRS_PARTS_H
 #include "pairs_round.h"
@@ -31,6 +32,13 @@ INLINE uint16 next_part(float16 *left, int16 large)
     const uint16 cut = large ? bits >> 16 : nearest(*left), part = finite ? cut : (uint16)(0u);
     *left = finite ? *left - as_float16(part << 16) : (float16)(0.0f);
     return part;
+}
+
+/* The next parts of pairs, as words. */
+INLINE uint16 next_words(float16 *even, float16 *odd, int16 large_even, int16 large_odd)
+{
+    const uint16 low = next_part(even, large_even), high = next_part(odd, large_odd);
+    return low | high << 16;
 }
 #endif
 #endif

@@ -1,10 +1,12 @@
 /* Floats as bfloat16 numbers, to nearest, ties to even; NaN stays NaN.
  *   nearest(x)           in the lower half of each element
- *   PAIR_OF(even, odd)   pairs of them, as pairs.h reads them, as floats of the same bits */
+ *   WORDS_OF(even, odd)  pairs of them, as pairs.h reads them
+ *   PAIR_OF(even, odd)   the same as floats of the same bits */
 #ifndef PAIRS_ROUND_H
 #define PAIRS_ROUND_H
 #include "element.h"
 #define AS_FLOATS CONCATENATE(as_float, V)
 #define nearest(x) TO_VU(round_to_bf16(x))
-#define PAIR_OF(even, odd) AS_FLOATS(nearest(even) | nearest(odd) << 16)
+#define WORDS_OF(even, odd) (nearest(even) | nearest(odd) << 16)
+#define PAIR_OF(even, odd) AS_FLOATS(WORDS_OF(even, odd))
 #endif
