@@ -39,14 +39,14 @@ INLINE struct unit unit_of(int number, int per_image, int band)
     return unit;
 }
 
-/* Positions of a row of a phase that lie in a source row of `width` numbers. */
-INLINE int first_inside(int phase, int start, int pitch)
+/* Positions of a row whose columns, from `start` on in steps, lie in a source row of `width` numbers. */
+INLINE int first_inside(int start, int step, int pitch)
 {
-    return clamp((-(phase + start) + STEP_W - 1) / STEP_W, 0, pitch);
+    return clamp((-start + step - 1) / step, 0, pitch);
 }
-INLINE int end_inside(int phase, int start, int width, int pitch)
+INLINE int end_inside(int start, int step, int width, int pitch)
 {
-    return clamp((width - phase - start + STEP_W - 1) / STEP_W, 0, pitch);
+    return clamp((width - start + step - 1) / step, 0, pitch);
 }
 
 typedef ushort16 halves __attribute__((aligned(2)));

@@ -74,7 +74,8 @@ INLINE bool pack_phase(const global in0_t *source, SCRATCH ushort *to, long copy
     int source_height, int source_width, int first, int count, int per_image, int band, int grid_rows, int pitch,
     int positions, int row_start, int column_start)
 {
-    const int begin = first_inside(0, column_start, pitch), end = end_inside(0, column_start, source_width, pitch);
+    const int begin = first_inside(column_start, STEP_W, pitch),
+              end = end_inside(column_start, STEP_W, source_width, pitch);
     bool outside = false;
     for (int u = 0; u < count; u++) {
         const struct unit unit = unit_of(first + u, per_image, band);
@@ -171,7 +172,7 @@ INLINE PAIRS_TARGET void sum_up(
 {
     for (int s = 0; s < steps; s++, a += plane_words, b += STEP_WORDS)
         for (int t = 0; t < taps->count; t++)
-            sums_add(sums, a + taps->offset[t], 16, 256, b + taps->number[t] * COLUMN_TILES * TILE, TILE);
+            sums_add(sums, a + taps->offset[t], 16, 2 * TILE, b + taps->number[t] * COLUMN_TILES * TILE, TILE);
 }
 
 OUTLINE PAIRS_TARGET void conv2d_pairs_body(

@@ -30,12 +30,17 @@ TRANSPOSE(transpose_words, VU)
 
 /* 32 positions of 16 channels as words in each copy: of a channel 16 behind one another, `line` words from channel to
  * channel; or of a pair of positions all channels. Returns whether a number is infinity or NaN. */
-INLINE bool store_positions(const float16 *numbers, SCRATCH pair_word *to, long line, long copy_words, bool by_channel)
+INLINE bool pack_floats(
+    SCRATCH const float *numbers, SCRATCH pair_word *to, long line, long copy_words, bool by_channel)
 {
     float16 even[16], odd[16];
     VU words[16];
     bool outside = false;
-    UNROLL for (int i = 0; i < 16; i++) even[i] = numbers[2 * i], odd[i] = numbers[2 * i + 1];
+    UNROLL for (int i = 0; i < 16; i++)
+    {
+        even[i] = SCRATCH_LOAD(2 * i, numbers);
+        odd[i] = SCRATCH_LOAD(2 * i + 1, numbers);
+    }
 #if PARTS > 1
     int16 beyond = 0, large_even[16], large_odd[16];
     UNROLL for (int i = 0; i < 16; i++)
@@ -46,7 +51,8 @@ INLINE bool store_positions(const float16 *numbers, SCRATCH pair_word *to, long 
     }
     outside = any(beyond);
 #endif
-    for (int p = 0; p < COPIES; p++) { /* of several parts the copy with infinities first, while the numbers are whole */
+    for (int p = 0; p < COPIES;
+         p++) { /* of several parts the copy with infinities first, while the numbers are whole */
         SCRATCH pair_word *at = to + (PARTS == 1 ? 0 : p == 0 ? SPECIAL : p - 1) * copy_words;
         UNROLL for (int i = 0; i < 16; i++)
         {
@@ -58,52 +64,109 @@ INLINE bool store_positions(const float16 *numbers, SCRATCH pair_word *to, long 
                 words[i] = WORDS_OF(even[i], odd[i]);
         }
         if (by_channel) transpose_words(words);
-        UNROLL for (int i = 0; i < 16; i++) *(SCRATCH pair_vector *)(at + i * line) = words[i];
+        UNROLL for (int i = 0; i < 16; i++) * (SCRATCH pair_vector *)(at + i * line) = words[i];
     }
     return outside;
 }
 
-/* name(): 16 channels of a chunk's units in one phase; rows of the grid from rows_valid on are zero. */
-#define PACK_UNITS(name, type)                                                                                     \
-    INLINE bool name(const global ELEMENT(type) * source, SCRATCH pair_word * to, long line, long copy_words,      \
-        bool by_channel, int block, int blocks, int height, int width, int step_h, int step_w, int row_start,      \
-        int column_start, int first, int count, int per_image, int band, int grid_rows, int rows_valid, int pitch, \
-        int positions)                                                                                             \
-    {                                                                                                              \
-        float16 numbers[32];                                                                                       \
-        int filled = 0, done = 0;                                                                                  \
-        bool outside = false;                                                                                      \
-        for (int u = 0; u < count; u++) {                                                                          \
-            const struct unit unit = unit_of(first + u, per_image, band);                                          \
-            for (int j = 0; j < grid_rows; j++) {                                                                  \
-                const int y = (unit.first + j) * step_h + row_start;                                               \
-                const bool inside = j < rows_valid && y >= 0 && y < height && block < blocks;                      \
-                const global ELEMENT(type) *from =                                                                 \
-                    source + (((size_t)unit.image * blocks + block) * height + max(y, 0)) * width * 16;            \
-                for (int i = 0; i < pitch; i++) {                                                                  \
-                    const int w = i * step_w + column_start;                                                       \
-                    numbers[filled++] = inside && w >= 0 && w < width ? LOAD_AS(type, w, from) : (float16)(0.0f);  \
-                    if (filled < 32) continue;                                                                     \
-                    filled = 0;                                                                                    \
-                    outside |= store_positions(                                                                    \
-                        numbers, to + done / 32 * (by_channel ? 16 : TILE), line, copy_words, by_channel);         \
-                    done += 32;                                                                                    \
-                }                                                                                                  \
-            }                                                                                                      \
-        }                                                                                                          \
-        for (; done < positions; done += 32, filled = 0) {                                                         \
-            for (; filled < 32; filled++) numbers[filled] = (float16)(0.0f);                                       \
-            outside |=                                                                                             \
-                store_positions(numbers, to + done / 32 * (by_channel ? 16 : TILE), line, copy_words, by_channel); \
-        }                                                                                                          \
-        return outside;                                                                                            \
+/* The same of numbers that are bfloat16, in their only copy. A word of a position is two channels: transposed, words of
+ * even and of odd positions are made words of either channel. */
+INLINE void pack_halves(SCRATCH const ushort *numbers, SCRATCH pair_word *to, long line, bool by_channel)
+{
+    VU words[16];
+    if (!by_channel) {
+        UNROLL for (int i = 0; i < 16; i++)
+        {
+            const VU even = TO_VU(*(SCRATCH const halves *)(numbers + 32 * i)),
+                     odd = TO_VU(*(SCRATCH const halves *)(numbers + 32 * i + 16));
+            *(SCRATCH pair_vector *)(to + i * line) = even | odd << 16;
+        }
+        return;
+    }
+    UNROLL for (int i = 0; i < 16; i++) words[i] = *(SCRATCH const pair_vector *)(numbers + 32 * i);
+    transpose_words(words);
+    UNROLL for (int i = 0; i < 8; i++)
+    {
+        *(SCRATCH pair_vector *)(to + 2 * i * line) = (words[i] & 0xffffu) | words[i + 8] << 16;
+        *(SCRATCH pair_vector *)(to + (2 * i + 1) * line) = words[i] >> 16 | (words[i + 8] & 0xffff0000u);
+    }
+}
+
+/* Whether numbers of a type wait as they are until they are packed; otherwise as floats. */
+#define WAITS_AS_HALVES(type) (PARTS == 1 && IS_BF16(type))
+
+/* The zeros of `count` positions. */
+INLINE void wait_zeros(SCRATCH float *waiting, int first, int count, bool as_halves)
+{
+    for (int i = first; i < first + count; i++)
+        if (as_halves)
+            *(SCRATCH halves *)((SCRATCH ushort *)waiting + i * 16) = (ushort16)(0);
+        else
+            SCRATCH_STORE((float16)(0.0f), i, waiting);
+}
+
+/* name(): 16 channels of a chunk's units in one phase; rows of the grid from rows_valid on are zero. The positions are
+ * put behind one another at `waiting`, then packed, 32 at a time. */
+#define PACK_UNITS(name, type)                                                                                         \
+    INLINE bool name(const global ELEMENT(type) * source, SCRATCH float *waiting, SCRATCH pair_word *to, long line,    \
+        long copy_words, bool by_channel, int block, int blocks, int height, int width, int step_h, int step_w,        \
+        int row_start, int column_start, int first, int count, int per_image, int band, int grid_rows, int rows_valid, \
+        int pitch, int positions)                                                                                      \
+    {                                                                                                                  \
+        const bool as_halves = WAITS_AS_HALVES(type);                                                                  \
+        const int begin = first_inside(column_start, step_w, pitch),                                                   \
+                  end = end_inside(column_start, step_w, width, pitch), filled = count * grid_rows * pitch;            \
+        bool outside = false;                                                                                          \
+        for (int u = 0, at = 0; u < count; u++) {                                                                      \
+            const struct unit unit = unit_of(first + u, per_image, band);                                              \
+            for (int j = 0; j < grid_rows; j++, at += pitch) {                                                         \
+                const int y = (unit.first + j) * step_h + row_start;                                                   \
+                if (j >= rows_valid || y < 0 || y >= height || block >= blocks) {                                      \
+                    wait_zeros(waiting, at, pitch, as_halves);                                                         \
+                    continue;                                                                                          \
+                }                                                                                                      \
+                const global ELEMENT(type) *from =                                                                     \
+                    source + (((size_t)unit.image * blocks + block) * height + y) * width * 16;                        \
+                wait_zeros(waiting, at, begin, as_halves);                                                             \
+                for (int i = begin, w = begin * step_w + column_start; i < end; i++, w += step_w)                      \
+                    if (as_halves)                                                                                     \
+                        *(SCRATCH halves *)((SCRATCH ushort *)waiting + (at + i) * 16) =                               \
+                            *(const global halves *)(from + w * 16);                                                   \
+                    else                                                                                               \
+                        SCRATCH_STORE(LOAD_AS(type, w, from), at + i, waiting);                                        \
+                wait_zeros(waiting, at + end, pitch - end, as_halves);                                                 \
+            }                                                                                                          \
+        }                                                                                                              \
+        wait_zeros(waiting, filled, positions - filled, as_halves);                                                    \
+        for (int done = 0; done < positions; done += 32) {                                                             \
+            SCRATCH pair_word *packed = to + done / 32 * (by_channel ? 16 : TILE);                                     \
+            if (as_halves)                                                                                             \
+                pack_halves((SCRATCH const ushort *)waiting + done * 16, packed, line, by_channel);                    \
+            else                                                                                                       \
+                outside |= pack_floats(waiting + done * 16, packed, line, copy_words, by_channel);                     \
+        }                                                                                                              \
+        return outside;                                                                                                \
     }
 PACK_UNITS(pack_x, IN0_TYPE)
 PACK_UNITS(pack_dy, IN1_TYPE)
 
-/* The products of one tap for a unit of sums. */
-INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, long x_copy, int row, SCRATCH const uint *dy,
-    long dy_copy, long dy_block, int tiles, bool special)
+/* Where rows of tiles begin that are 16 channels at a tap: in x, and among the sums of 16 results; `number` counts the
+ * taps, then the blocks of channels. */
+struct row_of_tiles {
+    long x, sums;
+};
+
+INLINE struct row_of_tiles row_of_tiles(int number, int row, int pitch, int positions)
+{
+    const int c = number / TAPS, tap = number % TAPS, r = tap / S * DILATION_H, s = tap % S * DILATION_W;
+    const int phase = r % STRIDE_H * PHASES_W + s % STRIDE_W;
+    return (struct row_of_tiles) { (long)c * 16 * row + phase * positions + r / STRIDE_H * pitch + s / STRIDE_W,
+        (16L * c * TAPS + tap) * 16 };
+}
+
+/* The products of a unit of sums. */
+INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, long x_copy, int row, long x_apart,
+    SCRATCH const uint *dy, long dy_copy, long dy_block, int tiles, bool special)
 {
     for (int p = 0; p < PRODUCTS; p++) {
 #if PARTS > 1
@@ -114,7 +177,7 @@ INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, long x_copy
         SCRATCH const uint *b = dy;
 #endif
         for (int t = 0; t < tiles; t++)
-            sums_add(sums, (SCRATCH const pair_word *)(a + 32 * t), row / 2, 8 * (long)row, b + t * TILE, dy_block);
+            sums_add(sums, (SCRATCH const pair_word *)(a + 32 * t), row / 2, x_apart, b + t * TILE, dy_block);
     }
 }
 
@@ -128,7 +191,8 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMEN
     const int tiles = (units_max * grid_rows * pitch + 31) / 32,
               k_tasks_group = (k_blocks_group + k_blocks_max - 1) / k_blocks_max;
     const long x_copy = (long)c_blocks_max * 16 * row, dy_block = (long)tiles * TILE, dy_copy = dy_block * k_blocks_max;
-    SCRATCH ushort *xs = (SCRATCH ushort *)scratch;
+    SCRATCH float *waiting = scratch;
+    SCRATCH ushort *xs = (SCRATCH ushort *)(waiting + (long)positions * 16);
     SCRATCH uint *dys = (SCRATCH uint *)(xs + COPIES * x_copy);
     SUMS sums;
     PAIRS_BEGIN
@@ -145,31 +209,29 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMEN
             bool special = false;
             for (int c = 0; c < c_blocks_max; c++)
                 for (int phase = 0; phase < PHASES; phase++)
-                    special |= pack_x(x, (SCRATCH pair_word *)(xs + (long)c * 16 * row + phase * positions), row / 2,
-                        x_copy / 2, true, c < c_count ? group * c_blocks_group + c_first + c : CB, CB, height, width,
-                        STRIDE_H, STRIDE_W, phase / PHASES_W + start_h, phase % PHASES_W + start_w, first, count,
+                    special |= pack_x(x, waiting, (SCRATCH pair_word *)(xs + (long)c * 16 * row + phase * positions),
+                        row / 2, x_copy / 2, true, c < c_count ? group * c_blocks_group + c_first + c : CB, CB, height,
+                        width, STRIDE_H, STRIDE_W, phase / PHASES_W + start_h, phase % PHASES_W + start_w, first, count,
                         per_image, band, grid_rows, grid_rows, pitch, positions);
             for (int k = 0; k < k_blocks_max; k++)
-                special |= pack_dy(dy, (SCRATCH pair_word *)(dys + k * dy_block), 16, dy_copy, false,
+                special |= pack_dy(dy, waiting, (SCRATCH pair_word *)(dys + k * dy_block), 16, dy_copy, false,
                     k < k_count ? k_first + k : KB, KB, grid_height, grid_width, 1, 1, 0, 0, first, count, per_image,
                     band, grid_rows, band, pitch, tiles * 32);
-            for (int k = 0; k < k_count; k += COLUMN_TILES)
-                for (int c = 0; c < c_count; c += ROW_TILES)
-                    for (int tap = 0; tap < TAPS; tap++) {
-                        const int r = tap / S * DILATION_H, s = tap % S * DILATION_W;
-                        const int at =
-                            (r % STRIDE_H * PHASES_W + s % STRIDE_W) * positions + r / STRIDE_H * pitch + s / STRIDE_W;
-                        global float *m =
-                            part + (((long)(k_first + k) * part_rows + (c_first + c) * 16) * TAPS + tap) * 16;
-                        const struct sums_place place = { TAPS * 16, 16L * TAPS * 16, (long)part_rows * TAPS * 16 };
-                        if (first == begin)
-                            sums_clear(&sums);
-                        else
-                            sums_load(&sums, m, place);
-                        sum_up(&sums, xs + (long)c * 16 * row + at, x_copy, row, dys + k * dy_block, dy_copy, dy_block,
-                            tiles, special);
-                        sums_store(&sums, m, place);
-                    }
+            for (int k = 0; k < k_count; k += COLUMN_TILES) {
+                global float *sums_of_k = part + ((long)(k_first + k) * part_rows + c_first * 16) * TAPS * 16;
+                for (int number = 0; number < c_count * TAPS; number += ROW_TILES) {
+                    const struct row_of_tiles upper = row_of_tiles(number, row, pitch, positions),
+                                              lower = row_of_tiles(number + ROW_TILES - 1, row, pitch, positions);
+                    const struct sums_place place = { TAPS * 16, lower.sums - upper.sums, (long)part_rows * TAPS * 16 };
+                    if (first == begin)
+                        sums_clear(&sums);
+                    else
+                        sums_load(&sums, sums_of_k + upper.sums, place);
+                    sum_up(&sums, xs + upper.x, x_copy, row, lower.x - upper.x, dys + k * dy_block, dy_copy, dy_block,
+                        tiles, special);
+                    sums_store(&sums, sums_of_k + upper.sums, place);
+                }
+            }
         }
     }
     PAIRS_END

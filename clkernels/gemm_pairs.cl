@@ -25,7 +25,7 @@ FINISH(VF_unaligned)
 /* The products of so many tiles along the sum; `line` words from a row (column) of tiles to the next. */
 INLINE PAIRS_TARGET void add_tiles(SUMS *sums, global const uint *a, global const uint *b, long line, int count)
 {
-    for (int t = 0; t < count; t++) sums_add(sums, a + t * TILE, 16, line, b + t * TILE, line);
+    for (int t = 0; t < count; t++) sums_add(sums, a + t * TILE, 16, 2 * line, b + t * TILE, line);
 }
 
 #if PARTS > 1
@@ -47,7 +47,7 @@ INLINE PAIRS_TARGET void add_outside(SUMS *sums, global const uint *a, long a_sp
         long in_a[ROW_TILES], in_b[COLUMN_TILES];
         for (int i = 0; i < ROW_TILES; i++) in_a[i] = i * line + (flags_a[i * tiles + t] ? a_special : 0);
         for (int j = 0; j < COLUMN_TILES; j++) in_b[j] = j * line + (flags_b[j * tiles + t] ? b_special : 0);
-        sums_add(sums, a + in_a[0] + t * TILE, 16, in_a[ROW_TILES - 1] - in_a[0], b + in_b[0] + t * TILE,
+        sums_add(sums, a + in_a[0] + t * TILE, 16, 2 * (in_a[ROW_TILES - 1] - in_a[0]), b + in_b[0] + t * TILE,
             in_b[COLUMN_TILES - 1] - in_b[0]);
     }
 }

@@ -12,8 +12,8 @@
  *   sums_clear(&sums)                              or sums_load(&sums, from, place)
  *   sums_add(&sums, a, a_row, a_apart, b, b_apart) the products of a tile's 32 steps
  *   sums_store(&sums, to, place)
- * a_row: words from a row of op(A)'s tiles to the next; a is aligned to a number, b to a word. a_apart, b_apart: words
- * from the first row (column) of tiles to the next. They stand between PAIRS_BEGIN and PAIRS_END, in a function with the
+ * a_row: words from a row of op(A)'s tiles to the next; a is aligned to a number, b to a word. a_apart: numbers from the
+ * first row of tiles to the next, b_apart: words from the first column of tiles. They stand between PAIRS_BEGIN and PAIRS_END, in a function with the
  * attribute PAIRS_TARGET. PAIRS_A, PAIRS_B and PAIRS_SUMS are the address spaces.
  *
  * PAIR_ADD(sums, columns, row): 16 sums += the products of 16 pairs with the pair `row`, one number after the other; of
@@ -76,7 +76,7 @@ INLINE PAIRS_TARGET void sums_add(
     __asm__ volatile("tileloadd (%0,%4,1),%%tmm4\n tileloadd (%2,%5,1),%%tmm6\n tdpbf16ps %%tmm6,%%tmm4,%%tmm0\n"
                      " tileloadd (%1,%4,1),%%tmm5\n tdpbf16ps %%tmm6,%%tmm5,%%tmm2\n tileloadd (%3,%5,1),%%tmm7\n"
                      " tdpbf16ps %%tmm7,%%tmm4,%%tmm1\n tdpbf16ps %%tmm7,%%tmm5,%%tmm3" ::"r"(a),
-                     "r"(a + a_apart), "r"(b), "r"(b + b_apart), "r"(4 * a_row), "r"(64L)
+                     "r"((PAIRS_A const ushort *)a + a_apart), "r"(b), "r"(b + b_apart), "r"(4 * a_row), "r"(64L)
                      : "memory");
 }
 

@@ -24,7 +24,8 @@ OUTLINE PAIRS_TARGET void peak_pairs_body(
     const struct sums_place in_unit = { COLUMNS, 16 * COLUMNS, 16 };
     for (int r = 0; r < rounds; r++)
         for (int s = 0; s < STEPS; s++)
-            sums_add(&sums, (global const pair_word *)ones + s * TILE, 16, apart, ones + ROW_TILES * apart + s * TILE, apart);
+            sums_add(&sums, (global const pair_word *)ones + s * TILE, 16, 2 * apart,
+                ones + ROW_TILES * apart + s * TILE, apart);
     sums_store(&sums, unit, in_unit);
     PAIRS_END
     for (int i = 0; i < ROWS * COLUMNS; i += V) total += LOCAL_LOAD(0, unit + i);

@@ -19,9 +19,9 @@ enum {
     MOST_CLASSES = 64,
     AT_ONCE_TAPS = 320, /* numbers of a lane that are packed at a time */
     UNIT_BYTES = 1 << 28,
-    WEIGHTS_BLOCKS = 4,      /* of a task: of C and of K */
-    WEIGHTS_POSITIONS = 512, /* of a chunk: x and dy of a unit of sums stay in the first-level cache */
-    WEIGHTS_BYTES = 400 << 10,
+    WEIGHTS_BLOCKS = 8,       /* of a task: of C and of K */
+    WEIGHTS_POSITIONS = 1024, /* of a chunk; between chunks the sums are stored and loaded */
+    WEIGHTS_BYTES = 900 << 10,
 };
 
 static enum pairs_form form_of(const struct problem *problem)
@@ -403,7 +403,8 @@ struct weights {
 static double weights_bytes(const struct problem *problem, const struct weights *w)
 {
     return (double)(copies_of(problem) * sizeof(uint16_t) * BLOCK) *
-        ((double)w->c_blocks_max * (double)w->row + (double)w->k_blocks_max * (double)w->cut.end);
+        ((double)w->c_blocks_max * (double)w->row + (double)w->k_blocks_max * (double)w->cut.end) +
+        (double)(sizeof(float) * BLOCK) * (double)w->positions;
 }
 
 /* Of the ways to cut, the first with few enough positions, or the last. */
