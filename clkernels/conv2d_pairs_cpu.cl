@@ -42,23 +42,25 @@
 
 /* ---- pixels ---- */
 
-/* A number of each of 16 channels, in each copy, copy_halves apart; returns whether one is infinity or NaN. */
-INLINE bool pack_pixel(const global in0_t *from, SCRATCH ushort *to, long copy_halves)
+/* A number of each of 16 channels, in each copy, copy_halves apart. Of several parts, `largest` becomes that of the
+ * magnitudes; the copy with infinity and NaN is written, and parts of unusual numbers are right, where `careful`. */
+INLINE void pack_pixel(const global in0_t *from, SCRATCH ushort *to, long copy_halves, bool careful, uint16 *largest)
 {
 #if PARTS == 1 && IS_BF16(IN0_TYPE)
     *(SCRATCH halves *)to = *(const global halves *)from;
-    return false;
 #else
     float16 left = LOAD_AS(IN0_TYPE, 0, from);
 #if PARTS == 1
     *(SCRATCH halves *)to = round_to_bf16(left);
-    return false;
 #else
+    *largest = max(*largest, magnitudes(left));
+    if (!careful) {
+        for (int p = 0; p < PARTS; p++) *(SCRATCH halves *)(to + p * copy_halves) = AS_HALVES(quick_part(&left) >> 16);
+        return;
+    }
     *(SCRATCH halves *)(to + SPECIAL * copy_halves) = round_to_bf16(left);
     const int16 large = IS_LARGE(left);
-    const bool outside = any(IS_OUTSIDE(left));
     for (int p = 0; p < PARTS; p++) *(SCRATCH halves *)(to + p * copy_halves) = AS_HALVES(next_part(&left, large));
-    return outside;
 #endif
 #endif
 }
@@ -69,14 +71,13 @@ INLINE void pack_zeros(SCRATCH ushort *to, int count, long copy_halves)
         for (int p = 0; p < COPIES; p++) *(SCRATCH halves *)(to + p * copy_halves + i * 32) = (ushort16)(0);
 }
 
-/* 16 channels of a chunk's units in one phase. */
-INLINE bool pack_phase(const global in0_t *source, SCRATCH ushort *to, long copy_halves, int block, int source_blocks,
+/* 16 channels of a chunk's units in one phase; see pack_pixel(). */
+INLINE void pack_phase(const global in0_t *source, SCRATCH ushort *to, long copy_halves, int block, int source_blocks,
     int source_height, int source_width, int first, int count, int per_image, int band, int grid_rows, int pitch,
-    int positions, int row_start, int column_start)
+    int positions, int row_start, int column_start, bool careful, uint16 *largest)
 {
     const int begin = first_inside(column_start, STEP_W, pitch),
               end = end_inside(column_start, STEP_W, source_width, pitch);
-    bool outside = false;
     for (int u = 0; u < count; u++) {
         const struct unit unit = unit_of(first + u, per_image, band);
         const global in0_t *plane =
@@ -91,13 +92,12 @@ INLINE bool pack_phase(const global in0_t *source, SCRATCH ushort *to, long copy
             const global in0_t *from = plane + ((size_t)y * source_width + column_start) * 16;
             pack_zeros(row, begin, copy_halves);
             for (int i = begin; i < end; i++)
-                outside |= pack_pixel(from + (long)i * STEP_W * 16, row + i * 32, copy_halves);
+                pack_pixel(from + (long)i * STEP_W * 16, row + i * 32, copy_halves, careful, largest);
             pack_zeros(row + end * 32, pitch - end, copy_halves);
         }
     }
     const int packed = count * grid_rows * pitch;
     pack_zeros(to + packed * 32, positions - packed, copy_halves);
-    return outside;
 }
 
 /* ---- taps and results ---- */
@@ -190,13 +190,21 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_body(
     PAIRS_BEGIN
     for (int chunk = first_chunk; chunk < chunks; chunk += chunk_step) {
         const int first = chunk * units_max, count = min(units_max, units_all - first);
-        bool outside = false;
-        for (int block = 0; block < 2 * planes; block++)
-            for (int phase = 0; phase < PHASES; phase++)
-                outside |= pack_phase(source,
-                    pixels + block / 2 * plane_words * 2 + (long)phase * positions * 32 + block % 2 * 16,
-                    2 * copy_words, block, source_blocks, source_height, source_width, first, count, per_image, band,
-                    grid_rows, pitch, positions, phase / PHASES_W + start_h, phase % PHASES_W + start_w);
+        bool outside = false, unusual = false;
+        for (int careful = 0; careful <= unusual; careful++) {
+            uint16 largest = 0;
+            for (int block = 0; block < 2 * planes; block++)
+                for (int phase = 0; phase < PHASES; phase++)
+                    pack_phase(source,
+                        pixels + block / 2 * plane_words * 2 + (long)phase * positions * 32 + block % 2 * 16,
+                        2 * copy_words, block, source_blocks, source_height, source_width, first, count, per_image,
+                        band, grid_rows, pitch, positions, phase / PHASES_W + start_h, phase % PHASES_W + start_w,
+                        careful, &largest);
+#if PARTS > 1
+            unusual = any(largest >= UNUSUAL);
+            outside = any(largest >= OUTSIDE);
+#endif
+        }
         for (int which = 0; which < CLASSES; which++)
             find_results(where + (long)which * end, end, which / CLASSES_W, which % CLASSES_W, first, count, per_image,
                 band, grid_rows, pitch, grid_height, grid_width, result_blocks, result_height, result_width);

@@ -67,6 +67,14 @@ INLINE bool store_pair(float16 even, float16 odd, global uint *to, long copy_wor
     *(global pair_vector *)to = WORDS_OF(even, odd);
     return false;
 #else
+    if (!any(max(magnitudes(even), magnitudes(odd)) >= UNUSUAL)) {
+        for (int p = 0; p < PARTS; p++) {
+            const uint16 words = quick_words(&even, &odd);
+            if (p == 0) *(global pair_vector *)(to + PARTS * copy_words) = words;
+            *(global pair_vector *)(to + p * copy_words) = words;
+        }
+        return false;
+    }
     *(global pair_vector *)(to + PARTS * copy_words) = WORDS_OF(even, odd);
     const bool outside = any(IS_OUTSIDE(even) | IS_OUTSIDE(odd));
     const int16 large_even = IS_LARGE(even), large_odd = IS_LARGE(odd);

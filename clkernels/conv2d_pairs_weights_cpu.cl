@@ -28,45 +28,60 @@
 
 TRANSPOSE(transpose_words, VU)
 
-/* 32 positions of 16 channels as words in each copy: of a channel 16 behind one another, `line` words from channel to
- * channel; or of a pair of positions all channels. Returns whether a number is infinity or NaN. */
-INLINE bool pack_floats(
-    SCRATCH const float *numbers, SCRATCH pair_word *to, long line, long copy_words, bool by_channel)
+/* Words of 16 pairs of positions, each of 16 channels: of a channel 16 behind one another, `line` words from channel to
+ * channel; or of a pair of positions all channels. */
+INLINE void store_words(VU words[16], SCRATCH pair_word *to, long line, bool by_channel)
+{
+    if (by_channel) transpose_words(words);
+    UNROLL for (int i = 0; i < 16; i++) * (SCRATCH pair_vector *)(to + i * line) = words[i];
+}
+
+#if PARTS > 1
+/* Of any numbers, the copy with infinity and NaN among them. */
+OUTLINE void pack_careful(
+    float16 even[16], float16 odd[16], SCRATCH pair_word *to, long line, long copy_words, bool by_channel)
+{
+    VU words[16];
+    int16 large_even[16], large_odd[16];
+    for (int i = 0; i < 16; i++) {
+        words[i] = WORDS_OF(even[i], odd[i]);
+        large_even[i] = IS_LARGE(even[i]);
+        large_odd[i] = IS_LARGE(odd[i]);
+    }
+    store_words(words, to + SPECIAL * copy_words, line, by_channel);
+    for (int p = 0; p < PARTS; p++) {
+        for (int i = 0; i < 16; i++) words[i] = next_words(&even[i], &odd[i], large_even[i], large_odd[i]);
+        store_words(words, to + p * copy_words, line, by_channel);
+    }
+}
+#endif
+
+/* 32 positions of 16 channels in each copy. Of several parts, `largest` becomes that of the magnitudes; infinity, NaN
+ * and other unusual numbers are packed where `careful`. */
+INLINE void pack_floats(SCRATCH const float *numbers, SCRATCH pair_word *to, long line, long copy_words,
+    bool by_channel, bool careful, uint16 *largest)
 {
     float16 even[16], odd[16];
     VU words[16];
-    bool outside = false;
     UNROLL for (int i = 0; i < 16; i++)
     {
         even[i] = SCRATCH_LOAD(2 * i, numbers);
         odd[i] = SCRATCH_LOAD(2 * i + 1, numbers);
     }
-#if PARTS > 1
-    int16 beyond = 0, large_even[16], large_odd[16];
-    UNROLL for (int i = 0; i < 16; i++)
-    {
-        beyond |= IS_OUTSIDE(even[i]) | IS_OUTSIDE(odd[i]);
-        large_even[i] = IS_LARGE(even[i]);
-        large_odd[i] = IS_LARGE(odd[i]);
+#if PARTS == 1
+    UNROLL for (int i = 0; i < 16; i++) words[i] = WORDS_OF(even[i], odd[i]);
+    store_words(words, to, line, by_channel);
+#else
+    UNROLL for (int i = 0; i < 16; i++) *largest = max(*largest, max(magnitudes(even[i]), magnitudes(odd[i])));
+    if (careful) {
+        pack_careful(even, odd, to, line, copy_words, by_channel);
+        return;
     }
-    outside = any(beyond);
-#endif
-    for (int p = 0; p < COPIES;
-         p++) { /* of several parts the copy with infinities first, while the numbers are whole */
-        SCRATCH pair_word *at = to + (PARTS == 1 ? 0 : p == 0 ? SPECIAL : p - 1) * copy_words;
-        UNROLL for (int i = 0; i < 16; i++)
-        {
-#if PARTS > 1
-            if (p > 0)
-                words[i] = next_words(&even[i], &odd[i], large_even[i], large_odd[i]);
-            else
-#endif
-                words[i] = WORDS_OF(even[i], odd[i]);
-        }
-        if (by_channel) transpose_words(words);
-        UNROLL for (int i = 0; i < 16; i++) * (SCRATCH pair_vector *)(at + i * line) = words[i];
+    for (int p = 0; p < PARTS; p++) {
+        UNROLL for (int i = 0; i < 16; i++) words[i] = quick_words(&even[i], &odd[i]);
+        store_words(words, to + p * copy_words, line, by_channel);
     }
-    return outside;
+#endif
 }
 
 /* The same of numbers that are bfloat16, in their only copy. A word of a position is two channels: transposed, words of
@@ -108,15 +123,14 @@ INLINE void wait_zeros(SCRATCH float *waiting, int first, int count, bool as_hal
 /* name(): 16 channels of a chunk's units in one phase; rows of the grid from rows_valid on are zero. The positions are
  * put behind one another at `waiting`, then packed, 32 at a time. */
 #define PACK_UNITS(name, type)                                                                                         \
-    INLINE bool name(const global ELEMENT(type) * source, SCRATCH float *waiting, SCRATCH pair_word *to, long line,    \
+    INLINE void name(const global ELEMENT(type) * source, SCRATCH float *waiting, SCRATCH pair_word *to, long line,    \
         long copy_words, bool by_channel, int block, int blocks, int height, int width, int step_h, int step_w,        \
         int row_start, int column_start, int first, int count, int per_image, int band, int grid_rows, int rows_valid, \
-        int pitch, int positions)                                                                                      \
+        int pitch, int positions, bool careful, uint16 *largest)                                                       \
     {                                                                                                                  \
         const bool as_halves = WAITS_AS_HALVES(type);                                                                  \
         const int begin = first_inside(column_start, step_w, pitch),                                                   \
                   end = end_inside(column_start, step_w, width, pitch), filled = count * grid_rows * pitch;            \
-        bool outside = false;                                                                                          \
         for (int u = 0, at = 0; u < count; u++) {                                                                      \
             const struct unit unit = unit_of(first + u, per_image, band);                                              \
             for (int j = 0; j < grid_rows; j++, at += pitch) {                                                         \
@@ -143,9 +157,8 @@ INLINE void wait_zeros(SCRATCH float *waiting, int first, int count, bool as_hal
             if (as_halves)                                                                                             \
                 pack_halves((SCRATCH const ushort *)waiting + done * 16, packed, line, by_channel);                    \
             else                                                                                                       \
-                outside |= pack_floats(waiting + done * 16, packed, line, copy_words, by_channel);                     \
+                pack_floats(waiting + done * 16, packed, line, copy_words, by_channel, careful, largest);              \
         }                                                                                                              \
-        return outside;                                                                                                \
     }
 PACK_UNITS(pack_x, IN0_TYPE)
 PACK_UNITS(pack_dy, IN1_TYPE)
@@ -206,17 +219,24 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMEN
         global float *part = workspace + offset + (long)split * part_blocks * part_rows * TAPS * 16;
         for (int first = begin; first < end; first += units_max) {
             const int count = min(units_max, end - first);
-            bool special = false;
-            for (int c = 0; c < c_blocks_max; c++)
-                for (int phase = 0; phase < PHASES; phase++)
-                    special |= pack_x(x, waiting, (SCRATCH pair_word *)(xs + (long)c * 16 * row + phase * positions),
-                        row / 2, x_copy / 2, true, c < c_count ? group * c_blocks_group + c_first + c : CB, CB, height,
-                        width, STRIDE_H, STRIDE_W, phase / PHASES_W + start_h, phase % PHASES_W + start_w, first, count,
-                        per_image, band, grid_rows, grid_rows, pitch, positions);
-            for (int k = 0; k < k_blocks_max; k++)
-                special |= pack_dy(dy, waiting, (SCRATCH pair_word *)(dys + k * dy_block), 16, dy_copy, false,
-                    k < k_count ? k_first + k : KB, KB, grid_height, grid_width, 1, 1, 0, 0, first, count, per_image,
-                    band, grid_rows, band, pitch, tiles * 32);
+            bool special = false, unusual = false;
+            for (int careful = 0; careful <= unusual; careful++) {
+                uint16 largest = 0;
+                for (int c = 0; c < c_blocks_max; c++)
+                    for (int phase = 0; phase < PHASES; phase++)
+                        pack_x(x, waiting, (SCRATCH pair_word *)(xs + (long)c * 16 * row + phase * positions), row / 2,
+                            x_copy / 2, true, c < c_count ? group * c_blocks_group + c_first + c : CB, CB, height,
+                            width, STRIDE_H, STRIDE_W, phase / PHASES_W + start_h, phase % PHASES_W + start_w, first,
+                            count, per_image, band, grid_rows, grid_rows, pitch, positions, careful, &largest);
+                for (int k = 0; k < k_blocks_max; k++)
+                    pack_dy(dy, waiting, (SCRATCH pair_word *)(dys + k * dy_block), 16, dy_copy, false,
+                        k < k_count ? k_first + k : KB, KB, grid_height, grid_width, 1, 1, 0, 0, first, count,
+                        per_image, band, grid_rows, band, pitch, tiles * 32, careful, &largest);
+#if PARTS > 1
+                unusual = any(largest >= UNUSUAL);
+                special = any(largest >= OUTSIDE);
+#endif
+            }
             for (int k = 0; k < k_count; k += COLUMN_TILES) {
                 global float *sums_of_k = part + ((long)(k_first + k) * part_rows + c_first * 16) * TAPS * 16;
                 for (int number = 0; number < c_count * TAPS; number += ROW_TILES) {

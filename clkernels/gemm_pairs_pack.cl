@@ -54,7 +54,7 @@ INLINE void store(VU words[V], global uint *to)
 #if BY_LINE != ROWS_OF
     transpose(words);
 #endif
-    UNROLL for (int i = 0; i < 16; i++) *(global uint16_unaligned *)(to + 16 * i) = words[i];
+    UNROLL for (int i = 0; i < 16; i++) * (global uint16_unaligned *)(to + 16 * i) = words[i];
 }
 
 OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int line_tiles, long product)
@@ -82,7 +82,17 @@ OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int
         UNROLL for (int i = 0; i < 16; i++) words[i] = WORDS_OF(even[i], odd[i]);
         store(words, to + t * 256);
 #else
+        uint16 largest = 0;
         int16 outside = 0;
+        UNROLL for (int i = 0; i < 16; i++) largest = max(largest, max(magnitudes(even[i]), magnitudes(odd[i])));
+        flags[t] = 0;
+        if (!any(largest >= UNUSUAL)) {
+            for (int p = 0; p < PARTS; p++) {
+                UNROLL for (int i = 0; i < 16; i++) words[i] = quick_words(&even[i], &odd[i]);
+                store(words, to + p * part_to + t * 256);
+            }
+            continue;
+        }
         for (int i = 0; i < 16; i++) outside |= IS_OUTSIDE(even[i]) | IS_OUTSIDE(odd[i]);
         flags[t] = any(outside);
         if (flags[t]) {
@@ -96,8 +106,7 @@ OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int
             large_odd[i] = IS_LARGE(odd[i]);
         }
         for (int p = 0; p < PARTS; p++) {
-            UNROLL for (int i = 0; i < 16; i++)
-                words[i] = next_words(&even[i], &odd[i], large_even[i], large_odd[i]);
+            UNROLL for (int i = 0; i < 16; i++) words[i] = next_words(&even[i], &odd[i], large_even[i], large_odd[i]);
             store(words, to + p * part_to + t * 256);
         }
 #endif

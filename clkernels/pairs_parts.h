@@ -3,7 +3,9 @@
  *
  *   PRODUCTS                      of two numbers
  *   part_of_a[p], part_of_b[p]    the parts that product p multiplies
- *   next_part(&left, large)       the next part of what is left, in the lower half of each element
+ *   magnitudes(x)                 to be compared: from UNUSUAL on, infinity and NaN among them, parts need care
+ *   quick_words(&even, &odd)      of usual numbers the next parts of what is left of two, as a word
+ *   next_part(&left, large)       the next part of what is left of any number, in the lower half of each element
  *   next_words(&even, ...)        those of two numbers, as a word */
 #ifndef PAIRS_PARTS_H
 #define PAIRS_PARTS_H
@@ -24,6 +26,24 @@ constant int part_of_a[6] = { 0, 0, 1, 1, 0, 2 }, part_of_b[6] = { 0, 1, 0, 1, 2
  * number. */
 #define IS_OUTSIDE(x) (!(fabs(x) < INFINITY))
 #define IS_LARGE(x) (fabs(x) >= 0x1p127f)
+
+#define UNUSUAL 0x7f000000u /* the bits of 2^127 */
+#define OUTSIDE 0x7f800000u /* of infinity; NaN has more */
+#define magnitudes(x) (as_uint16(x) & 0x7fffffffu)
+
+/* In the upper half; the lower one is left over. Halves go away from zero, which no sum of the parts shows. */
+INLINE uint16 quick_part(float16 *left)
+{
+    const uint16 part = as_uint16(*left) + 0x8000u;
+    *left -= as_float16(part & 0xffff0000u);
+    return part;
+}
+
+INLINE uint16 quick_words(float16 *even, float16 *odd)
+{
+    const uint16 low = quick_part(even), high = quick_part(odd);
+    return low >> 16 | (high & 0xffff0000u);
+}
 
 INLINE uint16 next_part(float16 *left, int16 large)
 {
