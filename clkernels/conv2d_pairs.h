@@ -10,7 +10,7 @@
  *   source row (y + j) STEP_H + fh + start_h, column i STEP_W + fw + start_w
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT and, of it, PADDING_H, PADDING_W, PHASES_H,
- * PHASES_W, PARTS, PAIRS, SCRATCH_GLOBAL.
+ * PHASES_W, PARTS, PAIRS, SCRATCH_GLOBAL. After pairs_parts.h.
  */
 #ifndef CONV2D_PAIRS_H
 #define CONV2D_PAIRS_H
@@ -26,6 +26,21 @@
 /* Copies of a number: its parts, and the first one once more with infinity and NaN (pairs_parts.h). */
 #define COPIES (PARTS + (PARTS > 1))
 #define SPECIAL PARTS
+
+/* Where the copies that a product multiplies begin. special: an infinity or NaN is among the numbers. */
+struct copies {
+    long a[PRODUCTS], b[PRODUCTS];
+};
+
+INLINE struct copies copies_of(bool special, long a_copy, long b_copy)
+{
+    struct copies copies;
+    for (int p = 0; p < PRODUCTS; p++) {
+        copies.a[p] = (p == 0 && special ? SPECIAL : part_of_a[p]) * a_copy;
+        copies.b[p] = (p == 0 && special ? SPECIAL : part_of_b[p]) * b_copy;
+    }
+    return copies;
+}
 
 struct unit {
     int image, first; /* first: row of the grid */

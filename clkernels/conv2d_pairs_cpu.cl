@@ -166,13 +166,15 @@ INLINE void put(SCRATCH const float *unit, VF bias, const SCRATCH long *where, l
     tally_join(all, &tile);
 }
 
-/* The products of all taps and channels of a group. */
-INLINE PAIRS_TARGET void sum_up(
-    SUMS *sums, SCRATCH const pair_word *a, long plane_words, global const uint *b, int steps, const struct taps *taps)
+/* The products of all taps and channels of a group; those of one tap's parts while its tiles are near. */
+INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const pair_word *a, long plane_words, global const uint *b,
+    int steps, const struct taps *taps, const struct copies *copies)
 {
     for (int s = 0; s < steps; s++, a += plane_words, b += STEP_WORDS)
         for (int t = 0; t < taps->count; t++)
-            sums_add(sums, a + taps->offset[t], 16, 2 * TILE, b + taps->number[t] * COLUMN_TILES * TILE, TILE);
+            for (int p = 0; p < PRODUCTS; p++)
+                sums_add(sums, a + copies->a[p] + taps->offset[t], 16, 2 * TILE,
+                    b + copies->b[p] + taps->number[t] * COLUMN_TILES * TILE, TILE);
 }
 
 OUTLINE PAIRS_TARGET void conv2d_pairs_body(
@@ -214,26 +216,17 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_body(
             const global float *bias = (const global float *)packed + BIAS_FROM(panels, steps) + panel * COLUMNS;
             const global uint *b = packed + WORDS_FROM(panels, steps) + (long)panel * steps * STEP_WORDS;
             SCRATCH const pair_word *a = (SCRATCH const pair_word *)pixels + panel / panels_group * steps * plane_words;
-#if PARTS > 1
             bool special = outside;
-            for (int s = 0; s < steps; s++) special |= ((const global int *)packed)[panel * steps + s] != 0;
-#endif
+            for (int s = 0; s < steps && PARTS > 1; s++)
+                special |= ((const global int *)packed)[panel * steps + s] != 0;
+            const struct copies copies = copies_of(special, copy_words, COPY_WORDS(panels, steps));
             for (int which = 0; which < CLASSES; which++) {
                 const struct taps taps =
                     taps_of(which / CLASSES_W, which % CLASSES_W, pitch, positions, start_h, start_w);
                 for (int position = 0; position + (grid_rows - band) * pitch < count * grid_rows * pitch;
                      position += ROWS) {
                     sums_clear(&sums);
-#if PARTS == 1
-                    sum_up(&sums, a + position * 16, plane_words, b, steps, &taps);
-#else
-                    for (int p = 0; p < PRODUCTS; p++) {
-                        const int of_a = p == 0 && special ? SPECIAL : part_of_a[p];
-                        const int of_b = p == 0 && special ? SPECIAL : part_of_b[p];
-                        sum_up(&sums, a + of_a * copy_words + position * 16, plane_words,
-                            b + of_b * COPY_WORDS(panels, steps), steps, &taps);
-                    }
-#endif
+                    sum_up(&sums, a + position * 16, plane_words, b, steps, &taps, &copies);
                     sums_store(&sums, unit, in_unit);
                     for (int k = 0; k < COLUMN_TILES; k++) {
                         const int block = panel * COLUMN_TILES + k;

@@ -177,21 +177,14 @@ INLINE struct row_of_tiles row_of_tiles(int number, int row, int pitch, int posi
         (16L * c * TAPS + tap) * 16 };
 }
 
-/* The products of a unit of sums. */
-INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, long x_copy, int row, long x_apart,
-    SCRATCH const uint *dy, long dy_copy, long dy_block, int tiles, bool special)
+/* The products of a unit of sums; those of a step's parts while its tiles are near. */
+INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int row, long x_apart, SCRATCH const uint *dy,
+    long dy_block, int tiles, const struct copies *copies)
 {
-    for (int p = 0; p < PRODUCTS; p++) {
-#if PARTS > 1
-        SCRATCH const ushort *a = x + (p == 0 && special ? SPECIAL : part_of_a[p]) * x_copy;
-        SCRATCH const uint *b = dy + (p == 0 && special ? SPECIAL : part_of_b[p]) * dy_copy;
-#else
-        SCRATCH const ushort *a = x;
-        SCRATCH const uint *b = dy;
-#endif
-        for (int t = 0; t < tiles; t++)
-            sums_add(sums, (SCRATCH const pair_word *)(a + 32 * t), row / 2, x_apart, b + t * TILE, dy_block);
-    }
+    for (int t = 0; t < tiles; t++)
+        for (int p = 0; p < PRODUCTS; p++)
+            sums_add(sums, (SCRATCH const pair_word *)(x + copies->a[p] + 32 * t), row / 2, x_apart,
+                dy + copies->b[p] + t * TILE, dy_block);
 }
 
 /* Channels of a task: of one group, blocks from x_first and k_first on. */
@@ -237,6 +230,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMEN
                 special = any(largest >= OUTSIDE);
 #endif
             }
+            const struct copies copies = copies_of(special, x_copy, dy_copy);
             for (int k = 0; k < k_count; k += COLUMN_TILES) {
                 global float *sums_of_k = part + ((long)(k_first + k) * part_rows + c_first * 16) * TAPS * 16;
                 for (int number = 0; number < c_count * TAPS; number += ROW_TILES) {
@@ -247,8 +241,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMEN
                         sums_clear(&sums);
                     else
                         sums_load(&sums, sums_of_k + upper.sums, place);
-                    sum_up(&sums, xs + upper.x, x_copy, row, lower.x - upper.x, dys + k * dy_block, dy_copy, dy_block,
-                        tiles, special);
+                    sum_up(&sums, xs + upper.x, row, lower.x - upper.x, dys + k * dy_block, dy_block, tiles, &copies);
                     sums_store(&sums, sums_of_k + upper.sums, place);
                 }
             }

@@ -19,9 +19,9 @@
 #define PRODUCTS 6
 #endif
 
-#if PARTS > 1
 constant int part_of_a[6] = { 0, 0, 1, 1, 0, 2 }, part_of_b[6] = { 0, 1, 0, 1, 2, 0 };
 
+#if PARTS > 1
 /* Infinity and NaN have no parts. Those of large numbers are cut, not rounded: no sum of some is larger than the
  * number. */
 #define IS_OUTSIDE(x) (!(fabs(x) < INFINITY))

@@ -204,10 +204,12 @@ static double gain_of_pairs(const struct problem *problem)
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const enum conv2d_pass pass = conv2d_pass_of(problem);
     const int64_t in_task = WEIGHTS_BLOCKS * BLOCK, k = z.k_group < in_task ? z.k_group : in_task;
+    const int parts = pairs_parts(problem->compute);
     const int64_t results = pass == CONV2D_WEIGHT_GRADIENT ? k : pass == CONV2D_FORWARD ? z.k_group : z.c_group;
-    const double floats = (double)(results * z.r * z.s), packing = pass == CONV2D_WEIGHT_GRADIENT ? 20 : 12,
+    const double floats = (double)(results * z.r * z.s),
+                 packing = pass == CONV2D_WEIGHT_GRADIENT ? 12 + 13 * parts : 6 * parts,
                  rate = form_of(problem) == PAIRS_DOTS ? 1.57 : 9.6;
-    const double pairs = floats * products[pairs_parts(problem->compute)] / rate + packing * copies_of(problem);
+    const double pairs = floats * products[parts] / rate + packing;
     return part_used(problem) * floats / pairs;
 }
 
@@ -265,7 +267,7 @@ static double task_cycles(const struct problem *problem, const struct product *p
 {
     const double taps = (double)(p->grid.h.kernel * p->grid.w.kernel), tiles = (double)(p->cut.end / p->columns);
     const double product = form_of(problem) == PAIRS_DOTS ? 280 : 90;
-    const double packing = 12.0 * copies_of(problem) * (double)(p->planes * p->grid.phases * p->positions);
+    const double packing = 6.0 * pairs_parts(problem->compute) * (double)(p->planes * p->grid.phases * p->positions);
     const double panel = taps * (double)p->steps * products[pairs_parts(problem->compute)] * tiles * product +
         10.0 * tiles * (double)(p->grid.classes * p->columns * p->columns / BLOCK);
     const double reading = taps * (double)(p->steps * p->columns * STEP * 2 * copies_of(problem)) / 8;
