@@ -9,13 +9,27 @@
  *
  *   source row (y + j) STEP_H + fh + start_h, column i STEP_W + fw + start_w
  *
- * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT and, of it, PADDING_H, PADDING_W, PHASES_H,
+ * IMAGE 1: of a plain image of up to 4 channels. A position is STRIDE_W pixels of 4 numbers, missing channels zero, and
+ * there are no phases of columns. A tap is 8 of a row's taps: its 32 numbers lie behind one another from a position on,
+ * and weights behind the last tap are zero. So an infinite pixel makes NaN of results up to 7 columns away.
+ *
+ * NUMBERS: of a position in a plane. Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT and, of it, PADDING_H, PADDING_W, PHASES_H,
  * PHASES_W, PARTS, PAIRS, SCRATCH_GLOBAL. After pairs_parts.h.
  */
 #ifndef CONV2D_PAIRS_H
 #define CONV2D_PAIRS_H
 #define PHASES (PHASES_H * PHASES_W)
-#define TAPS (R * S)
+#ifndef IMAGE
+#define IMAGE 0
+#endif
+#if IMAGE
+#define TAP_COLUMNS ((S + 7) / 8)
+#define NUMBERS (4 * STRIDE_W)
+#else
+#define TAP_COLUMNS S
+#define NUMBERS 32
+#endif
+#define TAPS (R * TAP_COLUMNS)
 #if GRADIENT
 #define STEP_H 1
 #define STEP_W 1

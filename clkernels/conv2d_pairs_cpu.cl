@@ -7,7 +7,7 @@
  * Both are one kernel, as in conv2d_direct_cpu.cl: the data gradient is cut into stride x stride classes of pixels,
  * each of which is a dense convolution of dy with the taps of its class.
  *
- *   source   blocked [N][ceil(C/16)][H][W][16]
+ *   source   blocked [N][ceil(C/16)][H][W][16]; IMAGE 1: plain [N][C][H][W] floats, source_blocks channels
  *   packed   bias and weights, see conv2d_pairs_pack_cpu.cl
  *   result   blocked, and `add` like it; result may be add
  *
@@ -65,6 +65,77 @@ INLINE void pack_pixel(const global in0_t *from, SCRATCH ushort *to, long copy_h
 #endif
 }
 
+#if IMAGE
+/* Columns `first` to first + 15 of a row of the image, zeros beside it. */
+INLINE float16 load_pixels(const global float *row, int first, int width)
+{
+    if (first >= 0 && first + 16 <= width) return *(const global VF_unaligned *)(row + first);
+    float16 pixels = 0.0f;
+    for (int i = max(0, -first); i < min(16, width - first); i++) ((float *)&pixels)[i] = row[first + i];
+    return pixels;
+}
+
+/* 16 pixels of 4 numbers. */
+INLINE void store_pixels(uint16 first_two, uint16 last_two, SCRATCH ushort *to)
+{
+    uint16 low, high;
+    low.even = first_two.lo;
+    low.odd = last_two.lo;
+    high.even = first_two.hi;
+    high.odd = last_two.hi;
+    *(SCRATCH pair_vector *)to = low;
+    *(SCRATCH pair_vector *)(to + 32) = high;
+}
+
+/* 16 pixels in each copy; see pack_pixel(). */
+INLINE void pack_pixels(float16 pixels[4], SCRATCH ushort *to, long copy_halves, bool careful, uint16 *largest)
+{
+#if PARTS == 1
+    store_pixels(WORDS_OF(pixels[0], pixels[1]), WORDS_OF(pixels[2], pixels[3]), to);
+#else
+    int16 large[4];
+    for (int c = 0; c < 4; c++) {
+        *largest = max(*largest, magnitudes(pixels[c]));
+        large[c] = IS_LARGE(pixels[c]);
+    }
+    if (careful)
+        store_pixels(WORDS_OF(pixels[0], pixels[1]), WORDS_OF(pixels[2], pixels[3]), to + SPECIAL * copy_halves);
+    for (int p = 0; p < PARTS; p++)
+        if (careful)
+            store_pixels(next_words(&pixels[0], &pixels[1], large[0], large[1]),
+                next_words(&pixels[2], &pixels[3], large[2], large[3]), to + p * copy_halves);
+        else
+            store_pixels(
+                quick_words(&pixels[0], &pixels[1]), quick_words(&pixels[2], &pixels[3]), to + p * copy_halves);
+#endif
+}
+
+/* A chunk's units of the image in one phase of rows. What is written behind a row is written again. */
+INLINE void pack_image(const global float *source, SCRATCH ushort *to, long copy_halves, int channels,
+    int source_height, int source_width, int first, int count, int per_image, int band, int grid_rows, int pitch,
+    int positions, int row_start, int column_start, bool careful, uint16 *largest)
+{
+    const long plane = (long)source_height * source_width;
+    for (int u = 0; u < count; u++) {
+        const struct unit unit = unit_of(first + u, per_image, band);
+        for (int j = 0; j < grid_rows; j++) {
+            const int y = (unit.first + j) * STRIDE_H + row_start;
+            const bool inside = y >= 0 && y < source_height;
+            const global float *row = source + unit.image * channels * plane + (long)max(y, 0) * source_width;
+            SCRATCH ushort *row_to = to + (u * grid_rows + j) * pitch * NUMBERS;
+            for (int i = 0; i < pitch * STRIDE_W; i += 16) {
+                float16 pixels[4];
+                for (int c = 0; c < 4; c++)
+                    pixels[c] = inside && c < channels ? load_pixels(row + c * plane, i + column_start, source_width)
+                                                       : (float16)(0.0f);
+                pack_pixels(pixels, row_to + i * 4, copy_halves, careful, largest);
+            }
+        }
+    }
+    for (long i = (long)count * grid_rows * pitch * NUMBERS; i < (long)positions * NUMBERS; i++)
+        for (int p = 0; p < COPIES; p++) to[p * copy_halves + i] = 0;
+}
+#else
 INLINE void pack_zeros(SCRATCH ushort *to, int count, long copy_halves)
 {
     for (int i = 0; i < count; i++)
@@ -100,6 +171,8 @@ INLINE void pack_phase(const global in0_t *source, SCRATCH ushort *to, long copy
     pack_zeros(to + packed * 32, positions - packed, copy_halves);
 }
 
+#endif
+
 /* ---- taps and results ---- */
 
 struct taps {
@@ -111,18 +184,20 @@ INLINE struct taps taps_of(int class_h, int class_w, int pitch, int positions, i
 {
     struct taps taps;
     taps.count = 0;
-    LOOP for (int r = 0; r < R; r++) LOOP for (int s = 0; s < S; s++)
+    LOOP for (int r = 0; r < R; r++) LOOP for (int s = 0; s < TAP_COLUMNS; s++)
     {
 #if GRADIENT
         const int down = class_h + PADDING_H - r * DILATION_H, right = class_w + PADDING_W - s * DILATION_W;
         if (down % STRIDE_H || right % STRIDE_W) continue;
         const int row = down / STRIDE_H - start_h, column = right / STRIDE_W - start_w, phase = 0;
+#elif IMAGE
+        const int row = r * DILATION_H / STRIDE_H, phase = r * DILATION_H % STRIDE_H, column = 0;
 #else
         const int row = r * DILATION_H / STRIDE_H, column = s * DILATION_W / STRIDE_W;
         const int phase = r * DILATION_H % STRIDE_H * PHASES_W + s * DILATION_W % STRIDE_W;
 #endif
-        taps.offset[taps.count] = (phase * positions + row * pitch + column) * 16;
-        taps.number[taps.count++] = r * S + s;
+        taps.offset[taps.count] = (phase * positions + row * pitch + column) * (NUMBERS / 2) + (IMAGE ? s * 16 : 0);
+        taps.number[taps.count++] = r * TAP_COLUMNS + s;
     }
     return taps;
 }
@@ -173,7 +248,7 @@ INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const pair_word *a, long pla
     for (int s = 0; s < steps; s++, a += plane_words, b += STEP_WORDS)
         for (int t = 0; t < taps->count; t++)
             for (int p = 0; p < PRODUCTS; p++)
-                sums_add(sums, a + copies->a[p] + taps->offset[t], 16, 2 * TILE,
+                sums_add(sums, a + copies->a[p] + taps->offset[t], NUMBERS / 2, 16 * NUMBERS,
                     b + copies->b[p] + taps->number[t] * COLUMN_TILES * TILE, TILE);
 }
 
@@ -185,8 +260,8 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_body(
     SCRATCH long *where = (SCRATCH long *)scratch;
     SCRATCH float *unit = (SCRATCH float *)(where + (long)CLASSES * end);
     SCRATCH ushort *pixels = (SCRATCH ushort *)(unit + ROWS * COLUMNS);
-    const int planes = (source_blocks + 1) / 2, chunks = (units_all + units_max - 1) / units_max;
-    const long plane_words = (long)PHASES * positions * 16, copy_words = plane_words * planes;
+    const int planes = IMAGE ? 1 : (source_blocks + 1) / 2, chunks = (units_all + units_max - 1) / units_max;
+    const long plane_words = (long)PHASES * positions * (NUMBERS / 2), copy_words = plane_words * planes;
     const struct sums_place in_unit = { COLUMNS, 16 * COLUMNS, 16 };
     SUMS sums;
     PAIRS_BEGIN
@@ -195,6 +270,12 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_body(
         bool outside = false, unusual = false;
         for (int careful = 0; careful <= unusual; careful++) {
             uint16 largest = 0;
+#if IMAGE
+            for (int phase = 0; phase < PHASES; phase++)
+                pack_image(source, pixels + (long)phase * positions * NUMBERS, 2 * copy_words, source_blocks,
+                    source_height, source_width, first, count, per_image, band, grid_rows, pitch, positions,
+                    phase + start_h, start_w, careful, &largest);
+#else
             for (int block = 0; block < 2 * planes; block++)
                 for (int phase = 0; phase < PHASES; phase++)
                     pack_phase(source,
@@ -202,6 +283,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_body(
                         2 * copy_words, block, source_blocks, source_height, source_width, first, count, per_image,
                         band, grid_rows, pitch, positions, phase / PHASES_W + start_h, phase % PHASES_W + start_w,
                         careful, &largest);
+#endif
 #if PARTS > 1
             unusual = any(largest >= UNUSUAL);
             outside = any(largest >= OUTSIDE);
@@ -226,7 +308,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_body(
                 for (int position = 0; position + (grid_rows - band) * pitch < count * grid_rows * pitch;
                      position += ROWS) {
                     sums_clear(&sums);
-                    sum_up(&sums, a + position * 16, plane_words, b, steps, &taps, &copies);
+                    sum_up(&sums, a + position * (NUMBERS / 2), plane_words, b, steps, &taps, &copies);
                     sums_store(&sums, unit, in_unit);
                     for (int k = 0; k < COLUMN_TILES; k++) {
                         const int block = panel * COLUMN_TILES + k;

@@ -6,7 +6,8 @@
  * sources. Numbers that do not exist are zero.
  *
  * Launched by layers/conv2d_pairs.c with (steps, panels) tasks. sources, results: of a group.
- * Macros: TAPS, AT_ONCE (sources, even, divides 32), GRADIENT, HAS_BIAS, PARTS, PAIRS. */
+ * IMAGE 1 (conv2d_pairs.h): a tap is 8 of the S taps of a row, its sources 8 columns of 4 channels.
+ * Macros: TAPS, S, IMAGE, AT_ONCE (sources, even, divides 32), GRADIENT, HAS_BIAS, PARTS, PAIRS. */
 #include "parameters.h"
 #include "arguments/conv2d_pairs.h"
 #include "pairs.h"
@@ -14,6 +15,21 @@
 #include "conv2d_pairs_packed.h"
 #include "transpose.h"
 
+#if IMAGE
+/* Numbers of AT_ONCE sources from `source` on, as load_sources() gives them. */
+INLINE void load_image_sources(const global float *w, int source, int channels, int result, int results, float16 *to)
+{
+    const int columns = (S + 7) / 8, rows = TAPS / columns;
+    for (int i = 0; i < AT_ONCE; i++)
+        for (int tap = 0; tap < TAPS; tap++) {
+            const int c = (source + i) % 4, r = tap / columns, s = tap % columns * 8 + (source + i) / 4;
+            for (int l = 0; l < 16; l++)
+                ((float *)&to[i * TAPS + tap])[l] = c < channels && s < S && result + l < results
+                    ? w[(((long)(result + l) * channels + c) * rows + r) * S + s]
+                    : 0.0f;
+        }
+}
+#else
 TRANSPOSE(transpose, VF)
 
 /* to[e] = number e of each of 16 lines, lane_stride apart; `lanes` of them exist. left: numbers that may be read from
@@ -60,6 +76,8 @@ INLINE void load_sources(
 #endif
 }
 
+#endif
+
 /* The words of a pair of sources for 16 results, in each copy. Returns whether one is infinity or NaN. */
 INLINE bool store_pair(float16 even, float16 odd, global uint *to, long copy_words)
 {
@@ -96,7 +114,11 @@ OUTLINE void conv2d_pairs_pack_body(CONV2D_PAIRS_PACK_ARGUMENTS(PARAMETER), int 
     for (int tile = 0; tile < COLUMN_TILES; tile++)
         for (int at = 0; at < 32; at += AT_ONCE) {
             float16 numbers[AT_ONCE * TAPS];
+#if IMAGE
+            load_image_sources(w, at, sources, first + tile * 16, results, numbers);
+#else
             load_sources(w, group, panels / panels_group, step * 32 + at, sources, first + tile * 16, results, numbers);
+#endif
             for (int i = 0; i < AT_ONCE; i += 2)
                 for (int tap = 0; tap < TAPS; tap++)
                     outside |= store_pair(numbers[i * TAPS + tap], numbers[(i + 1) * TAPS + tap],

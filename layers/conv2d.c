@@ -275,7 +275,7 @@ tutti_tensor tutti_conv2d(
         &conv2d_channels_last[pass], &conv2d_implicit_gemm_matrix[pass], &conv2d_winograd_4x4[pass],                 \
         &conv2d_winograd_2x2[pass], &conv2d_implicit_gemm[pass], &conv2d_plain[pass], NULL
 
-static const struct implementation *const forward_implementations[] = { FIRST(CONV2D_FORWARD),
+static const struct implementation *const forward_implementations[] = { &conv2d_pairs_image, FIRST(CONV2D_FORWARD),
     &conv2d_winograd_rows[CONV2D_FORWARD], OTHERS(CONV2D_FORWARD) };
 static const struct implementation *const data_gradient_implementations[] = { FIRST(CONV2D_DATA_GRADIENT),
     OTHERS(CONV2D_DATA_GRADIENT) };

@@ -14,6 +14,8 @@
 enum {
     BLOCK = 16, /* channels of a block, rows and columns of a tile */
     STEP = 32,  /* numbers that a tile sums up */
+    IMAGE_PIXEL = 4,
+    IMAGE_TAPS = 8, /* numbers of a pixel, and taps of a row that are a step */
     TILE_WORDS = 256,
     MOST_TAPS = 1024,
     MOST_CLASSES = 64,
@@ -29,6 +31,12 @@ static enum pairs_form form_of(const struct problem *problem)
     return problem->device->pairs[problem->compute].form;
 }
 
+/* A first layer's, which is read plain: clkernels/conv2d_pairs.h, IMAGE. */
+static bool is_image(const struct problem *problem)
+{
+    return !conv2d_is_data_gradient(problem) && conv2d_cpu_plain_image(conv2d_sizes_of(problem).c);
+}
+
 static int copies_of(const struct problem *problem)
 {
     const int parts = pairs_parts(problem->compute);
@@ -42,6 +50,7 @@ struct axis {
     int64_t source, grid;          /* pixels; positions with results */
     int64_t step, phases, start;   /* of the source */
     int64_t reach, shared;         /* positions that taps read behind one; of zeros that also serve the next row */
+    int64_t behind;                /* positions that are read, or written before zeros, behind the last one */
     int64_t kernel, stride, whole; /* whole: positions of a row */
 };
 
@@ -89,12 +98,31 @@ static struct axis axis_of(
     }
     a.shared = shared_zeros(&a);
     a.whole = a.grid + a.reach - a.shared;
+    a.behind = a.reach;
+    return a;
+}
+
+/* Columns of an image: a position is `stride` pixels. */
+static struct axis image_columns(int64_t source, int64_t result, int64_t kernel, int64_t stride, int64_t padding)
+{
+    struct axis a = { .source = source,
+        .grid = result,
+        .step = stride,
+        .phases = stride,
+        .start = -padding,
+        .kernel = kernel,
+        .stride = stride,
+        .reach = (kernel - 1) / stride };
+    a.shared = shared_zeros(&a);
+    a.whole = a.grid + a.reach - a.shared;
+    a.behind = divide_up(2 * divide_up(kernel, IMAGE_TAPS) * IMAGE_TAPS, stride);
+    a.phases = 1;
     return a;
 }
 
 struct grid {
     struct axis h, w;
-    int64_t phases, classes;
+    int64_t phases, classes, taps, numbers; /* taps: steps of a position's sum; numbers: of a position in a plane */
 };
 
 static struct grid grid_of(const struct problem *problem, bool gradient)
@@ -106,10 +134,13 @@ static struct grid grid_of(const struct problem *problem, bool gradient)
         g.w = axis_of(true, z.ow, z.w, z.s, z.stride_w, z.padding_w, z.dilation_w);
     } else {
         g.h = axis_of(false, z.h, z.oh, z.r, z.stride_h, z.padding_h, z.dilation_h);
-        g.w = axis_of(false, z.w, z.ow, z.s, z.stride_w, z.padding_w, z.dilation_w);
+        g.w = is_image(problem) ? image_columns(z.w, z.ow, z.s, z.stride_w, z.padding_w)
+                                : axis_of(false, z.w, z.ow, z.s, z.stride_w, z.padding_w, z.dilation_w);
     }
     g.phases = g.h.phases * g.w.phases;
     g.classes = gradient ? z.stride_h * z.stride_w : 1;
+    g.taps = z.r * (is_image(problem) ? divide_up(z.s, IMAGE_TAPS) : z.s);
+    g.numbers = is_image(problem) ? IMAGE_PIXEL * z.stride_w : STEP;
     return g;
 }
 
@@ -136,7 +167,7 @@ static bool cut_by(const struct grid *g, int64_t images, int64_t number, int64_t
 /* Positions of a phase, with what taps read behind the last one. */
 static int64_t positions_of(const struct grid *g, const struct cut *cut)
 {
-    return cut->end + g->h.reach * g->w.whole + g->w.reach;
+    return cut->end + g->h.reach * g->w.whole + g->w.behind;
 }
 
 #define CUT_VALUES(g, cut)                                                                                   \
@@ -152,16 +183,16 @@ static const char *macros(
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     snprintf(text, MACROS,
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DPHASES_H=%d "
-        "-DPHASES_W=%d -DPADDING_H=%d -DPADDING_W=%d -DPARTS=%d -DPAIRS=%d -DSCRATCH_GLOBAL=%d",
+        "-DPHASES_W=%d -DPADDING_H=%d -DPADDING_W=%d -DPARTS=%d -DPAIRS=%d -DSCRATCH_GLOBAL=%d -DIMAGE=%d",
         (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.dilation_h, (int)z.dilation_w, gradient,
         (int)g->h.phases, (int)g->w.phases, gradient ? (int)z.padding_h : 0, gradient ? (int)z.padding_w : 0,
-        pairs_parts(problem->compute), (int)form_of(problem), scratch_global);
+        pairs_parts(problem->compute), (int)form_of(problem), scratch_global, is_image(problem));
     return text;
 }
 
 /* --------------------------------------------------------------------------------------------------------- refusals */
 
-static const char *fits(const struct problem *problem)
+static const char *any_fits(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const bool gradient = conv2d_is_data_gradient(problem);
@@ -169,7 +200,6 @@ static const char *fits(const struct problem *problem)
     if (!refusal) refusal = pairs_refusal(problem->device, problem->compute);
     if (refusal) return refusal;
     if (problem->device->vector_width != BLOCK) return "the device's vectors do not have 16 floats";
-    if (!gradient && conv2d_cpu_plain_image(z.c)) return "the image has so few channels that it keeps the plain layout";
     if (z.groups != 1 && (z.c_group % STEP || z.k_group % STEP)) return "the channels of a group do not fill tiles";
     if (z.r * z.s > MOST_TAPS) return "the kernel has more than 1024 taps";
     if (z.stride_h * z.stride_w > MOST_CLASSES) return "the stride is larger than 8";
@@ -178,6 +208,18 @@ static const char *fits(const struct problem *problem)
                  planes = (double)(z.c > z.k ? z.c : z.k) / STEP + 1;
     if (row * planes * 2 * STEP * copies_of(problem) > UNIT_BYTES) return "a row of pixels takes too much memory";
     return NULL;
+}
+
+static const char *fits(const struct problem *problem)
+{
+    return is_image(problem) ? "the image has so few channels that it keeps the plain layout" : any_fits(problem);
+}
+
+static const char *image_fits(const struct problem *problem)
+{
+    if (!is_image(problem)) return "there are too many channels for an image in the plain layout";
+    if (conv2d_sizes_of(problem).dilation_w != 1) return "the columns of the kernel are dilated";
+    return any_fits(problem);
 }
 
 /* Products of parts that a product of numbers takes, by the number of parts. */
@@ -237,6 +279,33 @@ static const char *passed_over(const struct problem *problem)
     return NULL;
 }
 
+/* How many times as fast as floats' multiply-adds winograd_rows is. */
+static const double GAIN_OF_WINOGRAD_ROWS = 1.7;
+
+static const char *image_passed_over(const struct problem *problem)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const struct grid g = grid_of(problem, false);
+    const int64_t lines = pairs_unit_lines(form_of(problem));
+    const int parts = pairs_parts(problem->compute);
+    const double results = (double)(divide_up(z.k, lines) * lines),
+                 floats = (double)(z.c * z.r * z.s * divide_up(z.k, BLOCK) * BLOCK) / STEP,
+                 rate = form_of(problem) == PAIRS_DOTS ? 1.57 : 9.6,
+                 packing = 3.0 * parts * (double)(g.phases * z.stride_w);
+    const double pairs = results * (double)g.taps * products[parts] / rate + packing, gain = floats / pairs;
+    if (gain < GAIN_OF_WINOGRAD_ROWS && !conv2d_winograd_rows[CONV2D_FORWARD].fits(problem))
+        return "Winograd's algorithm saves more than pairs do";
+    if (gain < (problem->compute == COMPUTE_FP32 ? LEAST_GAIN_OF_FP32 : 1))
+        return "packing pairs would take longer than their products save";
+    return NULL;
+}
+
+static void image_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+{
+    conv2d_cpu_layouts(problem, inputs, outputs);
+    inputs[0] = LAYOUT_PLAIN;
+}
+
 static void remark(const struct problem *problem, struct text *text)
 {
     remark_pairs(form_of(problem), pairs_parts(problem->compute), text);
@@ -257,15 +326,16 @@ struct product {
 /* Bytes of a task: where results go, a unit of sums, and the pixels. */
 static double scratch_bytes(const struct problem *problem, const struct product *p)
 {
-    const double pixels = (double)(copies_of(problem) * p->planes * p->grid.phases) * (double)p->positions;
+    const double pixels = (double)(copies_of(problem) * p->planes * p->grid.phases) * (double)p->positions,
+                 numbers = (double)p->grid.numbers;
     return (double)(p->grid.classes * p->cut.end) * sizeof(int64_t) +
-        (double)(p->columns * p->columns) * sizeof(float) + pixels * STEP * sizeof(uint16_t);
+        (double)(p->columns * p->columns) * sizeof(float) + pixels * numbers * sizeof(uint16_t);
 }
 
 /* Cycles of a task, roughly: its pixels are packed, its weights are read from beyond the caches, products, results. */
 static double task_cycles(const struct problem *problem, const struct product *p)
 {
-    const double taps = (double)(p->grid.h.kernel * p->grid.w.kernel), tiles = (double)(p->cut.end / p->columns);
+    const double taps = (double)p->grid.taps, tiles = (double)(p->cut.end / p->columns);
     const double product = form_of(problem) == PAIRS_DOTS ? 280 : 90;
     const double packing = 6.0 * pairs_parts(problem->compute) * (double)(p->planes * p->grid.phases * p->positions);
     const double panel = taps * (double)p->steps * products[pairs_parts(problem->compute)] * tiles * product +
@@ -325,9 +395,8 @@ static size_t product_workspace(const struct problem *problem)
 static size_t product_prepared(const struct problem *problem)
 {
     const struct product *p = problem->design;
-    const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const int64_t flags = divide_up(p->panels * p->steps, BLOCK) * BLOCK, bias = p->panels * p->columns,
-                  copy = p->panels * p->steps * z.r * z.s * (p->columns / BLOCK) * TILE_WORDS;
+                  copy = p->panels * p->steps * p->grid.taps * (p->columns / BLOCK) * TILE_WORDS;
     return (size_t)(flags + bias + copies_of(problem) * copy) * sizeof(uint32_t);
 }
 
@@ -355,8 +424,9 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     const bool gradient = conv2d_is_data_gradient(problem);
     cl_mem bias = gradient ? NULL : operands->inputs[2];
     struct launch *launch = launch_add(list, "conv2d_pairs_pack_cpu", "conv2d_pairs_pack",
-        "-DTAPS=%d -DAT_ONCE=%d -DGRADIENT=%d -DHAS_BIAS=%d -DPARTS=%d -DPAIRS=%d", (int)(z.r * z.s),
-        (int)sources_at_once(z.r * z.s), gradient, bias != NULL, pairs_parts(problem->compute), (int)form_of(problem));
+        "-DTAPS=%d -DS=%d -DIMAGE=%d -DAT_ONCE=%d -DGRADIENT=%d -DHAS_BIAS=%d -DPARTS=%d -DPAIRS=%d", (int)p->grid.taps,
+        (int)z.s, is_image(problem), (int)sources_at_once(p->grid.taps), gradient, bias != NULL,
+        pairs_parts(problem->compute), (int)form_of(problem));
     ARGUMENTS_SET(launch, pairs_pack, .w = operands->inputs[1], .bias = conv2d_or(bias, operands->inputs[1]),
         .packed = operands->prepared, .sources = gradient ? z.k_group : z.c_group,
         .results = gradient ? z.c_group : z.k_group, .steps = p->steps, .panels = p->panels,
@@ -381,10 +451,11 @@ static void emit_product(const struct problem *problem, const struct operands *o
         element_options(problem, elements, sizeof elements));
     ARGUMENTS_SET(launch, pairs, .source = operands->inputs[0], .packed = operands->prepared,
         .add = conv2d_or(operands->add, operands->outputs[0]), .result = operands->outputs[0],
-        .source_blocks = p->channels.source_blocks, .source_height = p->grid.h.source, .source_width = p->grid.w.source,
-        .result_blocks = p->channels.result_blocks, .result_height = height, .result_width = width,
-        CUT_VALUES(&p->grid, &p->cut), .positions = p->positions, .steps = p->steps, .panels = p->panels,
-        .panels_group = p->panels_group, .panels_max = p->panels_max, SCRATCH_VALUES(&p->scratch, operands));
+        .source_blocks = is_image(problem) ? z.c : p->channels.source_blocks, .source_height = p->grid.h.source,
+        .source_width = p->grid.w.source, .result_blocks = p->channels.result_blocks, .result_height = height,
+        .result_width = width, CUT_VALUES(&p->grid, &p->cut), .positions = p->positions, .steps = p->steps,
+        .panels = p->panels, .panels_group = p->panels_group, .panels_max = p->panels_max,
+        SCRATCH_VALUES(&p->scratch, operands));
     result_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p->tasks, (size_t)divide_up(p->panels, p->panels_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
@@ -486,17 +557,19 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     conv2d_parts_emit_padded(problem, operands, list, &w->parts);
 }
 
-#define COMMON \
-    .name = "pairs", .fits = fits, .passed_over = passed_over, .remark = remark, .layouts = conv2d_cpu_layouts
-#define PRODUCT                                                                                                      \
-    COMMON, .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts,                                   \
-            .design_bytes = sizeof(struct product), .design = design_product, .workspace = product_workspace,        \
-            .prepared = product_prepared, .emit_prepare = emit_prepare, .emit = emit_product, .bf16_inputs = 1 << 0, \
-            .bf16_outputs = 1 << 0
+#define COMMON .remark = remark
+#define BLOCKED COMMON, .name = "pairs", .fits = fits, .passed_over = passed_over, .layouts = conv2d_cpu_layouts
+#define PRODUCT                                                                                                    \
+    .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts, .design_bytes = sizeof(struct product), \
+    .design = design_product, .workspace = product_workspace, .prepared = product_prepared,                        \
+    .emit_prepare = emit_prepare, .emit = emit_product, .bf16_outputs = 1 << 0
 
 const struct implementation conv2d_pairs[CONV2D_PASSES] = {
-    { PRODUCT, .fusions = CONV2D_CPU_FORWARD },
-    { PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT, .in_place = conv2d_mask_in_place },
-    { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct weights), .design = design_weights,
+    { BLOCKED, PRODUCT, .fusions = CONV2D_CPU_FORWARD, .bf16_inputs = 1 << 0 },
+    { BLOCKED, PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT, .in_place = conv2d_mask_in_place, .bf16_inputs = 1 << 0 },
+    { BLOCKED, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct weights), .design = design_weights,
         .workspace = weights_workspace, .emit = emit_weights, .bf16_inputs = 1 << 0 | 1 << 1 },
 };
+
+const struct implementation conv2d_pairs_image = { COMMON, PRODUCT, .name = "pairs_image", .fits = image_fits,
+    .passed_over = image_passed_over, .layouts = image_layouts, .fusions = CONV2D_CPU_FORWARD };

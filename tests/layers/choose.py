@@ -27,8 +27,8 @@ FEW_VALUES = 6
 KERNEL_FIELDS = 5       # of an item: device, operation, implementation, source, kernel
 # Cases with shapes that no kernel of their own tells from others: samples of rank 3.
 ALWAYS = ["dense n2 k6 units9 rows5 cols3 act1"]
-# An implementation that some processors have, with tests of its own (pairs.txt, tiles.txt).
-OF_SOME = "pairs"
+# Implementations that some processors have, with tests of their own (pairs.txt, pairs_image.txt, tiles.txt).
+OF_SOME = ("pairs", "pairs_image")
 RUN_COST, KERNEL_COST = 0.05, 0.25      # seconds
 
 
@@ -61,9 +61,9 @@ def read_records(paths):
                     case, device, force = fields
                     key = case, class_of(device), force
                     run = runs.setdefault(key, Run(*key))
-                elif fields[1] != OF_SOME:
+                elif fields[1] not in OF_SOME:
                     run.launches.add((device, *fields))
-    return [run for run in runs.values() if f"={OF_SOME}" not in run.force]
+    return [run for run in runs.values() if not any(f"={name}" in run.force for name in OF_SOME)]
 
 
 def find_items(runs):
