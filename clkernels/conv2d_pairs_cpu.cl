@@ -191,7 +191,7 @@ INLINE struct taps taps_of(int class_h, int class_w, int pitch, int positions, i
         if (down % STRIDE_H || right % STRIDE_W) continue;
         const int row = down / STRIDE_H - start_h, column = right / STRIDE_W - start_w, phase = 0;
 #elif IMAGE
-        const int row = r * DILATION_H / STRIDE_H, phase = r * DILATION_H % STRIDE_H, column = 0;
+        const int row = r / STRIDE_H, phase = r % STRIDE_H, column = 0;
 #else
         const int row = r * DILATION_H / STRIDE_H, column = s * DILATION_W / STRIDE_W;
         const int phase = r * DILATION_H % STRIDE_H * PHASES_W + s * DILATION_W % STRIDE_W;

@@ -279,8 +279,8 @@ static const struct implementation *const forward_implementations[] = { &conv2d_
     &conv2d_winograd_rows[CONV2D_FORWARD], OTHERS(CONV2D_FORWARD) };
 static const struct implementation *const data_gradient_implementations[] = { FIRST(CONV2D_DATA_GRADIENT),
     OTHERS(CONV2D_DATA_GRADIENT) };
-static const struct implementation *const weight_gradient_implementations[] = { FIRST(CONV2D_WEIGHT_GRADIENT),
-    &conv2d_winograd_rows[CONV2D_WEIGHT_GRADIENT], OTHERS(CONV2D_WEIGHT_GRADIENT) };
+static const struct implementation *const weight_gradient_implementations[] = { &conv2d_pairs_image_weights,
+    FIRST(CONV2D_WEIGHT_GRADIENT), &conv2d_winograd_rows[CONV2D_WEIGHT_GRADIENT], OTHERS(CONV2D_WEIGHT_GRADIENT) };
 
 const struct operation operation_conv2d = {
     .name = "conv2d",

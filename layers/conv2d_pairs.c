@@ -6,14 +6,15 @@
 #include "base/memory.h"
 #include "clkernels/arguments/conv2d_pairs.h"
 #include "layers/conv2d_cpu.h"
+#include "layers/conv2d_pairs.h"
 #include "layers/element.h"
 #include "layers/epilogue.h"
 #include "layers/remark.h"
 #include "runtime/matrix.h"
 
 enum {
-    BLOCK = 16, /* channels of a block, rows and columns of a tile */
-    STEP = 32,  /* numbers that a tile sums up */
+    BLOCK = PAIRS_BLOCK,
+    STEP = 32, /* numbers that a tile sums up */
     IMAGE_PIXEL = 4,
     IMAGE_TAPS = 8, /* numbers of a pixel, and taps of a row that are a step */
     TILE_WORDS = 256,
@@ -37,10 +38,15 @@ static bool is_image(const struct problem *problem)
     return !conv2d_is_data_gradient(problem) && conv2d_cpu_plain_image(conv2d_sizes_of(problem).c);
 }
 
+int pairs_copies(enum compute_type compute)
+{
+    const int parts = pairs_parts(compute);
+    return parts + (parts > 1);
+}
+
 static int copies_of(const struct problem *problem)
 {
-    const int parts = pairs_parts(problem->compute);
-    return parts + (parts > 1);
+    return pairs_copies(problem->compute);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ grid */
@@ -215,15 +221,36 @@ static const char *fits(const struct problem *problem)
     return is_image(problem) ? "the image has so few channels that it keeps the plain layout" : any_fits(problem);
 }
 
-static const char *image_fits(const struct problem *problem)
+const char *conv2d_pairs_image_refusal(const struct problem *problem)
 {
     if (!is_image(problem)) return "there are too many channels for an image in the plain layout";
-    if (conv2d_sizes_of(problem).dilation_w != 1) return "the columns of the kernel are dilated";
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    if (z.dilation_h != 1 || z.dilation_w != 1) return "dilation is not 1";
     return any_fits(problem);
 }
 
 /* Products of parts that a product of numbers takes, by the number of parts. */
 static const double products[] = { 0, 1, 3, 6 };
+
+/* How many times as fast as floats' multiply-adds, which take `floats` cycles; `sums`: cycles of what is multiplied in
+ * tiles, if it were floats; `packing`: of packing. See docs/experiments/pairs.md. */
+static double gain_of(const struct problem *problem, double floats, double sums, double packing)
+{
+    const double rate = form_of(problem) == PAIRS_DOTS ? 1.57 : 9.6;
+    return floats / (sums * products[pairs_parts(problem->compute)] / rate + packing);
+}
+
+/* What floats' users have not asked for must be worth it: the figures above are estimates. `tutti tune` measures. */
+static const double LEAST_GAIN_OF_FP32 = 1.25;
+
+/* NULL, or why pairs are not chosen; `winograd`: the gain of what would be chosen otherwise. */
+static const char *judge(const struct problem *problem, double gain, double winograd)
+{
+    if (gain < winograd) return "Winograd's algorithm saves more than pairs do";
+    if (gain < (problem->compute == COMPUTE_FP32 ? LEAST_GAIN_OF_FP32 : 1))
+        return "packing pairs would take longer than their products save";
+    return NULL;
+}
 
 /* The part of what tiles multiply that is not padding: channels, and positions. */
 static double part_used(const struct problem *problem)
@@ -239,8 +266,7 @@ static double part_used(const struct problem *problem)
     return channels * (double)(g.h.grid * g.w.grid) / (double)(g.h.whole * g.w.whole);
 }
 
-/* How many times as fast as floats' multiply-adds. Of a position and 32 sources, those take a cycle for each result and
- * tap; products of pairs, a part of that, and their numbers are packed first. See docs/experiments/pairs.md. */
+/* Of a position and 32 sources, floats take a cycle for each result and tap. */
 static double gain_of_pairs(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -249,14 +275,9 @@ static double gain_of_pairs(const struct problem *problem)
     const int parts = pairs_parts(problem->compute);
     const int64_t results = pass == CONV2D_WEIGHT_GRADIENT ? k : pass == CONV2D_FORWARD ? z.k_group : z.c_group;
     const double floats = (double)(results * z.r * z.s),
-                 packing = pass == CONV2D_WEIGHT_GRADIENT ? 12 + 13 * parts : 6 * parts,
-                 rate = form_of(problem) == PAIRS_DOTS ? 1.57 : 9.6;
-    const double pairs = floats * products[parts] / rate + packing;
-    return part_used(problem) * floats / pairs;
+                 packing = pass == CONV2D_WEIGHT_GRADIENT ? 12 + 13 * parts : 6 * parts;
+    return part_used(problem) * gain_of(problem, floats, floats, packing);
 }
-
-/* What floats' users have not asked for must be worth it: the figures above are estimates. `tutti tune` measures. */
-static const double LEAST_GAIN_OF_FP32 = 1.25;
 
 /* How many times as fast Winograd's algorithm is, its transforms counted. */
 static double gain_of_winograd(const struct problem *problem)
@@ -272,41 +293,36 @@ static const char *passed_over(const struct problem *problem)
     const bool dots = form_of(problem) == PAIRS_DOTS;
     if (dots && !conv2d_pointwise[pass].fits(problem)) return "pointwise multiplies pairs without packing the image";
     if (dots && pass == CONV2D_WEIGHT_GRADIENT) return "dot products save less than packing the images takes";
-    const double gain = gain_of_pairs(problem);
-    if (gain < gain_of_winograd(problem)) return "Winograd's algorithm saves more than pairs do";
-    if (gain < (problem->compute == COMPUTE_FP32 ? LEAST_GAIN_OF_FP32 : 1))
-        return "packing pairs would take longer than their products save";
-    return NULL;
+    return judge(problem, gain_of_pairs(problem), gain_of_winograd(problem));
 }
 
 /* How many times as fast as floats' multiply-adds winograd_rows is. */
 static const double GAIN_OF_WINOGRAD_ROWS = 1.7;
+
+const char *conv2d_pairs_image_passed_over(const struct problem *problem, double floats, double sums, double packing)
+{
+    const bool other = !conv2d_winograd_rows[conv2d_pass_of(problem)].fits(problem);
+    return judge(problem, gain_of(problem, floats, sums, packing), other ? GAIN_OF_WINOGRAD_ROWS : 0);
+}
 
 static const char *image_passed_over(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const struct grid g = grid_of(problem, false);
     const int64_t lines = pairs_unit_lines(form_of(problem));
-    const int parts = pairs_parts(problem->compute);
-    const double results = (double)(divide_up(z.k, lines) * lines),
-                 floats = (double)(z.c * z.r * z.s * divide_up(z.k, BLOCK) * BLOCK) / STEP,
-                 rate = form_of(problem) == PAIRS_DOTS ? 1.57 : 9.6,
-                 packing = 3.0 * parts * (double)(g.phases * z.stride_w);
-    const double pairs = results * (double)g.taps * products[parts] / rate + packing, gain = floats / pairs;
-    if (gain < GAIN_OF_WINOGRAD_ROWS && !conv2d_winograd_rows[CONV2D_FORWARD].fits(problem))
-        return "Winograd's algorithm saves more than pairs do";
-    if (gain < (problem->compute == COMPUTE_FP32 ? LEAST_GAIN_OF_FP32 : 1))
-        return "packing pairs would take longer than their products save";
-    return NULL;
+    const double floats = (double)(z.c * z.r * z.s * divide_up(z.k, BLOCK) * BLOCK) / STEP,
+                 sums = (double)(divide_up(z.k, lines) * lines * g.taps),
+                 packing = 3.0 * pairs_parts(problem->compute) * (double)(g.phases * z.stride_w);
+    return conv2d_pairs_image_passed_over(problem, floats, sums, packing);
 }
 
-static void image_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+void conv2d_pairs_image_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
     conv2d_cpu_layouts(problem, inputs, outputs);
     inputs[0] = LAYOUT_PLAIN;
 }
 
-static void remark(const struct problem *problem, struct text *text)
+void conv2d_pairs_remark(const struct problem *problem, struct text *text)
 {
     remark_pairs(form_of(problem), pairs_parts(problem->compute), text);
 }
@@ -557,7 +573,7 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     conv2d_parts_emit_padded(problem, operands, list, &w->parts);
 }
 
-#define COMMON .remark = remark
+#define COMMON .remark = conv2d_pairs_remark
 #define BLOCKED COMMON, .name = "pairs", .fits = fits, .passed_over = passed_over, .layouts = conv2d_cpu_layouts
 #define PRODUCT                                                                                                    \
     .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts, .design_bytes = sizeof(struct product), \
@@ -571,5 +587,6 @@ const struct implementation conv2d_pairs[CONV2D_PASSES] = {
         .workspace = weights_workspace, .emit = emit_weights, .bf16_inputs = 1 << 0 | 1 << 1 },
 };
 
-const struct implementation conv2d_pairs_image = { COMMON, PRODUCT, .name = "pairs_image", .fits = image_fits,
-    .passed_over = image_passed_over, .layouts = image_layouts, .fusions = CONV2D_CPU_FORWARD };
+const struct implementation conv2d_pairs_image = { COMMON, PRODUCT, .name = "pairs_image",
+    .fits = conv2d_pairs_image_refusal, .passed_over = image_passed_over, .layouts = conv2d_pairs_image_layouts,
+    .fusions = CONV2D_CPU_FORWARD };

@@ -21,3 +21,10 @@
                         X##_INT(k_blocks_max) X##_INT(part_rows) X##_INT(part_blocks) X##_INT(c_tasks)              \
                             X##_INT(k_tasks) X##_INT(splits) X##_SCRATCH(SCRATCH float *, scratch)                  \
                                 X##_LONG(scratch_floats)
+/* Arguments of conv2d_pairs_image_weights_cpu.cl. */
+#define CONV2D_PAIRS_IMAGE_WEIGHTS_ARGUMENTS(X)                                                                     \
+    X##_FIRST(const global float *, x) X##_BUFFER(const global in1_t *, dy) X##_BUFFER(global float *, workspace)   \
+        X##_LONG(offset) X##_INT(KB) X##_INT(height) X##_INT(width) X##_INT(result_height) X##_INT(result_width)    \
+            X##_INT(padding_h) X##_INT(padding_w) X##_INT(line) X##_INT(positions) X##_INT(rows_max)                \
+                X##_INT(chunks_image) X##_INT(chunks) X##_INT(chunks_split) X##_INT(k_blocks_max) X##_INT(k_tasks) \
+                    X##_INT(splits) X##_SCRATCH(SCRATCH float *, scratch) X##_LONG(scratch_floats)

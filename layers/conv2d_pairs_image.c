@@ -1,0 +1,153 @@
+/* conv2d, pairs_image: the weight gradient of a first layer, whose image is plain, by products of pairs of bfloat16
+ * numbers. Kernel: clkernels/conv2d_pairs_image_weights_cpu.cl. The forward pass is conv2d_pairs.c's. */
+#include "base/memory.h"
+#include "clkernels/arguments/conv2d_pairs.h"
+#include "layers/conv2d_cpu.h"
+#include "layers/conv2d_pairs.h"
+#include "layers/element.h"
+#include "runtime/matrix.h"
+
+enum {
+    STEP = 32,
+    TILE_BYTES = 1024, /* of operands and of sums alike */
+    MOST_LINES = 256,
+    K_BLOCKS = 8,
+    SCRATCH_BYTES = 640 << 10,
+    LEAST_SCRATCH_BYTES = 64 << 20, /* of one row: refused beyond */
+};
+
+struct image_weights {
+    int64_t tiles, positions, line;     /* of 32 positions of a row; positions and numbers of a line */
+    int64_t tile_rows;                  /* of sums, a multiple of a unit's */
+    int64_t rows, chunks_image, chunks; /* of a band of results */
+    int64_t k_blocks, k_blocks_max, k_tasks, splits, chunks_split;
+    struct conv2d_scratch scratch;
+    int64_t tasks;
+};
+
+/* Rows of tiles: 16 lines of a row and channel, at a column of the kernel. */
+static int64_t tile_rows_of(const struct conv2d_sizes *z)
+{
+    return divide_up(z->r * z->c, PAIRS_BLOCK) * z->s;
+}
+
+static double scratch_bytes(const struct problem *problem, const struct image_weights *w)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const double lines = (double)((w->rows - 1) * z.stride_h + z.r) * (double)z.c + PAIRS_BLOCK;
+    const double x = lines * (double)w->line * sizeof(uint16_t),
+                 dy = (double)(w->k_blocks_max * w->rows * w->tiles) * TILE_BYTES;
+    return (x + dy) * pairs_copies(problem->compute) + (double)(w->tile_rows * w->k_blocks_max) * TILE_BYTES;
+}
+
+/* Sizes of a task with bands of one row. */
+static struct image_weights one_row(const struct problem *problem)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const int64_t in_unit = pairs_unit_lines(problem->device->pairs[problem->compute].form) / PAIRS_BLOCK;
+    struct image_weights w = { .tiles = divide_up(z.ow, STEP), .rows = 1 };
+    w.positions = divide_up(w.tiles * STEP + (z.s - 1) / z.stride_w, STEP) * STEP;
+    w.line = w.positions * z.stride_w;
+    if (w.line / STEP % 2 == 0) w.line += STEP; /* no rows of a tile in one set of a cache */
+    w.tile_rows = divide_up(tile_rows_of(&z), in_unit) * in_unit;
+    w.k_blocks = divide_up(z.k, PAIRS_BLOCK);
+    w.k_tasks = divide_up(w.k_blocks, K_BLOCKS);
+    w.k_blocks_max = divide_up(divide_up(w.k_blocks, w.k_tasks), in_unit) * in_unit;
+    return w;
+}
+
+static const char *fits(const struct problem *problem)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const char *refusal = conv2d_pairs_image_refusal(problem);
+    if (refusal) return refusal;
+    if (z.r * z.c > MOST_LINES) return "the kernel has more than 256 rows of all channels";
+    const struct image_weights w = one_row(problem);
+    if (scratch_bytes(problem, &w) > LEAST_SCRATCH_BYTES) return "a row of the image takes too much memory";
+    return NULL;
+}
+
+/* In cycles of floats' multiply-adds, for a position. */
+static const char *passed_over(const struct problem *problem)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const struct image_weights w = one_row(problem);
+    const double results = (double)(w.k_blocks * PAIRS_BLOCK), parts = pairs_parts(problem->compute),
+                 used = (double)z.ow / (double)(w.tiles * STEP);
+    const double floats = (double)(z.c * z.r * z.s) * results / STEP,
+                 sums = (double)(w.tile_rows * PAIRS_BLOCK) * results / STEP / used,
+                 packing = parts * (4.0 * (double)w.k_blocks + 1.5 * (double)(z.c * z.stride_h * z.stride_w));
+    return conv2d_pairs_image_passed_over(problem, floats, sums, packing);
+}
+
+static struct image_weights weights_of(const struct problem *problem)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    struct image_weights w = one_row(problem);
+    const int64_t wanted = divide_up(conv2d_tasks_wanted(problem, conv2d_flops(problem)), w.k_tasks);
+    for (int64_t bands = divide_up(wanted, z.n) < z.oh ? divide_up(wanted, z.n) : z.oh; bands <= z.oh; bands++) {
+        w.rows = divide_up(z.oh, bands);
+        if (scratch_bytes(problem, &w) <= SCRATCH_BYTES) break;
+    }
+    w.chunks_image = divide_up(z.oh, w.rows);
+    w.chunks = z.n * w.chunks_image;
+    w.chunks_split = divide_up(w.chunks, wanted);
+    w.splits = divide_up(w.chunks, w.chunks_split);
+    w.scratch = conv2d_scratch_of(problem, (size_t)scratch_bytes(problem, &w));
+    w.tasks = conv2d_scratch_tasks(problem, &w.scratch, w.k_tasks * w.splits);
+    return w;
+}
+
+static void design(const struct problem *problem, void *made)
+{
+    *(struct image_weights *)made = weights_of(problem);
+}
+
+static size_t parts_offset(const struct image_weights *w)
+{
+    return conv2d_scratch_workspace(&w->scratch, w->tasks) / sizeof(float);
+}
+
+static size_t workspace(const struct problem *problem)
+{
+    const struct image_weights *w = problem->design;
+    return parts_offset(w) * sizeof(float) + conv2d_parts_bytes(problem, w->splits);
+}
+
+ARGUMENTS(image_weights, CONV2D_PAIRS_IMAGE_WEIGHTS_ARGUMENTS)
+
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct image_weights *w = problem->design;
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    char elements[ELEMENT_OPTIONS];
+    struct launch *launch = launch_add(list, "conv2d_pairs_image_weights_cpu", "conv2d_pairs_image_weights",
+        "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DCHANNELS=%d -DGRADIENT=0 -DPARTS=%d -DPAIRS=%d "
+        "-DSCRATCH_GLOBAL=%d%s",
+        (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.c, pairs_parts(problem->compute),
+        (int)problem->device->pairs[problem->compute].form, w->scratch.global,
+        element_options(problem, elements, sizeof elements));
+    ARGUMENTS_SET(launch, image_weights, .x = operands->inputs[0], .dy = operands->inputs[1],
+        .workspace = operands->workspace, .offset = (int64_t)parts_offset(w), .KB = w->k_blocks, .height = z.h,
+        .width = z.w, .result_height = z.oh, .result_width = z.ow, .padding_h = z.padding_h, .padding_w = z.padding_w,
+        .line = w->line, .positions = w->positions, .rows_max = w->rows, .chunks_image = w->chunks_image,
+        .chunks = w->chunks, .chunks_split = w->chunks_split, .k_blocks_max = w->k_blocks_max, .k_tasks = w->k_tasks,
+        .splits = w->splits, SCRATCH_VALUES(&w->scratch, operands));
+    launch_tasks(launch, (size_t)w->tasks, 1, 1);
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+    conv2d_parts_emit(problem, operands, list, w->splits, parts_offset(w));
+}
+
+const struct implementation conv2d_pairs_image_weights = {
+    .name = "pairs_image",
+    .fits = fits,
+    .passed_over = passed_over,
+    .remark = conv2d_pairs_remark,
+    .layouts = conv2d_pairs_image_layouts,
+    .fusions = CONV2D_CPU_WEIGHT_GRADIENT,
+    .design_bytes = sizeof(struct image_weights),
+    .design = design,
+    .workspace = workspace,
+    .emit = emit,
+    .bf16_inputs = 1 << 1,
+};
