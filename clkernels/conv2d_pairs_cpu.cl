@@ -44,7 +44,7 @@
 
 /* A number of each of 16 channels, in each copy, copy_halves apart. Of several parts, `largest` becomes that of the
  * magnitudes; the copy with infinity and NaN is written, and parts of unusual numbers are right, where `careful`. */
-INLINE void pack_pixel(const global in0_t *from, SCRATCH ushort *to, long copy_halves, bool careful, uint16 *largest)
+INLINE void pack_pixel(const global in0_t *from, SCRATCH ushort *to, long copy_halves, bool careful, int16 *largest)
 {
 #if PARTS == 1 && IS_BF16(IN0_TYPE)
     *(SCRATCH halves *)to = *(const global halves *)from;
@@ -88,7 +88,7 @@ INLINE void store_pixels(uint16 first_two, uint16 last_two, SCRATCH ushort *to)
 }
 
 /* 16 pixels in each copy; see pack_pixel(). */
-INLINE void pack_pixels(float16 pixels[4], SCRATCH ushort *to, long copy_halves, bool careful, uint16 *largest)
+INLINE void pack_pixels(float16 pixels[4], SCRATCH ushort *to, long copy_halves, bool careful, int16 *largest)
 {
 #if PARTS == 1
     store_pixels(WORDS_OF(pixels[0], pixels[1]), WORDS_OF(pixels[2], pixels[3]), to);
@@ -113,7 +113,7 @@ INLINE void pack_pixels(float16 pixels[4], SCRATCH ushort *to, long copy_halves,
 /* A chunk's units of the image in one phase of rows. What is written behind a row is written again. */
 INLINE void pack_image(const global float *source, SCRATCH ushort *to, long copy_halves, int channels,
     int source_height, int source_width, int first, int count, int per_image, int band, int grid_rows, int pitch,
-    int positions, int row_start, int column_start, bool careful, uint16 *largest)
+    int positions, int row_start, int column_start, bool careful, int16 *largest)
 {
     const long plane = (long)source_height * source_width;
     for (int u = 0; u < count; u++) {
@@ -145,7 +145,7 @@ INLINE void pack_zeros(SCRATCH ushort *to, int count, long copy_halves)
 /* 16 channels of a chunk's units in one phase; see pack_pixel(). */
 INLINE void pack_phase(const global in0_t *source, SCRATCH ushort *to, long copy_halves, int block, int source_blocks,
     int source_height, int source_width, int first, int count, int per_image, int band, int grid_rows, int pitch,
-    int positions, int row_start, int column_start, bool careful, uint16 *largest)
+    int positions, int row_start, int column_start, bool careful, int16 *largest)
 {
     const int begin = first_inside(column_start, STEP_W, pitch),
               end = end_inside(column_start, STEP_W, source_width, pitch);
@@ -269,7 +269,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_body(
         const int first = chunk * units_max, count = min(units_max, units_all - first);
         bool outside = false, unusual = false;
         for (int careful = 0; careful <= unusual; careful++) {
-            uint16 largest = 0;
+            int16 largest = 0;
 #if IMAGE
             for (int phase = 0; phase < PHASES; phase++)
                 pack_image(source, pixels + (long)phase * positions * NUMBERS, 2 * copy_words, source_blocks,

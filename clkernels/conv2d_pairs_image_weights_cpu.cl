@@ -45,8 +45,7 @@ INLINE float16 load_columns(const global float *row, int first, int step, int wi
 }
 
 /* A word of each of 16 pairs in each copy, copy_words apart; see conv2d_pairs_weights_cpu.cl. */
-INLINE void store_pairs(
-    float16 even, float16 odd, SCRATCH pair_word *to, long copy_words, bool careful, uint16 *largest)
+INLINE void store_pairs(float16 even, float16 odd, SCRATCH pair_word *to, long copy_words, bool careful, int16 *largest)
 {
 #if PARTS == 1
     *(SCRATCH pair_vector *)to = WORDS_OF(even, odd);
@@ -62,7 +61,7 @@ INLINE void store_pairs(
 
 /* The lines of `count` source rows from row `first` on. */
 INLINE void pack_lines(const global float *image, SCRATCH ushort *to, long copy, int height, int width, int first,
-    int count, int padding_w, int line, int positions, bool careful, uint16 *largest)
+    int count, int padding_w, int line, int positions, bool careful, int16 *largest)
 {
     for (int j = 0; j < count; j++)
         for (int c = 0; c < CHANNELS; c++)
@@ -82,7 +81,7 @@ INLINE void pack_lines(const global float *image, SCRATCH ushort *to, long copy,
 
 /* A row of dy, of 16 channels. */
 INLINE void pack_row(
-    const global in1_t *row, SCRATCH uint *to, long copy_words, int width, bool careful, uint16 *largest)
+    const global in1_t *row, SCRATCH uint *to, long copy_words, int width, bool careful, int16 *largest)
 {
     for (int i = 0; i < width; i += 2) {
         SCRATCH pair_word *at = (SCRATCH pair_word *)(to + i * 8);
@@ -181,7 +180,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_image_weights_body(
             const int rows = min(rows_max, result_height - oh);
             bool special = false, unusual = false;
             for (int careful = 0; careful <= unusual; careful++) {
-                uint16 largest = 0;
+                int16 largest = 0;
                 pack_lines(x + (size_t)image * CHANNELS * height * width, t.x, t.x_copy, height, width,
                     oh * STRIDE_H - padding_h, source_rows, padding_w, line, positions, careful, &largest);
                 for (int k = 0; k < k_blocks_max; k++)

@@ -59,7 +59,7 @@ OUTLINE void pack_careful(
 /* 32 positions of 16 channels in each copy. Of several parts, `largest` becomes that of the magnitudes; infinity, NaN
  * and other unusual numbers are packed where `careful`. */
 INLINE void pack_floats(SCRATCH const float *numbers, SCRATCH pair_word *to, long line, long copy_words,
-    bool by_channel, bool careful, uint16 *largest)
+    bool by_channel, bool careful, int16 *largest)
 {
     float16 even[16], odd[16];
     VU words[16];
@@ -126,7 +126,7 @@ INLINE void wait_zeros(SCRATCH float *waiting, int first, int count, bool as_hal
     INLINE void name(const global ELEMENT(type) * source, SCRATCH float *waiting, SCRATCH pair_word *to, long line,    \
         long copy_words, bool by_channel, int block, int blocks, int height, int width, int step_h, int step_w,        \
         int row_start, int column_start, int first, int count, int per_image, int band, int grid_rows, int rows_valid, \
-        int pitch, int positions, bool careful, uint16 *largest)                                                       \
+        int pitch, int positions, bool careful, int16 *largest)                                                        \
     {                                                                                                                  \
         const bool as_halves = WAITS_AS_HALVES(type);                                                                  \
         const int begin = first_inside(column_start, step_w, pitch),                                                   \
@@ -214,7 +214,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMEN
             const int count = min(units_max, end - first);
             bool special = false, unusual = false;
             for (int careful = 0; careful <= unusual; careful++) {
-                uint16 largest = 0;
+                int16 largest = 0;
                 for (int c = 0; c < c_blocks_max; c++)
                     for (int phase = 0; phase < PHASES; phase++)
                         pack_x(x, waiting, (SCRATCH pair_word *)(xs + (long)c * 16 * row + phase * positions), row / 2,

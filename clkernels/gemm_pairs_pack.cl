@@ -82,7 +82,7 @@ OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int
         UNROLL for (int i = 0; i < 16; i++) words[i] = WORDS_OF(even[i], odd[i]);
         store(words, to + t * 256);
 #else
-        uint16 largest = 0;
+        int16 largest = 0;
         int16 outside = 0;
         UNROLL for (int i = 0; i < 16; i++) largest = max(largest, max(magnitudes(even[i]), magnitudes(odd[i])));
         flags[t] = 0;
