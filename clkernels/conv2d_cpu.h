@@ -94,6 +94,16 @@
 #define STATISTICS_ARGUMENT
 #endif
 
+/* What is read again of a result that is stored. */
+INLINE VF as_stored(VF v)
+{
+#if IS_BF16(OUT0_TYPE)
+    return AS_VF(TO_VU(round_to_bf16(v)) << 16);
+#else
+    return v;
+#endif
+}
+
 #if STATISTICS
 struct tally {
     VF shift, sum, lost, squares; /* lost: what the sum has too much, Kahan's compensation */
@@ -114,11 +124,11 @@ INLINE struct tally tally_tile(const struct tally *all, VF first)
 
 INLINE VF tally_take(struct tally *m, VF v, const global add_t *add, size_t at)
 {
-    const VF d = v - m->shift;
+    const VF stored = as_stored(v), d = stored - m->shift;
     m->sum += d;
     m->squares = fma(d, d, m->squares);
     m->count++;
-    return v;
+    return stored;
 }
 
 /* `more` has the same shift, or m is empty: sums are added. moments_join_parts() of moments.h joins about two means.
@@ -185,7 +195,7 @@ INLINE VF tally_take(struct tally *gate, VF sum, const global add_t *add, size_t
 #else
     const VF output = fma(x, gate->a, gate->b); /* as batch_norm_cpu.cl makes the output: the same bits */
 #endif
-    const VF g = MASKED(output, gradient);
+    const VF g = as_stored(MASKED(output, gradient));
     gate->sum += g;
     gate->products = fma(g, x - gate->mean, gate->products);
     return g;
