@@ -31,7 +31,7 @@ SMOOTHING = 20
 # Network: batch, learning rate, weight decay. The rates are those of models/, scaled to the batch.
 RUNS = {"lenet": (64, 0.05, 0.0), "resnet18": (64, 0.025, 1e-4)}
 STEPS, LAST, MOST = 300, 50, 2.0
-ROUNDED_RUNS = {"lenet": (64, 0.003, 0.0), "resnet18": (32, 0.0003, 1e-4), "mobilenet_v2": (128, 0.0005, 4e-5)}
+ROUNDED_RUNS = {"lenet": (64, 0.003, 0.0), "resnet18": (32, 0.0003, 1e-4), "mobilenet_v2": (128, 0.0002, 4e-5)}
 COLOURS = {"PyTorch": "#b0b0b0", "PyTorch, channels_last": "#e6a23c", "Tutti": "#1f6fb5"}
 ROUNDED_COLOURS = {"PyTorch": "#b0b0b0", "PyTorch, bf16": "#e6a23c", "Tutti": "#1f6fb5", "Tutti, bf16": "#c0392b"}
 WIDTHS = (5, 2.5, 1, 1)
