@@ -2,14 +2,14 @@
  * channels read the plain image), parameters and their gradients are plain.
  *
  *   pairs           any kernel, stride, padding and dilation, of bfloat16 numbers     conv2d_pairs.c
- *   pairs_image     up to 4 channels, no dilation, of bfloat16 numbers  conv2d_pairs.c, conv2d_pairs_image.c
+ *   pairs_image     up to 4 channels, no dilation, of bfloat16 numbers            conv2d_pairs.c, conv2d_pairs_image.c
  *   winograd        3x3 of stride 1 or 2, 5x5: F(4x4, 3x3), F(4x4, 5x5)           conv2d_winograd.c and its kin
  *   pointwise       1x1, stride 1 or 2, no padding                                conv2d_pointwise.c
  *   depthwise       groups = input channels = output channels                     conv2d_depthwise.c
  *   winograd_rows   up to 4 channels, 5 to 8 wide, stride 2: F(4, 4) along rows   conv2d_winograd_rows.c
  *   direct          any kernel, stride, padding and dilation, one group           conv2d_direct.c
  *
- * The order in a list: pairs, pairs_image, winograd, pointwise, depthwise, winograd_rows, direct; each refuses what is
+ * The order in a list: pairs_image, pairs, winograd, pointwise, depthwise, winograd_rows, direct; each refuses what is
  * not its own.
  */
 #ifndef LAYERS_CONV2D_CPU_H
@@ -17,8 +17,8 @@
 
 #include "layers/conv2d.h"
 
-/* winograd_rows has no data gradient. */
-extern const struct implementation conv2d_pairs_image, conv2d_pairs_image_weights; /* no data gradient */
+/* pairs_image and winograd_rows have no data gradient. */
+extern const struct implementation conv2d_pairs_image, conv2d_pairs_image_weights;
 extern const struct implementation conv2d_pairs[CONV2D_PASSES], conv2d_winograd[CONV2D_PASSES],
     conv2d_pointwise[CONV2D_PASSES], conv2d_depthwise[CONV2D_PASSES], conv2d_winograd_rows[CONV2D_PASSES],
     conv2d_direct[CONV2D_PASSES];

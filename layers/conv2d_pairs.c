@@ -1,6 +1,7 @@
 /* conv2d, pairs: any kernel, stride, padding and dilation, by products of pairs of bfloat16 numbers, on CPU-class
  * devices whose processor has instructions for them (runtime/matrix.h). Kernels: clkernels/conv2d_pairs_cpu.cl (forward
- * and data gradient), conv2d_pairs_pack_cpu.cl (their weights), conv2d_pairs_weights_cpu.cl. */
+ * and data gradient), conv2d_pairs_pack_cpu.cl (their weights), conv2d_pairs_weights_cpu.cl. The forward pass of
+ * pairs_image is here, too; conv2d_pairs_image.c has its weight gradient. */
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -14,9 +15,9 @@
 
 enum {
     BLOCK = PAIRS_BLOCK,
-    STEP = 32, /* numbers that a tile sums up */
-    IMAGE_PIXEL = 4,
-    IMAGE_TAPS = 8, /* numbers of a pixel, and taps of a row that are a step */
+    STEP = 32,       /* numbers that a tile sums up */
+    IMAGE_PIXEL = 4, /* numbers */
+    IMAGE_TAPS = 8,  /* of a row, which are a step */
     TILE_WORDS = 256,
     MOST_TAPS = 1024,
     MOST_CLASSES = 64,
