@@ -25,11 +25,11 @@ def run(arguments, mode, model, batch):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "trace.json"
         command = [f"{arguments.build}/tools/tutti", "bench", model, "--mode", mode, "--batch", batch, "--steps", "5", "--seconds",
-                   "0.5", "--trace", str(path), "--json"]
+                   "0.5", "--precision", arguments.precision, "--trace", str(path), "--json"]
         done = subprocess.run(shlex.split(arguments.launcher) + command, stdout=subprocess.PIPE, text=True, check=True)
         trace = json.loads(path.read_text())
     launches = [event["args"] for event in trace["traceEvents"] if event["ph"] == "X"]
-    return json.loads(done.stdout), launches, (trace["otherData"]["GFLOP/s"] * 1e9, trace["otherData"]["GB/s"] * 1e9)
+    return json.loads(done.stdout), launches, ((arguments.peak or trace["otherData"]["GFLOP/s"]) * 1e9, trace["otherData"]["GB/s"] * 1e9)
 
 
 def summarise(launches, peak):
@@ -75,6 +75,9 @@ def main():
     parser.add_argument("networks", nargs="*", default=DEFAULT, help="MODE:MODEL:BATCH (default: all of bench/compare)")
     parser.add_argument("--launcher", default="", metavar="COMMAND", help="put before each command, as 'taskset -c 0,1'")
     parser.add_argument("--build", default="build", help="folder of the build (default build)")
+    parser.add_argument("--precision", default="fp32", help="as that of tutti bench (default fp32)")
+    parser.add_argument("--peak", type=float, metavar="GFLOP/s", help="instead of the measured one of floats: with bf16 that of "
+                        "products of pairs, which `tutti devices --check` prints")
     arguments = parser.parse_args()
     for network in arguments.networks:
         print(table(arguments, *network.split(":")), flush=True)
