@@ -13,8 +13,9 @@
  * there are no phases of columns. A tap is 8 of a row's taps: its 32 numbers lie behind one another from a position on,
  * and weights behind the last tap are zero. So an infinite pixel makes NaN of results up to 7 columns away.
  *
- * NUMBERS: of a position in a plane. Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT and, of it, PADDING_H, PADDING_W, PHASES_H,
- * PHASES_W, PARTS, PAIRS, SCRATCH_GLOBAL. After pairs_parts.h.
+ * NUMBERS: of a position in a plane. Included after pairs_parts.h.
+ * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT and, of it, PADDING_H, PADDING_W, PHASES_H,
+ * PHASES_W, PARTS, PAIRS, SCRATCH_GLOBAL.
  */
 #ifndef CONV2D_PAIRS_H
 #define CONV2D_PAIRS_H

@@ -85,7 +85,8 @@ INLINE bool store_pair(float16 even, float16 odd, global uint *to, long copy_wor
     *(global pair_vector *)to = WORDS_OF(even, odd);
     return false;
 #else
-    if (!any(max(magnitudes(even), magnitudes(odd)) >= UNUSUAL)) {
+    const int16 largest = max(magnitudes(even), magnitudes(odd));
+    if (!any(largest >= UNUSUAL)) {
         for (int p = 0; p < PARTS; p++) {
             const uint16 words = quick_words(&even, &odd);
             if (p == 0) *(global pair_vector *)(to + PARTS * copy_words) = words;
@@ -94,11 +95,10 @@ INLINE bool store_pair(float16 even, float16 odd, global uint *to, long copy_wor
         return false;
     }
     *(global pair_vector *)(to + PARTS * copy_words) = WORDS_OF(even, odd);
-    const bool outside = any(IS_OUTSIDE(even) | IS_OUTSIDE(odd));
     const int16 large_even = IS_LARGE(even), large_odd = IS_LARGE(odd);
     for (int p = 0; p < PARTS; p++)
         *(global pair_vector *)(to + p * copy_words) = next_words(&even, &odd, large_even, large_odd);
-    return outside;
+    return any(largest >= OUTSIDE);
 #endif
 }
 

@@ -83,7 +83,6 @@ OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int
         store(words, to + t * 256);
 #else
         int16 largest = 0;
-        int16 outside = 0;
         UNROLL for (int i = 0; i < 16; i++) largest = max(largest, max(magnitudes(even[i]), magnitudes(odd[i])));
         flags[t] = 0;
         if (!any(largest >= UNUSUAL)) {
@@ -93,8 +92,7 @@ OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int
             }
             continue;
         }
-        for (int i = 0; i < 16; i++) outside |= IS_OUTSIDE(even[i]) | IS_OUTSIDE(odd[i]);
-        flags[t] = any(outside);
+        flags[t] = any(largest >= OUTSIDE);
         if (flags[t]) {
             UNROLL for (int i = 0; i < 16; i++) words[i] = WORDS_OF(even[i], odd[i]);
             store(words, to + PARTS * part_to + t * 256);

@@ -13,14 +13,15 @@
  *   sums_add(&sums, a, a_row, a_apart, b, b_apart) the products of a tile's 32 steps
  *   sums_store(&sums, to, place)
  * a_row: words from a row of op(A)'s tiles to the next; a is aligned to a number, b to a word. a_apart: numbers from the
- * first row of tiles to the next, b_apart: words from the first column of tiles. They stand between PAIRS_BEGIN and PAIRS_END, in a function with the
- * attribute PAIRS_TARGET. PAIRS_A, PAIRS_B and PAIRS_SUMS are the address spaces.
+ * first row of tiles to the next; b_apart: words from the first column of tiles to the next. These calls stand between
+ * PAIRS_BEGIN and PAIRS_END, in a function with the attribute PAIRS_TARGET. PAIRS_A, PAIRS_B and PAIRS_SUMS are the
+ * address spaces.
  *
  * PAIR_ADD(sums, columns, row): 16 sums += the products of 16 pairs with the pair `row`, one number after the other; of
  * forms 2 and 3.
  *
- * 1 and 3 sum even and odd elements of a tile apart, and then both and what there was; 2 adds one product after the other.
- * Subnormal operands and sums count as zero, in the processor as in 3. */
+ * 1 and 3 sum even and odd elements of a tile apart, and then both and what there was; 2 adds one product after the
+ * other. Subnormal operands and sums count as zero, in the processor as in 3. */
 #ifndef PAIRS_H
 #define PAIRS_H
 #include "vector.h"

@@ -24,12 +24,10 @@ constant int part_of_a[6] = { 0, 0, 1, 1, 0, 2 }, part_of_b[6] = { 0, 1, 0, 1, 2
 #if PARTS > 1
 /* Infinity and NaN have no parts. Those of large numbers are cut, not rounded: no sum of some is larger than the
  * number. */
-#define IS_OUTSIDE(x) (!(fabs(x) < INFINITY))
-#define IS_LARGE(x) (fabs(x) >= 0x1p127f)
-
 #define UNUSUAL 0x7f000000 /* the bits of 2^127 */
 #define OUTSIDE 0x7f800000 /* of infinity; NaN has more */
 #define magnitudes(x) (as_int16(x) & 0x7fffffff)
+#define IS_LARGE(x) (magnitudes(x) >= UNUSUAL)
 
 /* In the upper half; the lower one is left over. Halves go away from zero, which no sum of the parts shows. */
 INLINE uint16 quick_part(float16 *left)

@@ -13,7 +13,7 @@ enum {
     MOST_LINES = 256,
     K_BLOCKS = 8,
     SCRATCH_BYTES = 640 << 10,
-    LEAST_SCRATCH_BYTES = 64 << 20, /* of one row: refused beyond */
+    MOST_ROW_BYTES = 64 << 20, /* of a task with one row */
 };
 
 struct image_weights {
@@ -63,7 +63,7 @@ static const char *fits(const struct problem *problem)
     if (refusal) return refusal;
     if (z.r * z.c > MOST_LINES) return "the kernel has more than 256 rows of all channels";
     const struct image_weights w = one_row(problem);
-    if (scratch_bytes(problem, &w) > LEAST_SCRATCH_BYTES) return "a row of the image takes too much memory";
+    if (scratch_bytes(problem, &w) > MOST_ROW_BYTES) return "a row of the image takes too much memory";
     return NULL;
 }
 
