@@ -5,18 +5,19 @@
 
 #include "layers/op_builders.h"
 
-/* Where output j lies in the input. */
+/* Where output j lies in the input. Where the scale gives a size that is not whole, formulas with a size use the
+ * output's own, as ONNX's text, onnxruntime and PyTorch do; those with a scale, the scale. */
 static double coordinate(const struct resize *how, const struct resize_axis *a, double j)
 {
-    const double from = (double)a->from, to = a->scale * from; /* `to` is not always whole */
+    const double from = (double)a->from, to = (double)a->to;
     switch (how->coordinates) {
     case RESIZE_ALIGN_CORNERS: return to == 1 ? 0 : j * (from - 1) / (to - 1);
     case RESIZE_ASYMMETRIC: return j / a->scale;
     case RESIZE_TF_CROP_AND_RESIZE:
-        if (to == 1) return (a->begin + (a->end - a->begin) / 2) * (from - 1);
+        if (to == 1) return (a->begin + a->end) / 2 * (from - 1);
         return a->begin * (from - 1) + j * (a->end - a->begin) * (from - 1) / (to - 1);
-    case RESIZE_PYTORCH_HALF_PIXEL: return to == 1 ? -0.5 : (j + 0.5) / a->scale - 0.5;
-    case RESIZE_HALF_PIXEL_SYMMETRIC: return from / 2 * (1 - (double)a->to / to) + (j + 0.5) / a->scale - 0.5;
+    case RESIZE_PYTORCH_HALF_PIXEL: return to == 1 ? 0 : (j + 0.5) / a->scale - 0.5;
+    case RESIZE_HALF_PIXEL_SYMMETRIC: return from / 2 * (1 - to / (a->scale * from)) + (j + 0.5) / a->scale - 0.5;
     default: return (j + 0.5) / a->scale - 0.5;
     }
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes resize.txt: tables that ONNX's reference implementation (the package onnx, 1.23.2) has for an axis.
+"""Writes resize.txt: tables that ONNX's reference implementation (the package onnx, 1.23.2) has for an axis. Coordinates by
+a size follow ONNX's text, onnxruntime and PyTorch where the scale gives a size that is not whole: it is that of the output.
 
 A line is a case: mode, coordinates, nearest mode, antialias, exclude_outside, cubic_coeff_a, sizes before and after,
 scale, roi, then for each output the elements that it reads with their weights, or - where it is extrapolated."""
@@ -15,6 +16,15 @@ MODES = ["nearest", "linear", "cubic"]
 COORDINATES = ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
                "tf_crop_and_resize"]
 NEAREST = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+
+
+def coordinates_by_text(mode, y, scale, size, width, to, roi, reference=onnx._compute_x_ori):
+    whole = mode in ("align_corners", "tf_crop_and_resize", "pytorch_half_pixel")
+    places, outside = reference(mode, y, scale, size, to if whole else width, to, roi)
+    return (0 * places if mode == "pytorch_half_pixel" and to == 1 else places), outside
+
+
+onnx._compute_x_ori = coordinates_by_text
 
 
 def coefficients(mode, nearest, antialias, a):
