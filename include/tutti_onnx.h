@@ -25,7 +25,8 @@ typedef struct tutti_onnx_options {
     const struct tutti_onnx_known *known;
     int known_count;
     /* Gets a line for each thing that the exporter did and this undoes, or that changes how the network trains: names,
-     * copies, folded batch normalisation. May be NULL. */
+     * copies, folded batch normalisation. A line that begins with "warning: " tells where Tutti's results differ from
+     * those of other runtimes. May be NULL. */
     void (*note)(void *user, const char *line);
     void *user;
     /* The last layer gets so many units, with new initial values as tutti_dense() has them: a network for other

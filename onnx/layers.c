@@ -125,6 +125,24 @@ static tutti_status batch_norm_of_sample(const struct step *step, const struct o
     return status;
 }
 
+void import_note_batch_norm(const struct import *import)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    size_t count = 0;
+    const char *first = NULL;
+    for (size_t i = 0; i < graph->n_node && !import->options->whole; i++) {
+        const struct step step = { .node = graph->node[i] };
+        if (strcmp(graph->node[i]->op_type, "BatchNormalization") || !step_integer(&step, "training_mode", 0)) continue;
+        if (count++ == 0) first = proto_text(graph->node[i]->name);
+    }
+    if (count)
+        import_note(import,
+            "warning: %zu batch normalisation%s (the first: '%s') %s training_mode 1: other runtimes normalise by the "
+            "batch's statistics in inference, Tutti by the moving ones, as a trained network does; export the network "
+            "in eval()",
+            count, count == 1 ? "" : "s", first, count == 1 ? "has" : "have");
+}
+
 tutti_status build_batch_normalization(struct step *step)
 {
     struct operand x;

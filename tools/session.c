@@ -152,10 +152,11 @@ static int check_file(const struct session *session, const tutti_onnx *made, int
     return EXIT_DONE;
 }
 
+/* Warnings, and with `tells` all notes. */
 static void print_note(void *user, const char *line)
 {
-    (void)user;
-    fprintf(stderr, "%s\n", line);
+    const struct session *session = user;
+    if (session->tells || !strncmp(line, "warning: ", 9)) fprintf(stderr, "%s\n", line);
 }
 
 /* With the sizes that --sizes says, and those of a file of arrays if `arrays` is not NULL. */
@@ -164,7 +165,7 @@ static int import_file(
 {
     struct open_sizes *sizes = NULL;
     tutti_onnx_options options = {
-        .input = shape, .logits = !session->as_it_is, .note = session->tells ? print_note : NULL, .head = session->head
+        .input = shape, .logits = !session->as_it_is, .note = print_note, .user = (void *)session, .head = session->head
     };
     const int result = open_sizes_read(session->command, session->sizes, arrays, &sizes);
     if (result != EXIT_DONE) return result;
