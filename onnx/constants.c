@@ -1,5 +1,5 @@
 /* Operators whose results are known when a file is read. */
-#include "onnx/operators.h"
+#include "onnx/known.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -32,17 +32,21 @@ tutti_status build_eye_like(struct step *step)
 /* Of floats; fold_range() makes that of integers. */
 tutti_status build_range(struct step *step)
 {
-    float given[3];
+    struct known given[3];
+    double number[3];
     for (size_t i = 0; i < 3; i++) {
-        const tutti_status status = step_scalar(step, i, 0, &given[i]);
+        const tutti_status status = known_input(step, i, &given[i]);
         if (status != TUTTI_OK) return status;
+        if (given[i].array->count != 1) return fail(TUTTI_FORMAT, "input %zu must be one number", i);
+        number[i] = known_at(&given[i], 0).real;
     }
-    const double length = ceil(((double)given[1] - (double)given[0]) / (double)given[2]);
-    if (!(length <= MOST)) return step_refuse("it has more than %d numbers", MOST);
+    const double length = ceil((number[1] - number[0]) / number[2]);
+    if (!(length <= KNOWN_MOST)) return step_refuse("it has more than %d numbers", KNOWN_MOST);
     const int64_t size = length > 0 ? (int64_t)length : 0;
-    struct array *y = array_new(1, &size, true);
-    for (int64_t i = 0; y && i < size; i++) y->floats[i] = (float)((double)given[0] + (double)i * (double)given[2]);
-    return step_known(step, y);
+    struct array *y = known_new(1, &size, given[0].type);
+    for (int64_t i = 0; y && i < size; i++)
+        known_put(y, given[0].type, (size_t)i, (struct number) { .real = number[0] + (double)i * number[2] });
+    return known_finish(step, y);
 }
 
 /* The coordinates of elements that are not 0: a row for each axis. */

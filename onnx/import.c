@@ -184,6 +184,16 @@ done:
     return status;
 }
 
+/* The types that the file says values have, in a list of this kind. */
+static void read_types(struct import *import, Onnx__ValueInfoProto *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct value *value = import_find(import, proto_text(list[i]->name));
+        if (value && list[i]->type && list[i]->type->tensor_type)
+            value->declared = list[i]->type->tensor_type->elem_type;
+    }
+}
+
 /* The names of everything, in the file's order. */
 static tutti_status add_names(struct import *import)
 {
@@ -200,6 +210,8 @@ static tutti_status add_names(struct import *import)
         if (!import_find(import, proto_text(graph->output[i]->name)))
             FAIL(TUTTI_FORMAT, "the output %zu of the model is made by no node", i);
     if (graph->n_output == 0) FAIL(TUTTI_FORMAT, "the model has no output");
+    read_types(import, graph->value_info, graph->n_value_info);
+    read_types(import, graph->output, graph->n_output);
 done:
     return status;
 }
@@ -433,33 +445,59 @@ done:
     return status;
 }
 
-/* Of the first input, where the operator and its function do not say. */
-static void set_types(const struct step *step, const struct onnx_operator *row)
+/* Of the first input, where the operator and its function do not say. Fails if the file says another one. */
+static tutti_status set_types(const struct step *step, const struct onnx_operator *row)
 {
     const struct value *input = step_input(step, 0);
     for (size_t i = 0; i < step->node->n_output; i++) {
         struct value *output = step_output(step, i);
         if (output && output->type == 0)
             output->type = i == 0 && row->type ? row->type : input ? input->type : ONNX_FLOAT;
+        if (output && output->declared && output->declared != output->type)
+            return fail(TUTTI_FORMAT, "its output '%s' is of %s in the file, and of %s by its inputs", output->name,
+                onnx_type_name(output->declared), onnx_type_name(output->type));
     }
+    return TUTTI_OK;
 }
 
-/* Numbers that are known are computed now, where that is possible, and by the network else. */
+/* A network computes integers as floats; a sum or product of small ones can leave their type. */
+static tutti_status wrap(const struct step *step, const struct onnx_operator *row)
+{
+    struct value *output = step_output(step, 0);
+    if (!row->overflows || !output || output->array || output->stored || output->converts || output->tensor.id < 0)
+        return TUTTI_OK;
+    output->tensor = step_wrapped(step, output->tensor, output->type);
+    return output->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
+/* Numbers that are known are computed now, where that is possible, and by the network else. If neither is, the message
+ * tells both reasons. */
+static tutti_status build_node(struct step *step, const struct onnx_operator *row)
+{
+    const struct import *import = step->import;
+    if (import->logits && !strcmp(import->logits, step->node->output[0]) && strstr(step->node->op_type, "Softmax"))
+        return step_same(step);
+    if (!row->fold || !step_is_known(step))
+        return row->build ? row->build(step)
+                          : step_refuse("its inputs must be numbers that are known when the file is read");
+    tutti_status status = row->fold(step);
+    if (status != TUTTI_UNSUPPORTED || !row->build || row->build == row->fold) return status;
+    char *first = memory_copy_text(tutti_message(NULL));
+    if (!first) return TUTTI_NO_MEMORY;
+    status = row->build(step);
+    if (status == TUTTI_UNSUPPORTED) status_context(status, "%s; as a layer", first);
+    free(first);
+    return status;
+}
+
 static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
 {
     const struct onnx_operator *row = operator_find(node->op_type);
     struct step step = { import, node, row->operation };
     tutti_status status = counting_check(&step, row->counting);
-    if (status != TUTTI_OK) return status_context(status, "%s '%s'", node->op_type, proto_text(node->name));
-    if (import->logits && !strcmp(import->logits, node->output[0]) && strstr(node->op_type, "Softmax"))
-        status = step_same(&step);
-    else if (row->fold && step_is_whole(&step))
-        status = row->fold(&step);
-    else
-        status = row->build ? TUTTI_UNSUPPORTED
-                            : step_refuse("its inputs must be integers that are known when the file is read");
-    if (status == TUTTI_UNSUPPORTED && row->build) status = row->build(&step);
-    set_types(&step, row);
+    if (status == TUTTI_OK) status = build_node(&step, row);
+    if (status == TUTTI_OK) status = set_types(&step, row);
+    if (status == TUTTI_OK) status = wrap(&step, row);
     if (status == TUTTI_OK) status = counting_finish(&step, row->counting);
     if (status == TUTTI_OK) return status;
     return status_context(status, "%s '%s'", node->op_type, proto_text(node->name));
@@ -487,6 +525,17 @@ static tutti_status find_output(struct import *import, const char *name, tutti_t
     return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }
 
+/* Two outputs of one value: the second one becomes a tensor of its own. */
+static tutti_status copy_output(struct import *import, tutti_onnx *made, int position)
+{
+    tutti_tensor *tensor = &made->outputs[position];
+    bool again = false;
+    for (int i = 0; i < position; i++) again |= made->outputs[i].id == tensor->id;
+    if (!again) return TUTTI_OK;
+    *tensor = tutti_op(import->network, "scale", tensor, 1, "factor=1");
+    return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
+}
+
 static tutti_status find_outputs(struct import *import, tutti_onnx *made)
 {
     const Onnx__GraphProto *graph = import->model->graph;
@@ -496,6 +545,7 @@ static tutti_status find_outputs(struct import *import, tutti_onnx *made)
             TUTTI_UNSUPPORTED, "it has %zu outputs: at most %d are possible", graph->n_output, TUTTI_ONNX_PORTS);
     for (size_t i = 0; i < graph->n_output && status == TUTTI_OK; i++, made->output_count++) {
         status = find_output(import, graph->output[i]->name, &made->outputs[i], &made->output_dtypes[i]);
+        if (status == TUTTI_OK) status = copy_output(import, made, made->output_count);
         if (status == TUTTI_OK) status = tutti_output(import->network, graph->output[i]->name, made->outputs[i]);
     }
     return status;
@@ -550,6 +600,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(import_restore_names(import));
     import_note_folded(import);
     import_note_quantised(import);
+    import_note_batch_norm(import);
     if (options->logits) import->logits = graph->output[0]->name;
     import->network = tutti_network_new(runtime);
     if (!import->network) return TUTTI_NO_MEMORY;

@@ -29,7 +29,8 @@ enum { EACH = -1 };
 /* What a name of the file stands for: numbers, a tensor of the network, or both. */
 struct value {
     const char *name;
-    int type;                        /* ONNX's number of the type of its elements */
+    int type;                        /* ONNX's number of the type of its elements; 0: not known yet */
+    int declared;                    /* the type that the file says; 0: it says none */
     const Onnx__TensorProto *stored; /* the numbers as the file has them, or NULL */
     bool initialiser;                /* of the graph, not of a Constant: it can be a parameter */
     bool trains;                     /* a known input that is a parameter, whatever its size */
@@ -85,7 +86,8 @@ struct part {
 };
 tutti_status import_part(struct import *import, const Onnx__NodeProto *node, struct value *value, struct part **part);
 void import_free_parts(struct import *import);
-void import_note_quantised(const struct import *import); /* quantised.c */
+void import_note_quantised(const struct import *import);  /* quantised.c */
+void import_note_batch_norm(const struct import *import); /* layers.c */
 void import_note_folded(const struct import *import);
 /* Reads the numbers of an initialiser, if they were not. */
 tutti_status import_load(const struct import *import, struct value *value);
@@ -129,8 +131,8 @@ tutti_status step_list_or_attribute(
     const struct step *step, const char *name, size_t position, int64_t *list, int most, int *count);
 /* One number; `otherwise` if the input is absent. */
 tutti_status step_scalar(const struct step *step, size_t position, float otherwise, float *scalar);
-/* Whether all inputs are integers that are known when the file is read. */
-bool step_is_whole(const struct step *step);
+/* Whether all inputs are numbers that are known when the file is read, and do not train. */
+bool step_is_known(const struct step *step);
 
 /* An input as a tensor of float32; parameters and constants are added at their first use. The axes of `shape` are the
  * tensor's: of a sample, if it has a batch. */
@@ -170,7 +172,11 @@ tutti_tensor step_op(const struct step *step, const char *operation, const tutti
 tutti_tensor step_elements(const struct step *step, const char *operation, const tutti_tensor *inputs, int count);
 tutti_tensor step_binary(const struct step *step, const char *operation, tutti_tensor a, tutti_tensor b);
 tutti_tensor step_constant(const struct step *step, float number);
-/* The first output is the first input; another value. */
+/* step_wrapped(): whole numbers as this type has them; types of at most 16 bits and those without a sign wrap around.
+ * step_truncated(): without the fraction of a power, which may be off by 16 units of its last bit. */
+tutti_tensor step_wrapped(const struct step *step, tutti_tensor x, int type);
+tutti_tensor step_truncated(const struct step *step, tutti_tensor x);
+/* The first output is the first input; another value. A type that step_type() set before stays. */
 tutti_status step_same(const struct step *step);
 tutti_status step_copy(const struct step *step, struct value *value);
 /* What the node makes. A tensor with a negative id is the failure of the function that returned it. The type is that of
@@ -181,6 +187,7 @@ void step_type(const struct step *step, size_t output, int type);
 /* The node's first output is this array, which is freed with the import. NULL: TUTTI_NO_MEMORY. Refuses more than 1 GiB
  * in all, with the copies of uniform initialisers. */
 tutti_status step_known(const struct step *step, struct array *array);
+tutti_status step_known_at(const struct step *step, size_t output, struct array *array); /* another output */
 /* TUTTI_UNSUPPORTED; the caller of the step's function puts the node's name in front. */
 tutti_status step_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

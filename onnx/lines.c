@@ -22,7 +22,6 @@ tutti_status build_arg(struct step *step)
     const bool keeps = step_integer(step, "keepdims", 1) != 0, last = step_integer(step, "select_last_index", 0) != 0;
     const tutti_status status = read_axis(step, 0, &x, &of_file, &axis);
     if (status != TUTTI_OK) return status;
-    step_type(step, 0, ONNX_INT64);
     return step_done(step,
         step_op(step, step->operation, &x.tensor, 1, "axis=%d keepdims=%d select_last_index=%d", axis, keeps, last),
         place_moved(x.place, keeps || of_file > x.place.axis ? 0 : -1));

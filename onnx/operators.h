@@ -23,9 +23,10 @@ enum onnx_counting {
 struct onnx_operator {
     const char *name;
     step_function *build;  /* NULL: it is for known integers only */
-    step_function *fold;   /* if all inputs are known integers; NULL: none */
+    step_function *fold;   /* if all inputs are known numbers; NULL: none */
     const char *operation; /* for `build`: a name of tutti_op() */
     int type;              /* of the first output's elements; 0: that of the first input */
+    bool overflows;        /* its result can be a number that the integers of its inputs' type do not have */
     enum onnx_counting counting;
 };
 /* NULL if Tutti does not have it. */
@@ -73,8 +74,11 @@ tutti_tensor step_cut(const struct step *step, tutti_tensor x, int axis, int64_t
 /* shapes.c, fold.c: numbers that are known when the file is read. */
 step_function build_shape, build_size, build_constant, build_constant_of_shape, build_constants_of_samples;
 bool extent_multiply(struct extent a, struct extent b, struct extent *product);
-step_function fold_arithmetic, fold_not, fold_neg, fold_where, fold_cast, fold_reduce, fold_gather, fold_concat,
-    fold_slice, fold_transpose, fold_expand, fold_reshape, fold_squeeze, fold_unsqueeze, fold_range;
+step_function fold_arithmetic, fold_where, fold_clip, fold_is_inf, fold_cast, fold_cast_like,
+    fold_reduce;                                                                  /* arithmetic.c */
+step_function fold_arg, fold_cumsum, fold_trilu, fold_tile, fold_split, fold_pad; /* fold_lines.c */
+step_function fold_gather, fold_flatten, fold_concat, fold_slice, fold_transpose, fold_expand, fold_reshape,
+    fold_squeeze, fold_unsqueeze, fold_range;
 
 /* windows.c: convolutions and poolings. */
 step_function build_conv, build_pool, build_global_pool;

@@ -205,6 +205,16 @@ tutti_status build_hard_sigmoid(struct step *step)
     return step_done(step, step_op(step, "clip", &x, 1, "min=0 max=1"), place);
 }
 
+/* The fraction of a node's output is left out, if its first input is of integers. */
+static tutti_status make_whole(const struct step *step)
+{
+    const struct value *value = step_input(step, 0);
+    struct value *output = step_output(step, 0);
+    if (!value || !output || onnx_type_is_float(value->type)) return TUTTI_OK;
+    output->tensor = step_truncated(step, output->tensor);
+    return output->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
 tutti_status build_gelu(struct step *step)
 {
     tutti_tensor x;
@@ -216,7 +226,7 @@ tutti_status build_gelu(struct step *step)
 }
 
 /* A square, as in normalisations that exporters write in parts, needs no logarithm. */
-tutti_status build_pow(struct step *step)
+static tutti_status add_pow(struct step *step)
 {
     tutti_tensor x[2];
     struct place place;
@@ -233,6 +243,12 @@ tutti_status build_pow(struct step *step)
     return status == TUTTI_OK ? step_done(step, step_plain(step, "pow", x, 2), place) : status;
 }
 
+tutti_status build_pow(struct step *step)
+{
+    const tutti_status status = add_pow(step);
+    return status == TUTTI_OK ? make_whole(step) : status;
+}
+
 tutti_status build_mod(struct step *step)
 {
     tutti_tensor x[2];
@@ -247,22 +263,43 @@ tutti_status build_identity(struct step *step)
     return step_same(step);
 }
 
+/* Whether every number of one type of integers is one of the other. */
+static bool holds(int type, int other)
+{
+    static const struct {
+        int type, bits;
+        bool has_sign;
+    } types[] = { { ONNX_BOOL, 1, false }, { ONNX_UINT8, 8, false }, { ONNX_INT8, 8, true }, { ONNX_UINT16, 16, false },
+        { ONNX_INT16, 16, true }, { ONNX_UINT32, 32, false }, { ONNX_INT32, 32, true }, { ONNX_UINT64, 64, false },
+        { ONNX_INT64, 64, true } };
+    size_t a = 0, b = 0;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        a = types[i].type == type ? i : a;
+        b = types[i].type == other ? i : b;
+    }
+    if (types[a].has_sign == types[b].has_sign) return types[a].bits >= types[b].bits;
+    return types[a].has_sign && types[a].bits > types[b].bits;
+}
+
 /* Floats of any width are float32. So are integers and truths: whole numbers, 0 and 1. */
 static tutti_status cast(struct step *step, int to)
 {
     struct operand x;
     const struct value *value = step_input(step, 0);
     if (!value) return fail(TUTTI_FORMAT, "input 0 is missing");
+    const bool from_float = onnx_type_is_float(value->type), to_float = onnx_type_is_float(to);
+    const bool wraps = to != ONNX_INT32 && to != ONNX_INT64; /* of these two, a float32 does not have all numbers */
     step_type(step, 0, to);
-    const bool same = onnx_type_is_float(to) ? !value->converts : !onnx_type_is_float(value->type) && to != ONNX_BOOL;
+    const bool same = to_float ? !value->converts : !from_float && (holds(to, value->type) || !wraps);
     if (same || value->type == to) return step_same(step);
     const tutti_status status = step_operand(step, 0, &x);
     if (status != TUTTI_OK) return status;
     if (to == ONNX_BOOL) {
         x.tensor = step_plain(step, "not", &x.tensor, 1);
         x.tensor = step_plain(step, "not", &x.tensor, 1);
-    } else if (!onnx_type_is_float(to)) {
-        x.tensor = step_plain(step, "trunc", &x.tensor, 1);
+    } else if (!to_float) {
+        if (from_float) x.tensor = step_plain(step, "trunc", &x.tensor, 1);
+        if (from_float || !holds(to, value->type)) x.tensor = step_wrapped(step, x.tensor, to);
     }
     return step_done(step, x.tensor, x.place);
 }
@@ -305,8 +342,8 @@ tutti_status build_dropout(struct step *step)
     if (mask && (ratio == 0 || trains == 0)) {
         const tutti_tensor one = step_constant(step, 1);
         status = step_made(step, 1, step_elements(step, "where", (tutti_tensor[]) { x.tensor, one, one }, 3), x.place);
-        step_type(step, 1, ONNX_BOOL);
     }
+    step_type(step, 1, ONNX_BOOL);
     if (status != TUTTI_OK) return status;
     if (ratio == 0) return step_done(step, x.tensor, x.place);
     return step_done(step, step_op(step, "dropout", &x.tensor, 1, "ratio=%.9g", (double)ratio), x.place);
@@ -351,8 +388,26 @@ static tutti_tensor reduce_nothing(const struct step *step, tutti_tensor x)
     return absolute ? step_plain(step, "abs", &x, 1) : x;
 }
 
+/* Means, norms and logarithms of integers have no fraction. */
+static tutti_tensor reduce_integers(const struct step *step, const struct operand *x, unsigned axes, bool keep)
+{
+    static const char *const with_fraction[] = { "reduce_l2", "reduce_log_sum", "reduce_log_sum_exp" };
+    int64_t count = 1;
+    for (int i = 0; i < x->shape.rank; i++) count *= axes >> i & 1 ? x->shape.sizes[i] : 1;
+    if (!strcmp(step->operation, "reduce_mean")) {
+        const tutti_tensor sum = reduce(step, x->tensor, "reduce_sum", axes, keep);
+        const tutti_tensor mean = step_binary(step, "div", sum, step_constant(step, (float)count));
+        return step_plain(step, "trunc", &mean, 1);
+    }
+    const tutti_tensor y = reduce(step, x->tensor, step->operation, axes, keep);
+    for (size_t i = 0; i < sizeof with_fraction / sizeof *with_fraction; i++)
+        if (!strcmp(step->operation, with_fraction[i])) return step_truncated(step, y);
+    return y;
+}
+
 tutti_status build_reduce(struct step *step)
 {
+    const bool floats = step_input(step, 0) && onnx_type_is_float(step_input(step, 0)->type);
     const bool keep = step_integer(step, "keepdims", 1) != 0;
     struct operand x;
     unsigned axes = 0, of_file = 0;
@@ -360,10 +415,11 @@ tutti_status build_reduce(struct step *step)
     if (status == TUTTI_OK) status = read_axes(step, &x, &of_file, &axes);
     if (status != TUTTI_OK) return status;
     if (axes == 0) return step_done(step, reduce_nothing(step, x.tensor), x.place);
-    if (x.place.batched && !strcmp(step->operation, "reduce_mean") && x.shape.rank == 3 && axes == 6 && keep)
+    if (x.place.batched && !strcmp(step->operation, "reduce_mean") && x.shape.rank == 3 && axes == 6 && keep && floats)
         return step_done(step, tutti_global_average_pool(step->import->network, x.tensor), x.place);
     const unsigned before = of_file & ((1u << (x.place.axis == HIDDEN ? 0 : x.place.axis)) - 1);
-    return step_done(step, reduce(step, x.tensor, step->operation, axes, keep),
+    return step_done(step,
+        floats ? reduce(step, x.tensor, step->operation, axes, keep) : reduce_integers(step, &x, axes, keep),
         place_moved(x.place, keep ? 0 : -__builtin_popcount(before)));
 }
 

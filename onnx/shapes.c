@@ -1,6 +1,6 @@
 /* Shapes and constants: numbers that are known when the file is read. Sizes are multiples of the number of samples, or
  * numbers. */
-#include "onnx/operators.h"
+#include "onnx/known.h"
 
 #include "base/memory.h"
 
@@ -75,6 +75,7 @@ static tutti_status known_floats(const struct step *step, int rank, const float 
 static tutti_status known_integers(const struct step *step, int rank, const int64_t *numbers, size_t count)
 {
     struct array *y = new_whole(rank, (int64_t)count);
+    step_type(step, 0, ONNX_INT64);
     for (size_t i = 0; y && i < count; i++) y->extents[i].number = numbers[i];
     return step_known(step, y);
 }
@@ -91,33 +92,30 @@ tutti_status build_constant(struct step *step)
     if (strcmp(name, "value") || !a->t) return step_refuse("it needs one of value, value_int(s) and value_float(s)");
     const tutti_status status = tensor_check(a->t);
     if (status == TUTTI_OK && output) output->stored = a->t;
+    step_type(step, 0, a->t->data_type);
     return status;
 }
 
 tutti_status build_constant_of_shape(struct step *step)
 {
-    enum { MOST = 1 << 20 };
     int64_t sizes[ARRAY_MAX_RANK];
     int rank;
-    size_t count;
     struct array *value = NULL, *y = NULL;
     const Onnx__AttributeProto *a = step_attribute(step, "value");
     tutti_status status = step_list(step, 0, sizes, ARRAY_MAX_RANK, &rank);
     if (status != TUTTI_OK) return status;
-    if (!array_count(rank, sizes, &count) || count > MOST)
-        return step_refuse("its shape is none, or has more than %d elements", MOST);
     if (a && a->t && (status = tensor_read(a->t, step->import->folder, &value)) != TUTTI_OK) return status;
     if (value && value->count != 1) {
         array_free(value);
         return fail(TUTTI_FORMAT, "its value is not one number");
     }
-    y = array_new(rank, sizes, !value || value->floats);
-    for (size_t i = 0; y && value && i < count; i++) {
-        if (y->floats) y->floats[i] = value->floats[0];
-        if (y->extents) y->extents[i] = value->extents[0];
-    }
+    const int type = a && a->t ? a->t->data_type : ONNX_FLOAT;
+    y = known_new(rank, sizes, type);
+    for (size_t i = 0; y && value && i < y->count; i++)
+        known_put(y, type, i, known_at(&(struct known) { value, type }, 0));
     array_free(value);
-    return step_known(step, y);
+    step_type(step, 0, type);
+    return known_finish(step, y);
 }
 
 /* The number that all elements are; 0 if the node does not say it. */
@@ -136,7 +134,8 @@ static tutti_status constant_number(const struct step *step, float *number, int 
     return one ? TUTTI_OK : fail(TUTTI_FORMAT, "its value is not one number");
 }
 
-/* One of the sizes is a multiple of the number of samples: rows of each sample. */
+/* A layer: the same number for each sample. One of the sizes can be a multiple of the number of samples: rows of each
+ * sample. */
 tutti_status build_constants_of_samples(struct step *step)
 {
     const struct array *asked = NULL;
@@ -155,12 +154,11 @@ tutti_status build_constants_of_samples(struct step *step)
         if (size.batches) place = (struct place) { .batched = true, .axis = i, .rows = size.batches, .ahead = 1 };
         if (!size.batches || size.batches > 1) shape.sizes[shape.rank++] = size.batches + size.number;
     }
-    if (!place.batched || (place.rows > 1 && place.axis > 0))
-        return step_refuse("its shape does not say the number of samples, or behind another axis");
+    if (place.rows > 1 && place.axis > 0) return step_refuse("it has several rows of each sample behind another axis");
     struct operand y = { .tensor = step_constant(step, number), .shape = shape, .place = place };
     if (shape.rank)
         y.tensor = step_op(step, "expand", &y.tensor, 1, "shape=%s", list_print(shape.sizes, shape.rank).text);
-    if (y.tensor.id >= 0) status = step_spread_operand(step, &y);
+    if (y.tensor.id >= 0 && place.batched) status = step_spread_operand(step, &y);
     if (status == TUTTI_OK && place.rows > 1) y.tensor = step_plain(step, "fold", &y.tensor, 1);
     step_type(step, 0, type);
     return status == TUTTI_OK ? step_done(step, y.tensor, place) : status;

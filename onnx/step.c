@@ -5,6 +5,7 @@
 #include "base/numbers.h"
 #include "tutti_inspect.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -83,14 +84,25 @@ static bool is_whole(const struct value *value)
     return value->stored ? !onnx_type_is_float(value->stored->data_type) : value->array && value->array->extents;
 }
 
-bool step_is_whole(const struct step *step)
+/* Floats of initialisers train, unless they are one number. */
+static bool is_known(const struct value *value)
 {
-    bool whole = step_input(step, 0) != NULL;
-    for (size_t i = 0; i < step->node->n_input && whole; i++) {
+    size_t count = value->array ? value->array->count : 0;
+    if (is_whole(value)) return true;
+    if (value->trains || (!value->stored && !value->array)) return false;
+    if (value->stored && !array_count((int)value->stored->n_dims, value->stored->dims, &count)) return false;
+    return !value->initialiser || count == 1;
+}
+
+bool step_is_known(const struct step *step)
+{
+    bool known = step->node->n_input > 0;
+    for (size_t i = 0; i < step->node->n_input && known; i++) {
         const struct value *value = step_input(step, i);
-        whole = !value || is_whole(value);
+        const bool type_only = i == 1 && !strcmp(step->node->op_type, "CastLike");
+        known = !value || type_only || is_known(value);
     }
-    return whole;
+    return known && step_input(step, 0);
 }
 
 tutti_status step_array(const struct step *step, size_t position, const struct array **array)
@@ -352,6 +364,31 @@ tutti_tensor step_elements(const struct step *step, const char *operation, const
     return is_number ? step_op(step, "reshape", &y, 1, "shape=") : y;
 }
 
+tutti_tensor step_wrapped(const struct step *step, tutti_tensor x, int type)
+{
+    const float bits = type == ONNX_UINT8 || type == ONNX_INT8 ? 8
+        : type == ONNX_UINT16 || type == ONNX_INT16            ? 16
+        : type == ONNX_UINT32                                  ? 32
+        : type == ONNX_UINT64                                  ? 64
+                                                               : 0;
+    const bool has_sign = type == ONNX_INT8 || type == ONNX_INT16;
+    if (bits == 0) return x;
+    const tutti_tensor all = step_constant(step, exp2f(bits));
+    if (!has_sign) return step_binary(step, "mod", x, all);
+    const tutti_tensor half = step_constant(step, exp2f(bits - 1));
+    x = step_binary(step, "mod", step_binary(step, "add", x, half), all);
+    return step_binary(step, "sub", x, half);
+}
+
+tutti_tensor step_truncated(const struct step *step, tutti_tensor x)
+{
+    const tutti_tensor whole = step_plain(step, "round", &x, 1), apart = step_binary(step, "sub", x, whole);
+    const tutti_tensor size = step_plain(step, "abs", &x, 1);
+    const tutti_tensor limit = step_op(step, "scale", &size, 1, "factor=%.9g", (double)(FLT_EPSILON * 16));
+    const tutti_tensor is_whole = step_binary(step, "less_or_equal", step_plain(step, "abs", &apart, 1), limit);
+    return step_elements(step, "where", (tutti_tensor[]) { is_whole, whole, step_plain(step, "trunc", &x, 1) }, 3);
+}
+
 tutti_tensor step_op(
     const struct step *step, const char *operation, const tutti_tensor *inputs, int count, const char *attributes, ...)
 {
@@ -389,7 +426,12 @@ void step_type(const struct step *step, size_t output, int type)
 
 tutti_status step_known(const struct step *step, struct array *array)
 {
-    struct value *value = step_output(step, 0);
+    return step_known_at(step, 0, array);
+}
+
+tutti_status step_known_at(const struct step *step, size_t output, struct array *array)
+{
+    struct value *value = step_output(step, output);
     if (!array) return TUTTI_NO_MEMORY;
     const tutti_status status =
         count_bytes(step, array->count * (array->floats ? sizeof *array->floats : sizeof *array->extents));
@@ -402,8 +444,12 @@ tutti_status step_known(const struct step *step, struct array *array)
 
 static tutti_status copy_array(const struct step *step, const struct array *from)
 {
-    struct array *copy = array_new(from->rank, from->sizes, from->floats != NULL);
+    struct array *copy = array_new_typed(from->rank, from->sizes,
+        from->doubles      ? ONNX_DOUBLE
+            : from->floats ? ONNX_FLOAT
+                           : ONNX_INT64);
     if (copy && from->floats) memcpy(copy->floats, from->floats, from->count * sizeof *from->floats);
+    if (copy && from->doubles) memcpy(copy->doubles, from->doubles, from->count * sizeof *from->doubles);
     if (copy && from->extents) memcpy(copy->extents, from->extents, from->count * sizeof *from->extents);
     return step_known(step, copy);
 }
@@ -420,7 +466,7 @@ static tutti_status copy_tensor(const struct step *step, struct value *value)
 tutti_status step_copy(const struct step *step, struct value *value)
 {
     struct value *output = step_output(step, 0);
-    if (output) output->type = value->type;
+    if (output && output->type == 0) output->type = value->type;
     if (value->array && !value->stored) return copy_array(step, value->array);
     if (output) output->stored = value->stored;
     if (value->stored && is_whole(value)) return TUTTI_OK;

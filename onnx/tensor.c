@@ -57,6 +57,12 @@ bool onnx_type_is_float(int type)
     return found && found->is_float;
 }
 
+const char *onnx_type_name(int type)
+{
+    const struct type *found = find_type(type);
+    return found ? found->name : "a type that Tutti does not read";
+}
+
 /* ------------------------------------------------------------------------------------------------------ arrays ---- */
 
 bool array_count(int rank, const int64_t *sizes, size_t *count)
@@ -88,9 +94,20 @@ struct array *array_new(int rank, const int64_t *sizes, bool floats)
     return NULL;
 }
 
+struct array *array_new_typed(int rank, const int64_t *sizes, int type)
+{
+    struct array *array = array_new(rank, sizes, onnx_type_is_float(type));
+    if (!array || type != ONNX_DOUBLE) return array;
+    if (array->count < SIZE_MAX) array->doubles = memory_new(array->count + 1, sizeof *array->doubles);
+    if (array->doubles) return array;
+    array_free(array);
+    return NULL;
+}
+
 void array_free(struct array *array)
 {
     if (!array) return;
+    free(array->doubles);
     free(array->floats);
     free(array->extents);
     free(array);
@@ -103,14 +120,14 @@ static float float_of_bits(const struct type *type, uint16_t bits)
     return type->number == ONNX_BFLOAT16 ? bf16_to_float(bits) : half_to_float(bits);
 }
 
-static float read_float(const struct type *type, const unsigned char *from)
+/* *exact: of DOUBLE. */
+static float read_float(const struct type *type, const unsigned char *from, double *exact)
 {
     float single;
-    double twice;
     uint16_t half;
     switch (type->number) {
     case ONNX_FLOAT: memcpy(&single, from, sizeof single); return single;
-    case ONNX_DOUBLE: memcpy(&twice, from, sizeof twice); return (float)twice;
+    case ONNX_DOUBLE: memcpy(exact, from, sizeof *exact); return (float)*exact;
     default: memcpy(&half, from, sizeof half); return float_of_bits(type, half);
     }
 }
@@ -153,7 +170,7 @@ static void fill_from_bytes(const struct type *type, const unsigned char *bytes,
         if (type->bits < 8)
             array->extents[i].number = half_of(type, *from, i);
         else if (type->is_float)
-            array->floats[i] = read_float(type, from);
+            array->floats[i] = read_float(type, from, array->doubles ? &array->doubles[i] : NULL);
         else
             array->extents[i].number = read_integer(type, from);
     }
@@ -168,7 +185,7 @@ static void fill_from_list(const Onnx__TensorProto *tensor, const struct type *t
         else if (type->list == FLOATS)
             array->floats[i] = tensor->float_data[i];
         else if (type->list == DOUBLES)
-            array->floats[i] = (float)tensor->double_data[i];
+            array->floats[i] = (float)(array->doubles[i] = tensor->double_data[i]);
         else if (type->list == INT64S)
             array->extents[i].number = tensor->int64_data[i];
         else if (type->list == UINT64S)
@@ -227,7 +244,7 @@ tutti_status tensor_read(const Onnx__TensorProto *tensor, const char *folder, st
         (void)(array_count((int)tensor->n_dims, tensor->dims, &count) && bytes_of(type, count, &size)); /* checked */
         TRY(external_read(tensor, folder, size, &bytes));
     }
-    *array = array_new((int)tensor->n_dims, tensor->dims, type->is_float);
+    *array = array_new_typed((int)tensor->n_dims, tensor->dims, type->number);
     if (!*array)
         status = TUTTI_NO_MEMORY;
     else if (bytes || tensor->has_raw_data)

@@ -26,6 +26,7 @@ enum onnx_type {
 };
 bool onnx_type_is_known(int type); /* of inputs, too: numbers of 4 bits are read in initialisers only */
 bool onnx_type_is_float(int type); /* of any width */
+const char *onnx_type_name(int type);
 
 /* number + batches N, where N is the number of samples: an integer that is computed from shapes. */
 struct extent {
@@ -38,6 +39,7 @@ struct array {
     int64_t sizes[ARRAY_MAX_RANK];
     size_t count;           /* of elements */
     float *floats;          /* of float types, else NULL */
+    double *doubles;        /* the same numbers, not rounded, of type DOUBLE; else NULL */
     struct extent *extents; /* of integers and bool, else NULL */
 };
 
@@ -45,6 +47,7 @@ struct array {
 bool array_count(int rank, const int64_t *sizes, size_t *count);
 /* An array of zeros. NULL with a message on failure. */
 struct array *array_new(int rank, const int64_t *sizes, bool floats);
+struct array *array_new_typed(int rank, const int64_t *sizes, int type);
 void array_free(struct array *array); /* accepts NULL */
 
 /* Reads the elements of a tensor. `folder` is that of the model's file: external data lie in it or in folders in it.

@@ -201,6 +201,27 @@ tutti_status conform_feeds(const struct conform_test *test, const tutti_onnx *ma
     return feeds[(*count)++].data ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
+/* What the types of files are in Tutti. */
+static tutti_dtype dtype_of(const struct safetensors_tensor *array)
+{
+    if (array_is_float(array)) return TUTTI_DTYPE_F32;
+    switch (array->type) {
+    case SAFETENSORS_BOOL: return TUTTI_DTYPE_BOOL;
+    case SAFETENSORS_U8: return TUTTI_DTYPE_U8;
+    case SAFETENSORS_U32:
+    case SAFETENSORS_U64:
+    case SAFETENSORS_I64: return TUTTI_DTYPE_I64;
+    default: return TUTTI_DTYPE_I32;
+    }
+}
+
+static bool has_type(const struct conform_test *test, const tutti_onnx *made, int output, struct outcome *outcome)
+{
+    const tutti_dtype got = made->output_dtypes[output], wanted = dtype_of(test->outputs[output]);
+    if (got != wanted) outcome_set(outcome, VERDICT_FAIL, "output %d is of type %d, not %d", output, got, wanted);
+    return got == wanted;
+}
+
 static bool has_shape(const struct conform_test *test, const tutti_onnx *made, int output, struct outcome *outcome)
 {
     tutti_shape shape = { 0 };
@@ -252,7 +273,8 @@ void conform_forward(tutti_runtime *runtime, struct conform_test *test, struct o
     if (!import_by_trials(runtime, test, &made, outcome)) return;
     bool good = !test->incomplete && made.output_count == test->output_count;
     if (!good) outcome_set(outcome, VERDICT_FAIL, "the test has arrays of types that its file does not have");
-    for (int i = 0; good && i < test->output_count; i++) good = has_shape(test, &made, i, outcome);
+    for (int i = 0; good && i < test->output_count; i++)
+        good = has_shape(test, &made, i, outcome) && has_type(test, &made, i, outcome);
     if (good) run(test, &made, outcome);
     tutti_network_free(made.network);
 }

@@ -23,15 +23,16 @@ from torch import nn
 
 SAMPLES = 3
 random = numpy.random.default_rng(7)
-TYPES = {"float32": "F32", "int64": "I64", "int32": "I32"}
+TYPES = {"float32": "F32", "int64": "I64", "int32": "I32", "uint8": "U8", "bool": "BOOL"}
+WIDER = {"float16": "float32", "float64": "float32", "int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64", "uint64": "int64"}
 
 
 def save(path, arrays):
     """As safetensors, without its package."""
     header, offset, data = {}, 0, b""
     for name, array in sorted(arrays.items(), key=lambda item: -item[1].itemsize):
-        array = numpy.ascontiguousarray(array)
-        header[name] = {"dtype": TYPES[str(array.dtype)], "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
+        shape, array = list(numpy.shape(array)), numpy.ascontiguousarray(array)
+        header[name] = {"dtype": TYPES[str(array.dtype)], "shape": shape, "data_offsets": [offset, offset + array.nbytes]}
         offset += array.nbytes
         data += array.tobytes()
     text = json.dumps(header).encode()
@@ -49,7 +50,7 @@ def record(path, feeds, more=None):
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     outputs = session.run(None, feeds)
     arrays = {f"input.{name}": array for name, array in feeds.items()}
-    arrays |= {f"output.{value.name}": array.astype(numpy.float32) for value, array in zip(session.get_outputs(), outputs)}
+    arrays |= {f"output.{value.name}": array.astype(WIDER.get(str(array.dtype), array.dtype)) for value, array in zip(session.get_outputs(), outputs)}
     save(path.with_suffix(".safetensors"), arrays | (more or {}))
 
 
@@ -331,12 +332,15 @@ class Graph:
 
     def write(self, folder, symbolic=True):
         assert len(self.outputs) <= 16, (self.name, len(self.outputs))
-        kinds = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32}
+        kinds = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32, "bool": TensorProto.BOOL,
+                 "uint8": TensorProto.UINT8}
         inputs = [helper.make_tensor_value_info(name, kinds[str(array.dtype)], ["N" if symbolic else array.shape[0], *array.shape[1:]])
                   for name, array in self.inputs.items()]
-        outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in self.outputs]
+        outputs = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
         graph = helper.make_graph(self.nodes, self.name, inputs, outputs, self.initialisers)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+        model = onnx.shape_inference.infer_shapes(model)
+        del model.graph.value_info[:]
         path = folder / f"{self.name}.onnx"
         onnx.save(model, path)
         record(path, self.inputs)

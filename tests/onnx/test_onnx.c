@@ -84,28 +84,46 @@ static void session_close(struct session *s)
     tutti_close(s->runtime);
 }
 
+static double element_at(const struct safetensors_tensor *tensor, size_t element)
+{
+    const char *from = (const char *)tensor->data + element * safetensors_type_size(tensor->type);
+    float one;
+    int32_t four;
+    int64_t eight;
+    switch (tensor->type) {
+    case SAFETENSORS_I32: memcpy(&four, from, sizeof four); return four;
+    case SAFETENSORS_I64: memcpy(&eight, from, sizeof eight); return (double)eight;
+    case SAFETENSORS_U8:
+    case SAFETENSORS_BOOL: return *(const unsigned char *)from;
+    default: memcpy(&one, from, sizeof one); return (double)one;
+    }
+}
+
+static size_t count_of(const struct safetensors_tensor *tensor)
+{
+    return tensor->bytes / safetensors_type_size(tensor->type);
+}
+
 static void compare(const char *file, const char *name, const float *got, const struct safetensors_tensor *wanted)
 {
-    const size_t count = wanted->bytes / sizeof(float);
     double largest = 0.01, worst = 0;
-    for (size_t i = 0; i < count; i++) {
-        float one;
-        memcpy(&one, (const char *)wanted->data + i * sizeof one, sizeof one);
-        largest = fmax(largest, fabs((double)one));
-        const double error = fabs((double)one - (double)got[i]);
+    for (size_t i = 0; i < count_of(wanted); i++) {
+        const double one = element_at(wanted, i);
+        largest = fmax(largest, fabs(one));
+        const double error = fabs(one - (double)got[i]);
         worst = error <= worst ? worst : error; /* NaN counts */
     }
     ck_assert_msg(worst <= LIMIT * largest, "%s: %s is off by %g, with elements up to %g", file, name, worst, largest);
 }
 
-/* The output at a position is the recorded one with this name. */
+/* The recorded output with the name of the network's. */
 static const struct safetensors_tensor *recorded_output(const struct session *s, int position)
 {
-    for (int i = 0, at = 0; i < safetensors_count(s->recorded); i++) {
-        const struct safetensors_tensor *tensor = safetensors_at(s->recorded, i);
-        if (!strncmp(tensor->name, "output.", 7) && at++ == position) return tensor;
-    }
-    return NULL;
+    const char *output = NULL;
+    char name[NAME];
+    if (tutti_network_output(s->model.network, position, &output, NULL) != TUTTI_OK) return NULL;
+    snprintf(name, NAME, "output.%s", output);
+    return safetensors_find(s->recorded, name);
 }
 
 static void check_shape(const struct session *s, int position, const struct safetensors_tensor *wanted)
@@ -118,12 +136,24 @@ static void check_shape(const struct session *s, int position, const struct safe
             (long long)shape.sizes[i]);
 }
 
+/* make.py records integers and truths as the file has them, and all floats as float32. */
+static void check_type(const struct session *s, int position, const struct safetensors_tensor *wanted)
+{
+    const tutti_dtype dtype = wanted->type == SAFETENSORS_BOOL ? TUTTI_DTYPE_BOOL
+        : wanted->type == SAFETENSORS_U8                       ? TUTTI_DTYPE_U8
+        : wanted->type == SAFETENSORS_I64                      ? TUTTI_DTYPE_I64
+        : wanted->type == SAFETENSORS_I32                      ? TUTTI_DTYPE_I32
+                                                               : TUTTI_DTYPE_F32;
+    ck_assert_msg(
+        s->model.output_dtypes[position] == dtype, "%s is of type %d", wanted->name, s->model.output_dtypes[position]);
+}
+
 static const char *const names[] = { "mlp", "mlp_external", "residual", "residual_folded", "digits", "lenet", "merged",
     "angles", "logic", "logarithms", "types", "transformer", "transformer_new", "windows", "windows_new", "pointwise",
     "attributes", "binary", "reductions", "old", "movement", "shapes", "convolutions", "products", "indices", "lines",
     "sequences", "volumes", "sizes", "parts", "functions", "functions_script", "quantised", "quantised_operators",
     "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d", "lengths+6",
-    "lengths+9", "lengths_new+6", "lengths_new+9", "scalars" };
+    "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
@@ -134,7 +164,8 @@ START_TEST(outputs_are_onnxruntimes)
         const struct safetensors_tensor *wanted = recorded_output(&s, i);
         ck_assert_ptr_nonnull(wanted);
         check_shape(&s, i, wanted);
-        fetches[i] = (tutti_fetch) { s.model.outputs[i], TUTTI_DTYPE_F32, malloc(wanted->bytes) };
+        check_type(&s, i, wanted);
+        fetches[i] = (tutti_fetch) { s.model.outputs[i], TUTTI_DTYPE_F32, malloc(count_of(wanted) * sizeof(float)) };
         ck_assert_ptr_nonnull(fetches[i].data);
     }
     s.trainer = tutti_compile(s.model.network, s.model.outputs[0],
@@ -236,15 +267,42 @@ START_TEST(names_are_pytorchs)
 }
 END_TEST
 
-int main(void)
+static void count_warnings(void *user, const char *line)
+{
+    *(int *)user += !strncmp(line, "warning: 1 batch normalisation", 30);
+}
+
+START_TEST(training_mode_is_told)
+{
+    char path[NAME];
+    int warnings = 0;
+    tutti_onnx made = { 0 };
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
+    ck_assert_ptr_nonnull(runtime);
+    in_files(path, "training", 8, ".onnx");
+    GOOD(tutti_import_onnx(runtime, path, &(tutti_onnx_options) { .note = count_warnings, .user = &warnings }, &made));
+    ck_assert_int_eq(warnings, 1);
+    tutti_network_free(made.network);
+    tutti_close(runtime);
+}
+END_TEST
+
+/* test_onnx [FILE...]: all, or the outputs of these files. */
+int main(int count, char **words)
 {
     Suite *suite = suite_create("onnx");
-    TCase *cases = tcase_create("files");
-    tcase_add_loop_test(cases, outputs_are_onnxruntimes, 0, sizeof names / sizeof *names);
-    tcase_add_loop_test(cases, gradients_are_pytorchs, 0, sizeof trained / sizeof *trained);
-    tcase_add_loop_test(cases, names_are_pytorchs, 0, sizeof restored / sizeof *restored);
-    tcase_add_test(cases, merged_initialisers_are_apart);
+    TCase *cases = tcase_create("files"), *all = tcase_create("all");
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        bool chosen = count < 2;
+        for (int k = 1; k < count; k++) chosen |= !strcmp(words[k], names[i]);
+        if (chosen) tcase_add_loop_test(cases, outputs_are_onnxruntimes, i, i + 1);
+    }
+    tcase_add_loop_test(all, gradients_are_pytorchs, 0, sizeof trained / sizeof *trained);
+    tcase_add_loop_test(all, names_are_pytorchs, 0, sizeof restored / sizeof *restored);
+    tcase_add_test(all, training_mode_is_told);
+    tcase_add_test(all, merged_initialisers_are_apart);
     suite_add_tcase(suite, cases);
+    if (count < 2) suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);

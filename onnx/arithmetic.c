@@ -1,0 +1,583 @@
+/* Arithmetic, comparisons and logic on numbers that are known when the file is read, of all types. Integers can be
+ * multiples of the number of samples: symbols. */
+#include "onnx/known.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------------------------------------- integers ---- */
+
+bool extent_multiply(struct extent a, struct extent b, struct extent *product)
+{
+    const struct extent swapped = a;
+    if (b.batches) {
+        a = b;
+        b = swapped;
+    }
+    if (b.batches) return false;
+    return !__builtin_mul_overflow(a.number, b.number, &product->number) &&
+        !__builtin_mul_overflow(a.batches, b.number, &product->batches);
+}
+
+/* Functions of two integers. False: the result is no number plus a multiple of the number of samples. Without a symbol
+ * they wrap around, as in other runtimes. */
+typedef bool whole_function(int type, struct extent a, struct extent b, struct extent *y);
+
+static bool multiply(int type, struct extent a, struct extent b, struct extent *y)
+{
+    (void)type;
+    if (a.batches || b.batches) return extent_multiply(a, b, y);
+    *y = (struct extent) { (int64_t)((uint64_t)a.number * (uint64_t)b.number) };
+    return true;
+}
+
+static bool add(int type, struct extent a, struct extent b, struct extent *y)
+{
+    (void)type;
+    const bool overflows = __builtin_add_overflow(a.number, b.number, &y->number);
+    return !__builtin_add_overflow(a.batches, b.batches, &y->batches) && !(overflows && y->batches);
+}
+
+static bool subtract(int type, struct extent a, struct extent b, struct extent *y)
+{
+    (void)type;
+    const bool overflows = __builtin_sub_overflow(a.number, b.number, &y->number);
+    return !__builtin_sub_overflow(a.batches, b.batches, &y->batches) && !(overflows && y->batches);
+}
+
+static bool divide(int type, struct extent a, struct extent b, struct extent *y)
+{
+    if (b.batches || b.number == 0 || (a.batches && (a.number % b.number || a.batches % b.number))) return false;
+    if (type == ONNX_UINT64 && !a.batches)
+        *y = (struct extent) { (int64_t)((uint64_t)a.number / (uint64_t)b.number) };
+    else if (b.number == -1)
+        return subtract(type, (struct extent) { 0 }, a, y);
+    else
+        *y = (struct extent) { a.number / b.number, a.batches / b.number };
+    return true;
+}
+
+/* With the sign of the dividend; modulo(): of the divisor. */
+static bool remainder_of(int type, struct extent a, struct extent b, struct extent *y)
+{
+    if (a.batches || b.batches || b.number == 0) return false;
+    if (type == ONNX_UINT64)
+        *y = (struct extent) { (int64_t)((uint64_t)a.number % (uint64_t)b.number) };
+    else
+        *y = (struct extent) { b.number == -1 ? 0 : a.number % b.number };
+    return true;
+}
+
+static bool modulo(int type, struct extent a, struct extent b, struct extent *y)
+{
+    if (!remainder_of(type, a, b, y)) return false;
+    if (type != ONNX_UINT64 && y->number && (y->number < 0) != (b.number < 0)) y->number += b.number;
+    return true;
+}
+
+static bool equal(int type, struct extent a, struct extent b, struct extent *y)
+{
+    (void)type;
+    *y = (struct extent) { a.number == b.number && a.batches == b.batches };
+    return true;
+}
+
+/* -1, 0 or 1. The number of samples is positive, and larger or smaller than other numbers. */
+static bool compare(int type, struct extent a, struct extent b, int *order)
+{
+    if (type == ONNX_UINT64)
+        *order = ((uint64_t)a.number > (uint64_t)b.number) - ((uint64_t)a.number < (uint64_t)b.number);
+    else
+        *order = (a.number > b.number) - (a.number < b.number);
+    return a.batches == b.batches;
+}
+
+#define ORDERED(name, formula)                                                     \
+    static bool name(int type, struct extent a, struct extent b, struct extent *y) \
+    {                                                                              \
+        int order;                                                                 \
+        if (!compare(type, a, b, &order)) return false;                            \
+        *y = formula;                                                              \
+        return true;                                                               \
+    }
+ORDERED(less, (struct extent) { order < 0 })
+ORDERED(less_or_equal, (struct extent) { order <= 0 })
+ORDERED(greater, (struct extent) { order > 0 })
+ORDERED(greater_or_equal, (struct extent) { order >= 0 })
+ORDERED(smaller, order < 0 ? a : b)
+ORDERED(larger, order > 0 ? a : b)
+
+static bool is_true(struct extent a)
+{
+    return a.number || a.batches;
+}
+
+#define LOGIC(name, formula)                                                       \
+    static bool name(int type, struct extent a, struct extent b, struct extent *y) \
+    {                                                                              \
+        (void)type;                                                                \
+        (void)b;                                                                   \
+        *y = (struct extent) { formula };                                          \
+        return true;                                                               \
+    }
+LOGIC(both, is_true(a) && is_true(b))
+LOGIC(either, is_true(a) || is_true(b))
+LOGIC(one_of, is_true(a) != is_true(b))
+LOGIC(negation, !is_true(a))
+
+static bool negative(int type, struct extent a, struct extent b, struct extent *y)
+{
+    (void)b;
+    return subtract(type, (struct extent) { 0 }, a, y);
+}
+
+static bool absolute(int type, struct extent a, struct extent b, struct extent *y)
+{
+    if (a.batches && (a.number < 0 || a.batches < 0)) return false;
+    *y = a;
+    return type == ONNX_UINT64 || a.number >= 0 || negative(type, a, b, y);
+}
+
+static bool sign(int type, struct extent a, struct extent b, struct extent *y)
+{
+    (void)b;
+    if (a.batches && (a.number < 0 || a.batches < 0)) return false;
+    *y = (struct extent) { is_true(a) ? (type != ONNX_UINT64 && a.number < 0 ? -1 : 1) : 0 };
+    return true;
+}
+
+static bool prelu(int type, struct extent a, struct extent b, struct extent *y)
+{
+    if (a.batches || b.batches) return false;
+    *y = a;
+    return type == ONNX_UINT64 || a.number >= 0 || multiply(type, a, b, y);
+}
+
+static bool relu(int type, struct extent a, struct extent b, struct extent *y)
+{
+    (void)b;
+    return larger(type, a, (struct extent) { 0 }, y);
+}
+
+/* ------------------------------------------------------------------------------------------------------ floats ---- */
+
+typedef double real_function(double a, double b);
+
+#define REAL(name, formula)                \
+    static double name(double a, double b) \
+    {                                      \
+        (void)b;                           \
+        return formula;                    \
+    }
+REAL(real_abs, fabs(a))
+REAL(real_acos, acos(a))
+REAL(real_acosh, acosh(a))
+REAL(real_add, a + b)
+REAL(real_asin, asin(a))
+REAL(real_asinh, asinh(a))
+REAL(real_atan, atan(a))
+REAL(real_atanh, atanh(a))
+REAL(real_ceil, ceil(a))
+REAL(real_cos, cos(a))
+REAL(real_cosh, cosh(a))
+REAL(real_divide, a / b)
+REAL(real_equal, a == b)
+REAL(real_erf, erf(a))
+REAL(real_exp, exp(a))
+REAL(real_floor, floor(a))
+REAL(real_greater, a > b)
+REAL(real_greater_or_equal, a >= b)
+REAL(real_is_nan, isnan(a))
+REAL(real_less, a < b)
+REAL(real_less_or_equal, a <= b)
+REAL(real_log, log(a))
+REAL(real_max, isnan(a) || a > b ? a : b)
+REAL(real_min, isnan(a) || a < b ? a : b)
+REAL(real_multiply, a *b)
+REAL(real_negative, -a)
+REAL(real_prelu, a < 0 ? a * b : a)
+REAL(real_power, pow(a, b))
+REAL(real_reciprocal, 1 / a)
+REAL(real_relu, isnan(a) || a > 0 ? a : 0)
+REAL(real_remainder, fmod(a, b))
+REAL(real_round, rint(a))
+REAL(real_sigmoid, 1 / (1 + exp(-a)))
+REAL(real_sign, isnan(a) ? a : (a > 0) - (a < 0))
+REAL(real_sin, sin(a))
+REAL(real_sinh, sinh(a))
+REAL(real_softplus, a > 0 ? a + log1p(exp(-a)) : log1p(exp(a)))
+REAL(real_softsign, a / (1 + fabs(a)))
+REAL(real_sqrt, sqrt(a))
+REAL(real_subtract, a - b)
+REAL(real_tan, tan(a))
+REAL(real_tanh, tanh(a))
+
+/* In alphabetical order. NULL: not of elements of this kind. `unary`: the second number is not read. */
+struct operation {
+    const char *name;
+    whole_function *whole;
+    real_function *real;
+    bool unary;
+};
+static const struct operation operations[] = {
+    { "Abs", absolute, real_abs, true },
+    { "Acos", NULL, real_acos, true },
+    { "Acosh", NULL, real_acosh, true },
+    { "Add", add, real_add },
+    { "And", both },
+    { "Asin", NULL, real_asin, true },
+    { "Asinh", NULL, real_asinh, true },
+    { "Atan", NULL, real_atan, true },
+    { "Atanh", NULL, real_atanh, true },
+    { "Ceil", NULL, real_ceil, true },
+    { "Cos", NULL, real_cos, true },
+    { "Cosh", NULL, real_cosh, true },
+    { "Div", divide, real_divide },
+    { "Equal", equal, real_equal },
+    { "Erf", NULL, real_erf, true },
+    { "Exp", NULL, real_exp, true },
+    { "Floor", NULL, real_floor, true },
+    { "Greater", greater, real_greater },
+    { "GreaterOrEqual", greater_or_equal, real_greater_or_equal },
+    { "IsNaN", NULL, real_is_nan, true },
+    { "Less", less, real_less },
+    { "LessOrEqual", less_or_equal, real_less_or_equal },
+    { "Log", NULL, real_log, true },
+    { "Max", larger, real_max },
+    { "Mean", NULL, real_add },
+    { "Min", smaller, real_min },
+    { "Mod", modulo, real_remainder },
+    { "Mul", multiply, real_multiply },
+    { "Neg", negative, real_negative, true },
+    { "Not", negation, NULL, true },
+    { "Or", either },
+    { "PRelu", prelu, real_prelu },
+    { "Pow", NULL, real_power },
+    { "Reciprocal", NULL, real_reciprocal, true },
+    { "Relu", relu, real_relu, true },
+    { "Round", NULL, real_round, true },
+    { "Sigmoid", NULL, real_sigmoid, true },
+    { "Sign", sign, real_sign, true },
+    { "Sin", NULL, real_sin, true },
+    { "Sinh", NULL, real_sinh, true },
+    { "Softplus", NULL, real_softplus, true },
+    { "Softsign", NULL, real_softsign, true },
+    { "Sqrt", NULL, real_sqrt, true },
+    { "Sub", subtract, real_subtract },
+    { "Sum", add, real_add },
+    { "Tan", NULL, real_tan, true },
+    { "Tanh", NULL, real_tanh, true },
+    { "Xor", one_of },
+};
+
+static int compare_names(const void *name, const void *row)
+{
+    return strcmp(name, ((const struct operation *)row)->name);
+}
+
+static const struct operation *find_operation(const char *name)
+{
+    return bsearch(name, operations, sizeof operations / sizeof *operations, sizeof *operations, compare_names);
+}
+
+/* ------------------------------------------------------------------------------------------------- one by one ---- */
+
+static tutti_status no_number(void)
+{
+    return step_refuse("its result is no whole multiple of the number of samples, or no number");
+}
+
+/* One element of a result of this type, from inputs of these types. */
+static bool compute(const struct step *step, const struct operation *operation, const struct number *n,
+    const struct known *x, int type, struct number *y)
+{
+    const bool floats = onnx_type_is_float(x[0].type);
+    *y = (struct number) { 0 };
+    if (operation->real == real_power && !floats) { /* by way of floats, as in other runtimes */
+        const struct number power = { .real = pow(n[0].real, n[1].real) };
+        return n[0].whole.batches == 0 && n[1].whole.batches == 0 && known_cast(power, ONNX_DOUBLE, type, y);
+    }
+    if (floats ? !operation->real : !operation->whole) return false;
+    if (floats && !strcmp(operation->name, "Mod") && !step_integer(step, "fmod", 0)) return false;
+    if (floats) {
+        y->real = operation->real(n[0].real, n[1].real);
+        y->whole.number = y->real != 0; /* of comparisons */
+        return n[1].whole.batches == 0;
+    }
+    whole_function *function =
+        operation->whole == modulo && step_integer(step, "fmod", 0) ? remainder_of : operation->whole;
+    return function(x[0].type, n[0].whole, n[1].whole, &y->whole);
+}
+
+/* y = f(a, b) of this type */
+static tutti_status combine(
+    struct step *step, const struct operation *operation, const struct known *x, int type, struct array **made)
+{
+    int rank = 0;
+    int64_t sizes[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = { 0 };
+    *made = NULL;
+    if (!known_broadcast((const struct array *[]) { x[0].array, x[1].array }, 2, &rank, sizes))
+        return fail(TUTTI_FORMAT, "the shapes of its inputs do not fit");
+    struct array *y = known_new(rank, sizes, type);
+    if (!y) return TUTTI_UNSUPPORTED;
+    const struct reading from[] = { known_broadcast_reading(x[0].array, rank),
+        known_broadcast_reading(x[1].array, rank) };
+    for (size_t i = 0; i < y->count; i++) {
+        const struct number n[] = { known_at(&x[0], reading_at(&from[0], rank, at)),
+            known_at(&x[1], reading_at(&from[1], rank, at)) };
+        struct number result;
+        if (!compute(step, operation, n, x, type, &result)) {
+            array_free(y);
+            return no_number();
+        }
+        known_put(y, type, i, result);
+        (void)known_next(rank, sizes, at);
+    }
+    *made = y;
+    return TUTTI_OK;
+}
+
+/* The sum of all inputs becomes their mean. */
+static void divide_all(struct array *y, int type, size_t count)
+{
+    const struct known sum = { y, type };
+    for (size_t i = 0; i < y->count; i++)
+        known_put(y, type, i, (struct number) { .real = known_at(&sum, i).real / (double)count });
+}
+
+/* Of one input, two, or, as Max, of any number. */
+tutti_status fold_arithmetic(struct step *step)
+{
+    const struct operation *operation = find_operation(step->node->op_type);
+    const struct onnx_operator *row = operator_find(step->node->op_type);
+    const size_t count = step->node->n_input;
+    struct known x[2];
+    struct array *y = NULL, *before = NULL;
+    if (!operation || (operation->unary && count != 1)) return fail(TUTTI_FORMAT, "it has %zu inputs", count);
+    tutti_status status = known_input(step, 0, &x[0]);
+    const int type = row->type ? row->type : status == TUTTI_OK ? x[0].type : 0;
+    if (operation->unary && status == TUTTI_OK) {
+        x[1] = x[0];
+        status = combine(step, operation, x, type, &y);
+    }
+    for (size_t i = 1; i < count && status == TUTTI_OK; i++) {
+        status = known_input(step, i, &x[1]);
+        if (status == TUTTI_OK) status = combine(step, operation, x, type, &y);
+        array_free(before);
+        x[0].array = before = y;
+    }
+    if (status != TUTTI_OK) return status;
+    if (!y) return step_same(step);
+    if (!strcmp(operation->name, "Mean")) divide_all(y, type, count);
+    return known_finish(step, y);
+}
+
+tutti_status fold_where(struct step *step)
+{
+    struct known x[3];
+    struct reading from[3];
+    int rank = 0;
+    int64_t sizes[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = { 0 };
+    for (size_t i = 0; i < 3; i++) {
+        const tutti_status status = known_input(step, i, &x[i]);
+        if (status != TUTTI_OK) return status;
+    }
+    if (!known_broadcast((const struct array *[]) { x[0].array, x[1].array, x[2].array }, 3, &rank, sizes))
+        return fail(TUTTI_FORMAT, "the shapes of its inputs do not fit");
+    for (int i = 0; i < 3; i++) from[i] = known_broadcast_reading(x[i].array, rank);
+    struct array *y = known_new(rank, sizes, x[1].type);
+    for (size_t i = 0; y && i < y->count; i++) {
+        const int pick = is_true(known_at(&x[0], reading_at(&from[0], rank, at)).whole) ? 1 : 2;
+        known_put(y, x[1].type, i, known_at(&x[pick], reading_at(&from[pick], rank, at)));
+        (void)known_next(rank, sizes, at);
+    }
+    step_type(step, 0, x[1].type);
+    return known_finish(step, y);
+}
+
+/* A bound of Clip: an input, an attribute before opset 11, or none. */
+static tutti_status read_bound(
+    const struct step *step, size_t position, const char *name, int type, struct number *bound, bool *has)
+{
+    const Onnx__AttributeProto *attribute = step_attribute(step, name);
+    struct known x;
+    *has = attribute != NULL;
+    if (attribute) *bound = (struct number) { (double)attribute->f, { (int64_t)attribute->f } };
+    if (!step_input(step, position)) return TUTTI_OK;
+    const tutti_status status = known_input(step, position, &x);
+    if (status != TUTTI_OK) return status;
+    if (x.array->count != 1 || x.type != type) return fail(TUTTI_FORMAT, "input %zu must be one number", position);
+    *bound = known_at(&x, 0);
+    *has = true;
+    return TUTTI_OK;
+}
+
+tutti_status fold_clip(struct step *step)
+{
+    static const struct operation clips[] = { { "Max", larger, real_max }, { "Min", smaller, real_min } };
+    struct known x[2];
+    struct number bounds[2];
+    bool has[2];
+    tutti_status status = known_input(step, 0, &x[0]);
+    if (status == TUTTI_OK) status = read_bound(step, 1, "min", x[0].type, &bounds[0], &has[0]);
+    if (status == TUTTI_OK) status = read_bound(step, 2, "max", x[0].type, &bounds[1], &has[1]);
+    if (status != TUTTI_OK) return status;
+    struct array *y = known_new(x[0].array->rank, x[0].array->sizes, x[0].type);
+    x[1] = x[0];
+    for (size_t i = 0; y && i < y->count; i++) {
+        struct number result = known_at(&x[0], i);
+        for (int k = 0; k < 2; k++) {
+            const struct number n[2] = { result, bounds[k] };
+            if (!has[k] || compute(step, &clips[k], n, x, x[0].type, &result)) continue;
+            array_free(y);
+            return no_number();
+        }
+        known_put(y, x[0].type, i, result);
+    }
+    return known_finish(step, y);
+}
+
+tutti_status fold_is_inf(struct step *step)
+{
+    struct known x;
+    const bool low = step_integer(step, "detect_negative", 1), high = step_integer(step, "detect_positive", 1);
+    const tutti_status status = known_input(step, 0, &x);
+    if (status != TUTTI_OK) return status;
+    struct array *y = known_new(x.array->rank, x.array->sizes, ONNX_BOOL);
+    for (size_t i = 0; y && i < y->count; i++) {
+        const double real = known_at(&x, i).real;
+        y->extents[i].number = isinf(real) && (real < 0 ? low : high);
+    }
+    return known_finish(step, y);
+}
+
+/* ------------------------------------------------------------------------------------------------------- casts ---- */
+
+static tutti_status cast(struct step *step, int to)
+{
+    struct known x;
+    const tutti_status status = known_input(step, 0, &x);
+    if (status != TUTTI_OK) return status;
+    if (!onnx_type_is_known(to)) return step_refuse("to type %d, which is not read", to);
+    step_type(step, 0, to);
+    struct array *y = known_new(x.array->rank, x.array->sizes, to);
+    for (size_t i = 0; y && i < y->count; i++) {
+        struct number number;
+        if (!known_cast(known_at(&x, i), x.type, to, &number)) {
+            array_free(y);
+            return step_refuse("the number of samples cannot become a float");
+        }
+        known_put(y, to, i, number);
+    }
+    return known_finish(step, y);
+}
+
+tutti_status fold_cast(struct step *step)
+{
+    return cast(step, (int)step_integer(step, "to", 0));
+}
+
+tutti_status fold_cast_like(struct step *step)
+{
+    const struct value *like = step_input(step, 1);
+    return like ? cast(step, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
+}
+
+/* -------------------------------------------------------------------------------------------------- reductions ---- */
+
+/* What a reduction makes of an element, of two, and of the result. */
+enum change { AS_IT_IS, ABSOLUTE, SQUARED, EXPONENTIAL, ROOT, LOGARITHM, MEAN };
+static const struct reduction {
+    const char *name, *function; /* of operations[] */
+    enum change before, after;
+} reductions[] = { { "ReduceL1", "Add", ABSOLUTE, AS_IT_IS }, { "ReduceL2", "Add", SQUARED, ROOT },
+    { "ReduceLogSum", "Add", AS_IT_IS, LOGARITHM }, { "ReduceLogSumExp", "Add", EXPONENTIAL, LOGARITHM },
+    { "ReduceMax", "Max", AS_IT_IS, AS_IT_IS }, { "ReduceMean", "Add", AS_IT_IS, MEAN },
+    { "ReduceMin", "Min", AS_IT_IS, AS_IT_IS }, { "ReduceProd", "Mul", AS_IT_IS, AS_IT_IS },
+    { "ReduceSum", "Add", AS_IT_IS, AS_IT_IS }, { "ReduceSumSquare", "Add", SQUARED, AS_IT_IS } };
+
+/* Integers only by their own functions. */
+static bool change_number(enum change change, int type, int64_t count, struct number *n)
+{
+    const bool floats = onnx_type_is_float(type);
+    const struct extent divisor = { count };
+    switch (change) {
+    case ABSOLUTE: return floats ? (n->real = fabs(n->real), true) : absolute(type, n->whole, n->whole, &n->whole);
+    case SQUARED: return floats ? (n->real *= n->real, true) : multiply(type, n->whole, n->whole, &n->whole);
+    case MEAN: return floats ? (n->real /= (double)count, true) : divide(type, n->whole, divisor, &n->whole);
+    case EXPONENTIAL: n->real = exp(n->real); return floats;
+    case LOGARITHM: n->real = log(n->real); return floats;
+    case ROOT:
+        n->real = sqrt(floats ? n->real : (double)n->whole.number);
+        return floats || (n->whole.batches == 0 && known_cast(*n, ONNX_DOUBLE, type, n));
+    case AS_IT_IS: break;
+    }
+    return true;
+}
+
+/* Adds x up along axes whose step in y is 0. */
+static tutti_status reduce(struct step *step, const struct known *x, const int64_t *strides, struct array *y)
+{
+    const struct reduction *reduction = NULL;
+    int64_t at[ARRAY_MAX_RANK] = { 0 };
+    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
+        if (!strcmp(reductions[i].name, step->node->op_type)) reduction = &reductions[i];
+    const struct operation *operation = reduction ? find_operation(reduction->function) : NULL;
+    struct number *sums = memory_new(y->count, sizeof *sums);
+    unsigned char *begun = memory_new(y->count + 1, 1);
+    tutti_status status = sums && begun && operation ? TUTTI_OK : TUTTI_NO_MEMORY;
+    const struct known both[] = { *x, *x };
+    for (size_t i = 0; i < x->array->count && status == TUTTI_OK; i++) {
+        int64_t to = 0;
+        for (int k = 0; k < x->array->rank; k++) to += at[k] * strides[k];
+        struct number n[2] = { sums[to], known_at(x, i) };
+        bool good = change_number(reduction->before, x->type, 1, &n[1]);
+        if (good && begun[to])
+            good = compute(step, operation, n, both, x->type, &sums[to]);
+        else
+            sums[to] = n[1];
+        if (!good) status = no_number();
+        begun[to] = 1;
+        (void)known_next(x->array->rank, x->array->sizes, at);
+    }
+    const int64_t each = y->count ? (int64_t)(x->array->count / y->count) : 1;
+    for (size_t i = 0; i < y->count && status == TUTTI_OK; i++) {
+        if (!change_number(reduction->after, x->type, each, &sums[i])) status = no_number();
+        known_put(y, x->type, i, sums[i]);
+    }
+    free(begun);
+    free(sums);
+    return status;
+}
+
+/* Axes are an attribute or the second input; all, if none is named. */
+tutti_status fold_reduce(struct step *step)
+{
+    struct known x;
+    int64_t list[ARRAY_MAX_RANK], sizes[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK] = { 0 };
+    int count = 0, rank = 0;
+    unsigned axes = 0;
+    tutti_status status = known_input(step, 0, &x);
+    if (status == TUTTI_OK) status = step_list_or_attribute(step, "axes", 1, list, ARRAY_MAX_RANK, &count);
+    if (status == TUTTI_OK) status = axes_read(list, count, x.array->rank, &axes);
+    if (status != TUTTI_OK) return status;
+    if (count == 0 && step_integer(step, "noop_with_empty_axes", 0)) return step_refuse("it reduces nothing");
+    if (count == 0) axes = (1u << x.array->rank) - 1;
+    for (int i = 0; i < x.array->rank; i++)
+        if (step_integer(step, "keepdims", 1) || !(axes >> i & 1))
+            sizes[rank++] = axes >> i & 1 ? 1 : x.array->sizes[i];
+    struct array *y = x.array->count ? known_new(rank, sizes, x.type) : NULL;
+    if (!y) return step_refuse("it has no elements, or too many");
+    int64_t stride = 1;
+    for (int i = x.array->rank - 1; i >= 0; i--) {
+        strides[i] = axes >> i & 1 ? 0 : stride;
+        stride *= axes >> i & 1 ? 1 : x.array->sizes[i];
+    }
+    status = reduce(step, &x, strides, y);
+    if (status == TUTTI_OK) return known_finish(step, y);
+    array_free(y);
+    return status;
+}

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Makes the files of tests/onnx/files about types and known numbers, as make.py makes the others: casts of what depends on the
+samples (casts.onnx), arithmetic on constants of all types (known.onnx) and scales that give no whole size (resized.onnx).
+
+    .dev/torch/bin/python tests/onnx/make_values.py tests/onnx/files
+"""
+import pathlib
+import sys
+
+import numpy
+from make import SAMPLES, Graph, numbers, random
+from onnx import TensorProto as T
+
+
+def casts(folder):
+    """A type that a Cast says holds, whatever stands before it; small integers wrap around."""
+    graph = Graph("casts", 20, ids=random.integers(-9, 10, (SAMPLES, 4)), x=numbers(SAMPLES, 4))
+
+    def third(name, kind=T.FLOAT):
+        return graph.add("Div", graph.add("Cast", name, to=kind, hidden=True), numpy.float32(3) if kind == T.FLOAT else numpy.array(3))
+
+    absolute = graph.add("Abs", "ids", hidden=True)
+    third(absolute)
+    third(absolute, T.INT64)
+    third(graph.add("Equal", "ids", numpy.array(3), hidden=True))
+    third(graph.add("ReduceSum", "ids", numpy.array([1]), hidden=True))
+    third(graph.add("ArgMax", "x", axis=1, hidden=True))
+    third(graph.add("Shape", "x", start=1, hidden=True))
+    graph.outputs[-1] = graph.add("Add", "x", graph.outputs[-1], hidden=True)
+    truths = graph.add("Cast", numpy.array([True, False, True, True]), to=T.INT64, hidden=True)
+    graph.add("Add", "ids", graph.add("Mul", truths, numpy.array(16), hidden=True))
+    many = graph.add("Mul", "ids", numpy.array(90), hidden=True)
+    for kind in (T.UINT8, T.INT8):
+        graph.add("Cast", graph.add("Cast", many, to=kind, hidden=True), to=T.INT32)
+    graph.add("Cast", graph.add("Mul", "x", numpy.float32(3), hidden=True), to=T.INT32)
+    graph.add("ReduceMean", graph.add("Cast", "ids", to=T.INT32, hidden=True), numpy.array([1]))
+    graph.add("Pow", graph.add("Cast", "ids", to=T.INT32, hidden=True), numpy.int32(3))
+    graph.add("CastLike", "x", "ids")
+    graph.add("Greater", "x", graph.add("CastLike", numpy.array(0), "x", hidden=True))
+    graph.add("Identity", graph.outputs[0])
+    graph.write(folder)
+
+
+def known(folder):
+    """What is computed when the file is read: positions, sizes and scales."""
+    graph = Graph("known", 20, x=numbers(SAMPLES, 2, 3, 4))
+
+    def shown(name):
+        graph.add("Add", "x", graph.add("Cast", name, to=T.FLOAT, hidden=True))
+
+    def chain(array, *nodes):
+        name = array
+        for operator, *more in nodes:
+            options = more.pop() if more and isinstance(more[-1], dict) else {}
+            name = graph.add(operator, name, *more, hidden=True, **options)
+        return name
+
+    rows = graph.add("Shape", "x", start=2, end=3, hidden=True)
+    shown(chain(rows, ("Cast", {"to": T.FLOAT}), ("Div", numpy.float32([2])), ("Ceil",), ("Sub", numpy.float32([0.25])), ("Abs",)))
+    shown(chain(rows, ("Cast", {"to": T.DOUBLE}), ("Mul", numpy.array([1.1])), ("Sqrt",), ("Pow", numpy.array([3.0])), ("Floor",)))
+    shown(chain(rows, ("Pow", numpy.array([2])), ("Mod", numpy.array([5])), ("Max", numpy.array([2]), numpy.array([1])), ("Neg",)))
+    shown(chain(numpy.int32([2**31 - 1]), ("Add", numpy.int32([3])), ("Div", numpy.int32([2**20]))))
+    shown(chain(numpy.array([300, -5, 7, 256]), ("Cast", {"to": T.UINT8}), ("Cast", {"to": T.INT8}), ("Mul", numpy.int8([3]))))
+    shown(chain(numpy.float32([2.75, -1.5, 0, 7]), ("Cast", {"to": T.INT32}), ("Clip", numpy.int32(-1), numpy.int32(5))))
+    shown(chain(numpy.float32([0.5, 40, 1, 3]), ("Cast", {"to": T.FLOAT16}), ("Mul", numpy.float16([3]))))
+    shown(chain(numpy.uint64([2**64 - 1]), ("Div", numpy.uint64([2**40])), ("Greater", numpy.uint64([5]))))
+    condition = graph.add("Less", graph.add("Range", numpy.array(0), numpy.array(4), numpy.array(1), hidden=True), numpy.array(2), hidden=True)
+    shown(graph.add("Where", condition, numpy.float32(0.5), numpy.float32([1, 2, 3, 4]), hidden=True))
+    shown(chain(graph.add("Range", numpy.float32(0), numpy.float32(1), numpy.float32(0.25), hidden=True), ("CumSum", numpy.array(0)), ("Exp",)))
+    ones = graph.add("ConstantOfShape", numpy.array([1100, 1000]), hidden=True)
+    shown(chain(ones, ("Cos",), ("ReduceMean", numpy.array([0, 1]))))
+    shown(chain(numpy.array([[4, -3, 8, 1]]), ("ArgMin", {"axis": 1}), ("Sign",), ("Tile", numpy.array([1, 4])), ("Trilu",)))
+    # What Upsample(scale_factor=2) and a resize to half the size become.
+    scales = graph.add("Concat", graph.add("Constant", value_floats=[1.0, 1.0], hidden=True), graph.add("Constant", value_floats=[2.0, 2.0], hidden=True),
+                       axis=0, hidden=True)
+    graph.add("Resize", "x", "", scales)
+    graph.write(folder)
+
+
+def resized(folder):
+    """Sizes that are not whole: 3 by 1.5, 5 by 0.7."""
+    graph = Graph("resized", 19, x=numbers(SAMPLES, 1, 3, 5))
+    for mode in ("linear", "nearest", "cubic"):
+        for coordinates in ("align_corners", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize", "half_pixel"):
+            roi = numpy.float32([0, 0, 0.1, 0.2, 1, 1, 0.9, 0.8]) if coordinates.startswith("tf") else ""
+            graph.add("Resize", "x", roi, numpy.float32([1, 1, 1.5, 0.7]), mode=mode, coordinate_transformation_mode=coordinates)
+    graph.write(folder, symbolic=False)
+
+
+def training(folder):
+    """A batch normalisation as files have it that were exported in training mode."""
+    graph = Graph("training", 17, x=numbers(SAMPLES, 2, 5))
+    graph.add("BatchNormalization", "x", *(numpy.float32([1, 2]) for _ in range(4)), training_mode=1, outputs=3)
+    del graph.outputs[1:]
+    graph.write(folder)
+    (folder / "training.safetensors").unlink()
+
+
+if __name__ == "__main__":
+    for make in (casts, known, resized, training):
+        make(pathlib.Path(sys.argv[1]))
