@@ -49,6 +49,17 @@ tutti_status build_range(struct step *step)
     return known_finish(step, y);
 }
 
+/* One output of an If, whose branches were written out: its condition, and what the branches have for it. */
+tutti_status build_if(struct step *step)
+{
+    const struct array *condition = NULL;
+    const tutti_status status = step_array(step, 0, &condition);
+    if (status != TUTTI_OK) return status;
+    if (condition->count != 1 || !condition->extents) return fail(TUTTI_FORMAT, "its condition is not one truth");
+    struct value *value = step_input(step, condition->extents[0].number || condition->extents[0].batches ? 1 : 2);
+    return value ? step_copy(step, value) : fail(TUTTI_FORMAT, "a branch has no result");
+}
+
 /* The coordinates of elements that are not 0: a row for each axis. */
 tutti_status build_non_zero(struct step *step)
 {

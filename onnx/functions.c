@@ -1,10 +1,12 @@
 /* Functions of a model. A call becomes copies of the function's nodes: their inputs and outputs get the names that the
- * call has for them, all other names one that is new, "#NUMBER/NAME". */
+ * call has for them, all other names one that is new, "#NUMBER/NAME". Branches of If become copies of their nodes in
+ * the same way, and know which condition they need (struct guard). */
 #include "onnx/functions.h"
 
 #include "base/memory.h"
 #include "onnx/operators.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +28,9 @@ struct expansion {
     struct function *functions; /* by domain, name and overload */
     size_t function_count;
     Onnx__NodeProto **nodes; /* the graph's, written out */
-    int64_t *opsets;
+    struct expanded *made;
+    Onnx__GraphProto *graph;
+    int guard; /* of the branch that is being written out; -1: none */
     size_t count, capacity;
     size_t kept;  /* nodes of the graph that are not among them yet: there is a place for each */
     size_t left;  /* bytes of copies */
@@ -71,7 +75,8 @@ static int compare_call(const void *call, const void *function)
 /* NULL: the node calls none. */
 static struct function *called(const struct expansion *expansion, const Onnx__NodeProto *node)
 {
-    if (!*domain_of(node->domain) && operator_find(proto_text(node->op_type))) return NULL;
+    const struct onnx_operator *row = operator_find(proto_text(node->op_type));
+    if (!*domain_of(node->domain) && row && !row->domain) return NULL;
     return bsearch(node, expansion->functions, expansion->function_count, sizeof *expansion->functions, compare_call);
 }
 
@@ -258,13 +263,33 @@ static tutti_status resolve_attributes(struct expansion *expansion, const struct
     return status;
 }
 
+/* The names in a branch within a function, and what its attributes refer to. proto_read() limited how deep they are. */
+static tutti_status translate_graph(struct expansion *expansion, const struct call *call, Onnx__GraphProto *graph)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < graph->n_initializer && status == TUTTI_OK; i++)
+        if (graph->initializer[i]->name) status = translate_all(expansion, call, &graph->initializer[i]->name, 1);
+    for (size_t i = 0; i < graph->n_output && status == TUTTI_OK; i++)
+        if (graph->output[i]->name) status = translate_all(expansion, call, &graph->output[i]->name, 1);
+    for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++) {
+        Onnx__NodeProto *node = graph->node[i];
+        status = translate_all(expansion, call, node->input, node->n_input);
+        if (status == TUTTI_OK) status = translate_all(expansion, call, node->output, node->n_output);
+        if (status == TUTTI_OK) status = resolve_attributes(expansion, call, node);
+        for (size_t k = 0; k < node->n_attribute && status == TUTTI_OK; k++)
+            if (node->attribute[k]->g) status = translate_graph(expansion, call, node->attribute[k]->g);
+    }
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------------------- calls ---- */
 
 /* Takes the node. There is a place for the graph's own ones. */
 static void push(struct expansion *expansion, Onnx__NodeProto *node, int64_t opset)
 {
     expansion->nodes[expansion->count] = node;
-    expansion->opsets[expansion->count++] = opset;
+    expansion->made->guard_of[expansion->count] = expansion->guard;
+    expansion->made->opsets[expansion->count++] = opset;
 }
 
 static tutti_status make_place(struct expansion *expansion)
@@ -273,21 +298,33 @@ static tutti_status make_place(struct expansion *expansion)
     const size_t capacity = 2 * expansion->capacity + 16;
     void *nodes = realloc(expansion->nodes, capacity * sizeof *expansion->nodes);
     if (nodes) expansion->nodes = nodes;
-    void *opsets = realloc(expansion->opsets, capacity * sizeof *expansion->opsets);
-    if (opsets) expansion->opsets = opsets;
-    if (!nodes || !opsets) return fail(TUTTI_NO_MEMORY, "there is no memory for %zu nodes", capacity);
+    struct expanded *made = expansion->made;
+    void *opsets = realloc(made->opsets, capacity * sizeof *made->opsets);
+    if (opsets) made->opsets = opsets;
+    void *guards = realloc(made->guard_of, capacity * sizeof *made->guard_of);
+    if (guards) made->guard_of = guards;
+    if (!nodes || !opsets || !guards) return fail(TUTTI_NO_MEMORY, "there is no memory for %zu nodes", capacity);
     expansion->capacity = capacity;
     return TUTTI_OK;
 }
 
 static tutti_status expand_call(struct expansion *expansion, struct function *function, const Onnx__NodeProto *node);
+static tutti_status expand_if(struct expansion *expansion, const Onnx__NodeProto *node, int64_t opset);
+
+static bool is_if(const Onnx__NodeProto *node)
+{
+    return !*domain_of(node->domain) && !strcmp(proto_text(node->op_type), "If") && node->n_attribute > 0;
+}
 
 /* Takes the node: writes out what it calls, or keeps it. */
 static tutti_status add_made(struct expansion *expansion, Onnx__NodeProto *node, int64_t opset)
 {
     struct function *function = called(expansion, node);
-    tutti_status status = function ? expand_call(expansion, function, node) : make_place(expansion);
-    if (function || status != TUTTI_OK)
+    const bool branches = is_if(node);
+    tutti_status status = function ? expand_call(expansion, function, node)
+        : branches                 ? expand_if(expansion, node, opset)
+                                   : make_place(expansion);
+    if (function || branches || status != TUTTI_OK)
         proto_free_node(node);
     else
         push(expansion, node, opset);
@@ -302,6 +339,8 @@ static tutti_status add_copy(struct expansion *expansion, const struct call *cal
     if (status == TUTTI_OK) status = translate_all(expansion, call, copy->output, copy->n_output);
     if (status == TUTTI_OK) status = name_node(expansion, call, copy);
     if (status == TUTTI_OK) status = resolve_attributes(expansion, call, copy);
+    for (size_t i = 0; i < copy->n_attribute && status == TUTTI_OK; i++)
+        if (copy->attribute[i]->g) status = translate_graph(expansion, call, copy->attribute[i]->g);
     if (status == TUTTI_OK) return add_made(expansion, copy, call->function->opset);
     proto_free_node(copy);
     return status;
@@ -347,6 +386,177 @@ done:
     return status;
 }
 
+/* ---------------------------------------------------------------------------------------------------- branches ---- */
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* A branch defines names of its own: of nodes' outputs and initialisers. All others are those around it. */
+static void *add_own(void **own, char *name)
+{
+    return *name ? tsearch(name, own, compare_texts) : own;
+}
+
+static tutti_status find_own(const Onnx__GraphProto *branch, void **own)
+{
+    bool good = true;
+    for (size_t i = 0; i < branch->n_initializer; i++)
+        if (branch->initializer[i]->name) good &= add_own(own, branch->initializer[i]->name) != NULL;
+    for (size_t i = 0; i < branch->n_node; i++)
+        for (size_t k = 0; k < branch->node[i]->n_output; k++) good &= add_own(own, branch->node[i]->output[k]) != NULL;
+    return good ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+static void keep_own(void *name)
+{
+    (void)name; /* it is the branch's */
+}
+
+struct branch {
+    const Onnx__GraphProto *graph;
+    void *own; /* tree of tsearch() */
+    size_t number;
+};
+
+/* The name outside of the branch; NULL: no memory. */
+static char *outside(struct expansion *expansion, const struct branch *branch, const char *name)
+{
+    const bool own = tfind(name, &branch->own, compare_texts) != NULL;
+    char *made = own ? memory_format("%s%zu/%s", expansion->mark, branch->number, name) : memory_copy_text(name);
+    if (made && charge(expansion, strlen(made)) == TUTTI_OK) return made;
+    free(made);
+    return NULL;
+}
+
+static tutti_status rename(struct expansion *expansion, const struct branch *branch, char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *made = outside(expansion, branch, names[i]);
+        if (!made) return fail(TUTTI_NO_MEMORY, "there is no memory for the names of a branch");
+        free(names[i]);
+        names[i] = made;
+    }
+    return TUTTI_OK;
+}
+
+/* The names that a graph within the branch reads. What it defines itself it renames later, where it is written out. */
+static tutti_status rename_within(struct expansion *expansion, const struct branch *branch, Onnx__GraphProto *graph)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < graph->n_output && status == TUTTI_OK; i++)
+        if (graph->output[i]->name) status = rename(expansion, branch, &graph->output[i]->name, 1);
+    for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++) {
+        Onnx__NodeProto *node = graph->node[i];
+        status = rename(expansion, branch, node->input, node->n_input);
+        for (size_t k = 0; k < node->n_attribute && status == TUTTI_OK; k++)
+            if (node->attribute[k]->g) status = rename_within(expansion, branch, node->attribute[k]->g);
+    }
+    return status;
+}
+
+/* An initialiser of the branch becomes one of the graph. */
+static tutti_status add_tensor(
+    struct expansion *expansion, const struct branch *branch, const Onnx__TensorProto *tensor)
+{
+    Onnx__GraphProto *graph = expansion->graph;
+    Onnx__TensorProto *copy = NULL;
+    void *list = realloc(graph->initializer, (graph->n_initializer + 1) * sizeof *graph->initializer);
+    if (!list) return TUTTI_NO_MEMORY;
+    graph->initializer = list;
+    tutti_status status = proto_copy_tensor(tensor, &expansion->left, &copy);
+    if (status == TUTTI_OK && copy->name) status = rename(expansion, branch, &copy->name, 1);
+    if (status == TUTTI_OK)
+        graph->initializer[graph->n_initializer++] = copy;
+    else
+        proto_free_tensor(copy);
+    return status;
+}
+
+static tutti_status add_nodes(struct expansion *expansion, const struct branch *branch, int64_t opset)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < branch->graph->n_initializer && status == TUTTI_OK; i++)
+        status = add_tensor(expansion, branch, branch->graph->initializer[i]);
+    for (size_t i = 0; i < branch->graph->n_node && status == TUTTI_OK; i++) {
+        Onnx__NodeProto *copy = NULL;
+        status = proto_copy_node(branch->graph->node[i], &expansion->left, &copy);
+        if (status == TUTTI_OK) status = rename(expansion, branch, copy->input, copy->n_input);
+        if (status == TUTTI_OK) status = rename(expansion, branch, copy->output, copy->n_output);
+        for (size_t k = 0; status == TUTTI_OK && k < copy->n_attribute; k++)
+            if (copy->attribute[k]->g) status = rename_within(expansion, branch, copy->attribute[k]->g);
+        if (status == TUTTI_OK)
+            status = add_made(expansion, copy, opset);
+        else
+            proto_free_node(copy);
+    }
+    return status;
+}
+
+static tutti_status add_guard(struct expansion *expansion, const char *condition, bool wanted)
+{
+    struct expanded *made = expansion->made;
+    void *guards = realloc(made->guards, (size_t)(made->guard_count + 1) * sizeof *made->guards);
+    if (!guards) return TUTTI_NO_MEMORY;
+    made->guards = guards;
+    char *copy = memory_copy_text(condition);
+    if (!copy) return TUTTI_NO_MEMORY;
+    made->guards[made->guard_count] = (struct guard) { copy, wanted, expansion->guard };
+    expansion->guard = made->guard_count++;
+    return charge(expansion, strlen(copy) + sizeof *made->guards);
+}
+
+/* Writes a branch out. results[i]: the name of its output i, which the caller frees. */
+static tutti_status expand_branch(
+    struct expansion *expansion, const Onnx__NodeProto *node, bool wanted, int64_t opset, char **results)
+{
+    const Onnx__AttributeProto *attribute =
+        find_attribute(node->attribute, node->n_attribute, wanted ? "then_branch" : "else_branch");
+    const int around = expansion->guard;
+    struct branch branch = { .graph = attribute ? attribute->g : NULL, .number = expansion->calls++ };
+    if (!branch.graph || branch.graph->n_output != node->n_output || node->n_input != 1)
+        return fail(TUTTI_FORMAT, "it needs a condition and two branches with %zu outputs", node->n_output);
+    tutti_status status = find_own(branch.graph, &branch.own);
+    if (status == TUTTI_OK) status = add_guard(expansion, node->input[0], wanted);
+    if (status == TUTTI_OK) status = add_nodes(expansion, &branch, opset);
+    for (size_t i = 0; i < node->n_output && status == TUTTI_OK; i++) {
+        results[i] = outside(expansion, &branch, proto_text(branch.graph->output[i]->name));
+        if (!results[i]) status = TUTTI_NO_MEMORY;
+    }
+    tdestroy(branch.own, keep_own);
+    expansion->guard = around;
+    return status;
+}
+
+/* Both branches, then for each output an If with the condition and what the branches have for it. */
+static tutti_status expand_if(struct expansion *expansion, const Onnx__NodeProto *node, int64_t opset)
+{
+    const size_t count = node->n_output;
+    tutti_status status = TUTTI_OK;
+    char **results = memory_new(2 * count + 1, sizeof *results);
+    if (!results) return TUTTI_NO_MEMORY;
+    if (++expansion->depth > DEEPEST) status = fail(TUTTI_UNSUPPORTED, "branches lie more than %d deep", DEEPEST);
+    if (status == TUTTI_OK) status = expand_branch(expansion, node, true, opset, results);
+    if (status == TUTTI_OK) status = expand_branch(expansion, node, false, opset, results + count);
+    for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
+        Onnx__NodeProto *copy = NULL, one = ONNX__NODE_PROTO__INIT;
+        one.op_type = node->op_type;
+        one.name = node->name;
+        one.n_input = 3;
+        one.n_output = 1;
+        one.input = (char *[]) { node->input[0], results[i], results[count + i] };
+        one.output = &node->output[i];
+        status = make_place(expansion);
+        if (status == TUTTI_OK) status = proto_copy_node(&one, &expansion->left, &copy);
+        if (status == TUTTI_OK) push(expansion, copy, opset);
+    }
+    expansion->depth--;
+    for (size_t i = 0; i < 2 * count; i++) free(results[i]);
+    free(results);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------------------- graph ---- */
 
 /* Every node of the graph is in the list then, or was written out, also after a failure. */
@@ -360,14 +570,18 @@ static tutti_status expand_graph(struct expansion *expansion, Onnx__GraphProto *
     for (size_t i = 0; i < graph->n_node; i++) {
         Onnx__NodeProto *node = graph->node[i];
         struct function *function = status == TUTTI_OK ? called(expansion, node) : NULL;
+        const bool branches = status == TUTTI_OK && is_if(node);
         expansion->kept--;
-        if (!function) {
+        if (!function && !branches) {
             push(expansion, node, opset);
             continue;
         }
         status = proto_check_text(proto_text(node->name), "the name of a node");
-        if (status == TUTTI_OK) status = expand_call(expansion, function, node);
-        if (status != TUTTI_OK)
+        if (status == TUTTI_OK)
+            status = branches ? expand_if(expansion, node, opset) : expand_call(expansion, function, node);
+        if (status != TUTTI_OK && branches)
+            status_context(status, "If '%s'", proto_text(node->name));
+        else if (status != TUTTI_OK)
             status_context(status, "function %s::%s, called by '%s'", proto_text(node->domain),
                 proto_text(node->op_type), proto_text(node->name));
         proto_free_node(node);
@@ -379,22 +593,33 @@ static tutti_status expand_graph(struct expansion *expansion, Onnx__GraphProto *
     return status;
 }
 
-tutti_status functions_expand(Onnx__ModelProto *model, int64_t opset, int64_t **opsets)
+static bool has_branches(const Onnx__GraphProto *graph)
+{
+    bool any = false;
+    for (size_t i = 0; i < graph->n_node; i++) any |= is_if(graph->node[i]);
+    return any;
+}
+
+tutti_status functions_expand(Onnx__ModelProto *model, int64_t opset, struct expanded *made)
 {
     tutti_status status = TUTTI_OK;
-    struct expansion expansion = { .left = proto_copies(model) };
-    *opsets = NULL;
-    if (model->n_functions == 0) return TUTTI_OK;
+    struct expansion expansion = { .left = proto_copies(model), .made = made, .graph = model->graph, .guard = -1 };
+    if (model->n_functions == 0 && !has_branches(model->graph)) return TUTTI_OK;
     TRY(make_mark(&expansion, model->graph));
     TRY(read_functions(&expansion, model, opset));
     TRY(expand_graph(&expansion, model->graph, opset));
-    *opsets = expansion.opsets;
-    expansion.opsets = NULL;
 done:
     for (size_t i = 0; i < expansion.function_count; i++) free(expansion.functions[i].ports);
     free(expansion.functions);
     free(expansion.nodes);
-    free(expansion.opsets);
     free(expansion.mark);
     return status;
+}
+
+void expanded_free(struct expanded *made)
+{
+    for (int i = 0; i < made->guard_count; i++) free(made->guards[i].condition);
+    free(made->guards);
+    free(made->guard_of);
+    free(made->opsets);
 }

@@ -1,5 +1,4 @@
 /* tutti_import_onnx(): reads a file, checks it as a whole, and adds the layers of its nodes to a network. */
-#include "onnx/functions.h"
 #include "onnx/head.h"
 #include "onnx/operators.h"
 
@@ -95,6 +94,7 @@ static bool is_unchanged(const Onnx__GraphProto *graph)
 
 static tutti_status check_opset(struct import *import)
 {
+    if (import->model->n_opset_import) import->opset = NEWEST_OPSET; /* of a model with other domains alone */
     for (size_t i = 0; i < import->model->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *set = import->model->opset_import[i];
         const char *domain = proto_text(set->domain);
@@ -108,8 +108,9 @@ static tutti_status check_opset(struct import *import)
 /* Of functions. */
 static tutti_status check_opsets(const struct import *import)
 {
-    for (size_t i = 0; import->opsets && i < import->model->graph->n_node; i++)
-        if (import->opsets[i] != import->opset && !is_read(import->opsets[i])) return refuse_opset(import->opsets[i]);
+    const int64_t *opsets = import->expanded.opsets;
+    for (size_t i = 0; opsets && i < import->model->graph->n_node; i++)
+        if (opsets[i] != import->opset && !is_read(opsets[i])) return refuse_opset(opsets[i]);
     return TUTTI_OK;
 }
 
@@ -221,7 +222,9 @@ done:
 static bool is_supported(const Onnx__NodeProto *node)
 {
     const char *domain = proto_text(node->domain);
-    return (!*domain || !strcmp(domain, "ai.onnx")) && operator_find(node->op_type);
+    const struct onnx_operator *row = operator_find(node->op_type);
+    if (row && row->domain) return !strcmp(domain, row->domain);
+    return row && (!*domain || !strcmp(domain, "ai.onnx"));
 }
 
 static bool same_operator(const Onnx__NodeProto *a, const Onnx__NodeProto *b)
@@ -253,7 +256,9 @@ static tutti_status check_operators(const struct import *import)
     size_t kinds[MOST_KINDS], count = 0;
     struct text text = { 0 };
     for (size_t i = 0; i < graph->n_node && count < MOST_KINDS; i++) {
-        bool known = is_supported(graph->node[i]);
+        /* Branches are checked when it is known that they are needed. */
+        const bool in_branch = import->expanded.guard_of && import->expanded.guard_of[i] >= 0;
+        bool known = in_branch || is_supported(graph->node[i]);
         for (size_t k = 0; k < count && !known; k++) known = same_operator(graph->node[kinds[k]], graph->node[i]);
         if (known) continue;
         kinds[count++] = i;
@@ -453,7 +458,7 @@ static tutti_status set_types(const struct step *step, const struct onnx_operato
         struct value *output = step_output(step, i);
         if (output && output->type == 0)
             output->type = i == 0 && row->type ? row->type : input ? input->type : ONNX_FLOAT;
-        if (output && output->declared && output->declared != output->type)
+        if (output && output->declared && output->declared != output->type && output->declared != ONNX_STRING)
             return fail(TUTTI_FORMAT, "its output '%s' is of %s in the file, and of %s by its inputs", output->name,
                 onnx_type_name(output->declared), onnx_type_name(output->type));
     }
@@ -490,9 +495,33 @@ static tutti_status build_node(struct step *step, const struct onnx_operator *ro
     return status;
 }
 
+/* Whether the branch that a node is in is needed, and those around it. */
+static tutti_status find_guard(const struct import *import, int guard, bool *is_there)
+{
+    *is_there = true;
+    if (guard < 0) return TUTTI_OK;
+    const struct guard *own = &import->expanded.guards[guard];
+    struct value *value = import_find(import, own->condition);
+    tutti_status status = find_guard(import, own->around, is_there);
+    if (status != TUTTI_OK || !*is_there) return status;
+    status = value ? import_load(import, value) : fail(TUTTI_FORMAT, "If: there is no condition '%s'", own->condition);
+    if (status != TUTTI_OK) return status;
+    if (!value->array || !value->array->extents || value->array->count != 1)
+        return step_refuse(
+            "If: its condition, '%s', depends on the samples: it must be known when the file is read, as "
+            "by tutti_onnx_options.known",
+            own->condition);
+    const struct extent truth = value->array->extents[0];
+    *is_there = (truth.number || truth.batches) == own->wanted;
+    return TUTTI_OK;
+}
+
 static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
 {
     const struct onnx_operator *row = operator_find(node->op_type);
+    if (!is_supported(node))
+        return fail(TUTTI_UNSUPPORTED, "operator that Tutti does not have: %s%s%s '%s'", proto_text(node->domain),
+            *proto_text(node->domain) ? "::" : "", node->op_type, proto_text(node->name));
     struct step step = { import, node, row->operation };
     tutti_status status = counting_check(&step, row->counting);
     if (status == TUTTI_OK) status = build_node(&step, row);
@@ -577,7 +606,7 @@ static void import_free(struct import *import)
         free(import->values[i].label);
     }
     free(import->values);
-    free(import->opsets);
+    expanded_free(&import->expanded);
     free(import->folder);
 }
 
@@ -592,7 +621,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
         FAIL(TUTTI_INVALID, "batch_axis is %d, known_count %d and size_count %d", options->batch_axis,
             options->known_count, options->size_count);
     TRY(check_opset(import));
-    TRY(functions_expand(import->model, import->opset, &import->opsets));
+    TRY(functions_expand(import->model, import->opset, &import->expanded));
     TRY(check_opsets(import));
     TRY(add_names(import));
     TRY(check_operators(import));
@@ -606,8 +635,10 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     if (!import->network) return TUTTI_NO_MEMORY;
     TRY(add_inputs(import, &options->input));
     for (size_t i = 0; i < graph->n_node; i++) {
-        if (import->opsets) import->opset = import->opsets[i];
-        TRY(add_node(import, graph->node[i]));
+        bool is_there = true;
+        if (import->expanded.opsets) import->opset = import->expanded.opsets[i];
+        if (import->expanded.opsets) TRY(find_guard(import, import->expanded.guard_of[i], &is_there));
+        if (is_there) TRY(add_node(import, graph->node[i]));
     }
 done:
     return status;

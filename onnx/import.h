@@ -3,6 +3,7 @@
 #ifndef ONNX_IMPORT_H
 #define ONNX_IMPORT_H
 
+#include "onnx/functions.h"
 #include "onnx/tensor.h"
 #include "tutti_onnx.h"
 
@@ -59,7 +60,7 @@ struct import {
     Onnx__ModelProto *model; /* functions of it are written out */
     char *folder;            /* of the file */
     int64_t opset;
-    int64_t *opsets;                         /* of each node, if the model has functions; else NULL */
+    struct expanded expanded;                /* functions and branches */
     int64_t fixed_batch;                     /* number of samples that the file is for; 0: it says none */
     const Onnx__ValueInfoProto *first_input; /* that is not known; NULL: not found yet */
     bool stands_in;                          /* integers that count samples were made for STAND_IN samples */

@@ -30,11 +30,11 @@ tutti_status build_arg(struct step *step)
 tutti_status build_hardmax(struct step *step)
 {
     struct operand x;
-    int of_file = 0, axis = 0;
-    const tutti_status status = read_axis(step, -1, &x, &of_file, &axis);
+    tutti_shape shape;
+    int axis = 0;
+    const tutti_status status = step_softmax_axis(step, &x, &shape, &axis);
     if (status != TUTTI_OK) return status;
-    if (step->import->opset < 13) return step_refuse("before opset 13 it is over several axes: export it again");
-    return step_done(step, step_op(step, "hardmax", &x.tensor, 1, "axis=%d", axis), x.place);
+    return step_softmax_done(step, step_op(step, "hardmax", &x.tensor, 1, "axis=%d", axis), &x, &shape);
 }
 
 tutti_status build_top_k(struct step *step)

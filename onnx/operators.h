@@ -28,6 +28,7 @@ struct onnx_operator {
     int type;              /* of the first output's elements; 0: that of the first input */
     bool overflows;        /* its result can be a number that the integers of its inputs' type do not have */
     enum onnx_counting counting;
+    const char *domain; /* NULL: ONNX's own */
 };
 /* NULL if Tutti does not have it. */
 const struct onnx_operator *operator_find(const char *name);
@@ -122,7 +123,11 @@ step_function build_gather_nd, build_scatter_nd;     /* nd.c */
 const char *step_reduction(const struct step *step); /* of a scatter; NULL: there is none of this name */
 step_function build_arg, build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
 step_function build_grid_sample; /* grid.c */
-step_function build_eye_like, build_range, build_non_zero;
+step_function build_eye_like, build_range, build_non_zero, build_if;
+
+/* linear.c: of ai.onnx.ml */
+step_function build_array_feature_extractor, build_label_encoder, build_linear_classifier, build_linear_regressor,
+    build_normalizer, build_scaler;
 
 /* sequences.c */
 step_function build_split_to_sequence, build_sequence_construct, build_sequence_at, build_sequence_length,
@@ -135,6 +140,12 @@ step_function build_dft, build_stft, build_hann_window, build_hamming_window, bu
 /* reshape.c, movement.c: other shapes and parts of values. */
 step_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose, build_concat, build_split,
     build_expand;
+
+/* pointwise.c: the input and axis of Softmax, LogSoftmax and Hardmax. Before opset 13 all axes from this one on become
+ * one; `shape` is what step_softmax_done() gives the result back. */
+tutti_status step_softmax_axis(const struct step *step, struct operand *x, tutti_shape *shape, int *axis);
+tutti_status step_softmax_done(
+    const struct step *step, tutti_tensor y, const struct operand *x, const tutti_shape *shape);
 
 /* losses.c */
 step_function build_nll_loss, build_softmax_cross_entropy;

@@ -430,20 +430,41 @@ tutti_tensor step_log_softmax(const struct step *step, tutti_tensor x, int axis)
     return step_binary(step, "sub", x, step_plain(step, "log", &sum, 1));
 }
 
+tutti_status step_softmax_axis(const struct step *step, struct operand *x, tutti_shape *shape, int *axis)
+{
+    tutti_status status = step_operand(step, 0, x);
+    const bool old = step->import->opset < 13;
+    const int64_t asked = step_integer(step, "axis", old ? 1 : -1), rank = status == TUTTI_OK ? operand_rank(x) : 0;
+    const int64_t of_file = asked < 0 ? asked + rank : asked;
+    *shape = x->shape;
+    if (status == TUTTI_OK) status = operand_axis(x, asked, axis);
+    if (status != TUTTI_OK || !old || *axis == x->shape.rank - 1) return status;
+    if (x->place.batched && x->place.axis != HIDDEN && x->place.axis > of_file)
+        return step_refuse("before opset 13 it is over all axes from axis %d on: the batch is one", (int)of_file);
+    for (int i = *axis + 1; i < shape->rank; i++) x->shape.sizes[*axis] *= shape->sizes[i];
+    x->shape.rank = *axis + 1;
+    x->tensor = step_reshape(step, x->tensor, &x->shape);
+    return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
+tutti_status step_softmax_done(
+    const struct step *step, tutti_tensor y, const struct operand *x, const tutti_shape *shape)
+{
+    return step_done(step, shape->rank == x->shape.rank ? y : step_reshape(step, y, shape), x->place);
+}
+
 /* Along another axis than the last one, it is exchanged with the last one, and back. */
 tutti_status build_softmax(struct step *step)
 {
     struct operand x;
+    tutti_shape shape;
     int axis = 0, order[TUTTI_MAX_RANK];
-    tutti_status status = step_operand(step, 0, &x);
-    const bool old = step->import->opset < 13; /* over all axes from this one on */
-    if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", old ? 1 : -1), &axis);
+    const tutti_status status = step_softmax_axis(step, &x, &shape, &axis);
     if (status != TUTTI_OK) return status;
-    if (old && axis != x.shape.rank - 1) return step_refuse("before opset 13 it is over several axes: export it again");
-    if (step->operation) return step_done(step, step_log_softmax(step, x.tensor, axis), x.place);
+    if (step->operation) return step_softmax_done(step, step_log_softmax(step, x.tensor, axis), &x, &shape);
     const int last = x.shape.rank - 1;
     for (int i = 0; i <= last; i++) order[i] = i == axis ? last : i == last ? axis : i;
     x.tensor = step_permuted(step, x.tensor, order, last + 1);
     x.tensor = step_permuted(step, step_plain(step, "softmax", &x.tensor, 1), order, last + 1);
-    return step_done(step, x.tensor, x.place);
+    return step_softmax_done(step, x.tensor, &x, &shape);
 }

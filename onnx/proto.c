@@ -38,6 +38,65 @@ tutti_status proto_check_text(const char *text, const char *what)
     return proto_is_plain(text) ? TUTTI_OK : fail(TUTTI_FORMAT, "%s is not UTF-8, or has control characters", what);
 }
 
+/* ------------------------------------------------------------------------------------------------- graphs within ----
+ */
+
+/* Messages in which a graph can lie, and the fields that lead there. */
+enum message { MODEL, GRAPH, FUNCTION, NODE, ATTRIBUTE };
+enum { DEEPEST = 32, BYTES = 2 };
+
+struct bytes {
+    const unsigned char *at, *end;
+};
+
+/* False: it does not end, or is too long. */
+static bool read_varint(struct bytes *bytes, uint64_t *number)
+{
+    *number = 0;
+    for (int shift = 0; bytes->at < bytes->end && shift < 64; shift += 7) {
+        const unsigned char byte = *bytes->at++;
+        *number |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) return true;
+    }
+    return false;
+}
+
+static bool contains(enum message message, uint64_t field, enum message *inner)
+{
+    static const struct {
+        enum message message;
+        uint64_t field;
+        enum message inner;
+    } fields[] = { { MODEL, 7, GRAPH }, { MODEL, 25, FUNCTION }, { GRAPH, 1, NODE }, { FUNCTION, 7, NODE },
+        { FUNCTION, 11, ATTRIBUTE }, { NODE, 5, ATTRIBUTE }, { ATTRIBUTE, 6, GRAPH } };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].message == message && fields[i].field == field) {
+            *inner = fields[i].inner;
+            return true;
+        }
+    return false;
+}
+
+/* Whether graphs lie in each other at most `left` deep. What is damaged is left to protobuf-c, which stops there. */
+static bool is_flat(struct bytes bytes, enum message message, int left)
+{
+    static const uint64_t sizes[] = { [1] = 8, [5] = 4 };
+    uint64_t key, size;
+    if (message == GRAPH && left-- == 0) return false;
+    while (bytes.at < bytes.end && read_varint(&bytes, &key)) {
+        const unsigned type = key & 7;
+        enum message inner;
+        size = type == 1 || type == 5 ? sizes[type] : 0;
+        if ((type == 0 || type == BYTES) && !read_varint(&bytes, &size)) return true;
+        if (type == 0) continue;
+        if (type > 5 || type == 3 || type == 4 || size > (uint64_t)(bytes.end - bytes.at)) return true;
+        const struct bytes part = { bytes.at, bytes.at + size };
+        if (type == BYTES && contains(message, key >> 3, &inner) && !is_flat(part, inner, left)) return false;
+        bytes.at = part.end;
+    }
+    return true;
+}
+
 tutti_status proto_read(const char *path, Onnx__ModelProto **model)
 {
     unsigned char *data = NULL;
@@ -45,6 +104,10 @@ tutti_status proto_read(const char *path, Onnx__ModelProto **model)
     *model = NULL;
     const tutti_status status = file_read(path, INT32_MAX, &data, &size);
     if (status != TUTTI_OK) return status;
+    if (!is_flat((struct bytes) { data, data + size }, MODEL, DEEPEST)) {
+        free(data);
+        return fail(TUTTI_UNSUPPORTED, "%s: graphs lie in each other more than %d deep", path, DEEPEST);
+    }
     struct budget budget = { size * TIMES_SIZE + AT_LEAST };
     ProtobufCAllocator allocator = { take, give, &budget };
     *model = onnx__model_proto__unpack(&allocator, size, data);
@@ -83,6 +146,11 @@ tutti_status proto_copy_node(const Onnx__NodeProto *node, size_t *left, Onnx__No
     return copy(&node->base, left, (ProtobufCMessage **)made);
 }
 
+tutti_status proto_copy_tensor(const Onnx__TensorProto *tensor, size_t *left, Onnx__TensorProto **made)
+{
+    return copy(&tensor->base, left, (ProtobufCMessage **)made);
+}
+
 tutti_status proto_copy_attribute(const Onnx__AttributeProto *attribute, size_t *left, Onnx__AttributeProto **made)
 {
     return copy(&attribute->base, left, (ProtobufCMessage **)made);
@@ -91,6 +159,11 @@ tutti_status proto_copy_attribute(const Onnx__AttributeProto *attribute, size_t 
 void proto_free_node(Onnx__NodeProto *node)
 {
     if (node) onnx__node_proto__free_unpacked(node, &(ProtobufCAllocator) { take, give, NULL });
+}
+
+void proto_free_tensor(Onnx__TensorProto *tensor)
+{
+    if (tensor) onnx__tensor_proto__free_unpacked(tensor, &(ProtobufCAllocator) { take, give, NULL });
 }
 
 void proto_free_attribute(Onnx__AttributeProto *attribute)

@@ -24,6 +24,8 @@ void proto_free(Onnx__ModelProto *model); /* accepts NULL */
 /* Copies of messages. `left` are the bytes that copies may still take, of proto_copies(); it becomes less. */
 tutti_status proto_copy_node(const Onnx__NodeProto *node, size_t *left, Onnx__NodeProto **copy);
 tutti_status proto_copy_attribute(const Onnx__AttributeProto *attribute, size_t *left, Onnx__AttributeProto **copy);
+tutti_status proto_copy_tensor(const Onnx__TensorProto *tensor, size_t *left, Onnx__TensorProto **copy);
+void proto_free_tensor(Onnx__TensorProto *tensor);          /* accepts NULL */
 void proto_free_node(Onnx__NodeProto *node);                /* accepts NULL */
 void proto_free_attribute(Onnx__AttributeProto *attribute); /* accepts NULL */
 size_t proto_copies(const Onnx__ModelProto *model);

@@ -338,7 +338,7 @@ class Graph:
                   for name, array in self.inputs.items()]
         outputs = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
         graph = helper.make_graph(self.nodes, self.name, inputs, outputs, self.initialisers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=10)
         model = onnx.shape_inference.infer_shapes(model)
         del model.graph.value_info[:]
         path = folder / f"{self.name}.onnx"

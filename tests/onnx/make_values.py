@@ -10,6 +10,7 @@ import sys
 import numpy
 from make import SAMPLES, Graph, numbers, random
 from onnx import TensorProto as T
+from onnx import helper, numpy_helper
 
 
 def casts(folder):
@@ -96,6 +97,59 @@ def training(folder):
     (folder / "training.safetensors").unlink()
 
 
+def branches(folder):
+    """An If within an If; the conditions are known when the file is read. A branch that is not needed has an unknown operator."""
+    def branch(*nodes, outputs, arrays=()):
+        return helper.make_graph([helper.make_node(*node[:3], **dict(node[3:])) for node in nodes], "branch", [],
+                                 [helper.make_empty_tensor_value_info(name) for name in outputs], arrays)
+
+    graph = Graph("branches", 18, x=numbers(SAMPLES, 4))
+    inner = {"then_branch": branch(("Neg", ["a"], ["r"]), outputs=["r"]), "else_branch": branch(("Abs", ["a"], ["r"]), outputs=["r"])}
+    rank_2 = [("Shape", ["a"], ["s"]), ("Size", ["s"], ["n"]), ("Equal", ["n", "two"], ["c"])]
+    then = branch(("Mul", ["x", "w"], ["a"]), *rank_2, ("If", ["c"], ["b"], *inner.items()), outputs=["b", "a"],
+                  arrays=[numpy_helper.from_array(numpy.float32([1, 2, 3, 4]), "w"), numpy_helper.from_array(numpy.array(2), "two")])
+    other = branch(("Einsum", ["x"], ["a"], ("equation", "ij->ij")), ("Det", ["a"], ["b"]), outputs=["b", "a"])
+    rate = graph.add("Equal", graph.add("Constant", value_int=16000, hidden=True), numpy.array(16000), hidden=True)
+    graph.add("If", rate, outputs=2, then_branch=then, else_branch=other)
+    graph.write(folder)
+
+
+def linear(folder):
+    """What scikit-learn's linear models and scalers become."""
+    graph = Graph("linear", 18, x=numbers(SAMPLES, 4))
+
+    def add(operator, *inputs, **options):
+        return graph.add(operator, *inputs, domain="ai.onnx.ml", **options)
+
+    def row(count):
+        return [float(number) for number in numbers(count)]
+
+    add("LinearRegressor", "x", coefficients=row(8), intercepts=row(2), targets=2)
+    scaled = add("Scaler", "x", offset=row(4), scale=row(4), hidden=True)
+    for norm in ("L1", "L2"):
+        add("Normalizer", scaled, norm=norm)
+    three = {"coefficients": row(12), "intercepts": row(3)}
+    add("LinearClassifier", "x", classlabels_ints=[0, 1, 2], post_transform="SOFTMAX", outputs=2, **three)
+    add("LinearClassifier", "x", classlabels_ints=[7, 3, 5], post_transform="LOGISTIC", outputs=2, **three)
+    add("LinearClassifier", "x", classlabels_ints=[0, 1], post_transform="LOGISTIC", coefficients=row(4), intercepts=row(1), outputs=2)
+    best = graph.add("ArgMax", "x", axis=1, hidden=True)
+    found = add("ArrayFeatureExtractor", numpy.array([4, 2, 9, 7]), best, hidden=True)
+    graph.add("Reshape", found, numpy.array([-1]))
+    add("LabelEncoder", best, keys_int64s=[0, 1, 3], values_floats=[0.5, 2.0, 8.0], default_float=-1.0)
+    add("ArrayFeatureExtractor", "x", numpy.array([2, 0]))
+    graph.write(folder)
+
+
+def softmaxes(folder):
+    """Before opset 13 they are over all axes from one on."""
+    graph = Graph("softmaxes", 11, x=numbers(SAMPLES, 2, 3, 4))
+    for operator in ("Softmax", "LogSoftmax", "Hardmax"):
+        graph.add(operator, "x")
+        graph.add(operator, "x", axis=-2)
+        graph.add(operator, "x", axis=3)
+    graph.write(folder)
+
+
 if __name__ == "__main__":
-    for make in (casts, known, resized, training):
+    for make in (casts, known, resized, training, branches, linear, softmaxes):
         make(pathlib.Path(sys.argv[1]))

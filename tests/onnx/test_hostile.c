@@ -335,12 +335,41 @@ START_TEST(nesting_and_amounts_have_limits)
         put_message(&graph, GRAPH_NODE, &node);
         inner = graph;
     }
-    refused(&inner, 17, TUTTI_FORMAT, "node 0");
+    refused(&inner, 17, TUTTI_UNSUPPORTED, "more than 32 deep");
     struct message graph = { 0 }, empty = { 0 };
     for (int i = 0; i < 4000000; i++) put_bytes(&graph, GRAPH_NODE, "", 0);
     refused(&graph, 17, TUTTI_FORMAT, NULL);
     refused(&empty, 17, TUTTI_FORMAT, "no output");
     ck_assert_int_eq(import_bytes("", 0), TUTTI_FORMAT);
+}
+END_TEST
+
+/* A branch that makes Relu(x), with so many outputs. */
+static void put_branch(struct message *node, const char *name, int outputs)
+{
+    struct message attribute = { 0 }, branch = { 0 };
+    put_node(&branch, "Relu", "x", NULL, "t");
+    for (int i = 0; i < outputs; i++) put_port(&branch, GRAPH_OUTPUT, "t", 4);
+    put_text(&attribute, ATTRIBUTE_NAME, name);
+    put_message(&attribute, ATTRIBUTE_GRAPH, &branch);
+    put_message(node, NODE_ATTRIBUTE, &attribute);
+}
+
+START_TEST(branches_are_checked)
+{
+    static const struct {
+        int first, second; /* outputs; -1: there is no such branch */
+        const char *words;
+    } cases[] = { { 1, -1, "two branches" }, { 2, 1, "two branches" }, { 1, 0, "two branches" },
+        { 1, 1, "'x', depends on the samples" } };
+    struct message graph = graph_of("Relu", NULL), node = { 0 };
+    put_text(&node, NODE_INPUT, "x");
+    put_text(&node, NODE_OUTPUT, "z");
+    put_text(&node, NODE_OPERATOR, "If");
+    put_branch(&node, "then_branch", cases[_i].first);
+    if (cases[_i].second >= 0) put_branch(&node, "else_branch", cases[_i].second);
+    put_message(&graph, GRAPH_NODE, &node);
+    refused(&graph, 18, _i == 3 ? TUTTI_UNSUPPORTED : TUTTI_FORMAT, cases[_i].words);
 }
 END_TEST
 
@@ -456,12 +485,13 @@ START_TEST(computed_constants_have_a_limit)
     static const int64_t one[] = { 1 }, large[] = { 1 << 20 };
     struct message graph = graph_of("Relu", NULL);
     put_initialiser(&graph, INT64, one, 1, large, sizeof large);
+    put_node(&graph, "ConstantOfShape", "w", NULL, "ones");
     for (int i = 0; i < 300; i++) {
         char name[NAME];
         snprintf(name, sizeof name, "c%d", i);
-        put_node(&graph, "ConstantOfShape", "w", NULL, name);
+        put_node(&graph, "Identity", "ones", NULL, name);
     }
-    refused(&graph, 17, TUTTI_UNSUPPORTED, "ConstantOfShape 'c256'");
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "Identity 'c255'");
 }
 END_TEST
 
@@ -596,6 +626,7 @@ int main(void)
     tcase_add_test(cases, sizes_are_checked);
     tcase_add_test(cases, numbers_are_checked);
     tcase_add_test(cases, nesting_and_amounts_have_limits);
+    tcase_add_loop_test(cases, branches_are_checked, 0, 4);
     tcase_add_test(cases, functions_are_checked);
     tcase_add_test(cases, functions_do_not_grow_without_end);
     tcase_add_test(cases, attributes_of_functions_stand_in_functions);

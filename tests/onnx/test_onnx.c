@@ -153,7 +153,8 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "attributes", "binary", "reductions", "old", "movement", "shapes", "convolutions", "products", "indices", "lines",
     "sequences", "volumes", "sizes", "parts", "functions", "functions_script", "quantised", "quantised_operators",
     "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d", "lengths+6",
-    "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized" };
+    "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
+    "softmaxes" };
 
 START_TEST(outputs_are_onnxruntimes)
 {

@@ -26,18 +26,28 @@ static void add_input(Onnx__GraphProto *graph, char *name)
     graph->input[graph->n_input++] = input;
 }
 
+/* Also within branches. */
+static void rename_inputs(Onnx__GraphProto *graph, const char *name, const char *moved)
+{
+    for (size_t i = 0; i < graph->n_node; i++) {
+        Onnx__NodeProto *node = graph->node[i];
+        for (size_t j = 0; j < node->n_input; j++) {
+            if (strcmp(node->input[j], name)) continue;
+            free(node->input[j]);
+            node->input[j] = strdup(moved);
+        }
+        for (size_t j = 0; j < node->n_attribute; j++)
+            if (node->attribute[j]->g) rename_inputs(node->attribute[j]->g, name, moved);
+    }
+}
+
 /* Nodes read NAME~ in place of NAME, which the first node makes: NAME + NAME~zero, which is an input, too. */
 static void move(Onnx__GraphProto *graph, const char *name)
 {
     char *zero = memory_format("%s" VARIANT_ZERO, name), *moved = memory_format("%s~", name);
     Onnx__NodeProto *node = calloc(1, sizeof *node);
     if (!zero || !moved || !node) abort();
-    for (size_t i = 0; i < graph->n_node; i++)
-        for (size_t j = 0; j < graph->node[i]->n_input; j++) {
-            if (strcmp(graph->node[i]->input[j], name)) continue;
-            free(graph->node[i]->input[j]);
-            graph->node[i]->input[j] = strdup(moved);
-        }
+    rename_inputs(graph, name, moved);
     onnx__node_proto__init(node);
     node->op_type = strdup("Add");
     node->input = grown(NULL, node->n_input = 2);
