@@ -146,6 +146,20 @@ static tutti_status class_read(cl_device_type type, enum device_class *class)
     return TUTTI_OK;
 }
 
+/* Optimisation is most of the time of a build. Tests of what kernels compute do without it. */
+static tutti_status optimisation_read(struct capabilities *can)
+{
+    const char *wanted = getenv("TUTTI_OPTIMISE");
+    if (!wanted || !*wanted) return TUTTI_OK;
+    if (!strcasecmp(wanted, "off"))
+        can->unoptimised = true;
+    else if (!strcasecmp(wanted, "cpu"))
+        can->unoptimised = can->class != DEVICE_CPU;
+    else
+        return fail(TUTTI_INVALID, "TUTTI_OPTIMISE is '%s': set it to off or cpu, or unset it", wanted);
+    return TUTTI_OK;
+}
+
 #define READ(what, value) \
     CL_TRY(clGetDeviceInfo(id, what, sizeof(value), &(value), NULL), "asking '%s' for " #what, can->name)
 
@@ -204,6 +218,7 @@ tutti_status capabilities_read(cl_platform_id platform, cl_device_id id, size_t 
     TRY(device_text(id, CL_DEVICE_VERSION, can->version, sizeof(can->version)));
     READ(CL_DEVICE_TYPE, type);
     TRY(class_read(type, &can->class));
+    TRY(optimisation_read(can));
     TRY(vector_width_read(id, &can->vector_width));
     TRY(sizes_read(id, memory_limit, can));
     architecture_read(id, type, can);

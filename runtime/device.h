@@ -56,6 +56,7 @@ struct capabilities {
     size_t group_max;       /* work-items in a group */
     bool unified;           /* shares the host's memory: buffers are mapped, not copied */
     bool half, subgroups;
+    bool unoptimised;          /* its programs are built with -cl-opt-disable */
     enum shuffle_form shuffle; /* proven by sums that were right: runtime/shuffle.h */
     struct matrix_ability {
         enum matrix_form form;         /* proven by a product that was right: runtime/matrix.h */

@@ -143,8 +143,9 @@ static char *options_of(const struct device *device, const struct program_reques
     if (text && text->class) snprintf(class, sizeof(class), " -DTUTTI_GPU=%d", device->can.class == DEVICE_GPU);
     if (text && text->shuffle && device->can.shuffle)
         snprintf(shuffle, sizeof(shuffle), " -DSHUFFLE=%d", (int)device->can.shuffle);
-    return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s%s%s%s%s", TUTTI_IS_DEBUG ? ARGUMENT_NAMES : "", width, class,
-        shuffle, keeps_loops(device) ? " -DUNROLL_GPU=" : "", keep_order ? " -DKEEP_ORDER" : "", more,
+    return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s%s%s%s%s%s", TUTTI_IS_DEBUG ? ARGUMENT_NAMES : "",
+        device->can.unoptimised ? " -cl-opt-disable" : "", width, class, shuffle,
+        keeps_loops(device) ? " -DUNROLL_GPU=" : "", keep_order ? " -DKEEP_ORDER" : "", more,
         request->options && *request->options ? " " : "", request->options ? request->options : "");
 }
 

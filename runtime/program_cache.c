@@ -32,8 +32,9 @@ static void append_device(struct text *all, const struct device *device)
     char version[128] = "";
     (void)platform_text(
         device->platform, CL_PLATFORM_VERSION, version, sizeof(version)); /* without one: an empty text */
-    text_append(all, "%d\n%s\n%s\n%s\n%s\n%s\n%s\n", CACHE_FORMAT, device->can.name, device->can.platform,
-        device->can.driver, device->can.version, version, target ? target : "");
+    text_append(all, "%d\n%s\n%s\n%s\n%s\n%s\n%s%s\n", CACHE_FORMAT, device->can.name, device->can.platform,
+        device->can.driver, device->can.version, version, target ? target : "",
+        device->can.unoptimised ? "\nunoptimised" : "");
 }
 
 /* False where there is no memory for it. */
