@@ -5,6 +5,7 @@
  * exponential.h are. */
 #include "element.h"
 #include "exponential.h"
+#include "sum.h"
 #if TUTTI_GPU
 #include "group.h"
 #endif

@@ -8,9 +8,10 @@
  *
  * dx = the loss's derivative * weight * loss_scale. Each task (CPU class) or group of GROUP work-items works on `each`
  * of n elements; results [pieces][2], the sum of losses and the number of correct elements, go to loss_sum
- * (loss_sum.cl). The sums carry their rounding error along (Knuth's TwoSum). GRADIENT 1: dx is wanted. */
+ * (loss_sum.cl). The sums carry their rounding error along (sum.h). GRADIENT 1: dx is wanted. */
 #include "parameters.h"
 #include "arguments/loss_elements.h"
+#include "sum.h"
 #include "vector.h"
 #include "step.h"
 
@@ -38,15 +39,6 @@
 #define COUNT_VECTOR(x, t) (VF)(0.0f)
 #endif
 
-/* sum += value, exactly, but for what `error` loses. An infinite sum has no error, see total(). */
-#define ADD(type, sum, error, value)                                     \
-    do {                                                                 \
-        const type added = (value), before = (sum), shift = before + added - before; \
-        sum = before + added;                                            \
-        error += (before - (sum - shift)) + (added - shift);             \
-    } while (0)
-static float total(float sum, float error) { return isinf(sum) ? sum : sum + error; }
-
 /* Its elements, and one of them. */
 #define PIECE                                                                                                       \
     const size_t piece = get_group_id(0), first = piece * each, end = min(first + each, (size_t)n);                 \
@@ -55,7 +47,7 @@ static float total(float sum, float error) { return isinf(sum) ? sum : sum + err
 #define TAKE(i)                                                                                                     \
     {                                                                                                               \
         const float v = x[i], t = targets[i];                                                                       \
-        ADD(float, sum, error, LOSS(v, t));                                                                         \
+        SUM_ADD(float, sum, error, LOSS(v, t));                                                                     \
         hits += COUNT(v, t);                                                                                        \
         if (GRADIENT) dx[i] = DERIVATIVE(v, t) * factor;                                                            \
     }
@@ -68,7 +60,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_elements(ELE
     local float scratch[GROUP];
     PIECE
     for (size_t i = first + get_local_id(0); i < end; i += GROUP) TAKE(i)
-    sum = group_sum(total(sum, error), scratch);
+    sum = group_sum(SUM_TOTAL(sum, error), scratch);
     hits = group_sum(hits, scratch);
     if (get_local_id(0) == 0) {
         results[2 * piece] = sum;
@@ -83,13 +75,13 @@ TASK void loss_elements(ELEMENTS_ARGUMENTS(PARAMETER))
     size_t i = first;
     for (; i + V <= end; i += V) {
         const VF v = VLOAD(0, x + i), t = VLOAD(0, targets + i);
-        ADD(VF, sums, errors, LOSS(v, t));
+        SUM_ADD(VF, sums, errors, LOSS(v, t));
         more += COUNT_VECTOR(v, t);
         if (GRADIENT) VSTORE(DERIVATIVE(v, t) * factor, 0, dx + i);
     }
     for (; i < end; i++) TAKE(i)
-    ADD(float, sum, error, vector_sum(sums));
-    results[2 * piece] = total(sum, error + vector_sum(errors));
+    SUM_ADD(float, sum, error, vector_sum(sums));
+    results[2 * piece] = SUM_TOTAL(sum, error + vector_sum(errors));
     results[2 * piece + 1] = hits + vector_sum(more);
 }
 #endif

@@ -258,31 +258,39 @@ static double bytes_of(const struct loop *loop)
     return bytes;
 }
 
-void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list)
+/* The launch of a loop that is divided as `d` says. */
+static void emit_divided(struct loop *loop, const struct division *d, struct launch_list *list)
 {
     const struct capabilities *device = &list->device->can;
-    loop_simplify(loop);
-    const struct division d = divide(loop, device);
-    const struct loop finish = finish_of(loop, &d, workspace);
-    if (d.parts > 1) {
-        loop->out = (struct loop_operand) { .buffer = workspace };
-        set_kept_strides(loop, &loop->out);
-    }
-    const struct loop_arguments arguments = arguments_of(loop, &d, device);
+    const struct loop_arguments arguments = arguments_of(loop, d, device);
     const char *source = loop_source(loop, &arguments, device);
     if (!source) {
         if (list->status == TUTTI_OK) list->status = TUTTI_NO_MEMORY;
         return;
     }
     const bool stream = loop->rank == 1 && !loop->join && loop->out.offset == 0 &&
-        (size_t)d.kept * value_type_bytes(loop->out.type) > STREAM_BYTES;
+        (size_t)d->kept * value_type_bytes(loop->out.type) > STREAM_BYTES;
     struct launch *launch = launch_add(list, source, "run", "-cl-single-precision-constant -DINDEX=%s%s -DGROUP=%zu",
-        is_short(loop) ? "uint" : "long", stream ? " -DSTREAM" : "", d.group ? d.group : 1);
+        is_short(loop) ? "uint" : "long", stream ? " -DSTREAM" : "", d->group ? d->group : 1);
     set_arguments(launch, &arguments);
-    set_sizes(launch, &d, device);
-    launch_work(launch, (double)loop->step_count * (double)d.kept * (double)d.joined, bytes_of(loop));
+    set_sizes(launch, d, device);
+    launch_work(launch, (double)loop->step_count * (double)d->kept * (double)d->joined, bytes_of(loop));
+}
+
+void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list)
+{
+    const struct capabilities *device = &list->device->can;
+    loop_simplify(loop);
+    const struct division d = divide(loop, device);
+    struct loop finish = finish_of(loop, &d, workspace);
     if (d.parts > 1) {
-        struct loop last = finish;
-        loop_emit(&last, NULL, list);
+        loop->out = (struct loop_operand) { .buffer = workspace };
+        set_kept_strides(loop, &loop->out);
     }
+    emit_divided(loop, &d, list);
+    if (d.parts == 1) return;
+    loop_simplify(&finish);
+    struct division whole = divide(&finish, device);
+    whole.parts = 1; /* there is no further workspace, and parts are few */
+    emit_divided(&finish, &whole, list);
 }

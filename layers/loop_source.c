@@ -222,32 +222,79 @@ static void print_cpu_elements(struct text *text, const struct loop *loop)
     text_append(text, ", to + i * %" PRId64 ");\n", loop->out.strides[loop->rank - 1]);
 }
 
+/* Joins s<v>, of at most SUM_BLOCK numbers, to t<v>; a sum carries its rounding error e<v> along (clkernels/sum.h). */
+static void print_join(struct text *text, const struct loop *loop, bool vector, int v)
+{
+    const char *type = vector ? "VF" : "float";
+    if (loop->join == JOIN_SUM)
+        text_append(text, "    SUM_ADD(%s, t%d, e%d, s%d);\n", type, v, v, v);
+    else
+        text_append(text, "    t%d = %s_join(t%d, s%d);\n", v, vector ? "vector" : "scalar", v, v);
+}
+
+/* Declares what print_join() joins to. */
+static void print_begin(struct text *text, const struct loop *loop, const char *type, int v)
+{
+    text_append(text, "    %s t%d = (%s)(START);\n", type, v, type);
+    if (loop->join == JOIN_SUM) text_append(text, "    %s e%d = (%s)(0.0f);\n", type, v, type);
+}
+
+/* The result of what print_join() joined. */
+static void print_total(struct text *text, const struct loop *loop, int v)
+{
+    if (loop->join == JOIN_SUM)
+        text_append(text, "SUM_TOTAL(t%d, e%d)", v, v);
+    else
+        text_append(text, "t%d", v);
+}
+
 /* Reduces columns: `vectors` vectors of columns at a time, or one column if it is 0. */
 static void print_cpu_columns(struct text *text, const struct loop *loop, int vectors)
 {
     const char *type = vectors ? "VF" : "float", *math = vectors ? "vector" : "scalar";
+    const int count = vectors ? vectors : 1;
     char step[32] = "1", at[48];
     if (vectors) snprintf(step, sizeof step, "%d * V", vectors);
     text_append(text, "    for (; i + %s <= end; i += %s) {\n", step, step);
-    for (int v = 0; v < (vectors ? vectors : 1); v++) text_append(text, "    %s s%d = (%s)(START);\n", type, v, type);
-    text_append(text, "    for (INDEX k = from; k < until; k++) {\n");
+    for (int v = 0; v < count; v++) print_begin(text, loop, type, v);
+    text_append(text, "    for (INDEX k = from; k < until;) {\n");
+    text_append(text, "    const INDEX stop = min(k + (INDEX)SUM_BLOCK, until);\n");
+    for (int v = 0; v < count; v++) text_append(text, "    %s s%d = (%s)(START);\n", type, v, type);
+    text_append(text, "    for (; k < stop; k++) {\n");
     print_coordinates(text, loop, true, true, "k");
     print_pointers(text, loop, "q", "j", true, true, false);
-    for (int v = 0; v < (vectors ? vectors : 1); v++) {
+    for (int v = 0; v < count; v++) {
         snprintf(at, sizeof at, vectors ? "i + %d * V" : "i", v);
         text_append(text, "    s%d = %s_join(s%d, ", v, math, v);
         print_call(text, loop, vectors > 0, "j", at);
         text_append(text, ");\n");
     }
     text_append(text, "    }\n");
-    for (int v = 0; v < (vectors ? vectors : 1); v++) {
-        snprintf(at, sizeof at, vectors ? "i + %d * V" : "i", v);
+    for (int v = 0; v < count; v++) print_join(text, loop, vectors > 0, v);
+    text_append(text, "    }\n");
+    for (int v = 0; v < count; v++) {
+        text_append(text, "    %s(%s, (", vectors ? "PUT_VECTOR" : "PUT", type_name(loop->out.type));
+        print_total(text, loop, v);
         if (vectors)
-            text_append(text, "    PUT_VECTOR(%s, s%d * scale, to + %s);\n", type_name(loop->out.type), v, at);
+            text_append(text, ") * scale, to + i + %d * V);\n", v);
         else
-            text_append(text, "    PUT(%s, s%d * scale, to + i * %" PRId64 ");\n", type_name(loop->out.type), v,
-                loop->out.strides[loop->rank - 1]);
+            text_append(text, ") * scale, to + i * %" PRId64 ");\n", loop->out.strides[loop->rank - 1]);
     }
+    text_append(text, "    }\n");
+}
+
+/* Of a row, from i on: vectors or single numbers, in pieces of at most SUM_BLOCK. */
+static void print_row(struct text *text, const struct loop *loop, bool vector)
+{
+    const char *type = vector ? "VF" : "float", *math = vector ? "vector" : "scalar", *step = vector ? "V" : "1";
+    const int v = vector;
+    text_append(text, "    while (i + %s <= width) {\n", step);
+    text_append(text, "    const INDEX stop = min(i + (INDEX)(SUM_BLOCK * %s), (INDEX)width);\n", step);
+    text_append(text, "    %s s%d = (%s)(START);\n", type, v, type);
+    text_append(text, "    for (; i + %s <= stop; i += %s) s%d = %s_join(s%d, ", step, step, v, math, v);
+    print_call(text, loop, vector, "j", "i");
+    text_append(text, ");\n");
+    print_join(text, loop, vector, v);
     text_append(text, "    }\n");
 }
 
@@ -255,22 +302,25 @@ static void print_cpu_columns(struct text *text, const struct loop *loop, int ve
 static void print_cpu_rows(struct text *text, const struct loop *loop)
 {
     const bool vectors = loop_has_vectors(loop);
-    if (vectors) text_append(text, "    VF sums = (VF)(START);\n");
-    text_append(text, "    float sum = START;\n    for (INDEX k = from; k < until; k++) {\n");
+    print_begin(text, loop, "float", 0);
+    if (vectors) print_begin(text, loop, "VF", 1);
+    text_append(text, "    for (INDEX k = from; k < until; k++) {\n");
     print_coordinates(text, loop, true, true, "k");
     print_pointers(text, loop, "q", "j", true, true, false);
     text_append(text, "    INDEX i = 0;\n");
+    if (vectors) print_row(text, loop, true);
+    print_row(text, loop, false);
+    text_append(text, "    }\n");
     if (vectors) {
-        text_append(text, "    for (; i + V <= width; i += V) sums = vector_join(sums, ");
-        print_call(text, loop, true, "j", "i");
-        text_append(text, ");\n");
+        text_append(text, "    const VF all = ");
+        print_total(text, loop, 1);
+        text_append(text, ";\n    for (int l = 0; l < V; l++) {\n    const float s0 = ((const float *)&all)[l];\n");
+        print_join(text, loop, false, 0);
+        text_append(text, "    }\n");
     }
-    text_append(text, "    for (; i < width; i++) sum = scalar_join(sum, ");
-    print_call(text, loop, false, "j", "i");
-    text_append(text, ");\n    }\n");
-    if (vectors)
-        text_append(text, "    for (int i = 0; i < V; i++) sum = scalar_join(sum, ((const float *)&sums)[i]);\n");
-    text_append(text, "    PUT(%s, sum * scale, to);\n", type_name(loop->out.type));
+    text_append(text, "    PUT(%s, (", type_name(loop->out.type));
+    print_total(text, loop, 0);
+    text_append(text, ") * scale, to);\n");
 }
 
 /* get_group_id(0): a piece of the innermost axis, (1): some rows, (2): a part of what is joined. */
@@ -379,25 +429,28 @@ static void print_gpu_kernel(struct text *text, const struct loop *loop, const s
     text_append(text, ";\n");
     if (loop->join) {
         text_append(text,
-            "    const INDEX from = (INDEX)get_group_id(1) * part, until = min(from + (INDEX)part, (INDEX)count);\n"
-            "    float sum = START;\n    for (INDEX k = from%s; k < until; k += %s) {\n",
+            "    const INDEX from = (INDEX)get_group_id(1) * part, until = min(from + (INDEX)part, (INDEX)count);\n");
+        print_begin(text, loop, "float", 0);
+        text_append(text, "    for (INDEX k = from%s; k < until; k += %s) {\n",
             groups ? " + (INDEX)get_local_id(0)" : "", groups ? "GROUP" : "1");
         print_coordinates(text, loop, true, false, "k");
         print_pointers(text, loop, "q", "j", true, false, false);
-        text_append(text, "    sum = scalar_join(sum, ");
+        text_append(text, "    const float s0 = ");
     } else {
         text_append(text, "    PUT(%s, ", type_name(loop->out.type));
     }
     print_call(text, loop, false, loop->join ? "j" : "q", NULL);
-    if (!loop->join)
+    if (!loop->join) {
         text_append(text, ", out);\n}\n");
-    else if (groups)
-        text_append(text,
-            ");\n    }\n    sum = group_joined(sum, scratch);\n"
-            "    if (get_local_id(0) == 0) PUT(%s, sum * scale, out);\n}\n",
-            type_name(loop->out.type));
-    else
-        text_append(text, ");\n    }\n    PUT(%s, sum * scale, out);\n}\n", type_name(loop->out.type));
+        return;
+    }
+    text_append(text, ";\n");
+    print_join(text, loop, false, 0);
+    text_append(text, "    }\n    %sfloat sum = ", groups ? "" : "const ");
+    print_total(text, loop, 0);
+    text_append(text, ";\n");
+    if (groups) text_append(text, "    sum = group_joined(sum, scratch);\n    if (get_local_id(0) == 0) ");
+    text_append(text, "PUT(%s, sum * scale, out);\n}\n", type_name(loop->out.type));
 }
 
 const char *loop_source(
