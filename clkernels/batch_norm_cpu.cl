@@ -20,9 +20,11 @@
 #include "arguments/batch_norm_cpu.h"
 #include "channels.h"
 #include "derivative.h"
+#include "deviation.h"
 #include "element.h"
 #include "epilogue.h"
 #include "step.h"
+#include "sum.h"
 
 #ifndef MASK_FROM_Y
 #define MASK_FROM_Y 0
@@ -52,31 +54,49 @@
         const size_t o = ((size_t)n * CB + cb) * HW * V;                                                               \
         const int i0 = max(p0 - n * HW, 0), i1 = min(p1 - n * HW, HW);
 
+/* A variance: rounding may leave it below 0, but NaN stays. */
+INLINE VF not_negative(VF variance) { return variance < 0.0f ? (VF)(0.0f) : variance; }
+
+/* Sums of two things over all planes that carry their rounding errors along: chains of at most SUM_BLOCK pixels, which go
+ * on from plane to plane where these are small, are added to them. */
+#define FOLD(p, q)                                                                                                     \
+    {                                                                                                                  \
+        SUM_ADD(VF, sum_p, error_p, (p[0] + p[1]) + (p[2] + p[3]));                                                    \
+        SUM_ADD(VF, sum_q, error_q, (q[0] + q[1]) + (q[2] + q[3]));                                                    \
+        UNROLL for (int u = 0; u < U; u++) p[u] = q[u] = (VF)(0.0f);                                                   \
+        room = most;                                                                                                   \
+    }
+#define CHAINS(p, q)                                                                                                   \
+    SUMS                                                                                                               \
+    VF p[U], q[U];                                                                                                     \
+    const int most = HW < U ? SUM_BLOCK : U * SUM_BLOCK;                                                               \
+    int room = most;                                                                                                   \
+    UNROLL for (int u = 0; u < U; u++) p[u] = q[u] = (VF)(0.0f);                                                       \
+    FOR_PLANES                                                                                                         \
+        for (int i = i0; i < i1;) {                                                                                    \
+            const int stop = min(i + room, i1);                                                                        \
+            room -= stop - i;                                                                                          \
+            for (; i + U <= stop; i += U) UNROLL for (int u = 0; u < U; u++) STEP(u, i + u)                            \
+            for (; i < stop; i++) STEP(0, i)                                                                           \
+            if (room == 0) FOLD(p, q)                                                                                  \
+        }                                                                                                              \
+    }                                                                                                                  \
+    FOLD(p, q)
+#define SUMS VF sum_p = (VF)(0.0f), error_p = (VF)(0.0f), sum_q = (VF)(0.0f), error_q = (VF)(0.0f);
+
 /* *s = sum(x - shift), *q = sum((x - shift)^2). shift, a sample of the channel, keeps E[x^2] - E[x]^2 from cancelling. */
 OUTLINE void sums(global const in0_t *x, int p0, int p1, int CB, int cb, int HW, VF shift, VF *s, VF *q)
 {
-    VF st = (VF)(0.0f), qt = (VF)(0.0f);
-    FOR_PLANES
-        VF a[U], b[U];
-        UNROLL for (int u = 0; u < U; u++) a[u] = b[u] = (VF)(0.0f);
-        int i = i0;
-        for (; i + U <= i1; i += U) {
-            UNROLL for (int u = 0; u < U; u++) {
-                VF d = LOAD_AS(IN0_TYPE, i + u, x + o) - shift;
-                a[u] += d;
-                b[u] = fma(d, d, b[u]);
-            }
-        }
-        for (; i < i1; i++) {
-            VF d = LOAD_AS(IN0_TYPE, i, x + o) - shift;
-            a[0] += d;
-            b[0] = fma(d, d, b[0]);
-        }
-        st += (a[0] + a[1]) + (a[2] + a[3]);
-        qt += (b[0] + b[1]) + (b[2] + b[3]);
+#define STEP(u, i)                                                                                                     \
+    {                                                                                                                  \
+        const VF d = LOAD_AS(IN0_TYPE, i, x + o) - shift;                                                              \
+        a[u] += d;                                                                                                     \
+        b[u] = fma(d, d, b[u]);                                                                                        \
     }
-    *s = st;
-    *q = qt;
+    CHAINS(a, b)
+#undef STEP
+    *s = sum_p;
+    *q = sum_q;
 }
 
 /* y = ACTIVATION(a x + b [+ add]) */
@@ -97,9 +117,9 @@ OUTLINE void apply(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t *y,
 INLINE void moments(VF s, VF q, VF shift, float M, float epsilon, VF *mean, VF *rstd, VF *var)
 {
     VF d = s / M;
-    *var = fmax(q / M - d * d, (VF)(0.0f));
+    *var = not_negative(q / M - d * d);
     *mean = shift + d;
-    *rstd = 1.0f / sqrt(*var + epsilon);
+    *rstd = PER_DEVIATION(VF, *var, epsilon);
 }
 
 /* The statistics' outputs. The variance of the running statistics is the unbiased one of the M values that the mean is of;
@@ -148,16 +168,16 @@ TASK void bn_stats(global const in0_t *x, global float *statistics, int N, int C
  * variances", 1979). */
 INLINE void join_parts(global const float *statistics, int parts, int CB, int cb, VF *mean, VF *var, VF *M)
 {
-    VF count = (VF)(0.0f), m = (VF)(0.0f), q = (VF)(0.0f);
+    VF count = (VF)(0.0f), m = (VF)(0.0f), q = (VF)(0.0f), error_m = (VF)(0.0f), error_q = (VF)(0.0f);
     for (int p = 0; p < parts; p++) {
         const VF more = VLOAD((size_t)(p * 3) * CB + cb, statistics), both = count + more;
         const VF d = VLOAD((size_t)(p * 3 + 1) * CB + cb, statistics) - m, w = more / both;
-        m = fma(d, w, m);
-        q += fma(d * d, count * w, VLOAD((size_t)(p * 3 + 2) * CB + cb, statistics));
+        SUM_ADD(VF, m, error_m, d * w);
+        SUM_ADD(VF, q, error_q, fma(d * d, count * w, VLOAD((size_t)(p * 3 + 2) * CB + cb, statistics)));
         count = both;
     }
     *mean = m;
-    *var = fmax(q / count, (VF)(0.0f));
+    *var = not_negative(q / count);
     *M = count;
 }
 
@@ -166,7 +186,7 @@ TASK void bn_apply(BN_APPLY_ARGUMENTS(PARAMETER))
     PART
     VF mean, var, M;
     join_parts(statistics, statistics_parts, CB, cb, &mean, &var, &M);
-    const VF rstd = 1.0f / sqrt(var + epsilon);
+    const VF rstd = PER_DEVIATION(VF, var, epsilon);
     if (part == 0)
         finish(mean, rstd, var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
     VF a = channels_load(gamma, cb, C) * rstd;
@@ -179,7 +199,7 @@ TASK void bn_moments(BN_MOMENTS_ARGUMENTS(PARAMETER))
     const int cb = get_global_id(0);
     VF mean, var, M;
     join_parts(statistics, statistics_parts, CB, cb, &mean, &var, &M);
-    finish(mean, 1.0f / sqrt(var + epsilon), var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean,
+    finish(mean, PER_DEVIATION(VF, var, epsilon), var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean,
         batch_var, cb, C);
 }
 
@@ -209,10 +229,6 @@ TASK void bn_inference(BN_INFERENCE_ARGUMENTS(PARAMETER))
 OUTLINE void reduce(TENSORS_ARGUMENTS(PARAMETER), int p0, int p1, int CB, int cb, int HW, VF mean, VF a, VF b,
     VF *sum_g, VF *sum_gx)
 {
-    VF gt = (VF)(0.0f), xt = (VF)(0.0f);
-    FOR_PLANES
-        VF p[U], q[U];
-        UNROLL for (int u = 0; u < U; u++) p[u] = q[u] = (VF)(0.0f);
 #define STEP(u, i)                                                                                                     \
     {                                                                                                                  \
         VF xv = LOAD_AS(IN0_TYPE, i, x + o), g = GRADIENT(i);                                                          \
@@ -220,24 +236,21 @@ OUTLINE void reduce(TENSORS_ARGUMENTS(PARAMETER), int p0, int p1, int CB, int cb
         q[u] = fma(g, xv - mean, q[u]);                                                                                \
         KEEP(g, i);                                                                                                    \
     }
-        int i = i0;
-        for (; i + U <= i1; i += U) UNROLL for (int u = 0; u < U; u++) STEP(u, i + u)
-        for (; i < i1; i++) STEP(0, i)
-        gt += (p[0] + p[1]) + (p[2] + p[3]);
-        xt += (q[0] + q[1]) + (q[2] + q[3]);
-    }
-    *sum_g = gt;
-    *sum_gx = xt;
+    CHAINS(p, q)
+#undef STEP
+    *sum_g = sum_p;
+    *sum_gx = sum_q;
 }
 
 /* statistics: [parts][2][CB * V], from bn_reduce, or from the kernel that made g (MASK 0 then: it has been applied); or
  * one part, this device's share of the sums over all devices. */
 #define SUM_PARTS(s, q)                                                                                                \
-    VF s = (VF)(0.0f), q = (VF)(0.0f);                                                                                 \
+    SUMS                                                                                                               \
     for (int p = 0; p < statistics_parts; p++) {                                                                       \
-        s += VLOAD((size_t)(p * 2) * CB + cb, statistics);                                                             \
-        q += VLOAD((size_t)(p * 2 + 1) * CB + cb, statistics);                                                         \
-    }
+        SUM_ADD(VF, sum_p, error_p, VLOAD((size_t)(p * 2) * CB + cb, statistics));                                     \
+        SUM_ADD(VF, sum_q, error_q, VLOAD((size_t)(p * 2 + 1) * CB + cb, statistics));                                 \
+    }                                                                                                                  \
+    const VF s = sum_p, q = sum_q;
 
 /* dx = a g + m x + c [+ add] with constants per channel */
 OUTLINE void write_dx(TENSORS_ARGUMENTS(PARAMETER), int p0, int p1, int CB, int cb, int HW, VF a, VF b, VF m, VF c,

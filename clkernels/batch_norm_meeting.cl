@@ -2,6 +2,7 @@
  * become one, which is then exchanged. in: [parts][numbers][stride]; out: [numbers][stride], the first part of `in` or
  * another buffer. A group of GROUP work-items takes JOINED channels; launched by layers/batch_norm_kernels.c. */
 #include "moments.h"
+#include "sum.h"
 
 /* This work-item's channel, of the first ones of the group. */
 #define CHANNEL                                                                                                        \
@@ -22,11 +23,11 @@ kernel void join_moments(global const float *in, global float *out, int parts, i
 kernel void join_sums(global const float *in, global float *out, int parts, int stride)
 {
     CHANNEL
-    float a = 0.0f, b = 0.0f;
+    float2 sum = (float2)(0.0f), error = (float2)(0.0f);
     for (int p = 0; p < parts; p++) {
-        a += in[(size_t)p * 2 * stride + c];
-        b += in[((size_t)p * 2 + 1) * stride + c];
+        global const float *part = in + (size_t)p * 2 * stride + c;
+        SUM_ADD(float2, sum, error, (float2)(part[0], part[stride]));
     }
-    out[c] = a;
-    out[stride + c] = b;
+    out[c] = sum.x;
+    out[stride + c] = sum.y;
 }

@@ -18,10 +18,12 @@
 #include "parameters.h"
 #include "arguments/batch_norm_plain.h"
 #include "derivative.h"
+#include "deviation.h"
 #include "epilogue.h"
 #include "group.h"
 #include "moments.h"
 #include "step.h"
+#include "sum.h"
 
 #ifndef MASK_FROM_Y
 #define MASK_FROM_Y 0
@@ -125,16 +127,19 @@ GROUPS void plain_stats(global const T *x, global TC *partial, int N, int C, int
     PART
     const TC shift = c < C ? FIRST_OF(x[(size_t)c * HW]) : (TC)(0.0f);
     const float count = (float)(last - first) * FLOATS;
-    T sums = (T)(0.0f), squares = (T)(0.0f);
+    T sums = (T)(0.0f), squares = (T)(0.0f), sums_error = (T)(0.0f), squares_error = (T)(0.0f);
     FOR_POSITIONS
         T v[STEPS];
         EACH_STEP v[k] = x[at[k]];
+        T sum = (T)(0.0f), square = (T)(0.0f);
         EACH_STEP
         {
             const T d = is[k] ? v[k] - (T)(shift) : (T)(0.0f);
-            sums += d;
-            squares = fma(d, d, squares);
+            sum += d;
+            square = fma(d, d, square);
         }
+        SUM_ADD(T, sums, sums_error, sum);
+        SUM_ADD(T, squares, squares_error, square);
     }
     TC s = TOTAL_OF(sums), q = TOTAL_OF(squares);
     SUM_LANES(s, q)
@@ -165,9 +170,9 @@ GROUPS void plain_finish(PLAIN_FINISH_ARGUMENTS(PARAMETER))
     const float4 all = moments_of_parts(partial, parts, stride, C, JOINED, scratch);
     const int item = get_local_id(0), c = get_group_id(0) * JOINED + item;
     if (item >= JOINED || c >= C) return;
-    const float M = all.x, mean = all.y, var = fmax(all.z / M, 0.0f), scale = N * constants->loss_scale;
+    const float M = all.x, mean = all.y, var = all.z / M < 0.0f ? 0.0f : all.z / M, scale = N * constants->loss_scale;
     save_mean[c] = mean;
-    save_rstd[c] = 1.0f / sqrt(var + epsilon);
+    save_rstd[c] = PER_DEVIATION(float, var, epsilon);
     if (batch_mean) batch_mean[c] = mean * scale;
     if (batch_var) batch_var[c] = var * (M / fmax(M - 1.0f, 1.0f) * scale);
 }
@@ -239,9 +244,9 @@ GROUPS void plain_reduce(PLAIN_REDUCE_ARGUMENTS(PARAMETER))
 {
     PART
     CHANNEL(min(c, C - 1))
-    T sums = (T)(0.0f), products = (T)(0.0f);
+    T sums = (T)(0.0f), products = (T)(0.0f), sums_error = (T)(0.0f), products_error = (T)(0.0f);
     FOR_POSITIONS
-        T v[STEPS], g[STEPS], out[STEPS];
+        T v[STEPS], g[STEPS], out[STEPS], sum = (T)(0.0f), product = (T)(0.0f);
         EACH_STEP
         {
             v[k] = x[at[k]];
@@ -252,12 +257,14 @@ GROUPS void plain_reduce(PLAIN_REDUCE_ARGUMENTS(PARAMETER))
         {
             const T gradient = GRADIENT(out[k], v[k], g[k]); /* of what stands for another one too: no branch */
             g[k] = is[k] ? gradient : (T)(0.0f);
-            sums += g[k];
-            products = fma(g[k], v[k] - (T)(mean), products);
+            sum += g[k];
+            product = fma(g[k], v[k] - (T)(mean), product);
 #if DADD
             if (is[k]) dadd[at[k]] = g[k];
 #endif
         }
+        SUM_ADD(T, sums, sums_error, sum);
+        SUM_ADD(T, products, products_error, product);
     }
     TC sum_g = TOTAL_OF(sums), sum_gx = TOTAL_OF(products);
     SUM_LANES(sum_g, sum_gx)

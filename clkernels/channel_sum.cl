@@ -13,10 +13,11 @@
  * channels, in which they count `pixels` or C.
  *
  * dy is [N][C][pixels] in the plain layout, [N][C / V][pixels][V] in the blocked one; db [C], to which `add` [C] is
- * added where ADD is 1. Launched by layers/channel_sum.c. */
+ * added where ADD is 1. Launched by layers/channel_sum.c. Sums carry their rounding error along (sum.h). */
 #include "parameters.h"
 #include "arguments/channel_sum.h"
 #include "epilogue.h"
+#include "sum.h"
 #include "vector.h"
 
 INLINE void finish(float sum, int c, global const float *add, global float *db)
@@ -31,73 +32,73 @@ kernel void plain(SUM_ARGUMENTS(PARAMETER) PLANE_ARGUMENTS(PARAMETER))
     if (c >= C) return;
     long stride = blocked ? V : 1, image = blocked ? (long)((C + V - 1) / V) * V * pixels : (long)C * pixels;
     global const float *from = dy + (blocked ? (long)(c / V) * V * pixels + c % V : (long)c * pixels);
-    float sum = 0.0f;
-    for (int n = 0; n < N; n++) {
-        float part = 0.0f;
-        for (int i = 0; i < pixels; i++) part += from[n * image + i * stride];
-        sum += part;
-    }
+    float sum = 0.0f, error = 0.0f;
+    for (int n = 0; n < N; n++) SUM_ADD(float, sum, error, sum_of(from + n * image, pixels, stride));
     finish(sum, c, add, db);
 }
 
 #if !TUTTI_GPU
-/* Sums `count` vectors that lie one after the other: four chains hide the latency of the additions. */
-INLINE VF column(global const float *from, int count)
+/* A sum of vectors that carries its error along, to which four chains of at most SUM_BLOCK vectors are added, `step` floats
+ * from one vector to the next: they hide the latency of the additions. */
+struct column {
+    VF sum, error;
+};
+INLINE void add_column(struct column *to, global const float *from, int count, long step)
 {
-    VF a = 0.0f, b = 0.0f, c = 0.0f, d = 0.0f;
     int i = 0;
-    for (; i + 4 <= count; i += 4) {
-        a += VLOAD(i, from);
-        b += VLOAD(i + 1, from);
-        c += VLOAD(i + 2, from);
-        d += VLOAD(i + 3, from);
+    while (i + 4 <= count) {
+        VF a = 0.0f, b = 0.0f, c = 0.0f, d = 0.0f;
+        const int stop = min(i + 4 * SUM_BLOCK, count);
+        for (; i + 4 <= stop; i += 4) {
+            a += VLOAD(0, from + i * step);
+            b += VLOAD(0, from + (i + 1) * step);
+            c += VLOAD(0, from + (i + 2) * step);
+            d += VLOAD(0, from + (i + 3) * step);
+        }
+        SUM_ADD(VF, to->sum, to->error, (a + b) + (c + d));
     }
-    for (; i < count; i++) a += VLOAD(i, from);
-    return (a + b) + (c + d);
+    for (; i < count; i++) SUM_ADD(VF, to->sum, to->error, VLOAD(0, from + i * step));
+}
+
+INLINE void finish_block(struct column column, int first, int C, global const float *add, global float *db)
+{
+    float parts[V];
+    *(VF_unaligned *)parts = column.sum;
+    for (int i = 0; i < V && first + i < C; i++) finish(parts[i], first + i, add, db);
 }
 
 TASK void vectors(SUM_ARGUMENTS(PARAMETER) PLANE_ARGUMENTS(PARAMETER))
 {
-    int task = get_group_id(0);
-    VF sum = 0.0f;
+    const int task = get_group_id(0);
+    struct column column = { (VF)(0.0f), (VF)(0.0f) };
     if (blocked) {
-        long image = (long)((C + V - 1) / V) * V * pixels;
-        for (int n = 0; n < N; n++) sum += column(dy + n * image + (long)task * V * pixels, pixels);
-        float parts[V];
-        *(VF_unaligned *)parts = sum;
-        for (int i = 0; i < V && task * V + i < C; i++) finish(parts[i], task * V + i, add, db);
+        const long image = (long)((C + V - 1) / V) * V * pixels;
+        for (int n = 0; n < N; n++) add_column(&column, dy + n * image + (long)task * V * pixels, pixels, V);
+        finish_block(column, task * V, C, add, db);
         return;
     }
-    float rest = 0.0f;
+    float sum = 0.0f, error = 0.0f;
     for (int n = 0; n < N; n++) {
         global const float *from = dy + ((long)n * C + task) * pixels;
-        sum += column(from, pixels / V);
+        add_column(&column, from, pixels / V, V);
+        float rest = 0.0f;
         for (int i = pixels / V * V; i < pixels; i++) rest += from[i];
+        SUM_ADD(float, sum, error, rest);
     }
-    finish(vector_sum(sum) + rest, task, add, db);
+    SUM_ADD(float, sum, error, vector_sum(column.sum));
+    finish(sum, task, add, db);
 }
 
 TASK void columns(SUM_ARGUMENTS(PARAMETER))
 {
-    int first = get_group_id(0) * V;
+    const int first = get_group_id(0) * V;
     if (first + V <= C) {
-        VF a = 0.0f, b = 0.0f;
-        int n = 0;
-        for (; n + 2 <= N; n += 2) {
-            a += VLOAD(0, dy + (long)n * C + first);
-            b += VLOAD(0, dy + (long)(n + 1) * C + first);
-        }
-        if (n < N) a += VLOAD(0, dy + (long)n * C + first);
-        float parts[V];
-        *(VF_unaligned *)parts = a + b;
-        for (int i = 0; i < V; i++) finish(parts[i], first + i, add, db);
+        struct column column = { (VF)(0.0f), (VF)(0.0f) };
+        add_column(&column, dy + first, N, C);
+        finish_block(column, first, C, add, db);
         return;
     }
-    for (int c = first; c < C; c++) {
-        float sum = 0.0f;
-        for (int n = 0; n < N; n++) sum += dy[(long)n * C + c];
-        finish(sum, c, add, db);
-    }
+    for (int c = first; c < C; c++) finish(sum_of(dy + c, N, C), c, add, db);
 }
 #else
 #ifndef GROUP
@@ -130,7 +131,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void groups(
     int pixel = first % pixels;
     const int on = GROUP % pixels;
     const long images_on = (long)(GROUP / pixels) * C * pixels + on, image_on = (long)(C - 1) * pixels;
-    T sum = (T)(0.0f);
+    T sum = (T)(0.0f), error = (T)(0.0f);
     for (long p = first; p < last; p += STEPS * GROUP) {
         const long begin = at;
         T v[STEPS];
@@ -141,7 +142,8 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void groups(
             at += images_on + (pixel >= pixels ? image_on : 0);
             pixel -= pixel >= pixels ? pixels : 0;
         }
-        EACH_STEP sum += p + k * GROUP < last ? v[k] : (T)(0.0f);
+        EACH_STEP v[k] = p + k * GROUP < last ? v[k] : (T)(0.0f);
+        SUM_ADD(T, sum, error, (v[0] + v[1]) + (v[2] + v[3]));
     }
     const float total = group_sum(TOTAL_OF(sum), scratch);
     if (item == 0) finish(total, c, add, db + part * C);
@@ -151,11 +153,12 @@ kernel void rows(global const T *restrict dy, global T *db, int count, int C, in
 {
     const int c = get_global_id(0), part = get_global_id(1), first = part * per, last = min(first + per, count);
     if (c >= C || first >= count) return;
-    T sum = (T)(0.0f);
+    T sum = (T)(0.0f), error = (T)(0.0f);
     for (int i = first; i < last; i += STEPS) {
         T v[STEPS];
         EACH_STEP v[k] = dy[(size_t)min(i + k, last - 1) * C + c];
-        EACH_STEP sum += i + k < last ? v[k] : (T)(0.0f);
+        EACH_STEP v[k] = i + k < last ? v[k] : (T)(0.0f);
+        SUM_ADD(T, sum, error, (v[0] + v[1]) + (v[2] + v[3]));
     }
     db[(size_t)part * C + c] = sum;
 }

@@ -9,6 +9,7 @@
  * added by two work-items, so that the order is fixed. */
 #include "parameters.h"
 #include "arguments/embedding.h"
+#include "sum.h"
 #if ROWS
 #include "vector.h"
 
@@ -48,9 +49,9 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void embedding_gradien
     for (int i = item; i < p; i += GROUP) earlier = ids[i] == id ? 1.0f : earlier;
     const bool first = group_max(earlier, scratch) == 0.0f && id >= 0 && id < rows;
     for (int i = item; first && i < width; i += GROUP) {
-        float sum = 0.0f;
+        float sum = 0.0f, error = 0.0f;
         for (int q = p; q < count; q++)
-            if (ids[q] == id) sum += dy[(size_t)q * width + i];
+            if (ids[q] == id) SUM_ADD(float, sum, error, dy[(size_t)q * width + i]);
         dtable[(size_t)id * width + i] += sum;
     }
 }

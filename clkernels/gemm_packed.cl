@@ -17,6 +17,7 @@
  * Algorithm: Goto, van de Geijn: Anatomy of high-performance matrix multiplication, TOMS 34 (2008). */
 #include "parameters.h"
 #include "arguments/gemm_packed.h"
+#include "sum.h"
 #include "transpose.h"
 #include "vector.h"
 #include "epilogue.h"
@@ -138,20 +139,20 @@ INLINE void sum_columns(global const float *A, int lda, int k, int i0, int i_end
 {
     int i = i0;
     for (; i + V <= i_end; i += V) {
-        VF even = 0.0f, odd = 0.0f;
-        int l = 0;
-        for (; l + 2 <= k; l += 2) {
-            even += VLOAD(0, A + (size_t)l * lda + i);
-            odd += VLOAD(0, A + (size_t)(l + 1) * lda + i);
+        VF sum = 0.0f, error = 0.0f;
+        for (int l = 0; l < k;) {
+            const int stop = min(l + 2 * SUM_BLOCK, k);
+            VF even = 0.0f, odd = 0.0f;
+            for (; l + 2 <= stop; l += 2) {
+                even += VLOAD(0, A + (size_t)l * lda + i);
+                odd += VLOAD(0, A + (size_t)(l + 1) * lda + i);
+            }
+            for (; l < stop; l++) even += VLOAD(0, A + (size_t)l * lda + i);
+            SUM_ADD(VF, sum, error, even + odd);
         }
-        if (l < k) even += VLOAD(0, A + (size_t)l * lda + i);
-        VSTORE(even + odd, 0, sums + i);
+        VSTORE(sum, 0, sums + i);
     }
-    for (; i < i_end; i++) {
-        float sum = 0.0f;
-        for (int l = 0; l < k; l++) sum += A[(size_t)l * lda + i];
-        sums[i] = sum;
-    }
+    for (; i < i_end; i++) sums[i] = sum_of(A + i, k, lda);
 }
 
 /* c += the ni rows of op(A) from i0 on, kn columns from its first on, times the packed panel. */

@@ -14,6 +14,7 @@
  * PULL(own)             factor of softmax(x)[i] in the gradient; own is CLASS_WEIGHT(l) */
 #ifndef LOSS_CLASSES_H
 #define LOSS_CLASSES_H
+#include "sum.h"
 #if CLASS_WEIGHTS
 #define CLASS_WEIGHT_PARAMETERS WEIGHTS_ARGUMENTS(PARAMETER)
 #define CLASS_WEIGHT_ARGUMENTS WEIGHTS_ARGUMENTS(NAME)
@@ -53,11 +54,12 @@ static inline __attribute__((always_inline)) void positions(global const float *
     const int count CLASS_WEIGHT_PARAMETERS)
 {
     float most[POSITIONS], sum[POSITIONS], mean[POSITIONS], labelled[POSITIONS], own[POSITIONS];
+    float sum_error[POSITIONS], mean_error[POSITIONS];
     int label[POSITIONS], earlier[POSITIONS];
     global const float *from = x + sample * width * inner + p;
     for (int k = 0; k < count; k++) {
         most[k] = -INFINITY;
-        sum[k] = mean[k] = 0.0f;
+        sum[k] = mean[k] = sum_error[k] = mean_error[k] = 0.0f;
         label[k] = labels[sample * inner + p + k];
         earlier[k] = 0;
         labelled[k] = NAN;
@@ -65,14 +67,23 @@ static inline __attribute__((always_inline)) void positions(global const float *
     }
     for (int c = 0; c < width; c++)
         for (int k = 0; k < count; k++) most[k] = fmax(most[k], from[(size_t)c * inner + k]);
-    for (int c = 0; c < width; c++)
+    for (int c = 0; c < width;) {
+        const int stop = min(c + SUM_BLOCK, width);
+        float block[POSITIONS], block_mean[POSITIONS];
+        for (int k = 0; k < count; k++) block[k] = block_mean[k] = 0.0f;
+        for (; c < stop; c++)
+            for (int k = 0; k < count; k++) {
+                const float v = from[(size_t)c * inner + k];
+                block[k] += POSITION_EXP(v - most[k]);
+                block_mean[k] += SMOOTHED(c, v, most[k]);
+                labelled[k] = c == label[k] ? v : labelled[k];
+                earlier[k] |= c < label[k] && v == most[k];
+            }
         for (int k = 0; k < count; k++) {
-            const float v = from[(size_t)c * inner + k];
-            sum[k] += POSITION_EXP(v - most[k]);
-            mean[k] += SMOOTHED(c, v, most[k]);
-            labelled[k] = c == label[k] ? v : labelled[k];
-            earlier[k] |= c < label[k] && v == most[k];
+            SUM_ADD(float, sum[k], sum_error[k], block[k]);
+            SUM_ADD(float, mean[k], mean_error[k], block_mean[k]);
         }
+    }
     for (int k = 0; k < count; k++) {
         const bool live = label[k] >= 0 && label[k] != IGNORED;
         const size_t row = sample * inner + p + k;

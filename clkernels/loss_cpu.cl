@@ -36,7 +36,13 @@ TASK void cross_entropy(LABELS_ARGUMENTS(PARAMETER) ROWS_ARGUMENTS(PARAMETER) CL
         const float most = row_max(from, width), sum = row_exp(from, most, width, GRADIENT, to);
         float mean = 0.0f;
 #if SMOOTHING
-        for (int i = 0; i < width; i++) mean += SMOOTHED(i, from[i], most);
+        float error = 0.0f;
+        for (int i = 0; i < width;) {
+            const int stop = min(i + SUM_BLOCK, width);
+            float block = 0.0f;
+            for (; i < stop; i++) block += SMOOTHED(i, from[i], most);
+            SUM_ADD(float, mean, error, block);
+        }
         mean /= (float)width;
 #endif
         const bool live = label >= 0 && label != IGNORED, known = label < width;

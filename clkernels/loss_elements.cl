@@ -60,7 +60,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_elements(ELE
     local float scratch[GROUP];
     PIECE
     for (size_t i = first + get_local_id(0); i < end; i += GROUP) TAKE(i)
-    sum = group_sum(SUM_TOTAL(sum, error), scratch);
+    sum = group_sum(sum, scratch);
     hits = group_sum(hits, scratch);
     if (get_local_id(0) == 0) {
         results[2 * piece] = sum;
@@ -73,15 +73,20 @@ TASK void loss_elements(ELEMENTS_ARGUMENTS(PARAMETER))
     PIECE
     VF sums = (VF)(0.0f), errors = (VF)(0.0f), more = (VF)(0.0f);
     size_t i = first;
-    for (; i + V <= end; i += V) {
-        const VF v = VLOAD(0, x + i), t = VLOAD(0, targets + i);
-        SUM_ADD(VF, sums, errors, LOSS(v, t));
-        more += COUNT_VECTOR(v, t);
-        if (GRADIENT) VSTORE(DERIVATIVE(v, t) * factor, 0, dx + i);
+    while (i + V <= end) {
+        const size_t stop = min(i + SUM_BLOCK * V, end);
+        VF block = (VF)(0.0f);
+        for (; i + V <= stop; i += V) {
+            const VF v = VLOAD(0, x + i), t = VLOAD(0, targets + i);
+            block += LOSS(v, t);
+            more += COUNT_VECTOR(v, t);
+            if (GRADIENT) VSTORE(DERIVATIVE(v, t) * factor, 0, dx + i);
+        }
+        SUM_ADD(VF, sums, errors, block);
     }
     for (; i < end; i++) TAKE(i)
     SUM_ADD(float, sum, error, vector_sum(sums));
-    results[2 * piece] = SUM_TOTAL(sum, error + vector_sum(errors));
+    results[2 * piece] = sum;
     results[2 * piece + 1] = hits + vector_sum(more);
 }
 #endif

@@ -17,13 +17,13 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void cross_entropy(
     const bool live = label >= 0 && label != IGNORED, known = label < width;
     const float own = live && known ? CLASS_WEIGHT(label) : 1.0f;
     x += (size_t)row * width;
-    float most = -INFINITY, sum = 0.0f, earlier = 0.0f, mean = 0.0f;
+    float most = -INFINITY, sum = 0.0f, earlier = 0.0f, mean = 0.0f, error = 0.0f, mean_error = 0.0f;
     for (int i = item; i < width; i += GROUP) most = fmax(most, x[i]);
     most = group_max(most, scratch);
     for (int i = item; i < width; i += GROUP) {
-        sum += exp(x[i] - most);
+        SUM_ADD(float, sum, error, exp(x[i] - most));
         earlier += i < label && x[i] == most;
-        if (SMOOTHING) mean += SMOOTHED(i, x[i], most);
+        if (SMOOTHING) SUM_ADD(float, mean, mean_error, SMOOTHED(i, x[i], most));
     }
     sum = group_sum(sum, scratch);
     earlier = group_sum(earlier, scratch);

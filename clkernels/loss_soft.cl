@@ -12,6 +12,7 @@
 #include "arguments/loss_soft.h"
 #include "group.h"
 #include "step.h"
+#include "sum.h"
 #include "vector.h"
 
 #if CLASS_WEIGHTS
@@ -40,12 +41,13 @@ INLINE void soft_row(SOFT_ARGUMENTS(PARAMETER) WEIGHT_PARAMETERS, const int row,
     }
     most = group_max(most, scratch);
     likeliest = group_max(likeliest, scratch);
-    float sum = 0.0f, pull = 0.0f, loss = 0.0f, predicted = -INFINITY, right = -INFINITY;
+    float sum = 0.0f, pull = 0.0f, loss = 0.0f, sum_error = 0.0f, pull_error = 0.0f, loss_error = 0.0f;
+    float predicted = -INFINITY, right = -INFINITY;
     for (int i = item; i < width; i += GROUP) {
         const float v = WANTED(i, targets[i]);
-        sum += exp(x[i] - most);
-        pull += v;
-        loss += TERM(v, x[i]);
+        SUM_ADD(float, sum, sum_error, exp(x[i] - most));
+        SUM_ADD(float, pull, pull_error, v);
+        SUM_ADD(float, loss, loss_error, TERM(v, x[i]));
         if (x[i] == most) predicted = fmax(predicted, -(float)i);
         if (targets[i] == likeliest) right = fmax(right, -(float)i);
     }
@@ -88,6 +90,7 @@ kernel void loss_soft_positions(SOFT_ARGUMENTS(PARAMETER) SOFT_POSITIONS_ARGUMEN
     x += first;
     targets += first;
     float most = -INFINITY, likeliest = -INFINITY, sum = 0.0f, pull = 0.0f, loss = 0.0f;
+    float sum_error = 0.0f, pull_error = 0.0f, loss_error = 0.0f;
     int predicted = 0, right = 0;
     for (int i = 0; i < width; i++) {
         const float v = x[(size_t)i * inner], p = targets[(size_t)i * inner];
@@ -98,9 +101,9 @@ kernel void loss_soft_positions(SOFT_ARGUMENTS(PARAMETER) SOFT_POSITIONS_ARGUMEN
     }
     for (int i = 0; i < width; i++) {
         const float v = WANTED(i, targets[(size_t)i * inner]);
-        sum += exp(x[(size_t)i * inner] - most);
-        pull += v;
-        loss += TERM(v, x[(size_t)i * inner]);
+        SUM_ADD(float, sum, sum_error, exp(x[(size_t)i * inner] - most));
+        SUM_ADD(float, pull, pull_error, v);
+        SUM_ADD(float, loss, loss_error, TERM(v, x[(size_t)i * inner]));
     }
     results[2 * row] = loss + pull * log(sum);
     results[2 * row + 1] = predicted == right && !isnan(sum);

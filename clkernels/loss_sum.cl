@@ -1,25 +1,24 @@
 /* loss_sum: metrics[0], metrics[1] = `factor` times the sums of results [rows][0] and [rows][1], always in the same order: one
- * group of GROUP work-items, launched by layers/loss.c. Each work-item sums every GROUP-th loss with the rounding error carried
- * along (Kahan's summation as improved by Neumaier, ZAMM 54, 1974), so that the sum is as good as one in double. */
+ * group of GROUP work-items, launched by layers/loss.c. Both carry their rounding error along (sum.h): floats count one by one
+ * up to 2^24 only. */
 #include "group.h"
+#include "sum.h"
 
 __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_sum(
-    global const float *results, global float *metrics, float factor, int rows)
+    global const float2 *results, global float *metrics, float factor, int rows)
 {
     local float scratch[GROUP];
     const int item = get_local_id(0);
-    float sum = 0.0f, error = 0.0f, hits = 0.0f;
-    for (int i = item; i < rows; i += GROUP) {
-        const float next = results[2 * i], total = sum + next;
-        error += fabs(sum) >= fabs(next) ? (sum - total) + next : (next - total) + sum;
-        sum = total;
-        hits += results[2 * i + 1];
+    float2 sum = (float2)(0.0f), error = (float2)(0.0f);
+    for (int i = item; i < rows;) {
+        const int stop = min(i + SUM_BLOCK * GROUP, rows);
+        float2 block = (float2)(0.0f);
+        for (; i < stop; i += GROUP) block += results[i];
+        SUM_ADD(float2, sum, error, block);
     }
-    /* An infinite sum has no error: infinity minus infinity would turn it into NaN, which says less. */
-    sum = group_sum(isinf(sum) ? sum : sum + error, scratch);
-    hits = group_sum(hits, scratch);
+    const float loss = group_sum(sum.x, scratch), hits = group_sum(sum.y, scratch);
     if (item == 0) {
-        metrics[0] = factor * sum;
+        metrics[0] = factor * loss;
         metrics[1] = factor * hits;
     }
 }

@@ -9,6 +9,7 @@
 #include "element.h"
 #include "epilogue.h"
 #include "pool_window.h"
+#include "sum.h"
 
 #ifndef STREAM
 #define STREAM 0
@@ -161,7 +162,7 @@ TASK void average_pool(global const in0_t *x, global out0_t *y)
     global const in0_t *from = x + plane * H * W * V;
     global out0_t *to = y + plane * OH * OW * V;
     for (int oy = row0; oy < row1; oy++) {
-#if !ADAPTIVE && PH == 0 && PW == 0 && (OH - 1) * SH + KH <= H && (OW - 1) * SW + KW <= W
+#if !ADAPTIVE && KH * KW <= 64 && PH == 0 && PW == 0 && (OH - 1) * SH + KH <= H && (OW - 1) * SW + KW <= W
         _Pragma("unroll 4") for (int ox = 0; ox < OW; ox++) {
             VF sum = (VF)(0.0f);
             UNROLL_WINDOW for (int ky = 0; ky < KH; ky++)
@@ -171,9 +172,14 @@ TASK void average_pool(global const in0_t *x, global out0_t *y)
         }
 #else
         for (int ox = 0; ox < OW; ox++) {
-            VF sum = (VF)(0.0f);
+            VF sum = (VF)(0.0f), error = (VF)(0.0f);
             for (int iy = BEGIN_Y(oy); iy < END_Y(oy); iy++)
-                for (int ix = BEGIN_X(ox); ix < END_X(ox); ix++) sum += LOAD_AS(IN0_TYPE, iy * W + ix, from);
+                for (int ix = BEGIN_X(ox); ix < END_X(ox);) {
+                    const int stop = min(ix + SUM_BLOCK, END_X(ox));
+                    VF block = (VF)(0.0f);
+                    for (; ix < stop; ix++) block += LOAD_AS(IN0_TYPE, iy * W + ix, from);
+                    SUM_ADD(VF, sum, error, block);
+                }
             PUT_(sum / (float)DIVISOR(oy, ox), oy * OW + ox, to);
         }
 #endif
@@ -203,17 +209,21 @@ TASK void global_average_pool(global const in0_t *x, global float *y, int CB, in
     const int n = get_global_id(1), first = get_global_id(0) * per;
     for (int cb = first; cb < min(CB, first + per); cb++) {
         global const in0_t *from = x + ((size_t)n * CB + cb) * H * W * V;
-        VF a = (VF)(0.0f), b = a, c = a, d = a;
-        int i = 0;
-        for (; i + 4 <= H * W; i += 4) {
-            a += LOAD_AS(IN0_TYPE, i, from);
-            b += LOAD_AS(IN0_TYPE, i + 1, from);
-            c += LOAD_AS(IN0_TYPE, i + 2, from);
-            d += LOAD_AS(IN0_TYPE, i + 3, from);
+        VF sum = (VF)(0.0f), error = sum;
+        for (int i = 0; i < H * W;) {
+            const int stop = min(i + 4 * SUM_BLOCK, H * W);
+            VF a = (VF)(0.0f), b = a, c = a, d = a;
+            for (; i + 4 <= stop; i += 4) {
+                a += LOAD_AS(IN0_TYPE, i, from);
+                b += LOAD_AS(IN0_TYPE, i + 1, from);
+                c += LOAD_AS(IN0_TYPE, i + 2, from);
+                d += LOAD_AS(IN0_TYPE, i + 3, from);
+            }
+            for (; i < stop; i++) a += LOAD_AS(IN0_TYPE, i, from);
+            SUM_ADD(VF, sum, error, (a + b) + (c + d));
         }
-        for (; i < H * W; i++) a += LOAD_AS(IN0_TYPE, i, from);
-        a = ((a + b) + (c + d)) * (1.0f / (H * W));
-        channels_store(a, y + (size_t)n * C, cb, C);
+        sum *= 1.0f / (H * W);
+        channels_store(sum, y + (size_t)n * C, cb, C);
     }
 }
 

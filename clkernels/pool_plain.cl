@@ -9,6 +9,7 @@
  * On ties the first place wins; NaN is a maximum. Gradients gather: each pixel asks the windows that cover it. */
 #include "epilogue.h"
 #include "pool_window.h"
+#include "sum.h"
 #include "vector.h"
 
 
@@ -116,9 +117,9 @@ kernel void average_pool(global const float *x, global float *y, ulong outputs)
     if (i >= outputs) return;
     const int oy = ROW(i, OH * OW, OW), ox = COLUMN(i, OW);
     global const float *from = x + BEGIN(i, OH * OW, H * W);
-    float sum = 0.0f;
+    float sum = 0.0f, error = 0.0f;
     for (int iy = BEGIN_Y(oy); iy < END_Y(oy); iy++)
-        for (int ix = BEGIN_X(ox); ix < END_X(ox); ix++) sum += from[(iy * W + ix) * CHANNELS];
+        for (int ix = BEGIN_X(ox); ix < END_X(ox); ix++) SUM_ADD(float, sum, error, from[(iy * W + ix) * CHANNELS]);
     y[i] = sum / (float)DIVISOR(oy, ox);
 }
 
@@ -146,9 +147,9 @@ kernel void global_average_pool(global const float *x, global float *y, ulong pl
     local float scratch[GROUP];
     const int item = get_local_id(0), lane = item % LANES;
     const size_t plane = get_global_id(0) / LANES;
-    float sum = 0.0f;
+    float sum = 0.0f, error = 0.0f;
     if (plane < planes)
-        for (int i = lane; i < H * W; i += LANES) sum += x[plane * (H * W) + i];
+        for (int i = lane; i < H * W; i += LANES) SUM_ADD(float, sum, error, x[plane * (H * W) + i]);
     scratch[item] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int step = LANES / 2; step > 0; step /= 2) {

@@ -7,6 +7,7 @@
  * dx holds S first. */
 #include "parameters.h"
 #include "arguments/lines.h"
+#include "sum.h"
 #include "vector.h"
 
 /* Where the i-th element from the line's beginning lies. */
@@ -19,12 +20,15 @@ kernel void scan(global const float *x, global float *y LINES_ARGUMENTS(PARAMETE
 {
     const long begin = (long)get_global_id(0) * each, end = min(begin + each, lines);
     for (long line = begin; line < end; line++) {
-        float so_far = PRODUCT ? 1.0f : 0.0f;
+        float so_far = PRODUCT ? 1.0f : 0.0f, error = 0.0f;
         for (int i = 0; i < length; i++) {
             const long at = place_of(line, i, length, inner);
-            const float with = PRODUCT ? so_far * x[at] : so_far + x[at];
-            y[at] = EXCLUSIVE ? so_far : with;
-            so_far = with;
+            const float next = x[at], before = so_far;
+            if (PRODUCT)
+                so_far *= next;
+            else
+                SUM_ADD(float, so_far, error, next);
+            y[at] = EXCLUSIVE ? before : so_far;
         }
     }
 }

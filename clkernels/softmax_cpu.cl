@@ -22,9 +22,14 @@ TASK void softmax_gradient(global const float *y, global const float *dy, global
     for (int row = first; row < end; row++) {
         global const float *p = y + (size_t)row * width, *d = dy + (size_t)row * width;
         global float *to = dx + (size_t)row * width;
-        VF sums = (VF)(0.0f);
+        VF sums = (VF)(0.0f), errors = (VF)(0.0f);
         float sum = 0.0f;
-        for (int i = 0; i < whole; i += V) sums = fma(VLOAD(0, p + i), VLOAD(0, d + i), sums);
+        for (int i = 0; i < whole;) {
+            const int stop = min(i + SUM_BLOCK * V, whole);
+            VF block = (VF)(0.0f);
+            for (; i < stop; i += V) block = fma(VLOAD(0, p + i), VLOAD(0, d + i), block);
+            SUM_ADD(VF, sums, errors, block);
+        }
         for (int i = whole; i < width; i++) sum = fma(p[i], d[i], sum);
         sum += vector_sum(sums);
         for (int i = 0; i < whole; i += V) VSTORE(VLOAD(0, p + i) * (VLOAD(0, d + i) - sum), 0, to + i);

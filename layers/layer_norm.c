@@ -128,19 +128,22 @@ static bool wants_sums(const struct problem *problem)
     return is_backward(problem) && (problem->outputs[OUTPUT_DGAMMA] || problem->outputs[OUTPUT_DBETA]);
 }
 
-static size_t workspace(const struct problem *problem, struct sizes sizes)
+/* STRIDE of layer_norm.cl: rows of a part of the sums; of tasks, with their rounding errors and a block's sums. */
+enum { STRIDE_OF_ROWS = 6, STRIDE_OF_GROUPS = 2 };
+
+static size_t workspace(const struct problem *problem, struct sizes sizes, int64_t stride)
 {
-    return wants_sums(problem) ? (size_t)(divide_up(sizes.rows, sizes.each) * 2 * sizes.width) * sizeof(float) : 0;
+    return wants_sums(problem) ? (size_t)(divide_up(sizes.rows, sizes.each) * stride * sizes.width) * sizeof(float) : 0;
 }
 
 static size_t workspace_rows(const struct problem *problem)
 {
-    return workspace(problem, sizes_of_rows(problem));
+    return workspace(problem, sizes_of_rows(problem), STRIDE_OF_ROWS);
 }
 
 static size_t workspace_groups(const struct problem *problem)
 {
-    return workspace(problem, sizes_of_groups(problem));
+    return workspace(problem, sizes_of_groups(problem), STRIDE_OF_GROUPS);
 }
 
 static void emit_finish(const struct problem *problem, const struct operands *operands, const struct sizes *sizes,

@@ -239,15 +239,6 @@ static void print_begin(struct text *text, const struct loop *loop, const char *
     if (loop->join == JOIN_SUM) text_append(text, "    %s e%d = (%s)(0.0f);\n", type, v, type);
 }
 
-/* The result of what print_join() joined. */
-static void print_total(struct text *text, const struct loop *loop, int v)
-{
-    if (loop->join == JOIN_SUM)
-        text_append(text, "SUM_TOTAL(t%d, e%d)", v, v);
-    else
-        text_append(text, "t%d", v);
-}
-
 /* Reduces columns: `vectors` vectors of columns at a time, or one column if it is 0. */
 static void print_cpu_columns(struct text *text, const struct loop *loop, int vectors)
 {
@@ -274,7 +265,7 @@ static void print_cpu_columns(struct text *text, const struct loop *loop, int ve
     text_append(text, "    }\n");
     for (int v = 0; v < count; v++) {
         text_append(text, "    %s(%s, (", vectors ? "PUT_VECTOR" : "PUT", type_name(loop->out.type));
-        print_total(text, loop, v);
+        text_append(text, "t%d", v);
         if (vectors)
             text_append(text, ") * scale, to + i + %d * V);\n", v);
         else
@@ -313,13 +304,13 @@ static void print_cpu_rows(struct text *text, const struct loop *loop)
     text_append(text, "    }\n");
     if (vectors) {
         text_append(text, "    const VF all = ");
-        print_total(text, loop, 1);
+        text_append(text, "t%d", 1);
         text_append(text, ";\n    for (int l = 0; l < V; l++) {\n    const float s0 = ((const float *)&all)[l];\n");
         print_join(text, loop, false, 0);
         text_append(text, "    }\n");
     }
     text_append(text, "    PUT(%s, (", type_name(loop->out.type));
-    print_total(text, loop, 0);
+    text_append(text, "t%d", 0);
     text_append(text, ") * scale, to);\n");
 }
 
@@ -431,11 +422,14 @@ static void print_gpu_kernel(struct text *text, const struct loop *loop, const s
         text_append(text,
             "    const INDEX from = (INDEX)get_group_id(1) * part, until = min(from + (INDEX)part, (INDEX)count);\n");
         print_begin(text, loop, "float", 0);
-        text_append(text, "    for (INDEX k = from%s; k < until; k += %s) {\n",
-            groups ? " + (INDEX)get_local_id(0)" : "", groups ? "GROUP" : "1");
+        text_append(text,
+            "    for (INDEX k = from%s; k < until;) {\n    const INDEX stop = min(k + (INDEX)(SUM_BLOCK * %s), "
+            "until);\n"
+            "    float s0 = START;\n    for (; k < stop; k += %s) {\n",
+            groups ? " + (INDEX)get_local_id(0)" : "", groups ? "GROUP" : "1", groups ? "GROUP" : "1");
         print_coordinates(text, loop, true, false, "k");
         print_pointers(text, loop, "q", "j", true, false, false);
-        text_append(text, "    const float s0 = ");
+        text_append(text, "    s0 = scalar_join(s0, ");
     } else {
         text_append(text, "    PUT(%s, ", type_name(loop->out.type));
     }
@@ -444,10 +438,10 @@ static void print_gpu_kernel(struct text *text, const struct loop *loop, const s
         text_append(text, ", out);\n}\n");
         return;
     }
-    text_append(text, ";\n");
+    text_append(text, ");\n    }\n");
     print_join(text, loop, false, 0);
     text_append(text, "    }\n    %sfloat sum = ", groups ? "" : "const ");
-    print_total(text, loop, 0);
+    text_append(text, "t%d", 0);
     text_append(text, ";\n");
     if (groups) text_append(text, "    sum = group_joined(sum, scratch);\n    if (get_local_id(0) == 0) ");
     text_append(text, "PUT(%s, sum * scale, out);\n}\n", type_name(loop->out.type));

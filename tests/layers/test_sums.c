@@ -1,0 +1,221 @@
+/* Sums of some million equal numbers are good to the last places, wherever kernels add up: a chain of additions would
+ * be off by 1e-4 and more. Gradients are those of an L1 loss, -1 / elements for each. */
+#include <check.h>
+#undef fail /* base/status.h has its own */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "tutti.h"
+#include "tutti_sequences.h"
+
+enum { TERMS = 500009, SIDE_H = 709, SIDE_W = 719, SIDE = SIDE_H * SIDE_W };
+static const double limit = 6e-7;
+static const float value = 0.1f;
+
+static tutti_runtime *runtime;
+
+static tutti_tensor rows(tutti_network *n, int64_t width)
+{
+    return tutti_input(n, "x", TUTTI_SHAPE(TERMS, width));
+}
+static tutti_tensor image(tutti_network *n, int64_t channels)
+{
+    return tutti_input(n, "x", TUTTI_SHAPE(channels, SIDE_H, SIDE_W));
+}
+static tutti_tensor parameter(tutti_network *n, int64_t width)
+{
+    return tutti_parameter(n, "p", TUTTI_SHAPE(width), &(tutti_parameter_options) { .init = TUTTI_INIT_ZEROS });
+}
+
+static tutti_tensor dense(tutti_network *n)
+{
+    return tutti_dense(n, rows(n, 1), 3, &(tutti_dense_options) { .name = "l" });
+}
+static tutti_tensor dense_wide(tutti_network *n)
+{
+    return tutti_dense(n, rows(n, 2), 19, &(tutti_dense_options) { .name = "l" });
+}
+static tutti_tensor add(tutti_network *n)
+{
+    return tutti_add(n, rows(n, 3), parameter(n, 3));
+}
+static tutti_tensor scale(tutti_network *n)
+{
+    return tutti_mul(n, rows(n, 3), parameter(n, 3));
+}
+static tutti_tensor layer_norm(tutti_network *n)
+{
+    return tutti_layer_norm(n, "l", rows(n, 17), 0);
+}
+static tutti_tensor batch_norm(tutti_network *n)
+{
+    return tutti_batch_norm(n, image(n, 3), &(tutti_batch_norm_options) { .name = "l" });
+}
+static tutti_tensor conv2d(tutti_network *n)
+{
+    return tutti_conv2d(n, image(n, 3), 2, 1, &(tutti_conv2d_options) { .name = "l" });
+}
+static tutti_tensor mean(tutti_network *n)
+{
+    const tutti_tensor x = rows(n, 2);
+    return tutti_op(n, "reduce_mean", &x, 1, "axes=-2 keepdims=0");
+}
+static tutti_tensor pool(tutti_network *n)
+{
+    return tutti_global_average_pool(n, image(n, 2));
+}
+static tutti_tensor window(tutti_network *n)
+{
+    const tutti_tensor x = image(n, 2);
+    char text[64];
+    snprintf(text, sizeof text, "kernel_shape=%d,%d", SIDE_H, SIDE_W);
+    return tutti_op(n, "average_pool", &x, 1, text);
+}
+static tutti_tensor softmax(tutti_network *n)
+{
+    return tutti_softmax(n, tutti_input(n, "x", TUTTI_SHAPE(1, TERMS)));
+}
+static tutti_tensor running(tutti_network *n)
+{
+    const tutti_tensor x = rows(n, 2), y = tutti_op(n, "cumsum", &x, 1, "axis=-2");
+    return tutti_op(n, "slice", &y, 1, "axes=-2 starts=-1 ends=2147483647");
+}
+
+static const struct {
+    const char *name;
+    tutti_tensor (*build)(tutti_network *network);
+    const char *parameter; /* whose gradient is compared; NULL: the output is */
+    double want, pixels;   /* `pixels`: elements of x */
+} cases[] = {
+    { "dense bias", dense, "l.bias", 1.0 / 3, TERMS },
+    { "wide dense bias", dense_wide, "l.bias", 1.0 / 19, 2.0 * TERMS },
+    { "parameter added over rows", add, "p", 1.0 / 3, 3.0 * TERMS },
+    { "factor of rows", scale, "p", 0.1f / 3.0, 3.0 * TERMS },
+    { "layer norm bias", layer_norm, "l.bias", 1.0 / 17, 17.0 * TERMS },
+    { "batch norm bias", batch_norm, "l.bias", 1.0 / 3, 3.0 * SIDE },
+    { "conv2d bias", conv2d, "l.bias", 1.0 / 2, 3.0 * SIDE },
+    { "reduce_mean", mean, NULL, 0.1f, 2.0 * TERMS },
+    { "global average pool", pool, NULL, 0.1f, 2.0 * SIDE },
+    { "average pool", window, NULL, 0.1f, 2.0 * SIDE },
+    { "softmax", softmax, NULL, 1.0 / TERMS, TERMS },
+    { "cumsum", running, NULL, 0.1f * (double)TERMS, 2.0 * TERMS },
+};
+
+static int64_t elements_of(const tutti_network *network, tutti_tensor tensor)
+{
+    tutti_shape shape;
+    int64_t elements = 1;
+    ck_assert(tutti_shape_of(network, tensor, &shape) == TUTTI_OK);
+    for (int i = 0; i < shape.rank; i++) elements *= shape.sizes[i];
+    return elements;
+}
+
+static float *filled(int64_t count, float with)
+{
+    float *values = memory_new((size_t)count, sizeof *values);
+    ck_assert(values != NULL);
+    for (int64_t i = 0; i < count; i++) values[i] = with;
+    return values;
+}
+
+static void compare(const char *name, const float *got, int64_t count, double want)
+{
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(fabs((double)got[i] / want - 1) < limit, "%s: %lld is off by %g", name, (long long)i,
+            (double)got[i] / want - 1);
+}
+
+START_TEST(test_gradient_or_output)
+{
+    const char *name = cases[_i].name;
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor y = cases[_i].build(network);
+    const bool trains = cases[_i].parameter != NULL;
+    float *x = filled((int64_t)cases[_i].pixels, value);
+    tutti_shape shape = { 0 };
+    ck_assert_msg(tutti_shape_of(network, y, &shape) == TUTTI_OK, "%s: %s", name, tutti_message(NULL));
+    const int64_t elements = elements_of(network, y);
+    tutti_training training = { .loss = TUTTI_LOSS_NONE, .batch = 1, .learning_rate = 1 };
+    if (trains) {
+        const tutti_tensor targets = tutti_input_typed(network, "targets", TUTTI_DTYPE_F32, shape.sizes, shape.rank);
+        const tutti_tensor loss = tutti_l1(network, y, targets, NULL);
+        const tutti_tensor p = tutti_find_parameter(network, cases[_i].parameter);
+        const int64_t count = elements_of(network, p);
+        float *zeros = filled(count, 0), *got = filled(count, 0), *t = filled(elements, 1000);
+        training.losses = &loss;
+        training.loss_count = 1;
+        ck_assert(tutti_set_initial(network, cases[_i].parameter, zeros, count) == TUTTI_OK);
+        tutti_trainer *trainer = tutti_compile(network, y, &training);
+        ck_assert_msg(trainer != NULL, "%s: %s", name, tutti_message(NULL));
+        const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, x, 0 }, { "targets", TUTTI_DTYPE_F32, t, 0 } };
+        ck_assert_msg(tutti_train_step(trainer, feeds, 2, 1, NULL) == TUTTI_OK, "%s: %s", name, tutti_message(NULL));
+        ck_assert(tutti_get_parameter(trainer, cases[_i].parameter, got, count) == TUTTI_OK);
+        compare(name, got, count, cases[_i].want);
+        tutti_trainer_free(trainer);
+        free(zeros);
+        free(got);
+        free(t);
+    } else {
+        float *got = filled(elements, 0);
+        tutti_trainer *trainer = tutti_compile(network, y, &training);
+        ck_assert_msg(trainer != NULL, "%s: %s", name, tutti_message(NULL));
+        const tutti_feed feed = { "x", TUTTI_DTYPE_F32, x, 0 };
+        const tutti_fetch fetch = { y, TUTTI_DTYPE_F32, got };
+        ck_assert_msg(tutti_infer(trainer, &feed, 1, 1, &fetch, 1) == TUTTI_OK, "%s: %s", name, tutti_message(NULL));
+        compare(name, got, elements, cases[_i].want);
+        tutti_trainer_free(trainer);
+        free(got);
+    }
+    free(x);
+    tutti_network_free(network);
+}
+END_TEST
+
+/* Loss and accuracy of more labels than floats count. */
+START_TEST(test_labels)
+{
+    enum { LABELS = (1 << 24) + 1003 };
+    tutti_network *network = tutti_network_new(runtime);
+    const int64_t sizes[] = { LABELS };
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(1, LABELS));
+    const tutti_tensor y = tutti_add(network, x, parameter(network, 1));
+    const tutti_tensor labels = tutti_input_typed(network, "labels", TUTTI_DTYPE_I32, sizes, 1);
+    const tutti_tensor loss = tutti_cross_entropy(network, y, labels, NULL);
+    tutti_trainer *trainer =
+        tutti_compile(network, y, &(tutti_training) { .losses = &loss, .loss_count = 1, .batch = 1 });
+    ck_assert_msg(trainer != NULL, "%s", tutti_message(NULL));
+    float *logits = filled(LABELS, value);
+    int32_t *truth = memory_new(LABELS, sizeof *truth);
+    ck_assert(truth != NULL);
+    const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, logits, 0 }, { "labels", TUTTI_DTYPE_I32, truth, 0 } };
+    tutti_metrics metrics;
+    ck_assert_msg(tutti_evaluate(trainer, feeds, 2, 1, &metrics) == TUTTI_OK, "%s", tutti_message(NULL));
+    ck_assert_msg(fabs(metrics.accuracy - 1) < limit, "accuracy %.9g", metrics.accuracy);
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+    free(logits);
+    free(truth);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "0" });
+    if (!runtime) return 1;
+    const int count = sizeof cases / sizeof *cases, first = argc > 1 ? atoi(argv[1]) : 0;
+    Suite *suite = suite_create("sums");
+    TCase *tcase = tcase_create("sums");
+    tcase_set_timeout(tcase, 0);
+    tcase_add_loop_test(tcase, test_gradient_or_output, first, argc > 1 ? first + 1 : count);
+    if (argc < 2) tcase_add_test(tcase, test_labels);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    tutti_close(runtime);
+    return failed ? 1 : 0;
+}
