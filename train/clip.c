@@ -67,8 +67,7 @@ static struct launch *launch_groups(struct launch_list *list, const char *kernel
     return launch;
 }
 
-void clip_emit(const struct optimizer *optimizer, const tutti_network *network, const struct optimizer_buffers *buffers,
-    struct launch_list *list)
+void clip_emit_norm(const tutti_network *network, const struct optimizer_buffers *buffers, struct launch_list *list)
 {
     const int64_t count = network->trained_floats, floats = 16 * divide_up(divide_up(count, CLIP_SUMS), 16);
     const int64_t groups = divide_up(count, floats);
@@ -78,11 +77,19 @@ void clip_emit(const struct optimizer *optimizer, const tutti_network *network, 
     launch_buffer(squares, buffers->norms);
     launch_long(squares, count);
     launch_int(squares, floats);
-    launch_work(squares, 3 * (double)count, 4 * (double)count);
+    launch_work(squares, 8 * (double)count, 4 * (double)count);
+    struct launch *norm = launch_groups(list, "gradient_norm", 1);
+    launch_buffer(norm, buffers->norms);
+    launch_buffer(norm, buffers->constants);
+    launch_int(norm, groups);
+    launch_work(norm, 3 * (double)groups, 12 * (double)groups);
+}
+
+void clip_emit(const struct optimizer *optimizer, const struct optimizer_buffers *buffers, struct launch_list *list)
+{
     struct launch *clip = launch_groups(list, "gradient_clip", 1);
     launch_buffer(clip, buffers->norms);
     launch_buffer(clip, buffers->constants);
-    launch_int(clip, groups);
     launch_float(clip, fminf(optimizer->clip_norm, FLT_MAX));
-    launch_work(clip, (double)groups, 4 * (double)groups);
+    launch_work(clip, 1, 4);
 }

@@ -6,13 +6,15 @@
 
 #include "train/optimizer.h"
 
-enum { CLIP_SUMS = 256, CLIP_NORMS = CLIP_SUMS + 1 }; /* partial sums on a device; the norm is behind them */
+/* On a device: the norm, and behind it partial sums, three numbers each (clip.cl). */
+enum { CLIP_SUMS = 256, CLIP_NORMS = 1 + 3 * CLIP_SUMS };
 
 /* On the host: of summed gradients, which are multiplied by `unscale`. */
 tutti_status clip_norm_of(const float *gradients, int64_t count, float unscale, struct thread_pool *pool, float *norm);
 float clip_factor(const struct optimizer *optimizer, float norm);
-/* On a device, in front of the rule. */
-void clip_emit(const struct optimizer *optimizer, const tutti_network *network, const struct optimizer_buffers *buffers,
-    struct launch_list *list);
+/* On a device, in front of the rule: the norm, which sets constants->not_finite where it is not finite; then what
+ * gradients are multiplied by. */
+void clip_emit_norm(const tutti_network *network, const struct optimizer_buffers *buffers, struct launch_list *list);
+void clip_emit(const struct optimizer *optimizer, const struct optimizer_buffers *buffers, struct launch_list *list);
 
 #endif

@@ -165,8 +165,8 @@ tutti_status update_read_check(struct replica *replica, cl_event *event)
     struct device_update *update = &replica->update;
     update->norm = NAN;
     if (update->norms)
-        CL_TRY(clEnqueueReadBuffer(replica->device->queue, update->norms, CL_FALSE, CLIP_SUMS * sizeof(float),
-                   sizeof(update->norm), &update->norm, 0, NULL, NULL),
+        CL_TRY(clEnqueueReadBuffer(replica->device->queue, update->norms, CL_FALSE, 0, sizeof(update->norm),
+                   &update->norm, 0, NULL, NULL),
             "reading the norm of gradients from '%s'", replica->device->can.name);
     CL_TRY(clEnqueueReadBuffer(replica->device->queue, update->constants, CL_FALSE,
                offsetof(struct step_constants, not_finite), sizeof(update->check), &update->check, 0, NULL, event),

@@ -423,8 +423,9 @@ void optimizer_emit(const struct optimizer *optimizer, const tutti_network *netw
 {
     const bool clips = optimizer->clip_norm > 0;
     if (clips) {
+        clip_emit_norm(network, buffers, list);
         if (statistics > 0) emit_statistics(network, buffers, statistics, list);
-        clip_emit(optimizer, network, buffers, list);
+        clip_emit(optimizer, buffers, list);
     }
     if (network->trained_floats > 0) emit_trained(optimizer, network->trained_floats, buffers, list);
     if (!clips && statistics > 0) emit_statistics(network, buffers, statistics, list);

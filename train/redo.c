@@ -15,10 +15,11 @@ static tutti_status redo_next(tutti_trainer *trainer)
     status = trainer_run(trainer, &work, &sums);
     trainer->repeats = repeats;
     TRY(status);
+    TRY(trainer_measure(trainer, &work.constants));
     if (!isfinite(sums.tally.loss) || trainer->last.not_finite)
         FAIL(TUTTI_NOT_FINITE,
             "a step was finite on a device that is now lost, but is not on the others: see 'tutti devices --check'");
-    TRY(trainer_update(trainer, &work.constants));
+    trainer_update(trainer, &work.constants);
     TRY(journal_note(trainer, &work, 0));
 done:
     return status;

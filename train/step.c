@@ -54,36 +54,39 @@ bool trainer_keeps_sums(const tutti_trainer *trainer)
     return world_sums(trainer) || (trainer->exchange && trainer->optimizer.clip_norm > 0);
 }
 
-/* The host's update from gradients that it has all. */
-static tutti_status update_from_sums(tutti_trainer *trainer, const struct step_constants *constants)
+tutti_status trainer_measure(tutti_trainer *trainer, const struct step_constants *constants)
 {
     tutti_status status = TUTTI_OK;
-    const struct optimizer_arrays master = parameters_master(&trainer->store);
-    const float *gradients = parameters_gradients(&trainer->store);
-    struct optimizer_step step = { &trainer->optimizer, trainer->network, constants, NULL };
-    float clip;
-    if (trainer->optimizer.clip_norm > 0) {
-        TRY(clip_norm_of(
-            gradients, trainer->network->trained_floats, constants->unscale, trainer->pool, &trainer->last.norm));
-        clip = clip_factor(&trainer->optimizer, trainer->last.norm);
-        step.clip = &clip;
-    }
-    optimizer_update(&step, trainer->pool, master.parameters, gradients, master.states);
+    struct replica *alone = trainer_alone(trainer);
+    trainer->last.norm = alone ? trainer->works[alone->number].result.norm : NAN;
+    if (alone || trainer->optimizer.clip_norm <= 0 || trainer->last.not_finite) return TUTTI_OK;
+    TRY(clip_norm_of(parameters_gradients(&trainer->store), trainer->network->trained_floats, constants->unscale,
+        trainer->pool, &trainer->last.norm));
+    trainer->last.not_finite = !isfinite(trainer->last.norm);
 done:
     return status;
 }
 
-/* All parts of the step have succeeded; where losses are scaled too much, it updates nothing. */
-tutti_status trainer_update(tutti_trainer *trainer, const struct step_constants *constants)
+/* The host's update from gradients that it has all. */
+static void update_from_sums(tutti_trainer *trainer, const struct step_constants *constants)
 {
-    tutti_status status = TUTTI_OK;
+    const struct optimizer_arrays master = parameters_master(&trainer->store);
+    const float *gradients = parameters_gradients(&trainer->store);
+    struct optimizer_step step = { &trainer->optimizer, trainer->network, constants, NULL };
+    const float clip = clip_factor(&trainer->optimizer, trainer->last.norm);
+    if (trainer->optimizer.clip_norm > 0) step.clip = &clip;
+    optimizer_update(&step, trainer->pool, master.parameters, gradients, master.states);
+}
+
+/* All parts of the step have succeeded; where losses are scaled too much, it updates nothing. */
+void trainer_update(tutti_trainer *trainer, const struct step_constants *constants)
+{
     struct replica *alone = trainer_alone(trainer);
     for (int i = 0; i < trainer->count; i++) gradients_note_step(&trainer->replicas[i].port, trainer->parts[i] > 0);
     trainer->last.unscale = constants->unscale;
-    trainer->last.norm = alone ? trainer->works[alone->number].result.norm : NAN;
     trainer->last.stepped = true;
-    if (trainer->last.not_finite) return TUTTI_OK;
-    if (!alone && trainer_keeps_sums(trainer)) TRY(update_from_sums(trainer, constants));
+    if (trainer->last.not_finite) return;
+    if (!alone && trainer_keeps_sums(trainer)) update_from_sums(trainer, constants);
     parameters_updated(&trainer->store, alone);
     if (alone) { /* it has updated itself */
         holding_updated(&alone->holding, &trainer->store, true);
@@ -91,8 +94,6 @@ tutti_status trainer_update(tutti_trainer *trainer, const struct step_constants 
         exchange_adopt(trainer);
     }
     if (!trainer->exchange) parameters_drop(&trainer->store);
-done:
-    return status;
 }
 
 /* ------------------------------------------------------------------------------------------- after a step ---- */
@@ -203,7 +204,7 @@ static tutti_status check_finite(const tutti_trainer *trainer, double loss)
 static tutti_status finish(tutti_trainer *trainer, const struct replica_work *work, double start)
 {
     tutti_status status = TUTTI_OK;
-    TRY(trainer_update(trainer, &work->constants));
+    trainer_update(trainer, &work->constants);
     trainer->course.position.steps++;
     note_scale(trainer);
     if (!trainer->last.not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
@@ -237,6 +238,7 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct r
         trainer->course.position.steps++;
         return TUTTI_OK;
     }
+    TRY(trainer_measure(trainer, &work->constants));
     TRY(check_finite(trainer, sums->tally.loss));
     TRY(finish(trainer, work, start));
 done:

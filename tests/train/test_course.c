@@ -93,6 +93,53 @@ START_TEST(clips_by_the_norm)
 }
 END_TEST
 
+/* Gradients whose squares are no floats, of each scale: 3 and 4 times it. One device squares them itself, several have
+ * the host do it. A norm that is infinite is no number to clip by. */
+START_TEST(clips_far_from_one)
+{
+    static const float scales[] = { 1e-30f, 1e-24f, 3e-12f, 1, 2e11f, 3e12f, 1e19f, 6e37f, 8e37f, 8.1e37f };
+    static const float rows[] = { 3, 4, 3, 4 }, zeros[] = { 0, 0 }, before[] = { -1e-9f, -1e-9f }; /* so is the loss */
+    const float scale = scales[_i / 2];
+    const bool finite = (double)scale * 5 < 3.4e38;
+    struct session session = { .runtime = session_runtime(_i % 2 ? "0,1" : "0", false) };
+    tutti_network *network = session.network = tutti_network_new(session.runtime);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2));
+    const tutti_tensor y = tutti_dense(network, x, 1, &(tutti_dense_options) { .name = "l", .no_bias = true });
+    const int64_t sizes[] = { 1 };
+    const tutti_tensor targets = tutti_input_typed(network, "targets", TUTTI_DTYPE_F32, sizes, 1);
+    const tutti_tensor loss = tutti_l1(network, y, targets, NULL);
+    float after[2];
+    ASSERT_OK(tutti_set_initial(network, "l.weight", before, 2));
+    tutti_trainer *trainer = session.trainer = tutti_compile(network, y,
+        &(tutti_training) { .learning_rate = 1,
+            .batch = 2,
+            .clip_norm = 0.5f,
+            .losses = &loss,
+            .loss_count = 1,
+            .loss_weights = &scale,
+            .sharing = TUTTI_SHARES_EQUAL });
+    ck_assert_msg(trainer != NULL, "%s", tutti_message(NULL));
+    const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, rows, 0 }, { "targets", TUTTI_DTYPE_F32, zeros, 0 } };
+    const tutti_status status = tutti_train_step(trainer, feeds, 2, 2, NULL);
+    ASSERT_OK(tutti_get_parameter(trainer, "l.weight", after, 2));
+    if (finite) {
+        ck_assert_msg(status == TUTTI_OK, "%g: %s", (double)scale, tutti_message(NULL));
+        const double norm = (double)scale * 5, told = (double)tutti_gradient_norm(trainer);
+        ck_assert_msg(fabs(told / norm - 1) < 1e-6, "the norm is %.9g, but %.9g was told", norm, told);
+        for (int i = 0; i < 2; i++) {
+            const double factor = norm > 0.5 ? 0.5 / (norm + 1e-6) : 1;
+            const double wanted = (double)before[i] + factor * (double)(scale * rows[i]);
+            ck_assert_msg(
+                fabs((double)after[i] - wanted) < 1e-6, "%g: %.9g, not %.9g", (double)scale, (double)after[i], wanted);
+        }
+    } else {
+        fails_with(status, TUTTI_NOT_FINITE, "gradients");
+        ck_assert(after[0] == before[0] && after[1] == before[1]);
+    }
+    session_close(&session);
+}
+END_TEST
+
 static const tutti_training steered = {
     .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .epsilon = 1e-3f, .clip_norm = 0.5f, .ema_decay = 0.8f
 };
@@ -310,6 +357,7 @@ Suite *suite_course(void)
     Suite *suite = suite_create("course");
     TCase *cases = cases_new(suite, "course", setup, folder_remove);
     add_cases(cases, clips_by_the_norm, 2 * WAYS);
+    add_cases(cases, clips_far_from_one, 2 * 10);
     add_cases(cases, any_division_does_the_same, WAYS - 1);
     tcase_add_test(cases, micro_batches_share_running_means);
     add_cases(cases, averages_follow, 2);
