@@ -26,12 +26,14 @@ static int check_epsilon(const struct composing *c, const char *name, float epsi
         c, fail(TUTTI_INVALID, "%s: epsilon is %g: it must be positive and finite", name, (double)epsilon));
 }
 
-/* d / sqrt(mean of d² + epsilon) over the axes. */
+/* d / sqrt(mean of d² + epsilon) over the axes. An overflow of the mean would be hidden, as d / infinity is 0: 0 times
+ * it is added, which is NaN then. */
 static int by_deviation(const struct composing *c, int d, unsigned axes, float epsilon)
 {
     const int variance = compose_reduce(c, &operation_reduce_mean, compose_one(c, &operation_square, d), axes);
     const int root = compose_one(c, &operation_sqrt, compose_number(c, &operation_shift, variance, epsilon));
-    return compose_two(c, &operation_div, d, root);
+    const int nothing = compose_number(c, &operation_scale, variance, 0);
+    return compose_two(c, &operation_div, d, compose_two(c, &operation_add, root, nothing));
 }
 
 static int normalised(const struct composing *c, int x, unsigned axes, float epsilon)

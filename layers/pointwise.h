@@ -18,7 +18,7 @@
     X(copy, 1, a, g, , )                                                                                               \
     X(scale, 1, low * a, low * g, , )                                                                                  \
     X(shift, 1, a + low, g, , )                                                                                        \
-    X(power, 1, pow(a, where(a != a, a, low)), g * low * pow(a, where(a != a, a, low - 1)), , )                        \
+    X(power, 1, pow(a, where(a != a, a, low)), where(low == 0, 0, g * low * pow(a, where(a != a, a, low - 1))), , )    \
     X(sub, 2, a - b, g, -g, )                                                                                          \
     X(div, 2, a / b, g / b, -g * y / b, )                                                                              \
     X(max, 2, larger(a, b), where(a < b, 0, where(a == b, 0.5 * g, g)),                                                \

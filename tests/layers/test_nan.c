@@ -98,6 +98,36 @@ START_TEST(test_nan_is_not_hidden)
 }
 END_TEST
 
+/* Squares that overflow give no variance to normalise by: the result is not 0, as if all were well. */
+START_TEST(test_overflow_is_not_hidden)
+{
+    enum { WIDTH = 6, VALUES = 2 * WIDTH };
+    static const char *const names[] = { "layer_norm", "batch_norm", "rms_norm", "group_norm", "instance_norm" };
+    const char *name = names[_i];
+    float input[SAMPLES * VALUES], output[SAMPLES * VALUES], targets[SAMPLES * VALUES] = { 0 };
+    for (int i = 0; i < SAMPLES * VALUES; i++) input[i] = (i + i / VALUES) % 2 ? 3e38f : -3e38f;
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor x = tutti_input(network, "x", _i == 1 ? TUTTI_SHAPE(VALUES) : TUTTI_SHAPE(2, WIDTH));
+    const tutti_tensor moved = tutti_add(network, x,
+        tutti_parameter(network, "p", TUTTI_SHAPE(1), &(tutti_parameter_options) { .init = TUTTI_INIT_ZEROS }));
+    const tutti_tensor y = _i == 0 ? tutti_layer_norm(network, NULL, moved, 0)
+        : _i == 1                  ? tutti_batch_norm(network, moved, NULL)
+                                   : tutti_op(network, name, &moved, 1, _i == 3 ? "groups=1" : NULL);
+    tutti_trainer *trainer =
+        tutti_compile(network, y, &(tutti_training) { .loss = TUTTI_MSE, .batch = SAMPLES, .fetch_in_training = true });
+    ck_assert_msg(trainer != NULL, "%s: %s", name, tutti_message(NULL));
+    const tutti_status status =
+        tutti_train_fetch(trainer, FEED_PAIR(input, targets), SAMPLES, FETCH_ONE(y, output), NULL);
+    ck_assert_msg(status == TUTTI_NOT_FINITE, "%s: %s", name, tutti_message(NULL));
+    if (_i != 1) /* in inference batch_norm has other statistics */
+        ck_assert(tutti_infer(trainer, FEED_ONE(input), SAMPLES, FETCH_ONE(y, output)) == TUTTI_OK);
+    for (int i = 0; i < SAMPLES * VALUES && _i != 1; i++)
+        ck_assert_msg(isnan(output[i]), "%s: output %d is %g", name, i, (double)output[i]);
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+}
+END_TEST
+
 int main(void)
 {
     runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "all" });
@@ -106,6 +136,7 @@ int main(void)
     TCase *tcase = tcase_create("operations");
     tcase_set_timeout(tcase, 0);
     tcase_add_loop_test(tcase, test_nan_is_not_hidden, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tcase, test_overflow_is_not_hidden, 0, 5);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */

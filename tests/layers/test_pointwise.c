@@ -275,7 +275,9 @@ static tutti_tensor build_special(tutti_network *network, const struct test_case
     } else if (pointwise->inputs > 1) {
         inputs[1] = tutti_constant(network, "b", TUTTI_SHAPE(1), &b);
     }
-    return tutti_op(network, pointwise->name, inputs, pointwise->inputs, NULL);
+    snprintf(text, sizeof text, "exponent=%g", case_get_real(c, "low", 0));
+    const bool power = pointwise == operation_power.pointwise;
+    return tutti_op(network, pointwise->name, inputs, pointwise->inputs, power ? text : NULL);
 }
 
 static void fill_special(const struct test_case *c, float *input, int64_t count)
@@ -289,6 +291,9 @@ static const char *const specials[] = {
     "special max1 n2 c19 a1.5 b1.5 is1.5 da0.5 db0.5",
     "special max1 n2 c19 a1.5 b-2 is1.5 da1 db0",
     "special min1 n2 c19 a-1 b-1 is-1 da0.5 db0.5",
+    "special power1 n2 c19 low0 a0 is1 da0", /* not 0 times infinity */
+    "special power1 n2 c19 low1 a0 is0 da1",
+    "special power1 n2 c19 low2 a0 is0 da0",
     "special pow1 n2 c19 a0 b0 is1 da0 db0",
     "special pow1 n2 c19 a0 b1 is0 da1 db0",
     "special pow1 n2 c19 a0 b2 is0 da0 db0",
