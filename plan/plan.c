@@ -229,6 +229,20 @@ bool plan_wants_whole_batch(const tutti_network *network)
     return false;
 }
 
+const char *plan_single_values(const struct plan *plan, int *count)
+{
+    int first = -1;
+    *count = 0;
+    for (size_t n = 0; plan->options.mode == PLAN_TRAIN && n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        if (!node->operation || !node->operation->whole_batch) continue;
+        const struct planes planes = value_planes(graph_at(&plan->graph, node->inputs[0]), CHANNEL_AXIS);
+        if (planes.n * planes.pixels > 1) continue;
+        if ((*count)++ == 0) first = node->layer;
+    }
+    return *count == 0 ? NULL : first >= 0 ? plan->network->layers[first].name : "batch_norm";
+}
+
 /* The launches up to `end` that were not enqueued yet, together: each call flushes the queue. */
 static tutti_status enqueue_until(struct plan *plan, size_t *next, size_t end)
 {

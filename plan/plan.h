@@ -13,6 +13,9 @@ tutti_status plan_new(
 tutti_status plan_warm_up(struct plan *plan);
 /* Whether what a sample gives in training depends on the batch that it is in. */
 bool plan_wants_whole_batch(const tutti_network *network);
+/* The name of the first layer that normalises each channel by statistics of one value, and how many such layers there
+ * are; NULL: none. */
+const char *plan_single_values(const struct plan *plan, int *count);
 
 /* What the caller does at a command, when the launches before it are enqueued and those behind it are not. */
 typedef tutti_status command_handler(void *user, const struct command *command);

@@ -389,6 +389,20 @@ static struct plan_key key_of(const struct run *run, int64_t samples)
     return (struct plan_key) { mode, { power < capacity ? power : capacity, length } };
 }
 
+/* Warns once: batch normalisation of one value for each channel gives its bias, whatever the value is. Where devices
+ * meet, the others have further values. */
+static void check_statistics(const struct run *run)
+{
+    int count;
+    if (run->work->mode != PLAN_TRAIN || run->work->meets || run->now.samples > 1) return;
+    const char *name = plan_single_values(run->plan, &count);
+    if (!name || atomic_exchange(&run->trainer->told_single_values, true)) return;
+    log_warn(&run->trainer->runtime->log,
+        "layer '%s' has statistics of one value for each channel, as device %d computes 1 sample: it gives its bias, "
+        "whatever its input is%s; use larger batches, no batch that is left over, fewer devices, or --sync-batchnorm",
+        name, run->replica->device->index, count > 1 ? ", and so do other such layers" : "");
+}
+
 static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
 {
     tutti_status status = TUTTI_OK;
@@ -414,6 +428,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     run->now.samples = work->samples - run->now.first < run->part ? work->samples - run->now.first : run->part;
     TRY(replica_plan(replica, key_of(run, run->now.samples), &cached));
     run->plan = cached->plan;
+    check_statistics(run);
     if (leave) TRY(way->open(replica, run->plan));
     if (work->meets) TRY(make_numbers(replica, run->plan));
     TRY(plan_cache_prepare(&replica->plans, cached));

@@ -68,6 +68,7 @@ struct trainer_report {
 };
 
 struct tutti_trainer {
+    atomic_bool told_single_values; /* the warning of run.c was given */
     tutti_network *network;
     struct tutti_runtime *runtime;
     struct trainer_options options;

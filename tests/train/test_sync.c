@@ -5,6 +5,7 @@
 #include "tutti_inspect.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,6 +279,52 @@ START_TEST(automatic_shares)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------ single values ---- */
+
+static atomic_int told;
+
+static void count_single_values(void *user, tutti_log_level level, const char *line)
+{
+    (void)user;
+    if (level == TUTTI_LOG_WARN && strstr(line, "'norm' has statistics of one value")) told++;
+}
+
+/* A device that computes one sample has one value for each feature: that is told once, unless the devices meet. */
+START_TEST(single_values_are_told)
+{
+    static const struct {
+        const char *devices;
+        tutti_training training;
+        int told;
+    } cases[] = {
+        { "0", { .batch = 1 }, 1 },
+        { "0", { .batch = 2 }, 0 },
+        { "0", { .batch = 2, .micro_batch = 1 }, 1 },
+        { "0,1", { .batch = 2 }, 1 },
+        { "0,1", { .batch = 4 }, 0 },
+        { "0,1", { .batch = 2, .sync_batchnorm = true }, 0 },
+        { "0,1", { .batch = 1, .sync_batchnorm = true }, 1 },
+    };
+    struct session session = { .runtime = tutti_open(&(tutti_runtime_options) {
+                                   .devices = cases[_i].devices, .log = count_single_values }) };
+    ck_assert_msg(session.runtime != NULL, "%s", tutti_message(NULL));
+    session.network = tutti_network_new(session.runtime);
+    tutti_tensor x = tutti_input(session.network, "x", TUTTI_SHAPE(3));
+    x = tutti_batch_norm(session.network, x, &(tutti_batch_norm_options) { .name = "norm" });
+    tutti_training training = cases[_i].training;
+    training.loss = TUTTI_MSE;
+    training.sharing = TUTTI_SHARES_EQUAL;
+    session.trainer = tutti_compile(session.network, x, &training);
+    ck_assert_msg(session.trainer != NULL, "%s", tutti_message(NULL));
+    static const float samples[12] = { 1, 2, 3, 5, 4, 0, 2, 2, 1, 7, 8, 8 }, targets[12] = { 0 };
+    told = 0;
+    for (int step = 0; step < 3; step++)
+        ASSERT_OK(tutti_train_step(session.trainer, FEED_PAIR(samples, targets), training.batch, NULL));
+    ck_assert_int_eq(told, cases[_i].told);
+    session_close(&session);
+}
+END_TEST
+
 Suite *suite_sync(void)
 {
     Suite *suite = suite_create("sync");
@@ -293,5 +340,6 @@ Suite *suite_sync(void)
     add_cases(cases, who_makes_nan_is_found, 2);
     tcase_add_test(cases, bad_data_blame_nobody);
     tcase_add_test(cases, automatic_shares);
+    tcase_add_loop_test(cases, single_values_are_told, 0, 7);
     return suite;
 }
