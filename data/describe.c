@@ -15,6 +15,13 @@ static json_t *numbers(const float *values, int count)
     return list;
 }
 
+static json_t *doubles(const double *values, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) json_array_append_new(list, json_real(values[i]));
+    return list;
+}
+
 static json_t *sizes(const tutti_shape *shape)
 {
     json_t *list = json_array();
@@ -61,8 +68,8 @@ char *tutti_data_json(const tutti_data *data)
     if (info->channels > 0) failed |= json_object_set_new(object, "std", numbers(info->std, info->channels));
     if (info->target_mean) {
         const int count = (int)info->target_shape.sizes[0];
-        failed |= json_object_set_new(object, "target_mean", numbers(info->target_mean, count));
-        failed |= json_object_set_new(object, "target_std", numbers(info->target_std, count));
+        failed |= json_object_set_new(object, "target_mean", doubles(info->target_mean, count));
+        failed |= json_object_set_new(object, "target_std", doubles(info->target_std, count));
     }
     if (info->class_names) failed |= json_object_set_new(object, "classes", names(info));
     failed |= json_object_set_new(object, "split", json_real(data->options.split));
@@ -72,7 +79,7 @@ char *tutti_data_json(const tutti_data *data)
         failed |= json_object_set_new(object, "fold", json_integer(data->options.fold));
     }
     if (!failed && collection->describe) failed = collection->describe(collection, object);
-    if (!failed) text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    if (!failed) text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (!text) fail(TUTTI_NO_MEMORY, "the data cannot be described: no memory");
     json_decref(object);
     return text;

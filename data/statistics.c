@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_numbers(const char *text, int count, float *mean, float *std)
+static bool read_numbers(const char *text, int count, double *mean, double *std)
 {
     for (int i = 0; i < 2 * count; i++) {
         char *end;
@@ -17,13 +17,13 @@ static bool read_numbers(const char *text, int count, float *mean, float *std)
         const char next = i == 2 * count - 1 ? '\0' : i == count - 1 ? '/' : ',';
         if (end == text || *end != next || !(fabs(number) <= (double)FLT_MAX)) return false;
         if (i >= count && !(number >= (double)FLT_MIN)) return false;
-        *(i < count ? &mean[i] : &std[i - count]) = (float)number;
+        *(i < count ? &mean[i] : &std[i - count]) = number;
         text = end + 1;
     }
     return true;
 }
 
-tutti_status statistics_read(const char *text, int count, float *mean, float *std, bool *measure)
+static tutti_status read_statistics(const char *text, int count, double *mean, double *std, bool *measure)
 {
     for (int i = 0; i < count; i++) {
         mean[i] = 0;
@@ -34,6 +34,17 @@ tutti_status statistics_read(const char *text, int count, float *mean, float *st
     return fail(TUTTI_INVALID,
         "these data are normalised by measured, none, or %d means and as many standard deviations, not by '%.60s'",
         count, text);
+}
+
+tutti_status statistics_read(const char *text, int channels, float *mean, float *std, bool *measure)
+{
+    double means[STATISTICS_CHANNELS], deviations[STATISTICS_CHANNELS];
+    const tutti_status status = read_statistics(text, channels, means, deviations, measure);
+    for (int c = 0; c < channels; c++) {
+        mean[c] = (float)means[c];
+        std[c] = (float)deviations[c];
+    }
+    return status;
 }
 
 tutti_status statistics_read_images(const char *text, int channels, float *mean, float *std, bool *measure)
@@ -52,12 +63,17 @@ tutti_status statistics_read_images(const char *text, int channels, float *mean,
     return TUTTI_OK;
 }
 
+/* The deviation is 1 where all values are equal, up to rounding. */
+static double deviation_of(const struct statistics *statistics)
+{
+    const double std = statistics->count > 0 ? sqrt(statistics->squares / statistics->count) : 0;
+    return std > 1e-12 * (1 + fabs(statistics->mean)) ? std : 1;
+}
+
 void statistics_end(const struct statistics *statistics, float *mean, float *std)
 {
-    const double variance = statistics->count > 0 ? statistics->squares / statistics->count : 0;
     *mean = (float)statistics->mean;
-    *std = (float)sqrt(variance);
-    if (!(*std > 1e-12f * (1 + fabsf(*mean)))) *std = 1;
+    *std = (float)deviation_of(statistics);
 }
 
 tutti_status standards_read(struct standards *standards, const char *text, int count)
@@ -66,7 +82,7 @@ tutti_status standards_read(struct standards *standards, const char *text, int c
         .mean = memory_new((size_t)count, sizeof *standards->mean),
         .std = memory_new((size_t)count, sizeof *standards->std) };
     if (!standards->mean || !standards->std) return TUTTI_NO_MEMORY;
-    return statistics_read(text, count, standards->mean, standards->std, &standards->measure);
+    return read_statistics(text, count, standards->mean, standards->std, &standards->measure);
 }
 
 tutti_status standards_read_targets(
@@ -80,7 +96,10 @@ tutti_status standards_read_targets(
 
 void standards_end(struct standards *standards, const struct statistics *columns)
 {
-    for (int i = 0; i < standards->count; i++) statistics_end(&columns[i], &standards->mean[i], &standards->std[i]);
+    for (int i = 0; i < standards->count; i++) {
+        standards->mean[i] = columns[i].mean;
+        standards->std[i] = deviation_of(&columns[i]);
+    }
     standards->measure = false;
 }
 
@@ -93,7 +112,7 @@ void standards_free(struct standards *standards)
 float standards_apply(const struct standards *standards, int column, double value)
 {
     enum { MOST = 1000000000 };
-    value = (value - (double)standards->mean[column]) / (double)standards->std[column];
+    value = (value - standards->mean[column]) / standards->std[column];
     return (float)fmax(-MOST, fmin(MOST, value));
 }
 

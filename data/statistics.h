@@ -4,9 +4,12 @@
 
 #include "tutti_data.h"
 
+enum { STATISTICS_CHANNELS = 16 }; /* at most, of tutti_data_info.mean */
+
 /* Reads tutti_data_options.normalise of data that are measured where it is NULL or "measured", which sets *measure.
- * "none": 0 and 1. Else numbers, as "0.5,0.4/0.2,0.2": `count` means and as many deviations. Errors: TUTTI_INVALID. */
-tutti_status statistics_read(const char *text, int count, float *mean, float *std, bool *measure);
+ * "none": 0 and 1. Else numbers, as "0.5,0.4/0.2,0.2": `channels` means and as many deviations. Errors: TUTTI_INVALID.
+ */
+tutti_status statistics_read(const char *text, int channels, float *mean, float *std, bool *measure);
 
 /* The same of images with 1 or 3 channels, which may be "imagenet", too: as torchvision has it, of grey images the mean
  * of the channels. */
@@ -23,18 +26,19 @@ static inline void statistics_add(struct statistics *statistics, double value)
     statistics->mean += from / statistics->count;
     statistics->squares += from * (value - statistics->mean);
 }
-/* The deviation is 1 where all values are equal. */
+/* As floats. The deviation is 1 where all values are equal. */
 void statistics_end(const struct statistics *statistics, float *mean, float *std);
 /* Of bytes / 255, counts[v] of each v. */
 void statistics_of_bytes(const int64_t counts[256], float *mean, float *std);
 
-/* The numbers by which columns are standardised, as floats. */
+/* The numbers by which columns are standardised. In double: a time in milliseconds has more digits than a float, and
+ * differs from its mean by little. */
 struct standards {
     int count;
-    float *mean, *std; /* [count] */
-    bool measure;      /* they are not known yet: standards_end() sets them */
+    double *mean, *std; /* [count] */
+    bool measure;       /* they are not known yet: standards_end() sets them */
 };
-/* statistics_read() for `count` columns; free it with standards_free(), also on failure. */
+/* As statistics_read() for `count` columns; free it with standards_free(), also on failure. */
 tutti_status standards_read(struct standards *standards, const char *text, int count);
 /* Those of targets that are numbers, by options->normalise_targets; the info tells them. */
 tutti_status standards_read_targets(

@@ -107,8 +107,8 @@ static int describe(const struct collection *collection, json_t *object)
         if (i != table->target && i != table->skipped)
             failed |= json_array_append_new(columns, json_string(table->columns[i]));
     for (int i = 0; i < table->inputs; i++) {
-        failed |= json_array_append_new(mean, json_real((double)table->of_inputs.mean[i]));
-        failed |= json_array_append_new(std, json_real((double)table->of_inputs.std[i]));
+        failed |= json_array_append_new(mean, json_real(table->of_inputs.mean[i]));
+        failed |= json_array_append_new(std, json_real(table->of_inputs.std[i]));
     }
     failed |= json_object_set_new(object, "columns", columns);
     failed |= json_object_set_new(object, "mean", mean);

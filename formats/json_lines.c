@@ -98,12 +98,17 @@ void json_line_unsigned(struct json_line *line, const char *key, uint64_t value)
 
 void json_line_number(struct json_line *line, const char *key, double value)
 {
+    json_line_digits(line, key, value, 9);
+}
+
+void json_line_digits(struct json_line *line, const char *key, double value, int digits)
+{
     begin_member(line, key);
     if (!isfinite(value)) {
         text_append(&line->text, "null");
         return;
     }
-    text_append(&line->text, "%.9g", value);
+    text_append(&line->text, "%.*g", digits, value);
 }
 
 void json_line_boolean(struct json_line *line, const char *key, bool value)

@@ -34,6 +34,7 @@ void json_line_begin(struct json_line *line, FILE *stream);
 void json_line_integer(struct json_line *line, const char *key, int64_t value);
 void json_line_unsigned(struct json_line *line, const char *key, uint64_t value);
 void json_line_number(struct json_line *line, const char *key, double value); /* 9 digits; NaN and infinities: null */
+void json_line_digits(struct json_line *line, const char *key, double value, int digits);
 void json_line_boolean(struct json_line *line, const char *key, bool value);
 void json_line_text(
     struct json_line *line, const char *key, const char *value); /* NULL: null; bytes that are not UTF-8: U+FFFD */

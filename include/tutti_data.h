@@ -55,7 +55,7 @@ typedef struct tutti_data_info {
     int64_t damaged; /* samples that were left out */
     /* Of targets that are numbers, [numbers of a target] each: a source gives (number - mean) / std, so that outputs
      * times std plus mean are in the units of the data. NULL: targets are classes, or stay as they are */
-    const float *target_mean, *target_std;
+    const double *target_mean, *target_std;
 } tutti_data_info;
 
 /* Opens a folder or file and divides its samples into parts. docs/data.md says what it may hold: data of one's own, or

@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,16 @@ double data_in_units(const struct data *data, int64_t number, double output)
 {
     const tutti_data_info *info = &data->info;
     if (!info->target_mean || number >= data_outputs(data)) return output;
-    return output * (double)info->target_std[number] + (double)info->target_mean[number];
+    return output * info->target_std[number] + info->target_mean[number];
+}
+
+int data_digits(const struct data *data, int64_t number)
+{
+    enum { LEAST = 9, MOST = 17 }; /* of floats and of doubles */
+    const tutti_data_info *info = &data->info;
+    if (!info->target_mean || number >= data_outputs(data)) return LEAST;
+    const double far = log10(1 + fabs(info->target_mean[number]) / info->target_std[number]);
+    return far < MOST - LEAST ? LEAST + (int)far : MOST;
 }
 
 const tutti_data_info *data_pixels(const struct data *data)

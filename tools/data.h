@@ -27,6 +27,8 @@ struct samples *data_part(struct data *data, const char *part);
 int data_outputs(const struct data *data);
 /* What the network gives as a number of a sample, in the units of the data. */
 double data_in_units(const struct data *data, int64_t number, double output);
+/* How many digits that has: those of a float, and more where its mean is far from 0. */
+int data_digits(const struct data *data, int64_t number);
 /* Else NULL: images that come as bytes; the shape of targets that are a class for each pixel. */
 const tutti_data_info *data_pixels(const struct data *data);
 const tutti_shape *data_masks(const struct data *data);

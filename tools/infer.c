@@ -68,18 +68,19 @@ static tutti_status print_numbers(const struct work *w, int64_t index, const flo
     struct json_line line;
     if (!w->settings->saved.json) {
         printf("%lld", (long long)index);
-        for (int64_t i = 0; i < w->outputs; i++) printf(" %.7g", data_in_units(w->data, i, (double)outputs[i]));
+        for (int64_t i = 0; i < w->outputs; i++)
+            printf(" %.*g", data_digits(w->data, i), data_in_units(w->data, i, (double)outputs[i]));
         printf("\n");
         return TUTTI_OK;
     }
     json_line_begin(&line, stdout);
     json_line_integer(&line, "index", index);
     if (w->outputs == 1) {
-        json_line_number(&line, "value", data_in_units(w->data, 0, (double)outputs[0]));
+        json_line_digits(&line, "value", data_in_units(w->data, 0, (double)outputs[0]), data_digits(w->data, 0));
     } else {
         json_line_list(&line, "values");
         for (int64_t i = 0; i < w->outputs; i++)
-            json_line_number(&line, NULL, data_in_units(w->data, i, (double)outputs[i]));
+            json_line_digits(&line, NULL, data_in_units(w->data, i, (double)outputs[i]), data_digits(w->data, i));
         json_line_close(&line);
     }
     return json_line_end(&line);

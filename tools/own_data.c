@@ -77,7 +77,7 @@ static bool read_statistics(const json_t *mean, const json_t *std, char **text)
     for (size_t i = 0; i < 2 * channels; i++) {
         const json_t *number = json_array_get(i < channels ? mean : std, i % channels);
         char digits[40];
-        number_print(digits, sizeof(digits), "%.9g", json_number_value(number));
+        number_print(digits, sizeof(digits), "%.17g", json_number_value(number));
         text_append(&made, "%s%s", i == 0 ? "" : i == channels ? "/" : ",", digits);
     }
     *text = text_take(&made);

@@ -1,10 +1,12 @@
 #include "tools/scores.h"
 
+#include "base/memory.h"
 #include "base/status.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -19,15 +21,21 @@ enum {
 int judge_open(struct judge *judge, const struct session *session, const struct data *data)
 {
     const bool numbers = data->numbers;
-    const tutti_scores_options options = { .classes = numbers ? 0 : session->classes,
-        .labels = numbers ? session->classes * session->labels : session->labels,
-        .units = numbers ? data->info.target_std : NULL };
+    float *units = NULL;
+    tutti_scores_options options = { .classes = numbers ? 0 : session->classes,
+        .labels = numbers ? session->classes * session->labels : session->labels };
     if (numbers && options.labels != data_outputs(data))
         return wrong_use(session->command, "%s gives %lld numbers for a sample, but the data have %d",
             session->model->name, (long long)options.labels, data_outputs(data));
     judge->classes = options.classes;
     judge->names = numbers ? NULL : data->info.class_names;
+    if (numbers && data->info.target_std) {
+        options.units = units = memory_new((size_t)options.labels, sizeof *units);
+        if (!units) return work_failed(session->command, TUTTI_NO_MEMORY, status_message());
+        for (int64_t i = 0; i < options.labels; i++) units[i] = (float)data->info.target_std[i];
+    }
     judge->scores = tutti_scores_new(&options);
+    free(units);
     return judge->scores ? EXIT_DONE : work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(NULL));
 }
 

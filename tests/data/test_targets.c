@@ -27,19 +27,43 @@ START_TEST(standardises_columns)
     write_houses();
     struct collection *table = opened(table_open, "houses", &(tutti_data_options) { .size = 0 });
     const float std = 65319.7265f;
-    ck_assert_float_eq(table->info.target_mean[0], 300000);
-    ck_assert_float_eq_tol(table->info.target_std[0], std, 0.01f);
+    ck_assert_double_eq(table->info.target_mean[0], 300000);
+    ck_assert_double_eq_tol(table->info.target_std[0], std, 0.01f);
     for (int i = 0; i < 5; i++) expect_target(table, i, ((float[]) { -80000, 0, 80000, 160000, -320000 })[i] / std);
     table->free(table);
     put_text("same.csv", "a,b\n1,7\n2,7\n");
     table = opened(table_open, "same.csv", &(tutti_data_options) { .size = 0 });
-    ck_assert_float_eq(table->info.target_std[0], 1);
+    ck_assert_double_eq(table->info.target_std[0], 1);
     expect_target(table, 1, 0);
     table->free(table);
     put_text("classes.csv", "a,b\n1,x\n2,y\n");
     table = opened(table_open, "classes.csv", &(tutti_data_options) { .size = 0 });
     ck_assert_ptr_null(table->info.target_mean);
     table->free(table);
+}
+END_TEST
+
+/* Columns and targets of times in milliseconds, whose floats are 131072 apart: both are standardised by their own mean,
+ * here and by the text that a file of weights has. */
+START_TEST(keeps_times)
+{
+    static const double middle = 1.6e12;
+    put_text("ms.csv", "a,b\n1599999999000,1600000001000\n1600000001000,1599999999000\n");
+    struct collection *table = opened(table_open, "ms.csv", &(tutti_data_options) { .size = 0 });
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < 2; i++) {
+            float sample, target;
+            ck_assert_int_eq(read_floats(table, i, &sample, &target), TUTTI_OK);
+            ck_assert_double_eq_tol((double)sample, i ? 1 : -1, 1e-6);
+            ck_assert_double_eq_tol((double)target, i ? -1 : 1, 1e-6);
+        }
+        ck_assert_double_eq_tol(table->info.target_mean[0], middle, 1e-3);
+        ck_assert_double_eq_tol(table->info.target_std[0], 1000, 1e-6);
+        table->free(table);
+        if (turn) break;
+        table = opened(table_open, "ms.csv",
+            &(tutti_data_options) { .normalise = "1600000000000/1000", .normalise_targets = "1600000000000/1000" });
+    }
 }
 END_TEST
 
@@ -64,8 +88,8 @@ START_TEST(takes_numbers)
     write_houses();
     struct collection *table =
         opened(table_open, "houses", &(tutti_data_options) { .normalise_targets = "200000/50000" });
-    ck_assert_float_eq(table->info.target_mean[0], 200000);
-    ck_assert_float_eq(table->info.target_std[0], 50000);
+    ck_assert_double_eq(table->info.target_mean[0], 200000);
+    ck_assert_double_eq(table->info.target_std[0], 50000);
     expect_target(table, 4, -4.4f);
     table->free(table);
     table = opened(table_open, "houses", &(tutti_data_options) { .normalise_targets = "none" });
@@ -93,10 +117,10 @@ START_TEST(standardises_arrays)
     ck_assert_msg(npz_save(in_kinds("a.npz"), arrays, 4) == TUTTI_OK, "%s", status_message());
     struct collection *data = opened(arrays_open, "a.npz", &(tutti_data_options) { .size = 0 });
     ck_assert_int_eq(data->info.target_shape.sizes[0], 2);
-    ck_assert_float_eq(data->info.target_mean[0], 1000100);
-    ck_assert_float_eq(data->info.target_std[0], 100);
-    ck_assert_float_eq(data->info.target_mean[1], 5);
-    ck_assert_float_eq(data->info.target_std[1], 1);
+    ck_assert_double_eq(data->info.target_mean[0], 1000100);
+    ck_assert_double_eq(data->info.target_std[0], 100);
+    ck_assert_double_eq(data->info.target_mean[1], 5);
+    ck_assert_double_eq(data->info.target_std[1], 1);
     ck_assert_int_eq(read_floats(data, 3, &sample, target), TUTTI_OK);
     ck_assert_float_eq(target[0], 2);
     ck_assert_float_eq(target[1], 1);
@@ -146,7 +170,7 @@ START_TEST(tells_numbers)
         { "targets", TUTTI_DTYPE_F32, &target, sizeof target } };
     const tutti_source *test = tutti_data_source(data, TUTTI_DATA_TEST);
     ck_assert_int_eq(test->read(test->user, &first, 1, buffers, 2), 0);
-    ck_assert_float_eq_tol(target * info.target_std[0] + info.target_mean[0], 460000, 0.1f);
+    ck_assert_double_eq_tol(target * info.target_std[0] + info.target_mean[0], 460000, 0.1f);
     char *text = tutti_data_json(data);
     json_t *object = json_loads(text, 0, NULL);
     const json_t *mean = json_object_get(object, "target_mean"), *std = json_object_get(object, "target_std");
@@ -165,6 +189,7 @@ Suite *targets_suite(void)
     TCase *tests = tcase_create("targets");
     tcase_add_checked_fixture(tests, kinds_begin, kinds_end);
     tcase_add_test(tests, standardises_columns);
+    tcase_add_test(tests, keeps_times);
     tcase_add_test(tests, keeps_digits);
     tcase_add_test(tests, takes_numbers);
     tcase_add_test(tests, standardises_arrays);
