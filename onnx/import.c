@@ -565,6 +565,19 @@ static tutti_status copy_output(struct import *import, tutti_onnx *made, int pos
     return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }
 
+/* Of several outputs of one name, the later ones are NAME#2 and so on. */
+static tutti_status name_output(const struct import *import, size_t position, tutti_tensor tensor)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    const char *name = graph->output[position]->name;
+    size_t number = 1;
+    for (size_t i = 0; i < position; i++) number += !strcmp(graph->output[i]->name, name);
+    char *own = number > 1 ? memory_format("%s#%zu", name, number) : memory_copy_text(name);
+    const tutti_status status = own ? tutti_output(import->network, own, tensor) : TUTTI_NO_MEMORY;
+    free(own);
+    return status;
+}
+
 static tutti_status find_outputs(struct import *import, tutti_onnx *made)
 {
     const Onnx__GraphProto *graph = import->model->graph;
@@ -575,7 +588,7 @@ static tutti_status find_outputs(struct import *import, tutti_onnx *made)
     for (size_t i = 0; i < graph->n_output && status == TUTTI_OK; i++, made->output_count++) {
         status = find_output(import, graph->output[i]->name, &made->outputs[i], &made->output_dtypes[i]);
         if (status == TUTTI_OK) status = copy_output(import, made, made->output_count);
-        if (status == TUTTI_OK) status = tutti_output(import->network, graph->output[i]->name, made->outputs[i]);
+        if (status == TUTTI_OK) status = name_output(import, i, made->outputs[i]);
     }
     return status;
 }
@@ -629,7 +642,6 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(import_restore_names(import));
     import_note_folded(import);
     import_note_quantised(import);
-    import_note_batch_norm(import);
     if (options->logits) import->logits = graph->output[0]->name;
     import->network = tutti_network_new(runtime);
     if (!import->network) return TUTTI_NO_MEMORY;
@@ -640,6 +652,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
         if (import->expanded.opsets) TRY(find_guard(import, import->expanded.guard_of[i], &is_there));
         if (is_there) TRY(add_node(import, graph->node[i]));
     }
+    import_note_batch_norm(import);
 done:
     return status;
 }

@@ -68,12 +68,14 @@ struct import {
     tutti_tensor like;       /* one number of each sample; id < 0: none yet */
     struct value *values;
     size_t value_count;
-    size_t sequence_elements; /* of all sequences so far */
-    size_t computed;          /* bytes of arrays that nodes made, and of copies of uniform initialisers */
-    void *names;              /* tree of tsearch() over values */
-    void *renamed;            /* the same, over names that parameters get */
-    void *parts;              /* the same, over struct part */
-    const char *logits;       /* output whose softmax is left out, or NULL */
+    size_t training_norms;     /* batch normalisations with training_mode 1 */
+    const char *training_norm; /* the first one's name */
+    size_t sequence_elements;  /* of all sequences so far */
+    size_t computed;           /* bytes of arrays that nodes made, and of copies of uniform initialisers */
+    void *names;               /* tree of tsearch() over values */
+    void *renamed;             /* the same, over names that parameters get */
+    void *parts;               /* the same, over struct part */
+    const char *logits;        /* output whose softmax is left out, or NULL */
 };
 
 /* Tells the caller, for `tutti show --why`. */

@@ -127,35 +127,33 @@ static tutti_status batch_norm_of_sample(const struct step *step, const struct o
 
 void import_note_batch_norm(const struct import *import)
 {
-    const Onnx__GraphProto *graph = import->model->graph;
-    size_t count = 0;
-    const char *first = NULL;
-    for (size_t i = 0; i < graph->n_node && !import->options->whole; i++) {
-        const struct step step = { .node = graph->node[i] };
-        if (strcmp(graph->node[i]->op_type, "BatchNormalization") || !step_integer(&step, "training_mode", 0)) continue;
-        if (count++ == 0) first = proto_text(graph->node[i]->name);
-    }
+    const size_t count = import->training_norms;
     if (count)
         import_note(import,
             "warning: %zu batch normalisation%s (the first: '%s') %s training_mode 1: other runtimes normalise by the "
             "batch's statistics in inference, Tutti by the moving ones, as a trained network does; export the network "
             "in eval()",
-            count, count == 1 ? "" : "s", first, count == 1 ? "has" : "have");
+            count, count == 1 ? "" : "s", import->training_norm, count == 1 ? "has" : "have");
 }
 
 tutti_status build_batch_normalization(struct step *step)
 {
     struct operand x;
     const float momentum = 1 - step_number(step, "momentum", 0.9f);
-    tutti_status status = step_batched(step, 0, &x);
+    const bool training = step_integer(step, "training_mode", 0) != 0;
+    tutti_status status = step_operand(step, 0, &x);
+    /* A weight that is normalised before it is used: its gradient passes the statistics. */
+    if (status == TUTTI_OK && training && !x.place.batched && x.shape.rank > 1 && !step->import->options->whole)
+        return batch_norm_of_sample(step, &x);
+    if (status == TUTTI_OK) status = step_batched(step, 0, &x);
     if (status != TUTTI_OK) return status;
     if ((x.place.axis != HIDDEN && x.place.axis != 0) || x.place.rows != 1 || x.place.ahead != 1 || x.shape.rank < 1)
         return step_refuse("the batch must be its first axis");
     const int64_t channels = x.shape.sizes[x.place.axis == HIDDEN && x.shape.rank > 1];
     if (step->node->n_input != NORM_PARTS + 1) return fail(TUTTI_FORMAT, "it needs 5 inputs");
     if (step_integer(step, "spatial", 1) != 1) return step_refuse("spatial must be 1");
-    if (step_integer(step, "training_mode", 0) && x.place.axis == HIDDEN && x.shape.rank > 1)
-        return batch_norm_of_sample(step, &x);
+    if (training && x.place.axis == HIDDEN && x.shape.rank > 1) return batch_norm_of_sample(step, &x);
+    if (training && step->import->training_norms++ == 0) step->import->training_norm = proto_text(step->node->name);
     if (!(momentum > 0)) return step_refuse("its momentum must be less than 1");
     char *layer = norm_name(step);
     if (!layer) return TUTTI_NO_MEMORY;

@@ -27,6 +27,7 @@ static const struct onnx_operator operators[] = {
     { "Celu", build_alpha, NULL, "celu" },
     { "CenterCropPad", build_center_crop_pad },
     { "Clip", build_clip, fold_clip },
+    { "Col2Im", build_col2im },
     { "Compress", build_compress },
     { "Concat", build_concat, fold_concat, .counting = COUNTING_JOINED },
     { "Constant", build_constant },

@@ -82,7 +82,7 @@ step_function fold_gather, fold_flatten, fold_concat, fold_slice, fold_transpose
     fold_squeeze, fold_unsqueeze, fold_range;
 
 /* windows.c: convolutions and poolings. */
-step_function build_conv, build_pool, build_global_pool;
+step_function build_conv, build_pool, build_global_pool, build_col2im;
 /* With the node's strides and so on. x: of operand_as_rows(); bias: or NULL. */
 tutti_status step_conv(const struct step *step, const char *operation, const struct operand *x,
     const struct operand *weight, const struct operand *bias);

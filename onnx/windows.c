@@ -1,6 +1,7 @@
 /* Convolutions and poolings along one to three axes. */
 #include "onnx/operators.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -71,6 +72,96 @@ tutti_status step_conv(const struct step *step, const char *operation, const str
     const tutti_tensor inputs[] = { x->tensor, weight->tensor, bias ? bias->tensor : weight->tensor };
     return add(step, operation, x, inputs, bias ? 3 : 2, &text, status);
 }
+
+/* ------------------------------------------------------------------------------------------------------- Col2Im ----
+ */
+
+/* Along each axis: the image, the window, and how many windows there are. */
+struct columns {
+    int rank;
+    int64_t image[3], block[3], strides[3], dilations[3], pads[6], out[3], more[3];
+};
+
+static void read_or_fill(const struct step *step, const char *name, int64_t otherwise, int64_t *list, int count)
+{
+    size_t said;
+    const int64_t *numbers = step_integers(step, name, &said);
+    for (int i = 0; i < count; i++) list[i] = numbers && said == (size_t)count ? numbers[i] : otherwise;
+}
+
+static tutti_status read_columns(const struct step *step, struct columns *c)
+{
+    enum { LARGEST = 1 << 20 };
+    int blocks = 0;
+    tutti_status status = step_list(step, 1, c->image, 3, &c->rank);
+    if (status == TUTTI_OK) status = step_list(step, 2, c->block, 3, &blocks);
+    if (status != TUTTI_OK) return status;
+    if (c->rank < 1 || blocks != c->rank) return fail(TUTTI_FORMAT, "its shapes have %d and %d axes", c->rank, blocks);
+    read_or_fill(step, "strides", 1, c->strides, c->rank);
+    read_or_fill(step, "dilations", 1, c->dilations, c->rank);
+    read_or_fill(step, "pads", 0, c->pads, 2 * c->rank);
+    for (int i = 0; i < c->rank; i++) {
+        const int64_t list[] = { c->image[i], c->block[i], c->strides[i], c->dilations[i], c->pads[i] + 1,
+            c->pads[c->rank + i] + 1 };
+        for (size_t k = 0; k < sizeof list / sizeof *list; k++)
+            if (list[k] < 1 || list[k] > LARGEST) return step_refuse("a size of axis %d is %" PRId64, i, list[k]);
+        const int64_t span = c->dilations[i] * (c->block[i] - 1) + 1;
+        const int64_t room = c->image[i] + c->pads[i] + c->pads[c->rank + i] - span;
+        if (room < 0) return fail(TUTTI_FORMAT, "its windows are larger than the image");
+        c->out[i] = room / c->strides[i] + 1;
+        c->more[i] = room % c->strides[i];
+    }
+    return TUTTI_OK;
+}
+
+/* Element j of a window goes to place j: what a transposed convolution does with these weights. */
+static tutti_tensor spread_weights(const struct step *step, const struct columns *c, int64_t channels, int64_t each)
+{
+    enum { MOST = 1 << 22 };
+    tutti_shape shape = { .rank = c->rank + 2, .sizes = { channels * each, 1 } };
+    for (int i = 0; i < c->rank; i++) shape.sizes[i + 2] = c->block[i];
+    if (each > MOST / each || channels > MOST / (each * each)) {
+        (void)step_refuse("its windows have more than %d elements", MOST);
+        return (tutti_tensor) { -1 };
+    }
+    float *weights = memory_new((size_t)(channels * each * each), sizeof *weights);
+    if (!weights) return (tutti_tensor) { -1 };
+    for (int64_t i = 0; i < channels * each; i++) weights[i * each + i % each] = 1;
+    const tutti_tensor made = tutti_constant(step->import->network, NULL, shape, weights);
+    free(weights);
+    return made;
+}
+
+/* Adds windows up to an image. */
+tutti_status build_col2im(struct step *step)
+{
+    struct operand x;
+    struct columns c = { 0 };
+    struct text text = { 0 };
+    int64_t each = 1, count = 1;
+    tutti_status status = step_rows(step, 0, &x);
+    if (status == TUTTI_OK) status = read_columns(step, &c);
+    if (status != TUTTI_OK) return status;
+    tutti_shape shape = { .rank = c.rank + 1, .sizes = { x.shape.sizes[0] } };
+    for (int i = 0; i < c.rank; i++) {
+        each *= c.block[i];
+        count *= c.out[i];
+        shape.sizes[i + 1] = c.out[i];
+    }
+    if (x.shape.rank != 2 || x.shape.sizes[0] % each || x.shape.sizes[1] != count)
+        return fail(TUTTI_FORMAT, "its input does not have %" PRId64 " windows of %" PRId64 " elements", count, each);
+    const int64_t channels = x.shape.sizes[0] / each;
+    const tutti_tensor list[] = { step_reshape(step, x.tensor, &shape), spread_weights(step, &c, channels, each) };
+    if (list[1].id < 0) return TUTTI_UNSUPPORTED;
+    text_append(&text, "group=%" PRId64 " strides=%s ", channels, list_print(c.strides, c.rank).text);
+    text_append(
+        &text, "dilations=%s pads=%s ", list_print(c.dilations, c.rank).text, list_print(c.pads, 2 * c.rank).text);
+    text_append(&text, "output_padding=%s", list_print(c.more, c.rank).text);
+    return add(step, "conv_transpose", &x, list, 2, &text, TUTTI_OK);
+}
+
+/* ------------------------------------------------------------------------------------------------------ poolings ----
+ */
 
 /* MaxPool, AveragePool and LpPool. */
 tutti_status build_pool(struct step *step)

@@ -150,6 +150,18 @@ def softmaxes(folder):
     graph.write(folder)
 
 
+def weights(folder):
+    """A weight that is normalised before it is used, and windows that are added up."""
+    graph = Graph("weights", 18, x=numbers(SAMPLES, 12, 6))
+    weight = graph.add("BatchNormalization", numbers(1, 5, 36), *(numpy.ones(5, numpy.float32) * k for k in (2, 0.5, 0, 1)), training_mode=1,
+                       outputs=3, hidden=True)
+    graph.add("Conv", "x", graph.add("Reshape", weight, numpy.array([5, 12, 3]), hidden=True))
+    graph.add("Col2Im", "x", numpy.array([3, 4]), numpy.array([2, 2]))
+    longer = graph.add("Concat", "x", "x", axis=2, hidden=True)
+    graph.add("Col2Im", longer, numpy.array([7, 8]), numpy.array([2, 3]), strides=[2, 2], dilations=[2, 1], pads=[0, 1, 1, 0])
+    graph.write(folder)
+
+
 if __name__ == "__main__":
-    for make in (casts, known, resized, training, branches, linear, softmaxes):
+    for make in (casts, known, resized, training, branches, linear, softmaxes, weights):
         make(pathlib.Path(sys.argv[1]))

@@ -187,6 +187,9 @@ START_TEST(the_graph_is_checked)
     struct message graph = graph_of("Relu", NULL);
     refused(&graph, 17, TUTTI_OK, NULL);
     graph = graph_of("Relu", NULL);
+    put_port(&graph, GRAPH_OUTPUT, "y", 4); /* two outputs of one name and one value */
+    refused(&graph, 17, TUTTI_OK, NULL);
+    graph = graph_of("Relu", NULL);
     refused(&graph, 6, TUTTI_UNSUPPORTED, "opset 6");
     graph = graph_of("Add", "nothing");
     refused(&graph, 17, TUTTI_FORMAT, "'nothing'");
