@@ -35,6 +35,7 @@ struct value {
     const Onnx__TensorProto *stored; /* the numbers as the file has them, or NULL */
     bool initialiser;                /* of the graph, not of a Constant: it can be a parameter */
     bool trains;                     /* a known input that is a parameter, whatever its size */
+    bool copied;                     /* by Identity, of an initialiser or such an input */
     struct array *array;             /* numbers that were read or computed, or NULL */
     tutti_tensor tensor;             /* id < 0: not in the network yet */
     tutti_tensor floats;             /* the tensor as float32; id < 0: it is, or nobody has asked */

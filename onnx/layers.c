@@ -93,8 +93,9 @@ static tutti_tensor moving_mean(const struct step *step, tutti_tensor old, tutti
     return step_plain(step, "add", parts, 2);
 }
 
-/* With the statistics of this sample, which is all of the file's input; the moving statistics are outputs. */
-static tutti_status batch_norm_of_sample(const struct step *step, const struct operand *x)
+/* Of a sample that is all of the file's input, or of a weight. In training with its own statistics; the moving ones are
+ * outputs then. Else with those that the file computes. */
+static tutti_status batch_norm_of_sample(const struct step *step, const struct operand *x, bool training)
 {
     struct operand parts[NORM_PARTS];
     tutti_status status = TUTTI_OK;
@@ -104,13 +105,16 @@ static tutti_status batch_norm_of_sample(const struct step *step, const struct o
     for (int i = 0; i < x->shape.rank; i++) channels.sizes[i] = i == 1 ? x->shape.sizes[1] : 1;
     for (int i = 2; i < x->shape.rank; i++) snprintf(axes + 2 * i - 3, sizeof axes - 2 * (size_t)i + 3, ",%d", i);
     for (size_t i = 0; i < NORM_PARTS; i++) {
+        if (i > 1 && training && !step_output(step, i - 1)) continue;
         if ((status = step_operand(step, i + 1, &parts[i])) != TUTTI_OK) return status;
         aligned[i] = step_reshape(step, parts[i].tensor, &channels);
     }
-    const tutti_tensor mean = step_op(step, "reduce_mean", &x->tensor, 1, "axes=%s keepdims=1", axes);
+    const tutti_tensor mean =
+        training ? step_op(step, "reduce_mean", &x->tensor, 1, "axes=%s keepdims=1", axes) : aligned[2];
     const tutti_tensor apart = step_binary(step, "sub", x->tensor, mean);
     const tutti_tensor square = step_plain(step, "square", &apart, 1);
-    const tutti_tensor variance = step_op(step, "reduce_mean", &square, 1, "axes=%s keepdims=1", axes);
+    const tutti_tensor variance =
+        training ? step_op(step, "reduce_mean", &square, 1, "axes=%s keepdims=1", axes) : aligned[3];
     const float epsilon = step_number(step, "epsilon", 1e-5f);
     const tutti_tensor sum = step_binary(step, "add", variance, step_constant(step, epsilon));
     tutti_tensor y = step_binary(step, "div", apart, step_plain(step, "sqrt", &sum, 1));
@@ -119,7 +123,7 @@ static tutti_status batch_norm_of_sample(const struct step *step, const struct o
     const tutti_shape flat = { .rank = 1, .sizes = { x->shape.sizes[1] } };
     const tutti_tensor now[] = { step_reshape(step, mean, &flat), step_reshape(step, variance, &flat) };
     status = step_done(step, y, hidden);
-    for (size_t i = 0; i < 2 && status == TUTTI_OK; i++)
+    for (size_t i = 0; i < 2 && status == TUTTI_OK && training; i++)
         if (step_output(step, i + 1))
             status = step_made(step, i + 1, moving_mean(step, parts[i + 2].tensor, now[i]), hidden);
     return status;
@@ -136,6 +140,12 @@ void import_note_batch_norm(const struct import *import)
             count, count == 1 ? "" : "s", import->training_norm, count == 1 ? "has" : "have");
 }
 
+static bool is_computed(const struct step *step, size_t input)
+{
+    const struct value *value = step_input(step, input);
+    return value && !value->initialiser && !value->copied;
+}
+
 tutti_status build_batch_normalization(struct step *step)
 {
     struct operand x;
@@ -143,8 +153,9 @@ tutti_status build_batch_normalization(struct step *step)
     const bool training = step_integer(step, "training_mode", 0) != 0;
     tutti_status status = step_operand(step, 0, &x);
     /* A weight that is normalised before it is used: its gradient passes the statistics. */
-    if (status == TUTTI_OK && training && !x.place.batched && x.shape.rank > 1 && !step->import->options->whole)
-        return batch_norm_of_sample(step, &x);
+    const bool of_weight = status == TUTTI_OK && !x.place.batched && !step->import->options->whole;
+    if (of_weight && x.shape.rank > 1 && (training || (is_computed(step, 3) && is_computed(step, 4))))
+        return batch_norm_of_sample(step, &x, training);
     if (status == TUTTI_OK) status = step_batched(step, 0, &x);
     if (status != TUTTI_OK) return status;
     if ((x.place.axis != HIDDEN && x.place.axis != 0) || x.place.rows != 1 || x.place.ahead != 1 || x.shape.rank < 1)
@@ -152,7 +163,7 @@ tutti_status build_batch_normalization(struct step *step)
     const int64_t channels = x.shape.sizes[x.place.axis == HIDDEN && x.shape.rank > 1];
     if (step->node->n_input != NORM_PARTS + 1) return fail(TUTTI_FORMAT, "it needs 5 inputs");
     if (step_integer(step, "spatial", 1) != 1) return step_refuse("spatial must be 1");
-    if (training && x.place.axis == HIDDEN && x.shape.rank > 1) return batch_norm_of_sample(step, &x);
+    if (training && x.place.axis == HIDDEN && x.shape.rank > 1) return batch_norm_of_sample(step, &x, true);
     if (training && step->import->training_norms++ == 0) step->import->training_norm = proto_text(step->node->name);
     if (!(momentum > 0)) return step_refuse("its momentum must be less than 1");
     char *layer = norm_name(step);

@@ -91,7 +91,7 @@ static bool is_known(const struct value *value)
     if (is_whole(value)) return true;
     if (value->trains || (!value->stored && !value->array)) return false;
     if (value->stored && !array_count((int)value->stored->n_dims, value->stored->dims, &count)) return false;
-    return !value->initialiser || count == 1;
+    return !(value->initialiser || value->copied) || count == 1;
 }
 
 bool step_is_known(const struct step *step)
@@ -467,8 +467,9 @@ tutti_status step_copy(const struct step *step, struct value *value)
 {
     struct value *output = step_output(step, 0);
     if (output && output->type == 0) output->type = value->type;
-    if (value->array && !value->stored) return copy_array(step, value->array);
+    if (value->array && !value->stored && !value->trains) return copy_array(step, value->array);
     if (output) output->stored = value->stored;
+    if (output) output->copied = value->initialiser || value->copied;
     if (value->stored && is_whole(value)) return TUTTI_OK;
     const tutti_status status = copy_tensor(step, value);
     if (status == TUTTI_OK && output) output->converts = value->converts;

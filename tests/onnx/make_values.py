@@ -156,6 +156,12 @@ def weights(folder):
     weight = graph.add("BatchNormalization", numbers(1, 5, 36), *(numpy.ones(5, numpy.float32) * k for k in (2, 0.5, 0, 1)), training_mode=1,
                        outputs=3, hidden=True)
     graph.add("Conv", "x", graph.add("Reshape", weight, numpy.array([5, 12, 3]), hidden=True))
+    # As dynamo=True, optimize=False writes it: the statistics are computed before.
+    raw, ones = graph.add("Identity", numbers(1, 5, 36), hidden=True), numpy.ones(5, numpy.float32)
+    mean, square = (graph.add("ReduceMean", name, numpy.array([0, 2]), keepdims=0, hidden=True)
+                    for name in (raw, graph.add("Mul", raw, raw, hidden=True)))
+    weight = graph.add("BatchNormalization", raw, ones, ones * 0, mean, square, hidden=True)
+    graph.add("Conv", "x", graph.add("Reshape", weight, numpy.array([5, 12, 3]), hidden=True))
     graph.add("Col2Im", "x", numpy.array([3, 4]), numpy.array([2, 2]))
     longer = graph.add("Concat", "x", "x", axis=2, hidden=True)
     graph.add("Col2Im", longer, numpy.array([7, 8]), numpy.array([2, 3]), strides=[2, 2], dilations=[2, 1], pads=[0, 1, 1, 0])

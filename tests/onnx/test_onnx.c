@@ -268,6 +268,20 @@ START_TEST(names_are_pytorchs)
 }
 END_TEST
 
+/* Weights that an Identity copies, and that are reshaped and normalised before they are used, train. */
+START_TEST(computed_weights_train)
+{
+    struct session s;
+    tutti_shape shape;
+    int found = 0;
+    session_open(&s, "weights");
+    for (int i = 0; tutti_parameter_info(s.model.network, i, NULL, &shape, NULL) == TUTTI_OK; i++)
+        found += shape.rank == 3 && shape.sizes[1] == 5 && shape.sizes[2] == 36;
+    ck_assert_int_eq(found, 2);
+    session_close(&s);
+}
+END_TEST
+
 static void count_warnings(void *user, const char *line)
 {
     *(int *)user += !strncmp(line, "warning: 1 batch normalisation", 30);
@@ -301,6 +315,7 @@ int main(int count, char **words)
     tcase_add_loop_test(all, gradients_are_pytorchs, 0, sizeof trained / sizeof *trained);
     tcase_add_loop_test(all, names_are_pytorchs, 0, sizeof restored / sizeof *restored);
     tcase_add_test(all, training_mode_is_told);
+    tcase_add_test(all, computed_weights_train);
     tcase_add_test(all, merged_initialisers_are_apart);
     suite_add_tcase(suite, cases);
     if (count < 2) suite_add_tcase(suite, all);
