@@ -44,6 +44,15 @@
  *   A process may open several runtimes. Several threads may create, use and free networks and trainers of one runtime
  *   at the same time. Only one thread at a time may use a network and the trainers made from it; tutti_cancel() is the
  *   exception: any thread may call it. Call tutti_close() after all other uses of the runtime.
+ *
+ * Processes
+ *   Drivers and this library start threads, which a child of fork() does not have. A process may call fork() before its
+ *   first tutti_open() or tutti_devices_list(), and the child may then use devices. In a child that was made later,
+ *   functions that need a device return TUTTI_UNSUPPORTED (NULL), and functions that free runtimes, trainers and tuners
+ *   do nothing. The child may start another program with exec().
+ *   Some drivers compile kernels with programs that they start. If the process ignores SIGCHLD (SIG_IGN, SA_NOCLDWAIT),
+ *   kernels that such a driver has not compiled before are compiled in helper processes only; otherwise functions that
+ *   need them return TUTTI_UNSUPPORTED.
  */
 #ifndef TUTTI_H
 #define TUTTI_H

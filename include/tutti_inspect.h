@@ -18,6 +18,12 @@ extern "C" {
 TUTTI_API tutti_status tutti_device_pairs(
     const tutti_runtime *runtime, int position, tutti_precision precision, const char **form, const char **refusal);
 
+/* Calls each() for every kernel implementation, and every program ("compiler/..."), that an opened device and its
+ * driver failed a check with or could not compile, as stored in the cache folder: it is not used. The texts are valid
+ * during the call. Errors: TUTTI_NO_DEVICE. */
+TUTTI_API tutti_status tutti_device_refusals(const tutti_runtime *runtime, int position,
+    void (*each)(void *user, const char *kernels, const char *reason), void *user);
+
 /* What a device can do at most, per second. Products are multiply-adds, which count as two. */
 typedef struct tutti_device_peaks {
     size_t size;       /* sizeof(tutti_device_peaks), or 0; set it before the call */

@@ -26,15 +26,33 @@ tutti_status plan_emit_ahead(struct plan *plan, struct launch_list *list)
     return status;
 }
 
-tutti_status plan_build_ahead(struct plan *plan, struct plan *small, struct verify_items *items)
+/* The implementations of the plan whose programs end the driver's compiler are not chosen again. */
+static tutti_status refuse_built(struct plan *plan, const struct launch_list *list, size_t count, bool *refused)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *reason = builder_refusal(plan->device, &list->launches[i]);
+        if (!reason) continue;
+        const tutti_status status =
+            verify_refuse(plan, &plan->graph.nodes[list->launches[i].node], list->launches[i].source, reason);
+        if (status != TUTTI_OK) return status;
+        *refused = true;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status plan_build_ahead(struct plan *plan, struct plan *small, struct verify_items *items, bool *refused)
 {
     struct launch_list list;
     launch_list_init(&list, plan->device);
     const tutti_status emitted = plan_emit_ahead(plan, &list);
-    const tutti_status status = small ? verify_choose(plan, small, &list, items) : TUTTI_OK;
+    const size_t own = list.count;
+    tutti_status status = small ? verify_choose(plan, small, &list, items) : TUTTI_OK;
+    *refused = false;
     if (status == TUTTI_OK && small) verify_emit(items, &list);
     if (status == TUTTI_OK && emitted == TUTTI_OK && list.status == TUTTI_OK)
         builder_prepare(&list, plan->options.progress, plan->options.user);
+    if (status == TUTTI_OK && emitted == TUTTI_OK && list.status == TUTTI_OK)
+        status = refuse_built(plan, &list, own, refused);
     launch_list_free(&list);
     return status;
 }

@@ -7,8 +7,9 @@
 struct verify_items;
 /* Has everything compiled that the plan, whose passes have run, will launch; and the first-use check of its kernels,
  * which is chosen here, with the small plan's nodes where they are cheaper. small may be NULL: no check. Costs time
- * only where it saves more. */
-tutti_status plan_build_ahead(struct plan *plan, struct plan *small, struct verify_items *items);
+ * only where it saves more. *refused: programs of some implementations end the driver's compiler, so the choice must be
+ * made again; a failure where there is no other. */
+tutti_status plan_build_ahead(struct plan *plan, struct plan *small, struct verify_items *items, bool *refused);
 /* Begins to load the kernels of the plan that these options ask for, if all of them have been compiled and checked
  * before: its memory need not exist. */
 void plan_load_ahead(struct device *device, const tutti_network *network, const struct plan_options *options);

@@ -151,9 +151,9 @@ done:
     return status;
 }
 
-/* Checks kernels that this driver has not run yet, on two samples; where one fails, the choice is made anew without it.
- */
-static tutti_status verify(struct plan *plan)
+/* Has the plan's kernels compiled, and checks on two samples those that this driver has not run yet. *again: some were
+ * refused, and the choice must be made without them. */
+static tutti_status verify_choice(struct plan *plan, bool *again)
 {
     tutti_status status = TUTTI_OK;
     struct plan_options options = plan->options;
@@ -161,22 +161,36 @@ static tutti_status verify(struct plan *plan)
     options.explain = false;
     struct plan *small = NULL;
     struct verify_items items = { 0 };
-    bool failed = false;
+    *again = false;
     if (options.guards || options.force || !verify_wanted(plan)) { /* tests look at each by themselves */
-        return plan_build_ahead(plan, NULL, NULL);
+        return plan_build_ahead(plan, NULL, NULL, again);
     }
     small = plan_start(plan->device, plan->network, &options);
     if (!small) return TUTTI_NO_MEMORY;
     TRY(plan_run_passes(small));
-    TRY(plan_build_ahead(plan, small, &items));
-    TRY(verify_implementations(plan->device, &items, &failed));
-    if (failed) {
-        plan_restart(plan);
-        TRY(plan_run_passes(plan));
-    }
+    TRY(plan_build_ahead(plan, small, &items, again));
+    if (!*again) TRY(verify_implementations(plan->device, &items, again));
 done:
     verify_items_free(&items);
     plan_free(small);
+    return status;
+}
+
+/* Each round but the last one takes an implementation or more away. */
+static tutti_status verify(struct plan *plan)
+{
+    enum { ROUNDS = 100 };
+    tutti_status status = TUTTI_OK;
+    bool again = true;
+    for (int round = 0; again && round < ROUNDS; round++) {
+        TRY(verify_choice(plan, &again));
+        if (!again) break;
+        plan_restart(plan);
+        TRY(plan_run_passes(plan));
+    }
+    if (again)
+        FAIL(TUTTI_BUILD, "kernels are refused again and again on '%s': see tutti show --why", plan->device->can.name);
+done:
     return status;
 }
 

@@ -14,6 +14,7 @@
 #include "plan/node.h"
 #include "plan/pipeline.h"
 #include "plan/trial.h"
+#include "runtime/forked.h"
 #include "runtime/tuning.h"
 #include "tutti_experts.h"
 
@@ -151,7 +152,7 @@ static void forget_reference(struct tutti_tuner *tuner)
 
 void tutti_tuner_free(tutti_tuner *tuner)
 {
-    if (!tuner) return;
+    if (!tuner || is_forked()) return;
     forget_reference(tuner);
     for (size_t i = 0; i < tuner->count; i++) free(tuner->candidates[i].problem);
     free(tuner->candidates);
@@ -366,6 +367,7 @@ tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const 
         .exact = training->exact,
         .precision = training->precision };
     tutti_status status = network->status;
+    if (status == TUTTI_OK) status = forked_check();
     if (status == TUTTI_OK && (device < 0 || device >= runtime->count))
         status = fail(
             TUTTI_NO_DEVICE, "no device is open at position %d: %d are open, counted from 0", device, runtime->count);
@@ -377,7 +379,7 @@ tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const 
 
 static tutti_status check_index(const tutti_tuner *tuner, int index)
 {
-    if (index >= 0 && (size_t)index < tuner->count) return TUTTI_OK;
+    if (index >= 0 && (size_t)index < tuner->count) return forked_check();
     return fail(TUTTI_INVALID, "candidate %d does not exist: the index is past the last one or negative", index);
 }
 

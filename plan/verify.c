@@ -32,6 +32,17 @@ static int last_of(const struct operation *operation)
     return last;
 }
 
+tutti_status verify_refuse(struct plan *plan, const struct node *node, const char *source, const char *reason)
+{
+    char key[IMPLEMENTATION_KEY];
+    if (node->implementation == last_of(node->operation))
+        return fail(TUTTI_BUILD, "%s cannot be computed on device %d, '%s': its last kernels, '%s', are not built: %s",
+            node->operation->name, plan->device->index, plan->device->can.name, source, reason);
+    key_of(plan, node, key);
+    if (!blacklist_reason(plan->device, key)) blacklist_add(plan->device, key, reason);
+    return TUTTI_OK;
+}
+
 static bool checkable(const struct plan *plan, const struct node *node)
 {
     if (node->operation->alias || node->implementation < 0 || node->implementation == last_of(node->operation) ||

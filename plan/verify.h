@@ -26,6 +26,9 @@ void verify_items_free(struct verify_items *items);
 /* *failed: at least one was put on the blacklist, so the choice must be made again. A failure of the check itself is a
  * failure of the implementation. */
 tutti_status verify_implementations(struct device *device, const struct verify_items *items, bool *failed);
+/* Puts the node's implementation on the blacklist; TUTTI_BUILD where it is the last one of its operation, with the text
+ * (`source`) that is not built and the reason. */
+tutti_status verify_refuse(struct plan *plan, const struct node *node, const char *source, const char *reason);
 /* Appends the launches of that check, without buffers: for builder_prepare(). */
 void verify_emit(const struct verify_items *items, struct launch_list *list);
 /* Whether any node of the plan has an implementation that was never checked on this device and driver. */

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/threads.h"
+#include "runtime/check.h"
 #include "runtime/program.h"
 #include "runtime/source.h"
 #include "runtime/store.h"
@@ -17,13 +18,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <xxhash.h>
 
-/* Starting helpers costs each of them about half a second; fewer programs are built sooner here. */
-enum { FEWEST_UNITS = 4, MOST_HELPERS = 16 };
+/* Starting a helper costs about half a second: one more where there is work for that time. */
+enum { UNITS_PER_HELPER = 2, MOST_HELPERS = 16, LONGEST_LINE = 240 };
+
+static struct builder_limits limits; /* 0: the defaults */
 
 static bool in_use(const struct device *device)
 {
@@ -43,6 +47,26 @@ static bool knows(struct device *device, uint64_t form)
     char key[17];
     snprintf(key, sizeof(key), "%016llx", (unsigned long long)form);
     return store_get(device, STORE_COMPILED, key);
+}
+
+/* ---------------------------------------------------------------------------------------------- refusals ---- */
+
+#define REFUSED "compiler/"
+enum { REFUSAL_KEY = 96 };
+
+/* A program that killed the driver's compiler is kept with the checks, by its text's name and the hash of its contents.
+ */
+static void refusal_key(const char *source, uint64_t program, char key[REFUSAL_KEY])
+{
+    snprintf(key, REFUSAL_KEY, REFUSED "%.60s/%016llx", source, (unsigned long long)program);
+}
+
+static bool has_refusals(struct device *device)
+{
+    const char *key, *value;
+    for (size_t at = 0; store_next(device, STORE_CHECKS, &at, &key, &value);)
+        if (!strncmp(key, REFUSED, strlen(REFUSED))) return true;
+    return false;
 }
 
 /* -------------------------------------------------------------------------------------------------- units ---- */
@@ -80,6 +104,16 @@ done:
     text_free(&text);
 }
 
+const char *builder_refusal(struct device *device, const struct launch *launch)
+{
+    struct form form;
+    char key[REFUSAL_KEY];
+    if (!in_use(device) || launch->call || launch->fault || !has_refusals(device)) return NULL;
+    hash_form(device, launch, &form);
+    refusal_key(launch->source, form.program, key);
+    return form.hash ? blacklist_reason(device, key) : NULL;
+}
+
 /* Those of one program beside each other. */
 static int compare_forms(const void *a, const void *b)
 {
@@ -105,7 +139,8 @@ static tutti_status forms_find(const struct launch_list *list, struct forms *for
     for (size_t i = 0; i < all; i++) {
         if (forms->count && forms->list[i].hash == forms->list[forms->count - 1].hash) continue;
         forms->list[forms->count] = forms->list[i];
-        forms->list[forms->count].missing = !knows(list->device, forms->list[i].hash);
+        forms->list[forms->count].missing =
+            !knows(list->device, forms->list[i].hash) && !builder_refusal(list->device, forms->list[i].launch);
         forms->count++;
     }
     return TUTTI_OK;
@@ -116,7 +151,7 @@ bool builder_knows(const struct launch_list *list)
     struct forms forms = { 0 };
     if (!in_use(list->device)) return false;
     bool known = forms_find(list, &forms) == TUTTI_OK;
-    for (size_t i = 0; i < forms.count; i++) known &= !forms.list[i].missing;
+    for (size_t i = 0; i < forms.count; i++) known &= knows(list->device, forms.list[i].hash);
     free(forms.list);
     return known;
 }
@@ -182,13 +217,17 @@ static int count_units(const struct forms *forms)
 struct helper {
     pid_t process;
     int socket;         /* -1: gone */
+    int errors;         /* a file in memory: its standard error; -1: none */
     bool busy;          /* with a unit, not only with its start */
+    bool again;         /* the unit killed a helper before this one */
     size_t first, last; /* forms of the unit: until before last */
     double since;       /* when it was given it */
 };
 
 struct helpers {
     struct device *device;
+    const char *path;
+    struct builder_limits limits;
     const struct forms *forms;
     size_t next; /* form to go on from */
     struct helper list[MOST_HELPERS];
@@ -225,8 +264,9 @@ static bool send_all(int socket, const void *data, size_t bytes)
     return true;
 }
 
-/* Ordinary signals as if started from a shell, whatever the embedding program has set. */
-static int spawn(const char *path, int socket, pid_t *process)
+/* Ordinary signals as if started from a shell, whatever the embedding program has set; in a group of its own: keys that
+ * end the program are not meant for it, and its end by one would count against the compiler. */
+static int spawn(const char *path, int socket, int errors, pid_t *process)
 {
     extern char **environ;
     posix_spawn_file_actions_t files;
@@ -242,10 +282,15 @@ static int spawn(const char *path, int socket, pid_t *process)
     sigfillset(&all);
     int error = posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
     if (!error) error = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!error) error = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!error)
+        error = errors >= 0 ? posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO)
+                            : posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
     if (!error) error = posix_spawnattr_setsigdefault(&attributes, &all);
-    if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    if (!error) error = posix_spawnattr_setpgroup(&attributes, 0);
+    if (!error)
+        error = posix_spawnattr_setflags(
+            &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     if (!error) error = posix_spawn(process, path, &files, &attributes, arguments, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
@@ -254,28 +299,30 @@ static int spawn(const char *path, int socket, pid_t *process)
 
 static void helper_end(struct helper *helper)
 {
-    close(helper->socket);
+    if (helper->socket >= 0) close(helper->socket);
     helper->socket = -1;
     helper->busy = false;
 }
 
-/* Appends one to the list; false: none can be had. */
-static bool helper_start(struct helpers *helpers, const char *path)
+/* False: none can be had. */
+static bool helper_start(const struct helpers *helpers, struct helper *helper)
 {
-    struct helper *helper = &helpers->list[helpers->count];
     const struct timeval patience = { .tv_sec = BUILDER_PATIENCE_S };
-    struct builder_greeting greeting = { .magic = BUILDER_MAGIC };
+    struct builder_greeting greeting = { .magic = BUILDER_MAGIC, .limits = helpers->limits };
     int ends[2];
+    *helper = (struct helper) { .socket = -1, .errors = -1 };
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return false;
-    *helper = (struct helper) { .socket = ends[0] };
-    int error = spawn(path, ends[1], &helper->process);
+    helper->socket = ends[0];
+    helper->errors = memfd_create("tutti-build", MFD_CLOEXEC);
+    int error = spawn(helpers->path, ends[1], helper->errors, &helper->process);
     close(ends[1]);
     if (error) {
-        log_info(&helpers->device->runtime->log, "cannot start the helper process '%s': %s", path, strerror(error));
+        log_info(
+            &helpers->device->runtime->log, "cannot start the helper process '%s': %s", helpers->path, strerror(error));
         helper_end(helper);
+        if (helper->errors >= 0) close(helper->errors);
         return false;
     }
-    helpers->count++;
     snprintf(greeting.platform, sizeof(greeting.platform), "%s", helpers->device->can.platform);
     snprintf(greeting.device, sizeof(greeting.device), "%s", helpers->device->can.name);
     if (setsockopt(helper->socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
@@ -285,17 +332,126 @@ static bool helper_start(struct helpers *helpers, const char *path)
 }
 
 /* Children of ours, until waited for: they have seen the end of their sockets. One that has not ended by then is stuck
- * in the driver or stopped. */
-static void reap(struct helper *helper)
+ * in the driver or stopped. Returns how it ended, as waitpid() tells it; -1: somebody else has reaped it. */
+static int reap(struct helper *helper)
 {
     enum { STEP_MS = 2 };
     pid_t found = 0;
-    if (helper->socket >= 0) helper_end(helper);
-    for (int waited = 0; waited < 2000 && (found = waitpid(helper->process, NULL, WNOHANG)) == 0; waited += STEP_MS)
+    int how = -1;
+    helper_end(helper);
+    for (int waited = 0; waited < 2000 && (found = waitpid(helper->process, &how, WNOHANG)) == 0; waited += STEP_MS)
         poll(NULL, 0, STEP_MS);
-    if (found != 0) return; /* or somebody else has reaped it */
-    kill(helper->process, SIGKILL);
-    while (waitpid(helper->process, NULL, 0) < 0 && errno == EINTR) continue;
+    if (found == 0) {
+        kill(helper->process, SIGKILL);
+        while ((found = waitpid(helper->process, &how, 0)) < 0 && errno == EINTR) continue;
+    }
+    return found > 0 ? how : -1;
+}
+
+static void close_errors(struct helper *helper)
+{
+    if (helper->errors >= 0) close(helper->errors);
+    helper->errors = -1;
+}
+
+/* ------------------------------------------------------------------------------------- deaths of helpers ---- */
+
+static bool tells_error(const char *line)
+{
+    return strcasestr(line, "error") || strstr(line, "Assertion") || strstr(line, "terminate");
+}
+
+/* The last line that the compiler wrote about an error, or the last one of all; "" where it wrote nothing. */
+static void last_line(const struct helper *helper, char *line, size_t size)
+{
+    enum { END = 8192 };
+    char text[END + 1] = "";
+    const off_t all = helper->errors >= 0 ? lseek(helper->errors, 0, SEEK_END) : 0;
+    const ssize_t bytes = all > 0 ? pread(helper->errors, text, END, all > END ? all - END : 0) : 0;
+    char *rest = text;
+    bool error = false;
+    text[bytes > 0 ? bytes : 0] = '\0';
+    *line = '\0';
+    for (char *one; (one = strtok_r(rest, "\r\n", &rest));) {
+        if (strspn(one, " \t") == strlen(one) || (error && !tells_error(one))) continue;
+        error = tells_error(one);
+        snprintf(line, size, ": %s", one);
+    }
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < ' ') *c = ' ';
+}
+
+static int signal_of(int how)
+{
+    return how >= 0 && WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+}
+
+/* -1: not known, or it did not exit. */
+static int code_of(int how)
+{
+    return how >= 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
+}
+
+static bool reached_limit(int how)
+{
+    return signal_of(how) == SIGALRM || code_of(how) == BUILDER_OUT_OF_TIME || code_of(how) == BUILDER_OUT_OF_MEMORY;
+}
+
+/* Why a unit's program is refused, from how the helper ended; false: its end says nothing about the program. */
+static bool reason_of(const struct helpers *helpers, const struct helper *helper, int how, char *reason, size_t size)
+{
+    char line[LONGEST_LINE];
+    last_line(helper, line, sizeof(line));
+    const int signal = signal_of(how), code = code_of(how);
+    if (signal == SIGKILL || signal == SIGTERM || signal == SIGHUP || signal == SIGINT || code == 0) return false;
+    if (signal == SIGALRM || code == BUILDER_OUT_OF_TIME)
+        snprintf(reason, size, "the driver's compiler did not end within %u seconds%s", helpers->limits.seconds, line);
+    else if (code == BUILDER_OUT_OF_MEMORY)
+        snprintf(reason, size, "the driver's compiler took more than %u MiB of memory", helpers->limits.mebibytes);
+    else if (signal)
+        snprintf(reason, size, "the driver's compiler died of signal %d (%s)%s", signal, strsignal(signal), line);
+    else
+        snprintf(reason, size, "the driver's compiler ended its process%s", line);
+    return true;
+}
+
+/* Remembers that the unit's program is refused; reason NULL: that it is not. */
+static void refuse(const struct helpers *helpers, size_t first, const char *reason)
+{
+    char key[REFUSAL_KEY];
+    struct device *device = helpers->device;
+    const struct launch *launch = helpers->forms->list[first].launch;
+    refusal_key(launch->source, helpers->forms->list[first].program, key);
+    if (reason) {
+        check_failed(device, key, reason);
+        log_info(&device->runtime->log, "'%s' (%s) is not built on device %d, '%s': %s", launch->source,
+            launch->options, device->index, device->can.name, reason);
+    } else {
+        store_set(device, STORE_CHECKS, key, NULL);
+        store_save(device, STORE_CHECKS);
+    }
+}
+
+/* A helper has ended while it had a unit. Another one takes its place and tries the unit once more, unless that took
+ * all the time or memory that there is. */
+static void bury(struct helpers *helpers, struct helper *helper)
+{
+    char reason[LONGEST_LINE + 100];
+    const struct helper dead = *helper;
+    const int how = reap(helper);
+    const bool guilty = reason_of(helpers, helper, how, reason, sizeof(reason));
+    close_errors(helper);
+    *helper = (struct helper) { .socket = -1, .errors = -1 };
+    if (!guilty) {
+        log_info(&helpers->device->runtime->log,
+            "a helper process that compiles kernels ended early: this process compiles them instead");
+        return;
+    }
+    refuse(helpers, dead.first, reason);
+    if (!helper_start(helpers, helper) || dead.again || reached_limit(how)) return;
+    helper->again = true;
+    helper->first = dead.first;
+    helper->last = dead.last;
 }
 
 static void describe(const struct launch *launch, struct builder_launch *wire)
@@ -340,32 +496,44 @@ static bool send_unit(const struct helpers *helpers, const struct helper *helper
     return good;
 }
 
-/* Takes a helper's answer and gives it the next unit. */
+static void note_answer(struct helpers *helpers, const struct helper *helper, bool done)
+{
+    const struct launch *launch = helpers->forms->list[helper->first].launch;
+    if (helper->again) refuse(helpers, helper->first, NULL);
+    for (size_t i = helper->first; done && i < helper->last; i++)
+        if (helpers->forms->list[i].missing) learn(helpers->device, helpers->forms->list[i].hash);
+    log_debug(&helpers->device->runtime->log, "compiled '%s' (%s), %d kernels, in %.0f ms", launch->source,
+        launch->options, (int)(helper->last - helper->first), 1e3 * (clock_seconds() - helper->since));
+}
+
+/* Takes a helper's answer and gives it the next unit: after its start, that of the helper in whose place it is. */
 static void attend(struct helpers *helpers, struct helper *helper, void (*progress)(void *, int, int), void *user)
 {
     char what = 0;
-    if (recv(helper->socket, &what, 1, 0) != 1) {
-        if (helper->busy)
-            log_info(&helpers->device->runtime->log,
-                "a helper process that compiles kernels ended early: this process compiles them instead");
-        helper_end(helper);
-        return;
+    const bool was_busy = helper->busy;
+    const bool answered = recv(helper->socket, &what, 1, 0) == 1;
+    if (!answered && was_busy) bury(helpers, helper);
+    if (!answered && !was_busy) helper_end(helper);
+    if (answered && was_busy) note_answer(helpers, helper, what == BUILDER_DONE);
+    if (was_busy && (answered || !helper->again)) {
+        helpers->built++;
+        if (progress) progress(user, helpers->built, helpers->total);
     }
-    for (size_t i = helper->first; helper->busy && what == BUILDER_DONE && i < helper->last; i++)
-        if (helpers->forms->list[i].missing) learn(helpers->device, helpers->forms->list[i].hash);
-    if (helper->busy) {
-        const struct launch *launch = helpers->forms->list[helper->first].launch;
-        log_debug(&helpers->device->runtime->log, "compiled '%s' (%s), %d kernels, in %.0f ms", launch->source,
-            launch->options, (int)(helper->last - helper->first), 1e3 * (clock_seconds() - helper->since));
+    if (!answered) return;
+    if (!helper->again || was_busy) {
+        helper->again = false;
+        if (!next_unit(helpers->forms, &helpers->next, &helper->first)) {
+            helper_end(helper);
+            return;
+        }
+        helper->last = helpers->next;
     }
-    helpers->built += helper->busy;
-    if (helper->busy && progress) progress(user, helpers->built, helpers->total);
-    helper->busy = next_unit(helpers->forms, &helpers->next, &helper->first);
-    helper->last = helpers->next;
+    helper->busy = true;
     helper->since = clock_seconds();
-    if (!helper->busy || !send_unit(helpers, helper)) helper_end(helper);
+    if (!send_unit(helpers, helper)) helper_end(helper);
 }
 
+/* A helper ends by itself when a unit takes too long; one that does not even do that is ended. */
 static void work(struct helpers *helpers, void (*progress)(void *, int, int), void *user)
 {
     struct pollfd waits[MOST_HELPERS];
@@ -376,7 +544,8 @@ static void work(struct helpers *helpers, void (*progress)(void *, int, int), vo
             alive += helpers->list[i].socket >= 0;
         }
         if (!alive) return;
-        int ready = poll(waits, (nfds_t)helpers->count, 1000 * BUILDER_PATIENCE_S);
+        int ready = poll(waits, (nfds_t)helpers->count,
+            1000 * (int)(BUILDER_WAITING * helpers->limits.seconds + BUILDER_PATIENCE_S));
         if (ready < 0 && errno == EINTR) continue;
         if (ready <= 0) return;
         for (int i = 0; i < helpers->count; i++)
@@ -385,51 +554,88 @@ static void work(struct helpers *helpers, void (*progress)(void *, int, int), vo
 }
 
 /* With nothing missing: whether the driver's cache was emptied behind our back. The program is needed anyway, and the
- * first one to be loaded ahead. */
+ * first one to be loaded ahead. Asked once for each device of a runtime. */
 static bool driver_forgot(const struct launch_list *list, const struct forms *forms)
 {
     const struct launch *launch = forms->list[0].launch;
     for (size_t i = 1; i < forms->count; i++)
         if (forms->list[i].launch < launch) launch = forms->list[i].launch;
+    if (builder_refusal(list->device, launch)) return false;
     const struct program_request request = { launch->source, launch->options };
     tutti_status status = program_build_all(list->device, &request, 1, NULL, NULL);
     return status == TUTTI_OK && program_seconds(list->device, &request) > PROGRAM_LOADED_WITHIN;
 }
 
-static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER; /* also for asked_cache of devices */
+
+void builder_set_limits(struct builder_limits wanted)
+{
+    limits = wanted;
+}
+
+/* A compiler takes a few hundred MiB; several helpers run at a time. */
+static struct builder_limits limits_of(void)
+{
+    enum { LEAST = 1024, MOST = 8192 };
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    const long quarter = pages > 0 && page > 0 ? pages / 1024 * page / 1024 / 4 : LEAST;
+    return (struct builder_limits) { .seconds = limits.seconds ? limits.seconds : BUILDER_PATIENCE_S,
+        .mebibytes = limits.mebibytes ? limits.mebibytes
+            : quarter < LEAST         ? LEAST
+            : quarter > MOST          ? MOST
+                                      : (uint32_t)quarter };
+}
+
+static void run_helpers(struct helpers *helpers, void (*progress)(void *user, int built, int total), void *user)
+{
+    struct device *device = helpers->device;
+    const double start = clock_seconds();
+    int wanted = (helpers->total + UNITS_PER_HELPER - 1) / UNITS_PER_HELPER;
+    if (wanted > device->runtime->threads) wanted = device->runtime->threads;
+    while (helpers->count < wanted && helpers->count < MOST_HELPERS &&
+        helper_start(helpers, &helpers->list[helpers->count]))
+        helpers->count++;
+    work(helpers, progress, user);
+    for (int i = 0; i < helpers->count; i++) {
+        if (helpers->list[i].process > 0) (void)reap(&helpers->list[i]);
+        close_errors(&helpers->list[i]);
+    }
+    if (helpers->built) store_save(device, STORE_COMPILED);
+    log_debug(&device->runtime->log, "%d of %d programs were compiled ahead by %d helper processes in %.1f s",
+        helpers->built, helpers->total, helpers->count, clock_seconds() - start);
+}
+
+/* Asks the driver without the lock: it may hang, and other devices are not to wait for it. */
+static bool ask_driver(const struct launch_list *list, struct forms *forms)
+{
+    struct device *device = list->device;
+    if (device->asked_cache) return false;
+    device->asked_cache = true;
+    pthread_mutex_unlock(&one_at_a_time);
+    const bool forgot = driver_forgot(list, forms);
+    pthread_mutex_lock(&one_at_a_time);
+    if (!forgot) return false;
+    for (size_t i = 0; i < forms->count; i++) forms->list[i].missing = true;
+    store_clear(device, STORE_COMPILED);
+    return true;
+}
 
 void builder_prepare(const struct launch_list *list, void (*progress)(void *user, int built, int total), void *user)
 {
     struct device *device = list->device;
-    struct helpers helpers = { .device = device };
+    struct helpers helpers = { .device = device, .limits = limits_of() };
     struct forms forms = { 0 };
     char *path = in_use(device) ? helper_path() : NULL;
     /* One device after another: the next one finds what this one's helpers have compiled. */
     pthread_mutex_lock(&one_at_a_time);
     if (path) store_reload(device, STORE_COMPILED);
     if (!path || forms_find(list, &forms) != TUTTI_OK || forms.count == 0) goto done;
+    helpers.path = path;
     helpers.forms = &forms;
     helpers.total = count_units(&forms);
-    bool forgot = false;
-    if (helpers.total == 0) { /* without the lock: this driver may hang, and the other devices are not to wait for it */
-        pthread_mutex_unlock(&one_at_a_time);
-        forgot = driver_forgot(list, &forms);
-        pthread_mutex_lock(&one_at_a_time);
-    }
-    if (forgot) {
-        for (size_t i = 0; i < forms.count; i++) forms.list[i].missing = true;
-        store_clear(device, STORE_COMPILED);
-        helpers.total = count_units(&forms);
-    }
-    if (helpers.total < FEWEST_UNITS) goto done;
-    double start = clock_seconds();
-    int wanted = helpers.total / 2 < device->runtime->threads ? helpers.total / 2 : device->runtime->threads;
-    while (helpers.count < wanted && helpers.count < MOST_HELPERS && helper_start(&helpers, path)) continue;
-    work(&helpers, progress, user);
-    for (int i = 0; i < helpers.count; i++) reap(&helpers.list[i]);
-    if (helpers.built) store_save(device, STORE_COMPILED);
-    log_debug(&device->runtime->log, "%d of %d programs were compiled ahead by %d helper processes in %.1f s",
-        helpers.built, helpers.total, helpers.count, clock_seconds() - start);
+    if (helpers.total == 0 && ask_driver(list, &forms)) helpers.total = count_units(&forms);
+    device->asked_cache = true; /* what is compiled from now on is known */
+    if (helpers.total > 0) run_helpers(&helpers, progress, user);
 done:
     pthread_mutex_unlock(&one_at_a_time);
     free(forms.list);

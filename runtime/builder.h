@@ -1,7 +1,8 @@
 /* Compiling ahead, in helper processes. Some drivers compile one kernel at a time however many threads ask, and keep
  * what they compiled in a cache of their own on disk: several processes fill that cache side by side, and this one
- * loads from it. Whatever a helper does not do (missing, died, refused, too slow) is compiled in this process later, so
- * nothing depends on helpers but time; and a kernel that crashes the compiler crashes a helper.
+ * loads from it. What a helper did not do (it is missing, it was ended, the program does not build) is compiled in this
+ * process later. A program that crashes the compiler, or takes more time or memory than a limit, costs a helper: it is
+ * remembered as refused, and no process builds it.
  *
  * The helper is found beside the library (libexec), or by TUTTI_HELPER: a path, or "off". Helpers are children of this
  * process for as long as a call of builder_prepare() takes: an embedding program with a SIGCHLD handler sees them end,
@@ -11,6 +12,16 @@
 
 #include "runtime/launch.h"
 
+/* Limits of one program and the kernels that are launched of it: seconds of a processor, memory; a member of 0: the
+ * default. For tests. */
+struct builder_limits {
+    uint32_t seconds, mebibytes;
+};
+void builder_set_limits(struct builder_limits wanted);
+
+/* Why the launch's program is not to be built: what it did to the driver's compiler, in the check's own text. NULL: it
+ * may be. */
+const char *builder_refusal(struct device *device, const struct launch *launch);
 /* Compiles what these launches need and this driver has not compiled before. Does nothing on other drivers. Never
  * fails. Buffers of the launches need not exist: only NULL and not NULL are told apart. */
 void builder_prepare(const struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
@@ -25,11 +36,14 @@ void builder_note(const struct launch_list *list);
 
 /* ---- what goes over the socket: a greeting, then units, each of which is answered by one byte ---- */
 
-#define BUILDER_MAGIC "TUTTIB1"
+#define BUILDER_MAGIC "TUTTIB2"
 enum { BUILDER_NAME = 128, BUILDER_PATIENCE_S = 120 };
+enum { BUILDER_WAITING = 5 }; /* a unit may wait so many times as long as it computes */
+enum { BUILDER_OUT_OF_MEMORY = 42, BUILDER_OUT_OF_TIME = 43 }; /* exit statuses of helpers */
 
 struct builder_greeting {
     char magic[8];
+    struct builder_limits limits;
     char platform[BUILDER_NAME], device[BUILDER_NAME];
 };
 

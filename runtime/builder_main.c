@@ -3,17 +3,26 @@
  * Buffers are fresh zeros that nobody sees. It ends when the socket does, and when a unit takes too long. */
 #include "runtime/builder.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SOCKET = STDIN_FILENO, MOST_BYTES = 16 << 20, MOST_LAUNCHES = 4096, MOST_PLATFORMS = 32, MOST_DEVICES = 64 };
+enum { MOST_WRITTEN = 256 << 20 }; /* bytes of one file, messages included */
 
 struct helper {
+    struct builder_limits limits;
+    atomic_int begun; /* seconds that the process had computed when it began with a unit; -1: it waits for one */
     cl_device_id device;
     cl_context context;
     cl_command_queue queue;
@@ -160,13 +169,22 @@ static bool build(
     return good;
 }
 
+static double processor_seconds(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
 /* False when there is nothing more to be done. */
 static bool serve(struct helper *helper)
 {
     struct builder_unit unit;
     alarm(0);
+    atomic_store(&helper->begun, -1);
     if (!receive(&unit, sizeof(unit)) || unit.launches > MOST_LAUNCHES) return false;
-    alarm(BUILDER_PATIENCE_S); /* ends this process: a kernel may hang the compiler */
+    atomic_store(&helper->begun, (int)processor_seconds());
+    alarm(BUILDER_WAITING * helper->limits.seconds); /* ends this process: a kernel may hang the compiler */
     char *text = receive_text(unit.text_bytes), *options = receive_text(unit.options_bytes);
     struct builder_launch *launches = calloc(unit.launches + 1, sizeof(*launches));
     bool good = text && options && launches && receive(launches, unit.launches * sizeof(*launches));
@@ -175,6 +193,40 @@ static bool serve(struct helper *helper)
     free(options);
     free(launches);
     return good;
+}
+
+static size_t resident_pages(void)
+{
+    size_t size, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file) return 0;
+    if (fscanf(file, "%zu %zu", &size, &resident) != 2) resident = 0;
+    fclose(file);
+    return resident;
+}
+
+/* Ends the process when it holds more memory, or has computed longer for a unit, than it may. A limit of the system on
+ * addresses or data would count what buffers reserve and never touch; the time that passes says little on a machine
+ * with other work. */
+static void *watch(void *argument)
+{
+    const struct helper *helper = argument;
+    const size_t pages = ((size_t)helper->limits.mebibytes << 20) / (size_t)sysconf(_SC_PAGESIZE);
+    while (true) {
+        if (resident_pages() > pages) _exit(BUILDER_OUT_OF_MEMORY);
+        const int begun = atomic_load(&helper->begun);
+        if (begun >= 0 && processor_seconds() > begun + (int)helper->limits.seconds + 1) _exit(BUILDER_OUT_OF_TIME);
+        nanosleep(&(struct timespec) { .tv_nsec = 20000000 }, NULL);
+    }
+}
+
+/* Begins to watch what a compiler may take; and this process ends with the one that asks. */
+static bool set_limits(struct helper *helper)
+{
+    const struct rlimit written = { .rlim_cur = MOST_WRITTEN, .rlim_max = MOST_WRITTEN }, core = { 0 };
+    pthread_t thread;
+    return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && setrlimit(RLIMIT_FSIZE, &written) == 0 &&
+        setrlimit(RLIMIT_CORE, &core) == 0 && pthread_create(&thread, NULL, watch, helper) == 0;
 }
 
 /* Whatever the embedding program had open. */
@@ -188,7 +240,7 @@ static void close_others(void)
 
 int main(void)
 {
-    struct helper helper = { 0 };
+    struct helper helper = { .begun = -1 };
     struct builder_greeting greeting;
     close_others();
     alarm(BUILDER_PATIENCE_S);
@@ -196,7 +248,8 @@ int main(void)
         fputs("tutti-build compiles kernels ahead; the library starts it, users do not\n", stderr);
         return 2;
     }
-    if (!helper_open(&helper, &greeting) || !answer(BUILDER_READY)) return 1;
+    helper.limits = greeting.limits;
+    if (!set_limits(&helper) || !helper_open(&helper, &greeting) || !answer(BUILDER_READY)) return 1;
     while (serve(&helper)) continue;
     _exit(0); /* taking the driver down takes time, and nothing of it is needed */
 }

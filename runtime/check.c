@@ -151,6 +151,16 @@ const char *blacklist_reason(struct device *device, const char *implementation)
     return "its check was started and did not end";
 }
 
+void blacklist_list(
+    struct device *device, void (*each)(void *user, const char *implementation, const char *reason), void *user)
+{
+    const char *name, *verdict;
+    for (size_t at = 0; store_next(device, STORE_CHECKS, &at, &name, &verdict);) {
+        const char *reason = blacklist_reason(device, name);
+        if (reason) each(user, name, reason);
+    }
+}
+
 static void note(struct device *device, const char *what, const char *verdict, const char *more)
 {
     char *text = memory_format("%s%s", verdict, more);

@@ -11,6 +11,9 @@ tutti_status check_device(struct device *device);
 bool check_compiler(struct device *device);
 /* NULL, or why this implementation is not used with this device and driver (from the file on disk). */
 const char *blacklist_reason(struct device *device, const char *implementation);
+/* Calls each() for all that is not used. */
+void blacklist_list(
+    struct device *device, void (*each)(void *user, const char *implementation, const char *reason), void *user);
 /* Remembers, on disk too, with the reason; a warning says so. */
 void blacklist_add(struct device *device, const char *implementation, const char *reason);
 /* The same without the warning: of what nobody misses. */

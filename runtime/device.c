@@ -211,8 +211,8 @@ tutti_status capabilities_read(cl_platform_id platform, cl_device_id id, size_t 
     tutti_status status = TUTTI_OK;
     cl_device_type type = 0;
     memset(can, 0, sizeof(*can));
-    TRY(platform_text(platform, CL_PLATFORM_NAME, can->platform, sizeof(can->platform)));
     TRY(device_text(id, CL_DEVICE_NAME, can->name, sizeof(can->name)));
+    TRY(platform_text(platform, CL_PLATFORM_NAME, can->platform, sizeof(can->platform)));
     TRY(device_text(id, CL_DEVICE_VENDOR, can->maker, sizeof(can->maker)));
     TRY(device_text(id, CL_DRIVER_VERSION, can->driver, sizeof(can->driver)));
     TRY(device_text(id, CL_DEVICE_VERSION, can->version, sizeof(can->version)));

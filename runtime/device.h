@@ -107,6 +107,7 @@ struct device {
     bool host_memory;                  /* a CPU, whatever its class: buffers may be the host's own pages */
     atomic_bool abandoned;             /* a thread is stuck in its driver: nothing of it is freed any more */
     unsigned quirks;                   /* of enum quirk */
+    bool asked_cache;                  /* builder.c: whether the driver still has what it compiled is known */
     struct programs *programs;         /* those built so far, see program.h */
     struct store *stores[STORE_KINDS]; /* NULL before the first question */
     struct tuning *tuning;             /* tables of the user and shipped ones; NULL before the first question */

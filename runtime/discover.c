@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,24 @@
 enum { DEVICE_UUID = 0x106A, UUID_BYTES = 16 };
 
 struct finding {
+    const struct log *log;
     struct found_device *devices;
     size_t count, capacity;
-    int platforms, sub_devices;
+    int sub_devices;
+    char failure[320]; /* of the first platform that failed; else empty */
 };
+
+static pthread_mutex_t first_calls = PTHREAD_MUTEX_INITIALIZER;
+
+void drivers_lock(void)
+{
+    pthread_mutex_lock(&first_calls);
+}
+
+void drivers_unlock(void)
+{
+    pthread_mutex_unlock(&first_calls);
+}
 
 static tutti_status sub_devices_wanted(int *count)
 {
@@ -34,72 +49,154 @@ static tutti_status sub_devices_wanted(int *count)
     return TUTTI_OK;
 }
 
-static tutti_status add_device(struct finding *finding, cl_platform_id platform, cl_device_id id, cl_device_type type)
+static tutti_status found_new(struct finding *finding, struct found_device **made)
 {
     void *array = finding->devices;
     tutti_status status = memory_grow(&array, &finding->capacity, finding->count + 1, sizeof(*finding->devices));
     finding->devices = array;
     if (status != TUTTI_OK) return status;
-    struct found_device *device = &finding->devices[finding->count];
-    *device = (struct found_device) { .index = (int)finding->count, .platform = platform, .id = id, .type = type };
-    status = capabilities_read(platform, id, 0, &device->can);
+    *made = &finding->devices[finding->count];
+    memset(*made, 0, sizeof(**made));
+    (*made)->index = (int)finding->count++;
+    return TUTTI_OK;
+}
+
+/* Keeps a device of which a query failed in the list, with the reason: other devices keep their numbers. Wrong settings
+ * of the user are not the device's fault. */
+static tutti_status set_faulty(struct found_device *device, tutti_status status)
+{
+    char *name = device->can.name;
+    if (status == TUTTI_OK || status == TUTTI_INVALID) return status;
+    if (!*name && (clGetDeviceInfo(device->id, CL_DEVICE_NAME, sizeof(device->can.name), name, NULL) || !*name))
+        snprintf(name, sizeof(device->can.name), "unnamed device");
+    device->aside = device->faulty = true;
+    snprintf(device->note, sizeof(device->note), "%s", status_message());
+    return TUTTI_OK;
+}
+
+static tutti_status add_faulty(
+    struct finding *finding, cl_platform_id platform, cl_device_id id, cl_device_type type, tutti_status why)
+{
+    struct found_device *device;
+    if (why == TUTTI_INVALID) return why;
+    const tutti_status status = found_new(finding, &device);
     if (status != TUTTI_OK) return status;
+    device->platform = platform;
+    device->id = id;
+    device->type = type;
+    return set_faulty(device, why);
+}
+
+static tutti_status read_device(struct found_device *device)
+{
+    tutti_status status = capabilities_read(device->platform, device->id, 0, &device->can);
+    if (status != TUTTI_OK) return set_faulty(device, status);
     cl_bool available = CL_TRUE, compiler = CL_TRUE;
-    clGetDeviceInfo(id, CL_DEVICE_AVAILABLE, sizeof(available), &available, NULL);
-    clGetDeviceInfo(id, CL_DEVICE_COMPILER_AVAILABLE, sizeof(compiler), &compiler, NULL);
+    clGetDeviceInfo(device->id, CL_DEVICE_AVAILABLE, sizeof(available), &available, NULL);
+    clGetDeviceInfo(device->id, CL_DEVICE_COMPILER_AVAILABLE, sizeof(compiler), &compiler, NULL);
     device->aside = !available || !compiler;
     if (device->aside)
         snprintf(device->note, sizeof(device->note), "%s: used only if selected",
             available ? "its driver has no compiler" : "its driver reports that it is not available");
-    finding->count++;
     return TUTTI_OK;
+}
+
+static tutti_status add_device(struct finding *finding, cl_platform_id platform, cl_device_id id, cl_device_type type)
+{
+    struct found_device *device;
+    const tutti_status status = found_new(finding, &device);
+    if (status != TUTTI_OK) return status;
+    device->platform = platform;
+    device->id = id;
+    device->type = type;
+    return read_device(device);
+}
+
+/* *units: the device's, which the caller compares with what is wanted. */
+static tutti_status split(cl_device_id id, cl_uint wanted, cl_uint *units, cl_device_id **parts, cl_uint *made)
+{
+    tutti_status status = TUTTI_OK;
+    *units = wanted;
+    CL_TRY(clGetDeviceInfo(id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(*units), units, NULL),
+        "counting a device's compute units");
+    if (*units < wanted) return TUTTI_OK;
+    const cl_device_partition_property properties[] = { CL_DEVICE_PARTITION_EQUALLY,
+        (cl_device_partition_property)(*units / wanted), 0 };
+    CL_TRY(clCreateSubDevices(id, properties, 0, NULL, made), "splitting a device into %u", wanted);
+    *parts = memory_new(*made, sizeof(**parts));
+    if (!*parts) return TUTTI_NO_MEMORY;
+    CL_TRY(clCreateSubDevices(id, properties, *made, *parts, NULL), "splitting a device into %u", wanted);
+done:
+    if (status != TUTTI_OK) *made = 0;
+    return status;
 }
 
 /* Equal parts by compute units; a remainder stays unused. */
 static tutti_status add_sub_devices(
     struct finding *finding, cl_platform_id platform, cl_device_id id, cl_device_type type)
 {
-    tutti_status status = TUTTI_OK;
-    cl_uint units = 0, made = 0, kept = 0;
+    cl_uint units, made = 0, kept = 0;
     cl_device_id *parts = NULL;
-    cl_uint wanted = (cl_uint)finding->sub_devices;
-    CL_TRY(clGetDeviceInfo(id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, NULL),
-        "counting a device's compute units");
+    const cl_uint wanted = (cl_uint)finding->sub_devices;
+    tutti_status status = split(id, wanted, &units, &parts, &made);
     if (units < wanted)
-        FAIL(TUTTI_NO_DEVICE,
+        return fail(TUTTI_NO_DEVICE,
             "TUTTI_SUB_DEVICES asks for %u parts of a device with %u compute units: ask for at most %u", wanted, units,
             units);
-    const cl_device_partition_property properties[] = { CL_DEVICE_PARTITION_EQUALLY,
-        (cl_device_partition_property)(units / wanted), 0 };
-    CL_TRY(clCreateSubDevices(id, properties, 0, NULL, &made), "splitting a device into %u", wanted);
-    parts = memory_new(made, sizeof(*parts));
-    if (!parts) return TUTTI_NO_MEMORY;
-    CL_TRY(clCreateSubDevices(id, properties, made, parts, NULL), "splitting a device into %u", wanted);
-    for (; kept < made && kept < wanted; kept++) TRY(add_device(finding, platform, parts[kept], type));
-done:
+    if (status != TUTTI_OK) status = add_faulty(finding, platform, id, type, status);
+    for (; kept < made && kept < wanted && status == TUTTI_OK; kept++)
+        status = add_device(finding, platform, parts[kept], type);
     for (; parts && kept < made; kept++) clReleaseDevice(parts[kept]);
     free(parts);
     return status;
 }
 
-static tutti_status add_platform(struct finding *finding, cl_platform_id platform)
+static tutti_status add_any(struct finding *finding, cl_platform_id platform, cl_device_id id)
 {
     tutti_status status = TUTTI_OK;
+    cl_device_type type = 0;
+    CL_TRY(clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof(type), &type, NULL), "asking for a device's type");
+    if (type & CL_DEVICE_TYPE_CUSTOM) return TUTTI_OK; /* runs no OpenCL C */
+    if (finding->sub_devices && (type & CL_DEVICE_TYPE_CPU)) return add_sub_devices(finding, platform, id, type);
+    return add_device(finding, platform, id, type);
+done:
+    return add_faulty(finding, platform, id, type, status);
+}
+
+static tutti_status list_devices(cl_platform_id platform, cl_device_id **ids, cl_uint *count)
+{
+    tutti_status status = TUTTI_OK;
+    *ids = NULL;
+    *count = 0;
+    const cl_int error = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, count);
+    if (error == CL_DEVICE_NOT_FOUND) *count = 0; /* a driver without its device, as Mesa's often: no error */
+    if (error == CL_DEVICE_NOT_FOUND || (error == CL_SUCCESS && *count == 0)) return TUTTI_OK;
+    CL_TRY(error, "counting its devices");
+    *ids = memory_new(*count, sizeof(**ids));
+    if (!*ids) return TUTTI_NO_MEMORY;
+    CL_TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, *count, *ids, NULL), "listing its devices");
+done:
+    return status;
+}
+
+/* A platform that cannot list its devices is left out. */
+static tutti_status add_platform(struct finding *finding, cl_platform_id platform)
+{
     cl_uint count = 0;
     cl_device_id *ids = NULL;
-    cl_int error = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count);
-    if (error != CL_SUCCESS || count == 0) return TUTTI_OK; /* a driver without its device, as Mesa's often: no error */
-    ids = memory_new(count, sizeof(*ids));
-    if (!ids) return TUTTI_NO_MEMORY;
-    CL_TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids, NULL), "listing a platform's devices");
-    for (cl_uint i = 0; i < count; i++) {
-        cl_device_type type = 0;
-        CL_TRY(clGetDeviceInfo(ids[i], CL_DEVICE_TYPE, sizeof(type), &type, NULL), "asking for a device's type");
-        if (type & CL_DEVICE_TYPE_CUSTOM) continue; /* runs no OpenCL C */
-        bool split = finding->sub_devices && (type & CL_DEVICE_TYPE_CPU);
-        TRY((split ? add_sub_devices : add_device)(finding, platform, ids[i], type));
+    tutti_status status = list_devices(platform, &ids, &count);
+    if (status != TUTTI_OK) {
+        char reason[200], name[100] = "";
+        snprintf(reason, sizeof(reason), "%s", status_message());
+        if (platform_text(platform, CL_PLATFORM_NAME, name, sizeof(name)) != TUTTI_OK || !*name)
+            snprintf(name, sizeof(name), "without a name");
+        log_warn(finding->log, "the OpenCL platform '%s' is left out: %s", name, reason);
+        if (!*finding->failure)
+            snprintf(finding->failure, sizeof(finding->failure), "the platform '%s' failed: %s", name, reason);
+        count = 0;
+        status = TUTTI_OK;
     }
-done:
+    for (cl_uint i = 0; i < count && status == TUTTI_OK; i++) status = add_any(finding, platform, ids[i]);
     free(ids);
     return status;
 }
@@ -132,10 +229,10 @@ static void mark_duplicates(struct found_device *found, int count)
     }
 }
 
-tutti_status discover(struct found_device **found, int *count)
+tutti_status discover(const struct log *log, struct found_device **found, int *count)
 {
     tutti_status status = TUTTI_OK;
-    struct finding finding = { 0 };
+    struct finding finding = { .log = log };
     cl_platform_id *platforms = NULL;
     cl_uint platform_count = 0;
     TRY(sub_devices_wanted(&finding.sub_devices));
@@ -146,6 +243,8 @@ tutti_status discover(struct found_device **found, int *count)
     if (!platforms) return TUTTI_NO_MEMORY;
     CL_TRY(clGetPlatformIDs(platform_count, platforms, NULL), "listing the OpenCL platforms");
     for (cl_uint i = 0; i < platform_count; i++) TRY(add_platform(&finding, platforms[i]));
+    if (finding.count == 0 && *finding.failure)
+        FAIL(TUTTI_NO_PLATFORM, "no OpenCL device was found: %s: reinstall or remove this driver", finding.failure);
     if (finding.count == 0)
         FAIL(TUTTI_NO_PLATFORM,
             "no OpenCL device was found: the %u installed platform%s none: install your device's driver, or for the "
@@ -187,7 +286,7 @@ static int choose_part(struct found_device *found, int count, const char *part)
         const struct capabilities *can = &found[i].can;
         bool named = contains(can->name, part) || contains(can->platform, part);
         bool kind = all || (gpu && can->class == DEVICE_GPU) || (cpu && can->class == DEVICE_CPU);
-        bool match = all || gpu || cpu ? kind && !found[i].aside : named;
+        bool match = all || gpu || cpu ? kind && (!found[i].aside || found[i].faulty) : named;
         if (match) found[i].chosen = true;
         matches += match;
     }
@@ -211,6 +310,7 @@ static tutti_status refuse_part(const struct found_device *found, int count, con
 static void choose_default(struct found_device *found, int count)
 {
     bool any = choose_part(found, count, "gpu") > 0 || choose_part(found, count, "cpu") > 0;
+    for (int i = 0; i < count; i++) found[i].chosen |= found[i].faulty; /* it is not known what it is */
     for (int i = 0; any && i < count; i++)
         if (!found[i].chosen && !found[i].aside)
             snprintf(found[i].note, sizeof(found[i].note),

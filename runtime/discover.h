@@ -10,14 +10,21 @@ struct found_device {
     cl_device_id id;
     cl_device_type type; /* what the driver says, whatever TUTTI_DEVICE_CLASS says */
     struct capabilities can;
-    bool aside; /* used only when named: the same hardware is offered twice, or its driver has no compiler */
+    bool aside;  /* used only when named: the same hardware is offered twice, or its driver has no compiler */
+    bool faulty; /* one of its queries failed: it cannot be opened, and what `can` holds is incomplete */
     bool chosen;
-    char note[160]; /* why it is not chosen by default; else empty */
+    char note[400]; /* why it is not chosen by default; else empty */
 };
 
-/* All devices of all platforms; an empty platform is no error, none at all is TUTTI_NO_PLATFORM with advice.
+/* Drivers initialise themselves at their first calls, and not all of them let two threads do so at a time: these calls
+ * (listing, opening and closing devices) are made with this lock held. No other lock is taken before it. */
+void drivers_lock(void);
+void drivers_unlock(void);
+
+/* All devices of all platforms; an empty platform is no error, none at all is TUTTI_NO_PLATFORM with advice. A platform
+ * that fails is left out with a warning; a device that fails is in the list, marked as faulty.
  * TUTTI_SUB_DEVICES=N splits each CPU into N equal sub-devices. Freed by discover_free(). */
-tutti_status discover(struct found_device **found, int *count);
+tutti_status discover(const struct log *log, struct found_device **found, int *count);
 void discover_free(struct found_device *found, int count); /* takes NULL */
 /* Marks the chosen ones. choice NULL: TUTTI_DEVICES, else the default. A part that names nothing: TUTTI_NO_DEVICE. */
 tutti_status discover_choose(struct found_device *found, int count, const char *choice);

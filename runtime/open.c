@@ -6,6 +6,7 @@
 #include "runtime/check.h"
 #include "runtime/device.h"
 #include "runtime/discover.h"
+#include "runtime/forked.h"
 #include "runtime/matrix.h"
 #include "runtime/peak.h"
 #include "runtime/program.h"
@@ -106,13 +107,19 @@ static void close_one(struct device *device)
     programs_free(device);
     stores_free(device);
     tuning_free(device);
+    drivers_lock();
     device_close(device);
+    drivers_unlock();
 }
 
 static tutti_status open_one(struct device *device, const struct found_device *found)
 {
     tutti_status status;
-    TRY(device_open(device, found));
+    if (found->faulty) return fail(TUTTI_DEVICE, "%s", found->note);
+    drivers_lock();
+    status = device_open(device, found);
+    drivers_unlock();
+    if (status != TUTTI_OK) return status;
     TRY(programs_new(device));
     if (device->can.class == DEVICE_GPU) shuffle_prove(device);
     matrix_prove(device);
@@ -121,33 +128,51 @@ done:
     return status;
 }
 
-/* One that fails at once is left out, as one that fails later is. */
+static void device_tell(const struct device *device)
+{
+    const struct capabilities *can = &device->can;
+    log_info(&device->runtime->log, "device %d: %s (%s, %s), class %s, %d units, vectors of %d floats", device->index,
+        can->name, can->platform, can->driver, can->class == DEVICE_CPU ? "cpu" : "gpu", can->units, can->vector_width);
+}
+
+/* A device that fails at once is left out, as one that fails later is. */
 static tutti_status devices_open(
     struct tutti_runtime *runtime, const struct found_device *found, int count, size_t memory_limit)
 {
-    tutti_status failed = TUTTI_OK;
+    tutti_status failed =
+        fail(TUTTI_NO_DEVICE, "no device is used by default: choose one with TUTTI_DEVICES, see tutti devices");
     runtime->devices = memory_new((size_t)count, sizeof(*runtime->devices));
     if (!runtime->devices) return TUTTI_NO_MEMORY;
     for (int i = 0; i < count; i++) {
         if (!found[i].chosen) continue;
         struct device *device = &runtime->devices[runtime->count];
         *device = (struct device) { .runtime = runtime };
-        failed = open_one(device, &found[i]);
-        if (failed == TUTTI_NO_MEMORY) return failed;
-        if (failed != TUTTI_OK) {
+        const tutti_status status = open_one(device, &found[i]);
+        if (status == TUTTI_NO_MEMORY) return status;
+        if (status != TUTTI_OK) {
             log_warn(
                 &runtime->log, "device %d, '%s', is left out: %s", found[i].index, found[i].can.name, status_message());
+            failed = status;
             continue;
         }
         runtime->count++;
         struct capabilities *can = &device->can;
         if (memory_limit && memory_limit < can->memory_bytes) can->memory_bytes = memory_limit;
         if (can->allocation_max > can->memory_bytes) can->allocation_max = can->memory_bytes;
-        log_info(&runtime->log, "device %d: %s (%s, %s), class %s, %d units, vectors of %d floats", device->index,
-            can->name, can->platform, can->driver, can->class == DEVICE_CPU ? "cpu" : "gpu", can->units,
-            can->vector_width);
+        device_tell(device);
     }
     return runtime->count > 0 ? TUTTI_OK : failed; /* with its message */
+}
+
+/* The devices of the machine, with those marked that are chosen. */
+static tutti_status find_devices(const struct log *log, const char *choice, struct found_device **found, int *count)
+{
+    tutti_status status = forked_begin();
+    if (status != TUTTI_OK) return status;
+    drivers_lock();
+    status = discover(log, found, count);
+    drivers_unlock();
+    return status == TUTTI_OK ? discover_choose(*found, *count, choice) : status;
 }
 
 tutti_runtime *tutti_open(const tutti_runtime_options *given)
@@ -166,8 +191,7 @@ tutti_runtime *tutti_open(const tutti_runtime_options *given)
     TRY(cache_folder_find(options->cache_folder, &runtime->cache_folder));
     cache_folder_check(runtime);
     TRY(tuning_open(runtime, options->tuning));
-    TRY(discover(&found, &count));
-    TRY(discover_choose(found, count, options->devices));
+    TRY(find_devices(&runtime->log, options->devices, &found, &count));
     TRY(devices_open(runtime, found, count, options->memory_limit));
 done:
     discover_free(found, count);
@@ -178,7 +202,7 @@ done:
 
 void tutti_close(tutti_runtime *runtime)
 {
-    if (!runtime) return;
+    if (!runtime || is_forked()) return;
     bool held = false;
     for (int i = 0; i < runtime->count; i++) {
         held |= runtime->devices[i].abandoned;
@@ -221,7 +245,8 @@ static tutti_device_info *list_new(const struct found_device *found, int count)
     tutti_device_info *list = (tutti_device_info *)(void *)block;
     struct found_device *kept = (struct found_device *)(void *)(block + head);
     memcpy(kept, found, (size_t)count * sizeof(*found));
-    for (int i = 0; i < count; i++) list[i] = info_of(kept[i].index, &kept[i].can, kept[i].chosen, kept[i].note);
+    for (int i = 0; i < count; i++)
+        list[i] = info_of(kept[i].index, &kept[i].can, kept[i].chosen && !kept[i].faulty, kept[i].note);
     return list;
 }
 
@@ -235,11 +260,12 @@ tutti_status tutti_devices_list(const tutti_runtime_options *options, tutti_devi
     *list = NULL;
     *count = 0;
     tutti_runtime_options read;
+    struct log log;
     TRY(OPTIONS_READ(&read, options, tutti_runtime_options));
-    status = discover(&found, &found_count);
+    log_init(&log, read.log_level, read.log, read.log_user);
+    status = find_devices(&log, read.devices, &found, &found_count);
     if (status == TUTTI_NO_PLATFORM) return TUTTI_OK; /* an empty list; the message says why */
-    if (status != TUTTI_OK) return status;
-    TRY(discover_choose(found, found_count, read.devices));
+    if (status != TUTTI_OK) goto done;
     *list = list_new(found, found_count);
     if (*list)
         *count = found_count;
@@ -281,6 +307,7 @@ tutti_status tutti_device_get(const tutti_runtime *runtime, int position, tutti_
 tutti_status tutti_device_check(tutti_runtime *runtime, int position)
 {
     tutti_status status = position_check(runtime, position);
+    if (status == TUTTI_OK) status = forked_check();
     return status == TUTTI_OK ? check_device(&runtime->devices[position]) : status;
 }
 
@@ -312,11 +339,22 @@ tutti_status tutti_device_pairs(
     return TUTTI_OK;
 }
 
+tutti_status tutti_device_refusals(const tutti_runtime *runtime, int position,
+    void (*each)(void *user, const char *kernels, const char *reason), void *user)
+{
+    const tutti_status status = position_check(runtime, position);
+    if (status != TUTTI_OK) return status;
+    if (!each) return fail(TUTTI_INVALID, "tutti_device_refusals() got NULL for the function: pass one");
+    blacklist_list(&runtime->devices[position], each, user);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_device_measure(tutti_runtime *runtime, int position, tutti_device_peaks *peaks)
 {
     tutti_status status = TUTTI_OK;
     struct peak peak;
     TRY(position_check(runtime, position));
+    TRY(forked_check());
     if (!peaks) FAIL(TUTTI_INVALID, "tutti_device_measure() got NULL for the peaks: pass a pointer to them");
     tutti_device_peaks known = { 0 };
     TRY(peak_measure(&runtime->devices[position], &peak));

@@ -23,7 +23,7 @@ static const struct {
     { -5, "CL_OUT_OF_RESOURCES", TUTTI_DEVICE_RESOURCES,
         "the device ran out of memory or a kernel was stopped: lower the batch, or see 'tutti devices --check'" },
     { -6, "CL_OUT_OF_HOST_MEMORY", TUTTI_DEVICE, /* drivers say so of much that is theirs alone */
-        "the host's memory is full: close other programs or lower the batch" },
+        "the driver lacks memory, or reports another fault so: close other programs, or update the driver" },
     { -7, "CL_PROFILING_INFO_NOT_AVAILABLE", TUTTI_DEVICE, "the driver does not measure times" },
     { -8, "CL_MEM_COPY_OVERLAP", TUTTI_INTERNAL, NULL },
     { -9, "CL_IMAGE_FORMAT_MISMATCH", TUTTI_INTERNAL, NULL },

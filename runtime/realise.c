@@ -5,6 +5,7 @@
 #include "runtime/memory.h"
 #include "runtime/program.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,33 @@ done:
     return status;
 }
 
+/* A driver's compiler that starts programs of its own, as a linker, cannot wait for them then. */
+static bool children_are_ignored(void)
+{
+    struct sigaction action;
+    return sigaction(SIGCHLD, NULL, &action) == 0 && (action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT));
+}
+
+/* Has helper processes build what this driver has not built before; refuses what ended one of them. */
+static tutti_status build_elsewhere(const struct launch_list *list)
+{
+    struct device *device = list->device;
+    if (!(device->quirks & QUIRK_BUILDS_SERIALLY) || builder_knows(list)) return TUTTI_OK;
+    builder_prepare(list, NULL, NULL);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *reason = builder_refusal(device, &list->launches[i]);
+        if (reason)
+            return fail(TUTTI_BUILD, "the kernels '%s' are not built on device %d, '%s': %s; options: %s",
+                list->launches[i].source, device->index, device->can.name, reason, list->launches[i].options);
+    }
+    if (children_are_ignored() && !builder_knows(list))
+        return fail(TUTTI_UNSUPPORTED,
+            "this process ignores SIGCHLD, and the compiler of device %d, '%s', which waits for processes of its own, "
+            "would end it: let SIGCHLD have its default action or a handler while kernels are compiled",
+            device->index, device->can.name);
+    return TUTTI_OK;
+}
+
 tutti_status launch_list_realise(
     struct launch_list *list, void (*progress)(void *user, int built, int total), void *user)
 {
@@ -168,6 +196,7 @@ tutti_status launch_list_realise(
         requests[requested++] = request_of(&list->launches[i]);
     }
     if (programs_are_loading(list->device) && builder_knows(list)) goto done;
+    TRY(build_elsewhere(list));
     TRY(program_build_all(list->device, requests, requested, progress, user));
     for (size_t i = 0; i < list->count; i++)
         if (!list->launches[i].call && !list->launches[i].kernel) TRY(realise(&list->launches[i], list->device));

@@ -64,6 +64,18 @@ static void pairs_json(struct json_line *line, const struct findings *found)
     json_line_close(line);
 }
 
+static void refusal_json(void *user, const char *kernels, const char *reason)
+{
+    json_line_text(user, kernels, reason);
+}
+
+static void refusals_json(struct json_line *line, const struct findings *found)
+{
+    json_line_object(line, "refused");
+    (void)tutti_device_refusals(found->runtime, 0, refusal_json, line);
+    json_line_close(line);
+}
+
 static void peaks_json(struct json_line *line, const struct findings *found)
 {
     json_line_number(line, "peak_flops", found->peaks.flops);
@@ -91,6 +103,7 @@ static tutti_status print_json(const tutti_device_info *device, const struct fin
     json_line_boolean(&line, "subgroups", device->subgroups);
     if (found->runtime && !strcmp(device->device_class, "cpu")) pairs_json(&line, found);
     if (found->checked) json_line_text(&line, "check", found->check);
+    if (found->good) refusals_json(&line, found);
     if (found->measured) peaks_json(&line, found);
     return json_line_end(&line);
 }
@@ -150,6 +163,14 @@ static void print_peaks(const struct findings *found)
     printf(", %.1f GB/s\n", 1e-9 * found->peaks.bytes);
 }
 
+static void print_unused(void *user, const char *kernels, const char *reason)
+{
+    (void)user;
+    printf("      not used: %s", kernels);
+    print_refusal(reason);
+    printf("\n");
+}
+
 static void print_text(const tutti_device_info *device, const struct findings *found)
 {
     printf("%c %2d  %-4s %s  (%s, driver %s)  %d units, %.1f GiB%s%s%s\n", device->chosen ? '*' : ' ', device->index,
@@ -159,6 +180,7 @@ static void print_text(const tutti_device_info *device, const struct findings *f
     if (!found->checked && *found->trouble) printf("      it does not open: %s\n", found->trouble);
     if (found->checked) printf("      check: %s\n", found->check);
     if (found->good) print_peaks(found);
+    if (found->good) (void)tutti_device_refusals(found->runtime, 0, print_unused, NULL);
 }
 
 /* Prints the devices; those that are checked are the chosen ones where there was a choice, else all. */

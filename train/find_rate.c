@@ -1,4 +1,5 @@
 /* The range test of learning rates: see tutti_find_rate(). */
+#include "runtime/forked.h"
 #include "train/batches.h"
 #include "train/trainer.h"
 
@@ -187,6 +188,7 @@ tutti_status tutti_find_rate(
     struct test test = { .trainer = trainer, .source = source };
     if (!result) FAIL(TUTTI_INVALID, "the result is NULL: pass a tutti_rate_result");
     TRY(OPTIONS_READ(&test.options, given, tutti_rate_options));
+    TRY(forked_check());
     TRY(check(&test));
     TRY(run(&test));
     status = RESULT_WRITE(result, &test.result, tutti_rate_result);

@@ -1,4 +1,5 @@
 /* The loop over epochs: batches in (batches.c), steps, progress, test, checkpoints. */
+#include "runtime/forked.h"
 #include "train/batches.h"
 #include "train/scored.h"
 #include "train/trainer.h"
@@ -419,6 +420,8 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     tutti_status status = OPTIONS_READ(&fitting, given, tutti_fitting);
     if (status != TUTTI_OK) return status;
     if (!trainer || !source) return fail(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
+    status = forked_check();
+    if (status != TUTTI_OK) return status;
     trainer_run_begin(trainer);
     TRY(begin(&fit, check(&fit)));
     const struct position *position = &trainer->course.position;
@@ -516,6 +519,7 @@ tutti_status tutti_evaluate_scores(
 {
     if (!trainer || !source || !scores)
         return fail(TUTTI_INVALID, "the trainer, the source or the scores are NULL: pass all of them");
-    const tutti_status status = world_same(trainer, TUTTI_OK, scores_hash(scores), "scores");
+    tutti_status status = forked_check();
+    if (status == TUTTI_OK) status = world_same(trainer, TUTTI_OK, scores_hash(scores), "scores");
     return status == TUTTI_OK ? evaluate_source(trainer, source, scores, metrics) : status;
 }

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "formats/safetensors.h"
+#include "runtime/forked.h"
 #include "tutti_finetune.h"
 
 #include <stdlib.h>
@@ -177,6 +178,7 @@ tutti_status tutti_load_matching(
     struct matching matching = { .options = &options, .checkpoint = &checkpoint };
     if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
     TRY(OPTIONS_READ(&options, given, tutti_match_options));
+    TRY(forked_check());
     status = trainer_checkpoint(trainer, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = load(&matching, path);
     TRY(world_agree(trainer, status));

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "runtime/forked.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static tutti_status find(
         return fail(TUTTI_INVALID,
             "'%s' has %lld elements, but the array has %lld: pass an array of the parameter's size", name,
             (long long)(*parameter)->elements, (long long)count);
-    return TUTTI_OK;
+    return forked_check();
 }
 
 static float *values_of(const tutti_trainer *trainer, const struct parameter *parameter)
@@ -125,6 +126,7 @@ tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
     struct checkpoint checkpoint;
     struct sums sums;
     if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
+    TRY(forked_check());
     TRY(trainer_settle(trainer, &sums));
     status = trainer_checkpoint(trainer, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_save(&checkpoint, path);
@@ -144,6 +146,7 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
     tutti_status status;
     struct checkpoint checkpoint;
     if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
+    TRY(forked_check());
     status = trainer_checkpoint(trainer, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_load(&checkpoint, path);
     TRY(world_agree(trainer, status));
@@ -173,6 +176,7 @@ tutti_status tutti_save(tutti_trainer *trainer, const char *name)
     if (!trainer || !name) FAIL(TUTTI_INVALID, "the trainer or the name of the checkpoint is NULL: pass both");
     if (!trainer->trains)
         FAIL(TUTTI_INVALID, "this trainer has no loss, so no training to save: use tutti_save_weights()");
+    TRY(forked_check());
     TRY(trainer_settle(trainer, &sums));
     TRY(world_agree(trainer, trainer_save(trainer, name)));
 done:
@@ -201,6 +205,7 @@ tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
     if (!trainer || !name) FAIL(TUTTI_INVALID, "the trainer or the name of the checkpoint is NULL: pass both");
     if (!trainer->trains)
         FAIL(TUTTI_INVALID, "this trainer has no loss, so no training to resume: use tutti_load_weights()");
+    TRY(forked_check());
     TRY(world_agree(trainer, load(trainer, name, &checkpoint)));
     TRY(world_share_arenas(trainer));
     TRY(world_broadcast(trainer, &checkpoint.position, sizeof(checkpoint.position)));

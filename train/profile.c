@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "plan/commands.h"
+#include "runtime/forked.h"
 #include "runtime/memory.h"
 #include "train/trainer.h"
 #include "tutti_inspect.h"
@@ -215,6 +216,7 @@ char *tutti_profile(tutti_trainer *trainer, int position, const char *trace)
             "device %d cannot be profiled: the trainer is NULL, or the device does not exist or is lost", position);
         return NULL;
     }
+    if (forked_check() != TUTTI_OK) return NULL;
     char *text = NULL;
     struct replica *replica = &trainer->replicas[position];
     struct profile *profile = memory_new(1, sizeof *profile);
@@ -286,6 +288,7 @@ tutti_status tutti_launches(
 {
     if (!trainer || position < 0 || position >= trainer->count || replica_is_lost(&trainer->replicas[position]))
         return fail(TUTTI_INVALID, "device %d has no launches: it does not exist or is lost", position);
+    if (is_forked()) return forked_check();
     struct replica *replica = &trainer->replicas[position];
     struct question *question = memory_new(1, sizeof *question);
     if (!question) return TUTTI_NO_MEMORY;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "runtime/forked.h"
 #include "tutti_inspect.h"
 
 #include <stdlib.h>
@@ -108,6 +109,7 @@ char *tutti_explain(tutti_trainer *trainer, int position, bool passes)
             position);
         return NULL;
     }
+    if (forked_check() != TUTTI_OK) return NULL;
     struct replica *replica = &trainer->replicas[position];
     if (replica_is_lost(replica)) {
         fail(TUTTI_DEVICE_LOST, "device %d, '%s', is lost", replica->device->index, replica->device->can.name);

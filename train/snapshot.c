@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include "base/memory.h"
+#include "runtime/forked.h"
 #include "tutti_finetune.h"
 
 #include <stdlib.h>
@@ -48,6 +49,7 @@ tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer)
     struct checkpoint checkpoint;
     tutti_snapshot *snapshot = NULL;
     if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
+    TRY(forked_check());
     TRY(trainer_settle(trainer, &sums));
     TRY(trainer_fetch(trainer));
     if (trainer->trains) TRY(parameters_make_states(&trainer->store));
@@ -130,6 +132,7 @@ tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot
     struct sums sums;
     struct checkpoint checkpoint;
     if (!trainer || !snapshot) FAIL(TUTTI_INVALID, "the trainer or the snapshot is NULL: pass both");
+    TRY(forked_check());
     TRY(check(snapshot, trainer->network));
     TRY(trainer_settle(trainer, &sums));
     TRY(trainer_fetch(trainer));

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "layers/layers.h"
+#include "runtime/forked.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -185,6 +186,7 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     TRY(OPTIONS_READ(&read, given, tutti_training));
     if (!network)
         FAIL(TUTTI_INVALID, "tutti_compile() got a network that is NULL: create one with tutti_network_new()");
+    TRY(forked_check());
     TRY(tutti_network_status(network));
     trainer = memory_new(1, sizeof(*trainer));
     if (!trainer) return NULL;
@@ -205,7 +207,7 @@ done:
 void tutti_trainer_free(tutti_trainer *trainer)
 {
     bool stuck = false;
-    if (!trainer) return;
+    if (!trainer || is_forked()) return;
     for (int i = 0; trainer->replicas && i < trainer->count; i++) {
         if (!worker_is_stuck(&trainer->replicas[i].worker)) background_free(&trainer->replicas[i]);
         stuck |= !replica_free(&trainer->replicas[i]);
@@ -240,7 +242,7 @@ tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t sa
         return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
     if (trains && !trainer->trains)
         return fail(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
-    return TUTTI_OK;
+    return forked_check();
 }
 
 /* outputs: NULL, or where the batch's go. */

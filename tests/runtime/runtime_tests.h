@@ -14,6 +14,7 @@ Suite *program_suite(void);
 Suite *launch_suite(void);
 Suite *check_suite(void);
 Suite *store_suite(void);
+Suite *drivers_suite(void);
 
 /* A folder for the test, removed with all that is in it. */
 void folder_begin(void);

@@ -102,7 +102,7 @@ static void use_script(const char *text)
 
 static struct device *begin(int threads)
 {
-    tutti_runtime *runtime = open_runtime(&(tutti_runtime_options) { .devices = "pthread", .threads = threads });
+    tutti_runtime *runtime = open_runtime(&(tutti_runtime_options) { .threads = threads });
     return &runtime->devices[0];
 }
 
@@ -167,7 +167,8 @@ START_TEST(known_programs_are_loaded_ahead)
 }
 END_TEST
 
-/* What a kernel does to a helper's memory, and a program that does not build, hurt the helper alone. */
+/* What a kernel does to a helper's memory, and a program that does not build, hurt the helper alone. The first is not
+ * built in this process. */
 START_TEST(bad_programs_hurt_nobody)
 {
     struct device *device = begin(2);
@@ -175,13 +176,14 @@ START_TEST(bad_programs_hurt_nobody)
     launch_list_init(&list, device);
     for (int i = 0; i < PROGRAMS; i++) {
         struct launch *launch =
-            launch_add(&list, "check", i == 1 ? "none" : "check_copy", i == 0 ? "-Dfloat=nonsense" : "-DBUILDER=%d", i);
+            launch_add(&list, "check", i == 1 ? "none" : "check_copy", i == 0 ? "-Dfloat=nonsense" : "-DBAD=%d", i);
         if (i != 2) launch_buffer(launch, (cl_mem)(uintptr_t)1); /* NULL: the kernel crashes */
         if (i == 2) launch_buffer(launch, NULL);
         launch_buffer(launch, (cl_mem)(uintptr_t)1);
         launch_grid(launch, 1, ITEMS, 1, 1, ITEMS, 1, 1);
     }
     builder_prepare(&list, NULL, NULL);
+    for (int i = 0; i < PROGRAMS; i++) ck_assert_int_eq(builder_refusal(device, &list.launches[i]) != NULL, i == 2);
     launch_list_free(&list);
     run_launches(device);
     device_end(device);

@@ -101,8 +101,10 @@ END_TEST
 START_TEST(finds_a_device_with_sane_capabilities)
 {
     struct found_device *found = NULL;
+    struct log log;
     int count = 0;
-    expect_ok(discover(&found, &count));
+    log_init(&log, TUTTI_LOG_DEFAULT, NULL, NULL);
+    expect_ok(discover(&log, &found, &count));
     ck_assert_int_ge(count, 1);
     for (int i = 0; i < count; i++) {
         const struct capabilities *can = &found[i].can;
@@ -171,9 +173,11 @@ END_TEST
 static void expect_refused(const char *variable, const char *value, tutti_status wanted)
 {
     struct found_device *found = NULL;
+    struct log log;
     int count = 0;
+    log_init(&log, TUTTI_LOG_DEFAULT, NULL, NULL);
     setenv(variable, value, 1);
-    expect_failure(discover(&found, &count), wanted, variable);
+    expect_failure(discover(&log, &found, &count), wanted, variable);
     ck_assert_ptr_null(found);
     unsetenv(variable);
 }

@@ -121,6 +121,7 @@ int main(void)
     srunner_add_suite(runner, launch_suite());
     srunner_add_suite(runner, check_suite());
     srunner_add_suite(runner, store_suite());
+    srunner_add_suite(runner, drivers_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
