@@ -5,7 +5,12 @@ Of each program that failed it shows the first failure and the command that repe
 A program's count is that of its last line of the form "N passed, N failed", or Check's "100%: Checks: N, Failures: N,
 Errors: N"; a program that prints neither counts as one test. A program that ends badly without naming a failed test, by
 a crash or a time-out, counts as one failure more; so does one that skips itself. A log that is missing is a failure.
+
+  summary.py [--left-out REASON]... [--all-groups] LOG...
+
+--left-out: a group could not run; the reason is printed before the last line. --all-groups: that is a failure.
 """
+import argparse
 import json
 import pathlib
 import re
@@ -54,8 +59,13 @@ def count(test):
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--left-out", action="append", default=[])
+    parser.add_argument("--all-groups", action="store_true")
+    parser.add_argument("logs", nargs="*")
+    given = parser.parse_args()
     passed = failed = 0
-    for path in map(pathlib.Path, sys.argv[1:]):
+    for path in map(pathlib.Path, given.logs):
         try:
             with open(path) as log:
                 tests = [json.loads(line) for line in log if line.strip()]
@@ -70,9 +80,13 @@ def main():
             if bad:
                 print(f"\nFAILED {test['name']} ({test['result']}, {bad} failed), first:\n{first_failure(test)}")
                 print(f"to repeat it: {repeat(path, test)}")
-    if passed + failed == 0:
+    if passed + failed == 0 and not given.left_out:
         print("no test was found")
         failed = 1
+    for reason in given.left_out:
+        print(reason)
+    if given.all_groups:
+        failed += len(given.left_out)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -4,12 +4,20 @@
 build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd
     libclblast-dev libclfft-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev libjansson-dev libxxhash-dev
     libprotobuf-c-dev protobuf-c-compiler)
-# GPU makers' compilers are for tests/offline, Mesa's libraries for tests/makers. Of intel-opencl-icd and mesa-opencl-icd only
-# what they need: these are unpacked into .dev/, so that no driver is added to the machine's.
-test_packages=("${build_packages[@]}" g++ check clang-format
-    libopenmpi-dev openmpi-bin iproute2 locales python3-venv ca-certificates oclgrind
-    clang-19 libclc-15 rocm-device-libs libigc1 libigdfcl1 libigdgmm12
-    libllvmspirvlib15 libdrm-nouveau2 libsensors5 libexpat1 chromium fonts-dejavu-core)
+# Every build of the tests.
+test_packages=("${build_packages[@]}" g++ check libopenmpi-dev openmpi-bin python3-venv ca-certificates)
+# What single groups of tests need beside these. A|B: the first of them that the system has. GPU makers' compilers are for
+# tests/offline, whose table holds what Debian 12's make of the kernels; Mesa's libraries for tests/makers. Of intel-opencl-icd
+# and mesa-opencl-icd only what they need: these are unpacked into .dev/, so that no driver is added to the machine's.
+declare -A group_packages=(
+    [arrows]="clang-format"
+    [command]="locales"
+    [hosts]="iproute2"
+    [makers]="libllvmspirvlib15|libllvmspirvlib19.1 libdrm-nouveau2 libsensors5 libexpat1"
+    [offline]="clang-19 libclc-15 rocm-device-libs libigc1 libigdfcl1 libigdgmm12"
+    [races]="oclgrind"
+    [report]="chromium fonts-dejavu-core"
+)
 
 # For tests/fuzz/run, which needs libFuzzer.
 fuzz_packages=(clang libclang-rt-dev)
@@ -19,6 +27,36 @@ packages_missing() {
     local package
     for package; do
         if [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then echo "$package"; fi
+    done
+}
+
+# package_exists PACKAGE: whether it is installed, or a package source of this system has it. A fresh system's lists of
+# packages are empty: where one seems to be missing, they are fetched once.
+lists_fetched=0
+package_exists() {
+    if [[ -z $(packages_missing "$1") || $(apt-cache policy "$1" 2>/dev/null) == *"Candidate: "[0-9]* ]]; then return 0; fi
+    if [[ $lists_fetched = 1 ]]; then return 1; fi
+    lists_fetched=1
+    if [[ $(id -u) = 0 ]]; then
+        apt-get update >/dev/null 2>&1 || true
+    elif command -v sudo >/dev/null; then
+        sudo apt-get update >/dev/null 2>&1 || true
+    fi
+    package_exists "$1"
+}
+
+# packages_of_group GROUP: sets `packages` to what the group needs, of alternatives the first that the system has, and
+# `absent` to what it does not have.
+packages_of_group() {
+    local wanted one found
+    packages=() absent=()
+    if ! command -v dpkg-query >/dev/null; then return 0; fi
+    for wanted in ${group_packages[$1]-}; do
+        found=
+        for one in ${wanted//|/ }; do
+            if package_exists "$one"; then found=$one; break; fi
+        done
+        if [[ $found ]]; then packages+=("$found"); else absent+=("${wanted//|/ or }"); fi
     done
 }
 
