@@ -304,6 +304,12 @@ static void helper_end(struct helper *helper)
     helper->busy = false;
 }
 
+static void close_errors(struct helper *helper)
+{
+    if (helper->errors >= 0) close(helper->errors);
+    helper->errors = -1;
+}
+
 /* False: none can be had. */
 static bool helper_start(const struct helpers *helpers, struct helper *helper)
 {
@@ -320,7 +326,7 @@ static bool helper_start(const struct helpers *helpers, struct helper *helper)
         log_info(
             &helpers->device->runtime->log, "cannot start the helper process '%s': %s", helpers->path, strerror(error));
         helper_end(helper);
-        if (helper->errors >= 0) close(helper->errors);
+        close_errors(helper);
         return false;
     }
     snprintf(greeting.platform, sizeof(greeting.platform), "%s", helpers->device->can.platform);
@@ -346,12 +352,6 @@ static int reap(struct helper *helper)
         while ((found = waitpid(helper->process, &how, 0)) < 0 && errno == EINTR) continue;
     }
     return found > 0 ? how : -1;
-}
-
-static void close_errors(struct helper *helper)
-{
-    if (helper->errors >= 0) close(helper->errors);
-    helper->errors = -1;
 }
 
 /* ------------------------------------------------------------------------------------- deaths of helpers ---- */

@@ -139,8 +139,7 @@ static void device_tell(const struct device *device)
 static tutti_status devices_open(
     struct tutti_runtime *runtime, const struct found_device *found, int count, size_t memory_limit)
 {
-    tutti_status failed =
-        fail(TUTTI_NO_DEVICE, "no device is used by default: choose one with TUTTI_DEVICES, see tutti devices");
+    tutti_status failed = TUTTI_OK;
     runtime->devices = memory_new((size_t)count, sizeof(*runtime->devices));
     if (!runtime->devices) return TUTTI_NO_MEMORY;
     for (int i = 0; i < count; i++) {
@@ -161,7 +160,8 @@ static tutti_status devices_open(
         if (can->allocation_max > can->memory_bytes) can->allocation_max = can->memory_bytes;
         device_tell(device);
     }
-    return runtime->count > 0 ? TUTTI_OK : failed; /* with its message */
+    if (runtime->count > 0 || failed != TUTTI_OK) return runtime->count > 0 ? TUTTI_OK : failed; /* with its message */
+    return fail(TUTTI_NO_DEVICE, "no device is used by default: choose one with TUTTI_DEVICES, see tutti devices");
 }
 
 /* The devices of the machine, with those marked that are chosen. */
