@@ -36,10 +36,13 @@
 typedef float2 run_t;
 #define RUN_AT(i, j) (float2)(acc[i][j], acc[i][(j) + 1])
 #define ADD_RUN(i, j, more) acc[i][j] += (more).x, acc[i][(j) + 1] += (more).y
+/* By elements: POCL 6.0 with LLVM 19 gives all work-items of a vector the last one's, if they are loaded as a pair. */
+#define BIAS_AT(m) (float2)(bias[m], bias[(m) + 1])
 #else
 typedef float run_t;
 #define RUN_AT(i, j) acc[i][j]
 #define ADD_RUN(i, j, more) acc[i][j] += more
+#define BIAS_AT(m) bias[m]
 #endif
 
 /* source [N][SH][SW][CS] (FLAT: [N][CS][SH][SW]), result [N][RH][RW][CR]; CSP and CRP: as the weights are packed. */
@@ -140,7 +143,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
         const int m = first_channel + COLUMN(j);
         if (m >= CR) continue;
         if (bias) {
-            const run_t more = *(global const run_t *)(bias + m);
+            const run_t more = BIAS_AT(m);
             UNROLL_GPU for (int i = 0; i < TM; i++) ADD_RUN(i, j, more);
         }
         if (add) {
