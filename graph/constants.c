@@ -28,7 +28,7 @@ int network_constant(
 tutti_tensor tutti_constant_typed(
     tutti_network *network, const char *name, tutti_dtype dtype, const int64_t *sizes, int rank, const void *values)
 {
-    if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
+    if (!network_grows(network)) return (tutti_tensor) { NO_VALUE };
     if (!name) name = "constant";
     tutti_shape shape;
     tutti_status status = check(name, dtype, values);

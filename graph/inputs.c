@@ -48,7 +48,7 @@ tutti_tensor tutti_input_typed(
 {
     tutti_status status = TUTTI_OK;
     char number[32] = "input";
-    if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
+    if (!network_grows(network)) return (tutti_tensor) { NO_VALUE };
     if (network->input_count > 0) snprintf(number, sizeof number, "input_%d", network->input_count);
     if (!name) name = number;
     if ((size_t)dtype >= sizeof types / sizeof *types)

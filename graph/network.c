@@ -67,6 +67,17 @@ tutti_tensor network_fail(tutti_network *network, tutti_status status)
     return (tutti_tensor) { NO_VALUE };
 }
 
+bool network_grows(tutti_network *network)
+{
+    if (!network_ok(network)) return false;
+    if (network->trainers == 0) return true;
+    network_fail(network,
+        fail(TUTTI_INVALID,
+            "the network cannot grow while a trainer uses it: add all layers, inputs and parameters before "
+            "tutti_compile(), or free the trainer first"));
+    return false;
+}
+
 void tutti_scope_push(tutti_network *network, const char *prefix)
 {
     if (!network_ok(network)) return;
@@ -102,7 +113,7 @@ void tutti_scope_pop(tutti_network *network)
 
 int network_layer_begin(tutti_network *network, const char *name, const char *operation)
 {
-    if (!network_ok(network)) return -1;
+    if (!network_grows(network)) return -1;
     if (memory_grow((void **)&network->layers, &network->layer_capacity, network->layer_count + 1,
             sizeof *network->layers) != TUTTI_OK) {
         network_fail(network, TUTTI_NO_MEMORY);

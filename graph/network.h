@@ -75,6 +75,9 @@ struct tutti_network {
 
 /* Builders call these. All do nothing after a failure and then give NO_VALUE / a negative tensor. */
 bool network_ok(tutti_network *network);
+/* Like network_ok(), for what adds values to the graph: a trainer has arrays as long as the network's, and its threads
+ * read the graph, so the network fails while it has one. */
+bool network_grows(tutti_network *network);
 /* Keeps the status and the thread's message, which gets the name of the layer that is being built. */
 tutti_tensor network_fail(tutti_network *network, tutti_status status);
 /* Begins a layer, before anything of it is checked, so that failures name it: its full name from the scope, and `name`

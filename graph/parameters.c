@@ -127,7 +127,7 @@ tutti_tensor tutti_parameter_sized(
     tutti_shape shape;
     tutti_status status = TUTTI_OK;
     tutti_parameter_options options;
-    if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
+    if (!network_grows(network)) return (tutti_tensor) { NO_VALUE };
     TRY(check_name(name));
     if (!text_is_utf8(name)) FAIL(TUTTI_INVALID, "a parameter has a name that is not UTF-8: files of weights need it");
     if (!shape_read(sizes, rank, &shape))
