@@ -48,6 +48,42 @@ static int open_temporary(struct atomic_file *file)
     return -1;
 }
 
+/* The folder of a file, freed by free(); NULL without memory. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash ? memory_copy_text(".") : memory_format("%.*s", slash == path ? 1 : (int)(slash - path), path);
+}
+
+/* Whether `entry` is a temporary name that atomic_file_open() made for `name`. */
+static bool is_temporary(const char *entry, const char *name)
+{
+    const size_t prefix = strlen(name);
+    if (strncmp(entry, name, prefix) != 0 || entry[prefix] != '.') return false;
+    const char *number = entry + prefix + 1;
+    return strspn(number, "0123456789abcdef") == 16 && strcmp(number + 16, ".tmp") == 0;
+}
+
+/* Removes a temporary file that no living process has locked. */
+static void remove_orphan(int folder, const char *entry)
+{
+    const int descriptor = openat(folder, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) return;
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) unlinkat(folder, entry, 0);
+    close(descriptor);
+}
+
+void atomic_file_sweep(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = folder_of(path);
+    DIR *directory = folder ? opendir(folder) : NULL;
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        if (is_temporary(entry->d_name, slash ? slash + 1 : path)) remove_orphan(dirfd(directory), entry->d_name);
+    if (directory) closedir(directory);
+    free(folder);
+}
+
 tutti_status atomic_file_open(struct atomic_file **made, const char *path)
 {
     tutti_status status = TUTTI_NO_MEMORY;
@@ -56,6 +92,7 @@ tutti_status atomic_file_open(struct atomic_file **made, const char *path)
     file->descriptor = -1;
     file->path = memory_copy_text(path);
     if (!file->path) goto done;
+    atomic_file_sweep(path); /* those of writers that were killed may be large */
     file->descriptor = open_temporary(file);
     if (file->descriptor < 0) {
         const int error = errno;
@@ -96,13 +133,6 @@ tutti_status atomic_file_flush(struct atomic_file *file)
     return fail(TUTTI_FILE, "cannot write '%s' to the disk: %s", file->path, strerror(errno));
 }
 
-/* The folder of a file, freed by free(); NULL without memory. */
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return !slash ? memory_copy_text(".") : memory_format("%.*s", slash == path ? 1 : (int)(slash - path), path);
-}
-
 /* A rename is on the disk only once its folder is. Some file systems cannot do that: the rename itself is done. */
 static void flush_folder(const char *path)
 {
@@ -112,35 +142,6 @@ static void flush_folder(const char *path)
         (void)!fsync(descriptor);
         close(descriptor);
     }
-    free(folder);
-}
-
-/* Whether `entry` is a temporary name that atomic_file_open() made for `name`. */
-static bool is_temporary(const char *entry, const char *name)
-{
-    const size_t prefix = strlen(name);
-    if (strncmp(entry, name, prefix) != 0 || entry[prefix] != '.') return false;
-    const char *number = entry + prefix + 1;
-    return strspn(number, "0123456789abcdef") == 16 && strcmp(number + 16, ".tmp") == 0;
-}
-
-/* Removes a temporary file that no living process has locked. */
-static void remove_orphan(int folder, const char *entry)
-{
-    const int descriptor = openat(folder, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (descriptor < 0) return;
-    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) unlinkat(folder, entry, 0);
-    close(descriptor);
-}
-
-void atomic_file_sweep(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder = folder_of(path);
-    DIR *directory = folder ? opendir(folder) : NULL;
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        if (is_temporary(entry->d_name, slash ? slash + 1 : path)) remove_orphan(dirfd(directory), entry->d_name);
-    if (directory) closedir(directory);
     free(folder);
 }
 

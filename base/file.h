@@ -14,7 +14,7 @@ tutti_status atomic_file_flush(struct atomic_file *file);
 /* Flushes, renames and frees; on failure the temporary file is removed and the older file stays whole. */
 tutti_status atomic_file_commit(struct atomic_file *file);
 void atomic_file_abandon(struct atomic_file *file); /* takes NULL */
-/* Removes temporary files of this path that processes left which were killed. */
+/* Removes temporary files of this path that processes left which were killed; atomic_file_open() does it. */
 void atomic_file_sweep(const char *path);
 
 /* The whole file at once, by the above. */
