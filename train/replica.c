@@ -6,6 +6,7 @@
 #include "plan/tune.h"
 #include "train/trainer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ------------------------------------------------------------------------------------------------- buffers ---- */
@@ -50,7 +51,7 @@ tutti_status replica_init(struct replica *replica)
     const struct tutti_trainer *trainer = replica->trainer;
     const size_t bytes = (size_t)trainer->network->total_floats * sizeof(float);
     const size_t frozen = (size_t)trainer->network->frozen_floats * sizeof(float);
-    const size_t runs = (size_t)trainer->options.batch; /* micro-batches of a step, at most */
+    const size_t runs = (size_t)divide_up(trainer->options.batch, replica_least(trainer)); /* of a step, at most */
     const size_t metrics = 2 * (size_t)objective_pairs(&trainer->objective);
     tell_precision(replica);
     replica->scratch.constants = memory_new(runs, sizeof(*replica->scratch.constants));
@@ -145,6 +146,11 @@ bool replica_free(struct replica *replica)
     free(replica->scratch.outputs);
     gradients_free(replica);
     return true;
+}
+
+int64_t replica_least(const struct tutti_trainer *trainer)
+{
+    return divide_up(trainer->options.batch, MOST_RUNS);
 }
 
 /* Bytes besides the plans' arenas. */
@@ -270,14 +276,17 @@ static tutti_status measure(struct replica *replica, int64_t samples, bool micro
 
 static tutti_status no_room(const struct replica *replica, size_t bytes)
 {
+    char samples[64] = "one sample";
+    const int64_t least = replica_least(replica->trainer);
     const struct device *device = replica->device;
-    if (bytes == 0) return status_context(TUTTI_DEVICE_MEMORY, "the network does not fit with a single sample");
+    if (least > 1) snprintf(samples, sizeof(samples), "%lld samples, the least of this batch", (long long)least);
+    if (bytes == 0) return status_context(TUTTI_DEVICE_MEMORY, "the network does not fit with %s", samples);
     const tutti_network *network = replica->trainer->network;
     const char *name = network->layer_count ? network->layers[0].name : "?";
     return fail(TUTTI_DEVICE_MEMORY,
-        "the network of %zu layers ('%s' ...) needs %.1f MiB for one sample, but device %d, '%s', has only %.1f MiB: "
+        "the network of %zu layers ('%s' ...) needs %.1f MiB for %s, but device %d, '%s', has only %.1f MiB: "
         "use a smaller network or input, or a device with more memory",
-        network->layer_count, name, (double)bytes / 0x1p20, device->index, device->can.name,
+        network->layer_count, name, (double)bytes / 0x1p20, samples, device->index, device->can.name,
         (double)device->can.memory_bytes / 0x1p20);
 }
 
@@ -287,15 +296,15 @@ static tutti_status find_capacity(struct replica *replica, int64_t most, int64_t
     tutti_status status = TUTTI_OK;
     bool fits = false;
     size_t bytes = 0;
+    int64_t low = replica_least(replica->trainer), high = most; /* low fits, high does not */
     TRY(measure(replica, most, most < share, &fits, &bytes));
     replica->capacity = most;
     if (fits) goto done;
-    if (most > 1) TRY(measure(replica, 1, share > 1, &fits, &bytes));
+    if (most > low) TRY(measure(replica, low, share > low, &fits, &bytes));
     if (!fits) {
         status = no_room(replica, bytes);
         goto done;
     }
-    int64_t low = 1, high = most; /* low fits, high does not */
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
         TRY(measure(replica, middle, true, &fits, &bytes));
@@ -355,8 +364,9 @@ tutti_status replica_doubt(struct replica *replica, tutti_status status)
 
 bool replica_shrink(struct replica *replica)
 {
-    if (replica->capacity <= 1 || worker_is_abandoned(&replica->worker)) return false;
-    replica->capacity /= 2;
+    const int64_t least = replica_least(replica->trainer);
+    if (replica->capacity <= least || worker_is_abandoned(&replica->worker)) return false;
+    replica->capacity = replica->capacity / 2 > least ? replica->capacity / 2 : least;
     plan_cache_crowd(&replica->plans);
     return true;
 }

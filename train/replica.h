@@ -102,6 +102,10 @@ tutti_status replica_plan_first(struct replica *replica, int64_t samples);
 bool replica_free(struct replica *replica);
 /* After the device had no memory left: it takes half as many samples at once from now on. False where that is none. It
  * calls no driver, which may hang: the replica's thread frees the present plans by replica_make_room(). */
+/* The least samples that a device must take at once, so that a step has no more than MOST_RUNS micro-batches: there are
+ * arrays with an element for each. */
+enum { MOST_RUNS = 1 << 16 };
+int64_t replica_least(const struct tutti_trainer *trainer);
 bool replica_shrink(struct replica *replica);
 void replica_make_room(struct replica *replica);
 /* CL_OUT_OF_RESOURCES is what drivers say of a kernel that crashed or was stopped, and of memory that they allocate as

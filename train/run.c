@@ -461,7 +461,7 @@ static tutti_status divide(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
-    const int64_t samples = run->work->samples;
+    const int64_t samples = run->work->samples, least = replica_least(run->trainer);
     struct cached_plan *cached;
     replica_make_room(replica);
     while (true) {
@@ -469,9 +469,9 @@ static tutti_status divide(struct run *run)
         run->part = divide_up(samples, run->runs);
         run->runs = divide_up(samples, run->part);
         status = replica_plan(replica, key_of(run, run->part), &cached);
-        if (status != TUTTI_DEVICE_MEMORY || run->part == 1) break;
+        if (status != TUTTI_DEVICE_MEMORY || run->part <= least) break;
         if (run->trainer->options.whole_batch && run->work->mode == PLAN_TRAIN) break; /* others take what it cannot */
-        replica->capacity = run->part / 2;
+        replica->capacity = run->part / 2 > least ? run->part / 2 : least;
     }
     if (status != TUTTI_OK) return status;
     run->first = !cached->ran;

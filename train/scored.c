@@ -106,13 +106,14 @@ tutti_status scored_open(
     TRY(find(trainer, &c));
     TRY(check(scored, &c, length));
     const size_t bytes = arrays_sample_bytes(&trainer->outputs, 0, length);
+    const size_t most = (size_t)(trainer->part < source->samples ? trainer->part : source->samples); /* of a batch */
     scored->target = c.target;
     scored->soft = c.loss->of_classes && !c.loss->takes_classes;
     scored->outputs.length = length;
-    scored->outputs.at[0] = memory_new((size_t)trainer->part, bytes);
+    scored->outputs.at[0] = memory_new(most, bytes);
     if (!scored->outputs.at[0]) return TUTTI_NO_MEMORY;
     if (!scored->soft && !c.ignores) return TUTTI_OK;
-    scored->labels = memory_new((size_t)trainer->part, (size_t)scores->labels * sizeof(*scored->labels));
+    scored->labels = memory_new(most, (size_t)scores->labels * sizeof(*scored->labels));
     if (!scored->labels) status = TUTTI_NO_MEMORY;
 done:
     return status;
