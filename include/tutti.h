@@ -43,7 +43,12 @@
  * Threads
  *   A process may open several runtimes. Several threads may create, use and free networks and trainers of one runtime
  *   at the same time. Only one thread at a time may use a network and the trainers made from it; tutti_cancel() is the
- *   exception: any thread may call it. Call tutti_close() after all other uses of the runtime.
+ *   exception: any thread may call it. To infer in one thread while another one trains, the inferring thread needs a
+ *   network and a trainer of its own, built by the same calls; files or tutti_get_parameter() bring it the parameters.
+ *   Call tutti_close() after all other uses of the runtime.
+ *   Callbacks: tutti_fitting.progress and begin_epoch run in the thread of the call; tutti_source.read, log() and
+ *   tutti_training.building run in threads of the library and must not use the trainer or its network. See
+ *   tutti_fitting.progress for what it may call.
  *
  * Processes
  *   Drivers and this library start threads, which a child of fork() does not have. A process may call fork() before its
@@ -682,7 +687,8 @@ typedef struct tutti_training {
  * which takes up to minutes while kernels compile. `output` is the tensor that tutti_training.loss and tutti_infer()
  * use; it may be any tensor of the network. Layers on which it does not depend are not computed: their gradients are
  * zero, so that only weight decay changes their parameters, and their running statistics stay as they are; a warning
- * names them. `training` may be NULL: cross-entropy, SGD and the other defaults. The network must outlive the trainer.
+ * names them. `training` may be NULL: cross-entropy, SGD and the other defaults. The network must outlive the trainer,
+ * and cannot grow while it has one: layers, inputs, parameters and constants that are added then fail.
  * Returns NULL on failure, also if adding a layer failed before, or if the loss depends on no trained parameter. */
 TUTTI_API tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const tutti_training *training);
 TUTTI_API void tutti_trainer_free(tutti_trainer *trainer);
@@ -717,7 +723,8 @@ typedef struct tutti_fetch {
     void *data;          /* [samples][shape of a sample], with the feeds' length of sequences */
 } tutti_fetch;
 
-/* Trains one step on at least 1 sample and at most tutti_training.batch samples over all ranks. `metrics` may be NULL.
+/* Trains one step on at least 1 sample and at most tutti_training.batch samples over all ranks, of which some may have
+ * none: they pass 0 samples, and feeds may be NULL then. `metrics` may be NULL.
  * Errors: TUTTI_INVALID if an input is missing or has another type; TUTTI_NOT_FINITE if the loss or a gradient is NaN
  * or infinite; nothing was updated then. With TUTTI_FP16, a step whose gradients overflow returns TUTTI_OK but updates
  * nothing, while the scale of the loss can still be lowered. */
@@ -742,10 +749,12 @@ TUTTI_API float tutti_gradient_norm(const tutti_trainer *trainer);
 /* Announces the samples of the step after the next one; call it before tutti_train_step(). If both steps have equally
  * many samples, devices with their own memory copy the announced samples while they compute. If automatic shares use
  * one device only, the host copies them meanwhile. Otherwise the call has no effect, nor has it with int64 arrays.
- * Do not modify the arrays until the announced step, or a different one in its place, has returned. */
+ * Do not modify the arrays until the announced step, or a different one in its place, has returned. A step that fails
+ * or is refused ends all announcements. */
 TUTTI_API tutti_status tutti_train_prefetch(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples);
-/* Computes loss and accuracy in inference mode, for any number of samples. `metrics` may be NULL. */
+/* Computes loss and accuracy in inference mode, for any number of samples; over all ranks, of which some may have none.
+ * `metrics` may be NULL. */
 TUTTI_API tutti_status tutti_evaluate(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics);
 /* Computes outputs in inference mode, for any number of samples. With several ranks, each rank computes its own
@@ -820,15 +829,23 @@ typedef struct tutti_fitting {
      * NULL: nothing is saved. */
     const char *save;
     const char *resume; /* NAME: continues from these two files; NULL: begins at epoch 1, unless after tutti_resume() */
-    void (*progress)(void *user, const tutti_progress *progress); /* called after each step and each epoch; or NULL */
-    void *user;                                                   /* first argument of progress() */
+    /* Called after each step and each epoch; or NULL. It may call, for the trainer that trains: tutti_cancel(),
+     * tutti_evaluate(), tutti_evaluate_source(), tutti_evaluate_scores(), tutti_infer(), tutti_save(),
+     * tutti_save_weights(), tutti_snapshot_take(), tutti_get_parameter(), tutti_set_parameter(), tutti_get_gradient(),
+     * tutti_load_weights(), tutti_load_matching(), tutti_set_learning_rate(), and what reads reports. Calls that train
+     * or move the position of the training fail with TUTTI_INVALID: tutti_fit(), tutti_train_step(),
+     * tutti_train_prefetch(), tutti_find_rate(), tutti_resume(), tutti_snapshot_restore(). It must not free the
+     * trainer. With several ranks, all call the same. Other trainers may be used at will. */
+    void (*progress)(void *user, const tutti_progress *progress);
+    void *user; /* first argument of progress() */
     /* Called with source->user before the first sample of an epoch, from 0, is read, also of one that was resumed: for
      * sources that augment. NULL: nothing is called. */
     void (*begin_epoch)(void *user, int64_t epoch);
     struct tutti_scores *scores;    /* of `test`: reset and filled by each evaluation (tutti_scores.h); NULL: none */
     const tutti_schedule *schedule; /* of the learning rate; NULL: it is constant */
-    /* Stops after so many epochs without a better result; 0: goes on. Better is a higher accuracy, where the first loss
-     * has one, or an equal one with a lower loss; else a lower loss. The test data count, without these the training's.
+    /* Stops after so many epochs in a row without a better result, of which those without patience do not count; 0:
+     * goes on. Better is a higher accuracy, where the first loss has one, or an equal one with a lower loss; else a
+     * lower loss. The test data count, without these the training's.
      */
     int64_t patience;
     /* With `save`: after each epoch with the best result so far, writes NAME.best.safetensors, the weights alone. */

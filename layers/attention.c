@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/options.h"
 #include "tutti_sequences.h"
 
 struct attention {
@@ -313,7 +314,10 @@ static int compose_attention(struct attention *a)
 tutti_tensor tutti_attention(
     tutti_network *network, tutti_tensor q, tutti_tensor k, tutti_tensor v, const tutti_attention_options *options)
 {
-    const tutti_attention_options none = { 0 }, *o = options ? options : &none;
+    tutti_attention_options read;
+    const tutti_attention_options *o = &read;
+    const tutti_status readable = OPTIONS_READ(&read, options, tutti_attention_options);
+    if (readable != TUTTI_OK) return network_fail(network, readable);
     const tutti_tensor *const others[] = { &q, &k, &v, o->mask, o->past_key, o->past_value, o->key_counts };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i] && !network_operand(network, *others[i])) return (tutti_tensor) { NO_VALUE };

@@ -1,5 +1,6 @@
 /* tutti_lstm(), tutti_gru() and tutti_rnn(): the products of all inputs by one matrix, then the steps, for each
  * direction. */
+#include "base/options.h"
 #include "layers/composition.h"
 #include "layers/recurrent.h"
 #include "tutti_sequences.h"
@@ -166,7 +167,10 @@ static tutti_status check(const struct value *x, int64_t hidden, const tutti_rec
 static tutti_tensor append(tutti_network *network, tutti_tensor x, int64_t hidden, const char *operation,
     const tutti_recurrent_options *options, struct recurrent_attributes a)
 {
-    const tutti_recurrent_options none = { 0 }, *o = options ? options : &none;
+    tutti_recurrent_options read;
+    const tutti_recurrent_options *o = &read;
+    const tutti_status readable = OPTIONS_READ(&read, options, tutti_recurrent_options);
+    if (readable != TUTTI_OK) return network_fail(network, readable);
     const tutti_tensor *const others[] = { &x, o->initial_h, o->initial_c, o->lengths, o->w, o->r, o->b, o->p };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i] && !network_operand(network, *others[i])) return (tutti_tensor) { NO_VALUE };

@@ -10,6 +10,7 @@
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/results.h"
+#include "tutti_finetune.h"
 #include "tutti_hosts.h"
 
 #include <math.h>
@@ -299,6 +300,16 @@ static tutti_status finish_epoch(struct training *training)
     return TUTTI_OK;
 }
 
+static void tell_nothing_left(const struct training *training)
+{
+    tutti_checkpoint_info info = { .size = sizeof(info) };
+    const long long epochs = training->settings->epochs;
+    if (tutti_checkpoint_read(training->resume, &info) != TUTTI_OK || info.epochs > epochs) info.epochs = epochs;
+    fprintf(stderr, "tutti train: nothing was left to train: %s has completed %lld of %lld epochs%s\n",
+        training->resume, (long long)info.epochs, epochs,
+        info.epochs < epochs ? ", and patience has ended it; raise --patience" : "; raise --epochs");
+}
+
 static int report_end(struct training *training)
 {
     struct results *results = &training->results;
@@ -306,10 +317,7 @@ static int report_end(struct training *training)
         devices_text(&training->session, tutti_hosts_rank(training->hosts));
         return EXIT_DONE;
     }
-    if (!training->last.epoch && !training->settings->finetune.folds)
-        fprintf(stderr, "tutti train: nothing was left to train: %s has completed its %lld epochs; raise --epochs%s\n",
-            training->resume, (long long)training->settings->epochs,
-            training->settings->course.patience ? " or --patience" : "");
+    if (!training->last.epoch && !training->settings->finetune.folds) tell_nothing_left(training);
     results_text(&training->session, results, &training->judge);
     if (training->settings->json && training->output == TUTTI_OK)
         training->output = results_json(&training->session, results, &training->judge);

@@ -56,6 +56,15 @@ static void names_free(struct names *names)
     free(names->lock);
 }
 
+tutti_status checkpoint_check_name(const char *name)
+{
+    if (!name) return fail(TUTTI_INVALID, "the name of the file or checkpoint is NULL: pass one");
+    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+    if (*last) return TUTTI_OK;
+    return fail(
+        TUTTI_INVALID, "the name of the file or checkpoint is '%s': it needs a last part, as in '%smodel'", name, name);
+}
+
 static bool ends_with(const char *text, const char *end)
 {
     const size_t length = strlen(text), end_length = strlen(end);
@@ -241,6 +250,7 @@ static void describe_metrics(struct description *description, const struct posit
     if (plateau->any) describe(description, "plateau_best", "%a", plateau->best);
     if (plateau->bad > 0) describe(description, "plateau_bad", "%" PRId64, plateau->bad);
     if (plateau->reductions > 0) describe(description, "plateau_reductions", "%" PRId64, plateau->reductions);
+    if (best->bad > 0) describe(description, "patience_bad", "%" PRId64, best->bad);
     if (best->epoch == 0) return;
     describe(description, "best_epoch", "%" PRId64, best->epoch);
     describe(description, "best_loss", "%a", best->loss);
@@ -265,15 +275,12 @@ static bool hash_of_state(const struct safetensors *state, uint64_t *hash)
     return *end == '\0';
 }
 
-/* Step 3 of an earlier save that was killed before it. A .new that belongs to nothing is left: it is overwritten. And
- * temporary files of saves that were killed are removed: they may be large. */
+/* Step 3 of an earlier save that was killed before it. A .new that belongs to nothing is left: it is overwritten. */
 static tutti_status settle(const struct names *names)
 {
     tutti_status status = TUTTI_OK;
     struct safetensors *state = NULL, *pending = NULL;
     uint64_t hash;
-    atomic_file_sweep(names->pending);
-    atomic_file_sweep(names->state);
     if (access(names->pending, F_OK) != 0) return TUTTI_OK;
     if (safetensors_open(names->pending, &pending) == TUTTI_OK && safetensors_open(names->state, &state) == TUTTI_OK &&
         hash_of_state(state, &hash) && hash == hash_of_file(pending))
@@ -535,6 +542,7 @@ static tutti_status read_metrics(const struct safetensors *file, const char *pat
     if (safetensors_metadata(file, "plateau_bad")) TRY(read_integer(file, path, "plateau_bad", &plateau->bad));
     if (safetensors_metadata(file, "plateau_reductions"))
         TRY(read_integer(file, path, "plateau_reductions", &plateau->reductions));
+    if (safetensors_metadata(file, "patience_bad")) TRY(read_integer(file, path, "patience_bad", &best->bad));
     if (!safetensors_metadata(file, "best_epoch")) return TUTTI_OK;
     TRY(read_integer(file, path, "best_epoch", &best->epoch));
     TRY(read_real(file, path, "best_loss", &best->loss));
@@ -604,6 +612,40 @@ done:
     return status;
 }
 
+/* Whether the state that was opened is no longer the newest. */
+static bool was_replaced(const struct names *names, const struct safetensors *state)
+{
+    struct safetensors *newest = NULL;
+    uint64_t hash, other;
+    const bool replaced = safetensors_open(names->state, &newest) == TUTTI_OK && hash_of_state(state, &hash) &&
+        hash_of_state(newest, &other) && hash != other;
+    safetensors_close(newest);
+    return replaced;
+}
+
+/* A state and its weights. Where another process has saved in between, the newer pair is read. */
+static tutti_status open_pair(
+    const struct names *names, struct safetensors **state, struct safetensors **weights, const char **path)
+{
+    enum { TRIES = 100 };
+    tutti_status status;
+    char message[512];
+    for (int tries = 1;; tries++) {
+        TRY(safetensors_open(names->state, state));
+        status = open_weights(names, *state, weights, path);
+        if (status == TUTTI_OK || tries == TRIES) break;
+        snprintf(message, sizeof(message), "%s", status_message());
+        const bool replaced = was_replaced(names, *state);
+        status_set_message(message);
+        if (!replaced) break;
+        safetensors_close(*state);
+        safetensors_close(*weights);
+        *state = *weights = NULL;
+    }
+done:
+    return status;
+}
+
 tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name)
 {
     tutti_status status;
@@ -612,8 +654,7 @@ tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name)
     struct checkpoint read = *checkpoint;
     const char *path = NULL;
     TRY(names_make(&names, name));
-    TRY(safetensors_open(names.state, &state));
-    TRY(open_weights(&names, state, &weights, &path));
+    TRY(open_pair(&names, &state, &weights, &path));
     TRY(check_weights(checkpoint, weights, path));
     TRY(read_state(checkpoint, state, names.state, &read));
     TRY(walk_states(checkpoint, state, names.state, false, &read.begun));

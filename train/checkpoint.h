@@ -34,6 +34,8 @@ struct checkpoint {
     int begun;                 /* of loading: parameters that had no states, because they were frozen; theirs begin */
 };
 
+/* Refuses NULL, and names without a last component, whose files would be hidden ones. */
+tutti_status checkpoint_check_name(const char *name);
 /* Writes the pair. A kill at any moment leaves the older or the newer pair; a failure leaves the older. */
 tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *name);
 /* Whether it could write there now: creates a file and removes it. TUTTI_FILE names the path and the reason. */

@@ -28,7 +28,7 @@ static tutti_status check(struct test *test)
     tutti_status status;
     tutti_rate_options *o = &test->options;
     tutti_trainer *trainer = test->trainer;
-    if (!trainer || !test->source) FAIL(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
+    if (!test->source) FAIL(TUTTI_INVALID, "the source is NULL: pass one");
     TRY(trainer_check(trainer, true, test->source->samples));
     if (!test->source->read) FAIL(TUTTI_INVALID, "the data have no read function: set tutti_source.read");
     if (world_averages(trainer))
@@ -97,7 +97,7 @@ static tutti_status climb(struct test *test)
         struct batch batch = { 0 };
         struct sums sums;
         const double rate = o->low * pow(o->high / o->low, (double)i / (o->steps - 1));
-        if (trainer_is_cancelled(test->trainer)) FAIL(TUTTI_CANCELLED, "the test of rates was cancelled");
+        if (trainer_stops(test->trainer)) FAIL(TUTTI_CANCELLED, "the test of rates was cancelled");
         const struct vote read = vote_of(next_batch(test, &batch));
         test->trainer->optimizer.learning_rate = (float)rate;
         status = trainer_step(test->trainer, &read, &batch, &sums);
@@ -167,10 +167,12 @@ static tutti_status run(struct test *test)
         goto done;
     }
     trainer_run_begin(trainer);
+    trainer->course.moving = true;
     status = climb(test);
+    trainer->course.moving = false;
     trainer_run_end(trainer);
     batches_close(test->batches);
-    trainer->ahead = (struct ahead) { .announced = trainer->ahead.announced };
+    trainer_forget_announced(trainer);
     trainer->optimizer.learning_rate = rate;
     const tutti_status restored = tutti_snapshot_restore(trainer, snapshot);
     if (status == TUTTI_OK) status = restored;
@@ -186,10 +188,12 @@ tutti_status tutti_find_rate(
 {
     tutti_status status;
     struct test test = { .trainer = trainer, .source = source };
-    if (!result) FAIL(TUTTI_INVALID, "the result is NULL: pass a tutti_rate_result");
-    TRY(OPTIONS_READ(&test.options, given, tutti_rate_options));
     TRY(forked_check());
-    TRY(check(&test));
+    if (!trainer || !result) FAIL(TUTTI_INVALID, "the trainer or the result is NULL: pass both");
+    TRY(trainer_check_still(trainer, "tutti_find_rate()"));
+    status = OPTIONS_READ(&test.options, given, tutti_rate_options);
+    if (status == TUTTI_OK) status = check(&test);
+    TRY(trainer_begin_call(trainer, status));
     TRY(run(&test));
     status = RESULT_WRITE(result, &test.result, tutti_rate_result);
 done:

@@ -64,6 +64,7 @@ static tutti_status check(struct fit *fit)
         FAIL(TUTTI_INVALID, "the batch, %lld, is larger than the data: there are %lld samples; lower the batch",
             (long long)fit->batch, (long long)fit->source->samples);
     if (fit->batch > fit->source->samples) fit->batch = fit->source->samples;
+    if (fitting->save) TRY(checkpoint_check_name(fitting->save));
     if (fitting->save && trainer_writes(trainer)) TRY(checkpoint_try(fitting->save)); /* now, not after an epoch */
 done:
     return status;
@@ -98,12 +99,13 @@ static int64_t steps_done(const struct fit *fit)
 /* When it is known where the training begins. */
 static tutti_status begin_schedule(struct fit *fit)
 {
-    const tutti_schedule *given = fit->fitting->schedule;
+    tutti_schedule given;
     const int64_t epoch = steps_of_epoch(fit);
     int64_t steps = fit->epochs > INT64_MAX / epoch ? INT64_MAX : fit->epochs * epoch;
-    if (given && given->steps == TUTTI_SCHEDULE_CALL && fit->fitting->steps > 0)
-        steps = steps_done(fit) + fit->fitting->steps;
-    return schedule_open(&fit->schedule, given, steps, epoch);
+    const tutti_status status = OPTIONS_READ(&given, fit->fitting->schedule, tutti_schedule);
+    if (status != TUTTI_OK) return status;
+    if (given.steps == TUTTI_SCHEDULE_CALL && fit->fitting->steps > 0) steps = steps_done(fit) + fit->fitting->steps;
+    return schedule_open(&fit->schedule, fit->fitting->schedule ? &given : NULL, steps, epoch);
 }
 
 /* Where to begin: where the checkpoint is, or anew. */
@@ -112,7 +114,7 @@ static tutti_status begin(struct fit *fit, tutti_status status)
     tutti_trainer *trainer = fit->trainer;
     struct position *position = &trainer->course.position;
     TRY(agree(fit, status));
-    if (fit->fitting->resume) TRY(tutti_resume(trainer, fit->fitting->resume));
+    if (fit->fitting->resume) TRY(trainer_resume(trainer, fit->fitting->resume));
     if (!trainer->course.resumed) *position = (struct position) { .steps = position->steps };
     trainer->course.resumed = false;
     if (position->samples > 0 && position->epoch_samples != fit->source->samples)
@@ -160,8 +162,7 @@ static tutti_status save(const struct fit *fit)
 
 static bool cancelled(const struct fit *fit)
 {
-    const tutti_trainer *trainer = fit->trainer;
-    return trainer->world ? trainer->world->cancelled : trainer_is_cancelled(trainer);
+    return trainer_stops(fit->trainer);
 }
 
 static bool enough(const struct fit *fit)
@@ -234,7 +235,7 @@ static tutti_status train_epoch(struct fit *fit)
     position->correct += sums.tally.correct;
     position->excluded += sums.tally.excluded;
 done:
-    trainer->ahead.expected = trainer->ahead.next = (struct batch) { 0 };
+    trainer_forget_announced(trainer);
     batches_close(batches);
     return status;
 }
@@ -331,8 +332,10 @@ static tutti_status judge(const struct fit *fit, const tutti_metrics *test, stru
     next->best = position->best;
     if (fit->schedule.options.kind == TUTTI_SCHEDULE_PLATEAU)
         plateau_judge(&next->plateau, &fit->schedule, metrics.loss);
+    if (fitting->patience == 0) next->best.bad = 0; /* patience that is asked for later begins to count then */
     if (fitting->patience == 0 && !fitting->save_best) return TUTTI_OK;
     better = best_is_beaten(&position->best, &metrics);
+    if (fitting->patience > 0) next->best.bad = better ? 0 : position->best.bad + 1;
     if (better && fitting->save_best) TRY(save_best(fit, next->epoch, &better));
     if (better) next->best = best_of(&metrics, next->epoch);
 done:
@@ -343,8 +346,7 @@ done:
 static bool exhausted(const struct fit *fit)
 {
     const struct position *position = &fit->trainer->course.position;
-    return fit->fitting->patience > 0 && position->samples == 0 &&
-        position->epoch - position->best.epoch >= fit->fitting->patience;
+    return fit->fitting->patience > 0 && position->samples == 0 && position->best.bad >= fit->fitting->patience;
 }
 
 /* Test, checkpoint, progress. The epoch counts as complete only after its test, so that a training that was cancelled
@@ -389,7 +391,6 @@ static tutti_status stop_faulty(struct fit *fit, tutti_status status)
 
 static tutti_status stop_cancelled(struct fit *fit)
 {
-    if (fit->trainer->world) fit->trainer->world->cancelled = false;
     const tutti_status status = save(fit);
     if (status != TUTTI_OK) return status;
     return fail(TUTTI_CANCELLED, "cancelled after step %lld, in epoch %lld%s%s",
@@ -417,12 +418,18 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
 {
     tutti_fitting fitting;
     struct fit fit = { .trainer = trainer, .source = source, .fitting = &fitting };
-    tutti_status status = OPTIONS_READ(&fitting, given, tutti_fitting);
+    if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
+    tutti_status status = trainer_check_still(trainer, "tutti_fit()");
     if (status != TUTTI_OK) return status;
-    if (!trainer || !source) return fail(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
     status = forked_check();
     if (status != TUTTI_OK) return status;
+    status = OPTIONS_READ(&fitting, given, tutti_fitting);
+    if (status == TUTTI_OK && !source) status = fail(TUTTI_INVALID, "the source is NULL: pass one");
+    status = trainer_begin_call(trainer, status);
+    if (status != TUTTI_OK) return status;
+    trainer_forget_announced(trainer);
     trainer_run_begin(trainer);
+    trainer->course.moving = true;
     TRY(begin(&fit, check(&fit)));
     const struct position *position = &trainer->course.position;
     bool saved = false; /* at the end of an epoch, with nothing done since */
@@ -444,8 +451,8 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     if (!saved) TRY(save(&fit));
     trainer->course.resumed = last_epoch(&fit) < fit.epochs && position->epoch >= last_epoch(&fit);
 done:
-    trainer->course.scheduled = false;
-    if (trainer) trainer_run_end(trainer);
+    trainer->course.scheduled = trainer->course.moving = false;
+    trainer_run_end(trainer);
     if (status == TUTTI_HOST_LOST) return stop_without_hosts(&fit, status);
     return is_device_fault(status) ? stop_faulty(&fit, status) : status;
 }
@@ -478,9 +485,13 @@ tutti_status tutti_fit(
     tutti_status status = TUTTI_OK;
     bool borrowed;
     struct held held = { 0 };
-    TRY(trainer_check(trainer, true, samples));
+    TRY(trainer_check_still(trainer, "tutti_fit()"));
+    status = trainer_check(trainer, true, samples);
+    if (status == TUTTI_OK)
+        status = feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &held.arrays, &borrowed);
+    if (!trainer) return status;
+    TRY(trainer_begin_call(trainer, status));
     held.list = &trainer->feeds;
-    TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &held.arrays, &borrowed));
     const tutti_source source = {
         .samples = samples, .read = read_arrays, .user = &held, .length = held.arrays.length
     };
@@ -495,31 +506,30 @@ static tutti_status evaluate_source(
     tutti_status status;
     bool whole;
     tutti_metrics unused;
-    TRY(trainer_check(trainer, true, 1));
-    TRY(check_source(trainer, source, "test"));
+    status = source ? trainer_check(trainer, true, 1) : fail(TUTTI_INVALID, "the source is NULL: pass one");
+    if (status == TUTTI_OK) status = check_source(trainer, source, "test");
+    TRY(trainer_begin_call(trainer, status));
     trainer_run_begin(trainer);
     status = evaluate(trainer, source, scores, metrics ? metrics : &unused, &whole);
     trainer_run_end(trainer);
-    if (status == TUTTI_OK && !whole) {
-        if (trainer->world) trainer->world->cancelled = false;
-        FAIL(TUTTI_CANCELLED, "the evaluation was cancelled");
-    }
+    if (status == TUTTI_OK && !whole) FAIL(TUTTI_CANCELLED, "the evaluation was cancelled");
 done:
     return status;
 }
 
 tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics)
 {
-    if (!trainer || !source) return fail(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
+    if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     return evaluate_source(trainer, source, NULL, metrics);
 }
 
 tutti_status tutti_evaluate_scores(
     tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores, tutti_metrics *metrics)
 {
-    if (!trainer || !source || !scores)
-        return fail(TUTTI_INVALID, "the trainer, the source or the scores are NULL: pass all of them");
+    if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     tutti_status status = forked_check();
-    if (status == TUTTI_OK) status = world_same(trainer, TUTTI_OK, scores_hash(scores), "scores");
+    if (status != TUTTI_OK) return status;
+    if (!scores) status = fail(TUTTI_INVALID, "the scores are NULL: pass some");
+    status = world_same(trainer, status, scores ? scores_hash(scores) : 0, "scores");
     return status == TUTTI_OK ? evaluate_source(trainer, source, scores, metrics) : status;
 }

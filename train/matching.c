@@ -16,6 +16,7 @@
 struct matching {
     const tutti_match_options *options;
     const struct checkpoint *checkpoint;
+    struct parameter_store *store;
     const struct safetensors *file;
     const struct safetensors_tensor **found;
     bool *taken;
@@ -159,7 +160,10 @@ static tutti_status load(struct matching *m, const char *path)
             safetensors_count(file), path);
     for (size_t i = 0; i < m->checkpoint->count; i++) {
         const struct parameter *parameter = &m->checkpoint->parameters[i];
-        if (m->found[i]) copy(m->found[i], parameter->elements, parameter_in(parameter, &m->checkpoint->weights));
+        if (!m->found[i]) continue;
+        copy(m->found[i], parameter->elements, parameter_in(parameter, &m->checkpoint->weights));
+        if (parameter->kind == PARAMETER_TRAINED)
+            parameters_begin_average(m->store, parameter->offset, parameter->elements);
     }
 done:
     free(entries);
@@ -176,15 +180,17 @@ tutti_status tutti_load_matching(
     tutti_match_options options;
     struct checkpoint checkpoint;
     struct matching matching = { .options = &options, .checkpoint = &checkpoint };
-    if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
-    TRY(OPTIONS_READ(&options, given, tutti_match_options));
     TRY(forked_check());
-    status = trainer_checkpoint(trainer, &checkpoint);
+    if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
+    status = checkpoint_check_name(path);
+    if (status == TUTTI_OK) status = OPTIONS_READ(&options, given, tutti_match_options);
+    TRY(trainer_begin_call(trainer, status));
+    matching.store = &trainer->store;
+    status = trainer_checkpoint(trainer, false, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = load(&matching, path);
     TRY(world_agree(trainer, status));
     TRY(world_broadcast(trainer, &matching.result, sizeof(matching.result)));
     TRY(world_share_arenas(trainer));
-    parameters_begin_average(&trainer->store, 0, trainer->network->trained_floats);
     parameters_changed(&trainer->store);
     if (result) status = RESULT_WRITE(result, &matching.result, tutti_match_result);
 done:

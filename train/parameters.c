@@ -98,10 +98,10 @@ done:
 
 /* --------------------------------------------------------------------------------------------- checkpoints ---- */
 
-tutti_status trainer_checkpoint(tutti_trainer *trainer, struct checkpoint *checkpoint)
+tutti_status trainer_checkpoint(tutti_trainer *trainer, bool average, struct checkpoint *checkpoint)
 {
     tutti_status status = trainer_fetch(trainer);
-    if (status == TUTTI_OK) status = trainer_show(trainer, true);
+    if (status == TUTTI_OK) status = trainer_show(trainer, average);
     const struct optimizer_arrays master = parameters_master(&trainer->store);
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
         .count = trainer->network->parameter_count,
@@ -115,6 +115,20 @@ tutti_status trainer_checkpoint(tutti_trainer *trainer, struct checkpoint *check
     return status;
 }
 
+static tutti_status check_trains(const tutti_trainer *trainer, const char *what)
+{
+    if (!trainer || trainer->trains) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "this trainer has no loss, so no training to %s", what);
+}
+
+/* A call of all ranks that reads or writes files of this name, unless `status` is a failure. */
+static tutti_status begin_file(tutti_trainer *trainer, const char *name, tutti_status status)
+{
+    if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
+    if (status == TUTTI_OK) status = checkpoint_check_name(name);
+    return trainer_begin_call(trainer, status);
+}
+
 bool trainer_writes(const tutti_trainer *trainer)
 {
     return !trainer->world || trainer->world->hosts->rank == 0;
@@ -125,10 +139,10 @@ tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
     tutti_status status;
     struct checkpoint checkpoint;
     struct sums sums;
-    if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
     TRY(forked_check());
+    TRY(begin_file(trainer, path, TUTTI_OK));
     TRY(trainer_settle(trainer, &sums));
-    status = trainer_checkpoint(trainer, &checkpoint);
+    status = trainer_checkpoint(trainer, true, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_save(&checkpoint, path);
     status = world_agree(trainer, status);
 done:
@@ -145,9 +159,9 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
 {
     tutti_status status;
     struct checkpoint checkpoint;
-    if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
     TRY(forked_check());
-    status = trainer_checkpoint(trainer, &checkpoint);
+    TRY(begin_file(trainer, path, TUTTI_OK));
+    status = trainer_checkpoint(trainer, false, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_load(&checkpoint, path);
     TRY(world_agree(trainer, status));
     TRY(world_share_arenas(trainer));
@@ -163,7 +177,7 @@ tutti_status trainer_save(tutti_trainer *trainer, const char *name)
     struct checkpoint checkpoint;
     TRY(trainer_fetch(trainer));
     TRY(parameters_make_states(&trainer->store));
-    TRY(trainer_checkpoint(trainer, &checkpoint));
+    TRY(trainer_checkpoint(trainer, true, &checkpoint));
     if (trainer_writes(trainer)) TRY(checkpoint_save(&checkpoint, name));
 done:
     return status;
@@ -173,10 +187,8 @@ tutti_status tutti_save(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
     struct sums sums;
-    if (!trainer || !name) FAIL(TUTTI_INVALID, "the trainer or the name of the checkpoint is NULL: pass both");
-    if (!trainer->trains)
-        FAIL(TUTTI_INVALID, "this trainer has no loss, so no training to save: use tutti_save_weights()");
     TRY(forked_check());
+    TRY(begin_file(trainer, name, check_trains(trainer, "save: use tutti_save_weights()")));
     TRY(trainer_settle(trainer, &sums));
     TRY(world_agree(trainer, trainer_save(trainer, name)));
 done:
@@ -188,7 +200,7 @@ static tutti_status load(tutti_trainer *trainer, const char *name, struct checkp
     tutti_status status;
     TRY(trainer_fetch(trainer));
     TRY(parameters_make_states(&trainer->store));
-    TRY(trainer_checkpoint(trainer, checkpoint));
+    TRY(trainer_checkpoint(trainer, true, checkpoint));
     if (trainer_writes(trainer)) TRY(checkpoint_load(checkpoint, name));
     if (checkpoint->begun > 0)
         log_warn(&trainer->runtime->log,
@@ -198,14 +210,12 @@ done:
     return status;
 }
 
-tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
+tutti_status trainer_resume(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
     struct checkpoint checkpoint;
-    if (!trainer || !name) FAIL(TUTTI_INVALID, "the trainer or the name of the checkpoint is NULL: pass both");
-    if (!trainer->trains)
-        FAIL(TUTTI_INVALID, "this trainer has no loss, so no training to resume: use tutti_load_weights()");
     TRY(forked_check());
+    TRY(begin_file(trainer, name, check_trains(trainer, "resume: use tutti_load_weights()")));
     TRY(world_agree(trainer, load(trainer, name, &checkpoint)));
     TRY(world_share_arenas(trainer));
     TRY(world_broadcast(trainer, &checkpoint.position, sizeof(checkpoint.position)));
@@ -218,4 +228,10 @@ tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
     parameters_changed(&trainer->store);
 done:
     return status;
+}
+
+tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
+{
+    const tutti_status status = trainer_check_still(trainer, "tutti_resume()");
+    return status == TUTTI_OK ? trainer_resume(trainer, name) : status;
 }

@@ -137,5 +137,5 @@ bool best_is_beaten(const struct best *best, const tutti_metrics *metrics)
 
 struct best best_of(const tutti_metrics *metrics, int64_t epoch)
 {
-    return (struct best) { epoch, metrics->loss, has_accuracy(metrics) ? metrics->accuracy : -1 };
+    return (struct best) { epoch, metrics->loss, has_accuracy(metrics) ? metrics->accuracy : -1, 0 };
 }

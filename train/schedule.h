@@ -30,6 +30,7 @@ struct plateau {
 struct best {
     int64_t epoch;         /* from 1; 0: none */
     double loss, accuracy; /* accuracy: -1 if the loss does not tell it */
+    int64_t bad;           /* epochs since then that patience has counted; 0 after an epoch without patience */
 };
 
 /* options NULL: a constant rate. `steps`: of the training; `epoch`: of an epoch, at least 1. */

@@ -22,9 +22,14 @@ struct tutti_snapshot {
     struct position position;
     struct loss_scale loss_scale;
     uint64_t seed;
-    tutti_optimizer optimizer;
+    struct optimizer optimizer; /* by which states are told apart; its pointers are not kept */
     int states;
 };
+
+static int states_of(const tutti_trainer *trainer)
+{
+    return trainer->trains ? optimizer_states(&trainer->optimizer) : 0;
+}
 
 static tutti_status keep(
     const struct checkpoint *checkpoint, const struct parameter *parameter, int states, struct kept *kept)
@@ -53,14 +58,16 @@ tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer)
     TRY(trainer_settle(trainer, &sums));
     TRY(trainer_fetch(trainer));
     if (trainer->trains) TRY(parameters_make_states(&trainer->store));
-    TRY(trainer_checkpoint(trainer, &checkpoint));
+    TRY(trainer_checkpoint(trainer, false, &checkpoint));
     snapshot = memory_new(1, sizeof(*snapshot));
     if (!snapshot) return NULL;
     *snapshot = (tutti_snapshot) { .position = checkpoint.position,
         .loss_scale = checkpoint.loss_scale,
         .seed = checkpoint.seed,
-        .optimizer = trainer->optimizer.kind,
-        .states = trainer->trains ? optimizer_states(&trainer->optimizer) : 0 };
+        .optimizer = trainer->optimizer,
+        .states = states_of(trainer) };
+    snapshot->optimizer.reached = NULL;
+    snapshot->optimizer.groups = NULL;
     snapshot->kept = memory_new(checkpoint.count, sizeof(*snapshot->kept));
     if (!snapshot->kept) goto done;
     for (size_t i = 0; i < checkpoint.count; i++) {
@@ -102,7 +109,20 @@ static tutti_status check(const tutti_snapshot *snapshot, const tutti_network *n
         snapshot->kept[count].name);
 }
 
-/* Returns whether states begin that the snapshot does not have. */
+/* The snapshot's state that `state` of this optimizer continues, by its name as in checkpoints; -1: none. Rules that
+ * differ share nothing but the average of the parameters. */
+static int matching_state(
+    const tutti_snapshot *snapshot, const struct kept *kept, const struct optimizer *to, int state)
+{
+    const struct optimizer *from = &snapshot->optimizer;
+    const bool average = state == optimizer_average(to);
+    if (!kept->trained || (!average && from->kind != to->kind)) return -1;
+    for (int s = 0; s < snapshot->states; s++)
+        if (!strcmp(optimizer_state_name(from, s), optimizer_state_name(to, state))) return s;
+    return -1;
+}
+
+/* Returns whether states of the rule begin that the snapshot does not have. */
 static bool copy(const tutti_snapshot *snapshot, struct checkpoint *checkpoint, int states)
 {
     bool begun = false;
@@ -111,13 +131,12 @@ static bool copy(const tutti_snapshot *snapshot, struct checkpoint *checkpoint, 
         const struct parameter *parameter = &checkpoint->parameters[i];
         if (parameter->kind == PARAMETER_CONSTANT) continue;
         const size_t count = (size_t)kept->elements, bytes = count * sizeof(float);
-        const bool has =
-            kept->trained && snapshot->states == states && snapshot->optimizer == checkpoint->optimizer->kind;
         memcpy(parameter_in(parameter, &checkpoint->weights), kept->floats, bytes);
         for (int s = 0; parameter->kind == PARAMETER_TRAINED && s < states; s++) {
-            begun |= !has;
-            if (has)
-                memcpy(checkpoint->states[s] + parameter->offset, kept->floats + (size_t)(1 + s) * count, bytes);
+            const int from = matching_state(snapshot, kept, checkpoint->optimizer, s);
+            begun |= from < 0 && s != optimizer_average(checkpoint->optimizer);
+            if (from >= 0)
+                memcpy(checkpoint->states[s] + parameter->offset, kept->floats + (size_t)(1 + from) * count, bytes);
             else
                 checkpoint_begin_state(checkpoint, parameter, s);
         }
@@ -131,17 +150,18 @@ tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot
     tutti_status status;
     struct sums sums;
     struct checkpoint checkpoint;
-    if (!trainer || !snapshot) FAIL(TUTTI_INVALID, "the trainer or the snapshot is NULL: pass both");
     TRY(forked_check());
-    TRY(check(snapshot, trainer->network));
+    if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
+    TRY(trainer_check_still(trainer, "tutti_snapshot_restore()"));
+    status = snapshot ? check(snapshot, trainer->network) : fail(TUTTI_INVALID, "the snapshot is NULL: pass one");
+    TRY(world_agree(trainer, status));
     TRY(trainer_settle(trainer, &sums));
     TRY(trainer_fetch(trainer));
     if (trainer->trains) TRY(parameters_make_states(&trainer->store));
-    TRY(trainer_checkpoint(trainer, &checkpoint));
+    TRY(trainer_checkpoint(trainer, false, &checkpoint));
     checkpoint.position = snapshot->position;
     checkpoint.loss_scale = snapshot->loss_scale;
-    if (copy(snapshot, &checkpoint, trainer->trains ? optimizer_states(&trainer->optimizer) : 0))
-        checkpoint_begin_states(&checkpoint);
+    if (copy(snapshot, &checkpoint, states_of(trainer))) checkpoint_begin_states(&checkpoint);
     trainer->course.position = checkpoint.position;
     loss_scale_resume(&trainer->course.loss_scale, &checkpoint.loss_scale);
     trainer->course.seed = snapshot->seed;

@@ -141,6 +141,11 @@ void trainer_announce(tutti_trainer *trainer, const struct batch *next)
     trainer->ahead.next.number = ++trainer->ahead.announced;
 }
 
+void trainer_forget_announced(tutti_trainer *trainer)
+{
+    trainer->ahead.expected = trainer->ahead.next = (struct batch) { 0 };
+}
+
 static void note_scale(tutti_trainer *trainer)
 {
     struct loss_scale *loss_scale = &trainer->course.loss_scale;
@@ -249,6 +254,7 @@ done:
 static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct sums *sums)
 {
     if (!vote_fails(vote)) vote_take(vote, trainer_fetch(trainer));
+    if (!vote_fails(vote)) vote_take(vote, trainer_show(trainer, false)); /* on all ranks */
     if (!vote_fails(vote)) vote_take(vote, parameters_make_states(&trainer->store));
     return world_average(trainer, vote, sums);
 }

@@ -48,6 +48,12 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->options.batch = training->batch ? training->batch : 32;
     trainer->options.batch_given = training->batch != 0;
     trainer->options.micro_batch = training->micro_batch;
+    if (training->micro_batch > 0 && training->micro_batch < replica_least(trainer))
+        return fail(TUTTI_INVALID,
+            "the micro-batch is %lld and the batch %lld: a step has at most %d micro-batches, so it must be at least "
+            "%lld",
+            (long long)training->micro_batch, (long long)trainer->options.batch, MOST_RUNS,
+            (long long)replica_least(trainer));
     for (int i = 0; i < trainer->count; i++)
         trainer->shares[i] =
             (struct share) { .weight = training->shares ? training->shares[i] : 1, .limit = INT64_MAX };
@@ -148,7 +154,7 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
     TRY(membership_open(&trainer->members, trainer->count));
     TRY(trainer_read_objective(trainer, output, training));
     TRY(read_options(trainer, training));
-    TRY(network_layout(trainer->network));
+    if (trainer->network->trainers == 1) TRY(network_layout(trainer->network)); /* threads of others read it */
     trainer->optimizer.reached = trainer_trained(trainer);
     if (!trainer->optimizer.reached) return TUTTI_NO_MEMORY;
     if (trainer->trains) TRY(make_groups(trainer));
@@ -245,52 +251,77 @@ tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t sa
     return forked_check();
 }
 
-/* outputs: NULL, or where the batch's go. */
-static tutti_status train_step(tutti_trainer *trainer, const struct arrays *feeds, int64_t samples,
+tutti_status trainer_check_still(const tutti_trainer *trainer, const char *call)
+{
+    if (!trainer || !trainer->course.moving) return TUTTI_OK;
+    return fail(TUTTI_INVALID,
+        "%s was called within a tutti_fit() or tutti_find_rate() of this trainer: their callbacks may evaluate, infer, "
+        "save, and read or set parameters; train in another trainer, or after the call",
+        call);
+}
+
+/* This rank's samples of a call that all ranks make together: it may have none. */
+static tutti_status read_part(
+    tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, struct arrays *arrays)
+{
+    bool borrowed;
+    const bool none = trainer->world && samples == 0;
+    *arrays = (struct arrays) { 0 };
+    const tutti_status status = trainer_check(trainer, true, none ? 1 : samples);
+    if (status != TUTTI_OK || none) return status;
+    return feeds_read(&trainer->feeds, feeds, feed_count, true, samples, arrays, &borrowed);
+}
+
+/* read: whether this rank can take part; outputs: NULL, or where the batch's go. */
+static tutti_status train_step(tutti_trainer *trainer, tutti_status read, const struct arrays *feeds, int64_t samples,
     const struct arrays *outputs, tutti_metrics *metrics)
 {
     tutti_status status;
     struct sums sums;
-    struct batch batch = { .samples = samples, .feeds = *feeds };
-    TRY(world_place(trainer, &batch));
+    struct batch batch = { .samples = samples, .feeds = *feeds, .outputs = outputs };
+    TRY(world_place(trainer, read, &batch));
     if (batch.whole > trainer->options.batch)
         FAIL(TUTTI_INVALID,
             "the step has %lld samples, but tutti_training.batch is %lld: pass fewer samples or compile with a larger "
             "batch",
             (long long)batch.whole, (long long)trainer->options.batch);
-    batch.outputs = outputs;
-    const struct vote read = vote_of(TUTTI_OK);
-    TRY(trainer_step(trainer, &read, &batch, &sums));
+    const struct vote vote = vote_of(TUTTI_OK);
+    TRY(trainer_step(trainer, &vote, &batch, &sums));
     metrics_tell(trainer, &sums.tally, batch.whole, metrics);
 done:
+    /* After a failure the caller may fill any array anew: none of them is told by its address any more. */
+    if (status != TUTTI_OK) trainer_forget_announced(trainer);
     return status;
 }
 
 tutti_status tutti_train_step(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics)
 {
-    bool borrowed;
     struct arrays arrays;
-    tutti_status status = trainer_check(trainer, true, samples);
-    if (status == TUTTI_OK) status = feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &arrays, &borrowed);
-    return status == TUTTI_OK ? train_step(trainer, &arrays, samples, NULL, metrics) : status;
+    if (!trainer) return trainer_check(trainer, true, samples);
+    tutti_status status = trainer_check_still(trainer, "tutti_train_step()");
+    if (status != TUTTI_OK) return status;
+    status = read_part(trainer, feeds, feed_count, samples, &arrays);
+    return train_step(trainer, status, &arrays, samples, NULL, metrics);
 }
 
 tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
     const tutti_fetch *fetches, int fetch_count, tutti_metrics *metrics)
 {
-    bool borrowed;
     struct arrays arrays;
-    struct fetched fetched;
-    tutti_status status = trainer_check(trainer, true, samples);
+    struct fetched fetched = { 0 };
+    if (!trainer) return trainer_check(trainer, true, samples);
+    tutti_status status = trainer_check_still(trainer, "tutti_train_fetch()");
     if (status != TUTTI_OK) return status;
-    if (!trainer->objective.keeps_outputs)
-        return fail(TUTTI_INVALID, "this trainer keeps no outputs of its steps: set tutti_training.fetch_in_training");
-    status = feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &arrays, &borrowed);
-    if (status != TUTTI_OK) return status;
-    status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count,
-        (struct bound_sizes) { samples, arrays.length });
-    if (status == TUTTI_OK) status = train_step(trainer, &arrays, samples, &fetched.arrays, metrics);
+    status = read_part(trainer, feeds, feed_count, samples, &arrays);
+    if (status == TUTTI_OK && !trainer->objective.keeps_outputs)
+        status =
+            fail(TUTTI_INVALID, "this trainer keeps no outputs of its steps: set tutti_training.fetch_in_training");
+    if (samples == 0) return train_step(trainer, status, &arrays, samples, NULL, metrics);
+    if (status == TUTTI_OK)
+        status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count,
+            (struct bound_sizes) { samples, arrays.length });
+    status = train_step(trainer, status, &arrays, samples, &fetched.arrays, metrics);
     return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
 }
 
@@ -299,7 +330,10 @@ tutti_status tutti_train_prefetch(tutti_trainer *trainer, const tutti_feed *feed
     tutti_status status;
     bool borrowed;
     struct batch next = { .samples = samples };
-    TRY(trainer_check(trainer, true, samples));
+    TRY(trainer_check_still(trainer, "tutti_train_prefetch()"));
+    TRY(trainer_check(trainer, true, trainer && trainer->world && samples == 0 ? 1 : samples));
+    trainer->ahead.next = (struct batch) { 0 };
+    if (samples == 0) return TUTTI_OK;
     TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &next.feeds, &borrowed));
     if (borrowed) trainer_announce(trainer, &next);
 done:
@@ -331,15 +365,18 @@ tutti_status tutti_evaluate(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics)
 {
     tutti_status status;
-    bool whole = true, borrowed;
+    bool whole = true;
     struct sums sums = { 0 };
     struct arrays arrays;
-    TRY(trainer_check(trainer, true, samples));
-    TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &arrays, &borrowed));
+    if (!trainer) return trainer_check(trainer, true, samples);
+    const struct vote read = vote_of(read_part(trainer, feeds, feed_count, samples, &arrays));
+    if (!trainer->world) TRY(vote_status(&read));
     TRY(trainer_settle(trainer, &sums));
     sums = (struct sums) { 0 };
-    status = trainer_forward(trainer, PLAN_EVALUATE, &arrays, samples, &sums, NULL);
+    status = vote_status(&read);
+    if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_EVALUATE, &arrays, samples, &sums, NULL);
     TRY(world_total(trainer, status, &sums, &samples, &whole));
+    if (samples == 0) FAIL(TUTTI_INVALID, "no rank has a sample to evaluate: one of them needs some");
     metrics_tell(trainer, &sums.tally, samples, metrics);
 done:
     return status;
@@ -373,13 +410,20 @@ bool trainer_is_cancelled(const tutti_trainer *trainer)
     return atomic_load(&trainer->course.run) == RUN_CANCELLED;
 }
 
+bool trainer_stops(const tutti_trainer *trainer)
+{
+    return trainer->world ? trainer->world->cancelled : trainer_is_cancelled(trainer);
+}
+
 void trainer_run_begin(tutti_trainer *trainer)
 {
     int ended = RUN_ENDED;
-    (void)atomic_compare_exchange_strong(&trainer->course.run, &ended, RUN_OPEN);
+    if (trainer->course.depth++ == 0) (void)atomic_compare_exchange_strong(&trainer->course.run, &ended, RUN_OPEN);
 }
 
 void trainer_run_end(tutti_trainer *trainer)
 {
+    if (--trainer->course.depth > 0) return; /* the one around it is cancelled with it */
+    if (trainer->world) trainer->world->cancelled = false;
     atomic_store(&trainer->course.run, RUN_ENDED);
 }

@@ -39,6 +39,8 @@ struct course {
     bool scheduled; /* a fit under way sets the rate of each step */
     float rate;
     bool resumed;   /* the next fit goes on from `position` instead of beginning */
+    bool moving;    /* a fit or a test of rates is under way: nothing else may train or set the position */
+    int depth;      /* of the runs under way: a callback of one may evaluate */
     atomic_int run; /* enum run_state */
 };
 
@@ -105,14 +107,21 @@ struct tutti_trainer {
     bool repeats;            /* a step at hand is one of the journal's */
 };
 
-/* Of a fit or an evaluation. tutti_cancel() before the first one cancels that; after one has ended it does nothing. */
+/* Of a fit or an evaluation, with those that its callbacks make. tutti_cancel() before the first one cancels that;
+ * after one has ended it does nothing. */
 enum run_state { RUN_OPEN, RUN_CANCELLED, RUN_ENDED };
-bool trainer_is_cancelled(const tutti_trainer *trainer);
+bool trainer_is_cancelled(const tutti_trainer *trainer); /* on this rank */
+bool trainer_stops(const tutti_trainer *trainer);        /* all ranks have agreed on it */
 void trainer_run_begin(tutti_trainer *trainer);
 void trainer_run_end(tutti_trainer *trainer);
 
 /* For public calls: there is a trainer, which has a loss if `trains`, and at least one sample. */
 tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t samples);
+/* No callback of a fit of this trainer makes the call. */
+tutti_status trainer_check_still(const tutti_trainer *trainer, const char *call);
+/* Before all ranks do something together: whether this one can. If it cannot, the others, which wait for it in the same
+ * call, hear of it. */
+tutti_status trainer_begin_call(tutti_trainer *trainer, tutti_status status);
 
 /* objective.c: reads outputs and losses; what of the parameters is trained, freed by free(), NULL without memory. */
 tutti_status trainer_read_objective(tutti_trainer *trainer, tutti_tensor output, const tutti_training *training);
@@ -135,8 +144,13 @@ tutti_status trainer_settle(tutti_trainer *trainer, struct sums *sums);
 /* The batch behind the one of the next trainer_step(); it stays as it is until its own step has ended, or has not been
  * the one that was done. */
 void trainer_announce(tutti_trainer *trainer, const struct batch *next);
-/* The training as a checkpoint sees it, with the newest values on the host. */
-tutti_status trainer_checkpoint(tutti_trainer *trainer, struct checkpoint *checkpoint);
+/* No batch is known ahead: its arrays may have other contents by now. */
+void trainer_forget_announced(tutti_trainer *trainer);
+/* The training with the newest values on the host. Where parameters are averaged, files have the averages as the
+ * weights and the trained parameters as a state (`average`); for all else the weights are the trained parameters. */
+tutti_status trainer_checkpoint(tutti_trainer *trainer, bool average, struct checkpoint *checkpoint);
+/* What tutti_resume() does. */
+tutti_status trainer_resume(tutti_trainer *trainer, const char *name);
 /* This rank's parameters and states, if it is the one that writes: what tutti_save() does, without the others. */
 tutti_status trainer_save(tutti_trainer *trainer, const char *name);
 bool trainer_writes(const tutti_trainer *trainer); /* rank 0 has the files */

@@ -64,6 +64,11 @@ tutti_status world_agree(struct tutti_trainer *trainer, tutti_status status)
     return trainer->world ? agree(trainer, status) : status;
 }
 
+tutti_status trainer_begin_call(struct tutti_trainer *trainer, tutti_status status)
+{
+    return status == TUTTI_OK ? TUTTI_OK : world_agree(trainer, status);
+}
+
 tutti_status world_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what)
 {
     struct world *world = trainer->world;
@@ -415,21 +420,40 @@ static void decide(struct tutti_trainer *trainer, double step_s)
     free(seconds);
 }
 
-tutti_status world_place(struct tutti_trainer *trainer, struct batch *batch)
+/* Ranks without samples have none of a length. */
+static tutti_status agree_on_length(const struct world *world, int64_t *length)
 {
+    int first = -1;
+    for (int i = 0; i < world->hosts->count; i++) {
+        if (world->notes[i].samples == 0) continue;
+        if (first < 0) first = i;
+        if (world->notes[i].hash != world->notes[first].hash)
+            return fail(TUTTI_MISMATCH,
+                "rank %d and rank %d have different lengths of sequences: start all ranks with the same", i, first);
+    }
+    if (first < 0) return fail(TUTTI_INVALID, "no rank has a sample for this step: one of them needs some");
+    *length = (int64_t)world->notes[first].hash;
+    return TUTTI_OK;
+}
+
+tutti_status world_place(struct tutti_trainer *trainer, tutti_status read, struct batch *batch)
+{
+    tutti_status status;
     struct world *world = trainer->world;
     batch->first = 0;
     batch->whole = batch->samples;
-    if (!world) return TUTTI_OK;
+    if (!world) return read;
     world->mine.samples = batch->samples;
-    const tutti_status status = world_same(trainer, TUTTI_OK, (uint64_t)batch->feeds.length, "lengths of sequences");
-    if (status != TUTTI_OK) return status;
+    world->mine.hash = (uint64_t)batch->feeds.length;
+    TRY(agree(trainer, read));
+    TRY(agree_on_length(world, &batch->feeds.length));
     batch->whole = 0;
     for (int i = 0; i < world->hosts->count; i++) {
         if (i < world->hosts->rank) batch->first += world->notes[i].samples;
         batch->whole += world->notes[i].samples;
     }
-    return TUTTI_OK;
+done:
+    return status;
 }
 
 /* -------------------------------------------------------------------------------------------- sums of gradients ----

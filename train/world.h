@@ -92,8 +92,9 @@ tutti_status world_broadcast(struct tutti_trainer *trainer, void *data, size_t b
 tutti_status world_part(struct world *world, int64_t step, int64_t whole, int64_t *first, int64_t *samples);
 /* Batches have this size from now on. */
 tutti_status world_resize(struct world *world, int64_t batch);
-/* The ranks come with samples of their own: how many there are in all, and where this rank's begin. */
-tutti_status world_place(struct tutti_trainer *trainer, struct batch *batch);
+/* The ranks come with samples of their own, if they could be read: how many there are in all, and where this rank's
+ * begin. A rank may have none; the length of sequences is the others' then. */
+tutti_status world_place(struct tutti_trainer *trainer, tutti_status read, struct batch *batch);
 
 /* Other ranks take part in every step: their gradients are summed. Else there are none, or they average. */
 bool world_sums(const struct tutti_trainer *trainer);

@@ -48,8 +48,78 @@ START_TEST(bad_targets)
 }
 END_TEST
 
+/* A trainer has arrays as long as its network's: whatever would make the network larger is refused, and changes
+ * nothing for the trainer. */
+START_TEST(networks_do_not_grow)
+{
+    static const float values[CLASSES] = { 0 };
+    struct session session, plain;
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    session_open(&plain, "0", KIND_PLAIN, NULL);
+    tutti_network *network = session.network;
+    tutti_tensor added, output = { session.trainer->objective.outputs[0] };
+    if (_i == 0) added = tutti_dense(network, output, 4096, NULL);
+    if (_i == 1) added = tutti_parameter(network, "p", TUTTI_SHAPE(CLASSES), NULL);
+    if (_i == 2) added = tutti_constant(network, "c", TUTTI_SHAPE(CLASSES), values);
+    if (_i == 3) added = tutti_input(network, "y", TUTTI_SHAPE(3));
+    if (_i == 4) added = tutti_relu(network, output);
+    if (_i == 5) added = tutti_op(network, "exp", &output, 1, NULL);
+    ck_assert_int_lt(added.id, 0);
+    fails_with(tutti_network_status(network), TUTTI_INVALID, "before tutti_compile()");
+    ck_assert_ptr_null(tutti_compile(network, output, NULL));
+    session_steps(&session, 2);
+    session_steps(&plain, 2);
+    same_bytes(&session, &plain);
+    session_close(&session);
+    session_close(&plain);
+}
+END_TEST
+
+/* Names that would give hidden files. */
+START_TEST(names_of_files)
+{
+    struct session session;
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    tutti_trainer *t = session.trainer;
+    const char *const names[] = { "", "/tmp/" };
+    for (int i = 0; i < 2; i++) {
+        fails_with(tutti_save(t, names[i]), TUTTI_INVALID, "last part");
+        fails_with(tutti_resume(t, names[i]), TUTTI_INVALID, "last part");
+        fails_with(tutti_save_weights(t, names[i]), TUTTI_INVALID, "last part");
+        fails_with(tutti_load_weights(t, names[i]), TUTTI_INVALID, "last part");
+        const tutti_fitting fitting = { .save = names[i] };
+        fails_with(tutti_fit(t, FEED_PAIR(images, labels), SAMPLES, &fitting), TUTTI_INVALID, "last part");
+    }
+    session_close(&session);
+}
+END_TEST
+
+/* Nothing is as long as the largest batch. */
+START_TEST(largest_batch)
+{
+    struct session session, plain;
+    const tutti_training largest = { .momentum = 0.9f, .batch = INT32_MAX, .micro_batch = 1 << 16 };
+    session_open(&session, "0", KIND_PLAIN, &largest);
+    session_open(&plain, "0", KIND_PLAIN, NULL);
+    ck_assert_int_le(replica_least(session.trainer), 1 << 15);
+    session_steps(&session, 2);
+    session_steps(&plain, 2);
+    same_bytes(&session, &plain);
+    session_close(&session);
+    session_close(&plain);
+    session_try(&session, &(tutti_runtime_options) { .devices = "0" }, KIND_PLAIN,
+        &(tutti_training) { .batch = INT32_MAX, .micro_batch = 1 });
+    ck_assert_ptr_null(session.trainer);
+    fails_with(TUTTI_INVALID, TUTTI_INVALID, "micro-batch");
+    session_close(&session);
+}
+END_TEST
+
 void calls_alone(TCase *cases)
 {
+    tcase_add_loop_test(cases, networks_do_not_grow, 0, 6);
+    tcase_add_test(cases, names_of_files);
+    tcase_add_test(cases, largest_batch);
     tcase_add_test(cases, bad_targets);
     tcase_add_test(cases, bad_calls);
 }

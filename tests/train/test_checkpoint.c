@@ -56,7 +56,7 @@ static void training_make(struct training *training, const struct optimizer *opt
             .loss = 0.1,
             .correct = 7,
             .plateau = { 1, 0.1 * generation, 2, generation },
-            .best = { generation % 2, 0.3, -1 } } };
+            .best = { generation % 2, 0.3, -1, 0 } } };
     if (generation % 2 == 0) training->checkpoint.position.best = (struct best) { 0 };
 }
 
@@ -318,6 +318,41 @@ START_TEST(two_processes_save_to_one_name)
 END_TEST
 
 /* A disk that is full after so many bytes: the older pair stays whole, and nothing is left behind. */
+/* Whatever is read while another process saves is one whole pair. */
+START_TEST(read_while_another_saves)
+{
+    enum { SAVES = 60 };
+    save(in_folder("a"), 0);
+    const pid_t writer = fork();
+    if (writer == 0) {
+        for (int generation = 1; generation <= SAVES; generation++) save(in_folder("a"), generation);
+        _exit(0);
+    }
+    int status, newest = 0;
+    while (waitpid(writer, &status, WNOHANG) == 0) {
+        const int generation = loaded_generation(in_folder("a"));
+        ck_assert_int_ge(generation, newest);
+        newest = generation;
+    }
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert_int_eq(loaded_generation(in_folder("a")), SAVES);
+}
+END_TEST
+
+/* What a killed process left goes with the next write of the file, whichever function writes it. */
+START_TEST(orphans_are_swept)
+{
+    struct training training;
+    training_make(&training, &adam, 1);
+    const char *const orphans[] = { "w.safetensors.0123456789abcdef.tmp", "a.safetensors.new.0123456789abcdef.tmp",
+        "a.state.safetensors.0123456789abcdef.tmp" };
+    for (int i = 0; i < 3; i++) fclose(fopen(in_folder(orphans[i]), "w"));
+    ck_assert_int_eq(weights_save(&training.checkpoint, in_folder("w.safetensors")), TUTTI_OK);
+    save(in_folder("a"), 1);
+    for (int i = 0; i < 3; i++) ck_assert_int_ne(access(in_folder(orphans[i]), F_OK), 0);
+}
+END_TEST
+
 START_TEST(full_disk)
 {
     save(in_folder("a"), 1);
@@ -431,6 +466,8 @@ Suite *suite_checkpoint(void)
     tcase_add_test(cases, between_the_renames);
     tcase_add_test(cases, killed_at_every_system_call);
     tcase_add_test(cases, two_processes_save_to_one_name);
+    tcase_add_test(cases, read_while_another_saves);
+    tcase_add_test(cases, orphans_are_swept);
     tcase_add_test(cases, full_disk);
     tcase_add_test(cases, scale_of_losses);
     tcase_add_test(cases, folder_that_cannot_be_written);

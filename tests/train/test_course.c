@@ -248,7 +248,7 @@ END_TEST
 
 struct heard {
     tutti_trainer *trainer;
-    float rates[64];
+    float rates[128];
     int steps, epochs;
 };
 
@@ -257,7 +257,7 @@ static void hear(void *user, const tutti_progress *progress)
     struct heard *heard = user;
     if (progress->end_of_epoch) heard->epochs++;
     if (progress->end_of_epoch) return;
-    ck_assert_int_lt(heard->steps, 64);
+    ck_assert_int_lt(heard->steps, 128);
     heard->rates[heard->steps++] = tutti_learning_rate(heard->trainer);
 }
 
@@ -327,6 +327,37 @@ START_TEST(stops_without_progress)
 }
 END_TEST
 
+/* Patience counts epochs that it has judged: not those of a phase without it, whether or not the best weights were
+ * saved there. */
+START_TEST(patience_begins_later)
+{
+    const tutti_training training = { .learning_rate = 1e-30f };
+    struct session session;
+    struct heard heard = { 0 };
+    session_open(&session, "0", KIND_PLAIN, &training);
+    tutti_fitting without = { .epochs = 3, .save = in_folder("a"), .save_best = _i, .no_shuffle = true };
+    ASSERT_OK(fit(&session, without, &heard));
+    const tutti_fitting with = { .epochs = 20, .resume = in_folder("a"), .patience = 2, .no_shuffle = true };
+    heard.epochs = 0;
+    ASSERT_OK(fit(&session, with, &heard));
+    ck_assert_int_eq(heard.epochs, _i ? 2 : 3); /* with the best one known, no later one is better */
+    session_close(&session);
+    /* Phases in one process: with patience, without, with it again. */
+    session_open(&session, "0", KIND_PLAIN, &training);
+    tutti_fitting phase = { .epochs = 20, .pause_after = 2, .patience = 3, .no_shuffle = true };
+    ASSERT_OK(fit(&session, phase, &heard));
+    phase.pause_after = 6;
+    phase.patience = 0;
+    ASSERT_OK(fit(&session, phase, &heard));
+    phase.pause_after = 0;
+    phase.patience = 3;
+    heard.epochs = 0;
+    ASSERT_OK(fit(&session, phase, &heard));
+    ck_assert_int_eq(heard.epochs, 3);
+    session_close(&session);
+}
+END_TEST
+
 START_TEST(refuses)
 {
     static const tutti_training bad[] = { { .clip_norm = -1 }, { .clip_norm = NAN }, { .ema_decay = 1 },
@@ -363,6 +394,7 @@ Suite *suite_course(void)
     add_cases(cases, averages_follow, 2);
     add_cases(cases, resumed_equals_never_stopped, 4);
     add_cases(cases, stops_without_progress, 2);
+    tcase_add_loop_test(cases, patience_begins_later, 0, 2);
     tcase_add_test(cases, refuses);
     return suite;
 }

@@ -243,6 +243,93 @@ START_TEST(weights_of_other_types)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------ averages ---- */
+
+static void snapshot_into(struct tuning *from, struct tuning *to)
+{
+    tutti_snapshot *snapshot = tutti_snapshot_take(from->session.trainer);
+    ck_assert_msg(snapshot, "%s", tutti_message(NULL));
+    ASSERT_OK(tutti_snapshot_restore(to->session.trainer, snapshot));
+    tutti_snapshot_free(snapshot);
+}
+
+/* What trains stays what it is, whichever of two optimizers has averages, a momentum or neither. */
+START_TEST(snapshots_between_optimizers)
+{
+    static const tutti_training optimizers[] = { { .momentum = 0.9f }, { .ema_decay = 0.9f },
+        { .momentum = 0.9f, .ema_decay = 0.9f }, { .optimizer = TUTTI_ADAM, .ema_decay = 0.9f },
+        { .nesterov = false } };
+    enum { COUNT = sizeof(optimizers) / sizeof(*optimizers) };
+    struct tuning from, to;
+    float output[STEP_SAMPLES * CLASSES], other[STEP_SAMPLES * CLASSES];
+    open_tuning(&from, _i % 2 ? "0,1" : "0", "", CLASSES, &optimizers[_i / 2 % COUNT], false);
+    open_tuning(&to, _i % 2 ? "0,1" : "0", "", CLASSES, &optimizers[_i / 2 / COUNT], false);
+    session_steps(&from.session, 3);
+    ASSERT_OK(tutti_infer(from.session.trainer, FEED_ONE(images), STEP_SAMPLES, FETCH_ONE(from.output, output)));
+    snapshot_into(&from, &to);
+    same_bytes(&from.session, &to.session);
+    ASSERT_OK(tutti_infer(to.session.trainer, FEED_ONE(images), STEP_SAMPLES, FETCH_ONE(to.output, other)));
+    if (from.training.ema_decay == to.training.ema_decay) ck_assert_mem_eq(output, other, sizeof(output));
+    if (_i / 2 % COUNT == _i / 2 / COUNT) {
+        session_steps(&from.session, 1);
+        session_steps(&to.session, 1);
+        close_to(&from.session, &to.session, 1e-5);
+    }
+    session_close(&from.session);
+    session_close(&to.session);
+}
+END_TEST
+
+/* Frozen on the way, by a snapshot: parameters keep what they have learnt, which is not their average. */
+START_TEST(averages_and_freezing)
+{
+    const tutti_training training = { .learning_rate = 0.02f, .momentum = 0.9f, .ema_decay = 0.9f };
+    struct tuning tuning;
+    int64_t count;
+    open_tuning(&tuning, _i ? "0,1" : "0", "", CLASSES, &training, false);
+    session_steps(&tuning.session, 3);
+    float *before = session_parameters(&tuning.session, &count);
+    tutti_snapshot *snapshot = tutti_snapshot_take(tuning.session.trainer);
+    ck_assert_ptr_nonnull(snapshot);
+    tutti_trainer_free(tuning.session.trainer);
+    ASSERT_OK(tutti_freeze(tuning.session.network, "[tn]*"));
+    compile(&tuning);
+    ASSERT_OK(tutti_snapshot_restore(tuning.session.trainer, snapshot));
+    tutti_snapshot_free(snapshot);
+    float *after = session_parameters(&tuning.session, &count);
+    ck_assert_mem_eq(before, after, (size_t)count * sizeof(*before));
+    free(before);
+    free(after);
+    session_close(&tuning.session);
+}
+END_TEST
+
+/* Parameters that the file lacks keep what they have learnt and their averages. */
+START_TEST(averages_and_other_weights)
+{
+    const tutti_training training = { .learning_rate = 0.02f, .momentum = 0.9f, .ema_decay = 0.9f };
+    static const float zeros[6] = { 0 };
+    const struct safetensors_tensor tensor = {
+        .name = "norm.bias", .type = SAFETENSORS_F32, .rank = 1, .sizes = { 6 }, .data = zeros, .bytes = sizeof(zeros)
+    };
+    struct tuning loaded, set;
+    float output[STEP_SAMPLES * CLASSES], other[STEP_SAMPLES * CLASSES];
+    open_tuning(&loaded, _i ? "0,1" : "0", "", CLASSES, &training, false);
+    open_tuning(&set, _i ? "0,1" : "0", "", CLASSES, &training, false);
+    session_steps(&loaded.session, 3);
+    session_steps(&set.session, 3);
+    ASSERT_OK(safetensors_save(in_folder("t"), &tensor, 1, NULL, 0));
+    ASSERT_OK(tutti_load_matching(loaded.session.trainer, in_folder("t"), NULL, NULL));
+    ASSERT_OK(tutti_set_parameter(set.session.trainer, "norm.bias", zeros, 6));
+    same_bytes(&loaded.session, &set.session);
+    ASSERT_OK(tutti_infer(loaded.session.trainer, FEED_ONE(images), STEP_SAMPLES, FETCH_ONE(loaded.output, output)));
+    ASSERT_OK(tutti_infer(set.session.trainer, FEED_ONE(images), STEP_SAMPLES, FETCH_ONE(set.output, other)));
+    ck_assert_mem_eq(output, other, sizeof(output));
+    session_close(&loaded.session);
+    session_close(&set.session);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------- rates ---- */
 
 static int read_data(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
@@ -316,6 +403,9 @@ Suite *suite_finetune(void)
     tcase_add_test(cases, snapshots_of_other_networks);
     add_cases(cases, weights_with_another_head, 9);
     tcase_add_test(cases, weights_of_other_types);
+    add_cases(cases, snapshots_between_optimizers, 2 * 5 * 5);
+    tcase_add_loop_test(cases, averages_and_freezing, 0, 2);
+    tcase_add_loop_test(cases, averages_and_other_weights, 0, 2);
     add_cases(cases, range_test, 2 * RULES);
     tcase_add_test(cases, range_test_refuses);
     return suite;

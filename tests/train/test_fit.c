@@ -3,6 +3,7 @@
 #include "tests/train/folder.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
+#include "tutti_finetune.h"
 #include "tutti_inspect.h"
 
 #include <math.h>
@@ -376,6 +377,97 @@ START_TEST(bad_fittings)
 }
 END_TEST
 
+/* ----------------------------------------------------------------------------------------------- callbacks ---- */
+
+/* What a callback of a fit does at its third step. */
+struct within {
+    tutti_trainer *trainer;
+    const tutti_snapshot *snapshot;
+    int number; /* of the call */
+    int steps;
+    tutti_status status;
+    bool cancels_before, cancels_behind;
+};
+
+static int read_first(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
+{
+    (void)user, (void)buffer_count;
+    for (int64_t i = 0; i < count; i++) {
+        memcpy((float *)buffers[0].data + i * PIXELS, images + indices[i] * PIXELS, PIXELS * sizeof(float));
+        ((int32_t *)buffers[1].data)[i] = labels[indices[i]];
+    }
+    return 0;
+}
+
+static tutti_status call(const struct within *within)
+{
+    const tutti_source source = { .samples = SAMPLES, .read = read_first };
+    tutti_rate_result result = { .size = sizeof(result) };
+    tutti_trainer *t = within->trainer;
+    float output[STEP_SAMPLES * CLASSES];
+    switch (within->number) {
+    case 0: return tutti_fit(t, FEED_PAIR(images, labels), SAMPLES, NULL);
+    case 1: return tutti_fit_source(t, &source, NULL);
+    case 2: return tutti_train_step(t, FEED_PAIR(images, labels), STEP_SAMPLES, NULL);
+    case 3: return tutti_train_prefetch(t, FEED_PAIR(images, labels), STEP_SAMPLES);
+    case 4: return tutti_find_rate(t, &source, NULL, &result);
+    case 5: return tutti_resume(t, "m");
+    case 6: return tutti_snapshot_restore(t, within->snapshot);
+    case 7: return tutti_evaluate(t, FEED_PAIR(images, labels), SAMPLES, NULL);
+    case 8: return tutti_evaluate_source(t, &source, NULL);
+    case 9: return tutti_save(t, in_folder("within"));
+    default: return tutti_infer(t, FEED_ONE(images), STEP_SAMPLES, FETCH_FIRST(t, output));
+    }
+}
+enum { REFUSED = 7, CALLS = 11 };
+
+static void on_progress(void *user, const tutti_progress *progress)
+{
+    struct within *within = user;
+    if (progress->end_of_epoch || ++within->steps != 3) return;
+    if (within->cancels_before) tutti_cancel(within->trainer);
+    within->status = call(within);
+    if (within->cancels_behind) tutti_cancel(within->trainer);
+}
+
+/* Calls that would train or move the trainer's position are refused; after none of them is the outer training another
+ * one. */
+START_TEST(calls_within_a_fit)
+{
+    struct session session, plain;
+    const char *const devices = _i % 2 ? "0,1" : "0";
+    session_open(&session, devices, KIND_DROPOUT, NULL);
+    session_open(&plain, devices, KIND_DROPOUT, NULL);
+    tutti_snapshot *snapshot = tutti_snapshot_take(session.trainer);
+    struct within within = { .trainer = session.trainer, .snapshot = snapshot, .number = _i / 2 };
+    ASSERT_OK(fit(&session, (tutti_fitting) { .epochs = 2, .progress = on_progress, .user = &within }));
+    ASSERT_OK(fit(&plain, (tutti_fitting) { .epochs = 2 }));
+    ck_assert_int_eq(within.steps, 10);
+    ck_assert_int_eq(within.status, within.number < REFUSED ? TUTTI_INVALID : TUTTI_OK);
+    same_bytes(&session, &plain);
+    tutti_snapshot_free(snapshot);
+    session_close(&session);
+    session_close(&plain);
+}
+END_TEST
+
+/* A fit is cancelled before or behind what its callback evaluates. */
+START_TEST(cancelled_around_an_evaluation)
+{
+    struct session session;
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    struct within within = {
+        .trainer = session.trainer, .number = 7 + _i / 2, .cancels_before = _i % 2, .cancels_behind = !(_i % 2)
+    };
+    const tutti_fitting fitting = { .epochs = 2, .progress = on_progress, .user = &within };
+    ck_assert_int_eq(fit(&session, fitting), TUTTI_CANCELLED);
+    ck_assert_int_eq(within.steps, 3);
+    ck_assert_int_eq(within.status, within.number == 8 && within.cancels_before ? TUTTI_CANCELLED : TUTTI_OK);
+    ASSERT_OK(fit(&session, (tutti_fitting) { .epochs = 1 })); /* and that one alone */
+    session_close(&session);
+}
+END_TEST
+
 Suite *suite_fit(void)
 {
     Suite *suite = suite_create("fit");
@@ -394,5 +486,7 @@ Suite *suite_fit(void)
     tcase_add_test(cases, bad_fittings);
     tcase_add_test(cases, batches_are_announced);
     tcase_add_test(cases, learns_as_well_in_bf16);
+    add_cases(cases, calls_within_a_fit, 2 * CALLS);
+    add_cases(cases, cancelled_around_an_evaluation, 4);
     return suite;
 }

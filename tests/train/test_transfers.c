@@ -75,6 +75,38 @@ START_TEST(samples_of_the_next_step)
 }
 END_TEST
 
+/* A step that is refused ends what was announced: its arrays may have other contents when they come again. */
+START_TEST(refused_steps_forget_the_next)
+{
+    float batch[2][STEP_SAMPLES * PIXELS];
+    int32_t targets[2][STEP_SAMPLES];
+    struct session plain, apart;
+    session_open_apart(&plain, _i % 2 ? "0,1" : "0", KIND_NORM, NULL);
+    session_open_apart(&apart, _i % 2 ? "0,1" : "0", KIND_NORM, NULL);
+    for (int b = 0; b < 2; b++) {
+        memcpy(batch[b], images + b * STEP_SAMPLES * PIXELS, sizeof(batch[b]));
+        memcpy(targets[b], labels + b * STEP_SAMPLES, sizeof(targets[b]));
+    }
+    ASSERT_OK(tutti_train_prefetch(apart.trainer, FEED_PAIR(batch[1], targets[1]), STEP_SAMPLES));
+    ASSERT_OK(tutti_train_step(apart.trainer, FEED_PAIR(batch[0], targets[0]), STEP_SAMPLES, NULL));
+    if (_i / 2 == 0)
+        fails_with(tutti_train_step(apart.trainer, FEED_PAIR(batch[1], targets[1]), STEP_SAMPLES + 1, NULL),
+            TUTTI_INVALID, "tutti_training.batch");
+    if (_i / 2 == 1)
+        fails_with(tutti_train_step(apart.trainer, FEED_ONE(batch[1]), STEP_SAMPLES, NULL), TUTTI_INVALID, "not fed");
+    if (_i / 2 == 2)
+        fails_with(tutti_train_fetch(apart.trainer, FEED_PAIR(batch[1], targets[1]), STEP_SAMPLES, NULL, 0, NULL),
+            TUTTI_INVALID, "fetch_in_training");
+    for (int i = 0; i < STEP_SAMPLES * PIXELS; i++) batch[1][i] *= 2;
+    ASSERT_OK(tutti_train_step(apart.trainer, FEED_PAIR(batch[1], targets[1]), STEP_SAMPLES, NULL));
+    ASSERT_OK(tutti_train_step(plain.trainer, FEED_PAIR(batch[0], targets[0]), STEP_SAMPLES, NULL));
+    ASSERT_OK(tutti_train_step(plain.trainer, FEED_PAIR(batch[1], targets[1]), STEP_SAMPLES, NULL));
+    same_bytes(&plain, &apart);
+    session_close(&plain);
+    session_close(&apart);
+}
+END_TEST
+
 /* Where its memory is full, a device that could hold the samples of a second step does not. */
 START_TEST(no_room_for_the_next_step)
 {
@@ -235,6 +267,7 @@ void transfers_together(TCase *cases)
     add_cases(cases, half_precision_on_the_wire, 3);
     tcase_add_test(cases, half_precision_trains_alike);
     add_cases(cases, samples_of_the_next_step, 4);
+    add_cases(cases, refused_steps_forget_the_next, 6);
 }
 
 void transfers_alone(TCase *cases)
