@@ -238,7 +238,7 @@ class Hosts(harness.CommandTest):
             self.assertEqual(self.run_ranks(name, program="test_divisions").returncode, 0)
 
     def test_parameters_over_ranks(self):
-        for name in ("equal", "other", "lengths"):
+        for name in ("equal", "other", "lengths", "none"):
             self.assertEqual(self.run_ranks(name, program="test_parameter_ranks").returncode, 0)
 
     def test_interrupt_is_agreed_on(self):

@@ -3,13 +3,15 @@
  *
  *   test_parameter_ranks equal    ends like one device, and both ranks with the same bytes
  *   test_parameter_ranks other    a rank that has another group, or another constant, is refused
- *   test_parameter_ranks lengths  sequences of another length in each step; the ranks must have the same */
+ *   test_parameter_ranks lengths  sequences of another length in each step; the ranks must have the same
+ *   test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 #include "tutti_finetune.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ROUNDING 2e-5
 enum { STEPS = 3 };
@@ -149,4 +151,68 @@ static void lengths(void)
     session_close(&ranks);
 }
 
-const struct mode modes[] = { { "equal", equal }, { "other", other }, { "lengths", lengths }, { NULL } };
+static int read_zeros(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
+{
+    (void)user, (void)indices;
+    for (int b = 0; b < buffer_count; b++) memset(buffers[b].data, 0, (size_t)count * buffers[b].bytes);
+    return 0;
+}
+
+/* All calls that all ranks make, on rank 1 with what it must refuse. */
+static void refused_together(struct session *session)
+{
+    const tutti_source source = { .samples = 1, .read = read_zeros };
+    tutti_trainer *t = session->trainer;
+    const bool bad = hosts->rank == 1;
+    const tutti_feed feeds[] = { { "images", TUTTI_DTYPE_F32, images }, { "labels", TUTTI_DTYPE_I32, labels } };
+    const int count = bad ? 1 : 2;
+    const tutti_fitting fitting = { .epochs = bad ? -1 : 1 };
+    fails_with(tutti_train_step(t, feeds, count, 4, NULL), TUTTI_INVALID, "rank 1");
+    fails_with(tutti_train_step(t, feeds, 2, bad ? -1 : 4, NULL), TUTTI_INVALID, "rank 1");
+    fails_with(tutti_train_step(t, feeds, 2, 0, NULL), TUTTI_INVALID, "no rank");
+    fails_with(tutti_evaluate(t, feeds, count, 4, NULL), TUTTI_INVALID, "rank 1");
+    fails_with(tutti_evaluate(t, feeds, 2, 0, NULL), TUTTI_INVALID, "no rank");
+    fails_with(tutti_fit(t, feeds, count, SAMPLES, NULL), TUTTI_INVALID, "rank 1");
+    fails_with(tutti_fit(t, feeds, 2, SAMPLES, &fitting), TUTTI_INVALID, "rank 1");
+    const char *const name = bad ? "never" : ""; /* rank 0 has the files */
+    fails_with(tutti_save(t, name), TUTTI_INVALID, "rank 0");
+    fails_with(tutti_save_weights(t, name), TUTTI_INVALID, "rank 0");
+    fails_with(tutti_resume(t, name), TUTTI_INVALID, "rank 0");
+    fails_with(tutti_load_weights(t, name), TUTTI_INVALID, "rank 0");
+    fails_with(tutti_load_matching(t, name, NULL, NULL), TUTTI_INVALID, "rank 0");
+    fails_with(tutti_evaluate_source(t, bad ? NULL : &source, NULL), TUTTI_INVALID, "rank 1");
+    tutti_snapshot *snapshot = tutti_snapshot_take(t);
+    fails_with(tutti_snapshot_restore(t, bad ? NULL : snapshot), TUTTI_INVALID, "rank 1");
+    tutti_snapshot_free(snapshot);
+}
+
+static void none(void)
+{
+    struct session one, ranks;
+    open_one(&one, "0", &usual, false);
+    open_one(&ranks, hosts->rank ? "0" : "0,1", &usual, true);
+    ck_assert_msg(one.trainer && ranks.trainer, "%s", tutti_message(NULL));
+    for (int number = 0; number < STEPS; number++) {
+        tutti_metrics whole, both;
+        const bool absent = hosts->rank == number % 2;
+        step(&one, number, 0, STEP_SAMPLES / 2, &whole);
+        if (absent && number == 0) ASSERT_OK(tutti_train_step(ranks.trainer, NULL, 0, 0, &both));
+        if (absent && number > 0) step(&ranks, number, 0, 0, &both);
+        if (!absent) step(&ranks, number, 0, STEP_SAMPLES / 2, &both);
+        ck_assert_int_eq(both.samples, STEP_SAMPLES / 2);
+        ck_assert_double_eq_tol(whole.loss, both.loss, ROUNDING * whole.loss);
+        refused_together(&ranks);
+    }
+    tutti_metrics whole, both;
+    const tutti_feed feeds[] = { { "images", TUTTI_DTYPE_F32, images }, { "labels", TUTTI_DTYPE_I32, labels } };
+    ASSERT_OK(tutti_evaluate(one.trainer, feeds, 2, SAMPLES, &whole));
+    ASSERT_OK(tutti_evaluate(ranks.trainer, hosts->rank ? feeds : NULL, 2, hosts->rank ? SAMPLES : 0, &both));
+    ck_assert_double_eq_tol(whole.loss, both.loss, ROUNDING * whole.loss);
+    close_to(&one, &ranks, ROUNDING);
+    same_on_ranks(&ranks);
+    session_close(&one);
+    session_close(&ranks);
+}
+
+const struct mode modes[] = { { "none", none }, { "equal", equal }, { "other", other }, { "lengths", lengths },
+    { NULL } };
