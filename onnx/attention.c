@@ -14,7 +14,7 @@ static tutti_status read_with_batch(const struct step *step, size_t position, in
     if (x->place.batched && (x->place.axis > 0 || x->place.rows != 1 || x->place.ahead != 1))
         return step_refuse("the batch is not the first axis of input %zu", position);
     if (!x->place.batched && x->shape.rank == rank && rank > 0 && !step->import->options->whole)
-        status = step_drop_axis(step, position, 0, x);
+        status = step_drop_axis(step, position, 0, 1, x);
     return status;
 }
 

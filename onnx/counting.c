@@ -2,6 +2,10 @@
  * itself, so such a number is stored as that of the first sample, and the value says that it counts. */
 #include "onnx/operators.h"
 
+#include "base/memory.h"
+
+#include <stdlib.h>
+
 int64_t import_samples(const struct import *import)
 {
     return import->fixed_batch ? import->fixed_batch : import->stands_in ? STAND_IN : 0;
@@ -49,6 +53,43 @@ bool array_is_linear(const struct array *array, int axis, int64_t *factor)
     return true;
 }
 
+bool array_counts(const struct array *x, int axis, int64_t rows, int component, int64_t factor)
+{
+    const int64_t last = x->rank ? x->sizes[x->rank - 1] : 1;
+    size_t inner = 1;
+    for (int i = axis + 1; i < x->rank; i++) inner *= (size_t)x->sizes[i];
+    const size_t line = inner * (size_t)x->sizes[axis], part = inner * (size_t)rows;
+    for (size_t i = 0; i < x->count; i++) {
+        const int64_t sample = (int64_t)(i % line / part), number = x->extents[i].number;
+        const int64_t first = x->extents[i / line * line + i % part].number;
+        const bool counts = component == EACH || (int64_t)i % last == component;
+        if (counts && (first < 0 || first >= factor)) return false; /* of another sample */
+        if (x->extents[i].batches || number != first + (counts ? factor * sample : 0)) return false;
+    }
+    return true;
+}
+
+tutti_tensor step_first_sample(const struct step *step, const struct array *x, int axis, int64_t rows)
+{
+    size_t inner = 1, count = 0;
+    int64_t sizes[TUTTI_MAX_RANK];
+    int rank = 0;
+    tutti_tensor made = { -1 };
+    for (int i = axis + 1; i < x->rank; i++) inner *= (size_t)x->sizes[i];
+    for (int i = 0; i < x->rank && rank < TUTTI_MAX_RANK; i++)
+        if (i != axis || rows > 1) sizes[rank++] = i == axis ? rows : x->sizes[i];
+    const size_t line = inner * (size_t)x->sizes[axis], part = inner * (size_t)rows;
+    int32_t *numbers = memory_new(x->count + 1, sizeof *numbers);
+    char *name = memory_format("%s~indices", step->node->output[0]);
+    for (size_t i = 0; numbers && i < x->count; i++)
+        if (i % line < part) numbers[count++] = (int32_t)x->extents[i].number;
+    if (numbers && name)
+        made = tutti_constant_typed(step->import->network, name, TUTTI_DTYPE_I32, sizes, rank, numbers);
+    free(numbers);
+    free(name);
+    return made;
+}
+
 /* Whether a value is integers for each of STAND_IN samples. */
 static bool stands_in(const struct import *import, const struct value *value)
 {
@@ -64,11 +105,14 @@ static tutti_status refuse(size_t position)
     return step_refuse("input %zu counts samples, and would be more than an index of them", position);
 }
 
-/* Whether an operator may read an input that counts. part: a column of it does. */
-static bool may_read(enum onnx_counting kind, size_t position, bool part, bool known)
+/* Whether an operator may read an input that counts. known: with a number for each of STAND_IN samples. */
+static bool may_read(enum onnx_counting kind, size_t position, const struct counting *counting, bool known)
 {
+    const bool part = counting->factor && counting->component != EACH;
+    if (counting->factor && counting->component == SIZES) return kind == COUNTING_SHAPE;
     switch (kind) {
     case COUNTING_SHAPE:
+    case COUNTING_SIZES:
     case COUNTING_SAME: return true;
     case COUNTING_MOVED:
     case COUNTING_SUM:
@@ -89,7 +133,7 @@ tutti_status counting_check(const struct step *step, enum onnx_counting kind)
         const struct value *value = step_input(step, i);
         const bool known = stands_in(step->import, value);
         if (!value || (!value->counting.factor && !known)) continue;
-        if (!may_read(kind, i, value->counting.factor && value->counting.component != EACH, known)) return refuse(i);
+        if (!may_read(kind, i, &value->counting, known)) return refuse(i);
     }
     return TUTTI_OK;
 }
@@ -145,14 +189,21 @@ tutti_status counting_finish(const struct step *step, enum onnx_counting kind)
     struct value *y = step_output(step, 0);
     const struct value *x = step_input(step, 0);
     struct counting counting = { 0 };
+    bool counts = step->import->counted.factor != 0;
     tutti_status status = TUTTI_OK;
     if (!y) return TUTTI_OK;
+    for (size_t i = 0; i < step->node->n_input; i++) {
+        const struct value *input = step_input(step, i);
+        counts |= input && (input->counting.factor || stands_in(step->import, input));
+    }
     if (kind != COUNTING_SHAPE && stands_in(step->import, x) && y->array && !stands_in(step->import, y))
         return refuse(0);
     if (kind == COUNTING_SUM || kind == COUNTING_DIFFERENCE)
         status = y->array ? TUTTI_OK : add(step, kind == COUNTING_DIFFERENCE, &counting);
     else if (kind == COUNTING_JOINED)
         status = y->array ? TUTTI_OK : join(step, &counting);
+    else if (kind == COUNTING_SIZES && counts)
+        counting = (struct counting) { 1, SIZES };
     else if (step->import->counted.factor)
         return refuse((size_t)step->import->counted.component);
     else if (x && (kind == COUNTING_SAME || kind == COUNTING_MOVED))

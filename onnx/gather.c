@@ -26,27 +26,22 @@ static tutti_status gather_one(struct step *step, int64_t index)
     return step_done(step, x.tensor, place_moved(x.place, of_file < x.place.axis ? -1 : 0));
 }
 
-/* The indices of each sample count along the batch's axis of the data: they tell its rows. */
+/* The indices of each sample count along the batch's axis of the data: they select among its rows. */
 static tutti_status gather_counted(struct step *step, const struct operand *x, const struct operand *indices, int axis)
 {
     const int64_t rows = x->place.rows;
     const struct counting *counting = &step_input(step, 1)->counting;
-    struct place place = {
+    const struct place place = {
         .batched = true, .axis = axis + indices->place.axis, .rows = indices->place.rows, .ahead = 1
     };
-    const bool joined = rows > 1 || place.rows > 1;
+    tutti_shape data = x->shape, of_indices = indices->shape;
     if (counting->factor != rows || counting->component != EACH || x->place.ahead != 1 || indices->place.ahead != 1)
         return step_refuse("its indices along the batch must count samples");
-    if (joined && (axis > 0 || indices->place.axis > 0)) return step_refuse("rows of samples lie behind another axis");
-    tutti_shape to = { .rank = x->shape.rank + 1 };
-    if (to.rank >= TUTTI_MAX_RANK) return step_refuse("its data has too many axes");
-    for (int i = 0; i < to.rank; i++) to.sizes[i] = i == axis ? 1 : x->shape.sizes[i - (i > axis)];
-    tutti_tensor pair[] = { rows > 1 ? step_op(step, "unfold", &x->tensor, 1, "size=%" PRId64, rows)
-                                     : step_reshape(step, x->tensor, &to),
-        indices->tensor };
-    if (place.rows > 1) pair[1] = step_op(step, "unfold", &pair[1], 1, "size=%" PRId64, place.rows);
+    if (x->shape.rank + indices->shape.rank + 1 >= TUTTI_MAX_RANK) return step_refuse("its result has too many axes");
+    tutti_tensor pair[] = { step_with_rows(step, x->tensor, &data, axis, rows), indices->tensor };
+    if (place.rows > 1) pair[1] = step_with_rows(step, pair[1], &of_indices, indices->place.axis, indices->place.rows);
     tutti_tensor y = step_op(step, "gather", pair, 2, "axis=%d", axis);
-    if (place.rows > 1) y = step_plain(step, "fold", &y, 1);
+    if (place.rows > 1) y = step_without_rows(step, y, place.axis);
     return step_done(step, y, place);
 }
 
@@ -78,42 +73,41 @@ static tutti_tensor constant(const struct step *step, const char *suffix, int32_
     return made;
 }
 
-/* Whether known indices pick the same elements of each sample from all samples in a row, `rows` elements each, as
- * PyTorch's as_strided does. *in_order: they are all elements. */
-static bool picks_alike(const struct array *indices, int64_t samples, int64_t rows, bool *in_order)
+/* The axis of known indices along which they count samples, and how many of its elements each sample has. False: none.
+ */
+static bool find_counting_axis(
+    const struct import *import, const struct array *indices, int64_t factor, int *axis, int64_t *rows)
 {
-    if (!indices->extents || indices->rank < 1 || samples < 1 || indices->sizes[0] != samples) return false;
-    const size_t each = indices->count / (size_t)samples;
-    *in_order = (int64_t)each == rows;
-    for (size_t i = 0; i < indices->count; i++) {
-        const struct extent found = indices->extents[i], first = indices->extents[i % each];
-        if (found.batches || first.number < 0 || first.number >= rows ||
-            found.number != first.number + (int64_t)(i / each) * rows)
-            return false;
-        *in_order &= first.number == (int64_t)(i % each);
+    const int64_t samples = import_samples(import);
+    bool found = false;
+    for (int i = 0; i < indices->rank && samples && indices->extents; i++) {
+        const int64_t each = indices->sizes[i] / samples;
+        if (each < 1 || indices->sizes[i] % samples || (found && each >= *rows) ||
+            !array_counts(indices, i, each, EACH, factor))
+            continue;
+        *axis = i;
+        *rows = each;
+        found = true;
     }
-    return true;
+    return found;
 }
 
-/* x is one axis: the elements of all samples. */
-static tutti_status gather_alike(const struct step *step, const struct operand *x, const struct array *indices)
+/* Known indices along the batch of the data, which select the same rows of each sample. */
+static tutti_status gather_alike(
+    const struct step *step, const struct operand *x, const struct array *indices, int axis)
 {
-    const int64_t rows = x->place.rows;
-    bool in_order = false;
-    if (!picks_alike(indices, import_samples(step->import), rows, &in_order))
-        return step_refuse("axis 0 is the batch, and its indices are not the same for each sample");
-    tutti_shape to = { .rank = indices->rank - 1 };
-    for (int i = 0; i < to.rank; i++) to.sizes[i] = indices->sizes[i + 1];
-    tutti_tensor y = rows > 1 ? step_op(step, "unfold", &x->tensor, 1, "size=%" PRId64, rows)
-                              : step_reshape(step, x->tensor, &TUTTI_SHAPE(1));
-    const size_t each = indices->count / (size_t)indices->sizes[0];
-    int32_t *picked = memory_new(each + 1, sizeof *picked);
-    if (!picked) return TUTTI_NO_MEMORY;
-    for (size_t i = 0; i < each; i++) picked[i] = (int32_t)indices->extents[i].number;
-    if (!in_order)
-        y = step_plain(step, "gather", (tutti_tensor[]) { y, constant(step, "indices", picked, (int64_t)each) }, 2);
-    free(picked);
-    return step_done(step, step_reshape(step, y, &to), (struct place) { .batched = true, .rows = 1, .ahead = 1 });
+    struct place place = { .batched = true, .ahead = 1 };
+    int at = 0;
+    if (!find_counting_axis(step->import, indices, x->place.rows, &at, &place.rows))
+        return step_refuse("its indices along axis %d, the batch, do not select the same part of each sample", axis);
+    tutti_shape data = x->shape;
+    place.axis = axis + at;
+    if (x->shape.rank + indices->rank >= TUTTI_MAX_RANK) return step_refuse("its result has too many axes");
+    tutti_tensor y = step_with_rows(step, x->tensor, &data, axis, x->place.rows);
+    y = step_op(
+        step, "gather", (tutti_tensor[]) { y, step_first_sample(step, indices, at, place.rows) }, 2, "axis=%d", axis);
+    if (place.rows > 1) y = step_without_rows(step, y, place.axis);
+    return step_done(step, y, place);
 }
 
 /* Rows of a table by numbers that depend on the samples are an embedding. */
@@ -133,13 +127,14 @@ tutti_status build_gather(struct step *step)
         status = step_list(step, 1, index, 1, &count);
         return status == TUTTI_OK ? gather_one(step, index[0]) : status;
     }
-    if (known && !operand_is_whole(&x) && operand_rank(&x) == 1 && x.place.ahead == 1) {
+    const int64_t axis = step_integer(step, "axis", 0), of_file = axis < 0 ? axis + operand_rank(&x) : axis;
+    if (known && !operand_is_whole(&x) && of_file == x.place.axis && x.place.ahead == 1) {
         const struct array *numbers = NULL;
         status = step_array(step, 1, &numbers);
-        return status == TUTTI_OK ? gather_alike(step, &x, numbers) : status;
+        return status == TUTTI_OK ? gather_alike(step, &x, numbers, x.place.axis) : status;
     }
     if ((status = step_indices(step, 1, &indices)) != TUTTI_OK) return status;
-    const bool is_table = !x.place.batched && x.shape.rank == 2 && step_integer(step, "axis", 0) == 0;
+    const bool is_table = !x.place.batched && x.shape.rank == 2 && axis == 0;
     if (!is_table || known || !second->converts || second->counting.factor) return gather(step, &x, &indices);
     const tutti_tensor pair[] = { indices.tensor, x.tensor };
     return step_done(step, step_plain(step, "embedding", pair, 2), indices.place);
@@ -285,7 +280,7 @@ tutti_status build_tensor_scatter(struct step *step)
     place = in[in[1].place.batched].place;
     if (status == TUTTI_OK) status = match_inputs(step, 2, in, &place);
     if (status == TUTTI_OK && place.batched && place.axis != HIDDEN && first.shape.rank > 0)
-        status = step_drop_axis(step, 2, 0, &first);
+        status = step_drop_axis(step, 2, 0, 1, &first);
     if (status == TUTTI_OK) status = operand_axis(&in[0], step_integer(step, "axis", -2), &axis);
     if (status != TUTTI_OK) return status;
     const int rank = operand_rank(&in[0]);

@@ -28,7 +28,7 @@ tutti_status build_grid_sample(struct step *step)
     if (grid.place.batched || step->import->options->whole)
         status = step_rows(step, 1, &grid);
     else if (grid.shape.rank > 1)
-        status = step_drop_axis(step, 1, 0, &grid);
+        status = step_drop_axis(step, 1, 0, 1, &grid);
     if (status != TUTTI_OK) return status;
     if (grid.place.batched && grid.place.rows != x.place.rows)
         return step_refuse("its inputs have other numbers of samples");

@@ -23,9 +23,10 @@ struct place {
  * network by `factor` times the number of the sample. factor 0: they do not count samples. */
 struct counting {
     int64_t factor;
-    int component; /* along the file's last axis, of the numbers that count; EACH: all do */
+    int component; /* along the file's last axis, of the numbers that count; EACH: all do; SIZES: only sizes are known
+                    */
 };
-enum { EACH = -1 };
+enum { EACH = -1, SIZES = -2 };
 
 /* What a name of the file stands for: numbers, a tensor of the network, or both. */
 struct value {
@@ -42,6 +43,8 @@ struct value {
     bool converts;                   /* the tensor is not of float32 */
     struct place place;              /* of the tensor */
     struct counting counting;        /* of the tensor */
+    /* The tensor where its axis `place.axis` is not the batch, of which only a size told that it is. id < 0: none */
+    tutti_tensor alike;
     int uses;                        /* by nodes */
     int parameters;                  /* that were made of it: several if it is uniform */
     bool uniform;                    /* an initialiser whose elements are all equal */

@@ -64,23 +64,26 @@ static tutti_tensor swap_front(const struct step *step, tutti_tensor x, int rank
     return step_permuted(step, x, order, rank);
 }
 
-/* [C, all other elements], which is normalised over the samples and the other elements. */
+/* [C, all other elements], which is normalised over the samples and the other elements: those of all rows of a sample.
+ */
 static tutti_status batch_norm(struct step *step, struct operand *x, const tutti_batch_norm_options *options)
 {
-    const bool whole = x->place.axis == HIDDEN;
+    const bool whole = x->place.axis == HIDDEN, rows = x->place.rows > 1;
     tutti_shape front = x->shape, flat = { .rank = 3, .sizes = { 0, 1, 1 } };
     if (whole && x->shape.rank > 1) {
         x->tensor = swap_front(step, x->tensor, x->shape.rank);
         front.sizes[0] = x->shape.sizes[1];
         front.sizes[1] = x->shape.sizes[0];
     }
+    if (rows) x->tensor = step_with_rows(step, x->tensor, &front, 1, x->place.rows);
     flat.sizes[0] = front.sizes[0];
     for (int i = 1; i < front.rank; i++) flat.sizes[2] *= front.sizes[i];
-    const bool image = !whole && (front.rank == 1 || front.rank == 3);
+    const bool image = !whole && !rows && (front.rank == 1 || front.rank == 3);
     tutti_tensor y = image ? x->tensor : step_reshape(step, x->tensor, &flat);
     y = tutti_batch_norm(step->import->network, y, options);
     if (!image) y = step_reshape(step, y, &front);
     if (whole && x->shape.rank > 1) y = swap_front(step, y, x->shape.rank);
+    if (rows) y = step_without_rows(step, y, 1);
     return step_done(step, y, x->place);
 }
 
@@ -158,7 +161,7 @@ tutti_status build_batch_normalization(struct step *step)
         return batch_norm_of_sample(step, &x, training);
     if (status == TUTTI_OK) status = step_batched(step, 0, &x);
     if (status != TUTTI_OK) return status;
-    if ((x.place.axis != HIDDEN && x.place.axis != 0) || x.place.rows != 1 || x.place.ahead != 1 || x.shape.rank < 1)
+    if ((x.place.axis != HIDDEN && x.place.axis != 0) || x.place.ahead != 1 || x.shape.rank < 1)
         return step_refuse("the batch must be its first axis");
     const int64_t channels = x.shape.sizes[x.place.axis == HIDDEN && x.shape.rank > 1];
     if (step->node->n_input != NORM_PARTS + 1) return fail(TUTTI_FORMAT, "it needs 5 inputs");
@@ -207,6 +210,8 @@ tutti_status build_gemm(struct step *step)
     if (status == TUTTI_OK && has_c) status = step_operand(step, 2, &c);
     if (status != TUTTI_OK) return status;
     if (operand_rank(&a) != 2 || operand_rank(&b) != 2) return step_refuse("its inputs must be matrices");
+    if (!transposed_a && !b.place.batched) status = step_initial_state(step, 0, &a);
+    if (status != TUTTI_OK) return status;
     struct place place = a.place.batched ? a.place : b.place;
     tutti_tensor y;
     const bool rows = a.place.batched && a.place.axis != HIDDEN;
@@ -224,7 +229,8 @@ tutti_status build_gemm(struct step *step)
     if (status != TUTTI_OK) return status;
     y = scaled(step, y, alpha);
     if (!has_c || direct) return step_done(step, y, place);
-    if (rows && !c.place.batched && c.shape.rank == 2 && (status = step_drop_axis(step, 2, 0, &c)) != TUTTI_OK)
+    if (rows && !c.place.batched && c.shape.rank == 2 &&
+        (status = step_drop_axis(step, 2, 0, a.place.rows, &c)) != TUTTI_OK)
         return status;
     if (!place.batched) place = c.place;
     y = step_plain(step, "add", (tutti_tensor[]) { y, scaled(step, c.tensor, beta) }, 2);
@@ -254,7 +260,7 @@ static tutti_status without_batch(
         return TUTTI_OK;
     if (x->shape.rank > operand_rank(batched) || batched->place.axis != 0)
         return step_refuse("input %zu has an axis in front of the batch", position);
-    return step_drop_axis(step, position, 0, x);
+    return step_drop_axis(step, position, 0, batched->place.rows, x);
 }
 
 tutti_status step_matmul(const struct step *step, struct operand *a, struct operand *b, size_t second)

@@ -31,39 +31,69 @@ tutti_status build_transpose(struct step *step)
     return step_done(step, step_permuted(step, x.tensor, order, at), place);
 }
 
-/* Repeats axes of size 1. Along the batch, a value that has none is the same for each sample. */
-static tutti_status expand_fixed(struct step *step, struct operand *x, const struct array *asked)
+/* The sizes that a value without a batch is expanded to. *batch: the axis that becomes the batch, with its rows of a
+ * sample, or HIDDEN. *guessed: only its number says so. */
+static tutti_status read_expansion(const struct step *step, const struct operand *x, const struct array *asked,
+    tutti_shape *to, int *batch, bool *guessed)
 {
-    const struct import *import = step->import;
-    tutti_shape to = { 0 };
-    struct place place = { .rows = 1, .ahead = 1, .axis = HIDDEN };
+    const int64_t samples = step->import->fixed_batch;
     const int rank = (int)asked->count > x->shape.rank ? (int)asked->count : x->shape.rank;
+    *to = (tutti_shape) { .rank = rank };
+    *batch = HIDDEN;
     for (int i = 0; i < rank; i++) {
         const int own = i - (rank - x->shape.rank), wanted = i - (rank - (int)asked->count);
         const int64_t size = own < 0 ? 1 : x->shape.sizes[own];
         const struct extent more = wanted < 0 ? (struct extent) { 1, 0 } : asked->extents[wanted];
-        const bool fixed = i == 0 && import->fixed_batch > 1 && more.number == import->fixed_batch && size == 1;
+        const bool fixed = i == 0 && samples > 1 && more.number == samples && more.batches == 0 && size == 1;
         if (more.batches || fixed) {
-            if (place.batched || size != 1 || (!fixed && (more.number != 0 || more.batches != 1)))
+            if (*batch != HIDDEN || size != 1 || (!fixed && (more.number || more.batches < 0)))
                 return step_refuse("axis %d cannot be repeated for each sample", i);
-            place.batched = true;
-            place.axis = i;
-            continue;
+            *batch = i;
+            *guessed = fixed;
         }
         if (size != 1 && more.number != 1 && more.number != size)
             return fail(TUTTI_FORMAT, "axis %d cannot be repeated", i);
-        to.sizes[to.rank++] = size == 1 ? more.number : size;
+        to->sizes[i] = fixed ? 1 : more.batches ? more.batches : size == 1 ? more.number : size;
     }
-    if (place.batched) { /* an axis of size 1 less */
-        tutti_shape less = { 0 };
-        for (int i = 0; i < x->shape.rank; i++)
-            if (i != place.axis - (rank - x->shape.rank)) less.sizes[less.rank++] = x->shape.sizes[i];
-        if (less.rank == 0) less = TUTTI_SHAPE(1);
-        if (less.rank < x->shape.rank) x->tensor = step_reshape(step, x->tensor, &less);
+    return TUTTI_OK;
+}
+
+/* A file for one number of samples may have as many equal parts already where it asks for one of each sample. */
+static tutti_status merge_samples(const struct step *step, struct operand *x, const struct array *asked)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < x->shape.rank && status == TUTTI_OK; i++) {
+        const int wanted = i + (int)asked->count - x->shape.rank;
+        tutti_shape one = x->shape;
+        if (wanted < 0 || asked->extents[wanted].batches < 1 || one.sizes[i] == 1) continue;
+        status = step_drop_axis(step, 0, i, asked->extents[wanted].batches, x);
+        one.sizes[i] = 1;
+        x->shape = one;
+        x->tensor = step_reshape(step, x->tensor, &one);
     }
+    return status;
+}
+
+/* Repeats axes of size 1. Along the batch, a value that has none is the same for each sample. */
+static tutti_status expand_fixed(struct step *step, struct operand *x, const struct array *asked)
+{
+    tutti_shape to, all;
+    int batch;
+    bool guessed = false;
+    struct value *y = step_output(step, 0);
+    tutti_status status = merge_samples(step, x, asked);
+    if (status == TUTTI_OK) status = read_expansion(step, x, asked, &to, &batch, &guessed);
+    if (status != TUTTI_OK) return status;
     if (to.rank) x->tensor = step_op(step, "expand", &x->tensor, 1, "shape=%s", list_print(to.sizes, to.rank).text);
-    const tutti_status status = place.batched ? step_spread(step, &x->tensor) : TUTTI_OK;
-    return status == TUTTI_OK ? step_done(step, x->tensor, place) : status;
+    if (batch == HIDDEN) return step_done(step, x->tensor, x->place);
+    const struct place place = { .batched = true, .axis = batch, .rows = to.sizes[batch], .ahead = 1 };
+    all = to;
+    if (guessed && y) {
+        all.sizes[batch] = step->import->fixed_batch;
+        y->alike = step_op(step, "expand", &x->tensor, 1, "shape=%s", list_print(all.sizes, all.rank).text);
+    }
+    status = step_spread(step, &x->tensor);
+    return status == TUTTI_OK ? step_done(step, step_without_rows(step, x->tensor, batch), place) : status;
 }
 
 tutti_status build_expand(struct step *step)
@@ -163,6 +193,7 @@ tutti_status build_split(struct step *step)
     int64_t sizes[64], start = 0;
     const size_t outputs = step->node->n_output;
     tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK && step_integer(step, "axis", 0)) status = step_initial_state(step, 0, &x);
     if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", 0), &axis);
     if (status == TUTTI_OK) status = step_list_or_attribute(step, "split", 1, sizes, 64, &count);
     if (status != TUTTI_OK) return status;

@@ -47,45 +47,6 @@ static tutti_status read_inputs(const struct step *step, struct nd *nd)
 /* --------------------------------------------------------------------------------------- indices of each sample ----
  */
 
-/* Whether known indices are those of the first sample, and along axis `at` `factor` more for each sample in one
- * component alone. */
-static bool fits(const struct array *x, int at, int64_t rows, int component, int64_t factor)
-{
-    const int64_t k = x->sizes[x->rank - 1];
-    size_t inner = 1;
-    for (int i = at + 1; i < x->rank; i++) inner *= (size_t)x->sizes[i];
-    const size_t line = inner * (size_t)x->sizes[at], part = inner * (size_t)rows;
-    for (size_t i = 0; i < x->count; i++) {
-        const int64_t sample = (int64_t)(i % line / part);
-        const int64_t more = (int64_t)i % k == component ? factor * sample : 0;
-        if (x->extents[i].batches || x->extents[i].number - more != x->extents[i / line * line + i % part].number)
-            return false;
-    }
-    return true;
-}
-
-/* The part of known indices for the first sample, with an axis for its rows if there are several. */
-static tutti_tensor first_part(const struct step *step, const struct array *x, int at, int64_t rows)
-{
-    size_t inner = 1, count = 0;
-    int64_t sizes[TUTTI_MAX_RANK];
-    int rank = 0;
-    for (int i = at + 1; i < x->rank; i++) inner *= (size_t)x->sizes[i];
-    for (int i = 0; i < x->rank; i++)
-        if (i != at || rows > 1) sizes[rank++] = i == at ? rows : x->sizes[i];
-    const size_t line = inner * (size_t)x->sizes[at], part = inner * (size_t)rows;
-    int32_t *numbers = memory_new(x->count + 1, sizeof *numbers);
-    char *name = memory_format("%s~indices", step->node->output[0]);
-    tutti_tensor made = { -1 };
-    for (size_t i = 0; numbers && i < x->count; i++)
-        if (i % line < part) numbers[count++] = (int32_t)x->extents[i].number;
-    if (numbers && name)
-        made = tutti_constant_typed(step->import->network, name, TUTTI_DTYPE_I32, sizes, rank, numbers);
-    free(numbers);
-    free(name);
-    return made;
-}
-
 /* Known indices of all samples become those of each. `rows_of_data`: elements of a sample along the batch's axis. */
 static tutti_status known_indices(const struct step *step, struct nd *nd, int64_t rows_of_data)
 {
@@ -95,9 +56,9 @@ static tutti_status known_indices(const struct step *step, struct nd *nd, int64_
     const tutti_status status = step_array(step, INDICES, &x);
     if (status != TUTTI_OK) return status;
     if (!x->extents || samples == 0 || x->sizes[nd->at] != samples * nd->rows ||
-        !fits(x, nd->at, nd->rows, nd->batch - nd->shared, rows_of_data))
+        !array_counts(x, nd->at, nd->rows, nd->batch - nd->shared, rows_of_data))
         return step_refuse("its indices do not tell the same part of each sample");
-    indices->tensor = first_part(step, x, nd->at, nd->rows);
+    indices->tensor = step_first_sample(step, x, nd->at, nd->rows);
     return indices->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
@@ -113,24 +74,17 @@ static tutti_status computed_indices(const struct step *step, struct nd *nd, int
         return step_refuse("the batch is another axis of its indices");
     if (!counts && (counting->factor || step->import->fixed_batch != 1 || rows_of_data != 1))
         return step_refuse("its indices along the batch must count samples");
-    if (nd->rows > 1) indices->tensor = step_op(step, "unfold", &indices->tensor, 1, "size=%" PRId64, nd->rows);
+    if (nd->rows > 1) indices->tensor = step_with_rows(step, indices->tensor, &indices->shape, nd->at, nd->rows);
     return TUTTI_OK;
 }
 
 /* ----------------------------------------------------------------------------------------- data of each sample ---- */
 
 /* Gives a sample of the data the axis that the indices count along: of its rows, or of size 1. */
-static tutti_status with_axis(const struct step *step, const struct nd *nd, struct operand *x, tutti_shape *before)
+static tutti_status with_axis(const struct step *step, const struct nd *nd, struct operand *x)
 {
-    tutti_shape to = { .rank = x->shape.rank + 1 };
-    *before = x->shape;
-    if (to.rank >= TUTTI_MAX_RANK) return step_refuse("its data has too many axes");
-    if (x->place.rows > 1 && nd->batch > 0) return step_refuse("rows of samples lie behind another axis");
-    for (int i = 0; i < to.rank; i++)
-        to.sizes[i] = i == nd->batch ? x->place.rows : x->shape.sizes[i - (i > nd->batch)];
-    x->tensor = x->place.rows > 1 ? step_op(step, "unfold", &x->tensor, 1, "size=%" PRId64, x->place.rows)
-                                  : step_reshape(step, x->tensor, &to);
-    x->shape = to;
+    if (x->shape.rank + 1 >= TUTTI_MAX_RANK) return step_refuse("its data has too many axes");
+    x->tensor = step_with_rows(step, x->tensor, &x->shape, nd->batch, x->place.rows);
     return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
@@ -180,7 +134,7 @@ static int counting_component(const struct step *step, int at)
     if (counting->factor) return counting->component == EACH ? 0 : counting->component;
     if (step_array(step, INDICES, &x) != TUTTI_OK || !x->extents || samples == 0) return HIDDEN;
     for (int64_t k = 0; k < x->sizes[x->rank - 1] && x->sizes[at] == samples; k++)
-        if (fits(x, at, 1, (int)k, 1)) return (int)k;
+        if (array_counts(x, at, 1, (int)k, 1)) return (int)k;
     return HIDDEN;
 }
 
@@ -202,7 +156,7 @@ static void find_axes(const struct step *step, struct nd *nd)
     const int64_t samples = import_samples(step->import);
     for (int i = 0; i < nd->q && nd->at == HIDDEN && samples; i++) {
         nd->rows = x->sizes[i] / samples;
-        if (x->sizes[i] % samples == 0 && nd->rows && fits(x, i, nd->rows, nd->batch - nd->shared, data->rows))
+        if (x->sizes[i] % samples == 0 && nd->rows && array_counts(x, i, nd->rows, nd->batch - nd->shared, data->rows))
             nd->at = i;
     }
 }
@@ -217,27 +171,22 @@ static tutti_tensor add(const struct step *step, const struct nd *nd, int shared
 /* The indices count samples. */
 static tutti_status build_along(const struct step *step, struct nd *nd, const char *reduction)
 {
-    struct operand *x = &nd->in[DATA];
-    tutti_shape sample;
-    if (nd->at == HIDDEN) return step_refuse("its indices along the batch do not tell the same part of each sample");
-    if (nd->rows > 1 && nd->at > 0) return step_refuse("rows of samples lie behind another axis of its indices");
+    struct operand *x = &nd->in[DATA], *updates = &nd->in[UPDATES];
+    if (nd->at == HIDDEN) return step_refuse("its indices along the batch do not select the same part of each sample");
     const int64_t counted = step_input(step, INDICES)->counting.factor;
     tutti_status status = like(step, nd, DATA, nd->batch, x->place.batched ? x->place.rows : counted > 1 ? counted : 1);
-    const int64_t rows = x->place.rows;
     const struct place place = x->place;
-    if (status == TUTTI_OK) status = (nd->in[INDICES].place.batched ? computed_indices : known_indices)(step, nd, rows);
+    if (status == TUTTI_OK)
+        status = (nd->in[INDICES].place.batched ? computed_indices : known_indices)(step, nd, place.rows);
     if (status == TUTTI_OK && nd->count == MOST) status = like(step, nd, UPDATES, nd->at, nd->rows);
-    if (status == TUTTI_OK) status = with_axis(step, nd, x, &sample);
+    if (status == TUTTI_OK) status = with_axis(step, nd, x);
     if (status != TUTTI_OK) return status;
     if (nd->count == MOST && nd->rows > 1)
-        nd->in[UPDATES].tensor = step_op(step, "unfold", &nd->in[UPDATES].tensor, 1, "size=%" PRId64, nd->rows);
+        updates->tensor = step_with_rows(step, updates->tensor, &updates->shape, nd->at, nd->rows);
     tutti_tensor y = add(step, nd, nd->shared, reduction);
-    if (nd->count == 2) {
-        if (nd->rows > 1) y = step_plain(step, "fold", &y, 1);
-        return step_done(step, y, (struct place) { .batched = true, .axis = nd->at, .rows = nd->rows, .ahead = 1 });
-    }
-    y = rows > 1 ? step_plain(step, "fold", &y, 1) : step_reshape(step, y, &sample);
-    return step_done(step, y, place);
+    if (nd->count == MOST) return step_done(step, step_without_rows(step, y, nd->batch), place);
+    if (nd->rows > 1) y = step_without_rows(step, y, nd->at);
+    return step_done(step, y, (struct place) { .batched = true, .axis = nd->at, .rows = nd->rows, .ahead = 1 });
 }
 
 /* The batch is an axis of the slices. */

@@ -16,6 +16,7 @@ enum onnx_counting {
     COUNTING_JOINED,     /* along the last axis, columns that count, and others */
     COUNTING_INDEX,      /* input 1 is an index of samples */
     COUNTING_INDICES,    /* input 1 has a column that is an index of samples */
+    COUNTING_SIZES,      /* only the sizes of its output may be read: those that its inputs are broadcast to */
     COUNTING_KNOWN       /* only arrays that are computed when the file is read, for STAND_IN samples */
 };
 
@@ -39,9 +40,19 @@ tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size
 
 /* place.c */
 bool place_equal(const struct place *a, const struct place *b);
-/* Takes an axis away from an operand without a batch: of size 1, or of the file's number of samples, if all are alike.
- */
-tutti_status step_drop_axis(const struct step *step, size_t position, int axis, struct operand *operand);
+/* Takes an axis away from an operand without a batch: of size 1, or of `rows` elements for each of the file's samples,
+ * if all are alike. */
+tutti_status step_drop_axis(const struct step *step, size_t position, int axis, int64_t rows, struct operand *operand);
+/* An array with the same part for each of the file's samples along its first axis, as the initial state of a cell is,
+ * gets the batch there; another operand stays as it is. */
+tutti_status step_initial_state(const struct step *step, size_t position, struct operand *operand);
+/* Takes the first axis of an input, of which only its size told that it is the batch, for one of a value that has none.
+ * False: the batch is certain, or there is none. */
+bool step_as_fixed(const struct step *step, size_t position, struct operand *operand);
+/* Gives a sample an axis at `axis`, of the rows that it has along the batch, or of size 1. *sample: its shape. */
+tutti_tensor step_with_rows(const struct step *step, tutti_tensor x, tutti_shape *sample, int axis, int64_t rows);
+/* The reverse. */
+tutti_tensor step_without_rows(const struct step *step, tutti_tensor x, int axis);
 /* Gives an operand without a batch the place of another one. */
 tutti_status step_like(const struct step *step, size_t position, const struct operand *like, struct operand *operand);
 
@@ -54,6 +65,12 @@ int64_t import_samples(const struct import *import);
 tutti_status step_sizes(const struct step *step, size_t position, int64_t *list, int most, int *count);
 /* By how much the parts of an array along an axis differ from each other; 0: they are the same. False: neither. */
 bool array_is_linear(const struct array *array, int axis, int64_t *factor);
+/* Whether known indices are those of the first of `rows` elements for each sample along an axis, and `factor` more for
+ * each further sample: all numbers, or those of one component (of the last axis). The first sample's lie from 0 to
+ * factor - 1. */
+bool array_counts(const struct array *array, int axis, int64_t rows, int component, int64_t factor);
+/* The first sample's part of such indices, with an axis for its rows if there are several. */
+tutti_tensor step_first_sample(const struct step *step, const struct array *array, int axis, int64_t rows);
 /* Before and after a node is added: whether it may read numbers that count samples, and whether its output does. */
 tutti_status counting_check(const struct step *step, enum onnx_counting kind);
 tutti_status counting_finish(const struct step *step, enum onnx_counting kind);

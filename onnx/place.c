@@ -83,10 +83,19 @@ tutti_status step_batched_if_whole(const struct step *step, size_t position, str
     return (step->import->options->whole ? step_batched : step_operand)(step, position, operand);
 }
 
+bool step_as_fixed(const struct step *step, size_t position, struct operand *operand)
+{
+    const struct value *value = step_input(step, position);
+    if (!value || value->alike.id < 0) return false;
+    operand->tensor = value->alike;
+    operand->place = (struct place) { .axis = HIDDEN, .rows = 1, .ahead = 1 };
+    return tutti_shape_of(step->import->network, value->alike, &operand->shape) == TUTTI_OK;
+}
+
 tutti_status step_fixed(const struct step *step, size_t position, struct operand *operand)
 {
     const tutti_status status = step_operand(step, position, operand);
-    if (status != TUTTI_OK || !operand->place.batched) return status;
+    if (status != TUTTI_OK || !operand->place.batched || step_as_fixed(step, position, operand)) return status;
     return step_refuse("input %zu, '%s', must not depend on the samples", position, step_input(step, position)->name);
 }
 
@@ -120,6 +129,34 @@ tutti_status step_done_rows(const struct step *step, size_t output, tutti_tensor
     return step_made(step, output, tensor, place);
 }
 
+tutti_tensor step_with_rows(const struct step *step, tutti_tensor x, tutti_shape *sample, int axis, int64_t rows)
+{
+    int order[TUTTI_MAX_RANK];
+    const tutti_shape old = *sample;
+    sample->rank++;
+    for (int i = 0; i < sample->rank; i++) {
+        sample->sizes[i] = i == axis ? rows : old.sizes[i - (i > axis)];
+        order[i] = i == axis ? 0 : i + (i < axis);
+    }
+    if (rows == 1) return step_reshape(step, x, sample);
+    return step_permuted(step, step_op(step, "unfold", &x, 1, "size=%" PRId64, rows), order, sample->rank);
+}
+
+tutti_tensor step_without_rows(const struct step *step, tutti_tensor x, int axis)
+{
+    int order[TUTTI_MAX_RANK] = { axis };
+    tutti_shape shape, less = { 0 };
+    if (x.id < 0 || tutti_shape_of(step->import->network, x, &shape) != TUTTI_OK) return (tutti_tensor) { -1 };
+    for (int i = 0; i < shape.rank; i++) {
+        if (i == axis) continue;
+        less.sizes[less.rank++] = shape.sizes[i];
+        order[less.rank] = i;
+    }
+    if (shape.sizes[axis] == 1) return step_reshape(step, x, &less);
+    x = step_permuted(step, x, order, shape.rank);
+    return step_plain(step, "fold", &x, 1);
+}
+
 /* where(x, t, t) has the batch of x and the elements of t, whatever x is. */
 tutti_status step_spread(const struct step *step, tutti_tensor *tensor)
 {
@@ -148,15 +185,16 @@ static tutti_status first_of_repeated(const struct step *step, size_t position, 
     return tensor->id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
-tutti_status step_drop_axis(const struct step *step, size_t position, int axis, struct operand *x)
+tutti_status step_drop_axis(const struct step *step, size_t position, int axis, int64_t rows, struct operand *x)
 {
     tutti_shape shape = { 0 };
-    const int64_t fixed = import_samples(step->import);
+    const int64_t size = x->shape.sizes[axis], fixed = import_samples(step->import);
     tutti_status status = TUTTI_OK;
-    if (x->shape.sizes[axis] != 1 && x->shape.sizes[axis] != fixed)
-        return step_refuse("input %zu does not depend on the samples, and has size %" PRId64 " along the batch",
-            position, x->shape.sizes[axis]);
-    if (x->shape.sizes[axis] != 1) status = first_of_repeated(step, position, axis, &x->tensor);
+    if (size != 1 && (fixed == 0 || size % fixed || size / fixed != rows))
+        return step_refuse("input %zu does not depend on the samples, and has size %" PRId64
+                           " along axis %d, which is the batch of the others",
+            position, size, axis);
+    if (size != 1) status = first_of_repeated(step, position, axis, &x->tensor);
     for (int i = 0; i < x->shape.rank; i++)
         if (i != axis) shape.sizes[shape.rank++] = x->shape.sizes[i];
     if (status != TUTTI_OK) return status;
@@ -170,7 +208,21 @@ tutti_status step_like(const struct step *step, size_t position, const struct op
     tutti_status status = TUTTI_OK;
     if (like->place.ahead != 1 || like->place.rows != 1 || x->shape.rank != operand_rank(like))
         return step_refuse("input %zu does not depend on the samples, and others do", position);
-    if (like->place.axis != HIDDEN) status = step_drop_axis(step, position, like->place.axis, x);
+    if (like->place.axis != HIDDEN) status = step_drop_axis(step, position, like->place.axis, 1, x);
     x->place = like->place;
     return status == TUTTI_OK ? step_spread_operand(step, x) : status;
+}
+
+tutti_status step_initial_state(const struct step *step, size_t position, struct operand *x)
+{
+    const struct array *array = NULL;
+    int64_t factor = 0;
+    const int64_t samples = step->import->fixed_batch;
+    const struct value *value = step_input(step, position);
+    if (x->place.batched || samples < 2 || x->shape.rank < 2 || x->shape.sizes[0] != samples) return TUTTI_OK;
+    if (!value || (!value->stored && !value->array)) return TUTTI_OK;
+    tutti_status status = step_array(step, position, &array);
+    if (status != TUTTI_OK || !array_is_linear(array, 0, &factor) || factor) return status;
+    const struct operand like = { .shape.rank = x->shape.rank - 1, .place = { true, 0, 1, 1 } };
+    return step_like(step, position, &like, x);
 }

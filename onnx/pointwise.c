@@ -16,7 +16,7 @@ static int place_in(const struct operand *x, int rank)
     return x->place.axis == HIDDEN ? HIDDEN : x->place.axis + rank - operand_rank(x);
 }
 
-static tutti_status join_places(const struct operand *list, size_t count, struct place *place)
+static tutti_status join_places(const struct step *step, struct operand *list, size_t count, struct place *place)
 {
     int rank = 0;
     *place = (struct place) { .axis = HIDDEN, .rows = 1, .ahead = 1 };
@@ -26,8 +26,12 @@ static tutti_status join_places(const struct operand *list, size_t count, struct
         struct place moved = list[i].place;
         if (!moved.batched) continue;
         moved.axis = place_in(&list[i], rank);
-        if (place->batched && !place_equal(place, &moved))
+        if (place->batched && !place_equal(place, &moved)) {
+            for (size_t k = 0; k < count; k++)
+                if (list[k].place.batched && step_as_fixed(step, k, &list[k]))
+                    return join_places(step, list, count, place);
             return step_refuse("the batch is another axis of input %zu than of the ones before", i);
+        }
         *place = moved;
     }
     return TUTTI_OK;
@@ -47,7 +51,7 @@ static tutti_status align(const struct step *step, struct operand *list, size_t 
         const bool has_axis = axis >= 0 && axis < list[i].shape.rank;
         if (list[i].place.batched) continue;
         if (has_axis && place->ahead == 1)
-            status = step_drop_axis(step, i, axis, &list[i]);
+            status = step_drop_axis(step, i, axis, place->rows, &list[i]);
         else if (has_axis && list[i].shape.sizes[axis] != 1)
             status = step_refuse("input %zu has a size along the batch", i);
         if (status == TUTTI_OK && most == 0 && list[i].shape.rank == 0) /* the result is one number of each sample */
@@ -76,7 +80,7 @@ tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size
     tutti_status status = TUTTI_OK;
     if (count < 1 || count > MOST_INPUTS) return step_refuse("it has %zu inputs: 1 to %d are read", count, MOST_INPUTS);
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) status = step_operand(step, i, &list[i]);
-    if (status == TUTTI_OK) status = join_places(list, count, place);
+    if (status == TUTTI_OK) status = join_places(step, list, count, place);
     if (status == TUTTI_OK && place->batched && place->axis != HIDDEN) status = align(step, list, count, place);
     if (status == TUTTI_OK && count > 1 && place->batched) status = spread_numbers(step, list, count);
     for (size_t i = 0; i < count; i++) tensors[i] = list[i].tensor;

@@ -44,6 +44,39 @@ static tutti_status sliced(const struct step *step, const struct operand *x, con
     return step_done(step, y, x->place);
 }
 
+/* Ends of slices. Along the batch's axis, a number of samples that is all of them becomes the largest number. */
+static tutti_status read_ends(
+    const struct step *step, const struct operand *x, const int64_t *axes, bool has_axes, int64_t *ends, int *count)
+{
+    const struct array *array = NULL;
+    if (step_attribute(step, "ends")) return step_list_or_attribute(step, "ends", 2, ends, TUTTI_MAX_RANK, count);
+    const tutti_status status = step_array(step, 2, &array);
+    if (status != TUTTI_OK) return status;
+    if (!array->extents || array->count > TUTTI_MAX_RANK)
+        return fail(TUTTI_FORMAT, "input 2 must be at most %d integers", TUTTI_MAX_RANK);
+    *count = (int)array->count;
+    for (int i = 0; i < *count; i++) {
+        const int64_t axis = has_axes ? axes[i] : i;
+        const struct extent end = array->extents[i];
+        const bool all = !operand_is_whole(x) && (axis < 0 ? axis + operand_rank(x) : axis) == x->place.axis &&
+            end.number >= 0 && end.batches >= x->place.rows * x->place.ahead;
+        if (end.batches && !all)
+            return step_refuse("the end along axis %" PRId64 " depends on the number of samples", axis);
+        ends[i] = all ? INT64_MAX : end.number;
+    }
+    return TUTTI_OK;
+}
+
+/* Whether a slice along an axis is all of it: of the batch, too. */
+static bool is_all(const struct step *step, const struct operand *x, int64_t axis, int64_t start, int64_t end)
+{
+    const int64_t samples = step->import->fixed_batch, at = axis < 0 ? axis + operand_rank(x) : axis;
+    if (start == 0 && end >= INT32_MAX) return true;
+    if (operand_is_whole(x) || at != x->place.axis || samples == 0) return false;
+    const int64_t size = samples * x->place.rows * x->place.ahead;
+    return end >= size && (start == 0 || start <= -size);
+}
+
 tutti_status build_slice(struct step *step)
 {
     enum { STARTS, ENDS, AXES, STEPS, LISTS };
@@ -55,7 +88,8 @@ tutti_status build_slice(struct step *step)
     unsigned seen = 0;
     tutti_status status = step_operand(step, 0, &x);
     for (size_t i = 0; i < LISTS && status == TUTTI_OK; i++)
-        status = step_list_or_attribute(step, names[i], i + 1, lists[i], TUTTI_MAX_RANK, &counts[i]);
+        if (i != ENDS) status = step_list_or_attribute(step, names[i], i + 1, lists[i], TUTTI_MAX_RANK, &counts[i]);
+    if (status == TUTTI_OK) status = read_ends(step, &x, lists[AXES], counts[AXES], lists[ENDS], &counts[ENDS]);
     if (status != TUTTI_OK) return status;
     for (int i = ENDS; i < LISTS; i++)
         if (counts[i] != counts[STARTS] && (counts[i] || i == ENDS))
@@ -63,7 +97,7 @@ tutti_status build_slice(struct step *step)
     for (int i = 0; i < counts[STARTS]; i++) {
         int axis = 0;
         const int64_t start = lists[STARTS][i], end = lists[ENDS][i], by = counts[STEPS] ? lists[STEPS][i] : 1;
-        if (start == 0 && end >= INT32_MAX && by == 1) continue; /* all, of the batch, too */
+        if (by == 1 && is_all(step, &x, counts[AXES] ? lists[AXES][i] : i, start, end)) continue;
         status = operand_axis(&x, counts[AXES] ? lists[AXES][i] : i, &axis);
         if (status == TUTTI_OK && seen >> axis & 1) status = fail(TUTTI_FORMAT, "an axis is there twice");
         if (status == TUTTI_OK) status = add_slice(&x, axis, start, end, by, &slices);
@@ -148,25 +182,67 @@ tutti_status build_center_crop_pad(struct step *step)
 
 /* ------------------------------------------------------------------------------------------------------ Tile ---- */
 
+/* The repeats, one for each axis of the file. *batch: the axis that is repeated for each sample, or HIDDEN; its number
+ * is that of its repeats for one sample. */
+static tutti_status read_repeats(const struct step *step, const struct operand *x, int64_t *times, int *batch)
+{
+    const struct array *asked = NULL;
+    const int rank = operand_rank(x);
+    const tutti_status status = step_array(step, 1, &asked);
+    *batch = HIDDEN;
+    if (status != TUTTI_OK) return status;
+    if (!asked->extents || asked->count != (size_t)rank)
+        return fail(TUTTI_FORMAT, "it has %zu repeats for %d axes", asked->count, rank);
+    for (int i = 0; i < rank; i++) {
+        const struct extent repeats = asked->extents[i];
+        times[i] = repeats.batches ? repeats.batches : repeats.number;
+        if (!repeats.batches) continue;
+        if (x->place.batched) return step_refuse("axis %d is repeated for each sample, and its input has a batch", i);
+        if (*batch != HIDDEN || repeats.number || repeats.batches < 0)
+            return step_refuse("the repeats of axis %d are no multiple of the number of samples, or the second one", i);
+        *batch = i;
+    }
+    return TUTTI_OK;
+}
+
+/* x is the same for each sample, and has its rows along the axis. guessed: only a size says so. */
+static tutti_status repeated_for_samples(const struct step *step, struct operand *x, int axis, bool guessed)
+{
+    struct value *y = step_output(step, 0);
+    tutti_shape all = x->shape;
+    all.sizes[axis] = step->import->fixed_batch;
+    if (guessed && y)
+        y->alike = step_op(step, "expand", &x->tensor, 1, "shape=%s", list_print(all.sizes, all.rank).text);
+    const struct place place = { .batched = true, .axis = axis, .rows = x->shape.sizes[axis], .ahead = 1 };
+    const tutti_status status = step_spread(step, &x->tensor);
+    return status == TUTTI_OK ? step_done(step, step_without_rows(step, x->tensor, axis), place) : status;
+}
+
 tutti_status build_tile(struct step *step)
 {
     struct operand x;
     int64_t times[TUTTI_MAX_RANK], repeats[TUTTI_MAX_RANK];
-    int count = 0;
+    int batch = HIDDEN;
     tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, times, TUTTI_MAX_RANK, &count);
+    if (status == TUTTI_OK) status = read_repeats(step, &x, times, &batch);
     if (status != TUTTI_OK) return status;
-    if (count != operand_rank(&x)) return fail(TUTTI_FORMAT, "it has %d repeats for %d axes", count, operand_rank(&x));
+    const int64_t samples = step->import->fixed_batch;
+    const bool guessed =
+        !x.place.batched && samples > 1 && x.shape.rank > 1 && x.shape.sizes[0] == 1 && times[0] == samples;
+    if (guessed) batch = 0;
+    if (guessed) times[0] = 1;
     for (int i = 0; i < x.shape.rank; i++) repeats[i] = 1;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < operand_rank(&x); i++) {
         int axis = 0;
         if (times[i] == 1) continue;
         if ((status = operand_axis(&x, i, &axis)) != TUTTI_OK) return status;
         repeats[axis] = times[i];
+        x.shape.sizes[axis] *= times[i];
     }
     if (x.shape.rank == 0) return step_done(step, x.tensor, x.place);
     x.tensor = step_op(step, "tile", &x.tensor, 1, "repeats=%s", list_print(repeats, x.shape.rank).text);
-    return step_done(step, x.tensor, x.place);
+    if (batch == HIDDEN) return step_done(step, x.tensor, x.place);
+    return repeated_for_samples(step, &x, batch, guessed);
 }
 
 /* DepthToSpace and SpaceToDepth. */

@@ -44,11 +44,14 @@ static tutti_status read_state(const struct step *step, size_t position, struct 
     tutti_status status = step_operand(step, position, state);
     if (status != TUTTI_OK) return status;
     if (operand_rank(state) != 3) return step_refuse("input %zu has %d axes, not 3", position, operand_rank(state));
-    if (!state->place.batched && r->x.place.axis != HIDDEN) return step_drop_axis(step, position, axis, state);
+    if (!state->place.batched && r->x.place.axis != HIDDEN)
+        return step_drop_axis(step, position, axis, r->x.place.rows, state);
     if (!state->place.batched) status = step_spread(step, &state->tensor);
     if (status != TUTTI_OK) return status;
     if (r->x.place.axis != HIDDEN)
-        return state->place.axis == axis ? TUTTI_OK : step_refuse("the batch is not axis %d of a state", axis);
+        return state->place.axis == axis && state->place.rows == r->x.place.rows && state->place.ahead == 1
+            ? TUTTI_OK
+            : step_refuse("axis %d of input %zu, a state, is not the batch as in its first input", axis, position);
     if (axis == 1) state->tensor = step_permuted(step, state->tensor, (int[]) { 1, 0, 2 }, 3);
     state->tensor = step_plain(step, "fold", &state->tensor, 1);
     return state->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
@@ -61,7 +64,8 @@ static tutti_status read_lengths(const struct step *step, struct reading *r)
     tutti_status status = step_operand(step, LENGTHS, lengths);
     if (status != TUTTI_OK) return status;
     if (operand_rank(lengths) != 1) return step_refuse("sequence_lens has %d axes, not 1", operand_rank(lengths));
-    if (r->x.place.axis != HIDDEN) return lengths->place.batched ? TUTTI_OK : step_drop_axis(step, LENGTHS, 0, lengths);
+    if (r->x.place.axis != HIDDEN)
+        return lengths->place.batched ? TUTTI_OK : step_drop_axis(step, LENGTHS, 0, r->x.place.rows, lengths);
     if (!lengths->place.batched) status = step_spread(step, &lengths->tensor);
     if (status != TUTTI_OK) return status;
     lengths->tensor = step_plain(step, "fold", &lengths->tensor, 1);

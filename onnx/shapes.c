@@ -152,14 +152,13 @@ tutti_status build_constants_of_samples(struct step *step)
         if (size.batches ? size.number || size.batches < 0 || place.batched : size.number < 1)
             return step_refuse("axis %d is no multiple of the number of samples, or the second one", i);
         if (size.batches) place = (struct place) { .batched = true, .axis = i, .rows = size.batches, .ahead = 1 };
-        if (!size.batches || size.batches > 1) shape.sizes[shape.rank++] = size.batches + size.number;
+        shape.sizes[shape.rank++] = size.batches + size.number;
     }
-    if (place.rows > 1 && place.axis > 0) return step_refuse("it has several rows of each sample behind another axis");
     struct operand y = { .tensor = step_constant(step, number), .shape = shape, .place = place };
     if (shape.rank)
         y.tensor = step_op(step, "expand", &y.tensor, 1, "shape=%s", list_print(shape.sizes, shape.rank).text);
     if (y.tensor.id >= 0 && place.batched) status = step_spread_operand(step, &y);
-    if (status == TUTTI_OK && place.rows > 1) y.tensor = step_plain(step, "fold", &y.tensor, 1);
+    if (status == TUTTI_OK && place.batched) y.tensor = step_without_rows(step, y.tensor, place.axis);
     step_type(step, 0, type);
     return status == TUTTI_OK ? step_done(step, y.tensor, place) : status;
 }

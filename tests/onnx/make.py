@@ -632,6 +632,54 @@ def scalars(folder):
     graph.write(folder)
 
 
+def batches(folder):
+    """Sizes and indices of samples: masks as transformers 5 has them, repeats for each sample, and slices of the whole batch."""
+    graph = Graph("batches", 20, x=numbers(SAMPLES, 4, 6))
+    samples = graph.add("Shape", "x", end=1, hidden=True)
+    first = graph.add("Range", numpy.array(0), graph.add("Squeeze", samples, hidden=True), numpy.array(1), hidden=True)
+    column = graph.add("Unsqueeze", first, numpy.array([1, 2]), hidden=True)
+    places = numpy.array([3, 0, 2]).reshape(1, 1, 3)
+    graph.add("Gather", graph.add("Reshape", "x", numpy.array([-1, 6]), hidden=True),
+              graph.add("Add", graph.add("Mul", column, numpy.array(4), hidden=True), places, hidden=True))
+    size = graph.add("Shape", graph.add("Max", column, places, hidden=True), hidden=True)
+    pair = [graph.add("Unsqueeze", graph.add("Expand", part, size, hidden=True), numpy.array([-1]), hidden=True) for part in (column, places)]
+    graph.add("GatherND", "x", graph.add("Concat", *pair, axis=-1, hidden=True))
+    times = graph.add("Concat", samples, numpy.array([1, 1]), axis=0, hidden=True)
+    graph.add("Concat", graph.add("Tile", numbers(1, 1, 6), times, hidden=True), "x", axis=1)
+    rows = graph.add("Tile", numbers(4, 1, 6), times, hidden=True)
+    graph.add("Add", graph.add("Reshape", rows, numpy.array([-1, 4, 6]), hidden=True), "x")
+    rows = graph.add("Expand", numbers(1, 6), graph.add("Concat", graph.add("Mul", samples, numpy.array([4]), hidden=True), numpy.array([6]),
+                                                        axis=0, hidden=True), hidden=True)
+    graph.add("Mul", graph.add("Reshape", rows, numpy.array([-1, 4, 6]), hidden=True), "x")
+    graph.add("Slice", "x", numpy.array([0, 1]), graph.add("Concat", samples, numpy.array([3]), axis=0, hidden=True), numpy.array([0, 1]))
+    rows = graph.add("Reshape", "x", numpy.array([-1, 2, 3]), hidden=True)
+    zeros = graph.add("ConstantOfShape", graph.add("Concat", numpy.array([1]), graph.add("Mul", samples, numpy.array([4]), hidden=True),
+                                                   numpy.array([5]), axis=0, hidden=True), hidden=True)
+    lstm = graph.add("LSTM", graph.add("Transpose", rows, perm=[1, 0, 2], hidden=True), numbers(1, 20, 3), numbers(1, 20, 5), "", "", zeros,
+                     hidden_size=5, hidden=True)
+    graph.add("Reshape", graph.add("Transpose", lstm, perm=[2, 0, 1, 3], hidden=True), numpy.array([-1, 4, 10]))
+    rows = graph.add("Reshape", "x", numpy.array([-1, 6]), hidden=True)
+    graph.add("Reshape", graph.add("BatchNormalization", rows, numbers(6), numbers(6), numbers(6), numbers(6) ** 2 + 0.5, hidden=True),
+              numpy.array([-1, 4, 6]))
+    graph.write(folder)
+
+    graph = Graph("batches_fixed", 20, x=numbers(SAMPLES, 4, 6)) # constants that have as many equal parts as there are samples
+    zeros = numpy.zeros((1, SAMPLES, 5), numpy.float32)
+    state = graph.add("Expand", zeros, graph.add("Concat", numpy.array([1]), graph.add("Shape", "x", end=1, hidden=True), numpy.array([5]),
+                                                 axis=0, hidden=True), hidden=True)
+    lstm = graph.add("GRU", graph.add("Transpose", "x", perm=[1, 0, 2], hidden=True), numbers(1, 15, 6), numbers(1, 15, 5), "", "", state,
+                     hidden_size=5, hidden=True)
+    graph.add("Transpose", lstm, perm=[2, 0, 1, 3])
+    one = graph.add("Gather", "x", numpy.array(0), axis=1, hidden=True)
+    cell = graph.add("Gemm", numpy.full((SAMPLES, 5), 0.5, numpy.float32), numbers(6, 5), numbers(6), transB=1, hidden=True)
+    graph.add("Tanh", graph.add("Add", one, cell, hidden=True))
+    groups = graph.add("Reshape", "x", numpy.array([-1, 3, 8]), hidden=True) # as many groups as samples
+    scale = graph.add("Expand", numpy.array([0.5], numpy.float32), numpy.array([SAMPLES]), hidden=True)
+    graph.add("InstanceNormalization", groups, scale, numpy.array([0.25, 0.5, 1], numpy.float32))
+    graph.add("Slice", "x", numpy.array([0, 1]), numpy.array([SAMPLES, 3]), numpy.array([0, 2]))
+    graph.write(folder, symbolic=False)
+
+
 def untrainable(folder):
     """Graphs for `tutti train`, which says what is wrong with them."""
     def row(count):
@@ -651,7 +699,7 @@ def untrainable(folder):
 def main():
     folder = pathlib.Path(sys.argv[1])
     for make in (networks, pointwise, along_axes, movement, layers, places, counted, lengths, by_index, windows, parts, lenet,
-                 untrainable, scalars):
+                 untrainable, scalars, batches):
         make(folder)
 
 

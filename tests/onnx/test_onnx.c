@@ -154,7 +154,7 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "sequences", "volumes", "sizes", "parts", "functions", "functions_script", "quantised", "quantised_operators",
     "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d", "lengths+6",
     "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
-    "softmaxes", "weights" };
+    "softmaxes", "weights", "batches", "batches_fixed" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
