@@ -94,6 +94,7 @@ static tutti_status norm_of_groups(struct step *step, const struct operand *x, i
         struct operand factor;
         const tutti_status status = step_operand(step, i, &factor);
         if (status != TUTTI_OK) return status;
+        if (!operand_is_whole(&factor)) (void)step_as_fixed(step, i, &factor);
         if (factor.shape.rank != 1 || (factor.place.batched && factor.place.axis != HIDDEN))
             return step_refuse("input %zu must be a number for each channel", i);
         const tutti_tensor number = for_channels(step, &factor, x->shape.sizes[0], groups, x->shape.rank);
