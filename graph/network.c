@@ -155,6 +155,12 @@ tutti_tensor network_append(tutti_network *network, int layer, const struct oper
         network, layer, graph_append(&network->graph, operation, attributes, inputs, input_count, layer));
 }
 
+tutti_status network_no_tensor(const tutti_network *network, tutti_tensor tensor)
+{
+    const tutti_status status = tutti_network_status(network);
+    return status == TUTTI_OK ? fail(TUTTI_INVALID, "tensor %d is not of this network", tensor.id) : status;
+}
+
 const struct value *network_operand(tutti_network *network, tutti_tensor tensor)
 {
     if (!network_ok(network)) return NULL;
@@ -291,7 +297,7 @@ tutti_status tutti_network_layer_input(const tutti_network *network, int positio
 tutti_status tutti_shape_of(const tutti_network *network, tutti_tensor tensor, tutti_shape *shape)
 {
     const struct value *value = graph_at(&network->graph, tensor.id);
-    if (!value) return fail(TUTTI_INVALID, "tensor %d is not of this network", tensor.id);
+    if (!value) return network_no_tensor(network, tensor);
     *shape = without_batch(value);
     return TUTTI_OK;
 }

@@ -102,6 +102,9 @@ tutti_tensor network_append(tutti_network *network, int layer, const struct oper
 tutti_tensor network_close(tutti_network *network, int layer, int value);
 /* How arrays for an input of this type are passed. */
 tutti_dtype input_dtype(enum value_type type);
+/* What to answer for a tensor that the network does not have: its first failure, which made the tensor, if it has one.
+ */
+tutti_status network_no_tensor(const tutti_network *network, tutti_tensor tensor);
 /* The value behind a tensor, checked. NULL after a failure, which is then kept. */
 const struct value *network_operand(tutti_network *network, tutti_tensor tensor);
 /* The same, but for parameters and constants, which only some layers take as an input. */

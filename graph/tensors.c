@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tutti_status no_tensor(tutti_tensor tensor)
-{
-    return fail(TUTTI_INVALID, "tensor %d is not of this network", tensor.id);
-}
-
 static tutti_tensor_kind kind_of(const struct parameter *parameter)
 {
     return parameter->kind == PARAMETER_CONSTANT ? TUTTI_TENSOR_CONSTANT
@@ -25,7 +20,7 @@ tutti_status tutti_network_tensor(const tutti_network *network, tutti_tensor ten
 {
     tutti_tensor_info known = { 0 };
     const struct value *value = graph_at(&network->graph, tensor.id);
-    if (!value || value->role == ROLE_CONSTANTS) return no_tensor(tensor);
+    if (!value || value->role == ROLE_CONSTANTS) return network_no_tensor(network, tensor);
     known.dtype = input_dtype(value->type);
     known.for_each_sample = value->batched;
     known.shape.rank = value->shape.rank - value->batched;
@@ -56,7 +51,7 @@ tutti_status tutti_network_input(const tutti_network *network, int position, tut
 
 static tutti_status check_output(const tutti_network *network, const char *name, tutti_tensor tensor)
 {
-    if (!graph_at(&network->graph, tensor.id)) return no_tensor(tensor);
+    if (!graph_at(&network->graph, tensor.id)) return network_no_tensor(network, tensor);
     if (!name || !*name || !text_is_utf8(name))
         return fail(TUTTI_INVALID, "an output has no name, or one that is not UTF-8: pass valid UTF-8");
     for (size_t i = 0; i < network->output_count; i++)

@@ -359,23 +359,6 @@ static tutti_status add_input(struct import *import, const Onnx__ValueInfoProto 
     return TUTTI_OK;
 }
 
-/* One number of each sample, for step_spread(). */
-static tutti_status add_like(struct import *import, const Onnx__ValueInfoProto *input)
-{
-    struct value *value = import_find(import, input->name);
-    tutti_shape shape;
-    tutti_tensor x = value->tensor;
-    tutti_network *network = import->network;
-    if (import->like.id >= 0) return TUTTI_OK;
-    if (value->converts) x = value->floats = tutti_cast(network, x, TUTTI_DTYPE_F32);
-    tutti_status status = x.id < 0 ? tutti_network_status(network) : tutti_shape_of(network, x, &shape);
-    if (status != TUTTI_OK) return status;
-    if (shape.rank > 1) x = tutti_reshape(network, x, TUTTI_SHAPE(-1));
-    if (shape.rank > 0) x = tutti_op(network, "slice", &x, 1, "axes=0 starts=0 ends=1");
-    import->like = x;
-    return x.id < 0 ? tutti_network_status(network) : TUTTI_OK;
-}
-
 /* ------------------------------------------------------------------------------------------------ known inputs ---- */
 
 static const tutti_onnx_known *find_known(const struct import *import, const char *name)
@@ -442,7 +425,6 @@ static tutti_status add_inputs(struct import *import, const tutti_shape *asked)
         }
         if (!import->first_input) import->first_input = graph->input[i];
         TRY(add_input(import, graph->input[i], asked));
-        TRY(add_like(import, graph->input[i]));
         asked = &none;
     }
     if (import->options->whole && import->made->input_count == 0) TRY(add_sample(import));
@@ -529,7 +511,7 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
     if (status == TUTTI_OK) status = wrap(&step, row);
     if (status == TUTTI_OK) status = counting_finish(&step, row->counting);
     if (status == TUTTI_OK) return status;
-    return status_context(status, "%s '%s'", node->op_type, proto_text(node->name));
+    return status_context(status, "%s '%s'%s", node->op_type, proto_text(node->name), node_source(node).text);
 }
 
 /* A value that depends on no sample is an output only if the whole file is one sample. */

@@ -45,14 +45,14 @@ struct value {
     struct counting counting;        /* of the tensor */
     /* The tensor where its axis `place.axis` is not the batch, of which only a size told that it is. id < 0: none */
     tutti_tensor alike;
-    int uses;                        /* by nodes */
-    int parameters;                  /* that were made of it: several if it is uniform */
-    bool uniform;                    /* an initialiser whose elements are all equal */
-    char *renamed;                   /* the parameter's own name; the file has it transposed. NULL: as in the file */
-    char *label;                     /* the parameter's name, if it is not the value's, or NULL */
-    bool ambiguous;                  /* several initialisers would get the name `renamed` */
-    struct value *tied;              /* the initialiser of which this one is a transposed copy, or NULL */
-    struct value **elements;         /* of a sequence, whose number is known; NULL: it is none */
+    int uses;                /* by nodes */
+    int parameters;          /* that were made of it: several if it is uniform */
+    bool uniform;            /* an initialiser whose elements are all equal */
+    char *renamed;           /* the parameter's own name; the file has it transposed. NULL: as in the file */
+    char *label;             /* the parameter's name, if it is not the value's, or NULL */
+    bool ambiguous;          /* several initialisers would get the name `renamed` */
+    struct value *tied;      /* the initialiser of which this one is a transposed copy, or NULL */
+    struct value **elements; /* of a sequence, whose number is known; NULL: it is none */
     size_t element_count;
     struct value *own_elements; /* those that no name of the file stands for */
 };
@@ -69,7 +69,7 @@ struct import {
     const Onnx__ValueInfoProto *first_input; /* that is not known; NULL: not found yet */
     bool stands_in;                          /* integers that count samples were made for STAND_IN samples */
     struct counting counted; /* in a constant input of the node: its factor, and as component the input's position */
-    tutti_tensor like;       /* one number of each sample; id < 0: none yet */
+    tutti_tensor like;       /* one number of each sample; id < 0: no node has needed it yet */
     struct value *values;
     size_t value_count;
     size_t training_norms;     /* batch normalisations with training_mode 1 */
@@ -82,6 +82,11 @@ struct import {
     const char *logits;        /* output whose softmax is left out, or NULL */
 };
 
+/* " (model.py:8: x = self.fc(x))", where the file has the stack of the exported program; else "". */
+struct source {
+    char text[256];
+};
+struct source node_source(const Onnx__NodeProto *node);
 /* Tells the caller, for `tutti show --why`. */
 void import_note(const struct import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* names.c: before the first node. */

@@ -37,7 +37,11 @@ tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_t
     const int64_t counted = axis < 0 ? axis + rank : axis;
     if (counted < 0 || counted >= rank)
         return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist: there are %d", axis, rank);
-    if (place->batched && counted == place->axis) return step_refuse("axis %" PRId64 " is the batch", axis);
+    if (place->batched && counted == place->axis)
+        return step_refuse("axis %" PRId64
+                           " is the batch, and samples are computed apart from each other: if the file's inputs have "
+                           "the batch elsewhere or none, say so (batch_axis, whole)",
+            axis);
     *of_tensor = (int)counted - (has_own_axis(place) && counted > place->axis);
     return TUTTI_OK;
 }
@@ -157,11 +161,29 @@ tutti_tensor step_without_rows(const struct step *step, tutti_tensor x, int axis
     return step_plain(step, "fold", &x, 1);
 }
 
+/* One number of each sample, from the first input. */
+static tutti_status add_like(struct import *import)
+{
+    tutti_network *network = import->network;
+    struct value *value = import->first_input ? import_find(import, import->first_input->name) : NULL;
+    if (!value || value->tensor.id < 0) return step_refuse("the file has no input that depends on the samples");
+    if (value->converts && value->floats.id < 0) value->floats = tutti_cast(network, value->tensor, TUTTI_DTYPE_F32);
+    tutti_tensor x = value->converts ? value->floats : value->tensor;
+    tutti_shape shape;
+    const tutti_status status = tutti_shape_of(network, x, &shape);
+    if (status != TUTTI_OK) return status;
+    if (shape.rank > 1) x = tutti_reshape(network, x, TUTTI_SHAPE(-1));
+    if (shape.rank > 0) x = tutti_op(network, "slice", &x, 1, "axes=0 starts=0 ends=1");
+    import->like = x;
+    return x.id < 0 ? tutti_network_status(network) : TUTTI_OK;
+}
+
 /* where(x, t, t) has the batch of x and the elements of t, whatever x is. */
 tutti_status step_spread(const struct step *step, tutti_tensor *tensor)
 {
     struct import *import = step->import;
-    if (import->like.id < 0) return step_refuse("the file has no input that depends on the samples");
+    const tutti_status status = import->like.id < 0 ? add_like(import) : TUTTI_OK;
+    if (status != TUTTI_OK) return status;
     *tensor = step_plain(step, "where", (tutti_tensor[]) { import->like, *tensor, *tensor }, 3);
     return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }

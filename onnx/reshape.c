@@ -108,7 +108,9 @@ static tutti_status resolve(
     int64_t all;
     if (place->axis == HIDDEN || to->axis >= 0) return close_target(to, each);
     if (samples == 0) {
-        if (to->open < 0) return step_refuse("no axis of the new shape is the batch");
+        if (to->open < 0)
+            return step_refuse("no axis of the new shape is the batch: export with a symbol for the number of samples, "
+                               "or with 'whole' a sample is all of each input");
         to->axis = to->open;
         return close_target(to, each);
     }
@@ -116,7 +118,7 @@ static tutti_status resolve(
     const tutti_status status = close_target(to, all);
     if (status != TUTTI_OK) return status;
     find_axis(to, stride, samples);
-    if (to->axis < 0) return step_refuse("no axis of the new shape is the batch");
+    if (to->axis < 0) return step_refuse("no axis of the new shape is the batch, of %" PRId64 " samples", samples);
     to->sizes[to->axis] /= samples;
     return TUTTI_OK;
 }

@@ -5,9 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Texts that exporters write for a size without a name are none: axes with them need not be equal. */
 static const char *name_of(const Onnx__ValueInfoProto *input, int axis)
 {
-    return proto_text(input->type->tensor_type->shape->dim[axis]->dim_param);
+    static const char *const none[] = { "?", "-1", "None", "none", "null", "*" };
+    const char *name = proto_text(input->type->tensor_type->shape->dim[axis]->dim_param);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (!strcmp(name, none[i])) return "";
+    return name;
 }
 
 /* "x.1" is axis 1 of the input x. */

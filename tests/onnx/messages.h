@@ -20,7 +20,15 @@ void message_free(struct message *message);
 /* Fields' numbers in onnx.proto. */
 enum { MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_FUNCTION = 25, OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
 enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
-enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OPERATOR = 4, NODE_ATTRIBUTE = 5, NODE_DOMAIN = 7 };
+enum {
+    NODE_INPUT = 1,
+    NODE_OUTPUT = 2,
+    NODE_NAME = 3,
+    NODE_OPERATOR = 4,
+    NODE_ATTRIBUTE = 5,
+    NODE_DOMAIN = 7,
+    NODE_METADATA = 9
+};
 enum {
     TENSOR_DIMS = 1,
     TENSOR_TYPE = 2,

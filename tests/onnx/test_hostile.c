@@ -273,6 +273,71 @@ START_TEST(unknown_operators_are_told_at_once)
 }
 END_TEST
 
+/* Two axes called "?" are two sizes, not one of this name. */
+START_TEST(texts_without_a_meaning_are_no_names)
+{
+    static const char *const texts[] = { "N", "?", "?" };
+    static const tutti_onnx_size sizes[] = { { "x.1", 5 }, { "x.2", 3 } };
+    const tutti_onnx_options options = { .sizes = sizes, .size_count = 2 };
+    struct message model = { 0 }, graph = { 0 }, set = { 0 }, port = { 0 }, type = { 0 }, tensor = { 0 }, shape = { 0 };
+    struct message axis = { 0 };
+    tutti_onnx made = { .size = sizeof made };
+    for (int i = 0; i < 3; i++) {
+        put_text(&axis, 2, texts[i]);
+        put_message(&shape, 1, &axis);
+    }
+    put_integer(&tensor, 1, FLOAT);
+    put_message(&tensor, 2, &shape);
+    put_message(&type, 1, &tensor);
+    put_text(&port, 1, "x");
+    put_message(&port, 2, &type);
+    put_message(&graph, GRAPH_INPUT, &port);
+    put_port(&graph, GRAPH_OUTPUT, "y", 4);
+    put_node(&graph, "Relu", "x", NULL, "y");
+    put_integer(&set, OPSET_VERSION, 17);
+    put_message(&model, MODEL_OPSET, &set);
+    put_message(&model, MODEL_GRAPH, &graph);
+    ck_assert_int_eq(import_bytes(model.data, model.size), TUTTI_SHAPE);
+    message_free(&model);
+    ck_assert_msg(tutti_import_onnx(runtime, path, &options, &made) == TUTTI_OK, "%s", tutti_message(NULL));
+    tutti_network_free(made.network);
+}
+END_TEST
+
+/* A question about the tensor of a layer that failed tells why the layer did. */
+START_TEST(the_first_failure_stays)
+{
+    tutti_shape shape;
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(4));
+    const tutti_tensor y = tutti_op(network, "reshape", &x, 1, "shape=3");
+    ck_assert_int_eq(tutti_shape_of(network, y, &shape), TUTTI_SHAPE);
+    ck_assert_msg(strstr(tutti_message(NULL), "reshape") != NULL, "%s", tutti_message(NULL));
+    tutti_network_free(network);
+}
+END_TEST
+
+/* An exporter's stack in the metadata of a node: the innermost line outside of packages is in the message. */
+START_TEST(messages_have_the_source)
+{
+    struct message graph = { 0 }, node = { 0 }, entry = { 0 };
+    put_port(&graph, GRAPH_INPUT, "x", 4);
+    put_port(&graph, GRAPH_OUTPUT, "y", 4);
+    put_text(&node, NODE_INPUT, "x");
+    put_text(&node, NODE_INPUT, "x");
+    put_text(&node, NODE_OUTPUT, "y");
+    put_text(&node, NODE_OPERATOR, "Reshape");
+    put_text(&entry, 1, "pkg.torch.onnx.stack_trace");
+    put_text(&entry, 2,
+        "File \"/home/a/net.py\", line 12, in forward\n    return x.view(x)\x1b\n  File "
+        "\"/lib/site-packages/torch/f.py\", line 3, in f\n    g()");
+    put_message(&node, NODE_METADATA, &entry);
+    put_message(&graph, GRAPH_NODE, &node);
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "Reshape '' (net.py:12: return x.view(x)");
+    ck_assert_ptr_null(strchr(tutti_message(NULL), '\x1b'));
+}
+END_TEST
+
 START_TEST(sizes_are_checked)
 {
     static const int64_t huge[] = { INT64_MAX, INT64_MAX }, large[] = { 1ll << 31, 1ll << 31, 1 << 4 }, one[] = { 4 };
@@ -626,6 +691,9 @@ int main(void)
     tcase_add_test(cases, the_graph_is_checked);
     tcase_add_test(cases, open_sizes_are_given);
     tcase_add_test(cases, unknown_operators_are_told_at_once);
+    tcase_add_test(cases, texts_without_a_meaning_are_no_names);
+    tcase_add_test(cases, the_first_failure_stays);
+    tcase_add_test(cases, messages_have_the_source);
     tcase_add_test(cases, sizes_are_checked);
     tcase_add_test(cases, numbers_are_checked);
     tcase_add_test(cases, nesting_and_amounts_have_limits);
