@@ -178,11 +178,31 @@ tutti_status build_many(struct step *step)
 
 /* ------------------------------------------------------------------------------------------------- functions ---- */
 
+/* Bounds that the network computes, as one below the largest number: min(max(x, low), high). */
+static tutti_status clip_by_values(struct step *step)
+{
+    tutti_tensor list[3] = { { 0 } };
+    struct place place;
+    const size_t count = step_input(step, 2) ? 3 : 2;
+    const tutti_status status = step_broadcast(step, list, count, &place);
+    if (status != TUTTI_OK) return status;
+    tutti_tensor y = step_binary(step, "max", list[0], list[1]);
+    if (count == 3) y = step_binary(step, "min", y, list[2]);
+    return step_done(step, y, place);
+}
+
+static bool is_computed(const struct value *value)
+{
+    return value && !value->array && !value->stored;
+}
+
 tutti_status build_clip(struct step *step)
 {
     tutti_tensor x;
     float low, high;
     struct place place;
+    const bool computed = is_computed(step_input(step, 1)) || is_computed(step_input(step, 2));
+    if (computed && step_input(step, 1)) return clip_by_values(step);
     tutti_status status = step_broadcast(step, &x, 1, &place);
     if (status == TUTTI_OK) status = step_scalar(step, 1, step_number(step, "min", -FLT_MAX), &low); /* opset < 11 */
     if (status == TUTTI_OK) status = step_scalar(step, 2, step_number(step, "max", FLT_MAX), &high);
