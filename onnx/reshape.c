@@ -100,6 +100,21 @@ static void find_axis(struct target *to, int64_t stride, int64_t samples)
     }
 }
 
+/* Of a file for one sample, whose batch can be any axis: it stays where it is, behind the same sizes, if no axis goes:
+ * heads that are split from the last axis join the batch. `stride`: as in find_axis(). */
+static void keep_axis(
+    struct target *to, const struct extent *from, int rank, const struct place *place, int64_t each, int64_t stride)
+{
+    struct target closed = *to;
+    const int axis = place->axis;
+    if (axis <= 0 || place->ahead != 1 || to->axis >= 0 || to->rank < rank) return;
+    if (close_target(&closed, each) != TUTTI_OK) return;
+    for (int i = 0; i < axis; i++)
+        if (closed.sizes[i] != from[i].number) return;
+    const int64_t behind = product(closed.sizes + axis + 1, closed.rank - axis - 1);
+    if (behind && stride % behind == 0 && behind * closed.sizes[axis] % stride == 0) to->axis = axis;
+}
+
 /* Where the batch goes, and all sizes. `each`: elements of a sample. `stride`: elements from one sample to the next. */
 static tutti_status resolve(
     const struct step *step, struct target *to, int64_t each, int64_t stride, const struct place *place)
@@ -189,6 +204,7 @@ tutti_status step_reshape_to(const struct step *step, const struct operand *x, c
         return step_done(step, step_reshape(step, x->tensor, &shape), x->place);
     }
     const int64_t stride = each / ahead_of(&x->place, &x->shape);
+    if (step->import->fixed_batch == 1) keep_axis(&to, from, rank, &x->place, each, stride);
     status = resolve(step, &to, each, stride, &x->place);
     return status == TUTTI_OK ? reshape_to(step, x, &to) : status;
 }
