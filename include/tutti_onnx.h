@@ -37,6 +37,9 @@ typedef struct tutti_onnx_options {
      * of them is enough. Names that are in no input are passed over, and sizes that the file has stay. */
     const struct tutti_onnx_size *sizes;
     int size_count;
+    /* Initialisers train that are no parameters of the exported module: buffers, and tables that the exporter computed.
+     * Otherwise they are constants, where the file tells what they are; note() gets their names. */
+    bool train_constants;
 } tutti_onnx_options;
 
 /* An open size. This struct never grows. */
@@ -72,14 +75,14 @@ typedef struct tutti_onnx {
  * number of samples works with any. Inputs keep their names and their types: float32 (also for those of other widths),
  * int32, int64, uint8 or bool. At most 15 inputs and 16 outputs are possible.
  *
- * Parameters keep the names and shapes of the file's initialisers, with the file's values as their initial ones. A
- * weight that PyTorch's exporters stored transposed, as val_7, has the name and shape of its layer's weight again, and
- * a transposed copy of a parameter is this parameter: they train, unless tutti_freeze() is called. Initialisers of one
- * element, of integers, or with elements that are not finite are constants, as are the outputs of Constant. An
- * initialiser whose elements are all equal can stand for several that the exporter merged: each node that reads it has
- * a parameter of its own, NAME, NAME#2 and so on. A batch normalisation has LAYER.weight, LAYER.bias,
- * LAYER.running_mean and LAYER.running_var, where LAYER is the beginning of its initialisers' names, and trains with
- * the batch's statistics.
+ * Parameters keep the names and shapes of the file's initialisers, with the file's values as their initial ones. What
+ * PyTorch's exporters merged, copied or transposed has the names and shapes of the state dict again, and tied weights
+ * are one parameter, as far as the file tells. They train, unless tutti_freeze() is called. Initialisers of one
+ * element, of integers, with elements that are not finite, or that are no parameters of the exported module are
+ * constants, as are the outputs of Constant. Where the file does not tell what was merged, each node that reads an
+ * initialiser whose elements are all equal has a parameter of its own, NAME, NAME#2 and so on. A batch normalisation
+ * has LAYER.weight, LAYER.bias, LAYER.running_mean and LAYER.running_var, where LAYER is the beginning of its
+ * initialisers' names, and trains with the batch's statistics.
  *
  * Files of untrusted origin are safe to read. External data are read from the file's folder and folders in it, not
  * through links. Errors; nothing is made then, and made->network is NULL:

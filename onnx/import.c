@@ -1,6 +1,7 @@
 /* tutti_import_onnx(): reads a file, checks it as a whole, and adds the layers of its nodes to a network. */
 #include "onnx/head.h"
 #include "onnx/operators.h"
+#include "onnx/signature.h"
 
 #include "base/memory.h"
 #include "base/options.h"
@@ -52,7 +53,7 @@ done:
 }
 
 /* A name may stand for one value only. */
-static tutti_status add_name(struct import *import, const char *name, struct value **made)
+tutti_status import_add_name(struct import *import, const char *name, struct value **made)
 {
     struct value *value = &import->values[import->value_count];
     *value = (struct value) { .name = name, .tensor = { -1 }, .floats = { -1 }, .alike = { -1 } };
@@ -153,7 +154,7 @@ static tutti_status add_node_names(struct import *import, const Onnx__NodeProto 
         else if (*node->input[i])
             import_find(import, node->input[i])->uses += reads(node, i);
     for (size_t i = 0; i < node->n_output; i++)
-        if (*node->output[i]) TRY(add_name(import, node->output[i], &made));
+        if (*node->output[i]) TRY(import_add_name(import, node->output[i], &made));
 done:
     return status;
 }
@@ -165,7 +166,7 @@ static tutti_status add_initialiser(struct import *import, const Onnx__TensorPro
     TRY(proto_check_text(proto_text(tensor->name), "the name of an initialiser"));
     if (!*proto_text(tensor->name)) FAIL(TUTTI_FORMAT, "an initialiser has no name");
     TRY(tensor_check(tensor));
-    TRY(add_name(import, tensor->name, &value));
+    TRY(import_add_name(import, tensor->name, &value));
     value->stored = tensor;
     value->type = tensor->data_type;
     value->initialiser = true;
@@ -180,7 +181,7 @@ static tutti_status add_input_name(struct import *import, const Onnx__ValueInfoP
     struct value *value = import_find(import, proto_text(input->name));
     TRY(proto_check_text(proto_text(input->name), "the name of an input"));
     if (!*proto_text(input->name)) FAIL(TUTTI_FORMAT, "an input has no name");
-    if (!value || !value->initialiser) TRY(add_name(import, input->name, &value));
+    if (!value || !value->initialiser) TRY(import_add_name(import, input->name, &value));
 done:
     return status;
 }
@@ -201,7 +202,8 @@ static tutti_status add_names(struct import *import)
     tutti_status status = TUTTI_OK;
     const Onnx__GraphProto *graph = import->model->graph;
     size_t count = graph->n_initializer + graph->n_input + 1; /* one more: for a name that is there twice */
-    for (size_t i = 0; i < graph->n_node; i++) count += graph->node[i]->n_output;
+    for (size_t i = 0; i < graph->n_node; i++)                /* inputs: for initialisers that are taken apart */
+        count += graph->node[i]->n_output + graph->node[i]->n_input;
     import->values = memory_new(count, sizeof *import->values);
     if (!import->values) return TUTTI_NO_MEMORY;
     for (size_t i = 0; i < graph->n_initializer; i++) TRY(add_initialiser(import, graph->initializer[i]));
@@ -505,6 +507,8 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
         return fail(TUTTI_UNSUPPORTED, "operator that Tutti does not have: %s%s%s '%s'", proto_text(node->domain),
             *proto_text(node->domain) ? "::" : "", node->op_type, proto_text(node->name));
     struct step step = { import, node, row->operation };
+    const struct value *first = step_output(&step, 0);
+    if (first && first->initialiser) return TUTTI_OK; /* of an Identity that is an initialiser now */
     tutti_status status = counting_check(&step, row->counting);
     if (status == TUTTI_OK) status = build_node(&step, row);
     if (status == TUTTI_OK) status = set_types(&step, row);
@@ -592,10 +596,10 @@ static void keep_name(void *node)
 static void import_free(struct import *import)
 {
     tdestroy(import->names, keep_name);
-    import_free_parts(import);
     for (size_t i = 0; i < import->value_count; i++) {
         array_free(import->values[i].array);
         free(import->values[i].renamed);
+        free(import->values[i].state_name);
         free(import->values[i].elements);
         free(import->values[i].own_elements);
         free(import->values[i].label);
@@ -603,6 +607,18 @@ static void import_free(struct import *import)
     free(import->values);
     expanded_free(&import->expanded);
     free(import->folder);
+}
+
+/* What the exporter did to parameters is undone. */
+static tutti_status read_parameters(struct import *import)
+{
+    struct signature signature = { 0 };
+    tutti_status status = signature_read(import, &signature);
+    if (status == TUTTI_OK) status = import_take_apart(import, &signature);
+    if (status == TUTTI_OK) status = import_restore_names(import);
+    if (status == TUTTI_OK) status = import_find_constants(import, &signature);
+    signature_free(&signature);
+    return status;
 }
 
 /* Nothing is allocated for the network before all operators are known to be there. */
@@ -621,7 +637,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(add_names(import));
     TRY(check_operators(import));
     if (options->head) TRY(head_replace(graph, options->head));
-    TRY(import_restore_names(import));
+    TRY(read_parameters(import));
     import_note_folded(import);
     import_note_quantised(import);
     if (options->logits) import->logits = graph->output[0]->name;

@@ -28,6 +28,13 @@ struct counting {
 };
 enum { EACH = -1, SIZES = -2 };
 
+/* An initialiser whose elements are those of another tensor in another order of its axes: without axes of size 1, axis
+ * i is axis order[i] of that one. */
+struct view {
+    struct value *of; /* NULL: it is a tensor of its own */
+    int order[ARRAY_MAX_RANK];
+};
+
 /* What a name of the file stands for: numbers, a tensor of the network, or both. */
 struct value {
     const char *name;
@@ -46,12 +53,16 @@ struct value {
     /* The tensor where its axis `place.axis` is not the batch, of which only a size told that it is. id < 0: none */
     tutti_tensor alike;
     int uses;                /* by nodes */
-    int parameters;          /* that were made of it: several if it is uniform */
-    bool uniform;            /* an initialiser whose elements are all equal */
-    char *renamed;           /* the parameter's own name; the file has it transposed. NULL: as in the file */
+    const char *kind;        /* "PARAMETER", "BUFFER" and so on, if the file says it; else NULL */
+    const char *folded_from; /* list of the names it was computed from, if the file says it; else NULL */
+    int reads;               /* so far, while initialisers are taken apart (merged.c) */
+    bool apart;              /* the exporter had merged it with another initialiser, whose numbers it has */
+    bool constant;           /* an initialiser that is not trained */
+    char *state_name;        /* name in the state dict, where the file has another one; NULL: none is known */
+    char *renamed;           /* the parameter's own name; the file has it in another form. NULL: as in the file */
     char *label;             /* the parameter's name, if it is not the value's, or NULL */
     bool ambiguous;          /* several initialisers would get the name `renamed` */
-    struct value *tied;      /* the initialiser of which this one is a transposed copy, or NULL */
+    struct view view;        /* of another initialiser, or of the parameter `renamed` */
     struct value **elements; /* of a sequence, whose number is known; NULL: it is none */
     size_t element_count;
     struct value *own_elements; /* those that no name of the file stands for */
@@ -75,10 +86,10 @@ struct import {
     size_t training_norms;     /* batch normalisations with training_mode 1 */
     const char *training_norm; /* the first one's name */
     size_t sequence_elements;  /* of all sequences so far */
-    size_t computed;           /* bytes of arrays that nodes made, and of copies of uniform initialisers */
+    size_t computed;           /* bytes of arrays that nodes made, and of copies of initialisers */
     void *names;               /* tree of tsearch() over values */
     void *renamed;             /* the same, over names that parameters get */
-    void *parts;               /* the same, over struct part */
+    bool paths, scopes;        /* names of nodes are paths ("/fc/MatMul"); nodes tell their scopes */
     const char *logits;        /* output whose softmax is left out, or NULL */
 };
 
@@ -89,15 +100,20 @@ struct source {
 struct source node_source(const Onnx__NodeProto *node);
 /* Tells the caller, for `tutti show --why`. */
 void import_note(const struct import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* names.c: before the first node. */
+/* merged.c, names.c, owned.c: before the first node, in this order. */
+struct signature;
+tutti_status import_take_apart(struct import *import, const struct signature *signature);
 tutti_status import_restore_names(struct import *import);
-/* The parameter that a node reads of an initialiser with equal elements. Fails if there is no memory. */
-struct part {
-    char *name;
-    tutti_tensor tensor; /* id < 0: not made yet */
-};
-tutti_status import_part(struct import *import, const Onnx__NodeProto *node, struct value *value, struct part **part);
-void import_free_parts(struct import *import);
+tutti_status import_find_constants(struct import *import, const struct signature *signature);
+/* Adds a name that stands for no value yet. It must outlive the import. */
+tutti_status import_add_name(struct import *import, const char *name, struct value **made);
+/* The layer that a node is of: "block.fc1", by its scopes or its path. NULL: not known, or of the whole module. */
+char *import_layer(const Onnx__NodeProto *node);
+bool import_has_scopes(const Onnx__NodeProto *node);
+/* names.c: whether an exporter made this name up. */
+bool import_is_nameless(const struct import *import, const struct value *value);
+/* Whether all elements are equal. */
+tutti_status import_is_uniform(const struct import *import, struct value *value, bool *uniform);
 void import_note_quantised(const struct import *import);  /* quantised.c */
 void import_note_batch_norm(const struct import *import); /* layers.c */
 void import_note_folded(const struct import *import);

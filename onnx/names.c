@@ -1,8 +1,9 @@
-/* What PyTorch's exporters did to parameters, and how it is undone. A weight that a product reads transposed is stored
- * so, under a name such as val_7: it gets the name and the shape of its layer's weight again, or is tied to the
- * parameter of that name, of which it is a copy. Layers are known by the names of biases, by the scopes in a node's
- * metadata (dynamo=True), or by the path that is the node's name (dynamo=False). */
+/* PyTorch's exporters store a weight that a product reads transposed in this form, under a name such as val_7: it gets
+ * the name and the shape of its layer's weight again, or is tied to the parameter of that name, of which it is a copy.
+ * Layers are known by the names of biases, by the scopes in a node's metadata (dynamo=True), or by the path that is the
+ * node's name (dynamo=False). */
 #include "onnx/operators.h"
+#include "onnx/views.h"
 
 #include "base/memory.h"
 #include "base/numbers.h"
@@ -23,10 +24,21 @@ void import_note(const struct import *import, const char *format, ...)
     import->options->note(import->options->user, line);
 }
 
-/* "val_7", "onnx::MatMul_144": names that an exporter made. */
-static bool is_nameless(const char *name)
+/* "val_7", "onnx::MatMul_144", and of torch.export the names of operations, as "permute_1". */
+bool import_is_nameless(const struct import *import, const struct value *value)
 {
-    return !strncmp(name, "val_", 4) || !strncmp(name, "onnx::", 6) || !strncmp(name, "_val_", 5);
+    static const char *const made[] = { "val", "_val", "t", "T", "mT", "numpy_T", "transpose", "permute", "unsqueeze",
+        "squeeze", "view", "reshape", "_unsafe_view", "contiguous", "clone", "alias", "detach", "expand" };
+    const char *name = value->name;
+    if (value->folded_from || !strncmp(name, "onnx::", 6)) return true;
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        const size_t length = strlen(made[i]);
+        const char *rest = name + length;
+        if (strncmp(name, made[i], length) || (*rest && *rest != '_')) continue;
+        const bool number = *rest == '_' && rest[1] && strspn(rest + 1, "0123456789") == strlen(rest + 1);
+        if (number ? i < 2 || import->scopes : import->scopes && !*rest) return true;
+    }
+    return false;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -67,14 +79,26 @@ static char *layer_in_scopes(const char *scopes)
     return NULL;
 }
 
-/* Of "/block/fc1/MatMul" the part before the last "/", joined by points. */
+/* Of "/block/fc1/MatMul" the part before the last "/": "block.fc1". In containers, parts repeat the one before them, as
+ * in "/net/body/body.0/body.0.1/Gemm", which is in "net.body.0.1". */
 static char *layer_in_path(const char *path)
 {
     const char *last = strrchr(path, '/');
     if (path[0] != '/' || last == path) return NULL;
-    char *layer = memory_format("%.*s", (int)(last - path - 1), path + 1);
-    for (char *at = layer; at && *at; at++)
-        if (*at == '/') *at = '.';
+    char *layer = memory_new((size_t)(last - path) + 1, 1);
+    size_t end = 0, part = 0; /* of what is written, and where its last part begins */
+    for (const char *at = path + 1; layer && at < last;) {
+        const size_t length = strcspn(at, "/"), before = end - part;
+        const bool repeats = before && length > before && !strncmp(at, layer + part, before) && at[before] == '.';
+        if (repeats)
+            end = part;
+        else if (end)
+            layer[end++] = '.';
+        part = end;
+        memcpy(layer + end, at, length);
+        end += length;
+        at += length + (at + length < last);
+    }
     return layer;
 }
 
@@ -106,14 +130,34 @@ static const char *bias_behind(const struct import *import, size_t n)
     return NULL;
 }
 
+char *import_layer(const Onnx__NodeProto *node)
+{
+    const char *scopes = scopes_of(node);
+    return scopes ? layer_in_scopes(scopes) : layer_in_path(proto_text(node->name));
+}
+
+bool import_has_scopes(const Onnx__NodeProto *node)
+{
+    return scopes_of(node) != NULL;
+}
+
+/* A layer's second call is "attention_1" in paths. */
+static size_t length_of_first(const char *layer)
+{
+    size_t length = strlen(layer);
+    while (length > 0 && layer[length - 1] >= '0' && layer[length - 1] <= '9') length--;
+    return length > 1 && layer[length - 1] == '_' ? length - 1 : strlen(layer);
+}
+
 /* "fc1.weight" for the product that node n is. NULL: not known, or no memory. */
 static char *weight_name(const struct import *import, size_t n)
 {
     const Onnx__NodeProto *node = import->model->graph->node[n];
-    const char *bias = bias_behind(import, n), *scopes = scopes_of(node);
+    const char *bias = bias_behind(import, n);
     if (bias) return memory_format("%.*sweight", (int)(strlen(bias) - strlen("bias")), bias);
-    char *layer = scopes ? layer_in_scopes(scopes) : layer_in_path(proto_text(node->name));
-    char *name = layer ? memory_format("%s.weight", layer) : NULL;
+    char *layer = import_layer(node);
+    const int length = layer ? (int)(import_has_scopes(node) ? strlen(layer) : length_of_first(layer)) : 0;
+    char *name = layer ? memory_format("%.*s.weight", length, layer) : NULL;
     free(layer);
     return name;
 }
@@ -121,25 +165,51 @@ static char *weight_name(const struct import *import, size_t n)
 /* --------------------------------------------------------------------------------------------------- parameters ----
  */
 
-/* Whether the second input of this product is a matrix under a name that an exporter made. */
-static struct value *nameless_weight(const struct import *import, const Onnx__NodeProto *node)
+/* A matrix that a product reads is that of the state dict transposed, as it is in a dense layer. */
+static bool is_matrix_of_product(const Onnx__NodeProto *node, size_t input, const struct value *value)
 {
-    struct value *value = NULL;
-    if (strcmp(node->op_type, "MatMul") || node->n_input != 2) return NULL;
-    value = import_find(import, node->input[1]);
-    const bool matrix = value && value->initialiser && value->stored && value->stored->n_dims == 2 &&
-        onnx_type_is_float(value->type) && value->stored->dims[0] > 0 && value->stored->dims[1] > 0;
-    return matrix && is_nameless(value->name) && !value->renamed && !value->tied ? value : NULL;
+    return input == 1 && !strcmp(node->op_type, "MatMul") && value->stored->n_dims == 2;
 }
 
-static bool is_transposed(const struct array *a, const struct array *b)
+/* "gn.weight" of "/gn/Mul", "gn.bias" of "/gn/Add": an affine map of channels, whose axes of size 1 were added. */
+static char *affine_name(const struct import *import, size_t n, const struct value *value)
 {
-    const int64_t rows = a->sizes[0], columns = a->sizes[1];
-    if (b->rank != 2 || b->sizes[0] != columns || b->sizes[1] != rows || !a->floats || !b->floats) return false;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            if (a->floats[i * columns + j] != b->floats[j * rows + i]) return false;
-    return true;
+    const Onnx__NodeProto *node = import->model->graph->node[n];
+    const char *wanted = !strcmp(node->op_type, "Mul") ? "Add" : !strcmp(node->op_type, "Add") ? "Mul" : NULL;
+    size_t wide = 0;
+    bool pair = false;
+    char *layer = wanted && import->paths ? layer_in_path(proto_text(node->name)) : NULL;
+    for (size_t i = 0; i < value->stored->n_dims; i++) wide += value->stored->dims[i] != 1;
+    const size_t first = n > 8 ? n - 8 : 0, last = import->model->graph->n_node;
+    for (size_t i = first; layer && i < last && i <= n + 8 && !pair; i++) {
+        const Onnx__NodeProto *other = import->model->graph->node[i];
+        char *its = strcmp(other->op_type, wanted) ? NULL : layer_in_path(proto_text(other->name));
+        for (size_t k = 0; its && !strcmp(its, layer) && k < other->n_input; k++) {
+            const struct value *second = import_find(import, other->input[k]);
+            pair |= second && second->initialiser && second->stored &&
+                second->stored->n_dims == value->stored->n_dims &&
+                !memcmp(second->stored->dims, value->stored->dims, value->stored->n_dims * sizeof *value->stored->dims);
+        }
+        free(its);
+    }
+    char *name = pair && wide == 1
+        ? memory_format("%.*s.%s", (int)length_of_first(layer), layer, *wanted == 'A' ? "weight" : "bias")
+        : NULL;
+    free(layer);
+    return name;
+}
+
+/* Of the parameter that a nameless initialiser was computed from; NULL: not known. */
+static tutti_status name_of(const struct import *import, size_t n, size_t input, const struct value *value, char **name)
+{
+    const Onnx__NodeProto *node = import->model->graph->node[n];
+    *name = NULL;
+    if (value->folded_from || value->state_name) {
+        if (value->state_name && !(*name = memory_copy_text(value->state_name))) return TUTTI_NO_MEMORY;
+        return TUTTI_OK;
+    }
+    *name = is_matrix_of_product(node, input, value) ? weight_name(import, n) : affine_name(import, n, value);
+    return TUTTI_OK;
 }
 
 static int compare_renamed(const void *a, const void *b)
@@ -147,15 +217,36 @@ static int compare_renamed(const void *a, const void *b)
     return strcmp(((const struct value *)a)->renamed, ((const struct value *)b)->renamed);
 }
 
-/* A scope with two products, as an attention layer, says of neither what it is: both keep the file's names. */
-static tutti_status rename_weight(struct import *import, struct value *value, char **name)
+/* The order of axes of the parameter that the file has in another form. */
+static void set_order(const Onnx__NodeProto *node, size_t input, struct value *value)
 {
+    const bool transposed = is_matrix_of_product(node, input, value);
+    for (int i = 0; i < ARRAY_MAX_RANK; i++) value->view.order[i] = i;
+    if (!transposed || value->stored->dims[0] == 1 || value->stored->dims[1] == 1) return;
+    value->view.order[0] = 1;
+    value->view.order[1] = 0;
+}
+
+/* A scope with two products, as an attention layer, says of neither what it is: both keep the file's names. But equal
+ * ones are one parameter. */
+static tutti_status rename_weight(
+    struct import *import, const Onnx__NodeProto *node, size_t input, struct value *value, char **name)
+{
+    bool same = false;
     value->renamed = *name;
     *name = NULL;
+    set_order(node, input, value);
     struct value **found = tsearch(value, &import->renamed, compare_renamed);
     if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's names");
-    if (*found != value) value->ambiguous = (*found)->ambiguous = true;
-    return TUTTI_OK;
+    if (*found == value) return TUTTI_OK;
+    const tutti_status status = view_find(import, value, *found, false, &same);
+    if (same) {
+        free(value->renamed);
+        value->renamed = NULL;
+    } else {
+        value->ambiguous = (*found)->ambiguous = true;
+    }
+    return status;
 }
 
 static void finish_renaming(struct import *import)
@@ -163,24 +254,39 @@ static void finish_renaming(struct import *import)
     for (size_t i = 0; i < import->value_count; i++) {
         struct value *value = &import->values[i];
         if (value->renamed && !value->ambiguous)
-            import_note(import, "%s is %s, transposed", value->name, value->renamed);
+            import_note(import, "%s is %s in another form", value->name, value->renamed);
         if (!value->ambiguous) continue;
         free(value->renamed);
         value->renamed = NULL;
     }
 }
 
-static tutti_status tie(struct import *import, struct value *value, struct value *other)
+static bool can_be_named(const struct import *import, const struct value *value)
 {
-    tutti_status status = TUTTI_OK;
-    if (!other->initialiser || !other->stored || other->stored->n_dims != 2 || !onnx_type_is_float(other->type))
-        return status;
-    status = import_load(import, value);
-    if (status == TUTTI_OK) status = import_load(import, other);
-    if (status != TUTTI_OK || !is_transposed(value->array, other->array)) return status;
-    value->tied = other;
-    import_note(import, "%s is a transposed copy of %s: both are one parameter", value->name, other->name);
-    return TUTTI_OK;
+    if (!value || !value->initialiser || !value->stored || value->renamed || value->view.of) return false;
+    bool sized = value->stored->n_dims > 0;
+    for (size_t i = 0; i < value->stored->n_dims; i++) sized &= value->stored->dims[i] > 0;
+    return sized && onnx_type_is_float(value->type) && import_is_nameless(import, value);
+}
+
+static tutti_status restore(struct import *import, struct twins *twins, size_t n, size_t input, struct value *value)
+{
+    const Onnx__NodeProto *node = import->model->graph->node[n];
+    char *name = NULL;
+    bool same = false;
+    tutti_status status = name_of(import, n, input, value, &name);
+    struct value *other = name ? import_find(import, name) : NULL;
+    if (other == value) other = NULL;
+    if (status == TUTTI_OK && other && other->initialiser)
+        status = view_find(import, value, other, is_matrix_of_product(node, input, value), &same);
+    if (status == TUTTI_OK && !same && !value->folded_from)
+        status = twins_find(twins, value, is_matrix_of_product(node, input, value), name, &same);
+    if (status == TUTTI_OK && !same && name && !other) status = rename_weight(import, node, input, value, &name);
+    if (same && value->view.of)
+        import_note(import, "%s is %s in another form: both are one parameter", value->name,
+            value->view.of->renamed ? value->view.of->renamed : value->view.of->name);
+    free(name);
+    return status;
 }
 
 static void keep_value(void *value)
@@ -190,86 +296,19 @@ static void keep_value(void *value)
 
 tutti_status import_restore_names(struct import *import)
 {
-    tutti_status status = TUTTI_OK;
     const Onnx__GraphProto *graph = import->model->graph;
-    for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++) {
-        struct value *value = nameless_weight(import, graph->node[i]);
-        char *name = value ? weight_name(import, i) : NULL;
-        if (!name) continue;
-        struct value *other = import_find(import, name);
-        status = other ? tie(import, value, other) : rename_weight(import, value, &name);
-        free(name);
-    }
+    struct twins twins;
+    tutti_status status = twins_new(import, &twins);
+    for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++)
+        for (size_t k = 0; k < graph->node[i]->n_input && status == TUTTI_OK; k++) {
+            struct value *value = import_find(import, graph->node[i]->input[k]);
+            if (can_be_named(import, value)) status = restore(import, &twins, i, k, value);
+        }
+    twins_free(&twins);
     tdestroy(import->renamed, keep_value);
     import->renamed = NULL;
     finish_renaming(import);
     return status;
-}
-
-/* ------------------------------------------------------------------------------------------- merged initialisers ----
- */
-
-static int compare_parts(const void *a, const void *b)
-{
-    return strcmp(((const struct part *)a)->name, ((const struct part *)b)->name);
-}
-
-static void free_part(void *part)
-{
-    free(((struct part *)part)->name);
-    free(part);
-}
-
-void import_free_parts(struct import *import)
-{
-    tdestroy(import->parts, free_part);
-}
-
-/* Whether a parameter is of this layer, or of the one that this is a second call of, as attention_1. */
-static bool is_of_layer(const char *name, const char *layer)
-{
-    size_t length = strlen(layer);
-    if (!strncmp(name, layer, length) && name[length] == '.') return true;
-    while (length > 0 && layer[length - 1] >= '0' && layer[length - 1] <= '9') length--;
-    return length > 1 && layer[length - 1] == '_' && !strncmp(name, layer, length - 1) && name[length - 1] == '.';
-}
-
-/* For norm1.weight in the layer norm2: "norm2.weight". In norm1 it is the initialiser's own name. The output of an
- * Identity has the name that the exporter replaced. A layer that the file does not tell, or a name that stands for
- * something else, gives NAME, NAME#2 and so on. */
-static char *part_name(const struct import *import, const Onnx__NodeProto *node, const struct value *value)
-{
-    const char *scopes = scopes_of(node), *last = strrchr(value->name, '.');
-    if (value->uses < 2) return memory_copy_text(value->name);
-    if (!strcmp(node->op_type, "Identity")) return memory_copy_text(node->output[0]);
-    char *layer = scopes ? layer_in_scopes(scopes) : layer_in_path(proto_text(node->name));
-    const bool own = layer && is_of_layer(value->name, layer);
-    char *name = own ? memory_copy_text(value->name) : layer && last ? memory_format("%s%s", layer, last) : NULL;
-    const bool known = layer != NULL && last != NULL;
-    free(layer);
-    if (own || (name && !import_find(import, name))) return name;
-    free(name);
-    if (known && !name) return NULL;
-    return value->parameters ? memory_format("%s#%d", value->name, value->parameters + 1)
-                             : memory_copy_text(value->name);
-}
-
-tutti_status import_part(struct import *import, const Onnx__NodeProto *node, struct value *value, struct part **part)
-{
-    struct part *made = memory_new(1, sizeof *made);
-    if (!made) return TUTTI_NO_MEMORY;
-    *made = (struct part) { .name = part_name(import, node, value), .tensor = { -1 } };
-    struct part **found = made->name ? tsearch(made, &import->parts, compare_parts) : NULL;
-    if (!found || *found != made) free_part(made);
-    if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's names");
-    *part = *found;
-    if ((*found)->tensor.id >= 0) return TUTTI_OK;
-    value->parameters++;
-    if (strcmp((*found)->name, value->name))
-        import_note(import,
-            "%s has equal elements and is of several layers: in node '%s' it is a parameter of its own, %s",
-            value->name, proto_text(node->name), (*found)->name);
-    return TUTTI_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------- what is gone

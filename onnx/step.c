@@ -1,5 +1,5 @@
 /* A node's inputs, attributes and outputs. */
-#include "onnx/import.h"
+#include "onnx/operators.h"
 
 #include "base/memory.h"
 #include "base/numbers.h"
@@ -221,58 +221,78 @@ static tutti_status count_bytes(const struct step *step, size_t bytes)
     return step_refuse("what is computed or copied when the file is read would take more than %d bytes", MOST);
 }
 
-/* Exporters merge initialisers that are equal, as the scales of layers that were never trained. Where all elements are
- * equal, each layer has a parameter of its own (names.c). */
 static tutti_status add_parameter(const struct step *step, struct value *value, tutti_shape shape)
 {
     const float *floats = value->array->floats;
-    const tutti_parameter_options options = { .values = floats };
-    struct part *part = NULL;
-    value->uniform = true;
-    for (size_t i = 1; i < value->array->count; i++) value->uniform &= floats[i] == floats[0];
-    if (!value->uniform) {
-        value->tensor =
-            tutti_parameter(step->import->network, value->label ? value->label : value->name, shape, &options);
-        return TUTTI_OK;
-    }
-    tutti_status status = import_part(step->import, step->node, value, &part);
-    if (status == TUTTI_OK && part->tensor.id < 0 && value->parameters > 1)
-        status = count_bytes(step, value->array->count * sizeof *floats);
+    const tutti_status status = value->apart ? count_bytes(step, value->array->count * sizeof *floats) : TUTTI_OK;
     if (status != TUTTI_OK) return status;
-    if (part->tensor.id < 0) part->tensor = tutti_parameter(step->import->network, part->name, shape, &options);
-    value->tensor = part->tensor;
+    value->tensor = tutti_parameter(step->import->network, value->label ? value->label : value->name, shape,
+        &(tutti_parameter_options) { .values = floats });
     return TUTTI_OK;
 }
 
-static tutti_tensor transposed(struct import *import, tutti_tensor x)
+/* Sizes without those that are 1. */
+static tutti_shape squeezed(tutti_shape shape)
 {
-    return tutti_op(import->network, "transpose", &x, 1, "perm=1,0");
+    tutti_shape sizes = { 0 };
+    for (int i = 0; i < shape.rank; i++)
+        if (shape.sizes[i] != 1) sizes.sizes[sizes.rank++] = shape.sizes[i];
+    if (sizes.rank == 0) sizes = TUTTI_SHAPE(1);
+    return sizes;
 }
 
-/* A parameter with the name and shape of its layer's weight, which the file has transposed. */
-static tutti_status add_renamed(struct import *import, struct value *value, tutti_shape shape)
+static bool shape_is_equal(const tutti_shape *a, const tutti_shape *b)
 {
-    const int64_t rows = shape.sizes[0], columns = shape.sizes[1];
+    return a->rank == b->rank && !memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof *a->sizes);
+}
+
+/* The tensor `from` of this shape as a tensor of the value's shape. */
+static tutti_tensor as_view(
+    const struct step *step, const struct value *value, tutti_tensor from, tutti_shape from_shape, tutti_shape shape)
+{
+    const tutti_shape flat = squeezed(from_shape), to = squeezed(shape);
+    bool moved = false;
+    for (int i = 0; i < to.rank; i++) moved |= value->view.order[i] != i;
+    if (moved && !shape_is_equal(&from_shape, &flat)) from = step_reshape(step, from, &flat);
+    if (moved) from = step_permuted(step, from, value->view.order, to.rank);
+    const tutti_shape *now = moved ? &to : &from_shape;
+    return shape_is_equal(now, &shape) ? from : step_reshape(step, from, &shape);
+}
+
+/* A parameter with the name and form of the state dict, which the file has in another one. */
+static tutti_status add_renamed(const struct step *step, struct value *value, tutti_shape shape)
+{
+    const tutti_shape flat = squeezed(shape);
+    tutti_shape own = flat;
+    int64_t strides[TUTTI_MAX_RANK], at[TUTTI_MAX_RANK] = { 0 }, stride = 1;
     float *floats = memory_new(value->array->count, sizeof *floats);
     if (!floats) return TUTTI_NO_MEMORY;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++) floats[j * rows + i] = value->array->floats[i * columns + j];
-    const tutti_tensor weight = tutti_parameter(
-        import->network, value->renamed, TUTTI_SHAPE(columns, rows), &(tutti_parameter_options) { .values = floats });
+    for (int i = 0; i < flat.rank; i++) own.sizes[value->view.order[i]] = flat.sizes[i];
+    for (int i = own.rank - 1; i >= 0; stride *= own.sizes[i--]) strides[i] = stride;
+    for (size_t i = 0; i < value->array->count; i++) {
+        int64_t offset = 0;
+        for (int k = 0; k < flat.rank; k++) offset += at[k] * strides[value->view.order[k]];
+        floats[offset] = value->array->floats[i];
+        for (int k = flat.rank - 1; k >= 0 && ++at[k] == flat.sizes[k]; k--) at[k] = 0;
+    }
+    const tutti_tensor weight =
+        tutti_parameter(step->import->network, value->renamed, own, &(tutti_parameter_options) { .values = floats });
     free(floats);
-    value->tensor = transposed(import, weight);
+    value->tensor = as_view(step, value, weight, own, shape);
     return TUTTI_OK;
 }
 
 static tutti_status add_tensor(const struct step *step, struct value *value);
 
-static tutti_status add_tied(const struct step *step, struct value *value)
+static tutti_status add_view(const struct step *step, struct value *value, tutti_shape shape)
 {
-    struct import *import = step->import;
-    const tutti_status status = value->tied->tensor.id < 0 ? add_tensor(step, value->tied) : TUTTI_OK;
+    struct value *of = value->view.of;
+    tutti_shape from;
+    tutti_status status = of->tensor.id < 0 ? add_tensor(step, of) : TUTTI_OK;
+    if (status == TUTTI_OK) status = value_shape(step->import, of, &from);
     if (status != TUTTI_OK) return status;
-    value->tensor = transposed(import, value->tied->tensor);
-    return value->tensor.id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
+    value->tensor = as_view(step, value, of->tensor, from, shape);
+    return value->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
 /* A parameter, or a constant: see tutti_import_onnx(). */
@@ -281,7 +301,7 @@ static tutti_status add_tensor(const struct step *step, struct value *value)
     struct import *import = step->import;
     tutti_shape shape = { 0 };
     tutti_status status = value_shape(import, value, &shape);
-    if (status == TUTTI_OK && value->tied) return add_tied(step, value);
+    if (status == TUTTI_OK && value->view.of) return add_view(step, value, shape);
     if (status == TUTTI_OK) status = import_load(import, value);
     if (status != TUTTI_OK) return status;
     if (!value->array || value->array->count == 0)
@@ -289,10 +309,11 @@ static tutti_status add_tensor(const struct step *step, struct value *value)
     if (shape.rank == 0) shape = TUTTI_SHAPE(1);
     if (value->array->extents)
         status = value->type == ONNX_BOOL ? add_truths(import, value, shape) : add_integers(import, value, shape);
-    else if (!value->trains && (!value->initialiser || value->array->count == 1 || !is_finite(value->array)))
+    else if (!value->trains &&
+        (!value->initialiser || value->constant || value->array->count == 1 || !is_finite(value->array)))
         value->tensor = tutti_constant(import->network, value->name, shape, value->array->floats);
     else
-        status = value->renamed ? add_renamed(import, value, shape) : add_parameter(step, value, shape);
+        status = value->renamed ? add_renamed(step, value, shape) : add_parameter(step, value, shape);
     if (status == TUTTI_OK && value->tensor.id < 0) status = tutti_network_status(import->network);
     if (value->stored && value->array->count > 1) { /* the network has its copy */
         array_free(value->array);
@@ -301,10 +322,9 @@ static tutti_status add_tensor(const struct step *step, struct value *value)
     return status;
 }
 
-/* Each node that reads a uniform parameter gets its own. */
 static tutti_status add_once(const struct step *step, struct value *value)
 {
-    return value->tensor.id < 0 || value->uniform ? add_tensor(step, value) : TUTTI_OK;
+    return value->tensor.id < 0 ? add_tensor(step, value) : TUTTI_OK;
 }
 
 static tutti_status operand_of(const struct step *step, const struct value *value, struct operand *operand)

@@ -154,7 +154,7 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "sequences", "volumes", "sizes", "parts", "functions", "functions_script", "quantised", "quantised_operators",
     "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d", "lengths+6",
     "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
-    "softmaxes", "weights", "batches", "batches_fixed" };
+    "softmaxes", "weights", "batches", "batches_fixed", "copies", "copies_new", "ties", "ties_new" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
@@ -196,7 +196,7 @@ static void check_gradient(const struct session *s, const char *file, const stru
 }
 
 static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new", "quantised",
-    "counted", "counted_new", "unpooled" };
+    "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new" };
 
 START_TEST(gradients_are_pytorchs)
 {
@@ -218,6 +218,25 @@ START_TEST(gradients_are_pytorchs)
         const struct safetensors_tensor *tensor = safetensors_at(s.recorded, i);
         if (!strncmp(tensor->name, "gradient.", 9)) check_gradient(&s, trained[_i], tensor);
     }
+    session_close(&s);
+}
+END_TEST
+
+/* Files in which exporters merged, copied or computed parameters: the network has those of the module, and no other. */
+static const char *const counted[] = { "copies", "copies_new", "ties", "ties_new", "transformer", "transformer_new" };
+
+START_TEST(parameters_are_pytorchs)
+{
+    struct session s;
+    int wanted = 0, count = 0;
+    const char *name;
+    bool trains;
+    session_open(&s, counted[_i]);
+    for (int i = 0; i < safetensors_count(s.recorded); i++)
+        wanted += !strncmp(safetensors_at(s.recorded, i)->name, "gradient.", 9);
+    for (int i = 0; tutti_parameter_info(s.model.network, i, &name, NULL, &trains) == TUTTI_OK; i++) count += trains;
+    ck_assert_int_gt(wanted, 0);
+    ck_assert_int_eq(count, wanted);
     session_close(&s);
 }
 END_TEST
@@ -313,6 +332,7 @@ int main(int count, char **words)
         if (chosen) tcase_add_loop_test(cases, outputs_are_onnxruntimes, i, i + 1);
     }
     tcase_add_loop_test(all, gradients_are_pytorchs, 0, sizeof trained / sizeof *trained);
+    tcase_add_loop_test(all, parameters_are_pytorchs, 0, sizeof counted / sizeof *counted);
     tcase_add_loop_test(all, names_are_pytorchs, 0, sizeof restored / sizeof *restored);
     tcase_add_test(all, training_mode_is_told);
     tcase_add_test(all, computed_weights_train);

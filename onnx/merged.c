@@ -1,0 +1,325 @@
+/* Exporters merge initialisers that are equal, as those of layers that were never trained or that are copies of each
+ * other. They are taken apart here, so that each layer of the exported module has its own again. Tied parameters, which
+ * the module itself has only once, stay one.
+ *
+ * TorchScript (dynamo=False) puts an Identity in the place of an initialiser that it merged, and nothing in that of a
+ * tied one. torch.export (dynamo=True) writes all names of the state dict into the file, and of each node the layer
+ * that it is in. Of merged tensors it keeps the first one, of tied ones the last name. Where a file tells neither,
+ * initialisers whose elements are all equal are taken apart, and others stay one. */
+#include "onnx/signature.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct separation {
+    struct import *import;
+    const struct signature *signature;
+    const Onnx__NodeProto *node;
+    const char *layer; /* of the node; "": the whole module */
+};
+
+/* --------------------------------------------------------------------------------------------------- Identity ---- */
+
+/* "Identity_7" */
+static bool is_mark_of_merging(const struct import *import, const Onnx__NodeProto *node)
+{
+    const char *name = proto_text(node->name);
+    static const char begin[] = "Identity_";
+    return import->paths && !strcmp(node->op_type, "Identity") && node->n_input == 1 && node->n_output == 1 &&
+        !strncmp(name, begin, sizeof begin - 1) &&
+        strspn(name + sizeof begin - 1, "0123456789") == strlen(name + sizeof begin - 1);
+}
+
+static void become_copy(struct value *value, const struct value *from)
+{
+    value->stored = from->stored;
+    value->type = from->type;
+    value->initialiser = value->apart = true;
+}
+
+static bool is_output(const struct import *import, const char *name)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    for (size_t i = 0; i < graph->n_output; i++)
+        if (!strcmp(graph->output[i]->name, name)) return true;
+    return false;
+}
+
+/* The output has the name that the exporter replaced: it becomes the initialiser. */
+static void undo_identity(const struct import *import, const Onnx__NodeProto *node)
+{
+    const struct value *from = import_find(import, node->input[0]);
+    struct value *to = import_find(import, node->output[0]);
+    if (from && from->initialiser && to && !is_output(import, to->name)) become_copy(to, from);
+}
+
+/* -------------------------------------------------------------------------------------------------- new names ---- */
+
+/* The node reads `name`, which has the numbers of `value`, instead. Takes the name. */
+static tutti_status read_instead(
+    struct import *import, const Onnx__NodeProto *node, size_t input, struct value *value, char *name)
+{
+    tutti_status status = TUTTI_OK;
+    if (!name) return TUTTI_NO_MEMORY;
+    free(node->input[input]);
+    node->input[input] = name;
+    struct value *other = import_find(import, name);
+    if (!other) status = import_add_name(import, name, &other);
+    if (status != TUTTI_OK) return status;
+    if (!other->initialiser) become_copy(other, value);
+    value->uses--;
+    other->uses++;
+    return TUTTI_OK;
+}
+
+/* "NAME#2", or a later number. */
+static char *numbered(const struct import *import, const struct value *value)
+{
+    for (int i = 2;; i++) {
+        char *name = memory_format("%s#%d", value->name, i);
+        if (!name || !import_find(import, name)) return name;
+        free(name);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- names of a layer ---- */
+
+/* What an input of the node is called in PyTorch's layers. NULL: anything. */
+static const char *role(const Onnx__NodeProto *node, size_t input)
+{
+    static const char *const norm[] = { NULL, "weight", "bias", "running_mean", "running_var" };
+    const bool batch_norm = !strcmp(node->op_type, "BatchNormalization");
+    const bool others = !strcmp(node->op_type, "LayerNormalization") || !strcmp(node->op_type, "Conv") ||
+        !strcmp(node->op_type, "Gemm");
+    return input < 5 && (batch_norm || (others && input < 3)) ? norm[input] : NULL;
+}
+
+/* The last `count` parts of a name, or NULL if it has fewer. */
+static const char *tail(const char *name, int count)
+{
+    const char *at = name + strlen(name);
+    while (count > 0 && at > name)
+        if (*--at == '.' && --count == 0) return at + 1;
+    return count == 1 && at == name ? name : NULL;
+}
+
+static struct signature_entry *find_in_layer(const struct separation *s, const char *part)
+{
+    char *name = *s->layer ? memory_format("%s.%s", s->layer, part) : memory_copy_text(part);
+    struct signature_entry *entry = name ? signature_find(s->signature, name) : NULL;
+    free(name);
+    return entry;
+}
+
+/* The tensor of the node's layer that has the same name in it: "b.norm.weight" for "a.norm.weight" in b. */
+static struct signature_entry *same_in_layer(const struct separation *s, const char *own, size_t input)
+{
+    enum { MOST = 8 };
+    const char *wanted = role(s->node, input);
+    struct signature_entry *called = wanted ? find_in_layer(s, wanted) : NULL;
+    if (called) return called;
+    for (int i = 1; i <= MOST && tail(own, i); i++) {
+        struct signature_entry *entry = find_in_layer(s, tail(own, i));
+        if (entry) return entry;
+    }
+    return NULL;
+}
+
+/* Another tensor of the node's layer that the file does not have any more. */
+static struct signature_entry *missing_in_layer(const struct separation *s, const struct signature_entry *own)
+{
+    struct signature_entry *found = NULL;
+    for (size_t i = signature_layer(s->signature, s->layer); i < s->signature->count; i++) {
+        struct signature_entry *entry = &s->signature->entries[i];
+        if (!signature_is_of(entry->name, s->layer)) break;
+        const char *rest = entry->name + strlen(s->layer) + (*s->layer != '\0');
+        if (strchr(rest, '.') || entry->present || entry->value || entry->position < own->position) continue;
+        if (!found || entry->position < found->position) found = entry;
+    }
+    return found;
+}
+
+/* ----------------------------------------------------------------------------------------------- torch.export ---- */
+
+/* The name in the state dict of what an initialiser is or was computed from, if this is one parameter. NULL: it is not,
+ * or there is no memory. */
+static char *state_name(const struct signature *signature, const struct value *value)
+{
+    char *found = NULL;
+    if (!value->folded_from) return signature_find(signature, value->name) ? memory_copy_text(value->name) : NULL;
+    for (const char *at = strchr(value->folded_from, '\''); at;) {
+        const char *end = strchr(at + 1, '\'');
+        char *name = end ? memory_format("%.*s", (int)(end - at - 1), at + 1) : NULL;
+        if (!name) break;
+        const bool is_state = signature_find(signature, name) != NULL, second = is_state && found;
+        if (is_state && !found)
+            found = name;
+        else
+            free(name);
+        if (second) {
+            free(found);
+            return NULL;
+        }
+        at = strchr(end + 1, '\'');
+    }
+    return found;
+}
+
+/* Initialisers keep the state dict's names, unless they have them in another form. */
+static tutti_status read_entry(
+    const struct separation *s, size_t input, struct value *value, struct signature_entry *entry)
+{
+    struct import *import = s->import;
+    const bool named = !value->folded_from;
+    char *name = entry->value ? memory_copy_text(entry->value->name)
+        : named               ? memory_copy_text(entry->name)
+                              : numbered(import, value);
+    const tutti_status status = read_instead(import, s->node, input, value, name);
+    if (status != TUTTI_OK) return status;
+    if (entry->value) return TUTTI_OK;
+    struct value *made = import_find(import, s->node->input[input]);
+    made->kind = entry->parameter ? "PARAMETER" : "BUFFER";
+    made->folded_from = value->folded_from;
+    entry->value = made;
+    if (!named && !(made->state_name = memory_copy_text(entry->name))) return TUTTI_NO_MEMORY;
+    import_note(import, "%s has the numbers of %s: in node '%s' it is a tensor of its own", entry->name, value->name,
+        proto_text(s->node->name));
+    return TUTTI_OK;
+}
+
+/* A constant that was merged with a parameter, as both are ones. */
+static tutti_status read_constant(const struct separation *s, size_t input, struct value *value)
+{
+    const tutti_status status = read_instead(s->import, s->node, input, value, numbered(s->import, value));
+    if (status == TUTTI_OK) import_find(s->import, s->node->input[input])->kind = "CONSTANT_TENSOR";
+    return status;
+}
+
+static tutti_status separate_by_state(const struct separation *s, size_t input, struct value *value)
+{
+    struct signature_entry *own = value->state_name ? signature_find(s->signature, value->state_name) : NULL;
+    if (!own) return TUTTI_OK;
+    bool uniform = false;
+    struct signature_entry *other = same_in_layer(s, own->name, input);
+    if (other == own || (other && other->present)) other = NULL;
+    if (!other && !signature_is_of(own->name, s->layer)) {
+        const tutti_status status = import_is_uniform(s->import, value, &uniform);
+        if (status == TUTTI_OK && uniform) other = missing_in_layer(s, own);
+        if (status != TUTTI_OK || !uniform) return status;
+        return other ? read_entry(s, input, value, other) : read_constant(s, input, value);
+    }
+    if (!other && value->reads++ > 0) {
+        const tutti_status status = import_is_uniform(s->import, value, &uniform);
+        if (status != TUTTI_OK) return status;
+        if (uniform) other = missing_in_layer(s, own);
+    }
+    if (!other || other->position < own->position) return TUTTI_OK; /* tied */
+    return read_entry(s, input, value, other);
+}
+
+/* ------------------------------------------------------------------------------------------- nothing that tells ----
+ */
+
+/* "a.0.fc" and "b.0.fc" */
+static bool is_copy_of_layer(const char *layer, const char *name)
+{
+    const char *end = strrchr(name, '.');
+    char *own = end ? memory_format("%.*s", (int)(end - name), name) : NULL;
+    const bool copy = own && *layer && strcmp(own, layer) && !strcmp(tail(own, 1), tail(layer, 1));
+    free(own);
+    return copy;
+}
+
+/* The file tells layers, but not the state dict. */
+static char *name_by_layer(const struct separation *s, const struct value *value)
+{
+    const char *last = strrchr(value->name, '.');
+    char *name = last && *s->layer ? memory_format("%s%s", s->layer, last) : NULL;
+    struct value *other = name ? import_find(s->import, name) : NULL;
+    if (!other || other->apart) return name;
+    free(name);
+    return NULL;
+}
+
+static tutti_status separate_by_guess(const struct separation *s, size_t input, struct value *value)
+{
+    bool uniform = false;
+    char *name = NULL;
+    const bool own = *s->layer && signature_is_of(value->name, s->layer);
+    if (value->uses + value->reads < 2 || own) return TUTTI_OK;
+    const tutti_status status = import_is_uniform(s->import, value, &uniform);
+    if (status != TUTTI_OK || (!uniform && !is_copy_of_layer(s->layer, value->name))) return status;
+    name = name_by_layer(s, value);
+    if (!name && value->reads++ == 0) return TUTTI_OK;
+    if (!name) name = numbered(s->import, value);
+    if (name)
+        import_note(s->import, "%s is read by several layers: in node '%s' it is a parameter of its own, %s",
+            value->name, proto_text(s->node->name), name);
+    return read_instead(s->import, s->node, input, value, name);
+}
+
+/* --------------------------------------------------------------------------------------------------- the file ---- */
+
+static bool can_be_apart(const struct value *value)
+{
+    return value && value->initialiser && value->stored && onnx_type_is_float(value->type) && value->uses > 1 &&
+        !value->apart;
+}
+
+static tutti_status take_node_apart(const struct separation *s)
+{
+    tutti_status status = TUTTI_OK;
+    const bool state = s->signature->count && import_has_scopes(s->node);
+    for (size_t i = 0; i < s->node->n_input && status == TUTTI_OK; i++) {
+        struct value *value = *s->node->input[i] ? import_find(s->import, s->node->input[i]) : NULL;
+        if (!can_be_apart(value) && !(value && value->reads)) continue;
+        if (state)
+            status = separate_by_state(s, i, value);
+        else if (!s->import->paths)
+            status = separate_by_guess(s, i, value);
+    }
+    return status;
+}
+
+/* Parameters of several nodes about which the file does not tell whether they were merged. */
+static void note_shared(const struct import *import)
+{
+    size_t count = 0;
+    const char *first = NULL;
+    if (import->paths || import->scopes) return;
+    for (size_t i = 0; i < import->value_count; i++) {
+        if (!can_be_apart(&import->values[i]) || import->values[i].reads) continue;
+        if (count++ == 0) first = import->values[i].name;
+    }
+    if (count)
+        import_note(import,
+            "%zu initialiser%s (the first: '%s') of several nodes: the file does not tell whether the exporter merged "
+            "equal ones, so each is one parameter",
+            count, count == 1 ? " is" : "s are", first);
+}
+
+tutti_status import_take_apart(struct import *import, const struct signature *signature)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < graph->n_node; i++) {
+        import->paths |= proto_text(graph->node[i]->name)[0] == '/';
+        import->scopes |= import_has_scopes(graph->node[i]);
+    }
+    for (size_t i = 0; i < import->value_count; i++) {
+        struct value *value = &import->values[i];
+        if (value->initialiser && signature->count) value->state_name = state_name(signature, value);
+    }
+    for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++) {
+        char *layer = NULL;
+        if (is_mark_of_merging(import, graph->node[i])) undo_identity(import, graph->node[i]);
+        if (!import->paths) layer = import_layer(graph->node[i]);
+        const struct separation s = { import, signature, graph->node[i], layer ? layer : "" };
+        status = take_node_apart(&s);
+        free(layer);
+    }
+    note_shared(import);
+    return status;
+}

@@ -1,0 +1,146 @@
+#include "onnx/signature.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *metadata(Onnx__StringStringEntryProto *const *entries, size_t count, const char *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(proto_text(entries[i]->key), key)) return proto_text(entries[i]->value);
+    return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(((const struct signature_entry *)a)->name, ((const struct signature_entry *)b)->name);
+}
+
+struct signature_entry *signature_find(const struct signature *signature, const char *name)
+{
+    const struct signature_entry key = { .name = (char *)name };
+    return signature->count ? bsearch(&key, signature->entries, signature->count, sizeof key, compare) : NULL;
+}
+
+bool signature_is_of(const char *name, const char *layer)
+{
+    const size_t length = strlen(layer);
+    return length == 0 || (!strncmp(name, layer, length) && name[length] == '.');
+}
+
+size_t signature_layer(const struct signature *signature, const char *layer)
+{
+    size_t low = 0, high = *layer ? signature->count : 0;
+    const size_t length = strlen(layer);
+    while (low < high) { /* names in the layer are those that begin with it and a point, which stand in a row */
+        const size_t middle = low + (high - low) / 2;
+        const char *name = signature->entries[middle].name;
+        const int order = strncmp(name, layer, length);
+        if (order < 0 || (order == 0 && name[length] < '.'))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A line such as "p_fc_weight: PARAMETER target='fc.weight'" or "b_fc_mean: BUFFER target='fc.mean' persistent=True".
+ */
+static tutti_status add_line(
+    struct signature *signature, size_t *capacity, const char *line, size_t length, size_t position)
+{
+    static const char mark[] = " target='";
+    char *copy = memory_format("%.*s", (int)length, line), *end = NULL;
+    if (!copy) return TUTTI_NO_MEMORY;
+    char *target = strstr(copy, mark);
+    const bool parameter = strstr(copy, ": PARAMETER ") != NULL;
+    if (target) end = strchr(target += sizeof mark - 1, '\'');
+    if (end) *end = '\0';
+    tutti_status status = TUTTI_OK;
+    if (end && *target && proto_is_plain(target)) {
+        status = memory_grow((void **)&signature->entries, capacity, signature->count + 1, sizeof *signature->entries);
+        char *name = status == TUTTI_OK ? memory_copy_text(target) : NULL;
+        if (status == TUTTI_OK && !name) status = TUTTI_NO_MEMORY;
+        if (name)
+            signature->entries[signature->count++] =
+                (struct signature_entry) { .name = name, .position = position, .parameter = parameter };
+    }
+    free(copy);
+    return status;
+}
+
+/* Of two entries with one name, the first one stays. */
+static void sort(struct signature *signature)
+{
+    size_t kept = 0;
+    if (signature->count == 0) return;
+    qsort(signature->entries, signature->count, sizeof *signature->entries, compare);
+    for (size_t i = 1; i < signature->count; i++) {
+        if (compare(&signature->entries[i], &signature->entries[kept]))
+            signature->entries[++kept] = signature->entries[i];
+        else
+            free(signature->entries[i].name);
+    }
+    signature->count = kept + 1;
+}
+
+/* The names in "['fc.weight', 'val_1']" are there. */
+static tutti_status mark_sources(const struct signature *signature, const char *list)
+{
+    for (const char *at = strchr(list, '\''); at;) {
+        const char *end = strchr(at + 1, '\'');
+        if (!end) break;
+        char *name = memory_format("%.*s", (int)(end - at - 1), at + 1);
+        if (!name) return TUTTI_NO_MEMORY;
+        struct signature_entry *entry = signature_find(signature, name);
+        free(name);
+        if (entry) entry->present = true;
+        at = strchr(end + 1, '\'');
+    }
+    return TUTTI_OK;
+}
+
+/* What the file says of its initialisers. */
+static tutti_status read_initialisers(struct import *import, const struct signature *signature)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < graph->n_value_info && status == TUTTI_OK; i++) {
+        const Onnx__ValueInfoProto *info = graph->value_info[i];
+        struct value *value = import_find(import, proto_text(info->name));
+        if (!value || !value->initialiser) continue;
+        value->kind =
+            metadata(info->metadata_props, info->n_metadata_props, "pkg.torch.export.graph_signature.InputSpec.kind");
+        value->folded_from =
+            metadata(info->metadata_props, info->n_metadata_props, "pkg.onnxscript.optimizer.folded_from");
+        if (value->folded_from) status = mark_sources(signature, value->folded_from);
+    }
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        struct signature_entry *entry = signature_find(signature, graph->initializer[i]->name);
+        if (entry) entry->present = true;
+    }
+    return status;
+}
+
+tutti_status signature_read(struct import *import, struct signature *signature)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    const char *text =
+        metadata(graph->metadata_props, graph->n_metadata_props, "pkg.torch.export.ExportedProgram.graph_signature");
+    tutti_status status = TUTTI_OK;
+    size_t capacity = 0, position = 0;
+    for (const char *at = text; at && *at && status == TUTTI_OK;) {
+        const size_t length = strcspn(at, "\n");
+        status = add_line(signature, &capacity, at, length, position++);
+        at += length + (at[length] == '\n');
+    }
+    sort(signature);
+    return status == TUTTI_OK ? read_initialisers(import, signature) : status;
+}
+
+void signature_free(struct signature *signature)
+{
+    for (size_t i = 0; i < signature->count; i++) free(signature->entries[i].name);
+    free(signature->entries);
+}

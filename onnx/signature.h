@@ -1,0 +1,30 @@
+/* The state dict of the module that a file was exported from, as PyTorch's newer exporter writes it into the file: all
+ * names, also of tensors that the file does not have any more, in the order in which the module registered them. */
+#ifndef ONNX_SIGNATURE_H
+#define ONNX_SIGNATURE_H
+
+#include "onnx/import.h"
+
+struct signature_entry {
+    char *name;
+    size_t position;     /* in the state dict: parameters, then buffers */
+    bool parameter;      /* not a buffer or a constant */
+    bool present;        /* an initialiser has this name, or was computed from tensors of this name */
+    struct value *value; /* that was made for it, if the exporter merged it with another one; else NULL */
+};
+
+struct signature {
+    struct signature_entry *entries; /* by name */
+    size_t count;
+};
+
+/* Fails only for lack of memory. A file without a signature has no entries. */
+tutti_status signature_read(struct import *import, struct signature *signature);
+void signature_free(struct signature *signature);
+struct signature_entry *signature_find(const struct signature *signature, const char *name); /* NULL: none */
+/* Entries in a layer ("" is the whole module) stand in a row, which begins here. */
+size_t signature_layer(const struct signature *signature, const char *layer);
+/* Whether a name is of a layer: "a.b.weight" of "a.b" and "a". All are of "". */
+bool signature_is_of(const char *name, const char *layer);
+
+#endif

@@ -1,0 +1,29 @@
+/* Initialisers with the elements of another one, in another order of axes: copies that exporters made. */
+#ifndef ONNX_VIEWS_H
+#define ONNX_VIEWS_H
+
+#include "onnx/import.h"
+
+/* Makes `value` a view of `of` if its elements are those of `of` in an order of axes; *same: whether they are. A matrix
+ * that is so in both orders is transposed if `transposed`. */
+tutti_status view_find(const struct import *import, struct value *value, struct value *of, bool transposed, bool *same);
+
+/* Initialisers by their elements, in any order. */
+struct twin {
+    size_t count;
+    uint64_t sum; /* of a hash of each element */
+    struct value *value;
+    char *name; /* that the parameter would have; NULL: not known */
+};
+struct twins {
+    struct import *import;
+    struct twin *list;
+    size_t count;
+};
+tutti_status twins_new(struct import *import, struct twins *twins);
+void twins_free(struct twins *twins);
+/* Makes a nameless value a view of another initialiser with these elements, unless both are of copies of a layer.
+ * `name`: of its parameter, or NULL. */
+tutti_status twins_find(struct twins *twins, struct value *value, bool transposed, const char *name, bool *same);
+
+#endif

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Makes files of tests/onnx/files in which PyTorch's exporters merged, copied and computed parameters. Beside each stands what
+make.py says, with the gradient of every parameter that the module has.
+
+    .dev/torch/bin/python tests/onnx/make_parameters.py tests/onnx/files
+"""
+import copy
+import pathlib
+import sys
+
+import torch
+from torch import nn
+
+import make
+
+
+class Copies(nn.Module):
+    """Blocks that are copies of each other; layers that were never trained."""
+    def __init__(self):
+        super().__init__()
+        block = nn.Sequential(nn.LayerNorm(6), nn.Linear(6, 6), nn.Tanh(), nn.Sequential(nn.Linear(6, 6, bias=False)))
+        self.blocks, self.norm, self.head = nn.ModuleList([block, copy.deepcopy(block)]), nn.LayerNorm(6), nn.Linear(6, 5)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + block(x)
+        return self.head(self.norm(x)).mean(1)
+
+
+class Ties(nn.Module):
+    """Weights that are read in several forms, a layer that is called twice, and tables that are no parameters."""
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.twice, self.norm = nn.Embedding(11, 6), nn.Linear(6, 6), nn.LayerNorm(6)
+        self.logits, self.scale = nn.Linear(6, 11), nn.Parameter(torch.randn(6, 6))
+        self.logits.weight = self.tokens.weight
+        self.register_buffer("positions", torch.randn(4, 6), persistent=False)
+
+    def forward(self, ids):
+        x = self.tokens(ids) + self.positions * 2
+        x = self.norm(self.twice(torch.relu(self.twice(self.norm(x)))) @ self.scale.t())
+        return self.logits(x @ self.scale + torch.linspace(0, 1, 6)).mean(1)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    torch.manual_seed(5)
+    dynamic = {"x": {0: "batch"}}
+    examples = {"copies": (Copies(), torch.from_numpy(make.numbers(3, 4, 6))), "ties": (Ties(), torch.arange(12).reshape(3, 4) % 11)}
+    for name, (network, example) in examples.items():
+        make.export(folder, name, network, example, classes=5, dynamo=False, opset_version=17, dynamic_axes=dynamic)
+        network.zero_grad()
+        make.export(folder, f"{name}_new", network, example, classes=5, dynamo=True, opset_version=20, external_data=False)
+    recorded = folder / "ties_new.safetensors" # this exporter keeps the last name of a tied tensor
+    recorded.write_bytes(recorded.read_bytes().replace(b"gradient.tokens.weight", b"gradient.logits.weight"))
+
+
+if __name__ == "__main__":
+    main()
