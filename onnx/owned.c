@@ -48,7 +48,8 @@ static void find_by_state(struct import *import, const struct signature *signatu
     }
 }
 
-/* Without it: names that the exporter made up, which no layer reads as its weights. */
+/* Without a state dict, in files whose nodes tell their scopes: names that the exporter made up, which no layer reads
+ * as its weights. PyTorch's older exporter makes up names of parameters that it reshaped, too. */
 static void find_by_use(struct import *import)
 {
     const Onnx__GraphProto *graph = import->model->graph;
@@ -89,7 +90,7 @@ tutti_status import_find_constants(struct import *import, const struct signature
     if (import->options->train_constants) return TUTTI_OK;
     if (signature->count)
         find_by_state(import, signature);
-    else if (import->paths || import->scopes)
+    else if (import->scopes)
         find_by_use(import);
     note_constants(import);
     return TUTTI_OK;
