@@ -4,7 +4,7 @@
     offline.py VARIANTS CACHE MAKER [N]  the test, for the chips of AMD, Intel or NVIDIA; VARIANTS: the program of variants.c
     offline.py VARIANTS CACHE --all      the same for all makers, with every program compiled
     offline.py VARIANTS CACHE --renew    writes table.txt, seals.txt and the table of docs/gpu-kernels.md anew, to be looked at
-                                         and committed
+                                         and committed; compiles what changed
 
 A compiler makes the same of the same text: seals.txt has a hash, for each program and maker, of all that the rows in table.txt
 follow from (text, options, compilers and their versions, compilers.py) and of these rows. Where it holds, only one program in
@@ -330,7 +330,7 @@ def main():
         with open(FAULTY, encoding="utf-8") as faulty, open(os.path.join(folder, "faulty.cl"), "w", encoding="utf-8") as copy:
             copy.write(faulty.read())
         problems = [problem for maker in makers for problem in prove(compiler, maker)]
-        seals = set() if renew or everything else read_seals()
+        seals = set() if everything else read_seals()
         rows, refusals = compile_all(kernels, compiler, makers, read_table()[0], seals, one_in)
         if renew:
             write_table(kernels, rows, read_table()[1])
