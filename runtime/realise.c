@@ -253,10 +253,11 @@ static bool seen_before(const struct launch_list *list, size_t which)
 tutti_status launch_list_warm_up(struct launch_list *list)
 {
     tutti_status status = TUTTI_OK;
-    if (builder_knows(list)) return TUTTI_OK;
+    const bool known = builder_knows(list); /* which says nothing about the programs of calls */
     for (size_t i = 0; i < list->count; i++)
-        if (list->launches[i].call || !seen_before(list, i)) TRY(launch_list_enqueue(list, i, i + 1, NULL));
+        if (list->launches[i].call || (!known && !seen_before(list, i))) TRY(launch_list_enqueue(list, i, i + 1, NULL));
     TRY(device_wait(list->device));
+    if (known) return TUTTI_OK;
     programs_save(list->device);
     builder_note(list);
 done:
