@@ -339,7 +339,7 @@ static tutti_status add_copy(struct expansion *expansion, const struct call *cal
     if (status == TUTTI_OK) status = translate_all(expansion, call, copy->output, copy->n_output);
     if (status == TUTTI_OK) status = name_node(expansion, call, copy);
     if (status == TUTTI_OK) status = resolve_attributes(expansion, call, copy);
-    for (size_t i = 0; i < copy->n_attribute && status == TUTTI_OK; i++)
+    for (size_t i = 0; status == TUTTI_OK && i < copy->n_attribute; i++)
         if (copy->attribute[i]->g) status = translate_graph(expansion, call, copy->attribute[i]->g);
     if (status == TUTTI_OK) return add_made(expansion, copy, call->function->opset);
     proto_free_node(copy);

@@ -237,7 +237,8 @@ tutti_status build_tile(struct step *step)
         if (times[i] == 1) continue;
         if ((status = operand_axis(&x, i, &axis)) != TUTTI_OK) return status;
         repeats[axis] = times[i];
-        x.shape.sizes[axis] *= times[i];
+        if (__builtin_mul_overflow(x.shape.sizes[axis], times[i], &x.shape.sizes[axis]))
+            return step_refuse("axis %d is repeated %" PRId64 " times", i, times[i]);
     }
     if (x.shape.rank == 0) return step_done(step, x.tensor, x.place);
     x.tensor = step_op(step, "tile", &x.tensor, 1, "repeats=%s", list_print(repeats, x.shape.rank).text);
