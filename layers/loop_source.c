@@ -274,7 +274,7 @@ static void print_cpu_columns(struct text *text, const struct loop *loop, int ve
     text_append(text, "    }\n");
 }
 
-/* Of a row, from i on: vectors or single numbers, in pieces of at most SUM_BLOCK. */
+/* Prints the loop over a row from i on, by vectors or single numbers, in pieces of at most SUM_BLOCK. */
 static void print_row(struct text *text, const struct loop *loop, bool vector)
 {
     const char *type = vector ? "VF" : "float", *math = vector ? "vector" : "scalar", *step = vector ? "V" : "1";

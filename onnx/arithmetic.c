@@ -22,8 +22,8 @@ bool extent_multiply(struct extent a, struct extent b, struct extent *product)
         !__builtin_mul_overflow(a.batches, b.number, &product->batches);
 }
 
-/* Functions of two integers. False: the result is no number plus a multiple of the number of samples. Without a symbol
- * they wrap around, as in other runtimes. */
+/* Functions of two integers. They return false if the result is not a number plus a multiple of the number of samples.
+ * Without a symbol they wrap around, as in other runtimes. */
 typedef bool whole_function(int type, struct extent a, struct extent b, struct extent *y);
 
 static bool multiply(int type, struct extent a, struct extent b, struct extent *y)

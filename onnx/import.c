@@ -434,7 +434,8 @@ done:
     return status;
 }
 
-/* Of the first input, where the operator and its function do not say. Fails if the file says another one. */
+/* Outputs have the first input's type if neither the operator nor its function sets one. Fails if the file's type
+ * differs. */
 static tutti_status set_types(const struct step *step, const struct onnx_operator *row)
 {
     const struct value *input = step_input(step, 0);
@@ -551,7 +552,7 @@ static tutti_status copy_output(struct import *import, tutti_onnx *made, int pos
     return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }
 
-/* Of several outputs of one name, the later ones are NAME#2 and so on. */
+/* If several outputs have one name, the later ones are called NAME#2 and so on. */
 static tutti_status name_output(const struct import *import, size_t position, tutti_tensor tensor)
 {
     const Onnx__GraphProto *graph = import->model->graph;
@@ -609,7 +610,7 @@ static void import_free(struct import *import)
     free(import->folder);
 }
 
-/* What the exporter did to parameters is undone. */
+/* The changes of the exporter to parameters are undone. */
 static tutti_status read_parameters(struct import *import)
 {
     struct signature signature = { 0 };

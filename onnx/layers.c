@@ -96,8 +96,8 @@ static tutti_tensor moving_mean(const struct step *step, tutti_tensor old, tutti
     return step_plain(step, "add", parts, 2);
 }
 
-/* Of a sample that is all of the file's input, or of a weight. In training with its own statistics; the moving ones are
- * outputs then. Else with those that the file computes. */
+/* Normalises a sample that is all of the file's input, or a weight. Training uses its own statistics, and the moving
+ * ones are outputs. Inference uses those that the file computes. */
 static tutti_status batch_norm_of_sample(const struct step *step, const struct operand *x, bool training)
 {
     struct operand parts[NORM_PARTS];

@@ -199,7 +199,7 @@ static char *affine_name(const struct import *import, size_t n, const struct val
     return name;
 }
 
-/* Of the parameter that a nameless initialiser was computed from; NULL: not known. */
+/* The name of the parameter that a nameless initialiser was computed from, or NULL. */
 static tutti_status name_of(const struct import *import, size_t n, size_t input, const struct value *value, char **name)
 {
     const Onnx__NodeProto *node = import->model->graph->node[n];

@@ -65,7 +65,7 @@ static void find_by_use(struct import *import)
         }
 }
 
-/* What is a constant is told in one line. */
+/* Lists the constants in one line. */
 static void note_constants(const struct import *import)
 {
     enum { NAMED = 6 };

@@ -70,7 +70,7 @@ static tutti_status add_line(
     return status;
 }
 
-/* Of two entries with one name, the first one stays. */
+/* If two entries have one name, the first one stays. */
 static void sort(struct signature *signature)
 {
     size_t kept = 0;

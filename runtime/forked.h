@@ -8,7 +8,7 @@
 tutti_status forked_begin(void);
 /* TUTTI_UNSUPPORTED in a child of a process that used drivers before it called fork(). */
 tutti_status forked_check(void);
-/* The same without a message. */
+/* Like the function above, without a message. */
 bool is_forked(void);
 
 #endif
