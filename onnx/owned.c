@@ -19,7 +19,7 @@ static bool reads_weight(const Onnx__NodeProto *node, size_t input)
     return false;
 }
 
-/* The state dict that the file has tells. Of a name that is not in it, the kind does. */
+/* Whether the file's state dict has it as a parameter. If the file gives its kind, that decides. */
 static bool is_in_state(const struct signature *signature, const struct value *value)
 {
     if (value->kind) return !strcmp(value->kind, "PARAMETER");

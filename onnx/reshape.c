@@ -100,8 +100,8 @@ static void find_axis(struct target *to, int64_t stride, int64_t samples)
     }
 }
 
-/* Of a file for one sample, whose batch can be any axis: it stays where it is, behind the same sizes, if no axis goes:
- * heads that are split from the last axis join the batch. `stride`: as in find_axis(). */
+/* In a file for one sample, the batch can be any axis of size 1. If no axis is removed, the batch keeps its position,
+ * behind equal sizes: heads that are split from the last axis join it. `stride`: as in find_axis(). */
 static void keep_axis(
     struct target *to, const struct extent *from, int rank, const struct place *place, int64_t each, int64_t stride)
 {

@@ -147,7 +147,7 @@ static size_t elements_of(const struct value *value)
     return array_count((int)value->stored->n_dims, value->stored->dims, &count) ? count : 0;
 }
 
-/* Those that have as many elements as a nameless one with another form. */
+/* Adds the sum of an initialiser that has as many elements as a nameless one of another shape. */
 static tutti_status add_sum(struct twins *twins, struct value *value)
 {
     struct twin *twin = &twins->list[twins->count];

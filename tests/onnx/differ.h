@@ -27,7 +27,7 @@ tutti_status interpreted_infer(struct session *s, const tutti_fetch *fetches);
 tutti_status interpreted_train(struct session *s);
 tutti_status interpreted_again(struct session *s);
 void interpreted_update(struct session *s, double rate);
-/* Of a parameter, by its name: as floats. */
+/* Reads the gradient or the value of a parameter, by its name, as floats. */
 tutti_status interpreted_gradient_of(struct session *s, const char *name, float *values, int64_t count);
 tutti_status interpreted_value_of(struct session *s, const char *name, float *values, int64_t count);
 

@@ -94,7 +94,7 @@ START_TEST(clips_by_the_norm)
 END_TEST
 
 /* Gradients whose squares are no floats, of each scale: 3 and 4 times it. One device squares them itself, several have
- * the host do it. A norm that is infinite is no number to clip by. */
+ * the host do it. An infinite norm is refused. */
 START_TEST(clips_far_from_one)
 {
     static const float scales[] = { 1e-30f, 1e-24f, 3e-12f, 1, 2e11f, 3e12f, 1e19f, 6e37f, 8e37f, 8.1e37f };
