@@ -391,6 +391,13 @@ bool shape_read(const int64_t *sizes, int rank, tutti_shape *shape)
     return true;
 }
 
+bool node_is_reached(const struct node *node, const bool *reached)
+{
+    for (int i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != NO_VALUE && reached[node->outputs[i]]) return true;
+    return false;
+}
+
 bool *graph_reaches(const struct graph *graph, const int *from, int count)
 {
     bool *values = memory_new(graph->value_count + 1, sizeof(*values));
@@ -398,8 +405,7 @@ bool *graph_reaches(const struct graph *graph, const int *from, int count)
     for (int i = 0; i < count; i++) values[from[i]] = true;
     for (size_t n = graph->node_count; n-- > 0;) {
         const struct node *node = &graph->nodes[n];
-        bool wanted = false;
-        for (int i = 0; i < node->output_count; i++) wanted |= node->outputs[i] != NO_VALUE && values[node->outputs[i]];
+        const bool wanted = node_is_reached(node, values);
         for (int i = 0; wanted && i < node->input_count; i++)
             if (node->inputs[i] != NO_VALUE) values[node->inputs[i]] = true;
     }

@@ -125,6 +125,8 @@ bool shape_read(const int64_t *sizes, int rank, tutti_shape *shape);
 /* For each value, whether some of `count` values depend on it, or is one of them; freed by free(). NULL without memory.
  */
 bool *graph_reaches(const struct graph *graph, const int *values, int count);
+/* Whether some output of the node is reached. */
+bool node_is_reached(const struct node *node, const bool *reached);
 /* Every contract of this file: ports, order, roles, shapes as infer() says, layouts of parameters. Tests call it after
  * each pass. */
 tutti_status graph_validate(const struct graph *graph);

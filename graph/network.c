@@ -183,15 +183,21 @@ const struct value *network_value(tutti_network *network, tutti_tensor tensor)
     return NULL;
 }
 
-bool *network_trains(const tutti_network *network, const int *from, int count)
+int *network_count_uses(const tutti_network *network, const int *from, int count)
 {
     const struct graph *graph = &network->graph;
-    bool *values = graph_reaches(graph, from, count);
-    bool *parameters = values ? memory_new(network->parameter_count + 1, sizeof(*parameters)) : NULL;
-    for (size_t v = 0; parameters && v < graph->value_count; v++)
-        if (values[v] && graph->values[v].parameter >= 0) parameters[graph->values[v].parameter] = true;
-    free(values);
-    return parameters;
+    bool *reached = graph_reaches(graph, from, count);
+    int *uses = reached ? memory_new(network->parameter_count + 1, sizeof(*uses)) : NULL;
+    for (size_t n = 0; uses && n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        if (!node_is_reached(node, reached)) continue;
+        for (int i = 0; i < node->input_count; i++) {
+            const struct value *value = graph_at(graph, node->inputs[i]);
+            if (value && value->parameter >= 0) uses[value->parameter]++;
+        }
+    }
+    free(reached);
+    return uses;
 }
 
 /* ---------------------------------------------------------------------------------------- what is in a network ---- */

@@ -10,8 +10,9 @@
 #define PARAMETER_ALIGNMENT 256
 
 /* STATISTIC: updated as p = (1 - momentum) p + momentum g where g, in the gradient arena, is the batch's statistic
- * weighted by its part of the whole batch. FROZEN: has no gradient, and lies in an arena of its own, which a device is
- * given once. CONSTANT: lies there too, but no caller sees it as a parameter, and no file has it. */
+ * weighted by its part of the whole batch. If several nodes use it, each one updates it, in their order. FROZEN: has no
+ * gradient, and lies in an arena of its own, which a device is given once. CONSTANT: lies there too, but no caller sees
+ * it as a parameter, and no file has it. */
 enum parameter_kind { PARAMETER_TRAINED, PARAMETER_STATISTIC, PARAMETER_FROZEN, PARAMETER_CONSTANT };
 
 struct parameter {
@@ -22,7 +23,7 @@ struct parameter {
     enum parameter_kind kind;
     enum value_type type; /* F32; a constant can also be I32 */
     int64_t offset;       /* floats from the start of its arena; multiples of PARAMETER_ALIGNMENT */
-    float momentum;       /* of a statistic */
+    float momentum;       /* of a statistic, for each use */
     /* What tutti_group() set: of the learning rate, 0: 1; and instead of tutti_training.weight_decay. */
     float rate_factor, weight_decay;
     bool has_weight_decay;
@@ -32,6 +33,9 @@ struct parameter {
     int64_t fan_in, fan_out;
     float *values; /* the initial ones, instead of `init`; or NULL. Of a constant: the bits of its type */
 };
+
+/* Of `uses` updates of a statistic together: p = (1 - m)^uses p + ... */
+float parameter_momentum(float momentum, int uses);
 
 /* Whether it lies in the arena of frozen ones. */
 static inline bool parameter_is_fixed(const struct parameter *parameter)
@@ -118,8 +122,8 @@ struct parameter_arenas {
 float *parameter_in(const struct parameter *parameter, const struct parameter_arenas *arenas);
 /* Writes the initial values of every parameter. */
 tutti_status network_initialise(const tutti_network *network, uint64_t seed, const struct parameter_arenas *arenas);
-/* For each parameter, as graph_reaches() for each value. */
-bool *network_trains(const tutti_network *network, const int *values, int count);
+/* For each parameter, how many nodes read it of those on which some of `count` values depend. NULL without memory. */
+int *network_count_uses(const tutti_network *network, const int *values, int count);
 void network_free_outputs(tutti_network *network);
 /* Not a constant. */
 const struct parameter *network_find(const tutti_network *network, const char *name);

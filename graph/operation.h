@@ -173,6 +173,7 @@ extern const struct operation *const operations[];
 /* The operations that passes append, by what they need them for; defined there, too. */
 struct structural_operations {
     const struct operation *sum;     /* of two gradients of one value */
+    const struct operation *scale;   /* of statistics that several nodes give: struct pointwise_attributes */
     const struct operation *copy;    /* of a gradient that needs memory of its own */
     const struct operation *total;   /* of several losses: struct loss_total_attributes (layers/loss.h) */
     const struct operation *reorder; /* to another layout: struct reorder_attributes (layers/layers.h) */

@@ -8,6 +8,7 @@
 
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,8 +91,19 @@ int network_parameter(
     return network_add_parameter(network, parameter, NULL);
 }
 
+/* Nodes update running statistics, so that nothing else may read them, nor they be anything else. */
+static tutti_status check_kind(
+    const tutti_network *network, const struct value *value, const char *suffix, bool updates)
+{
+    const bool statistic = value->parameter >= 0 && network->parameters[value->parameter].kind == PARAMETER_STATISTIC;
+    if (statistic == updates) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "%s is '%s', which is %s running statistic: pass %s", suffix,
+        value->name ? value->name : "a tensor", updates ? "not a" : "a",
+        updates ? "that of another batch normalisation" : "a parameter");
+}
+
 static tutti_status check_shared(
-    const tutti_network *network, tutti_tensor given, const char *suffix, tutti_shape shape)
+    const tutti_network *network, tutti_tensor given, const char *suffix, tutti_shape shape, bool updates)
 {
     const struct value *value = graph_at(&network->graph, given.id);
     if (!value || value->batched || value->type != TYPE_F32)
@@ -99,7 +111,8 @@ static tutti_status check_shared(
             "%s is tensor %d, which is no float32 tensor of this network, or depends on the samples: pass what "
             "tutti_parameter() or tutti_find_parameter() returned, or what operations make of it",
             suffix, given.id);
-    if (shape_equal(value->shape, shape)) return TUTTI_OK;
+    const tutti_status status = check_kind(network, value, suffix, updates);
+    if (status != TUTTI_OK || shape_equal(value->shape, shape)) return status;
     return fail(TUTTI_SHAPE, "%s%s%s has another shape than this layer's %s", value->name ? "the parameter '" : "",
         value->name ? value->name : "the tensor", value->name ? "'" : "", suffix);
 }
@@ -109,7 +122,7 @@ int network_weight(tutti_network *network, int layer, const tutti_tensor *given,
 {
     if (!given) return network_parameter(network, layer, suffix, shape, how);
     if (!network_ok(network)) return NO_VALUE;
-    const tutti_status status = check_shared(network, *given, suffix, shape);
+    const tutti_status status = check_shared(network, *given, suffix, shape, how->kind == PARAMETER_STATISTIC);
     if (status == TUTTI_OK) return given->id;
     network_fail(network, status);
     return NO_VALUE;
@@ -153,6 +166,11 @@ tutti_tensor tutti_parameter(
     tutti_network *network, const char *name, tutti_shape shape, const tutti_parameter_options *options)
 {
     return tutti_parameter_sized(network, name, shape.sizes, shape.rank, options);
+}
+
+float parameter_momentum(float momentum, int uses)
+{
+    return uses > 1 ? (float)(1 - pow(1 - (double)momentum, uses)) : momentum;
 }
 
 /* --------------------------------------------------------------------------------------------------- finding ---- */

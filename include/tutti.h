@@ -429,6 +429,12 @@ typedef struct tutti_batch_norm_options {
     /* Weight of the newest batch in the running statistics, as in PyTorch:
      * running = (1 - momentum) running + momentum batch. 0: 0.1 */
     float momentum;
+    /* A parameter that this layer shares with others, or a tensor made of parameters or a constant, instead of its own;
+     * NULL: its own. */
+    const tutti_tensor *weight, *bias;
+    /* Running statistics of another batch normalisation, from tutti_find_parameter(), instead of its own; NULL: its
+     * own. Each use updates them, in the order of the layers, with the momentum of the layer that made them. */
+    const tutti_tensor *running_mean, *running_var;
 } tutti_batch_norm_options;
 /* Batch normalisation (Ioffe and Szegedy 2015): y = (x - mean) / sqrt(variance + epsilon) * weight + bias, for each
  * channel of x [C, H, W] or each feature of x [C]. Training uses the statistics of a device's part of the batch, or of

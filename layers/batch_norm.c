@@ -244,10 +244,10 @@ tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor tensor, const
     };
     int layer = network_layer_begin(network, o->name, "batch_norm");
     int inputs[6] = { tensor.id };
-    inputs[NORM_GAMMA] = network_parameter(network, layer, "weight", shape, &weight);
-    inputs[NORM_BETA] = network_parameter(network, layer, "bias", shape, &bias);
-    inputs[NORM_MEAN] = network_parameter(network, layer, "running_mean", shape, &mean);
-    inputs[NORM_VAR] = network_parameter(network, layer, "running_var", shape, &var);
+    inputs[NORM_GAMMA] = network_weight(network, layer, o->weight, "weight", shape, &weight);
+    inputs[NORM_BETA] = network_weight(network, layer, o->bias, "bias", shape, &bias);
+    inputs[NORM_MEAN] = network_weight(network, layer, o->running_mean, "running_mean", shape, &mean);
+    inputs[NORM_VAR] = network_weight(network, layer, o->running_var, "running_var", shape, &var);
     inputs[NORM_CONSTANTS] = network_ok(network) ? graph_constants(&network->graph) : NO_VALUE;
     return network_append(network, layer, &operation_batch_norm, &attributes, inputs, 6);
 }

@@ -9,6 +9,7 @@
 
 const struct structural_operations structural = {
     .sum = &operation_add,
+    .scale = &operation_scale,
     .copy = &operation_copy,
     .total = &operation_loss_total,
     .reorder = &operation_reorder,

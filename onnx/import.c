@@ -56,7 +56,7 @@ done:
 tutti_status import_add_name(struct import *import, const char *name, struct value **made)
 {
     struct value *value = &import->values[import->value_count];
-    *value = (struct value) { .name = name, .tensor = { -1 }, .floats = { -1 }, .alike = { -1 } };
+    *value = (struct value) { .name = name, .tensor = { -1 }, .statistic = { -1 }, .floats = { -1 }, .alike = { -1 } };
     value->place = (struct place) { .axis = HIDDEN, .rows = 1, .ahead = 1 };
     struct value **found = tsearch(value, &import->names, compare_names);
     if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's %zu names", import->value_count);

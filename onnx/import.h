@@ -46,6 +46,7 @@ struct value {
     bool copied;                     /* by Identity, of an initialiser or such an input */
     struct array *array;             /* numbers that were read or computed, or NULL */
     tutti_tensor tensor;             /* id < 0: not in the network yet */
+    tutti_tensor statistic;          /* a running statistic with these numbers; id < 0: none */
     tutti_tensor floats;             /* the tensor as float32; id < 0: it is, or nobody has asked */
     bool converts;                   /* the tensor is not of float32 */
     struct place place;              /* of the tensor */

@@ -31,9 +31,12 @@ static char *norm_name(const struct step *step)
         const size_t all = strlen(name), part = strlen(norm_parts[i]) + 1;
         if (all <= part || name[all - part] != '.' || strcmp(name + all - part + 1, norm_parts[i])) continue;
         char *layer = memory_format("%.*s", (int)(all - part), name);
-        char *weight = layer ? memory_format("%s.weight", layer) : NULL;
-        const bool is_free = weight && !has_parameter(step, weight);
-        free(weight);
+        bool is_free = layer != NULL;
+        for (size_t k = 0; k < NORM_PARTS && is_free; k++) {
+            char *own = memory_format("%s.%s", layer, norm_parts[k]);
+            is_free = own && !has_parameter(step, own);
+            free(own);
+        }
         if (is_free) return layer;
         free(layer);
     }
@@ -41,17 +44,56 @@ static char *norm_name(const struct step *step)
         tutti_network_layers(step->import->network));
 }
 
-/* The file's values of a part, for each channel. */
-static tutti_status set_part(const struct step *step, const char *layer, size_t part, int64_t channels)
+/* What a batch normalisation reads: tensors that others read, too, and constants; and the file's values of its own. */
+struct norm {
+    tutti_tensor tensors[NORM_PARTS]; /* id < 0: its own */
+    const struct array *arrays[NORM_PARTS];
+    char *layer;
+};
+
+static bool is_statistic(size_t part)
 {
-    const struct array *array = NULL;
-    tutti_status status = step_array(step, part + 1, &array);
-    if (status != TUTTI_OK) return status;
-    if (!array->floats || array->count != (size_t)channels)
-        return fail(TUTTI_FORMAT, "its %s needs %" PRId64 " floats", norm_parts[part], channels);
-    char *name = memory_format("%s.%s", layer, norm_parts[part]);
+    return part >= 2;
+}
+
+static bool is_own_weight(const struct value *value)
+{
+    return value->initialiser && value->tensor.id < 0 && !value->view.of && !value->renamed && !value->constant;
+}
+
+static tutti_status find_part(const struct step *step, struct norm *norm, size_t part, int64_t channels)
+{
+    struct value *value = step_input(step, part + 1);
+    struct operand operand;
+    tutti_status status = TUTTI_OK;
+    norm->tensors[part] = (tutti_tensor) { -1 };
+    if (!value) return fail(TUTTI_FORMAT, "its %s is missing", norm_parts[part]);
+    if (is_statistic(part) && value->statistic.id >= 0) {
+        norm->tensors[part] = value->statistic;
+    } else if (is_statistic(part) || is_own_weight(value)) {
+        const struct array **array = &norm->arrays[part];
+        status = step_array(step, part + 1, array);
+        if (status == TUTTI_OK && (!(*array)->floats || (*array)->count != (size_t)channels))
+            return fail(TUTTI_FORMAT, "its %s needs %" PRId64 " floats", norm_parts[part], channels);
+    } else if ((status = step_fixed(step, part + 1, &operand)) == TUTTI_OK) {
+        const tutti_shape shape = TUTTI_SHAPE(channels);
+        norm->tensors[part] = operand.shape.rank == 1 ? operand.tensor : step_reshape(step, operand.tensor, &shape);
+    }
+    return status;
+}
+
+/* The layer's own parts get the file's values. Nodes that read the same initialiser share them. */
+static tutti_status set_part(const struct step *step, const struct norm *norm, size_t part)
+{
+    tutti_network *network = step->import->network;
+    const struct array *array = norm->arrays[part];
+    struct value *value = step_input(step, part + 1);
+    if (!array) return TUTTI_OK;
+    char *name = memory_format("%s.%s", norm->layer, norm_parts[part]);
     if (!name) return TUTTI_NO_MEMORY;
-    status = tutti_set_initial(step->import->network, name, array->floats, channels);
+    const tutti_status status = tutti_set_initial(network, name, array->floats, (int64_t)array->count);
+    if (status == TUTTI_OK && is_statistic(part)) value->statistic = tutti_find_parameter(network, name);
+    if (status == TUTTI_OK && !is_statistic(part)) value->tensor = tutti_find_parameter(network, name);
     free(name);
     return status;
 }
@@ -85,6 +127,31 @@ static tutti_status batch_norm(struct step *step, struct operand *x, const tutti
     if (whole && x->shape.rank > 1) y = swap_front(step, y, x->shape.rank);
     if (rows) y = step_without_rows(step, y, 1);
     return step_done(step, y, x->place);
+}
+
+static tutti_status trained_batch_norm(struct step *step, struct operand *x, int64_t channels)
+{
+    struct norm norm = { .layer = NULL };
+    const tutti_tensor *given[NORM_PARTS] = { NULL };
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < NORM_PARTS && status == TUTTI_OK; i++) {
+        status = find_part(step, &norm, i, channels);
+        if (norm.tensors[i].id >= 0) given[i] = &norm.tensors[i];
+    }
+    if (status != TUTTI_OK) return status;
+    norm.layer = norm_name(step);
+    if (!norm.layer) return TUTTI_NO_MEMORY;
+    status = batch_norm(step, x,
+        &(tutti_batch_norm_options) { .name = norm.layer,
+            .epsilon = step_number(step, "epsilon", 1e-5f),
+            .momentum = 1 - step_number(step, "momentum", 0.9f),
+            .weight = given[0],
+            .bias = given[1],
+            .running_mean = given[2],
+            .running_var = given[3] });
+    for (size_t i = 0; i < NORM_PARTS && status == TUTTI_OK; i++) status = set_part(step, &norm, i);
+    free(norm.layer);
+    return status;
 }
 
 /* momentum a + (1 - momentum) b */
@@ -169,14 +236,7 @@ tutti_status build_batch_normalization(struct step *step)
     if (training && x.place.axis == HIDDEN && x.shape.rank > 1) return batch_norm_of_sample(step, &x, true);
     if (training && step->import->training_norms++ == 0) step->import->training_norm = proto_text(step->node->name);
     if (!(momentum > 0)) return step_refuse("its momentum must be less than 1");
-    char *layer = norm_name(step);
-    if (!layer) return TUTTI_NO_MEMORY;
-    status = batch_norm(step, &x,
-        &(tutti_batch_norm_options) {
-            .name = layer, .epsilon = step_number(step, "epsilon", 1e-5f), .momentum = momentum });
-    for (size_t i = 0; i < NORM_PARTS && status == TUTTI_OK; i++) status = set_part(step, layer, i, channels);
-    free(layer);
-    return status;
+    return trained_batch_norm(step, &x, channels);
 }
 
 /* --------------------------------------------------------------------------------------------------- products ---- */

@@ -25,7 +25,7 @@ static tutti_status begin_sequence(const struct step *step, size_t count, size_t
     output->element_count = count;
     for (size_t i = 0; i < own; i++) {
         output->own_elements[i].name = output->name;
-        output->own_elements[i].floats.id = -1;
+        output->own_elements[i].floats.id = output->own_elements[i].statistic.id = -1;
         output->elements[i] = &output->own_elements[i];
     }
     *made = output;

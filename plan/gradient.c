@@ -73,6 +73,7 @@ struct gradients {
     const struct plan *plan;
     struct graph *graph;
     int *of;       /* its gradient so far, or NO_VALUE */
+    int *uses;     /* of a statistic: nodes that have given it theirs so far */
     bool *needed;  /* it depends on a trained parameter (or, in tests, on the input) */
     bool *reached; /* a loss depends on it */
 };
@@ -89,6 +90,29 @@ static tutti_status accumulate(struct gradients *g, int value, int gradient)
     return g->graph->status;
 }
 
+static int scaled(struct graph *graph, int value, double factor)
+{
+    const struct pointwise_attributes attributes = { .low = (float)factor };
+    return graph_append(graph, structural.scale, &attributes, &value, 1, -1);
+}
+
+/* Each use of a statistic updates it: p = (1 - m) p + m g, the first one first. That is one update by the momentum of
+ * all uses, 1 - (1 - m)^uses, with the mean of their g where each later one weighs more. Uses are visited from the
+ * last. */
+static tutti_status accumulate_statistic(struct gradients *g, int value, int statistic)
+{
+    struct graph *graph = g->graph;
+    if (statistic == NO_VALUE) return TUTTI_OK;
+    const int later = g->uses[value]++, so_far = g->of[value];
+    if (later == 0) return accumulate(g, value, statistic);
+    const float each = g->plan->network->parameters[graph_at(graph, value)->parameter].momentum;
+    const double part = (double)parameter_momentum(each, later) / (double)parameter_momentum(each, later + 1);
+    int both[2] = { scaled(graph, so_far, part), NO_VALUE };
+    if (both[0] != NO_VALUE) both[1] = scaled(graph, statistic, 1 - part);
+    if (both[1] != NO_VALUE) g->of[value] = graph_append(graph, structural.sum, NULL, both, 2, -1);
+    return graph->status;
+}
+
 static bool is_kind(const struct plan *plan, int value, enum parameter_kind kind)
 {
     const struct value *v = graph_at(&plan->graph, value);
@@ -101,26 +125,30 @@ static tutti_status visit(struct gradients *g, size_t n)
     struct node node = g->graph->nodes[n]; /* a copy: appending moves the array */
     if (!node.operation->gradient) return TUTTI_OK;
     int output_gradients[GRAPH_MAX_OUTPUTS], input_gradients[GRAPH_MAX_INPUTS];
-    bool wanted[GRAPH_MAX_INPUTS], any_output = false, any_input = false, any_statistic = false;
+    bool wanted[GRAPH_MAX_INPUTS], statistics[GRAPH_MAX_INPUTS];
+    bool any_output = false, any_input = false, any_statistic = false;
+    const bool reached = node_is_reached(&node, g->reached);
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) {
         output_gradients[i] = i < node.output_count && node.outputs[i] != NO_VALUE ? g->of[node.outputs[i]] : NO_VALUE;
         any_output |= output_gradients[i] != NO_VALUE;
     }
     for (int i = 0; i < GRAPH_MAX_INPUTS; i++) {
         const int input = i < node.input_count ? node.inputs[i] : NO_VALUE;
-        const bool statistic = input != NO_VALUE && g->reached[input] && is_kind(g->plan, input, PARAMETER_STATISTIC);
+        statistics[i] = input != NO_VALUE && reached && is_kind(g->plan, input, PARAMETER_STATISTIC);
         input_gradients[i] = NO_VALUE;
-        wanted[i] = statistic || (input != NO_VALUE && g->needed[input]);
+        wanted[i] = statistics[i] || (input != NO_VALUE && g->needed[input]);
         any_input |= wanted[i];
-        any_statistic |= statistic;
+        any_statistic |= statistics[i];
     }
     if (!any_input || !(any_output || any_statistic)) return TUTTI_OK;
     size_t before = g->graph->node_count;
     tutti_status status = node.operation->gradient(g->graph, &node, output_gradients, wanted, input_gradients);
     if (status == TUTTI_OK) status = g->graph->status;
     for (size_t i = before; status == TUTTI_OK && i < g->graph->node_count; i++) g->graph->nodes[i].layer = node.layer;
-    for (int i = 0; status == TUTTI_OK && i < node.input_count; i++)
-        if (wanted[i]) status = accumulate(g, node.inputs[i], input_gradients[i]);
+    for (int i = 0; status == TUTTI_OK && i < node.input_count; i++) {
+        if (!wanted[i]) continue;
+        status = (statistics[i] ? accumulate_statistic : accumulate)(g, node.inputs[i], input_gradients[i]);
+    }
     return status;
 }
 
@@ -199,9 +227,9 @@ tutti_status pass_gradient(struct plan *plan)
     if (plan->options.mode != PLAN_TRAIN) return TUTTI_OK;
     if (plan->options.seeded) TRY(append_seed(plan));
     const size_t values = graph->value_count, nodes = graph->node_count;
-    g = (struct gradients) { plan, graph, memory_new(values, sizeof *g.of), memory_new(values, sizeof *g.needed),
-        reached_values(plan) };
-    if (!g.of || !g.needed || !g.reached) {
+    g = (struct gradients) { plan, graph, memory_new(values, sizeof *g.of), memory_new(values, sizeof *g.uses),
+        memory_new(values, sizeof *g.needed), reached_values(plan) };
+    if (!g.of || !g.uses || !g.needed || !g.reached) {
         status = TUTTI_NO_MEMORY;
         goto done;
     }
@@ -222,6 +250,7 @@ tutti_status pass_gradient(struct plan *plan)
     }
 done:
     free(g.of);
+    free(g.uses);
     free(g.needed);
     free(g.reached);
     return status;

@@ -71,14 +71,14 @@ done:
     return status;
 }
 
-bool *trainer_trained(const tutti_trainer *trainer)
+int *trainer_count_uses(const tutti_trainer *trainer)
 {
     const struct objective *objective = &trainer->objective;
-    if (objective->loss_count == 0) return network_trains(trainer->network, objective->outputs, 1);
+    if (objective->loss_count == 0) return network_count_uses(trainer->network, objective->outputs, 1);
     int losses[PLAN_MAX_LOSSES], count = 0;
     for (int i = 0; i < objective->loss_count; i++)
         if (objective->weights[i] != 0) losses[count++] = objective->losses[i];
-    return network_trains(trainer->network, losses, count);
+    return network_count_uses(trainer->network, losses, count);
 }
 
 tutti_status trainer_check_reached(const tutti_trainer *trainer)
@@ -89,7 +89,7 @@ tutti_status trainer_check_reached(const tutti_trainer *trainer)
     for (size_t i = 0; i < network->parameter_count; i++) {
         if (network->parameters[i].kind != PARAMETER_TRAINED) continue;
         trained++;
-        if (trainer->optimizer.reached[i]) continue;
+        if (trainer->optimizer.uses[i]) continue;
         if (!unreached++) first = network->parameters[i].name;
     }
     if (unreached && unreached == trained)

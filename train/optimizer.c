@@ -182,7 +182,13 @@ static void update_average(
 static bool is_updated_statistic(const struct optimizer *optimizer, const tutti_network *network, size_t parameter)
 {
     return network->parameters[parameter].kind == PARAMETER_STATISTIC &&
-        (!optimizer->reached || optimizer->reached[parameter]);
+        (!optimizer->uses || optimizer->uses[parameter] > 0);
+}
+
+static float momentum_of(const struct optimizer *optimizer, const tutti_network *network, size_t parameter)
+{
+    const int uses = optimizer->uses ? optimizer->uses[parameter] : 1;
+    return parameter_momentum(network->parameters[parameter].momentum, uses);
 }
 
 /* Of the range that begins at `first`, where p and g are. */
@@ -197,7 +203,7 @@ static void update_statistics(
         const int64_t begin = parameter->offset > first ? parameter->offset : first, rest = first + count;
         const int64_t end =
             parameter->offset + parameter->elements < rest ? parameter->offset + parameter->elements : rest;
-        const float momentum = parameter->momentum;
+        const float momentum = momentum_of(u->optimizer, network, i);
         for (int64_t j = begin - first; j < end - first; j++)
             new_p[j] = (1 - momentum) * p[j] + momentum * (unscale * g[j]);
     }
@@ -308,7 +314,7 @@ tutti_status optimizer_statistics(
         const struct parameter *parameter = &network->parameters[i];
         if (!is_updated_statistic(optimizer, network, i)) continue;
         (*rows)[(*count)++] = (struct statistic_row) {
-            .first = parameter->offset, .count = parameter->elements, .momentum = parameter->momentum
+            .first = parameter->offset, .count = parameter->elements, .momentum = momentum_of(optimizer, network, i)
         };
     }
     return TUTTI_OK;

@@ -30,9 +30,9 @@ struct optimizer {
     float learning_rate, momentum, weight_decay, beta1, beta2, epsilon;
     bool nesterov;
     float clip_norm, ema_decay; /* 0: gradients are not clipped; parameters are not averaged */
-    /* For each parameter, whether the output depends on it: running statistics on which it does not stay as they are.
-     * NULL: it depends on all. */
-    const bool *reached;
+    /* For each parameter, how many nodes read it on which the output depends: a running statistic is updated as often.
+     * NULL: one. */
+    const int *uses;
     /* For each PARAMETER_ALIGNMENT floats of the trained parameters, none of which belong to two. NULL: all have the
      * learning rate and the weight decay above. */
     const struct optimizer_group *groups;

@@ -66,7 +66,7 @@ tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer)
         .seed = checkpoint.seed,
         .optimizer = trainer->optimizer,
         .states = states_of(trainer) };
-    snapshot->optimizer.reached = NULL;
+    snapshot->optimizer.uses = NULL;
     snapshot->optimizer.groups = NULL;
     snapshot->kept = memory_new(checkpoint.count, sizeof(*snapshot->kept));
     if (!snapshot->kept) goto done;

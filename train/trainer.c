@@ -155,8 +155,8 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
     TRY(trainer_read_objective(trainer, output, training));
     TRY(read_options(trainer, training));
     if (trainer->network->trainers == 1) TRY(network_layout(trainer->network)); /* threads of others read it */
-    trainer->optimizer.reached = trainer_trained(trainer);
-    if (!trainer->optimizer.reached) return TUTTI_NO_MEMORY;
+    trainer->optimizer.uses = trainer_count_uses(trainer);
+    if (!trainer->optimizer.uses) return TUTTI_NO_MEMORY;
     if (trainer->trains) TRY(make_groups(trainer));
     if (trainer->trains && trainer->network->trained_floats == 0)
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
@@ -232,7 +232,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     free(trainer->works);
     free(trainer->shares);
     free(trainer->parts);
-    free((bool *)trainer->optimizer.reached);
+    free((int *)trainer->optimizer.uses);
     free((struct optimizer_group *)trainer->optimizer.groups);
     sync_devices_close(trainer);
     watchdog_close(&trainer->watchdog);

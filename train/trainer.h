@@ -125,7 +125,7 @@ tutti_status trainer_begin_call(tutti_trainer *trainer, tutti_status status);
 
 /* objective.c: reads outputs and losses; what of the parameters is trained, freed by free(), NULL without memory. */
 tutti_status trainer_read_objective(tutti_trainer *trainer, tutti_tensor output, const tutti_training *training);
-bool *trainer_trained(const tutti_trainer *trainer);
+int *trainer_count_uses(const tutti_trainer *trainer);
 /* Refuses a loss that depends on no parameter, and warns of parameters on which it does not depend. */
 tutti_status trainer_check_reached(const tutti_trainer *trainer);
 

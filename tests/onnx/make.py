@@ -7,6 +7,7 @@ also with the loss and the gradients that PyTorch computes.
     .dev/torch/bin/pip install torch==2.9.1 numpy onnx==1.23.2 onnxscript==0.7.2 onnxruntime==1.31.1
     .dev/torch/bin/python tests/onnx/make.py tests/onnx/files
 """
+import copy
 import io
 import json
 import pathlib
@@ -190,8 +191,9 @@ class Lengths(nn.Module):
 
 
 def export(folder, name, network, example, classes=0, **options):
-    """classes: also a training step with labels; its gradients are those of the file's parameters."""
-    path = folder / f"{name}.onnx"
+    """classes: also a training step with labels; its gradients are those of the file's parameters. steps: of SGD, and the state
+    after them."""
+    path, steps = folder / f"{name}.onnx", options.pop("steps", 0)
     network.eval()
     keep = {"training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False} if options.pop("unfolded", False) else {}
     with warnings.catch_warnings():
@@ -200,12 +202,19 @@ def export(folder, name, network, example, classes=0, **options):
     strip(path, "pkg.torch.onnx.stack_trace") # where the sources lie
     more = {}
     if classes:
+        labels, trained = torch.arange(example.shape[0]) % classes, copy.deepcopy(network).train()
         network.train()
-        labels = torch.arange(example.shape[0]) % classes
         loss = nn.functional.cross_entropy(network(example), labels)
         loss.backward()
         more = {f"gradient.{key}": value.grad.numpy() for key, value in network.named_parameters()}
         more |= {"labels": labels.numpy().astype(numpy.int32), "loss": loss.detach().numpy().reshape(1)}
+        optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(trained(example), labels).backward()
+            optimizer.step()
+        if steps:
+            more |= {f"after.{key}": value.numpy() for key, value in trained.state_dict().items() if value.dim()}
         network.eval()
     feed = example.numpy() if options.get("dynamic_axes") is None else numpy.concatenate([example.numpy()] * 2)
     record(path, {"x": feed}, more)

@@ -43,6 +43,30 @@ class Ties(nn.Module):
         return self.logits(x @ self.scale + torch.linspace(0, 1, 6)).mean(1)
 
 
+class Siamese(nn.Module):
+    """Layers that are called three times, with a batch normalisation among them."""
+    def __init__(self):
+        super().__init__()
+        self.body, self.norm, self.head = nn.Linear(4, 5), nn.BatchNorm1d(5, momentum=0.3), nn.Linear(5, 4)
+        for tensor in (self.norm.weight, self.norm.bias, self.norm.running_mean):
+            nn.init.normal_(tensor)
+        nn.init.uniform_(self.norm.running_var, 0.5, 2)
+
+    def forward(self, x):
+        first, second, third = (self.norm(self.body(x[:, i:i + 4])) for i in range(0, 12, 4))
+        return self.head(torch.abs(first - second) * third)
+
+
+def siamese(folder):
+    torch.manual_seed(6)
+    network, example = Siamese(), torch.from_numpy(make.numbers(8, 12))
+    dynamic = {"x": {0: "batch"}}
+    make.export(folder, "siamese", copy.deepcopy(network), example, classes=4, steps=3, dynamo=False, opset_version=17,
+                dynamic_axes=dynamic, unfolded=True)
+    make.export(folder, "siamese_new", network, example, classes=4, steps=3, dynamo=True, opset_version=20, external_data=False,
+                optimize=False)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     torch.manual_seed(5)
@@ -52,6 +76,7 @@ def main():
         make.export(folder, name, network, example, classes=5, dynamo=False, opset_version=17, dynamic_axes=dynamic)
         network.zero_grad()
         make.export(folder, f"{name}_new", network, example, classes=5, dynamo=True, opset_version=20, external_data=False)
+    siamese(folder)
     recorded = folder / "ties_new.safetensors" # this exporter keeps the last name of a tied tensor
     recorded.write_bytes(recorded.read_bytes().replace(b"gradient.tokens.weight", b"gradient.logits.weight"))
 

@@ -234,7 +234,7 @@ static void expect_same(tutti_network *network, const char *name, uint64_t exter
 
 static const char *const files[] = { "mlp", "mlp_external", "residual", "residual_folded", "digits", "merged", "angles",
     "logic", "logarithms", "types", "transformer", "transformer_new", "pointwise", "attributes", "binary", "reductions",
-    "old", "movement", "shapes", "convolutions", "products", "windows", "windows_new", "scalars" };
+    "old", "movement", "shapes", "convolutions", "products", "windows", "windows_new", "scalars", "siamese" };
 enum { FILES = sizeof files / sizeof *files };
 
 START_TEST(files_stay_the_same)

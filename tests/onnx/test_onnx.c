@@ -154,7 +154,8 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "sequences", "volumes", "sizes", "parts", "functions", "functions_script", "quantised", "quantised_operators",
     "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d", "lengths+6",
     "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
-    "softmaxes", "weights", "batches", "batches_fixed", "copies", "copies_new", "ties", "ties_new" };
+    "softmaxes", "weights", "batches", "batches_fixed", "copies", "copies_new", "ties", "ties_new", "siamese",
+    "siamese_new" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
@@ -196,7 +197,7 @@ static void check_gradient(const struct session *s, const char *file, const stru
 }
 
 static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new", "quantised",
-    "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new" };
+    "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new", "siamese", "siamese_new" };
 
 START_TEST(gradients_are_pytorchs)
 {
@@ -222,8 +223,45 @@ START_TEST(gradients_are_pytorchs)
 }
 END_TEST
 
+static void check_parameter(const struct session *s, const char *file, const struct safetensors_tensor *wanted)
+{
+    float *values = malloc(wanted->bytes);
+    ck_assert_ptr_nonnull(values);
+    GOOD(tutti_get_parameter(s->trainer, wanted->name + strlen("after."), values, (int64_t)count_of(wanted)));
+    compare(file, wanted->name, values, wanted);
+    free(values);
+}
+
+static const char *const stepped[] = { "siamese", "siamese_new" };
+
+/* Parameters and running statistics after three steps: each use of a batch normalisation updates its statistics. */
+START_TEST(steps_are_pytorchs)
+{
+    struct session s;
+    int count = 0;
+    session_open(&s, stepped[_i]);
+    const struct safetensors_tensor *labels = safetensors_find(s.recorded, "labels");
+    ck_assert_ptr_nonnull(labels);
+    s.trainer = tutti_compile(s.model.network, s.model.outputs[0],
+        &(tutti_training) { .batch = labels->sizes[0], .optimizer = TUTTI_SGD, .learning_rate = 0.1f });
+    ck_assert_msg(s.trainer != NULL, "%s", tutti_message(NULL));
+    s.feeds[1] = (tutti_feed) { "targets", TUTTI_DTYPE_I32, labels->data };
+    for (int i = 0; i < 3; i++) GOOD(tutti_train_step(s.trainer, s.feeds, 2, labels->sizes[0], NULL));
+    for (int i = 0; i < safetensors_count(s.recorded); i++) {
+        const struct safetensors_tensor *tensor = safetensors_at(s.recorded, i);
+        if (strncmp(tensor->name, "after.", 6)) continue;
+        check_parameter(&s, stepped[_i], tensor);
+        count++;
+    }
+    for (int i = 0; tutti_parameter_info(s.model.network, i, NULL, NULL, NULL) == TUTTI_OK; i++) count--;
+    ck_assert_int_eq(count, 0);
+    session_close(&s);
+}
+END_TEST
+
 /* Files in which exporters merged, copied or computed parameters: the network has those of the module, and no other. */
-static const char *const counted[] = { "copies", "copies_new", "ties", "ties_new", "transformer", "transformer_new" };
+static const char *const counted[] = { "copies", "copies_new", "ties", "ties_new", "transformer", "transformer_new",
+    "siamese", "siamese_new" };
 
 START_TEST(parameters_are_pytorchs)
 {
@@ -332,6 +370,7 @@ int main(int count, char **words)
         if (chosen) tcase_add_loop_test(cases, outputs_are_onnxruntimes, i, i + 1);
     }
     tcase_add_loop_test(all, gradients_are_pytorchs, 0, sizeof trained / sizeof *trained);
+    tcase_add_loop_test(all, steps_are_pytorchs, 0, sizeof stepped / sizeof *stepped);
     tcase_add_loop_test(all, parameters_are_pytorchs, 0, sizeof counted / sizeof *counted);
     tcase_add_loop_test(all, names_are_pytorchs, 0, sizeof restored / sizeof *restored);
     tcase_add_test(all, training_mode_is_told);

@@ -564,6 +564,8 @@ static const struct wrong {
     { TUTTI_INVALID, "which is no float32 tensor" },
     { TUTTI_SHAPE, "parameter v has 2 dimensions at NULL" },
     { TUTTI_SHAPE, "reshape: the shape has 9 sizes" },
+    { TUTTI_INVALID, "running_mean is 'w', which is not a running statistic" },
+    { TUTTI_INVALID, "weight is 'bn.running_var', which is a running statistic" },
 };
 
 static void build_wrong(tutti_network *network, int number)
@@ -585,6 +587,12 @@ static void build_wrong(tutti_network *network, int number)
     case 9: tutti_constant(network, NULL, TUTTI_SHAPE(4, 0), values); break;
     case 11: tutti_parameter_sized(network, "v", NULL, 2, NULL); break;
     case 12: tutti_reshape_sized(network, x, (int64_t[9]) { 4 }, 9); break;
+    case 13: tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .running_mean = &w }); break;
+    case 14:
+        tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "bn" });
+        k = tutti_find_parameter(network, "bn.running_var");
+        tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .weight = &k });
+        break;
     default:
         k = tutti_constant_typed(network, "k", TUTTI_DTYPE_I32, (int64_t[]) { 1, 4 }, 2, values);
         tutti_dense(network, x, 1, &(tutti_dense_options) { .weight = &k });

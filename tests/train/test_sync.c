@@ -16,9 +16,9 @@
 #define ROUNDING 5e-5
 #define DIVISION 5e-3
 
-static const enum kind kinds[] = { KIND_NORM, KIND_APART, KIND_RESIDUAL };
+static const enum kind kinds[] = { KIND_NORM, KIND_APART, KIND_RESIDUAL, KIND_SIAMESE };
 static const double shares[][2] = { { 1, 1 }, { 11, 5 }, { 1, 15 }, { 0, 1 } };
-enum { KINDS = 3, DIVISIONS = 4, STEPS = 4 };
+enum { KINDS = 4, DIVISIONS = 4, STEPS = 4 };
 
 /* The largest difference of any parameter, relative to the largest parameter. */
 static double difference(struct session *a, struct session *b)

@@ -132,8 +132,26 @@ static void shift_from_kinks(struct session *session)
     }
 }
 
+static tutti_tensor network_siamese(tutti_network *network)
+{
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
+    tutti_tensor y = tutti_conv2d(network, x, 6, 3, &(tutti_conv2d_options) { .name = "conv", .padding = 1 });
+    y = tutti_relu(
+        network, tutti_batch_norm(network, y, &(tutti_batch_norm_options) { .name = "bn", .momentum = 0.7f }));
+    const tutti_tensor weight = tutti_find_parameter(network, "bn.weight"),
+                       bias = tutti_find_parameter(network, "bn.bias"),
+                       mean = tutti_find_parameter(network, "bn.running_mean"),
+                       var = tutti_find_parameter(network, "bn.running_var");
+    y = tutti_conv2d(network, y, 6, 3, &(tutti_conv2d_options) { .name = "second", .padding = 1 });
+    y = tutti_batch_norm(network, y,
+        &(tutti_batch_norm_options) { .weight = &weight, .bias = &bias, .running_mean = &mean, .running_var = &var });
+    y = tutti_flatten(network, tutti_relu(network, y));
+    return tutti_dense(network, y, CLASSES, &(tutti_dense_options) { .name = "fc" });
+}
+
 static tutti_tensor network_make(tutti_network *network, enum kind kind)
 {
+    if (kind == KIND_SIAMESE) return network_siamese(network);
     if (kind == KIND_APART) return network_apart(network);
     if (kind == KIND_RESIDUAL) return network_residual(network);
     if (kind == KIND_POINTWISE) return network_pointwise(network);

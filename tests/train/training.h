@@ -33,7 +33,8 @@ enum kind {
     KIND_RESIDUAL, /* blocks with shortcuts, batch normalisation everywhere, behind a dense layer too. Smooth: no
                       value lies near the kink of an activation */
     KIND_WIDE,     /* dense layers of more than a million weights each, which travel in several ranges */
-    KIND_APART, /* depthwise and pointwise convolutions with batch normalisation, a shortcut, the mean of the image */
+    KIND_APART,   /* depthwise and pointwise convolutions with batch normalisation, a shortcut, the mean of the image */
+    KIND_SIAMESE, /* two layers that share a batch normalisation */
     KIND_POINTWISE, /* pointwise convolutions and dense layers, smooth activations: any division, and no kinks */
 };
 
