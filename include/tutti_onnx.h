@@ -26,7 +26,8 @@ typedef struct tutti_onnx_options {
     int known_count;
     /* Gets a line for each thing that the exporter did and this undoes, or that changes how the network trains: names,
      * copies, folded batch normalisation. A line that begins with "warning: " tells where Tutti's results differ from
-     * those of other runtimes. May be NULL. */
+     * those of other runtimes, or which parameters the file does not tell from copies; one with "constant: " lists
+     * the constants that may be parameters, one with "trains: " the parameters that may be buffers. May be NULL. */
     void (*note)(void *user, const char *line);
     void *user;
     /* The last layer gets so many units, with new initial values as tutti_dense() has them: a network for other
@@ -38,7 +39,9 @@ typedef struct tutti_onnx_options {
     const struct tutti_onnx_size *sizes;
     int size_count;
     /* Initialisers train that are no parameters of the exported module: buffers, and tables that the exporter computed.
-     * Otherwise they are constants, where the file tells what they are; note() gets their names. */
+     * Otherwise they are constants, where the file tells what they are. Where it does not, as files of PyTorch's older
+     * exporter, constants are those that are only compared, grids of GridSample, mean and deviation of a
+     * standardisation, and tables of sines and cosines. note() gets their names. */
     bool train_constants;
 } tutti_onnx_options;
 

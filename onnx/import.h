@@ -58,7 +58,9 @@ struct value {
     const char *folded_from; /* list of the names it was computed from, if the file says it; else NULL */
     int reads;               /* so far, while initialisers are taken apart (merged.c) */
     bool apart;              /* the exporter had merged it with another initialiser, whose numbers it has */
+    bool is_weight;          /* some layer reads it as its weights */
     bool constant;           /* an initialiser that is not trained */
+    int demand;              /* how nodes use it in the end (owned.c) */
     char *state_name;        /* name in the state dict, where the file has another one; NULL: none is known */
     char *renamed;           /* the parameter's own name; the file has it in another form. NULL: as in the file */
     char *label;             /* the parameter's name, if it is not the value's, or NULL */

@@ -141,12 +141,26 @@ bool import_has_scopes(const Onnx__NodeProto *node)
     return scopes_of(node) != NULL;
 }
 
-/* A layer's second call is "attention_1" in paths. */
-static size_t length_of_first(const char *layer)
+static bool is_layer(const struct import *import, const char *layer, size_t length)
 {
-    size_t length = strlen(layer);
+    const Onnx__GraphProto *graph = import->model->graph;
+    bool found = false;
+    for (size_t i = 0; i < graph->n_node && !found; i++) {
+        char *other = layer_in_path(proto_text(graph->node[i]->name));
+        found = other && !strncmp(other, layer, length) && (other[length] == '\0' || other[length] == '.');
+        free(other);
+    }
+    return found;
+}
+
+/* A layer's second call is "attention_1" in paths, and its first one "attention". */
+static size_t length_of_first(const struct import *import, const char *layer)
+{
+    const size_t all = strlen(layer);
+    size_t length = all;
     while (length > 0 && layer[length - 1] >= '0' && layer[length - 1] <= '9') length--;
-    return length > 1 && layer[length - 1] == '_' ? length - 1 : strlen(layer);
+    if (length < 2 || length == all || layer[length - 1] != '_') return all;
+    return is_layer(import, layer, length - 1) ? length - 1 : all;
 }
 
 /* "fc1.weight" for the product that node n is. NULL: not known, or no memory. */
@@ -156,7 +170,7 @@ static char *weight_name(const struct import *import, size_t n)
     const char *bias = bias_behind(import, n);
     if (bias) return memory_format("%.*sweight", (int)(strlen(bias) - strlen("bias")), bias);
     char *layer = import_layer(node);
-    const int length = layer ? (int)(import_has_scopes(node) ? strlen(layer) : length_of_first(layer)) : 0;
+    const int length = layer ? (int)(import_has_scopes(node) ? strlen(layer) : length_of_first(import, layer)) : 0;
     char *name = layer ? memory_format("%.*s.weight", length, layer) : NULL;
     free(layer);
     return name;
@@ -193,7 +207,7 @@ static char *affine_name(const struct import *import, size_t n, const struct val
         free(its);
     }
     char *name = pair && wide == 1
-        ? memory_format("%.*s.%s", (int)length_of_first(layer), layer, *wanted == 'A' ? "weight" : "bias")
+        ? memory_format("%.*s.%s", (int)length_of_first(import, layer), layer, *wanted == 'A' ? "weight" : "bias")
         : NULL;
     free(layer);
     return name;

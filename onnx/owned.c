@@ -2,6 +2,8 @@
  * computed without them, as tables of positions, are constants. */
 #include "onnx/signature.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Whether a node reads its input as a layer reads its weights. */
@@ -17,6 +19,11 @@ static bool reads_weight(const Onnx__NodeProto *node, size_t input)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strcmp(node->op_type, rows[i].type)) return input < 32 && rows[i].inputs >> input & 1;
     return false;
+}
+
+static bool is_statistic(const Onnx__NodeProto *node, size_t input)
+{
+    return input >= 3 && !strcmp(node->op_type, "BatchNormalization");
 }
 
 /* Whether the file's state dict has it as a parameter. If the file gives its kind, that decides. */
@@ -39,59 +46,266 @@ static bool is_in_state(const struct signature *signature, const struct value *v
     return false;
 }
 
-static void find_by_state(struct import *import, const struct signature *signature)
+static int compare_floats(const void *a, const void *b)
 {
-    for (size_t i = 0; i < import->value_count; i++) {
-        struct value *value = &import->values[i];
-        if (value->initialiser && !value->view.of && onnx_type_is_float(value->type))
-            value->constant = !is_in_state(signature, value);
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Whether each element is there at least twice, and not all are equal. */
+static bool repeats(float *sorted, size_t count)
+{
+    qsort(sorted, count, sizeof *sorted, compare_floats);
+    for (size_t i = 0; i < count; i++) {
+        const bool before = i > 0 && sorted[i] == sorted[i - 1], after = i + 1 < count && sorted[i] == sorted[i + 1];
+        if (!before && !after) return false;
     }
+    return count > 0 && sorted[0] != sorted[count - 1];
+}
+
+/* The exporter computed it from a parameter, as a table's rows in an order, so that it has elements several times. */
+static tutti_status warn_of_copies(struct import *import, struct value *value)
+{
+    const tutti_status status = import_load(import, value);
+    if (status != TUTTI_OK || !value->array || !value->array->floats) return status;
+    if (repeats(value->array->floats, value->array->count))
+        import_note(import,
+            "warning: the exporter folded the parameter %s into %s, which has each element several times, and each "
+            "copy trains by itself: torch.onnx.export(..., optimize=False) keeps the parameter",
+            value->state_name, value->name);
+    array_free(value->array); /* its order is lost */
+    value->array = NULL;
+    return TUTTI_OK;
+}
+
+static tutti_status find_by_state(struct import *import, const struct signature *signature)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < import->value_count && status == TUTTI_OK; i++) {
+        struct value *value = &import->values[i];
+        if (!value->initialiser || value->view.of || !onnx_type_is_float(value->type)) continue;
+        value->constant = !is_in_state(signature, value);
+        if (!value->constant && value->folded_from && value->state_name && value->stored)
+            status = warn_of_copies(import, value);
+    }
+    return status;
 }
 
 /* Without a state dict, in files whose nodes tell their scopes: names that the exporter made up, which no layer reads
  * as its weights. PyTorch's older exporter makes up names of parameters that it reshaped, too. */
 static void find_by_use(struct import *import)
 {
-    const Onnx__GraphProto *graph = import->model->graph;
     for (size_t i = 0; i < import->value_count; i++) {
         struct value *value = &import->values[i];
         value->constant = value->initialiser && !value->view.of && !value->renamed && onnx_type_is_float(value->type) &&
-            import_is_nameless(import, value);
+            !value->is_weight && import_is_nameless(import, value);
     }
+}
+
+/* -------------------------------------------------------------------------------------------- by what reads it ---- */
+
+/* How nodes use a value in the end: nothing but comparisons and shapes, where it is 0. */
+enum { FOR_GRADIENT = 1, FOR_GRID = 2 };
+
+static bool is_one_of(const char *type, const char *const *list)
+{
+    while (*list && strcmp(type, *list)) list++;
+    return *list != NULL;
+}
+
+static int64_t integer_of(const Onnx__NodeProto *node, const char *name)
+{
+    for (size_t i = 0; i < node->n_attribute; i++)
+        if (!strcmp(proto_text(node->attribute[i]->name), name)) return node->attribute[i]->i;
+    return 0;
+}
+
+static int demand_of_input(const Onnx__NodeProto *node, size_t input, int of_outputs)
+{
+    static const char *const compares[] = { "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "And",
+        "Or", "Xor", "IsNaN", "IsInf", "Sign", "Shape", "Size", "ArgMax", "ArgMin", "NonZero", NULL };
+    static const char *const moves[] = { "Slice", "Unsqueeze", "Squeeze", "Reshape", "Transpose", "Expand", "Identity",
+        "Gather", "Tile", "Flatten", NULL };
+    const char *type = node->op_type;
+    const bool casts = !strcmp(type, "Cast") && !onnx_type_is_float((int)integer_of(node, "to"));
+    if (is_one_of(type, compares) || casts || (!strcmp(type, "Where") && input == 0)) return 0;
+    if (is_one_of(type, moves) && input == 0) return of_outputs;
+    return !strcmp(type, "GridSample") && input == 1 ? FOR_GRID : FOR_GRADIENT;
+}
+
+/* Nodes stand behind those whose outputs they read. */
+static void find_demands(struct import *import)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    for (size_t i = 0; i < graph->n_output; i++) {
+        struct value *value = import_find(import, graph->output[i]->name);
+        if (value) value->demand = FOR_GRADIENT;
+    }
+    for (size_t n = graph->n_node; n-- > 0;) {
+        const Onnx__NodeProto *node = graph->node[n];
+        int of_outputs = 0;
+        for (size_t k = 0; k < node->n_output; k++) {
+            const struct value *value = import_find(import, node->output[k]);
+            of_outputs |= value ? value->demand : 0;
+        }
+        for (size_t k = 0; k < node->n_input; k++) {
+            struct value *value = import_find(import, node->input[k]);
+            if (value) value->demand |= demand_of_input(node, k, of_outputs);
+        }
+    }
+}
+
+/* The initialiser that is the second input of such a node. */
+static struct value *second_of(const struct import *import, const Onnx__NodeProto *node, const char *type)
+{
+    if (strcmp(node->op_type, type) || node->n_input != 2) return NULL;
+    struct value *value = import_find(import, node->input[1]);
+    return value && value->initialiser && value->stored && onnx_type_is_float(value->type) ? value : NULL;
+}
+
+/* (x - mean) / deviation. */
+static void find_standardisation(struct import *import)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    for (size_t i = 0; i + 1 < graph->n_node; i++) {
+        struct value *mean = second_of(import, graph->node[i], "Sub");
+        struct value *deviation = second_of(import, graph->node[i + 1], "Div");
+        if (!mean || !deviation || strcmp(graph->node[i + 1]->input[0], graph->node[i]->output[0])) continue;
+        const size_t rank = mean->stored->n_dims;
+        if (rank != deviation->stored->n_dims || mean->uses != 1 || deviation->uses != 1) continue;
+        if (memcmp(mean->stored->dims, deviation->stored->dims, rank * sizeof *mean->stored->dims)) continue;
+        mean->constant = deviation->constant = true;
+    }
+}
+
+/* Rows of sines and cosines of 0, a, 2 a and so on, with an angle for each column: cos 2a = 2 (cos a)^2 - 1, and
+ * (sin 2a)^2 = 4 (sin a)^2 (1 - (sin a)^2). No training keeps this. */
+static bool is_table_of_angles(const struct array *array)
+{
+    enum { ROWS = 3 };
+    const double limit = 1e-4;
+    int64_t sizes[2] = { 0 };
+    int rank = 0;
+    bool moves = false;
+    for (int i = 0; i < array->rank; i++) {
+        if (array->sizes[i] == 1) continue;
+        if (rank == 2) return false;
+        sizes[rank++] = array->sizes[i];
+    }
+    if (rank != 2 || sizes[0] < ROWS || !array->floats) return false;
+    const float *first = array->floats, *second = first + sizes[1], *third = second + sizes[1];
+    for (int64_t c = 0; c < sizes[1]; c++) {
+        const double square = (double)second[c] * (double)second[c], next = (double)third[c];
+        if (first[c] != 0 && first[c] != 1) return false;
+        const double error = first[c] == 0 ? 4 * square * (1 - square) - next * next : 2 * square - 1 - next;
+        if (!(fabs(error) < limit) || square > 1 + limit) return false;
+        moves |= first[c] == 0 ? square > limit : square < 1 - limit;
+    }
+    return moves;
+}
+
+/* Without a state dict and scopes, as in files of PyTorch's older exporter: what cannot be a parameter, or hardly. */
+static tutti_status find_by_reading(struct import *import)
+{
+    find_demands(import);
+    find_standardisation(import);
+    for (size_t i = 0; i < import->value_count; i++) {
+        struct value *value = &import->values[i];
+        if (!value->initialiser || value->view.of || value->renamed || !value->stored || !value->uses ||
+            !onnx_type_is_float(value->type))
+            continue;
+        value->constant |= !(value->demand & FOR_GRADIENT);
+        if (value->constant || value->stored->n_dims < 2) continue;
+        const tutti_status status = import_load(import, value);
+        if (status != TUTTI_OK) return status;
+        value->constant = is_table_of_angles(value->array);
+        array_free(value->array);
+        value->array = NULL;
+    }
+    return TUTTI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- what was decided ---- */
+
+enum { NAMED = 6 };
+struct listed {
+    char names[256];
+    size_t length, count;
+};
+
+static void list_value(struct listed *list, const struct value *value)
+{
+    const size_t length = strlen(value->name);
+    if (list->count++ >= NAMED || length + 3 > sizeof list->names - list->length) return;
+    if (list->length) list->names[list->length++] = ',', list->names[list->length++] = ' ';
+    memcpy(list->names + list->length, value->name, length + 1);
+    list->length += length;
+}
+
+/* "fc.weight", "lstm.weight_ih_l0", "attention.in_proj_bias", "norm.weight#2". */
+static bool is_called_parameter(const char *name)
+{
+    const char *last = strrchr(name, '.');
+    last = last ? last + 1 : name;
+    return strstr(last, "weight") || strstr(last, "bias");
+}
+
+static void note_constants(const struct import *import, bool known)
+{
+    struct listed list = { .length = 0 };
+    for (size_t i = 0; i < import->value_count; i++)
+        if (import->values[i].constant && import->values[i].uses) list_value(&list, &import->values[i]);
+    if (list.count)
+        import_note(import, "constant: %zu initialiser%s %s: %s%s; train_constants (--train-constants) trains them",
+            list.count, list.count == 1 ? "" : "s",
+            known ? "that the exported module does not have as parameters"
+                  : "that are compared, sample grids, standardise, or are tables of sines and cosines",
+            list.names, list.count > NAMED ? ", ..." : "");
+}
+
+/* Where the file does not tell parameters from buffers. */
+static void note_trained(const struct import *import)
+{
+    struct listed list = { .length = 0 };
+    for (size_t i = 0; i < import->value_count; i++) {
+        const struct value *value = &import->values[i];
+        if (!value->initialiser || value->constant || !value->uses || value->view.of || value->renamed ||
+            value->is_weight || !value->stored || !onnx_type_is_float(value->type) || is_called_parameter(value->name))
+            continue;
+        bool one = true;
+        for (size_t k = 0; k < value->stored->n_dims; k++) one &= value->stored->dims[k] == 1;
+        if (!one) list_value(&list, value);
+    }
+    if (list.count)
+        import_note(import,
+            "trains: %zu initialiser%s of which the file does not tell whether they are parameters or buffers: %s%s; "
+            "tutti_freeze() (--freeze) keeps them as they are",
+            list.count, list.count == 1 ? "" : "s", list.names, list.count > NAMED ? ", ..." : "");
+}
+
+static void find_weights(struct import *import)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
     for (size_t i = 0; i < graph->n_node; i++)
         for (size_t k = 0; k < graph->node[i]->n_input; k++) {
             struct value *value = import_find(import, graph->node[i]->input[k]);
-            if (value && reads_weight(graph->node[i], k)) value->constant = false;
+            if (value) value->is_weight |= reads_weight(graph->node[i], k) || is_statistic(graph->node[i], k);
         }
-}
-
-/* Lists the constants in one line. */
-static void note_constants(const struct import *import)
-{
-    enum { NAMED = 6 };
-    char names[256] = "";
-    size_t count = 0, length = 0;
-    for (size_t i = 0; i < import->value_count; i++) {
-        const struct value *value = &import->values[i];
-        if (!value->constant || !value->uses) continue;
-        if (count++ >= NAMED || strlen(value->name) + 3 > sizeof names - length) continue;
-        if (length) names[length++] = ',', names[length++] = ' ';
-        memcpy(names + length, value->name, strlen(value->name) + 1);
-        length += strlen(value->name);
-    }
-    if (count)
-        import_note(import, "%zu initialiser%s no parameter%s of the exported module, and %s constant: %s%s", count,
-            count == 1 ? " is" : "s are", count == 1 ? "" : "s", count == 1 ? "stays" : "stay", names,
-            count > NAMED ? ", ..." : "");
 }
 
 tutti_status import_find_constants(struct import *import, const struct signature *signature)
 {
+    const bool known = signature->count || import->scopes;
+    tutti_status status = TUTTI_OK;
     if (import->options->train_constants) return TUTTI_OK;
+    find_weights(import);
     if (signature->count)
-        find_by_state(import, signature);
+        status = find_by_state(import, signature);
     else if (import->scopes)
         find_by_use(import);
-    note_constants(import);
-    return TUTTI_OK;
+    else
+        status = find_by_reading(import);
+    note_constants(import, known);
+    if (!known) note_trained(import);
+    return status;
 }

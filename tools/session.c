@@ -83,6 +83,7 @@ int session_open(struct session *session, const char *command, const struct sess
     *session = (struct session) { .command = command,
         .micro_batch = options->micro_batch,
         .head = options->head,
+        .train_constants = options->train_constants,
         .sizes = options->sizes,
         .rank = options->rank,
         .exact = options->exact,
@@ -152,11 +153,19 @@ static int check_file(const struct session *session, const tutti_onnx *made, int
     return EXIT_DONE;
 }
 
-/* Warnings, and with `tells` all notes. */
+static bool begins_with(const char *line, const char *text)
+{
+    return !strncmp(line, text, strlen(text));
+}
+
+/* Warnings, where a network is trained what was decided of its parameters, and with `tells` all notes. */
 static void print_note(void *user, const char *line)
 {
     const struct session *session = user;
-    if (session->tells || !strncmp(line, "warning: ", 9)) fprintf(stderr, "%s\n", line);
+    const bool decided = begins_with(line, "constant: ") || begins_with(line, "trains: ");
+    if (session->rank > 0) return;
+    if (session->tells || begins_with(line, "warning: ") || (session->lists_constants && decided))
+        fprintf(stderr, "%s\n", line);
 }
 
 /* With the sizes that --sizes says, and those of a file of arrays if `arrays` is not NULL. */
@@ -164,9 +173,12 @@ static int import_file(
     const struct session *session, tutti_shape shape, const char *arrays, tutti_onnx *made, tutti_status *status)
 {
     struct open_sizes *sizes = NULL;
-    tutti_onnx_options options = {
-        .input = shape, .logits = !session->as_it_is, .note = print_note, .user = (void *)session, .head = session->head
-    };
+    tutti_onnx_options options = { .input = shape,
+        .logits = !session->as_it_is,
+        .note = print_note,
+        .user = (void *)session,
+        .head = session->head,
+        .train_constants = session->train_constants };
     const int result = open_sizes_read(session->command, session->sizes, arrays, &sizes);
     if (result != EXIT_DONE) return result;
     options.sizes = open_sizes_list(sizes, &options.size_count);

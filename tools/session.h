@@ -15,7 +15,7 @@ enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32, SESSION_MAX_OUTPUTS = 
 struct session_options {
     const char *devices, *shares, *precision, *wire, *tuning, *sizes;
     int64_t micro_batch, memory_mib, threads, head;
-    bool exact, tune;
+    bool exact, tune, train_constants;
     int rank;                            /* of several processes: named in its log lines where it is not the first */
     bool sync_batchnorm, check_replicas; /* of commands that train */
 };
@@ -36,7 +36,12 @@ struct session_options {
         .name = "sizes", .kind = OPTION_TEXT, .value = &(s).sizes, .noun = "NAME=N,...",     \
         .help = "sizes that the file leaves open, as sequence=128, or x.1=128 (axis 1 of x)" \
     }
-#define ONNX_OPTIONS(s) OPTION_HEADING("Networks from ONNX files"), HEAD_OPTION(s), SIZES_OPTION(s)
+#define CONSTANTS_OPTION(s)                                                                     \
+    {                                                                                           \
+        .name = "train-constants", .kind = OPTION_FLAG, .value = &(s).train_constants,          \
+        .help = "train initialisers that are not parameters of the exported module, as buffers" \
+    }
+#define ONNX_OPTIONS(s) OPTION_HEADING("Networks from ONNX files"), HEAD_OPTION(s), SIZES_OPTION(s), CONSTANTS_OPTION(s)
 #define SESSION_OPTIONS(s)                                                                                             \
     ONNX_OPTIONS(s), OPTION_HEADING("Devices"), DEVICE_OPTION(s),                                                      \
         { .name = "shares",                                                                                            \
@@ -120,6 +125,7 @@ struct session {
     bool any_ports;                                 /* a file may have any inputs and outputs */
     bool as_it_is;                                  /* and a Softmax at its end is not left out */
     bool tells;                                     /* of an ONNX file: what its exporter did, on standard error */
+    bool train_constants, lists_constants;          /* of such a file; what was decided is told */
     tutti_dtype output_dtypes[SESSION_MAX_OUTPUTS]; /* of a file's outputs, whose tensors are of floats */
     tutti_trainer *trainer;
     double shares[SESSION_MAX_DEVICES];

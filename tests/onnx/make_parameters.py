@@ -57,10 +57,30 @@ class Siamese(nn.Module):
         return self.head(torch.abs(first - second) * third)
 
 
-def siamese(folder):
+class Buffers(nn.Module):
+    """Buffers and parameters that a file of the older exporter does not tell apart by their names."""
+    def __init__(self):
+        super().__init__()
+        angles = torch.outer(torch.arange(4.0), torch.tensor([1.0, 0.1, 0.01]))
+        buffers = {"mask": torch.tril(torch.ones(4, 4)), "table": torch.cat([angles.sin(), angles.cos()], 1), "mean": torch.randn(6),
+                   "deviation": torch.rand(6) + 0.5, "grid": torch.rand(1, 4, 6, 2) * 1.8 - 0.9}
+        for name, value in buffers.items():
+            self.register_buffer(name, value)
+        self.positions, self.head = nn.Parameter(torch.randn(1, 4, 6)), nn.Linear(6, 5)
+
+    def forward(self, x):
+        x = (x - self.mean) / self.deviation + self.table[:x.shape[1]]
+        x = (x @ x.transpose(1, 2)).masked_fill(self.mask == 0, -9).softmax(-1) @ x
+        x = nn.functional.grid_sample(x.unsqueeze(1), self.grid.expand(x.shape[0], -1, -1, -1), align_corners=False).squeeze(1)
+        return self.head(x + self.positions).mean(1)
+
+
+def layers(folder):
     torch.manual_seed(6)
     network, example = Siamese(), torch.from_numpy(make.numbers(8, 12))
     dynamic = {"x": {0: "batch"}}
+    make.export(folder, "buffers", Buffers(), torch.from_numpy(make.numbers(3, 4, 6)), classes=5, dynamo=False, opset_version=17,
+                dynamic_axes=dynamic, unfolded=True)
     make.export(folder, "siamese", copy.deepcopy(network), example, classes=4, steps=3, dynamo=False, opset_version=17,
                 dynamic_axes=dynamic, unfolded=True)
     make.export(folder, "siamese_new", network, example, classes=4, steps=3, dynamo=True, opset_version=20, external_data=False,
@@ -76,7 +96,7 @@ def main():
         make.export(folder, name, network, example, classes=5, dynamo=False, opset_version=17, dynamic_axes=dynamic)
         network.zero_grad()
         make.export(folder, f"{name}_new", network, example, classes=5, dynamo=True, opset_version=20, external_data=False)
-    siamese(folder)
+    layers(folder)
     recorded = folder / "ties_new.safetensors" # this exporter keeps the last name of a tied tensor
     recorded.write_bytes(recorded.read_bytes().replace(b"gradient.tokens.weight", b"gradient.logits.weight"))
 

@@ -155,7 +155,7 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d", "lengths+6",
     "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
     "softmaxes", "weights", "batches", "batches_fixed", "copies", "copies_new", "ties", "ties_new", "siamese",
-    "siamese_new" };
+    "siamese_new", "buffers" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
@@ -197,7 +197,8 @@ static void check_gradient(const struct session *s, const char *file, const stru
 }
 
 static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new", "quantised",
-    "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new", "siamese", "siamese_new" };
+    "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new", "siamese", "siamese_new",
+    "buffers" };
 
 START_TEST(gradients_are_pytorchs)
 {
@@ -261,7 +262,7 @@ END_TEST
 
 /* Files in which exporters merged, copied or computed parameters: the network has those of the module, and no other. */
 static const char *const counted[] = { "copies", "copies_new", "ties", "ties_new", "transformer", "transformer_new",
-    "siamese", "siamese_new" };
+    "siamese", "siamese_new", "buffers" };
 
 START_TEST(parameters_are_pytorchs)
 {
@@ -339,6 +340,54 @@ START_TEST(computed_weights_train)
 }
 END_TEST
 
+/* Lines on parameters that a file does not tell from others. */
+static const struct {
+    const char *file, *line;
+} told[] = {
+    { "buffers", "constant: 5 initialisers that are compared" },
+    { "buffers",
+        "trains: 1 initialiser of which the file does not tell whether they are parameters or buffers: positions" },
+    { "merged", "warning: several nodes read 1 initialiser: the file does not tell tied parameters" },
+};
+
+static void find_line(void *user, const char *line)
+{
+    int *found = user;
+    *found += !strncmp(line, told[*found >> 8].line, strlen(told[*found >> 8].line));
+}
+
+START_TEST(decisions_are_told)
+{
+    char path[NAME];
+    int found = _i << 8;
+    tutti_onnx made = { 0 };
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
+    ck_assert_ptr_nonnull(runtime);
+    in_files(path, told[_i].file, strlen(told[_i].file), ".onnx");
+    GOOD(tutti_import_onnx(runtime, path, &(tutti_onnx_options) { .note = find_line, .user = &found }, &made));
+    ck_assert_int_eq(found & 255, 1);
+    tutti_network_free(made.network);
+    tutti_close(runtime);
+}
+END_TEST
+
+START_TEST(constants_train_if_asked)
+{
+    char path[NAME];
+    bool trains;
+    int count = 0;
+    tutti_onnx made = { 0 };
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
+    ck_assert_ptr_nonnull(runtime);
+    in_files(path, "buffers", 7, ".onnx");
+    GOOD(tutti_import_onnx(runtime, path, &(tutti_onnx_options) { .train_constants = true }, &made));
+    for (int i = 0; tutti_parameter_info(made.network, i, NULL, NULL, &trains) == TUTTI_OK; i++) count += trains;
+    ck_assert_int_eq(count, 8);
+    tutti_network_free(made.network);
+    tutti_close(runtime);
+}
+END_TEST
+
 static void count_warnings(void *user, const char *line)
 {
     *(int *)user += !strncmp(line, "warning: 1 batch normalisation", 30);
@@ -374,6 +423,8 @@ int main(int count, char **words)
     tcase_add_loop_test(all, parameters_are_pytorchs, 0, sizeof counted / sizeof *counted);
     tcase_add_loop_test(all, names_are_pytorchs, 0, sizeof restored / sizeof *restored);
     tcase_add_test(all, training_mode_is_told);
+    tcase_add_loop_test(all, decisions_are_told, 0, sizeof told / sizeof *told);
+    tcase_add_test(all, constants_train_if_asked);
     tcase_add_test(all, computed_weights_train);
     tcase_add_test(all, merged_initialisers_are_apart);
     suite_add_tcase(suite, cases);
