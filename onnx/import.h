@@ -53,6 +53,7 @@ struct value {
     struct counting counting;        /* of the tensor */
     /* The tensor where its axis `place.axis` is not the batch, of which only a size told that it is. id < 0: none */
     tutti_tensor alike;
+    unsigned repeated;       /* bits of axes along which a value without a batch has the same elements, as of Expand */
     int uses;                /* by nodes */
     const char *kind;        /* "PARAMETER", "BUFFER" and so on, if the file says it; else NULL */
     const char *folded_from; /* list of the names it was computed from, if the file says it; else NULL */

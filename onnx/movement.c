@@ -85,6 +85,10 @@ static tutti_status expand_fixed(struct step *step, struct operand *x, const str
     if (status == TUTTI_OK) status = read_expansion(step, x, asked, &to, &batch, &guessed);
     if (status != TUTTI_OK) return status;
     if (to.rank) x->tensor = step_op(step, "expand", &x->tensor, 1, "shape=%s", list_print(to.sizes, to.rank).text);
+    for (int i = 0; i < to.rank && y; i++) {
+        const int own = i - (to.rank - x->shape.rank);
+        if (to.sizes[i] > 1 && (own < 0 || x->shape.sizes[own] == 1)) y->repeated |= 1U << i;
+    }
     if (batch == HIDDEN) return step_done(step, x->tensor, x->place);
     const struct place place = { .batched = true, .axis = batch, .rows = to.sizes[batch], .ahead = 1 };
     all = to;

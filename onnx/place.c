@@ -198,10 +198,14 @@ bool place_equal(const struct place *a, const struct place *b)
 static tutti_status first_of_repeated(const struct step *step, size_t position, int axis, tutti_tensor *tensor)
 {
     const struct array *array = NULL;
+    const struct value *value = step_input(step, position);
     int64_t factor = 0;
-    const tutti_status status = step_array(step, position, &array);
-    if (status != TUTTI_OK || !array_is_linear(array, axis, &factor))
-        return step_refuse("input %zu has a size along the batch, and does not depend on the samples", position);
+    const bool repeats = value && value->repeated >> axis & 1;
+    if (!repeats && (step_array(step, position, &array) != TUTTI_OK || !array_is_linear(array, axis, &factor)))
+        return step_refuse("input %zu, '%s', has elements of its own for each of the %" PRId64
+                           " samples that the file is for: export the network for any number of samples "
+                           "(dynamic_axes, dynamic_shapes), or for 1",
+            position, value ? value->name : "", import_samples(step->import));
     if (factor) step->import->counted = (struct counting) { factor, (int)position };
     *tensor = step_cut(step, *tensor, axis, 0, 1);
     return tensor->id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;

@@ -87,13 +87,48 @@ tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size
     return status;
 }
 
+/* Whether an input has the same elements along an axis of the result, or no such axis. *wide: it has one. */
+static bool repeats_along(
+    const struct import *import, struct value *value, const tutti_shape *shape, int axis, bool *wide)
+{
+    int64_t factor = 0;
+    if (axis < 0 || shape->sizes[axis] == 1) return true;
+    *wide = true;
+    if (value->repeated >> axis & 1) return true;
+    if (value->initialiser || import_load(import, value) != TUTTI_OK || !value->array) return false;
+    return array_is_linear(value->array, axis, &factor) && factor == 0;
+}
+
+/* A file for one number of samples may compute states that are the same for each. */
+static tutti_status find_repeated(const struct step *step)
+{
+    struct value *y = step_output(step, 0);
+    tutti_shape shapes[MOST_INPUTS];
+    const size_t count = step->node->n_input;
+    int rank = 0;
+    if (!y || step->import->fixed_batch < 2) return TUTTI_OK;
+    for (size_t i = 0; i < count; i++) {
+        const tutti_status status = value_shape(step->import, step_input(step, i), &shapes[i]);
+        if (status != TUTTI_OK) return status;
+        if (shapes[i].rank > rank) rank = shapes[i].rank;
+    }
+    for (int axis = 0; axis < rank; axis++) {
+        bool all = true, wide = false;
+        for (size_t i = 0; i < count && all; i++)
+            all = repeats_along(step->import, step_input(step, i), &shapes[i], axis - (rank - shapes[i].rank), &wide);
+        if (all && wide) y->repeated |= 1U << axis;
+    }
+    return TUTTI_OK;
+}
+
 /* Functions of one to three inputs. */
 tutti_status build_pointwise(struct step *step)
 {
     tutti_tensor tensors[MOST_INPUTS];
     struct place place;
     const size_t count = step->node->n_input;
-    const tutti_status status = step_broadcast(step, tensors, count, &place);
+    tutti_status status = step_broadcast(step, tensors, count, &place);
+    if (status == TUTTI_OK && !place.batched) status = find_repeated(step);
     if (status != TUTTI_OK) return status;
     return step_done(step, step_plain(step, step->operation, tensors, (int)count), place);
 }

@@ -75,12 +75,29 @@ class Buffers(nn.Module):
         return self.head(x + self.positions).mean(1)
 
 
+class States(nn.Module):
+    """Initial states of as many samples as the file is for: a learned one, and one that is computed from zeros."""
+    def __init__(self):
+        super().__init__()
+        self.start, self.layer, self.decay = nn.Parameter(torch.randn(1, 1, 3)), nn.GRU(4, 3, batch_first=True), nn.Parameter(torch.randn(3))
+        self.head = nn.Linear(3, 4)
+
+    def forward(self, x):
+        x = self.layer(x, self.start.expand(-1, x.shape[0], -1).contiguous())[0]
+        rate, state = self.decay.sigmoid(), torch.zeros_like(x[:, 0])
+        for t in range(x.shape[1]):
+            state = rate * state + (1 - rate) * x[:, t]
+        return self.head(state)
+
+
 def layers(folder):
     torch.manual_seed(6)
     network, example = Siamese(), torch.from_numpy(make.numbers(8, 12))
     dynamic = {"x": {0: "batch"}}
     make.export(folder, "buffers", Buffers(), torch.from_numpy(make.numbers(3, 4, 6)), classes=5, dynamo=False, opset_version=17,
                 dynamic_axes=dynamic, unfolded=True)
+    make.export(folder, "states", States(), torch.from_numpy(make.numbers(3, 2, 4)), classes=4, dynamo=False, opset_version=17,
+                unfolded=True)
     make.export(folder, "siamese", copy.deepcopy(network), example, classes=4, steps=3, dynamo=False, opset_version=17,
                 dynamic_axes=dynamic, unfolded=True)
     make.export(folder, "siamese_new", network, example, classes=4, steps=3, dynamo=True, opset_version=20, external_data=False,

@@ -155,7 +155,7 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d", "lengths+6",
     "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
     "softmaxes", "weights", "batches", "batches_fixed", "copies", "copies_new", "ties", "ties_new", "siamese",
-    "siamese_new", "buffers" };
+    "siamese_new", "buffers", "states" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
@@ -198,7 +198,7 @@ static void check_gradient(const struct session *s, const char *file, const stru
 
 static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new", "quantised",
     "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new", "siamese", "siamese_new",
-    "buffers" };
+    "buffers", "states" };
 
 START_TEST(gradients_are_pytorchs)
 {
@@ -262,7 +262,7 @@ END_TEST
 
 /* Files in which exporters merged, copied or computed parameters: the network has those of the module, and no other. */
 static const char *const counted[] = { "copies", "copies_new", "ties", "ties_new", "transformer", "transformer_new",
-    "siamese", "siamese_new", "buffers" };
+    "siamese", "siamese_new", "buffers", "states" };
 
 START_TEST(parameters_are_pytorchs)
 {
