@@ -64,7 +64,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
     const double probability = (double)a->probability; /* below 1, so that the threshold fits 32 bits */
     struct launch *launch = launch_add(list, "dropout", kernel, "-DVECTORS=%d", vectors);
     ARGUMENTS_SET(launch, dropout, .x = operands->inputs[0], .constants = operands->inputs[1],
-        .y = operands->outputs[0], .elements_of_sample = total / samples, .total = total,
+        .y = operands->outputs[0], .elements_of_sample = x->batched ? total / samples : 0, .total = total,
         .threshold = (uint32_t)(probability * 0x1p32), .scale = 1 / (1 - probability),
         .stream = (uint32_t)RANDOM_DROPOUT + (uint32_t)a->stream);
     launch_work(launch, (double)total, 8 * (double)total);

@@ -308,11 +308,12 @@ static tutti_status dropout(const struct problem *problem, const struct arrays *
     const struct value *x = problem->inputs[0];
     const struct step_constants *s = arrays->constants;
     const int64_t count = value_elements(x), samples = value_samples(x);
+    const uint64_t begin = x->batched ? (uint64_t)s->first_sample * (uint64_t)(count / samples) : 0;
     const double probability = (double)dropout_attributes(problem->node)->probability;
     const uint32_t key[2] = { s->seed_low, s->seed_high ^ s->step_high }, threshold = (uint32_t)(probability * 0x1p32);
     const uint32_t stream = (uint32_t)RANDOM_DROPOUT + (uint32_t)dropout_attributes(problem->node)->stream;
     for (int64_t i = 0; i < count; i++) {
-        const uint64_t position = (uint64_t)s->first_sample * (uint64_t)(count / samples) + (uint64_t)i;
+        const uint64_t position = begin + (uint64_t)i;
         const uint64_t block = position / 64 * 16 + position % 16;
         const uint32_t counter[4] = { (uint32_t)block, (uint32_t)(block >> 32), s->step_low, stream };
         uint32_t numbers[4];
@@ -320,6 +321,31 @@ static tutti_status dropout(const struct problem *problem, const struct arrays *
         const bool kept = arrays->inference || numbers[position % 64 / 16] >= threshold;
         const double scale = arrays->inference ? 1 : (double)(float)(1 / (1 - probability));
         arrays->outputs[0][i] = kept ? arrays->inputs[0][i] * scale : 0;
+    }
+    return TUTTI_OK;
+}
+
+/* The random numbers are defined in clkernels/random_like.cl. */
+static tutti_status random_like(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct value *y = problem->outputs[0];
+    const struct step_constants *s = arrays->constants;
+    const struct random_attributes *a = random_attributes(problem->node);
+    const uint32_t key[2] = { s->seed_low, s->seed_high ^ s->step_high };
+    const uint64_t count = (uint64_t)value_elements(y), samples = (uint64_t)value_samples(y);
+    const uint64_t begin = y->batched ? s->first_sample * (count / samples) : 0;
+    const bool normal = problem->node->operation == &operation_random_normal;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t position = begin + i, block = position / 4, pair = position % 4 / 2 * 2;
+        const uint32_t counter[4] = { (uint32_t)block, (uint32_t)(block >> 32), s->step_low,
+            (uint32_t)RANDOM_LAYERS + (uint32_t)a->stream };
+        uint32_t words[4];
+        philox4x32(key, counter, words);
+        const double uniform = (words[position % 4] >> 8) * 0x1p-24, pi = 3.14159265358979323846;
+        const double radius = sqrt(-2 * log1p(-(double)(words[pair] >> 8) * 0x1p-24));
+        const double angle = 2 * pi * (words[pair + 1] >> 8) * 0x1p-24;
+        const double number = !normal ? uniform : radius * (position % 2 ? sin(angle) : cos(angle));
+        arrays->outputs[0][i] = (double)a->offset + (double)a->scale * number;
     }
     return TUTTI_OK;
 }
@@ -410,6 +436,8 @@ static const struct interpretation {
     { &operation_softmax, softmax },
     { &operation_softmax_gradient, softmax_gradient },
     { &operation_dropout, dropout },
+    { &operation_random_uniform, random_like },
+    { &operation_random_normal, random_like },
     { &operation_dft, dft_interpret },
     { &operation_cross_entropy, interpret_loss_of_classes },
     { &operation_nll, interpret_loss_of_classes },

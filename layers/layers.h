@@ -142,6 +142,14 @@ struct dropout_attributes {
 ATTRIBUTES(dropout)
 extern const struct operation operation_dropout;
 
+/* random.c: offset + scale times a random number, of the input's shape. */
+struct random_attributes {
+    float offset, scale;
+    int stream; /* as dropout's */
+};
+ATTRIBUTES(random)
+extern const struct operation operation_random_uniform, operation_random_normal;
+
 /* layer_norm.c: mean and rstd are those of each row, for the gradient, which has no attributes. */
 struct layer_norm_attributes {
     int axis; /* the last one */

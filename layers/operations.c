@@ -76,6 +76,8 @@ const struct operation *const operations[] = {
     &operation_softmax_gradient,
     &operation_dft,
     &operation_dropout,
+    &operation_random_uniform,
+    &operation_random_normal,
     &operation_cross_entropy,
     &operation_nll,
     &operation_soft_cross_entropy,

@@ -61,6 +61,17 @@ static void export_dropout(struct source *source)
     (void)source_node(source, "Dropout", source_input(source, 0), ratio, NULL, source_output(source));
 }
 
+static void export_random(struct source *source)
+{
+    const bool normal = !strcmp(source->info.operation, "random_normal");
+    const double offset = source_number(source, "offset", 0), scale = source_number(source, "scale", 1);
+    const struct made made = source_node(source, normal ? "RandomNormalLike" : "RandomUniformLike",
+        source_input(source, 0), NULL, NULL, source_output(source));
+    made_number(made, normal ? "mean" : "low", (float)offset);
+    made_number(made, normal ? "scale" : "high", (float)(normal ? scale : offset + scale));
+    made_integer(made, "dtype", ONNX_FLOAT);
+}
+
 /* -------------------------------------------------------------------------------------------------- products ---- */
 
 static const char *transposed(struct source *source, int input)
@@ -184,6 +195,8 @@ static const struct export_row rows[] = {
     PLAIN("pow", "Pow"),
     { "power", export_power, NULL },
     { "prelu", export_prelu, NULL },
+    { "random_normal", export_random, NULL },
+    { "random_uniform", export_random, NULL },
     PLAIN("reciprocal", "Reciprocal"),
     { "recurrent", export_recurrent, NULL },
     { "reduce_max", export_reduce, "ReduceMax", 18 },

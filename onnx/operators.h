@@ -89,6 +89,11 @@ tutti_tensor step_permuted(const struct step *step, tutti_tensor x, const int *o
 tutti_tensor step_without_axis(const struct step *step, const struct operand *x, tutti_tensor one, int axis);
 tutti_tensor step_cut(const struct step *step, tutti_tensor x, int axis, int64_t start, int64_t end);
 
+/* shapes.c: a tensor with this number everywhere. One of the sizes can be a multiple of the number of samples: rows of
+ * each sample. */
+tutti_status step_filled(
+    const struct step *step, const struct extent *sizes, size_t rank, float number, struct operand *filled);
+
 /* shapes.c, fold.c: numbers that are known when the file is read. */
 step_function build_shape, build_size, build_constant, build_constant_of_shape, build_constants_of_samples;
 bool extent_multiply(struct extent a, struct extent b, struct extent *product);
@@ -104,6 +109,9 @@ step_function build_conv, build_pool, build_global_pool, build_col2im;
 tutti_status step_conv(const struct step *step, const char *operation, const struct operand *x,
     const struct operand *weight, const struct operand *bias);
 
+/* conv_weight.c: Conv of what no sample changes. */
+tutti_status step_conv_of_weight(const struct step *step, const struct operand *x);
+
 /* max_pool.c; the indices of MaxPool as step_rows() gave x, of which it made `pooled`. */
 step_function build_max_unpool;
 tutti_status step_max_pool_indices(const struct step *step, const struct operand *x, tutti_tensor pooled);
@@ -113,7 +121,9 @@ step_function build_batch_normalization, build_gemm, build_matmul;
 /* `second` is the position of b. */
 tutti_status step_matmul(const struct step *step, struct operand *a, struct operand *b, size_t second);
 
-/* quantised.c */
+/* quantised.c; weights of DynamicQuantizeLSTM become those of LSTM. `scale`: its position, the zero's is the next one.
+ */
+tutti_status step_quantised_gates(const struct step *step, size_t position, size_t scale);
 step_function build_quantize_linear, build_dequantize_linear, build_dynamic_quantize_linear, build_quantised_matmul,
     build_quantised_conv;
 
@@ -163,6 +173,9 @@ step_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, buil
 tutti_status step_softmax_axis(const struct step *step, struct operand *x, tutti_shape *shape, int *axis);
 tutti_status step_softmax_done(
     const struct step *step, tutti_tensor y, const struct operand *x, const tutti_shape *shape);
+
+/* random.c */
+step_function build_random, build_random_like, build_bernoulli;
 
 /* losses.c */
 step_function build_nll_loss, build_softmax_cross_entropy;

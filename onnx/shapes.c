@@ -134,21 +134,15 @@ static tutti_status constant_number(const struct step *step, float *number, int 
     return one ? TUTTI_OK : fail(TUTTI_FORMAT, "its value is not one number");
 }
 
-/* A layer: the same number for each sample. One of the sizes can be a multiple of the number of samples: rows of each
- * sample. */
-tutti_status build_constants_of_samples(struct step *step)
+tutti_status step_filled(
+    const struct step *step, const struct extent *sizes, size_t rank, float number, struct operand *filled)
 {
-    const struct array *asked = NULL;
+    tutti_status status = TUTTI_OK;
     tutti_shape shape = { 0 };
     struct place place = { .rows = 1, .ahead = 1 };
-    float number = 0;
-    int type = 0;
-    tutti_status status = step_array(step, 0, &asked);
-    if (status == TUTTI_OK) status = constant_number(step, &number, &type);
-    if (status != TUTTI_OK) return status;
-    if (!asked->extents || asked->count >= TUTTI_MAX_RANK) return step_refuse("its shape has too many axes");
-    for (int i = 0; i < (int)asked->count; i++) {
-        const struct extent size = asked->extents[i];
+    if (rank >= TUTTI_MAX_RANK) return step_refuse("its shape has too many axes");
+    for (int i = 0; i < (int)rank; i++) {
+        const struct extent size = sizes[i];
         if (size.batches ? size.number || size.batches < 0 || place.batched : size.number < 1)
             return step_refuse("axis %d is no multiple of the number of samples, or the second one", i);
         if (size.batches) place = (struct place) { .batched = true, .axis = i, .rows = size.batches, .ahead = 1 };
@@ -159,6 +153,23 @@ tutti_status build_constants_of_samples(struct step *step)
         y.tensor = step_op(step, "expand", &y.tensor, 1, "shape=%s", list_print(shape.sizes, shape.rank).text);
     if (y.tensor.id >= 0 && place.batched) status = step_spread_operand(step, &y);
     if (status == TUTTI_OK && place.batched) y.tensor = step_without_rows(step, y.tensor, place.axis);
+    *filled = y;
+    if (status != TUTTI_OK || y.tensor.id >= 0) return status;
+    return tutti_network_status(step->import->network);
+}
+
+/* A layer: the same number for each sample. */
+tutti_status build_constants_of_samples(struct step *step)
+{
+    const struct array *asked = NULL;
+    struct operand y = { .tensor = { -1 } };
+    float number = 0;
+    int type = 0;
+    tutti_status status = step_array(step, 0, &asked);
+    if (status == TUTTI_OK) status = constant_number(step, &number, &type);
+    if (status != TUTTI_OK) return status;
+    if (!asked->extents) return step_refuse("its shape is not of integers");
+    status = step_filled(step, asked->extents, asked->count, number, &y);
     step_type(step, 0, type);
-    return status == TUTTI_OK ? step_done(step, y.tensor, place) : status;
+    return status == TUTTI_OK ? step_done(step, y.tensor, y.place) : status;
 }

@@ -267,16 +267,22 @@ tutti_status trainer_settle(tutti_trainer *trainer, struct sums *sums)
     return average(trainer, &vote, sums);
 }
 
+/* What random numbers of layers are made from. */
+static struct step_constants random_constants(const tutti_trainer *trainer)
+{
+    const uint64_t seed = trainer->course.seed, step = (uint64_t)trainer->course.position.steps;
+    return (struct step_constants) { .seed_low = (uint32_t)seed,
+        .seed_high = (uint32_t)(seed >> 32),
+        .step_low = (uint32_t)step,
+        .step_high = (uint32_t)(step >> 32) };
+}
+
 tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct sums *sums)
 {
     struct vote vote = *read;
-    const uint64_t step = (uint64_t)trainer->course.position.steps;
     const int64_t samples = samples_of(trainer, batch);
-    struct step_constants constants = { .seed_low = (uint32_t)trainer->course.seed,
-        .seed_high = (uint32_t)(trainer->course.seed >> 32),
-        .step_low = (uint32_t)step,
-        .step_high = (uint32_t)(step >> 32),
-        .loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0 };
+    struct step_constants constants = random_constants(trainer);
+    constants.loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0;
     optimizer_constants(
         &trainer->optimizer, trainer->course.position.steps - trainer->course.loss_scale.skipped, &constants);
     constants.learning_rate = tutti_learning_rate(trainer);
@@ -311,7 +317,9 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         work.feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
         if (outputs) work.outputs = arrays_from(&trainer->outputs, outputs, done_samples);
         work.gives_outputs = outputs != NULL;
+        work.constants = random_constants(trainer);
         work.constants.loss_scale = (float)(1.0 / (double)work.samples);
+        work.before = done_samples;
         TRY(trainer_run(trainer, &work, sums));
         done_samples += work.samples;
     }

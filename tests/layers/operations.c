@@ -61,6 +61,7 @@ extern const struct operation_test test_heads;
 extern const struct operation_test test_attention;
 extern const struct operation_test test_rotary;
 extern const struct operation_test test_dropout;
+extern const struct operation_test test_random;
 extern const struct operation_test test_cross_entropy;
 extern const struct operation_test test_mean_squared_error;
 extern const struct operation_test test_cross_entropy_node;
@@ -132,6 +133,7 @@ static const struct operation_test *const tests[] = {
     &test_attention,
     &test_rotary,
     &test_dropout,
+    &test_random,
     &test_cross_entropy,
     &test_mean_squared_error,
     &test_cross_entropy_node,

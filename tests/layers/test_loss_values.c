@@ -1,5 +1,6 @@
 /* The losses at the edges: NaN and infinite logits, ignored and impossible labels, ties, one class, many samples, no
- * gradient wanted; and dropout's mask when a batch is divided. Every implementation, on every device and class. */
+ * gradient wanted; dropout's mask and random numbers when a batch is divided. Every implementation, on every device and
+ * class. */
 #include "base/memory.h"
 #include "layers/layers.h"
 #include "layers/loss.h"
@@ -325,6 +326,89 @@ START_TEST(test_dropout_divided)
         d.shapes[0].sizes[0] = SAMPLES - first > 4 ? 4 : SAMPLES - first;
         run(&d, same_mask);
     }
+    d.shapes[0].sizes[0] = SAMPLES;
+    d.batched[0] = false; /* a mask that all samples share is that of the first ones, on each device */
+    first = 0;
+    run(&d, same_mask);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------- random numbers ---- */
+
+static double moment(const float *numbers, int power)
+{
+    double sum = 0;
+    for (int i = 0; i < SAMPLES * WIDTH; i++) sum += pow((double)numbers[i], power);
+    return sum / (SAMPLES * WIDTH);
+}
+
+/* Mean and variance within five deviations of their estimates, neighbours and samples do not follow each other. */
+static void check_distribution(const float *x, bool normal, const char *where)
+{
+    const double count = SAMPLES * WIDTH, mean = normal ? 0 : 0.5, variance = normal ? 1 : 1.0 / 12;
+    const double of_variance = sqrt((normal ? 2 : 1.0 / 180) / count);
+    ck_assert_msg(fabs(moment(x, 1) - mean) < 5 * sqrt(variance / count), "%s: mean %g", where, moment(x, 1));
+    const double found = moment(x, 2) - pow(moment(x, 1), 2);
+    ck_assert_msg(fabs(found - variance) < 5 * of_variance, "%s: variance %g", where, found);
+    for (int lag = 1; lag <= WIDTH; lag = lag == 4 ? WIDTH : lag + 1) {
+        double sum = 0;
+        for (int i = lag; i < SAMPLES * WIDTH; i++) sum += ((double)x[i] - mean) * ((double)x[i - lag] - mean);
+        ck_assert_msg(fabs(sum) < 5 * variance * sqrt(count), "%s: correlation %g at %d", where, sum / count, lag);
+    }
+}
+
+static void keep_uniform(const struct direct *d, const char *where)
+{
+    memcpy(whole, d->outputs[0], sizeof whole);
+    check_distribution(whole, false, where);
+    for (int i = 0; i < SAMPLES * WIDTH; i++)
+        ck_assert_msg(whole[i] >= 0 && whole[i] < 1, "%s: %g", where, (double)whole[i]);
+}
+
+static void keep_normal(const struct direct *d, const char *where)
+{
+    memcpy(whole, d->outputs[0], sizeof whole);
+    check_distribution(whole, true, where);
+}
+
+static void differs(const struct direct *d, const char *where)
+{
+    double sum = 0;
+    for (int i = 0; i < SAMPLES * WIDTH; i++) sum += ((double)d->outputs[0][i] - 0.5) * ((double)whole[i] - 0.5);
+    ck_assert_msg(fabs(sum) < 5.0 / 12 * sqrt(SAMPLES * WIDTH), "%s: correlation with another step or stream", where);
+}
+
+/* Uniform, normal; then the same shared by all samples, wherever these are in the batch. */
+START_TEST(test_random_divided)
+{
+    static float like[SAMPLES * WIDTH], out[SAMPLES * WIDTH];
+    struct step_constants here = constants;
+    const bool normal = _i & 1, shared = _i & 2;
+    struct random_attributes attributes = { .scale = 1, .stream = 3 };
+    struct direct d = { .operation = normal ? &operation_random_normal : &operation_random_uniform,
+        .attributes = &attributes,
+        .input_count = 2,
+        .output_count = 1,
+        .shapes = { TUTTI_SHAPE(SAMPLES, WIDTH), constants_shape },
+        .batched = { !shared, false },
+        .data = { like, &here },
+        .outputs = { out } };
+    run(&d, normal ? keep_normal : keep_uniform);
+    for (first = 0; first < SAMPLES && !shared; first += 2) {
+        here.first_sample = (uint32_t)first;
+        d.shapes[0].sizes[0] = SAMPLES - first > 4 ? 4 : SAMPLES - first;
+        run(&d, same_mask);
+    }
+    d.shapes[0].sizes[0] = SAMPLES;
+    here.first_sample = shared ? 5 : 0;
+    first = 0;
+    run(&d, same_mask);
+    if (normal) return;
+    here.step_low++;
+    run(&d, differs);
+    here.step_low--;
+    attributes.stream++;
+    run(&d, differs);
 }
 END_TEST
 
@@ -345,6 +429,7 @@ int main(void)
     tcase_add_test(tests, test_soft_targets);
     tcase_add_test(tests, test_many_samples);
     tcase_add_test(tests, test_dropout_divided);
+    tcase_add_loop_test(tests, test_random_divided, 0, 4);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */

@@ -95,6 +95,8 @@ static const struct {
     { "xor", 2 },
     { "concat", 1, "axis=1" },
     { "dropout", 1, "ratio=0.25" },
+    { "random_uniform", 1, "offset=-1 scale=3" },
+    { "random_normal", 1, "offset=2 scale=0.5" },
     { "swish", 1, "alpha=0.75" },
     { "swiglu", 2, "alpha=1.5" },
     { "shift", 1, "by=-0.5" },

@@ -155,7 +155,7 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d", "lengths+6",
     "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
     "softmaxes", "weights", "batches", "batches_fixed", "copies", "copies_new", "ties", "ties_new", "siamese",
-    "siamese_new", "buffers", "states" };
+    "siamese_new", "buffers", "states", "lstm_quantised", "lstm_quantised_gates", "tables" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
@@ -408,6 +408,122 @@ START_TEST(training_mode_is_told)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------ random numbers ----
+ */
+
+enum { DRAWN = 300, WIDTH = 50, DRAWS = 6 };
+
+/* All outputs for DRAWN samples of zeros, `batch` at a time. */
+static int draw(const char *file, uint64_t seed, int64_t batch, float (*y)[DRAWN][WIDTH])
+{
+    static const float x[DRAWN][WIDTH];
+    char path[NAME];
+    tutti_onnx model = { 0 };
+    tutti_fetch fetches[DRAWS];
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
+    ck_assert_ptr_nonnull(runtime);
+    in_files(path, file, strlen(file), ".onnx");
+    GOOD(tutti_import_onnx(runtime, path, NULL, &model));
+    for (int i = 0; i < model.output_count; i++) fetches[i] = (tutti_fetch) { model.outputs[i], TUTTI_DTYPE_F32, y[i] };
+    tutti_trainer *trainer = tutti_compile(model.network, model.outputs[0],
+        &(tutti_training) { .loss = TUTTI_LOSS_NONE,
+            .batch = batch,
+            .seed = seed,
+            .outputs = model.outputs + 1,
+            .output_count = model.output_count - 1 });
+    ck_assert_msg(trainer != NULL, "%s", tutti_message(NULL));
+    GOOD(tutti_infer(trainer, &(tutti_feed) { "x", TUTTI_DTYPE_F32, x }, 1, DRAWN, fetches, model.output_count));
+    tutti_trainer_free(trainer);
+    tutti_network_free(model.network);
+    tutti_close(runtime);
+    return model.output_count;
+}
+
+/* Within five deviations of the estimate. */
+static void check_mean(float y[DRAWN][WIDTH], int width, double power, double wanted, double deviation)
+{
+    double sum = 0;
+    for (int i = 0; i < DRAWN; i++)
+        for (int k = 0; k < width; k++) sum += pow((double)y[i][k], power);
+    const double mean = sum / DRAWN / width;
+    ck_assert_msg(fabs(mean - wanted) < 5 * deviation / sqrt(DRAWN * width), "mean of power %g is %g, not %g", power,
+        mean, wanted);
+}
+
+/* Uniform in [-1, 3), normal (2, 0.5), 1 in a quarter of all; the same for all samples; one for each. */
+START_TEST(random_numbers_are_distributed)
+{
+    static float y[DRAWS][DRAWN][WIDTH], again[DRAWS][DRAWN][WIDTH];
+    ck_assert_int_eq(draw("random", 3, 64, y), 5);
+    check_mean(y[0], WIDTH, 1, 1, sqrt(4.0 / 3));
+    check_mean(y[0], WIDTH, 2, 7.0 / 3, 3);
+    check_mean(y[1], WIDTH, 1, 2, 0.5);
+    check_mean(y[1], WIDTH, 2, 4.25, 2.1);
+    check_mean(y[2], WIDTH, 1, 0.25, 0.45);
+    check_mean(y[2], WIDTH, 2, 0.25, 0.45); /* 0 and 1 alone */
+    check_mean(y[4], 1, 1, 0.5, sqrt(1.0 / 12));
+    for (int i = 0; i < DRAWN; i++)
+        for (int k = 0; k < WIDTH; k++) {
+            ck_assert(y[0][i][k] >= -1 && y[0][i][k] < 3);
+            ck_assert(y[3][i][k] == y[3][0][k] && y[4][i][k] == y[4][i][0]);
+            ck_assert(i == 0 || k == 0 || (y[0][i][k] != y[0][i - 1][k] && y[3][i][k] != y[3][i][k - 1]));
+        }
+    (void)draw("random", 3, 37, again); /* the position in all samples counts */
+    ck_assert(!memcmp(y, again, sizeof y));
+    (void)draw("random", 4, 64, again);
+    ck_assert(y[0][0][0] != again[0][0][0] && y[3][0][0] != again[3][0][0]);
+}
+END_TEST
+
+/* What a file for four samples draws for them becomes numbers of each sample. */
+START_TEST(random_numbers_of_fixed_batch)
+{
+    static float y[DRAWS][DRAWN][WIDTH];
+    ck_assert_int_eq(draw("random_fixed", 3, 64, y), 6);
+    check_mean(y[5], 1, 1, 0.5, sqrt(1.0 / 12));
+    for (int i = 0; i < DRAWN; i++)
+        for (int k = 0; k < WIDTH; k++) ck_assert(y[3][i][k] == y[3][0][k] && y[5][i][k] == y[5][i][0]);
+}
+END_TEST
+
+/* Stochastic depth: a step in micro-batches is the step of the whole batch, and the branch learns to give -x. */
+START_TEST(stochastic_depth_trains)
+{
+    enum { SAMPLES = 24, FEATURES = 6, STEPS = 40 };
+    char path[NAME];
+    static float x[SAMPLES * FEATURES], targets[SAMPLES * FEATURES];
+    double losses[2][STEPS], late = 0;
+    tutti_metrics metrics;
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
+    ck_assert_ptr_nonnull(runtime);
+    in_files(path, "stochastic", 10, ".onnx");
+    for (int i = 0; i < SAMPLES * FEATURES; i++) x[i] = (float)(i * 37 % 64 - 32) / 32;
+    const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, x }, { "targets", TUTTI_DTYPE_F32, targets } };
+    for (int divided = 0; divided < 2; divided++) {
+        tutti_onnx model = { 0 };
+        GOOD(tutti_import_onnx(runtime, path, NULL, &model));
+        const tutti_training training = {
+            .loss = TUTTI_MSE, .batch = SAMPLES, .micro_batch = divided ? 7 : 0, .learning_rate = 0.3f
+        };
+        tutti_trainer *trainer = tutti_compile(model.network, model.outputs[0], &training);
+        ck_assert_msg(trainer != NULL, "%s", tutti_message(NULL));
+        for (int i = 0; i < STEPS; i++) {
+            GOOD(tutti_train_step(trainer, feeds, 2, SAMPLES, &metrics));
+            losses[divided][i] = metrics.loss;
+        }
+        tutti_trainer_free(trainer);
+        tutti_network_free(model.network);
+    }
+    tutti_close(runtime);
+    for (int i = 0; i < STEPS; i++) {
+        ck_assert_msg(fabs(losses[0][i] - losses[1][i]) < 1e-5 * losses[0][0], "step %d: %g, in parts %g", i,
+            losses[0][i], losses[1][i]);
+        late += i < STEPS - 10 ? 0 : losses[0][i] / 10;
+    }
+    ck_assert_msg(late < 0.6 * losses[0][0], "the loss is %g, and was %g", late, losses[0][0]);
+}
+END_TEST
+
 /* test_onnx [FILE...]: all, or the outputs of these files. */
 int main(int count, char **words)
 {
@@ -422,6 +538,9 @@ int main(int count, char **words)
     tcase_add_loop_test(all, steps_are_pytorchs, 0, sizeof stepped / sizeof *stepped);
     tcase_add_loop_test(all, parameters_are_pytorchs, 0, sizeof counted / sizeof *counted);
     tcase_add_loop_test(all, names_are_pytorchs, 0, sizeof restored / sizeof *restored);
+    tcase_add_test(all, random_numbers_are_distributed);
+    tcase_add_test(all, random_numbers_of_fixed_batch);
+    tcase_add_test(all, stochastic_depth_trains);
     tcase_add_test(all, training_mode_is_told);
     tcase_add_loop_test(all, decisions_are_told, 0, sizeof told / sizeof *told);
     tcase_add_test(all, constants_train_if_asked);

@@ -139,7 +139,10 @@ static tutti_tensor build(tutti_network *network, enum shape shape)
     } else if (shape == SHAPE_DENSE || shape == SHAPE_DROPOUT) {
         x = tutti_flatten(network, tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7)));
         x = tutti_tanh(network, tutti_dense(network, x, UNITS, &(tutti_dense_options) { .name = "first" }));
-        if (shape == SHAPE_DROPOUT) x = tutti_dropout(network, x, 0.3f);
+        if (shape == SHAPE_DROPOUT) {
+            x = tutti_dropout(network, x, 0.3f);
+            x = tutti_add(network, x, tutti_op(network, "random_normal", &x, 1, "scale=0.1"));
+        }
     } else {
         x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
         x = tutti_conv2d(network, x, UNITS, 3, &(tutti_conv2d_options) { .name = "first", .stride = 2 });
