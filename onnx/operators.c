@@ -45,6 +45,7 @@ static const struct onnx_operator operators[] = {
     { "DequantizeLinear", build_dequantize_linear },
     { "Div", build_div, fold_arithmetic, "div", .counting = COUNTING_KNOWN },
     { "Dropout", build_dropout },
+    { "DynamicQuantizeLSTM", build_recurrent, .domain = "com.microsoft" },
     { "DynamicQuantizeLinear", build_dynamic_quantize_linear },
     { "Einsum", build_einsum, .overflows = true },
     { "Elu", build_alpha, NULL, "elu" },

@@ -18,6 +18,7 @@ void import_note_quantised(const struct import *import)
         const struct value *input = graph->node[i]->n_input ? import_find(import, graph->node[i]->input[0]) : NULL;
         roundings += !strcmp(type, "QuantizeLinear") || !strcmp(type, "QLinearConv") || !strcmp(type, "QLinearMatMul");
         parameters += !strcmp(type, "DequantizeLinear") && input && input->initialiser;
+        parameters += !strcmp(type, "DynamicQuantizeLSTM") ? 2 : 0;
     }
     if (roundings + parameters)
         import_note(import,
@@ -233,6 +234,49 @@ static tutti_status dequantise_initialiser(const struct step *step, struct value
         array_free(from->array);
         from->array = NULL;
     }
+    return TUTTI_OK;
+}
+
+/* [directions, inputs, gates] of whole numbers as [directions, gates, inputs] of floats. A scale is of a direction, or
+ * of each of its gates. */
+static struct array *gates_of(const struct array *x, const struct array *scale, const struct array *zero)
+{
+    const int64_t shape[] = { x->sizes[0], x->sizes[2], x->sizes[1] };
+    struct array *y = array_new(3, shape, true);
+    const size_t inputs = (size_t)x->sizes[1], gates = (size_t)x->sizes[2];
+    for (size_t i = 0; y && i < y->count; i++) {
+        const size_t direction = i / inputs / gates, gate = i / inputs % gates, input = i % inputs;
+        const size_t at = scale->count == (size_t)x->sizes[0] ? direction : direction * gates + gate;
+        const float q = number_of(x, (direction * inputs + input) * gates + gate);
+        y->floats[i] = (q - (zero ? number_of(zero, at) : 0)) * number_of(scale, at);
+    }
+    return y;
+}
+
+tutti_status step_quantised_gates(const struct step *step, size_t position, size_t scale)
+{
+    const struct array *x = NULL, *scales = NULL, *zeros = NULL;
+    struct value *from = step_input(step, position);
+    tutti_status status = step_array(step, position, &x);
+    if (status == TUTTI_OK) status = step_array(step, scale, &scales);
+    if (status == TUTTI_OK && step_input(step, scale + 1)) status = step_array(step, scale + 1, &zeros);
+    if (status != TUTTI_OK) return status;
+    if (!from->initialiser || from->uses != 1)
+        return step_refuse("'%s' is not an initialiser that only this node reads", from->name);
+    if (x->rank != 3 || !x->extents || !scales->floats)
+        return fail(TUTTI_FORMAT, "'%s' and its scale do not have their types and axes", from->name);
+    const size_t directions = (size_t)x->sizes[0], gates = (size_t)x->sizes[2];
+    const bool fits = scales->count == directions || scales->count == directions * gates;
+    if (!fits || (zeros && (zeros->count != scales->count || !zeros->extents)))
+        return fail(TUTTI_FORMAT, "the scale or the zero of '%s' has a wrong number of elements", from->name);
+    struct array *y = gates_of(x, scales, zeros);
+    if (!y) return TUTTI_NO_MEMORY;
+    from->label = name_of_parameter(step->import, from);
+    array_free(from->array);
+    from->array = y;
+    from->stored = NULL;
+    from->constant = false;
+    from->type = ONNX_FLOAT;
     return TUTTI_OK;
 }
 

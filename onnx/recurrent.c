@@ -1,4 +1,4 @@
-/* LSTM, GRU and RNN. */
+/* LSTM, GRU and RNN; onnxruntime's DynamicQuantizeLSTM. */
 #include "onnx/operators.h"
 #include "tutti_sequences.h"
 
@@ -12,6 +12,16 @@ struct reading {
     int64_t steps, directions, hidden;
     bool by_samples; /* layout 1: the batch is the file's first axis */
 };
+
+static bool is_quantised(const struct step *step)
+{
+    return !strcmp(step->node->op_type, "DynamicQuantizeLSTM");
+}
+
+static bool is_lstm(const struct step *step)
+{
+    return !strcmp(step->node->op_type, "LSTM") || is_quantised(step);
+}
 
 /* The layer's samples: the axis of the file that is the batch, or becomes part of it. */
 static tutti_status read_samples(const struct step *step, struct reading *r)
@@ -105,7 +115,7 @@ static tutti_status read_functions(
 
 static tutti_status read_options(const struct step *step, struct reading *r, tutti_recurrent_options *options)
 {
-    const bool lstm = !strcmp(step->node->op_type, "LSTM"), gru = !strcmp(step->node->op_type, "GRU");
+    const bool lstm = is_lstm(step), gru = !strcmp(step->node->op_type, "GRU");
     options->bidirectional = step_says(step, "direction", "bidirectional");
     options->reverse = step_says(step, "direction", "reverse");
     options->clip = step_number(step, "clip", 0);
@@ -118,7 +128,7 @@ static tutti_status read_options(const struct step *step, struct reading *r, tut
 
 static tutti_status read_inputs(const struct step *step, struct reading *r, tutti_recurrent_options *options)
 {
-    const bool lstm = !strcmp(step->node->op_type, "LSTM");
+    const bool lstm = is_lstm(step);
     const tutti_tensor **const targets[INPUTS] = { NULL, &options->w, &options->r, &options->b, &options->lengths,
         &options->initial_h, lstm ? &options->initial_c : NULL, lstm ? &options->p : NULL };
     tutti_status status = read_samples(step, r);
@@ -159,8 +169,10 @@ tutti_status build_recurrent(struct step *step)
     tutti_tensor last_h, last_c;
     tutti_recurrent_options options = { .last_h = &last_h };
     tutti_network *network = step->import->network;
-    const bool lstm = !strcmp(step->node->op_type, "LSTM"), gru = !strcmp(step->node->op_type, "GRU");
+    const bool lstm = is_lstm(step), gru = !strcmp(step->node->op_type, "GRU");
     tutti_status status = read_options(step, &r, &options);
+    for (size_t i = WEIGHTS; i < BIAS && status == TUTTI_OK && is_quantised(step); i++)
+        status = step_quantised_gates(step, i, i == WEIGHTS ? 8 : 10);
     if (status == TUTTI_OK) status = read_inputs(step, &r, &options);
     if (status != TUTTI_OK) return status;
     if (lstm) options.last_c = &last_c;
