@@ -54,7 +54,10 @@ tutti_status build_conv(struct step *step)
 {
     struct operand x, weight, bias;
     const bool biased = step_input(step, 2) != NULL;
-    tutti_status status = step_rows(step, 0, &x);
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK && !x.place.batched && !step->import->options->whole && !strcmp(step->operation, "conv"))
+        return step_conv_of_weight(step, &x);
+    if (status == TUTTI_OK) status = step_rows(step, 0, &x);
     if (status == TUTTI_OK) status = step_fixed(step, 1, &weight);
     if (status == TUTTI_OK && biased) status = step_fixed(step, 2, &bias);
     return status == TUTTI_OK ? step_conv(step, step->operation, &x, &weight, biased ? &bias : NULL) : status;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes the files of tests/onnx/files about types and known numbers, as make.py makes the others: casts of what depends on the
-samples (casts.onnx), arithmetic on constants of all types (known.onnx) and scales that give no whole size (resized.onnx).
+samples (casts.onnx), arithmetic on constants of all types (known.onnx) scales that give no whole size (resized.onnx).
 
     .dev/torch/bin/python tests/onnx/make_values.py tests/onnx/files
 """
@@ -168,6 +168,21 @@ def weights(folder):
     graph.write(folder)
 
 
+def tables(folder):
+    """Convolutions of tables, as those of positions are, which no sample changes."""
+    graph = Graph("tables", 17, x=numbers(SAMPLES, 1))
+
+    def conv(table, weight, *bias, **options):
+        y = graph.add("Conv", graph.add("Tanh", table, hidden=True), weight, *bias, hidden=True, **options)
+        graph.add("Add", graph.add("Reshape", "x", numpy.array([-1] + [1] * (table.ndim - 1)), hidden=True), y)
+
+    conv(numbers(1, 6, 4, 5), numbers(3, 6, 1, 1), numbers(3))
+    conv(numbers(1, 4, 7, 6), numbers(6, 2, 3, 2), numbers(6), group=2, strides=[2, 1], pads=[1, 0, 2, 1], dilations=[1, 2])
+    conv(numbers(1, 3, 9), numbers(2, 3, 4), strides=[3], pads=[2, 0])
+    conv(numbers(1, 2, 3, 3, 3), numbers(2, 1, 2, 2, 2), group=2)
+    graph.write(folder)
+
+
 if __name__ == "__main__":
-    for make in (casts, known, resized, training, branches, linear, softmaxes, weights):
+    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables):
         make(pathlib.Path(sys.argv[1]))

@@ -1,0 +1,125 @@
+/* Conv whose input no sample changes, as tables of positions and weights are: for each element of the kernel a product
+ * of matrices with a part of the input. */
+#include "onnx/operators.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MOST_TAPS = 64 };
+
+/* Sizes of x [samples, group channels, image..] and of the weight [outputs, channels, kernel..]. */
+struct sizes {
+    int space; /* axes */
+    int64_t samples, group, channels, outputs;
+    int64_t image[3], kernel[3], out[3], strides[3], dilations[3], pads[6];
+};
+
+static void read_or_fill(const struct step *step, const char *name, int64_t otherwise, int64_t *list, int count)
+{
+    size_t said;
+    const int64_t *numbers = step_integers(step, name, &said);
+    for (int i = 0; i < count; i++) list[i] = numbers && said == (size_t)count ? numbers[i] : otherwise;
+}
+
+static tutti_status read_sizes(
+    const struct step *step, const struct operand *x, const struct operand *weight, struct sizes *s)
+{
+    enum { LARGEST = 1 << 20 };
+    int64_t taps = 1;
+    s->space = x->shape.rank - 2;
+    if (s->space < 1 || s->space > 3 || weight->shape.rank != x->shape.rank)
+        return step_refuse("its input has %d axes, and its weight %d", x->shape.rank, weight->shape.rank);
+    if (step_says(step, "auto_pad", "SAME_UPPER") || step_says(step, "auto_pad", "SAME_LOWER"))
+        return step_refuse("auto_pad of an input that does not depend on the samples is not read");
+    s->samples = x->shape.sizes[0];
+    s->group = step_integer(step, "group", 1);
+    s->outputs = weight->shape.sizes[0];
+    s->channels = weight->shape.sizes[1];
+    if (s->group < 1 || s->outputs % s->group || s->group > LARGEST || s->channels * s->group != x->shape.sizes[1])
+        return fail(TUTTI_FORMAT, "its weight does not fit %" PRId64 " channels", x->shape.sizes[1]);
+    read_or_fill(step, "strides", 1, s->strides, s->space);
+    read_or_fill(step, "dilations", 1, s->dilations, s->space);
+    read_or_fill(step, "pads", 0, s->pads, 2 * s->space);
+    for (int i = 0; i < s->space; i++) {
+        const int64_t before = s->pads[i], behind = s->pads[s->space + i];
+        s->image[i] = x->shape.sizes[i + 2];
+        s->kernel[i] = weight->shape.sizes[i + 2];
+        const int64_t list[] = { s->strides[i], s->dilations[i], before + 1, behind + 1, s->kernel[i] };
+        for (size_t k = 0; k < sizeof list / sizeof *list; k++)
+            if (list[k] < 1 || list[k] > LARGEST) return step_refuse("a size of axis %d is %" PRId64, i, list[k]);
+        const int64_t room = s->image[i] + before + behind - s->dilations[i] * (s->kernel[i] - 1) - 1;
+        if (room < 0) return fail(TUTTI_FORMAT, "its kernel is larger than the image");
+        s->out[i] = room / s->strides[i] + 1;
+        taps = taps > MOST_TAPS ? taps : taps * s->kernel[i];
+    }
+    if (taps <= MOST_TAPS) return TUTTI_OK;
+    return step_refuse("its input does not depend on the samples, and its kernel has more than %d elements", MOST_TAPS);
+}
+
+static tutti_tensor padded(const struct step *step, tutti_tensor x, const struct sizes *s)
+{
+    int64_t before[5] = { 0 }, behind[5] = { 0 };
+    bool any = false;
+    for (int i = 0; i < s->space; i++) {
+        before[i + 2] = s->pads[i];
+        behind[i + 2] = s->pads[s->space + i];
+        any |= before[i + 2] || behind[i + 2];
+    }
+    if (!any) return x;
+    return step_op(step, "pad", &x, 1, "before=%s behind=%s", list_print(before, s->space + 2).text,
+        list_print(behind, s->space + 2).text);
+}
+
+/* The product of one element of the kernel: [samples, group, outputs of a group, places]. */
+static tutti_tensor tap(
+    const struct step *step, tutti_tensor x, tutti_tensor weight, const struct sizes *s, const int64_t *element)
+{
+    int64_t starts[3], ends[3], next[3], axes[3], places = 1;
+    for (int i = 0; i < s->space; i++) {
+        axes[i] = i + 2;
+        starts[i] = element[i] * s->dilations[i];
+        ends[i] = starts[i] + (s->out[i] - 1) * s->strides[i] + 1;
+        next[i] = element[i] + 1;
+        places *= s->out[i];
+    }
+    x = step_op(step, "slice", &x, 1, "axes=%s starts=%s ends=%s steps=%s", list_print(axes, s->space).text,
+        list_print(starts, s->space).text, list_print(ends, s->space).text, list_print(s->strides, s->space).text);
+    x = step_reshape(step, x, &TUTTI_SHAPE(s->samples, s->group, s->channels, places));
+    weight = step_op(step, "slice", &weight, 1, "axes=%s starts=%s ends=%s", list_print(axes, s->space).text,
+        list_print(element, s->space).text, list_print(next, s->space).text);
+    weight = step_reshape(step, weight, &TUTTI_SHAPE(1, s->group, s->outputs / s->group, s->channels));
+    return step_plain(step, "matmul", (tutti_tensor[]) { weight, x }, 2);
+}
+
+/* The next element of the kernel. False: there is none. */
+static bool advance(const struct sizes *s, int64_t *element)
+{
+    for (int i = s->space - 1; i >= 0; i--) {
+        if (++element[i] < s->kernel[i]) return true;
+        element[i] = 0;
+    }
+    return false;
+}
+
+tutti_status step_conv_of_weight(const struct step *step, const struct operand *x)
+{
+    struct sizes s;
+    struct operand weight, bias;
+    tutti_status status = step_fixed(step, 1, &weight);
+    if (status == TUTTI_OK && step_input(step, 2)) status = step_fixed(step, 2, &bias);
+    if (status == TUTTI_OK) status = read_sizes(step, x, &weight, &s);
+    if (status != TUTTI_OK) return status;
+    const tutti_tensor image = padded(step, x->tensor, &s);
+    int64_t element[3] = { 0 };
+    tutti_tensor y = tap(step, image, weight.tensor, &s, element);
+    while (advance(&s, element)) y = step_binary(step, "add", y, tap(step, image, weight.tensor, &s, element));
+    tutti_shape shape = { .rank = s.space + 2, .sizes = { s.samples, s.outputs } };
+    tutti_shape of_bias = { .rank = s.space + 1, .sizes = { s.outputs } };
+    for (int i = 0; i < s.space; i++) {
+        shape.sizes[i + 2] = s.out[i];
+        of_bias.sizes[i + 1] = 1;
+    }
+    y = step_reshape(step, y, &shape);
+    if (step_input(step, 2)) y = step_binary(step, "add", y, step_reshape(step, bias.tensor, &of_bias));
+    return step_done(step, y, x->place);
+}
