@@ -14,10 +14,11 @@
  *   operations [...] --memory-limit 1000000        on devices with so many bytes: larger work is divided into parts
  *   operations [...] --part 2/16                   the second of 16 parts of these cases, to run parts side by side
  *   operations [...] --once                        one training step of each, not two that must give the same bytes
+ *   operations [...] --widest                      on CPUs with their widest vectors only, beside GPUs
  *   operations [...] --record FILE                 writes the launches of each run into FILE (record.c, choose.py)
  *
  * Devices are those of TUTTI_DEVICES, else all. Each runs a case with the kernels of its own class and vector width,
- * then as a GPU and with narrower vectors, unless TUTTI_DEVICE_CLASS or TUTTI_VECTOR_WIDTH says with which. */
+ * then as a GPU and with narrower vectors, unless --widest, TUTTI_DEVICE_CLASS or TUTTI_VECTOR_WIDTH says with which. */
 #include <check.h>
 #undef fail /* base/status.h has its own */
 #include <stdio.h>
@@ -198,7 +199,8 @@ static struct setting {
     const char *class, *width;
     tutti_runtime *runtime; /* NULL: not wanted in this run */
 } settings[] = { { NULL, NULL, NULL }, { "gpu", NULL, NULL }, { NULL, "8", NULL }, { NULL, "4", NULL } };
-enum { SETTINGS = sizeof settings / sizeof *settings };
+enum { SETTINGS = sizeof settings / sizeof *settings, WIDEST = 2 };
+static int wanted_settings = SETTINGS;
 
 enum { MESSAGE = 3000 }; /* bytes of a case's problems that are shown: Check ends the program at messages above 8 KB */
 
@@ -443,7 +445,7 @@ static void set_or_unset(const char *name, const char *value)
 static bool open_runtimes(void)
 {
     bool given = getenv("TUTTI_DEVICE_CLASS") || getenv("TUTTI_VECTOR_WIDTH");
-    int count = given || mode == MODE_SPEED || mode == MODE_SUPPORT ? 1 : SETTINGS;
+    int count = given || mode == MODE_SPEED || mode == MODE_SUPPORT ? 1 : wanted_settings;
     for (struct setting *s = settings; s < settings + count; s++) {
         if (!given) set_or_unset("TUTTI_DEVICE_CLASS", s->class);
         if (!given) set_or_unset("TUTTI_VECTOR_WIDTH", s->width);
@@ -481,6 +483,8 @@ int main(int argc, char **argv)
             precision = TUTTI_BF16;
         else if (!strcmp(argv[at], "--once"))
             run_once = true;
+        else if (!strcmp(argv[at], "--widest"))
+            wanted_settings = WIDEST;
         else if (!strcmp(argv[at], "--tf32"))
             precision = TUTTI_TF32;
         else if (!strcmp(argv[at], "--tiles"))

@@ -6,7 +6,7 @@ out of bounds, no value that nobody has written.
                         the test program of tests/layers and its few.txt; programs and layer of this folder; the layer of
                         tests/emulation
 
-Races are looked for in the small cases of tests/layers, or in CASES alone ("few"): both run every text of a kernel. Values are
+Races are looked for in CASES, which run every text of a kernel, and ("all") in the small cases of tests/layers. Values are
 watched without the compiler's optimisation, which hides what is unwritten and makes instructions that oclgrind cannot watch;
 that is ten times as slow, and the cases are CASES, or ("few") these without those of SLOW and SLOWEST.
 oclgrind's findings do not change a program's status: its log is looked at.
@@ -23,8 +23,8 @@ import time
 ICD = "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
 FINDING = re.compile(r"^(Invalid|.*data race|.*divergence|.*[Uu]ninitialized|OCLGRIND FATAL).*", re.M)
 CORES = queue.SimpleQueue()     # that nothing of ours runs on
-SMALL = 1000     # numbers of a case's input, output and parameters, at most
-PARTS = 8
+SMALL = 300     # numbers of a case's input, output and parameters, at most
+PARTS = 4
 # Beside the small cases, for texts that none of them runs: batch normalisation; a weight gradient in two parts.
 MORE = ["batch_norm n4 c3 h5 w7", "batch_norm n8 c3", "batch_norm n2 c5 h9 w6 conv17 nobias1 residual2 act1",
         "conv2d n2 c1 h12 w11 k2 r3 pad1"]
@@ -127,10 +127,11 @@ def main():
     with open(cases, encoding="utf-8") as file:
         few = file.read().splitlines()
     watched, channels_last = few, CHANNELS_LAST
-    raced = [["--at-most", str(SMALL), "--part", f"{i + 1}/{PARTS}"] for i in range(PARTS)]
-    if tier == "few":
+    raced = [[case] for case in few]
+    if tier == "all":
+        raced += [["--at-most", str(SMALL), "--part", f"{i + 1}/{PARTS}"] for i in range(PARTS)]
+    else:
         watched = [case for case in few if case not in SLOW + SLOWEST]
-        raced = [[case] for case in few]
         channels_last = [case for case in CHANNELS_LAST if case not in SLOW]
     raced += [[case] for case in MORE if [case] not in raced]
     cores = sorted(os.sched_getaffinity(0))
