@@ -331,6 +331,8 @@ static tutti_tensor build_others(tutti_network *network, tutti_tensor x, int cla
     x = tutti_op(network, "pad", &x, 1, "before=0,1,2 behind=0,0,1");
     x = tutti_softmax(network, tutti_max_pool(network, x, 3, NULL));
     x = tutti_layer_norm(network, NULL, x, 0);
+    x = tutti_add(network, x, tutti_op(network, "random_uniform", &x, 1, NULL));
+    x = tutti_add(network, x, tutti_op(network, "random_normal", &x, 1, NULL));
     return tutti_softmax(network, tutti_dense(network, tutti_flatten(network, x), classes, NULL));
 }
 
