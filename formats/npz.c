@@ -1,5 +1,6 @@
 #include "formats/npz.h"
 
+#include "base/half.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "formats/npy.h"
@@ -185,4 +186,33 @@ tutti_status npz_save(const char *path, const struct npz_array *arrays, int coun
     if (status == TUTTI_OK) return zip_commit(writer);
     zip_abandon(writer);
     return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- elements ---- */
+
+int64_t npz_integer(const struct npz_array *array, size_t i)
+{
+    const void *data = array->data;
+    switch (array->type) {
+    case NPZ_I8: return ((const int8_t *)data)[i];
+    case NPZ_I16: return ((const int16_t *)data)[i];
+    case NPZ_U16: return ((const uint16_t *)data)[i];
+    case NPZ_I32: return ((const int32_t *)data)[i];
+    case NPZ_U32: return ((const uint32_t *)data)[i];
+    case NPZ_I64: return ((const int64_t *)data)[i];
+    case NPZ_U64: return ((const uint64_t *)data)[i] < INT64_MAX ? (int64_t)((const uint64_t *)data)[i] : INT64_MAX;
+    default: return ((const uint8_t *)data)[i];
+    }
+}
+
+double npz_number(const struct npz_array *array, size_t i)
+{
+    const void *data = array->data;
+    switch (array->type) {
+    case NPZ_F16: return (double)half_to_float(((const uint16_t *)data)[i]);
+    case NPZ_F32: return (double)((const float *)data)[i];
+    case NPZ_F64: return ((const double *)data)[i];
+    case NPZ_U64: return (double)((const uint64_t *)data)[i];
+    default: return (double)npz_integer(array, i);
+    }
 }

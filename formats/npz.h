@@ -33,6 +33,10 @@ struct npz_array {
     size_t bytes;
 };
 
+/* An element as a number; as an integer, without what int64 has no room for. */
+double npz_number(const struct npz_array *array, size_t element);
+int64_t npz_integer(const struct npz_array *array, size_t element);
+
 /* Reads a .npy or .npz file, told apart by their content, and checks all of it. Errors: TUTTI_FORMAT if it is damaged
  * or has arrays of other types, as of Python's objects; TUTTI_FILE if it cannot be read. */
 struct npz;

@@ -13,15 +13,15 @@ typedef struct tutti_onnx_options {
     /* Shape of a sample of the first input, for sizes that the file leaves open, as height and width. Sizes that the
      * file has must be the same. rank 0: the file's. */
     tutti_shape input;
-    /* If the first output is that of a Softmax or LogSoftmax, it becomes the input of this: logits, as
-     * TUTTI_CROSS_ENTROPY needs them. */
+    /* If the first output of floats is that of a Softmax or LogSoftmax, it becomes the input of this: logits, as
+     * TUTTI_CROSS_ENTROPY needs them. Probabilities of a LinearClassifier become logits, too. */
     bool logits;
-    int batch_axis; /* of every input of the file; 0: the first one */
+    int batch_axis; /* of the inputs that are not in batch_axes; 0: the first one */
     /* The file's inputs have no batch: a sample is all of each input, and the network computes the file's outputs for
      * each of any number of samples. A file without inputs gets one, "sample", of one number that nothing reads. */
     bool whole;
     /* Inputs that get their values now, `known_count` of them: shapes, axes and other numbers that must be known when
-     * a file is read, or parameters. They are no inputs of the network. */
+     * a file is read, or parameters. They are no inputs of the network. TUTTI_INVALID if the file has no such input. */
     const struct tutti_onnx_known *known;
     int known_count;
     /* Gets a line for each thing that the exporter did and this undoes, or that changes how the network trains: names,
@@ -43,7 +43,16 @@ typedef struct tutti_onnx_options {
      * exporter, constants are those that are only compared, grids of GridSample, mean and deviation of a
      * standardisation, and tables of sines and cosines. note() gets their names. */
     bool train_constants;
+    /* Inputs whose batch is another axis than `batch_axis`, `batch_axis_count` of them. */
+    const struct tutti_onnx_axis *batch_axes;
+    int batch_axis_count;
 } tutti_onnx_options;
+
+/* The axis of an input that is the batch. This struct never grows. */
+typedef struct tutti_onnx_axis {
+    const char *name;
+    int axis; /* from 0 */
+} tutti_onnx_axis;
 
 /* An open size. This struct never grows. */
 typedef struct tutti_onnx_size {
@@ -54,11 +63,19 @@ typedef struct tutti_onnx_size {
 /* Values of an input. This struct never grows. */
 typedef struct tutti_onnx_known {
     const char *name;
-    tutti_dtype dtype; /* TUTTI_DTYPE_F32, or of integers as the file's */
-    tutti_shape shape; /* as in the file; rank 0: one number */
+    tutti_dtype dtype; /* TUTTI_DTYPE_F32, or of integers, which a float input of the file gets, too */
+    tutti_shape shape; /* as in the file, or of rank 0: one number, or rank 1: a row of as many as the file's */
     const void *values;
     bool trains; /* a parameter of this name, of float32; otherwise a constant */
 } tutti_onnx_known;
+
+/* Where the file has its batch in an input or output: its axis `axis` has `ahead` times the number of samples times
+ * `behind` elements. In the network's tensor, the samples come first, then `behind`, where that is not 1; `ahead` is
+ * the sample's axis with this number, where that is not 1. This struct never grows. */
+typedef struct tutti_onnx_place {
+    int axis; /* negative: a sample is all of it (tutti_onnx_options.whole) */
+    int64_t ahead, behind;
+} tutti_onnx_place;
 
 #define TUTTI_ONNX_PORTS 16
 /* What tutti_import_onnx() makes. Inputs and outputs are in the file's order, with its names: tutti_network_tensor()
@@ -70,6 +87,7 @@ typedef struct tutti_onnx {
     tutti_tensor inputs[TUTTI_ONNX_PORTS], outputs[TUTTI_ONNX_PORTS];
     tutti_dtype input_dtypes[TUTTI_ONNX_PORTS];
     tutti_dtype output_dtypes[TUTTI_ONNX_PORTS]; /* as the file says; the tensors are of float32 with such numbers */
+    tutti_onnx_place input_places[TUTTI_ONNX_PORTS], output_places[TUTTI_ONNX_PORTS];
 } tutti_onnx;
 
 /* Makes a network of an ONNX file, of opset 7 or newer. `options` may be NULL.

@@ -24,6 +24,45 @@ static const Onnx__NodeProto *maker(const Onnx__GraphProto *graph, const char *n
     return NULL;
 }
 
+const char *head_output(const Onnx__GraphProto *graph)
+{
+    for (size_t i = 0; i < graph->n_output; i++) {
+        const Onnx__TypeProto *type = graph->output[i]->type;
+        const int of = type && type->tensor_type ? type->tensor_type->elem_type : 0;
+        if (of == 0 || onnx_type_is_float(of)) return graph->output[i]->name;
+    }
+    return graph->output[0]->name;
+}
+
+/* Operators whose numbers are used as logits as they are. */
+static bool makes_scores(const char *type)
+{
+    return !strcmp(type, "Gemm") || !strcmp(type, "MatMul") || !strcmp(type, "Add");
+}
+
+tutti_status head_find_logits(const Onnx__GraphProto *graph, const char **logits, const char **normalised)
+{
+    const char *output = head_output(graph), *at = output;
+    const Onnx__NodeProto *node = maker(graph, at);
+    *logits = *normalised = NULL;
+    for (size_t steps = 0; steps <= graph->n_node && node && node->n_input > 0; steps++, node = maker(graph, at)) {
+        if (strcmp(node->op_type, "Identity") && strcmp(node->op_type, "Normalizer")) break;
+        if (!strcmp(node->op_type, "Normalizer")) *normalised = at;
+        at = node->input[0];
+    }
+    const char *type = node ? node->op_type : "an input";
+    if (strstr(type, "Softmax") || !strcmp(type, "LinearClassifier")) {
+        *logits = at;
+        return TUTTI_OK;
+    }
+    *normalised = NULL;
+    if (!strcmp(output, graph->output[0]->name) || makes_scores(type)) return TUTTI_OK;
+    return fail(TUTTI_UNSUPPORTED,
+        "output '%s' is made by %s '%s', not by a Softmax or LinearClassifier: the scores that it was made of, which "
+        "classes train with, are not known: export the classifier with its scores (raw_scores)",
+        output, type, node ? proto_text(node->name) : "");
+}
+
 /* Operators that a network may have behind its last layer. */
 static bool is_behind(const char *type)
 {
@@ -48,7 +87,7 @@ struct head {
 /* Gemm, or MatMul and Add, by initialisers; behind it, what keeps the shape. */
 static tutti_status find_head(const Onnx__GraphProto *graph, struct head *head)
 {
-    const char *at = graph->output[0]->name;
+    const char *at = head_output(graph);
     const Onnx__NodeProto *node = NULL;
     *head = (struct head) { .units = 1 };
     for (size_t steps = 0; steps <= graph->n_node && (node = maker(graph, at)) && node->n_input > 0; steps++) {
@@ -74,7 +113,7 @@ static tutti_status find_head(const Onnx__GraphProto *graph, struct head *head)
                 : fail(TUTTI_UNSUPPORTED,
                       "its last layer cannot be replaced: output '%s' comes from %s '%s', not from "
                       "Gemm, or MatMul and Add, with initialisers",
-                      graph->output[0]->name, node ? node->op_type : "an input", node ? proto_text(node->name) : "");
+                      head_output(graph), node ? node->op_type : "an input", node ? proto_text(node->name) : "");
 }
 
 /* An initialiser that another layer reads, too, is not the last layer's own. */

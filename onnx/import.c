@@ -302,15 +302,18 @@ static tutti_status check_rank(const struct import *import, const Onnx__ValueInf
 {
     const Onnx__TypeProto__Tensor *type = input->type ? input->type->tensor_type : NULL;
     const Onnx__TensorShapeProto *sizes = type ? type->shape : NULL;
-    const int axis = import->options->batch_axis;
-    const bool whole = import->options->whole;
+    const int axis = import_batch_axis(import, input->name);
+    const bool whole = axis == HIDDEN;
     if (sizes && sizes->n_dim < (size_t)TUTTI_MAX_RANK + !whole && (whole || sizes->n_dim > (size_t)axis))
         return TUTTI_OK;
     if (whole)
         return fail(
             TUTTI_UNSUPPORTED, "input '%s' must be a tensor of at most %d axes", input->name, TUTTI_MAX_RANK - 1);
-    return fail(TUTTI_UNSUPPORTED, "input '%s' must be a tensor of %d to %d axes: axis %d is the batch", input->name,
-        axis + 1, TUTTI_MAX_RANK, axis);
+    return fail(TUTTI_UNSUPPORTED,
+        "input '%s' must be a tensor of %d to %d axes, of which axis %d is the batch: if it is not of samples, give "
+        "its "
+        "values now (known); if the batch is another axis or none, say so (batch_axis, whole)",
+        input->name, axis + 1, TUTTI_MAX_RANK, axis);
 }
 
 /* The shape of a sample: the batch's axis is left out. */
@@ -320,7 +323,7 @@ static tutti_status input_shape(
     tutti_status status = TUTTI_OK;
     TRY(check_rank(import, input));
     const Onnx__TensorShapeProto *sizes = input->type->tensor_type->shape;
-    const int batch = import->options->whole ? HIDDEN : import->options->batch_axis;
+    const int batch = import_batch_axis(import, input->name);
     if (asked->rank && asked->rank != (int)sizes->n_dim - (batch != HIDDEN))
         return fail(TUTTI_SHAPE, "input '%s' has %d axes in a sample, not %d", input->name,
             (int)sizes->n_dim - (batch != HIDDEN), asked->rank);
@@ -340,6 +343,13 @@ done:
     return status;
 }
 
+static void add_port(tutti_onnx *made, tutti_tensor tensor, tutti_dtype dtype, int axis)
+{
+    made->inputs[made->input_count] = tensor;
+    made->input_dtypes[made->input_count] = dtype;
+    made->input_places[made->input_count++] = (tutti_onnx_place) { axis, 1, 1 };
+}
+
 static tutti_status add_input(struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked)
 {
     tutti_shape shape = { 0 };
@@ -354,10 +364,9 @@ static tutti_status add_input(struct import *import, const Onnx__ValueInfoProto 
     value->tensor = tutti_input_typed(import->network, input->name, dtype, shape.sizes, shape.rank);
     value->converts = dtype != TUTTI_DTYPE_F32;
     value->place.batched = true;
-    value->place.axis = import->options->whole ? HIDDEN : import->options->batch_axis;
+    value->place.axis = import_batch_axis(import, input->name);
     if (value->tensor.id < 0) return tutti_network_status(import->network);
-    import->made->inputs[import->made->input_count] = value->tensor; /* a network has at most 15 */
-    import->made->input_dtypes[import->made->input_count++] = dtype;
+    add_port(import->made, value->tensor, dtype, value->place.axis); /* a network has at most 15 */
     return TUTTI_OK;
 }
 
@@ -371,30 +380,76 @@ static const tutti_onnx_known *find_known(const struct import *import, const cha
     return NULL;
 }
 
+static int64_t known_integer(const tutti_onnx_known *known, size_t i)
+{
+    switch (known->dtype) {
+    case TUTTI_DTYPE_I32: return ((const int32_t *)known->values)[i];
+    case TUTTI_DTYPE_I64: return ((const int64_t *)known->values)[i];
+    default: return ((const uint8_t *)known->values)[i];
+    }
+}
+
 static void copy_known(const tutti_onnx_known *known, struct array *array)
 {
     for (size_t i = 0; i < array->count; i++) {
-        if (known->dtype == TUTTI_DTYPE_F32) array->floats[i] = ((const float *)known->values)[i];
-        if (known->dtype == TUTTI_DTYPE_I32) array->extents[i].number = ((const int32_t *)known->values)[i];
-        if (known->dtype == TUTTI_DTYPE_I64) array->extents[i].number = ((const int64_t *)known->values)[i];
-        if (known->dtype == TUTTI_DTYPE_U8 || known->dtype == TUTTI_DTYPE_BOOL)
-            array->extents[i].number = ((const uint8_t *)known->values)[i];
+        if (known->dtype == TUTTI_DTYPE_F32)
+            array->floats[i] = ((const float *)known->values)[i];
+        else if (array->floats)
+            array->floats[i] = (float)known_integer(known, i);
+        else
+            array->extents[i].number = known_integer(known, i);
     }
+}
+
+/* A number or row of `count` elements in the file's shape, which may have an open size. False if it does not fit. */
+static bool shape_for(const Onnx__TensorShapeProto *sizes, int64_t count, tutti_shape *shape)
+{
+    int open = -1;
+    int64_t product = 1;
+    *shape = (tutti_shape) { .rank = (int)sizes->n_dim };
+    for (int i = 0; i < shape->rank; i++) {
+        const int64_t size = sizes->dim[i]->dim_value;
+        if (size > count || (size > 0 && product > count / size) || (size <= 0 && open >= 0)) return false;
+        if (size <= 0) open = i;
+        shape->sizes[i] = size;
+        product *= size > 0 ? size : 1;
+    }
+    if (open >= 0) shape->sizes[open] = count / product;
+    return open >= 0 ? count % product == 0 : count == product;
+}
+
+/* The shape of its values in the file: a number or a row need not have the file's axes. */
+static tutti_status known_shape(const Onnx__ValueInfoProto *input, const tutti_onnx_known *known, tutti_shape *shape)
+{
+    const Onnx__TypeProto__Tensor *type = input->type ? input->type->tensor_type : NULL;
+    const Onnx__TensorShapeProto *sizes = type ? type->shape : NULL;
+    *shape = known->shape;
+    if (shape->rank < 0 || shape->rank > TUTTI_MAX_RANK)
+        return fail(TUTTI_INVALID, "known input '%s' has %d axes", input->name, shape->rank);
+    if (!sizes || sizes->n_dim > TUTTI_MAX_RANK) return TUTTI_OK;
+    bool fits = shape->rank == (int)sizes->n_dim;
+    for (int i = 0; fits && i < shape->rank; i++)
+        fits = sizes->dim[i]->dim_value <= 0 || sizes->dim[i]->dim_value == shape->sizes[i];
+    if (!fits && shape->rank < 2) fits = shape_for(sizes, shape->rank ? shape->sizes[0] : 1, shape);
+    if (fits) return TUTTI_OK;
+    return fail(
+        TUTTI_SHAPE, "known input '%s' has not the shape that the file says, of %zu axes", input->name, sizes->n_dim);
 }
 
 /* An input that the caller gives now is a constant or a parameter. */
 static tutti_status add_known(struct import *import, const Onnx__ValueInfoProto *input, const tutti_onnx_known *known)
 {
     struct value *value = import_find(import, input->name);
-    const bool floats = known->dtype == TUTTI_DTYPE_F32;
-    const tutti_shape *shape = &known->shape;
+    tutti_shape shape;
     value->type = input->type && input->type->tensor_type ? input->type->tensor_type->elem_type : ONNX_FLOAT;
-    if (!onnx_type_is_known(value->type) || onnx_type_is_float(value->type) != floats || (!floats && known->trains) ||
-        known->dtype == TUTTI_DTYPE_F16 || known->dtype == TUTTI_DTYPE_BF16 || shape->rank < 0 ||
-        shape->rank > TUTTI_MAX_RANK)
+    const bool floats = onnx_type_is_float(value->type);
+    if (!onnx_type_is_known(value->type) || (!floats && (known->dtype == TUTTI_DTYPE_F32 || known->trains)) ||
+        known->dtype == TUTTI_DTYPE_F16 || known->dtype == TUTTI_DTYPE_BF16)
         return fail(TUTTI_INVALID, "known input '%s' must be float32 or integers as in the file; only float32 trains",
             input->name);
-    value->array = array_new(shape->rank, shape->sizes, floats);
+    const tutti_status status = known_shape(input, known, &shape);
+    if (status != TUTTI_OK) return status;
+    value->array = array_new(shape.rank, shape.sizes, floats);
     if (!value->array) return TUTTI_NO_MEMORY;
     if (value->array->count && !known->values)
         return fail(TUTTI_INVALID, "known input '%s' has no values", input->name);
@@ -403,13 +458,38 @@ static tutti_status add_known(struct import *import, const Onnx__ValueInfoProto 
     return TUTTI_OK;
 }
 
+/* Names that the caller gives must be inputs of the file that have no value there. */
+static tutti_status check_name(const struct import *import, const char *option, const char *name)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    for (size_t i = 0; name && i < graph->n_input; i++) {
+        if (strcmp(graph->input[i]->name, name)) continue;
+        if (!import_find(import, name)->initialiser) return TUTTI_OK;
+        return fail(TUTTI_INVALID, "%s: input '%s' has its values in the file, as an initialiser", option, name);
+    }
+    return fail(TUTTI_INVALID, "%s: there is no input '%s'", option, name ? name : "");
+}
+
+static tutti_status check_names(const struct import *import)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_onnx_options *options = import->options;
+    for (int i = 0; i < options->known_count; i++) TRY(check_name(import, "known", options->known[i].name));
+    for (int i = 0; i < options->batch_axis_count; i++) {
+        TRY(check_name(import, "batch_axes", options->batch_axes[i].name));
+        if (options->batch_axes[i].axis < 0 || options->batch_axes[i].axis >= TUTTI_MAX_RANK)
+            FAIL(TUTTI_INVALID, "batch_axes: input '%s' has no axis %d", options->batch_axes[i].name,
+                options->batch_axes[i].axis);
+    }
+done:
+    return status;
+}
+
 /* A network computes something for each sample, also if the file has nothing but constants. */
 static tutti_status add_sample(struct import *import)
 {
     import->like = tutti_input(import->network, "sample", TUTTI_SHAPE(1));
-    import->made->inputs[0] = import->like;
-    import->made->input_dtypes[0] = TUTTI_DTYPE_F32;
-    import->made->input_count = 1;
+    add_port(import->made, import->like, TUTTI_DTYPE_F32, HIDDEN);
     return import->like.id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }
 
@@ -418,6 +498,7 @@ static tutti_status add_inputs(struct import *import, const tutti_shape *asked)
     tutti_status status = TUTTI_OK;
     const tutti_shape none = { 0 };
     const Onnx__GraphProto *graph = import->model->graph;
+    TRY(check_names(import));
     for (size_t i = 0; i < graph->n_input; i++) {
         const tutti_onnx_known *known = find_known(import, graph->input[i]->name);
         if (import_find(import, graph->input[i]->name)->initialiser) continue;
@@ -467,6 +548,7 @@ static tutti_status build_node(struct step *step, const struct onnx_operator *ro
     const struct import *import = step->import;
     if (import->logits && !strcmp(import->logits, step->node->output[0]) && strstr(step->node->op_type, "Softmax"))
         return step_same(step);
+    if (import->normalised && !strcmp(import->normalised, step->node->output[0])) return step_same(step);
     if (!row->fold || !step_is_known(step))
         return row->build ? row->build(step)
                           : step_refuse("its inputs must be numbers that are known when the file is read");
@@ -520,8 +602,10 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
 }
 
 /* A value that depends on no sample is an output only if the whole file is one sample. */
-static tutti_status find_output(struct import *import, const char *name, tutti_tensor *tensor, tutti_dtype *dtype)
+static tutti_status find_output(struct import *import, const char *name, int position)
 {
+    tutti_tensor *tensor = &import->made->outputs[position];
+    tutti_dtype *dtype = &import->made->output_dtypes[position];
     char *names[] = { (char *)name };
     Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
     node.n_input = 1;
@@ -537,6 +621,7 @@ static tutti_status find_output(struct import *import, const char *name, tutti_t
     if (status != TUTTI_OK) return status_context(status, "output '%s'", name);
     if (!dtype_of(value->type, dtype)) *dtype = TUTTI_DTYPE_F32;
     *tensor = x.tensor;
+    import->made->output_places[position] = (tutti_onnx_place) { x.place.axis, x.place.ahead, x.place.rows };
     if (x.place.rows > 1) *tensor = step_op(&step, "unfold", tensor, 1, "size=%lld", (long long)x.place.rows);
     return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }
@@ -573,7 +658,7 @@ static tutti_status find_outputs(struct import *import, tutti_onnx *made)
         return fail(
             TUTTI_UNSUPPORTED, "it has %zu outputs: at most %d are possible", graph->n_output, TUTTI_ONNX_PORTS);
     for (size_t i = 0; i < graph->n_output && status == TUTTI_OK; i++, made->output_count++) {
-        status = find_output(import, graph->output[i]->name, &made->outputs[i], &made->output_dtypes[i]);
+        status = find_output(import, graph->output[i]->name, (int)i);
         if (status == TUTTI_OK) status = copy_output(import, made, made->output_count);
         if (status == TUTTI_OK) status = name_output(import, i, made->outputs[i]);
     }
@@ -629,9 +714,10 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     const Onnx__GraphProto *graph = import->model->graph;
     if (options->batch_axis < 0 || options->batch_axis >= TUTTI_MAX_RANK || options->known_count < 0 ||
         (options->known_count > 0 && !options->known) || options->size_count < 0 ||
-        (options->size_count > 0 && !options->sizes))
-        FAIL(TUTTI_INVALID, "batch_axis is %d, known_count %d and size_count %d", options->batch_axis,
-            options->known_count, options->size_count);
+        (options->size_count > 0 && !options->sizes) || options->batch_axis_count < 0 ||
+        (options->batch_axis_count > 0 && !options->batch_axes))
+        FAIL(TUTTI_INVALID, "batch_axis is %d, known_count %d, size_count %d and batch_axis_count %d",
+            options->batch_axis, options->known_count, options->size_count, options->batch_axis_count);
     TRY(check_opset(import));
     TRY(functions_expand(import->model, import->opset, &import->expanded));
     TRY(check_opsets(import));
@@ -641,7 +727,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(read_parameters(import));
     import_note_folded(import);
     import_note_quantised(import);
-    if (options->logits) import->logits = graph->output[0]->name;
+    if (options->logits) TRY(head_find_logits(graph, &import->logits, &import->normalised));
     import->network = tutti_network_new(runtime);
     if (!import->network) return TUTTI_NO_MEMORY;
     TRY(add_inputs(import, &options->input));

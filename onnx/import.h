@@ -94,7 +94,8 @@ struct import {
     void *names;               /* tree of tsearch() over values */
     void *renamed;             /* the same, over names that parameters get */
     bool paths, scopes;        /* names of nodes are paths ("/fc/MatMul"); nodes tell their scopes */
-    const char *logits;        /* output whose softmax is left out, or NULL */
+    const char *logits;        /* value whose softmax is left out, or NULL */
+    const char *normalised;    /* made of it by a Normalizer, which is left out, too; or NULL */
 };
 
 /* " (model.py:8: x = self.fc(x))", where the file has the stack of the exported program; else "". */
@@ -127,6 +128,8 @@ tutti_status import_load(const struct import *import, struct value *value);
  * TUTTI_SHAPE if the caller does not say it, or says two sizes. */
 tutti_status import_open_size(
     const struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked, int axis, int64_t *size);
+/* The axis of an input that is the batch, or HIDDEN. */
+int import_batch_axis(const struct import *import, const char *input);
 /* NULL if the file does not have the name. */
 struct value *import_find(const struct import *import, const char *name);
 /* The sizes of a value as the file has them. */

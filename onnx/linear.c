@@ -70,9 +70,27 @@ tutti_status build_linear_regressor(struct step *step)
     return status == TUTTI_OK ? step_done(step, x.tensor, x.place) : status;
 }
 
+/* Logits of what transform() makes: those of a softmax, or logarithms of probabilities. */
+static tutti_status as_logits(const struct step *step, struct operand *x, bool both)
+{
+    const int axis = x->shape.rank - 1;
+    if (both) {
+        const tutti_tensor other = step_plain(step, "neg", &x->tensor, 1);
+        x->tensor = step_op(step, "concat", (tutti_tensor[]) { other, x->tensor }, 2, "axis=%d", axis);
+    }
+    if (transforms(step, "LOGISTIC")) {
+        x->tensor = step_plain(step, "neg", &x->tensor, 1);
+        x->tensor = step_plain(step, "softplus", &x->tensor, 1);
+        x->tensor = step_plain(step, "neg", &x->tensor, 1);
+    }
+    return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
 /* Scores of classes as the node wants them; of one row of coefficients, both classes of two. */
 static tutti_status transform(const struct step *step, struct operand *x, bool both)
 {
+    const struct value *scores = step_output(step, 1);
+    if (scores && step->import->logits && !strcmp(scores->name, step->import->logits)) return as_logits(step, x, both);
     const tutti_tensor one = step_constant(step, 1);
     const int axis = x->shape.rank - 1;
     if (transforms(step, "SOFTMAX") && !both)

@@ -2,6 +2,15 @@
 #include "onnx/operators.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+int import_batch_axis(const struct import *import, const char *input)
+{
+    const tutti_onnx_options *options = import->options;
+    for (int i = 0; i < options->batch_axis_count && !options->whole; i++)
+        if (!strcmp(options->batch_axes[i].name, input)) return options->batch_axes[i].axis;
+    return options->whole ? HIDDEN : options->batch_axis;
+}
 
 struct place place_moved(struct place place, int change)
 {

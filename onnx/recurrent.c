@@ -33,7 +33,10 @@ static tutti_status read_samples(const struct step *step, struct reading *r)
     if (operand_rank(x) != 3) return step_refuse("its input has %d axes, not 3", operand_rank(x));
     if (x->place.axis != HIDDEN) {
         if (x->place.axis != axis || x->place.ahead != 1)
-            return step_refuse("the batch is axis %d of its input, and must be axis %d", x->place.axis, axis);
+            return step_refuse(
+                "the batch is axis %d of its input, and must be axis %d: if the file has it there, say so "
+                "(batch_axis)",
+                x->place.axis, axis);
     } else {
         if (axis == 1) x->tensor = step_permuted(step, x->tensor, (int[]) { 1, 0, 2 }, 3);
         x->place.rows = x->shape.sizes[axis];

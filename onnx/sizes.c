@@ -29,7 +29,7 @@ static int64_t said_of(
     const struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked, int axis)
 {
     const tutti_onnx_options *options = import->options;
-    const int at = axis - (!options->whole && axis > options->batch_axis);
+    const int batch = import_batch_axis(import, input->name), at = axis - (batch != HIDDEN && axis > batch);
     if (asked->rank > at) return asked->sizes[at];
     for (int i = 0; i < options->size_count; i++)
         if (options->sizes[i].name && is_axis(options->sizes[i].name, input, axis)) return options->sizes[i].size;
@@ -62,7 +62,7 @@ static tutti_status agree_by_name(
         if (import_find(import, other->name)->initialiser || !type || !type->shape) continue;
         const tutti_shape none = { 0 }, *asked = other == import->first_input ? &options->input : &none;
         for (int k = 0; k < (int)type->shape->n_dim && status == TUTTI_OK; k++)
-            if ((options->whole || k != options->batch_axis) && !strcmp(name_of(other, k), name))
+            if (k != import_batch_axis(import, other->name) && !strcmp(name_of(other, k), name))
                 status = agree(input, axis, said_of(import, other, asked, k), size);
     }
     return status;
@@ -76,6 +76,7 @@ tutti_status import_open_size(
     const tutti_status status = *name ? agree_by_name(import, input, axis, size) : TUTTI_OK;
     if (status != TUTTI_OK) return status;
     if (*size > 0 && *size <= INT32_MAX) return TUTTI_OK;
-    return fail(TUTTI_SHAPE, "input '%s': axis %d has an open size%s%s%s: pass the shape of a sample", input->name,
-        axis, *name ? ", '" : "", name, *name ? "'" : "");
+    return fail(TUTTI_SHAPE, "input '%s': axis %d has an open size%s%s%s: pass the shape of a sample%s", input->name,
+        axis, *name ? ", '" : "", name, *name ? "'" : "",
+        import->options->whole ? "" : " or this size (sizes); if it is the batch, say so (batch_axis)");
 }

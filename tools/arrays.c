@@ -1,6 +1,5 @@
 #include "tools/arrays.h"
 
-#include "base/half.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "tools/ports.h"
@@ -43,16 +42,16 @@ static tutti_status write_outputs(const char *path, const struct session *sessio
     struct npz_array arrays[TUTTI_ONNX_PORTS];
     for (int i = 0; i < ports->output_count; i++) {
         struct port *port = &ports->outputs[i];
-        const enum npz_type type = output_type(session->output_dtypes[i]);
+        const enum npz_type type = output_type(session->file.output_dtypes[i]);
         const tutti_status status =
             type == NPZ_F32 ? TUTTI_OK : round_output(port, type, (size_t)(ports->samples * port->elements));
         if (status != TUTTI_OK) return status;
-        arrays[i] = (struct npz_array) { .name = port->name,
-            .type = type,
-            .rank = port->info.shape.rank + 1,
-            .sizes = { ports->samples },
-            .data = port->data };
-        memcpy(arrays[i].sizes + 1, port->info.shape.sizes, (size_t)port->info.shape.rank * sizeof(int64_t));
+        arrays[i] = (struct npz_array) { .name = port->name, .type = type, .data = port->data };
+        int64_t sizes[TUTTI_MAX_RANK + 1];
+        arrays[i].rank = port_sizes(ports, port, ports->samples, sizes);
+        if (arrays[i].rank > NPZ_MAX_RANK)
+            return fail(TUTTI_UNSUPPORTED, "output \"%s\" has %d axes", port->name, arrays[i].rank);
+        memcpy(arrays[i].sizes, sizes, (size_t)arrays[i].rank * sizeof *sizes);
     }
     return npz_save(path, arrays, ports->output_count);
 }
@@ -89,29 +88,12 @@ int arrays_infer(struct session *session, const struct saved_options *options, c
 
 /* -------------------------------------------------------------------------------------------------- expect ---- */
 
-static double number_at(const struct npz_array *array, size_t i)
-{
-    switch (array->type) {
-    case NPZ_F16: return (double)half_to_float(((const uint16_t *)array->data)[i]);
-    case NPZ_F32: return (double)((const float *)array->data)[i];
-    case NPZ_F64: return ((const double *)array->data)[i];
-    case NPZ_I8: return ((const int8_t *)array->data)[i];
-    case NPZ_I16: return ((const int16_t *)array->data)[i];
-    case NPZ_U16: return ((const uint16_t *)array->data)[i];
-    case NPZ_I32: return ((const int32_t *)array->data)[i];
-    case NPZ_U32: return ((const uint32_t *)array->data)[i];
-    case NPZ_I64: return (double)((const int64_t *)array->data)[i];
-    case NPZ_U64: return (double)((const uint64_t *)array->data)[i];
-    default: return ((const uint8_t *)array->data)[i];
-    }
-}
-
 /* Numbers that are equal, infinite ones and NaN too, do not differ. */
 static void measure(const struct npz_array *array, const float *got, double *worst, double *largest)
 {
     *worst = *largest = 0;
     for (size_t i = 0; i < array->bytes / npz_type_size(array->type); i++) {
-        const double wanted = number_at(array, i), is = (double)got[i];
+        const double wanted = npz_number(array, i), is = (double)got[i];
         if (isfinite(wanted)) *largest = fmax(*largest, fabs(wanted));
         if (wanted == is || (isnan(wanted) && isnan(is))) continue;
         const double difference = fabs(wanted - is);
@@ -124,9 +106,9 @@ static int compare(const struct session *session, const char *path, const struct
 {
     const double limit = 1e-4;
     double worst, largest;
-    bool fits = array->rank == port->info.shape.rank + 1 && array->sizes[0] == ports->samples;
-    for (int i = 0; fits && i < port->info.shape.rank; i++) fits = array->sizes[i + 1] == port->info.shape.sizes[i];
-    if (!fits)
+    int64_t sizes[TUTTI_MAX_RANK + 1];
+    const int rank = port_sizes(ports, port, ports->samples, sizes);
+    if (array->rank != rank || memcmp(array->sizes, sizes, (size_t)rank * sizeof *sizes))
         return wrong_use(session->command, "%s: array \"%s\" has another shape than the output of %lld samples", path,
             port->name, (long long)ports->samples);
     measure(array, port->data, &worst, &largest);

@@ -1,9 +1,9 @@
 /* tutti bench: the time of a training step, or of inference, on random inputs held in memory. */
 #include "base/memory.h"
-#include "base/random.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "tools/commands.h"
+#include "tools/made_samples.h"
 #include "tools/results.h"
 #include "tutti_inspect.h"
 
@@ -25,11 +25,8 @@ struct settings {
 
 struct bench {
     struct session session;
-    tutti_shape shape;
-    int64_t classes;
+    struct made_samples samples;
     bool train;
-    float *inputs, *results; /* [batch][...]; results: of inference */
-    void *targets;
     double *milliseconds; /* of each timed step */
     size_t steps, room;
     /* From tutti_compile() to the end of the first step, and from the start of the process to its begin and its end. */
@@ -39,7 +36,8 @@ struct bench {
 static const char *const modes[] = { "train", "infer", NULL };
 
 static const char *const details =
-    "Inputs are random numbers, generated once. A training step is upload, forward, loss, backward and update by\n"
+    "Inputs are random numbers, generated once; of integers 1, of truths true. A training step is upload, forward, "
+    "loss, backward and update by\n"
     "SGD with momentum 0.9. In the results, build_s is the time from compiling until the first step has ended,\n"
     "ready_s the time from the start of the process until the first step begins, and first_step_s until it ends.\n"
     "Steps are not measured while warming up and while automatic shares change; with --warm-up 0 all are measured.\n"
@@ -74,47 +72,23 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     return options_parse(&usage, argc, argv, &s->model);
 }
 
-static tutti_status make_samples(struct bench *bench, const struct settings *s, bool numbers)
-{
-    size_t sample = 1, inputs = 0, labels = 0, outputs = 0;
-    bool fits = true;
-    for (int i = 0; i < bench->shape.rank; i++) fits &= size_multiply(sample, (size_t)bench->shape.sizes[i], &sample);
-    fits = fits && size_multiply(sample, (size_t)s->batch, &inputs) &&
-        size_multiply((size_t)bench->session.labels, (size_t)s->batch, &labels) &&
-        size_multiply((size_t)bench->classes, labels, &outputs);
-    if (!fits)
-        return fail(TUTTI_INVALID,
-            "a batch of %lld such samples does not fit the memory of this machine: lower --batch", (long long)s->batch);
-    bench->inputs = memory_new(inputs, sizeof(float));
-    bench->results = memory_new(outputs, sizeof(float));
-    bench->targets = memory_new(numbers ? outputs : labels, sizeof(float));
-    if (!bench->inputs || !bench->results || !bench->targets) return TUTTI_NO_MEMORY;
-    random_normals(1, RANDOM_BENCH, 0, inputs, bench->inputs);
-    for (size_t i = 0; i < (numbers ? outputs : labels); i++) {
-        if (numbers)
-            ((float *)bench->targets)[i] = random_normal(1, RANDOM_BENCH + 1, i);
-        else
-            ((int32_t *)bench->targets)[i] = (int32_t)random_below(1, RANDOM_BENCH + 1, i, (uint64_t)bench->classes);
-    }
-    return TUTTI_OK;
-}
-
 /* As in a training, the next step's samples are known when a step begins. */
 static tutti_status train_step(const struct bench *bench, int64_t batch)
 {
     tutti_metrics metrics;
     tutti_trainer *trainer = bench->session.trainer;
-    const struct session_arrays arrays = session_arrays(&bench->session, bench->inputs, bench->targets, NULL);
-    const tutti_status status = tutti_train_prefetch(trainer, arrays.feeds, 2, batch);
-    return status == TUTTI_OK ? tutti_train_step(trainer, arrays.feeds, 2, batch, &metrics) : status;
+    const tutti_feed *feeds = bench->samples.feeds;
+    const int count = bench->samples.input_count + 1;
+    const tutti_status status = tutti_train_prefetch(trainer, feeds, count, batch);
+    return status == TUTTI_OK ? tutti_train_step(trainer, feeds, count, batch, &metrics) : status;
 }
 
 static tutti_status run_step(struct bench *bench, int64_t batch)
 {
-    const struct session_arrays arrays = session_arrays(&bench->session, bench->inputs, NULL, bench->results);
+    const struct made_samples *samples = &bench->samples;
     const tutti_status status = bench->train
         ? train_step(bench, batch)
-        : tutti_infer(bench->session.trainer, arrays.feeds, 1, batch, &arrays.fetch, 1);
+        : tutti_infer(bench->session.trainer, samples->feeds, samples->input_count, batch, &samples->fetch, 1);
     return status == TUTTI_OK ? status : fail(status, "%s", tutti_message(bench->session.runtime));
 }
 
@@ -252,23 +226,20 @@ static int show_profile(const struct bench *bench, const struct settings *s)
 static int run_bench(struct bench *bench, struct settings *s)
 {
     const struct model *model = session_model(s->model);
-    bool numbers = model->loss == TUTTI_MSE;
+    tutti_shape shape = model->input;
     bench->train = !strcmp(s->mode, "train");
-    bench->shape = model->input;
-    bench->classes = s->classes ? s->classes : model->classes;
     if (!s->batch) s->batch = model->batch;
-    int result = s->input ? parse_shape("bench", s->input, &bench->shape) : EXIT_DONE;
+    int result = s->input ? parse_shape("bench", s->input, &shape) : EXIT_DONE;
     if (result != EXIT_DONE || (result = session_open(&bench->session, "bench", &s->session)) != EXIT_DONE)
         return result;
-    result = session_build(&bench->session, model, bench->shape, (int)bench->classes);
+    bench->session.any_ports = !s->classes;
+    result = session_build(&bench->session, model, shape, s->classes ? (int)s->classes : model->classes);
     if (result != EXIT_DONE) return result;
-    bench->shape = bench->session.shape;
-    bench->classes = bench->session.classes;
-    tutti_status status = make_samples(bench, s, numbers);
+    tutti_status status = made_samples_new(&bench->session, s->batch, &bench->samples);
     if (status != TUTTI_OK) return work_failed("bench", status, status_message());
     double started = clock_seconds();
     result = session_compile(&bench->session,
-        &(tutti_training) { .loss = bench->train ? model->loss : TUTTI_LOSS_NONE,
+        &(tutti_training) { .loss = bench->train ? measured_loss(&bench->session) : TUTTI_LOSS_NONE,
             .learning_rate = 0.01f,
             .momentum = 0.9f,
             .batch = s->batch });
@@ -292,9 +263,7 @@ int command_bench(int argc, char **argv)
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     int result = run_bench(&bench, &settings);
     session_close(&bench.session);
-    free(bench.inputs);
-    free(bench.results);
-    free(bench.targets);
+    made_samples_free(&bench.samples);
     free(bench.milliseconds);
     return result;
 }

@@ -19,7 +19,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (default the model's)" },
         { "classes", OPTION_INTEGER, &s->classes, "N", "number of outputs (default the model's)", 1, 1e6 },
         DEVICE_OPTION(s->saved.session),
-        ONNX_OPTIONS(s->saved.session),
+        ONNX_OPTIONS(s->saved.session.onnx),
     };
     const struct usage usage = { .command = "export",
         .summary = "Writes MODEL with its weights as an ONNX file, for inference in other programs",

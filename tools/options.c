@@ -135,7 +135,13 @@ static int set_value(const struct usage *usage, const struct option *option, con
 {
     char names[NAMES_BYTES], *end = NULL;
     errno = 0;
-    if (option->kind == OPTION_TEXT) {
+    if (option->kind == OPTION_TEXTS) {
+        struct texts *texts = option->value;
+        if (!*text) return wrong_use(usage->command, "--%s needs %s, not an empty value", option->name, option->noun);
+        if (texts->count == OPTION_MOST_TEXTS)
+            return wrong_use(usage->command, "--%s is there more than %d times", option->name, OPTION_MOST_TEXTS);
+        texts->list[texts->count++] = text;
+    } else if (option->kind == OPTION_TEXT) {
         if (option->choices && !is_one_of(text, option->choices))
             return wrong_use(usage->command, "--%s: \"%s\" is unknown; use one of %s", option->name, text,
                 join_names(option->choices, names, sizeof(names)));

@@ -9,15 +9,22 @@
 /* Exit statuses of every command. */
 enum { EXIT_DONE = 0, EXIT_WORK_FAILED = 1, EXIT_WRONG_USE = 2, EXIT_INTERRUPTED = 130, EXIT_TERMINATED = 143 };
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INTEGER, OPTION_NUMBER };
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INTEGER, OPTION_NUMBER, OPTION_TEXTS };
+
+/* The value of OPTION_TEXTS, which may be given several times. */
+enum { OPTION_MOST_TEXTS = 16 };
+struct texts {
+    const char *list[OPTION_MOST_TEXTS];
+    int count;
+};
 
 struct option {
     const char *name; /* "batch" for --batch */
     enum option_kind kind;
-    void *value;                /* bool, const char *, int64_t or double: holds the default, gets what was given */
-    const char *noun;           /* of the value, for --help: "N" */
-    const char *help;           /* one line */
-    double low, high;           /* bounds of numbers, both included; equal: none */
+    void *value;      /* bool, const char *, int64_t, double or struct texts: holds the default, gets what was given */
+    const char *noun; /* of the value, for --help: "N" */
+    const char *help; /* one line */
+    double low, high; /* bounds of numbers, both included; equal: none */
     const char *const *choices; /* of texts, ended by NULL; NULL: anything but an empty text */
     bool *given;                /* set where the option was there; NULL: nobody asks */
     const char *heading;        /* instead of all others: what the options behind it are about, for --help */

@@ -1,7 +1,6 @@
 #include "tools/ports.h"
 
 #include "base/dtype.h"
-#include "base/half.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "tutti_inspect.h"
@@ -11,8 +10,9 @@
 
 /* ------------------------------------------------------------------------------------ what the network has ---- */
 
-static tutti_status describe(const tutti_network *network, struct port *port)
+static tutti_status describe(const tutti_network *network, const tutti_onnx_place *place, struct port *port)
 {
+    port->place = place ? *place : (tutti_onnx_place) { 0, 1, 1 };
     port->info.size = sizeof port->info;
     const tutti_status status = tutti_network_tensor(network, port->tensor, &port->info);
     if (!port->name) port->name = port->info.name;
@@ -21,18 +21,20 @@ static tutti_status describe(const tutti_network *network, struct port *port)
     return status;
 }
 
-static tutti_status find(const tutti_network *network, struct ports *ports)
+static tutti_status find(const struct session *session, struct ports *ports)
 {
     tutti_status status = TUTTI_OK;
+    const tutti_network *network = session->network;
+    const tutti_onnx *file = session->file.network ? &session->file : NULL;
     struct port *at = ports->inputs;
     for (int i = 0; i < TUTTI_ONNX_PORTS && tutti_network_input(network, i, &at->tensor) == TUTTI_OK; i++, at++) {
-        TRY(describe(network, at));
+        TRY(describe(network, file ? &file->input_places[i] : NULL, at));
         ports->input_count++;
     }
     at = ports->outputs;
     for (int i = 0; i < TUTTI_ONNX_PORTS && tutti_network_output(network, i, &at->name, &at->tensor) == TUTTI_OK;
          i++, at++) {
-        TRY(describe(network, at));
+        TRY(describe(network, file ? &file->output_places[i] : NULL, at));
         for (const struct port *other = ports->outputs; other < at && !at->same; other++)
             if (other->tensor.id == at->tensor.id) at->same = other;
         ports->output_count++;
@@ -45,7 +47,7 @@ done:
 int ports_find(const struct session *session, struct ports *ports)
 {
     *ports = (struct ports) { .samples = 0 };
-    const tutti_status status = find(session->network, ports);
+    const tutti_status status = find(session, ports);
     return status == TUTTI_OK ? EXIT_DONE : work_failed(session->command, status, status_message());
 }
 
@@ -71,12 +73,15 @@ int ports_compile(struct session *session, const struct ports *ports, int64_t ba
 
 /* ---------------------------------------------------------------------------------- what the file has for it ---- */
 
-/* [N, 3, 224, 224] */
-static const char *print_sizes(const int64_t *sizes, int rank, bool batch, char text[160])
+/* [N, 3, 224, 224], where axis 0 is the batch. */
+static const char *print_sizes(const int64_t *sizes, int rank, int batch, char text[160])
 {
-    size_t used = (size_t)snprintf(text, 160, batch ? "[N" : "[");
-    for (int i = 0; i < rank && used < 160; i++)
-        used += (size_t)snprintf(text + used, 160 - used, "%s%lld", i || batch ? ", " : "", (long long)sizes[i]);
+    size_t used = (size_t)snprintf(text, 160, "[");
+    for (int i = 0; i < rank && used < 160; i++) {
+        const char *separator = i ? ", " : "";
+        used += i == batch ? (size_t)snprintf(text + used, 160 - used, "%sN", separator)
+                           : (size_t)snprintf(text + used, 160 - used, "%s%lld", separator, (long long)sizes[i]);
+    }
     if (used < 160) snprintf(text + used, 160 - used, "]");
     return text;
 }
@@ -97,11 +102,33 @@ static bool type_fits(enum npz_type type, tutti_dtype dtype)
     }
 }
 
-static bool sizes_fit(const struct npz_array *array, const tutti_shape *shape)
+int port_sizes(const struct ports *ports, const struct port *port, int64_t samples, int64_t sizes[TUTTI_MAX_RANK + 1])
 {
-    bool fit = array->rank == shape->rank + 1;
-    for (int i = 0; fit && i < shape->rank; i++) fit = array->sizes[i + 1] == shape->sizes[i];
-    return fit;
+    const tutti_onnx_place *place = &port->place;
+    const int of_rows = place->behind > 1, rank = port->info.shape.rank - of_rows;
+    const int64_t *own = port->info.shape.sizes + of_rows;
+    int count = 0;
+    if (place->axis < 0 && !ports->bare) sizes[count++] = samples;
+    for (int i = 0; i <= rank; i++) {
+        if (i == place->axis) sizes[count++] = place->ahead * samples * place->behind;
+        if (i < rank && (i != place->axis || place->ahead == 1)) sizes[count++] = own[i];
+    }
+    return count;
+}
+
+/* Of an input, which has the batch alone on its axis. */
+static int64_t samples_of(const struct ports *ports, const struct port *port, const struct npz_array *array)
+{
+    const int axis = port->place.axis < 0 ? 0 : port->place.axis;
+    if (port->place.axis < 0 && ports->bare) return 1;
+    return array->rank > axis ? array->sizes[axis] : 0;
+}
+
+static bool sizes_fit(const struct ports *ports, const struct port *port, const struct npz_array *array)
+{
+    int64_t sizes[TUTTI_MAX_RANK + 1];
+    const int rank = port_sizes(ports, port, samples_of(ports, port, array), sizes);
+    return array->rank == rank && !memcmp(array->sizes, sizes, (size_t)rank * sizeof *sizes);
 }
 
 /* An array without a name belongs to the only input. */
@@ -111,9 +138,11 @@ static const struct npz_array *array_of(const struct npz *file, const struct por
     return array || ports->input_count > 1 ? array : npz_find(file, "");
 }
 
-static bool is_known(
-    const struct npz *file, const struct ports *ports, const struct npz_array *array, bool with_outputs)
+/* With outputs, another runtime computed them, which had inputs that are constants here. */
+static bool is_known(const struct session *session, const struct npz *file, const struct ports *ports,
+    const struct npz_array *array, bool with_outputs)
 {
+    if (with_outputs && onnx_options_knows(&session->onnx, array->name)) return true;
     for (int i = 0; i < ports->input_count; i++)
         if (array_of(file, ports, &ports->inputs[i]) == array) return true;
     for (int i = 0; with_outputs && i < ports->output_count; i++)
@@ -122,11 +151,14 @@ static bool is_known(
 }
 
 /* Prints a line if the array does not fit its input. */
-static bool check_array(
-    const char *command, const char *path, const struct npz_array *array, const struct port *port, int64_t samples)
+static bool check_array(const char *command, const char *path, const struct npz_array *array, const struct ports *ports,
+    const struct port *port)
 {
     char found[160], wanted[160];
-    print_sizes(port->info.shape.sizes, port->info.shape.rank, true, wanted);
+    int64_t sizes[TUTTI_MAX_RANK + 1];
+    const int64_t samples = ports->samples;
+    const int rank = port_sizes(ports, port, 1, sizes);
+    print_sizes(sizes, rank, port->place.axis < 0 && !ports->bare ? 0 : port->place.axis, wanted);
     if (!array) {
         wrong_use(command, "%s has no array \"%s\": the input is of %s, %s", path, port->name,
             dtype_name(port->info.dtype), wanted);
@@ -135,12 +167,12 @@ static bool check_array(
     if (!type_fits(array->type, port->info.dtype))
         wrong_use(command, "%s: array \"%s\" is of %s: the input is of %s", path, port->name,
             npz_type_name(array->type), dtype_name(port->info.dtype));
-    else if (!sizes_fit(array, &port->info.shape))
+    else if (!sizes_fit(ports, port, array))
         wrong_use(command, "%s: array \"%s\" is %s: the input is %s", path, port->name,
-            print_sizes(array->sizes, array->rank, false, found), wanted);
-    else if (array->sizes[0] != samples)
+            print_sizes(array->sizes, array->rank, -1, found), wanted);
+    else if (samples_of(ports, port, array) != samples)
         wrong_use(command, "%s: array \"%s\" has %lld samples, but another one has %lld", path, port->name,
-            (long long)array->sizes[0], (long long)samples);
+            (long long)samples_of(ports, port, array), (long long)samples);
     else if (samples == 0)
         wrong_use(command, "%s: array \"%s\" has no samples", path, port->name);
     else
@@ -159,8 +191,9 @@ static size_t print_names(const struct port *ports, int count, size_t used, char
 
 /* Tells all that does not fit. */
 static bool check_file(
-    const char *command, const char *path, const struct npz *file, bool with_outputs, struct ports *ports)
+    const struct session *session, const char *path, const struct npz *file, bool with_outputs, struct ports *ports)
 {
+    const char *command = session->command;
     char names[160] = "";
     bool fits = true;
     const size_t used = print_names(ports->inputs, ports->input_count, 0, names);
@@ -168,15 +201,18 @@ static bool check_file(
     ports->samples = 0;
     for (int i = ports->input_count - 1; i >= 0; i--) {
         const struct npz_array *array = array_of(file, ports, &ports->inputs[i]);
-        if (array && array->rank > 0) ports->samples = array->sizes[0];
+        if (!array) continue;
+        ports->bare = ports->inputs[i].place.axis < 0 && array->rank != ports->inputs[i].info.shape.rank + 1;
+        const int64_t samples = samples_of(ports, &ports->inputs[i], array);
+        if (array->rank > 0 || ports->bare) ports->samples = samples;
     }
     for (int i = 0; i < ports->input_count; i++) {
         const struct port *port = &ports->inputs[i];
-        fits &= check_array(command, path, array_of(file, ports, port), port, ports->samples);
+        fits &= check_array(command, path, array_of(file, ports, port), ports, port);
     }
     for (int i = 0; i < npz_count(file); i++) {
         const struct npz_array *array = npz_at(file, i);
-        if (is_known(file, ports, array, with_outputs)) continue;
+        if (is_known(session, file, ports, array, with_outputs)) continue;
         wrong_use(command, "%s: array \"%s\" is of no %s of the model: it has %s", path, array->name,
             with_outputs ? "input and no output" : "input", names);
         fits = false;
@@ -186,33 +222,39 @@ static bool check_file(
 
 /* ------------------------------------------------------------------------------------------------- convert ---- */
 
-static float float_at(const struct npz_array *array, size_t i)
+/* Arrays of the network have the samples in front. */
+static tutti_status move_batch(struct port *port, int64_t samples, size_t size, bool to_file)
 {
-    if (array->type == NPZ_F16) return half_to_float(((const uint16_t *)array->data)[i]);
-    return array->type == NPZ_F64 ? (float)((const double *)array->data)[i] : ((const float *)array->data)[i];
+    const tutti_onnx_place *place = &port->place;
+    const int of_rows = place->behind > 1;
+    size_t before = 1;
+    if (place->axis < 1 && place->ahead == 1) return TUTTI_OK;
+    for (int i = 0; i < place->axis; i++) before *= (size_t)port->info.shape.sizes[of_rows + i];
+    const size_t count = (size_t)samples, ahead = (size_t)place->ahead, rows = (size_t)place->behind;
+    const size_t elements = (size_t)port->elements, bytes = elements / (before * ahead * rows) * size;
+    char *moved = memory_new(count * elements + 1, size), *data = port->data;
+    if (!moved) return TUTTI_NO_MEMORY;
+    for (size_t b = 0; b < before; b++)
+        for (size_t a = 0; a < ahead; a++)
+            for (size_t n = 0; n < count; n++)
+                for (size_t r = 0; r < rows; r++) {
+                    const size_t in_file = ((b * ahead + a) * count + n) * rows + r;
+                    const size_t own = ((n * rows + r) * before + b) * ahead + a;
+                    memcpy(moved + bytes * (to_file ? in_file : own), data + bytes * (to_file ? own : in_file), bytes);
+                }
+    free(data);
+    port->data = moved;
+    return TUTTI_OK;
 }
 
-/* False if the number does not fit int32. */
-static bool whole_at(const struct npz_array *array, size_t i, int32_t *number)
+static bool integer_fits(int64_t value, int32_t *number)
 {
-    int64_t value = INT64_MAX;
-    switch (array->type) {
-    case NPZ_I8: value = ((const int8_t *)array->data)[i]; break;
-    case NPZ_U8: value = ((const uint8_t *)array->data)[i]; break;
-    case NPZ_I16: value = ((const int16_t *)array->data)[i]; break;
-    case NPZ_U16: value = ((const uint16_t *)array->data)[i]; break;
-    case NPZ_I32: value = ((const int32_t *)array->data)[i]; break;
-    case NPZ_U32: value = ((const uint32_t *)array->data)[i]; break;
-    case NPZ_I64: value = ((const int64_t *)array->data)[i]; break;
-    default:
-        if (((const uint64_t *)array->data)[i] <= INT32_MAX) value = (int64_t)((const uint64_t *)array->data)[i];
-    }
     *number = (int32_t)value;
     return value >= INT32_MIN && value <= INT32_MAX;
 }
 
 /* The array in the type of the input. */
-static tutti_status convert(const char *path, const struct npz_array *array, struct port *port)
+static tutti_status convert(const char *path, const struct npz_array *array, int64_t samples, struct port *port)
 {
     const size_t count = array->bytes / npz_type_size(array->type), bytes = tutti_dtype_bytes(port->info.dtype);
     port->data = memory_new(count, bytes);
@@ -220,20 +262,20 @@ static tutti_status convert(const char *path, const struct npz_array *array, str
     if (port->info.dtype == TUTTI_DTYPE_U8 || port->info.dtype == TUTTI_DTYPE_BOOL)
         memcpy(port->data, array->data, count);
     for (size_t i = 0; i < count && port->info.dtype == TUTTI_DTYPE_F32; i++)
-        ((float *)port->data)[i] = float_at(array, i);
+        ((float *)port->data)[i] = (float)npz_number(array, i);
     for (size_t i = 0; i < count && port->info.dtype == TUTTI_DTYPE_I32; i++)
-        if (!whole_at(array, i, &((int32_t *)port->data)[i]))
+        if (!integer_fits(npz_integer(array, i), &((int32_t *)port->data)[i]))
             return fail(TUTTI_INVALID, "%s: element %zu of array \"%s\" does not fit int32", path, i, port->name);
-    return TUTTI_OK;
+    return move_batch(port, samples, bytes, false);
 }
 
 int ports_read(
     const struct session *session, const char *path, const struct npz *file, bool with_outputs, struct ports *ports)
 {
     tutti_status status = TUTTI_OK;
-    if (!check_file(session->command, path, file, with_outputs, ports)) return EXIT_WRONG_USE;
+    if (!check_file(session, path, file, with_outputs, ports)) return EXIT_WRONG_USE;
     for (int i = 0; i < ports->input_count && status == TUTTI_OK; i++)
-        status = convert(path, array_of(file, ports, &ports->inputs[i]), &ports->inputs[i]);
+        status = convert(path, array_of(file, ports, &ports->inputs[i]), ports->samples, &ports->inputs[i]);
     return status == TUTTI_OK ? EXIT_DONE : work_failed(session->command, status, status_message());
 }
 
@@ -260,7 +302,10 @@ static tutti_status compute(struct session *session, struct ports *ports)
     if (status != TUTTI_OK) return fail(status, "%s", tutti_message(session->runtime));
     for (struct port *port = ports->outputs; port < ports->outputs + ports->output_count; port++)
         if (port->same) memcpy(port->data, port->same->data, (size_t)(ports->samples * port->elements) * sizeof(float));
-    return TUTTI_OK;
+    tutti_status moved = TUTTI_OK;
+    for (int i = 0; i < ports->output_count && moved == TUTTI_OK; i++)
+        moved = move_batch(&ports->outputs[i], ports->samples, sizeof(float), true);
+    return moved;
 }
 
 int ports_compute(struct session *session, struct ports *ports)

@@ -12,8 +12,9 @@ struct port {
     const char *name;
     tutti_tensor tensor;
     tutti_tensor_info info;
+    tutti_onnx_place place;  /* of the batch in the file */
     int64_t elements;        /* of a sample */
-    void *data;              /* [samples][elements]; of an output: floats */
+    void *data;              /* of an input [samples][elements]; of an output floats, as the file has its axes */
     const struct port *same; /* an output before with the same tensor; NULL: none */
 };
 
@@ -21,13 +22,16 @@ struct ports {
     struct port inputs[TUTTI_ONNX_PORTS], outputs[TUTTI_ONNX_PORTS];
     int input_count, output_count;
     int64_t samples;
+    bool bare; /* with --whole: arrays have no axis of samples, of which there is one */
 };
 
 /* What the network of the session has. Outputs have names. Returns an exit status, as all of these. */
 int ports_find(const struct session *session, struct ports *ports);
 void ports_free(struct ports *ports);
-/* Reads an array [samples, ...] for each input, by its name, or the only array of a .npy file; with_outputs: the file
- * may have arrays for outputs, too. A line is printed for each array that does not fit. */
+/* The sizes of an array of so many samples, as the file has its axes. Returns the rank. */
+int port_sizes(const struct ports *ports, const struct port *port, int64_t samples, int64_t sizes[TUTTI_MAX_RANK + 1]);
+/* Reads an array for each input, with the batch where the file has it, by its name, or the only array of a .npy file;
+ * with_outputs: the file may have arrays for outputs, too. A line is printed for each array that does not fit. */
 int ports_read(
     const struct session *session, const char *path, const struct npz *file, bool with_outputs, struct ports *ports);
 /* Compiles the network for inference of all outputs, in batches of at most so many samples. */

@@ -2,7 +2,6 @@
 
 #include "base/numbers.h"
 
-#include "tools/open_sizes.h"
 #include "tools/progress.h"
 #include "tutti_inspect.h"
 #include "tutti_onnx.h"
@@ -82,9 +81,7 @@ int session_open(struct session *session, const char *command, const struct sess
 {
     *session = (struct session) { .command = command,
         .micro_batch = options->micro_batch,
-        .head = options->head,
-        .train_constants = options->train_constants,
-        .sizes = options->sizes,
+        .onnx = options->onnx,
         .rank = options->rank,
         .exact = options->exact,
         .tune = options->tune,
@@ -120,36 +117,41 @@ static const char *input_name(const tutti_onnx *made, int position)
     return tutti_network_tensor(made->network, made->inputs[position], &info) == TUTTI_OK ? info.name : "";
 }
 
-static const char *output_name(const tutti_onnx *made)
+static const char *output_name(const struct session *session)
 {
     const char *name = "";
-    tutti_tensor tensor;
-    return tutti_network_output(made->network, 0, &name, &tensor) == TUTTI_OK ? name : "";
+    for (int i = 0; i < session->file.output_count; i++) {
+        tutti_tensor tensor;
+        if (tutti_network_output(session->network, i, &name, &tensor) == TUTTI_OK && tensor.id == session->output.id)
+            return name;
+    }
+    return "";
 }
 
 /* What a file's network must be like for the command, which feeds one input and looks at one output. */
-static int check_file(const struct session *session, const tutti_onnx *made, int64_t classes)
+static int check_file(const struct session *session, int64_t classes)
 {
     tutti_shape output = { 0 };
+    const tutti_onnx *made = &session->file;
     const char *name = session->model->name;
-    (void)tutti_shape_of(made->network, made->outputs[0], &output);
+    (void)tutti_shape_of(made->network, session->output, &output);
     if (made->input_count > 1)
         return wrong_use(session->command,
             "%s has %d inputs, '%s' and '%s'%s: the command feeds one, of floats, and has its own loss: export the "
-            "network without targets and loss",
-            name, made->input_count, input_name(made, 0), input_name(made, 1), made->input_count > 2 ? ", ..." : "");
+            "network without targets and loss, or give the others their values: --known %s=VALUE",
+            name, made->input_count, input_name(made, 0), input_name(made, 1), made->input_count > 2 ? ", ..." : "",
+            input_name(made, 1));
     if (made->input_count != 1 || made->input_dtypes[0] != TUTTI_DTYPE_F32)
         return wrong_use(session->command, "%s has %d input%s: the command feeds one, of floats", name,
             made->input_count, made->input_count == 1 ? " of integers" : "s");
     if (output.rank != 1 && output.rank < 3)
         return wrong_use(session->command,
-            "the first output of %s, '%s', has %d axes in a sample: the command needs one, classes, or those of an "
-            "image",
-            name, output_name(made), output.rank);
+            "the output '%s' of %s has %d axes in a sample: the command needs one, classes, or those of an image",
+            output_name(session), name, output.rank);
     if (output.rank == 1 && classes && output.sizes[0] != classes)
         return wrong_use(session->command,
             "%s has %lld outputs for a sample, '%s', but there are %lld classes: --head %lld gives it as many", name,
-            (long long)output.sizes[0], output_name(made), (long long)classes, (long long)classes);
+            (long long)output.sizes[0], output_name(session), (long long)classes, (long long)classes);
     return EXIT_DONE;
 }
 
@@ -168,23 +170,29 @@ static void print_note(void *user, const char *line)
         fprintf(stderr, "%s\n", line);
 }
 
-/* With the sizes that --sizes says, and those of a file of arrays if `arrays` is not NULL. */
-static int import_file(
-    const struct session *session, tutti_shape shape, const char *arrays, tutti_onnx *made, tutti_status *status)
+/* With the options of the command, and the sizes of a file of arrays if `arrays` is not NULL. */
+static int import_file(struct session *session, tutti_shape shape, const char *arrays, tutti_status *status)
 {
-    struct open_sizes *sizes = NULL;
-    tutti_onnx_options options = { .input = shape,
-        .logits = !session->as_it_is,
-        .note = print_note,
-        .user = (void *)session,
-        .head = session->head,
-        .train_constants = session->train_constants };
-    const int result = open_sizes_read(session->command, session->sizes, arrays, &sizes);
+    struct onnx_read *read = NULL;
+    const int result = onnx_options_read(session->command, &session->onnx, arrays, &read);
     if (result != EXIT_DONE) return result;
-    options.sizes = open_sizes_list(sizes, &options.size_count);
-    *status = tutti_import_onnx(session->runtime, session->model->name, &options, made);
-    open_sizes_free(sizes);
+    tutti_onnx_options options = *onnx_options_of(read);
+    options.input = shape;
+    options.logits = !session->as_it_is;
+    options.note = print_note;
+    options.user = session;
+    session->file = (tutti_onnx) { .size = sizeof session->file };
+    *status = tutti_import_onnx(session->runtime, session->model->name, &options, &session->file);
+    onnx_options_free(read);
     return EXIT_DONE;
+}
+
+/* The output that can be trained: the first one of floats. Classifiers may have labels, which are integers, before. */
+static tutti_tensor trainable_output(const tutti_onnx *file)
+{
+    for (int i = 0; i < file->output_count; i++)
+        if (file->output_dtypes[i] == TUTTI_DTYPE_F32) return file->outputs[i];
+    return file->outputs[0];
 }
 
 /* Sets the labels of a sample, one for each position. Returns the number of classes. */
@@ -199,20 +207,17 @@ static int64_t count_labels(struct session *session)
 
 static int build_file(struct session *session, tutti_shape shape, int64_t classes)
 {
-    tutti_onnx made = { .size = sizeof made };
     tutti_status status = TUTTI_OK;
-    int result = import_file(session, shape, NULL, &made, &status);
+    int result = import_file(session, shape, NULL, &status);
     if (result == EXIT_DONE && status == TUTTI_SHAPE && session->arrays)
-        result = import_file(session, shape, session->arrays, &made, &status);
+        result = import_file(session, shape, session->arrays, &status);
     if (result != EXIT_DONE) return result;
     if (status != TUTTI_OK) return work_failed(session->command, status, tutti_message(session->runtime));
-    session->network = made.network;
-    session->output = made.outputs[0];
-    _Static_assert(sizeof session->output_dtypes == sizeof made.output_dtypes, "a file has as many outputs");
-    memcpy(session->output_dtypes, made.output_dtypes, sizeof made.output_dtypes);
-    result = session->any_ports || session->as_it_is ? EXIT_DONE : check_file(session, &made, classes);
+    session->network = session->file.network;
+    session->output = trainable_output(&session->file);
+    result = session->any_ports || session->as_it_is ? EXIT_DONE : check_file(session, classes);
     if (result != EXIT_DONE) return result;
-    (void)tutti_shape_of(made.network, made.inputs[0], &session->shape);
+    (void)tutti_shape_of(session->network, session->file.inputs[0], &session->shape);
     session->classes = count_labels(session);
     return EXIT_DONE;
 }
@@ -236,10 +241,10 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     session->model = model;
     if (!model->build) session->pixels = NULL; /* a file's inputs are floats */
     if (!model->build) return build_file(session, shape, classes);
-    if (session->head)
-        return wrong_use(
-            session->command, "--head needs an ONNX file: the data or --classes say the outputs of the others");
-    if (session->sizes) return wrong_use(session->command, "--sizes needs an ONNX file: --input is for the others");
+    const char *given = onnx_options_given(&session->onnx);
+    if (given)
+        return wrong_use(session->command,
+            "--%s needs an ONNX file: --input, --classes and the data say the sizes of the other networks", given);
     session->shape = shape;
     session->classes = classes;
     session->network = tutti_network_new(session->runtime);

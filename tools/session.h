@@ -4,18 +4,20 @@
 #define TOOLS_SESSION_H
 
 #include "models/models.h"
+#include "tools/onnx_options.h"
 #include "tools/options.h"
 #include "tutti_data.h"
 #include "tutti_experts.h"
 
 #include <stdio.h>
 
-enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32, SESSION_MAX_OUTPUTS = 16 };
+enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32 };
 
 struct session_options {
-    const char *devices, *shares, *precision, *wire, *tuning, *sizes;
-    int64_t micro_batch, memory_mib, threads, head;
-    bool exact, tune, train_constants;
+    const char *devices, *shares, *precision, *wire, *tuning;
+    int64_t micro_batch, memory_mib, threads;
+    struct onnx_options onnx;
+    bool exact, tune;
     int rank;                            /* of several processes: named in its log lines where it is not the first */
     bool sync_batchnorm, check_replicas; /* of commands that train */
 };
@@ -26,24 +28,8 @@ struct session_options {
         .name = "devices", .kind = OPTION_TEXT, .value = &(s).devices, .noun = "LIST",           \
         .help = "devices to use: indexes or parts of names separated by commas, all, gpu or cpu" \
     }
-#define HEAD_OPTION(s)                                                                                  \
-    {                                                                                                   \
-        .name = "head", .kind = OPTION_INTEGER, .value = &(s).head, .noun = "N", .low = 1, .high = 1e6, \
-        .help = "give the last layer N outputs, with new initial values"                                \
-    }
-#define SIZES_OPTION(s)                                                                      \
-    {                                                                                        \
-        .name = "sizes", .kind = OPTION_TEXT, .value = &(s).sizes, .noun = "NAME=N,...",     \
-        .help = "sizes that the file leaves open, as sequence=128, or x.1=128 (axis 1 of x)" \
-    }
-#define CONSTANTS_OPTION(s)                                                                     \
-    {                                                                                           \
-        .name = "train-constants", .kind = OPTION_FLAG, .value = &(s).train_constants,          \
-        .help = "train initialisers that are not parameters of the exported module, as buffers" \
-    }
-#define ONNX_OPTIONS(s) OPTION_HEADING("Networks from ONNX files"), HEAD_OPTION(s), SIZES_OPTION(s), CONSTANTS_OPTION(s)
 #define SESSION_OPTIONS(s)                                                                                             \
-    ONNX_OPTIONS(s), OPTION_HEADING("Devices"), DEVICE_OPTION(s),                                                      \
+    ONNX_OPTIONS((s).onnx), OPTION_HEADING("Devices"), DEVICE_OPTION(s),                                               \
         { .name = "shares",                                                                                            \
             .kind = OPTION_TEXT,                                                                                       \
             .value = &(s).shares,                                                                                      \
@@ -113,25 +99,26 @@ struct session {
     tutti_runtime *runtime;
     tutti_network *network;
     tutti_tensor output;
-    const char *sizes, *arrays; /* of a file: as text, and a file with arrays for its inputs */
+    struct onnx_options onnx; /* of a file */
+    const char *arrays;       /* a file with arrays for its inputs */
+    tutti_onnx file;          /* what the file became; `network` is NULL for other models */
     /* Images that come as bytes, and how they are normalised on the device; NULL: inputs are floats. */
     const tutti_data_info *pixels;
-    tutti_tensor loss;                              /* as a node, which session_add_loss() makes */
-    tutti_loss_options loss_options;                /* of classes */
-    bool soft;                                      /* targets are probabilities of the classes */
-    bool loss_is_special;                           /* they are not the default */
-    tutti_shape shape;                              /* of a sample */
-    int64_t classes, labels;                        /* labels: of a sample, one for each pixel */
-    bool any_ports;                                 /* a file may have any inputs and outputs */
-    bool as_it_is;                                  /* and a Softmax at its end is not left out */
-    bool tells;                                     /* of an ONNX file: what its exporter did, on standard error */
-    bool train_constants, lists_constants;          /* of such a file; what was decided is told */
-    tutti_dtype output_dtypes[SESSION_MAX_OUTPUTS]; /* of a file's outputs, whose tensors are of floats */
+    tutti_tensor loss;               /* as a node, which session_add_loss() makes */
+    tutti_loss_options loss_options; /* of classes */
+    bool soft;                       /* targets are probabilities of the classes */
+    bool loss_is_special;            /* they are not the default */
+    tutti_shape shape;               /* of a sample */
+    int64_t classes, labels;         /* labels: of a sample, one for each pixel */
+    bool any_ports;                  /* a file may have any inputs and outputs */
+    bool as_it_is;                   /* and a Softmax at its end is not left out */
+    bool tells;                      /* of an ONNX file: what its exporter did, on standard error */
+    bool lists_constants;            /* of such a file: which initialisers train, and which do not */
     tutti_trainer *trainer;
     double shares[SESSION_MAX_DEVICES];
     bool shares_given;
     tutti_sharing sharing; /* where they are not */
-    int64_t micro_batch, head;
+    int64_t micro_batch;
     bool exact, tune, sync_batchnorm;
     tutti_precision precision;
     tutti_expert_options experts;

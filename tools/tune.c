@@ -77,6 +77,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "exact", OPTION_FLAG, &s->session.exact, NULL, "find kernels for runs with --exact" },
         { "precision", OPTION_TEXT, &s->session.precision, "TYPE",
             "find kernels for runs with this --precision (default fp32)", .choices = session_precisions },
+        ONNX_OPTIONS(s->session.onnx),
     };
     const struct usage usage = { .command = "tune",
         .summary = "Finds the fastest kernels of MODEL on each device",

@@ -2,7 +2,9 @@
 
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/status.h"
 #include "base/threads.h"
+#include "tools/made_samples.h"
 #include "tutti_experts.h"
 
 #include <errno.h>
@@ -32,12 +34,13 @@ static int open_session(struct session *session, const struct task *task)
     struct session_options options = task->session;
     options.tuning = task->tuning;
     const int result = session_open(session, "tune", &options);
+    session->any_ports = true;
     return result == EXIT_DONE ? session_build(session, task->model, task->shape, (int)task->classes) : result;
 }
 
 static tutti_training training_of(const struct session *session, const struct task *task)
 {
-    return (tutti_training) { .loss = task->train ? task->model->loss : TUTTI_LOSS_NONE,
+    return (tutti_training) { .loss = task->train ? measured_loss(session) : TUTTI_LOSS_NONE,
         .learning_rate = 1e-3f,
         .batch = task->batch,
         .exact = session->exact,
@@ -92,38 +95,32 @@ static int serve_kernels(FILE *in, FILE *out, struct session *session, const str
     return EXIT_DONE;
 }
 
-/* Zeros: a step takes no other time with them. */
 static int serve_steps(FILE *in, FILE *out, struct session *session, const struct task *task)
 {
     double shares[SESSION_MAX_DEVICES] = { 0 };
     char line[64];
-    size_t sample = 1;
-    for (int i = 0; i < session->shape.rank; i++) sample *= (size_t)session->shape.sizes[i];
+    struct made_samples samples;
     shares[task->device] = 1;
     tutti_training training = training_of(session, task);
     memcpy(session->shares, shares, sizeof(shares));
     session->shares_given = true;
-    const size_t outputs = (size_t)(task->batch * session->classes * session->labels);
-    float *inputs = memory_new((size_t)task->batch * sample, sizeof(float));
-    float *targets = memory_new(outputs, sizeof(float)), *results = memory_new(outputs, sizeof(float));
-    int result = inputs && targets && results ? session_compile(session, &training) : EXIT_WORK_FAILED;
+    const tutti_status made = made_samples_new(session, task->batch, &samples);
+    if (made != TUTTI_OK) return work_failed("tune", made, status_message());
+    const int result = session_compile(session, &training);
     if (result == EXIT_DONE) list_candidates(out, session, NULL, task->device);
-    const struct session_arrays arrays = session_arrays(session, inputs, targets, results);
     while (result == EXIT_DONE && fgets(line, sizeof(line), in)) {
         tutti_metrics metrics;
         const double start = clock_seconds();
         const tutti_status status = task->train
-            ? tutti_train_step(session->trainer, arrays.feeds, 2, task->batch, &metrics)
-            : tutti_infer(session->trainer, arrays.feeds, 1, task->batch, &arrays.fetch, 1);
+            ? tutti_train_step(session->trainer, samples.feeds, samples.input_count + 1, task->batch, &metrics)
+            : tutti_infer(session->trainer, samples.feeds, samples.input_count, task->batch, &samples.fetch, 1);
         if (status == TUTTI_OK)
             fprintf(out, "ms\t%.9g\n", 1000 * (clock_seconds() - start));
         else
             fprintf(out, "failed\t%s\n", one_line(tutti_message(NULL)));
         fflush(out);
     }
-    free(inputs);
-    free(targets);
-    free(results);
+    made_samples_free(&samples);
     return result;
 }
 

@@ -1,4 +1,5 @@
 """ONNX files where the name of a model is expected."""
+import math
 import warnings
 import zipfile
 
@@ -30,7 +31,7 @@ class Onnx(harness.CommandTest):
 
     def test_refused(self):
         self.refused(1, ["none.onnx", "No such file"], "show", "none.onnx")
-        self.refused(2, "1 input of integers", "bench", TOKENS)
+        self.refused(2, "1 input of integers", "bench", TOKENS, "--classes", 5)
         self.refused(2, ["10 outputs", "100 classes"], "bench", DIGITS, "--classes", 100)
         self.refused(1, ["axis 2 has size 28", "32"], "bench", DIGITS, "--input", "1x32x28")
         (self.folder / "text.onnx").write_text("no protobuf")
@@ -130,6 +131,74 @@ class Onnx(harness.CommandTest):
         self.refused(2, "no array of an output", *infer, "--expect", "in.npz")
         self.refused(2, "another shape", *infer, "--expect", self.written("shape.npz", **inputs, **{last: ("<f4", (1,), [0])}))
         self.refused(2, "ONNX file", "show", "lenet", "--expect", "both.npz")
+
+    def test_places_of_the_batch(self):
+        # Batches on axis 1 of x, axis 0 of mask, and joined with the steps in the output rows; scale is a constant.
+        inputs, outputs = npz.recorded(FILES / "places.safetensors")
+        scale = inputs["scale"][2][0]
+        npz.write(self.folder / "both.npz", **inputs, **outputs)
+        del inputs["scale"]
+        npz.write(self.folder / "in.npz", **inputs)
+        known, axes = ("--known", f"scale={scale!r}"), ("--batch-axis", "1,mask=0")
+        for batch in (axes, ("--batch-axis=x=1",), ("--batch-axis", "x=1", "--batch-axis", "mask=0")):
+            errors = self.good("show", FILES / "places.onnx", *batch, *known, "--expect", "both.npz", "--mode", "infer").errors
+            self.assertEqual(errors.count("as expected"), 3, errors)
+        self.good("infer", FILES / "places.onnx", *axes, *known, "--inputs", "in.npz", "--outputs", "out.npz")
+        got = npz.read(self.folder / "out.npz")
+        for output, wanted in outputs.items():
+            self.close(got[output], wanted)
+        (self.folder / "scale.npy").write_bytes(npz.pack("<f4", (), [scale]))
+        errors = self.good("show", FILES / "places.onnx", *axes, "--known", "scale=scale.npy", "--expect", "both.npz").errors
+        self.assertEqual(errors.count("as expected"), 3, errors)
+        for wrong in ("mask=1", "0"):
+            self.assertEqual(self.tutti("show", FILES / "places.onnx", *known, "--batch-axis", wrong).status, 1)
+        errors = self.tutti("infer", FILES / "places.onnx", *axes, *known, "--inputs", "both.npz", "--outputs", "out.npz").errors
+        self.assertIn("array \"scale\" is of no input", errors)
+
+    def test_inputs_made_for_bench(self):
+        steps = ("--steps", 1, "--warm-up", 0, "--batch", 4)
+        self.good("bench", FILES / "places.onnx", "--batch-axis", "1,mask=0", "--known", "scale=2", *steps)
+        self.good("bench", TOKENS, "--mode", "infer", *steps)
+        self.good("bench", FILES / "sample.onnx", "--whole", "--mode", "infer", *steps)
+
+    def test_a_sample_is_all_of_an_input(self):
+        inputs, outputs = npz.recorded(FILES / "sample.safetensors")
+        npz.write(self.folder / "both.npz", **inputs, **outputs)
+        self.good("show", FILES / "sample.onnx", "--whole", "--expect", "both.npz")
+        twice = {name: (kind, (2, *shape), 2 * values) for name, (kind, shape, values) in inputs.items()}
+        for arrays, shape in ((inputs, (3,)), (twice, (2, 3))):
+            npz.write(self.folder / "in.npz", **arrays)
+            self.good("infer", FILES / "sample.onnx", "--whole", "--inputs", "in.npz", "--outputs", "out.npz")
+            y = npz.read(self.folder / "out.npz")["y"]
+            self.assertEqual(y[1], shape)
+            self.close((None, (3,), y[2][-3:]), outputs["y"])
+
+    def test_options_of_files_that_are_wrong(self):
+        show, places = ("show", FILES / "places.onnx"), ("show", FILES / "places.onnx", "--batch-axis", "1,mask=0")
+        for wrong in ("-1", "8", "x", "x=", "=1", "1x"):
+            self.refused(2, "--batch-axis needs N or NAME=N", *show, f"--batch-axis={wrong}")
+        for wrong in ("scale", "=1", "scale=", "scale=1,", "scale=1x", "scale=" + "1," * 64 + "1"):
+            self.refused(2, "--known needs NAME=VALUE", *places, f"--known={wrong}")
+        self.refused(2, "do not go together", *show, "--whole", "--batch-axis", 1)
+        self.refused(1, "no input 'other'", *places, "--known", "scale=1,other=2")
+        self.refused(1, "no input 'other'", *places, "--known", "scale=1", "--batch-axis", "other=1")
+        self.refused(1, "'scale' has not the shape", *places, "--known", "scale=1,2")
+        self.refused(1, "none.npy", *places, "--known", "scale=none.npy")
+        self.refused(1, ["'scale'", "known"], *places)
+        for option in (("--known", "x=1"), ("--batch-axis", 1), ("--whole",), ("--train-constants",)):
+            self.refused(2, f"{option[0]} needs an ONNX file", "show", "mlp", *option)
+
+    def test_classifiers_train_with_their_scores(self):
+        # The softmax of the logits is what onnxruntime computed: label is the first output, the probabilities the second.
+        inputs, outputs = npz.recorded(FILES / "classifier.safetensors")
+        (probabilities,) = (array for name, array in outputs.items() if name.startswith("normalizer"))
+        samples, classes = probabilities[1]
+        labels = [i % classes for i in range(samples)]
+        npz.write(self.folder / "data.npz", x_train=inputs["x"], y_train=("<i8", (samples,), labels), x_val=inputs["x"], y_val=("<i8", (samples,), labels))
+        loss = -sum(math.log(probabilities[2][i * classes + label]) for i, label in enumerate(labels)) / samples
+        found = self.good("eval", FILES / "classifier.onnx", "--data", "data.npz", "--part", "val", "--json").lines()[0]
+        self.assertAlmostEqual(found["loss"], loss, places=5)
+        self.good("train", FILES / "classifier.onnx", "--data", "data.npz", "--steps", 1, "--batch", 2)
 
     def test_export(self):
         npz.write(self.folder / "in.npz", input=("<f4", (3, 1, 28, 28), [i % 17 / 17 for i in range(3 * 784)]))
