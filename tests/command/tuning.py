@@ -1,6 +1,8 @@
 """tutti tune: what it measures, what it refuses, what it writes, and that every run chooses by it."""
 import os
 import re
+import shutil
+import tempfile
 
 import harness
 
@@ -10,6 +12,12 @@ PROBLEM = "conv2d/Nx32x14x14/64x32x5x5/Nx64x14x14/k5x5/s1x1/p2x2/d1x1/g1/n2"
 
 
 class Tuning(harness.CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        """A cache of its own, as what the layer breaks is remembered as refused."""
+        os.environ["TUTTI_CACHE_DIR"] = tempfile.mkdtemp(prefix="tutti-")
+        cls.addClassCleanup(shutil.rmtree, os.environ["TUTTI_CACHE_DIR"])
+
     def tune(self, *arguments, **environment):
         return self.good("tune", *LENET, "--output", "table.txt", *arguments, **environment)
 
@@ -52,6 +60,8 @@ class Tuning(harness.CommandTest):
         self.refusal("wrong", "differs from the plain kernel's by nan")
 
     def test_crashing_kernel(self):
+        """Once all kernels are compiled, or the helper that compiles them crashes."""
+        self.tune()
         self.refusal("crash", "died: Aborted")
 
     def test_hanging_kernel(self):

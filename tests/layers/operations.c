@@ -18,7 +18,8 @@
  *   operations [...] --record FILE                 writes the launches of each run into FILE (record.c, choose.py)
  *
  * Devices are those of TUTTI_DEVICES, else all. Each runs a case with the kernels of its own class and vector width,
- * then as a GPU and with narrower vectors, unless --widest, TUTTI_DEVICE_CLASS or TUTTI_VECTOR_WIDTH says with which. */
+ * then as a GPU and with narrower vectors, unless --widest, TUTTI_DEVICE_CLASS or TUTTI_VECTOR_WIDTH says
+ * with which. */
 #include <check.h>
 #undef fail /* base/status.h has its own */
 #include <stdio.h>
