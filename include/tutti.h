@@ -622,7 +622,7 @@ typedef struct tutti_training {
     /* SGD and Adam: adds weight_decay * p to the gradient. AdamW: decoupled (Loshchilov and Hutter 2019). */
     float weight_decay;
     float beta1, beta2, epsilon; /* Adam and AdamW (Kingma and Ba 2015); 0: 0.9, 0.999, 1e-8 */
-    uint64_t seed;               /* of the initial weights, the shuffling and dropout */
+    uint64_t seed;               /* of the initial weights, shuffling, dropout and random numbers */
     /* Samples of a step, over all devices and ranks. Plans are made for this number; smaller batches are allowed.
      * 0: 32 */
     int64_t batch;
