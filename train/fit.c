@@ -418,12 +418,14 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
 {
     tutti_fitting fitting;
     struct fit fit = { .trainer = trainer, .source = source, .fitting = &fitting };
-    if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
+    const tutti_status read = OPTIONS_READ(&fitting, given, tutti_fitting);
+    if (!trainer)
+        return read == TUTTI_OK ? fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()") : read;
     tutti_status status = trainer_check_still(trainer, "tutti_fit()");
     if (status != TUTTI_OK) return status;
     status = forked_check();
     if (status != TUTTI_OK) return status;
-    status = OPTIONS_READ(&fitting, given, tutti_fitting);
+    status = read;
     if (status == TUTTI_OK && !source) status = fail(TUTTI_INVALID, "the source is NULL: pass one");
     status = trainer_begin_call(trainer, status);
     if (status != TUTTI_OK) return status;
