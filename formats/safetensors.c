@@ -1,5 +1,7 @@
 #include "formats/safetensors.h"
 
+#include "base/bf16.h"
+#include "base/half.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -37,6 +39,7 @@ static const struct {
     [SAFETENSORS_F64] = { "F64", 8 },
 };
 #define TYPE_COUNT ((int)(sizeof(types) / sizeof(types[0])))
+_Static_assert(TYPE_COUNT == SAFETENSORS_OTHER, "each type has a name and a size");
 
 struct safetensors {
     char *path;
@@ -47,31 +50,51 @@ struct safetensors {
     size_t count;
 };
 
-const char *safetensors_type_name(enum safetensors_type type)
-{
-    return types[type].name;
-}
-
 size_t safetensors_type_size(enum safetensors_type type)
 {
-    return types[type].size;
+    return type == SAFETENSORS_OTHER ? 0 : types[type].size;
+}
+
+bool safetensors_has_floats(const struct safetensors_tensor *tensor)
+{
+    return tensor->type == SAFETENSORS_F64 || tensor->type == SAFETENSORS_F32 || tensor->type == SAFETENSORS_F16 ||
+        tensor->type == SAFETENSORS_BF16;
+}
+
+static float float_at(enum safetensors_type type, const unsigned char *element)
+{
+    double wide;
+    uint16_t bits;
+    if (type == SAFETENSORS_F64) {
+        memcpy(&wide, element, sizeof(wide));
+        return (float)wide;
+    }
+    memcpy(&bits, element, sizeof(bits));
+    return type == SAFETENSORS_F16 ? half_to_float(bits) : bf16_to_float(bits);
+}
+
+void safetensors_floats(const struct safetensors_tensor *tensor, float *values)
+{
+    const size_t size = types[tensor->type].size;
+    if (tensor->type == SAFETENSORS_F32)
+        memcpy(values, tensor->data, tensor->bytes);
+    else
+        for (size_t i = 0; i < tensor->bytes / size; i++)
+            values[i] = float_at(tensor->type, (const unsigned char *)tensor->data + i * size);
 }
 
 /* ------------------------------------------------------------------------------------------------- reading ---- */
 
 static tutti_status read_type(
-    const struct safetensors *file, const char *name, const json_t *entry, enum safetensors_type *type)
+    const struct safetensors *file, const char *name, const json_t *entry, struct safetensors_tensor *tensor)
 {
-    const char *text = json_string_value(json_object_get(entry, "dtype"));
-    if (!text) return fail(TUTTI_FORMAT, "%s: tensor '%s' has no dtype", file->path, text_printable(name).text);
-    for (int i = 0; i < TYPE_COUNT; i++) {
-        if (strcmp(types[i].name, text) == 0) {
-            *type = (enum safetensors_type)i;
-            return TUTTI_OK;
-        }
-    }
-    return fail(TUTTI_FORMAT, "%s: tensor '%s' has the unknown dtype '%s'", file->path, text_printable(name).text,
-        text_printable(text).text);
+    tensor->dtype = json_string_value(json_object_get(entry, "dtype"));
+    if (!tensor->dtype)
+        return fail(TUTTI_FORMAT, "%s: tensor '%s' has no dtype", file->path, text_printable(name).text);
+    int type = 0;
+    while (type < TYPE_COUNT && strcmp(types[type].name, tensor->dtype) != 0) type++;
+    tensor->type = (enum safetensors_type)type; /* behind the last: SAFETENSORS_OTHER */
+    return TUTTI_OK;
 }
 
 static tutti_status read_sizes(
@@ -85,7 +108,7 @@ static tutti_status read_sizes(
         return fail(TUTTI_FORMAT, "%s: tensor '%s' has %zu dimensions: at most %d can be read", file->path,
             text_printable(name).text, rank, SAFETENSORS_MAX_RANK);
     tensor->rank = (int)rank;
-    tensor->bytes = types[tensor->type].size;
+    tensor->bytes = tensor->type == SAFETENSORS_OTHER ? 1 : types[tensor->type].size;
     for (size_t i = 0; i < rank; i++) {
         const json_t *size = json_array_get(shape, i);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
@@ -113,6 +136,8 @@ static tutti_status read_offsets(const struct safetensors *file, const char *nam
             "%s: tensor '%s' has bytes %" JSON_INTEGER_FORMAT " to %" JSON_INTEGER_FORMAT
             " of %zu bytes of data: the file is truncated or damaged",
             file->path, text_printable(name).text, begin, end, data_bytes);
+    if (tensor->type == SAFETENSORS_OTHER)
+        tensor->bytes = (size_t)(end - begin); /* the sizes of elements are unknown */
     if ((uint64_t)(end - begin) != tensor->bytes)
         return fail(TUTTI_FORMAT, "%s: tensor '%s' has a shape of %zu bytes but data of %" JSON_INTEGER_FORMAT,
             file->path, text_printable(name).text, tensor->bytes, end - begin);
@@ -127,7 +152,7 @@ static tutti_status read_tensor(const struct safetensors *file, const char *name
     if (!json_is_object(entry))
         FAIL(TUTTI_FORMAT, "%s: the entry of tensor '%s' is not an object", file->path, text_printable(name).text);
     tensor->name = name;
-    TRY(read_type(file, name, entry, &tensor->type));
+    TRY(read_type(file, name, entry, tensor));
     TRY(read_sizes(file, name, entry, tensor));
     TRY(read_offsets(file, name, entry, data, data_bytes, tensor));
 done:

@@ -31,18 +31,23 @@ enum safetensors_type {
     SAFETENSORS_U64,
     SAFETENSORS_I64,
     SAFETENSORS_F64,
+    SAFETENSORS_OTHER, /* in files that are read: one that this reader does not know, such as F8_E4M3 */
 };
-const char *safetensors_type_name(enum safetensors_type type); /* "F32" */
-size_t safetensors_type_size(enum safetensors_type type);      /* bytes of one element */
 
 struct safetensors_tensor {
     const char *name;
     enum safetensors_type type;
-    int rank; /* 0: a scalar */
+    const char *dtype; /* set by reading: the type as the file has it, "F32" */
+    int rank;          /* 0: a scalar */
     int64_t sizes[SAFETENSORS_MAX_RANK];
     const void *data; /* in a file that was read it may be unaligned: copy it with memcpy */
     size_t bytes;     /* set by reading; writing ignores it and computes the size from type and sizes */
 };
+size_t safetensors_type_size(enum safetensors_type type); /* bytes of one element; of SAFETENSORS_OTHER 0 */
+/* Whether the elements are floats that safetensors_floats() reads: F64, F32, F16 or BF16. */
+bool safetensors_has_floats(const struct safetensors_tensor *tensor);
+/* Converts all elements of such an array that was read; F64 is rounded to the nearest. */
+void safetensors_floats(const struct safetensors_tensor *tensor, float *values);
 
 struct safetensors_metadata {
     const char *key, *value;

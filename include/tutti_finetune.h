@@ -35,7 +35,7 @@ typedef enum tutti_match {
     TUTTI_MATCH_MISSING, /* the network has it, the file does not */
     TUTTI_MATCH_UNUSED,  /* the file has it, the network does not */
     TUTTI_MATCH_SHAPE,   /* both have it, with other shapes */
-    TUTTI_MATCH_TYPE     /* the file has it as integers or in double precision */
+    TUTTI_MATCH_TYPE     /* the file has it in another type than F64, F32, F16 and BF16 */
 } tutti_match;
 
 typedef struct tutti_match_options {
@@ -55,7 +55,7 @@ typedef struct tutti_match_result {
 } tutti_match_result;
 
 /* Loads every parameter and running statistic of a safetensors file whose name and shape fit, and does not change
- * the others: for weights of a network with another head. Numbers may be F32, F16 or BF16. The prefixes "module.",
+ * the others: for weights of a network with another head. Numbers may be F64, F32, F16 or BF16. The prefixes "module.",
  * "model." and "_orig_mod." of PyTorch's wrappers are ignored, in names of the file and of the network. options and
  * result may be NULL. Errors: TUTTI_MISMATCH if nothing fits, TUTTI_FILE, TUTTI_FORMAT; nothing changes then. */
 TUTTI_API tutti_status tutti_load_matching(

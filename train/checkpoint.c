@@ -346,6 +346,15 @@ static const char *shape_text(const int64_t *sizes, int rank, char *buffer, size
 }
 
 /* Whether the file has this parameter, as floats of its shape. */
+bool checkpoint_fits(const struct safetensors_tensor *tensor, const struct parameter *parameter)
+{
+    const tutti_shape *shape = &parameter->shape;
+    if (tensor->rank == 0) return shape->rank == 0 || (shape->rank == 1 && shape->sizes[0] == 1);
+    bool equal = tensor->rank == shape->rank;
+    for (int i = 0; equal && i < tensor->rank; i++) equal = tensor->sizes[i] == shape->sizes[i];
+    return equal;
+}
+
 static tutti_status check_tensor(
     const struct safetensors *file, const char *path, const char *name, const struct parameter *parameter)
 {
@@ -354,20 +363,23 @@ static tutti_status check_tensor(
     if (!tensor)
         return fail(
             TUTTI_MISMATCH, "'%s' lacks '%s', which this network needs: use a file of this network", path, name);
-    if (tensor->type != SAFETENSORS_F32)
-        return fail(TUTTI_MISMATCH, "'%s' in '%s' is of type %s: F32 is needed", name, path,
-            safetensors_type_name(tensor->type));
-    bool equal = tensor->rank == parameter->shape.rank;
-    for (int i = 0; equal && i < tensor->rank; i++) equal = tensor->sizes[i] == parameter->shape.sizes[i];
-    if (equal) return TUTTI_OK;
+    if (!safetensors_has_floats(tensor))
+        return fail(TUTTI_MISMATCH, "'%s' in '%s' is of type %s: F32, F16, BF16 or F64 is needed", name, path,
+            text_printable(tensor->dtype).text);
+    if (checkpoint_fits(tensor, parameter)) return TUTTI_OK;
     return fail(TUTTI_MISMATCH, "'%s' is %s in '%s', but %s in this network: use a file of this network", name,
         shape_text(tensor->sizes, tensor->rank, found, sizeof(found)), path,
         shape_text(parameter->shape.sizes, parameter->shape.rank, wanted, sizeof(wanted)));
 }
 
+bool checkpoint_is_counter(const char *name)
+{
+    return ends_with(name, counter_end) || strcmp(name, counter_end + 1) == 0;
+}
+
 static bool is_known(const struct checkpoint *checkpoint, const char *name)
 {
-    if (ends_with(name, counter_end)) return true;
+    if (checkpoint_is_counter(name)) return true;
     for (size_t i = 0; i < checkpoint->count; i++)
         if (checkpoint->parameters[i].kind != PARAMETER_CONSTANT && !strcmp(checkpoint->parameters[i].name, name))
             return true;
@@ -394,7 +406,7 @@ static void copy_weights(const struct checkpoint *checkpoint, const struct safet
         const struct parameter *parameter = &checkpoint->parameters[i];
         if (parameter->kind == PARAMETER_CONSTANT) continue;
         const struct safetensors_tensor *tensor = safetensors_find(file, parameter->name);
-        memcpy(parameter_in(parameter, &checkpoint->weights), tensor->data, tensor->bytes);
+        safetensors_floats(tensor, parameter_in(parameter, &checkpoint->weights));
     }
 }
 
@@ -443,7 +455,7 @@ static tutti_status walk_states_of(struct checkpoint *checkpoint, const struct s
         const struct safetensors_tensor *tensor;
         TRY(find_state(checkpoint, file, path, s, parameter, &tensor));
         *found += tensor != NULL;
-        if (copy && tensor) memcpy(checkpoint->states[s] + parameter->offset, tensor->data, tensor->bytes);
+        if (copy && tensor) safetensors_floats(tensor, checkpoint->states[s] + parameter->offset);
         if (copy && !tensor) checkpoint_begin_state(checkpoint, parameter, s);
     }
 done:

@@ -3,6 +3,7 @@
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H
 
+#include "formats/safetensors.h"
 #include "graph/network.h"
 #include "train/loss_scale.h"
 #include "train/metadata.h"
@@ -52,5 +53,9 @@ void checkpoint_begin_states(struct checkpoint *checkpoint);
 /* The weights alone: uses parameters, count, weights and, for saving, position.steps and metadata. */
 tutti_status weights_save(const struct checkpoint *checkpoint, const char *path);
 tutti_status weights_load(const struct checkpoint *checkpoint, const char *path);
+/* Whether the array of a file has the shape of the parameter; a scalar fits one of shape [1]. */
+bool checkpoint_fits(const struct safetensors_tensor *tensor, const struct parameter *parameter);
+/* Whether PyTorch's batch normalisations count their steps by an array of this name. */
+bool checkpoint_is_counter(const char *name);
 
 #endif

@@ -1,8 +1,6 @@
 /* Weights of a network that is not quite this one: see tutti_load_matching(). */
 #include "train/trainer.h"
 
-#include "base/bf16.h"
-#include "base/half.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "formats/safetensors.h"
@@ -32,13 +30,6 @@ static const char *bare(const char *name)
         if (!strncmp(name, prefixes[i], length) && name[length]) return bare(name + length);
     }
     return name;
-}
-
-static bool is_counter(const char *name)
-{
-    static const char end[] = "num_batches_tracked";
-    const size_t length = strlen(name);
-    return length >= sizeof(end) - 1 && !strcmp(name + length - (sizeof(end) - 1), end);
 }
 
 /* Names sorted by what is left without prefixes, so that each is found by a binary search. */
@@ -83,12 +74,8 @@ static tutti_shape shape_of(const struct safetensors_tensor *tensor)
 
 static tutti_match fit_of(const struct safetensors_tensor *tensor, const struct parameter *parameter)
 {
-    bool equal = tensor->rank == parameter->shape.rank;
-    for (int i = 0; equal && i < tensor->rank; i++) equal = tensor->sizes[i] == parameter->shape.sizes[i];
-    if (!equal) return TUTTI_MATCH_SHAPE;
-    const bool floats =
-        tensor->type == SAFETENSORS_F32 || tensor->type == SAFETENSORS_F16 || tensor->type == SAFETENSORS_BF16;
-    return floats ? TUTTI_MATCH_LOADED : TUTTI_MATCH_TYPE;
+    if (!checkpoint_fits(tensor, parameter)) return TUTTI_MATCH_SHAPE;
+    return safetensors_has_floats(tensor) ? TUTTI_MATCH_LOADED : TUTTI_MATCH_TYPE;
 }
 
 static void tell(struct matching *m, tutti_match match, const char *name, const struct safetensors_tensor *tensor,
@@ -120,21 +107,8 @@ static void match_all(struct matching *m, const struct entry *entries)
     }
     for (int i = 0; i < safetensors_count(m->file); i++) {
         const struct safetensors_tensor *tensor = safetensors_at(m->file, i);
-        if (!m->taken[i] && !is_counter(tensor->name)) tell(m, TUTTI_MATCH_UNUSED, tensor->name, tensor, NULL);
-    }
-}
-
-static void copy(const struct safetensors_tensor *tensor, int64_t elements, float *values)
-{
-    const unsigned char *from = tensor->data;
-    if (tensor->type == SAFETENSORS_F32) {
-        memcpy(values, from, tensor->bytes);
-        return;
-    }
-    for (int64_t i = 0; i < elements; i++) {
-        uint16_t bits;
-        memcpy(&bits, from + 2 * i, sizeof(bits));
-        values[i] = tensor->type == SAFETENSORS_F16 ? half_to_float(bits) : bf16_to_float(bits);
+        if (!m->taken[i] && !checkpoint_is_counter(tensor->name))
+            tell(m, TUTTI_MATCH_UNUSED, tensor->name, tensor, NULL);
     }
 }
 
@@ -161,7 +135,7 @@ static tutti_status load(struct matching *m, const char *path)
     for (size_t i = 0; i < m->checkpoint->count; i++) {
         const struct parameter *parameter = &m->checkpoint->parameters[i];
         if (!m->found[i]) continue;
-        copy(m->found[i], parameter->elements, parameter_in(parameter, &m->checkpoint->weights));
+        safetensors_floats(m->found[i], parameter_in(parameter, &m->checkpoint->weights));
         if (parameter->kind == PARAMETER_TRAINED)
             parameters_begin_average(m->store, parameter->offset, parameter->elements);
     }

@@ -53,6 +53,7 @@ double array_at(const struct safetensors_tensor *array, int64_t element)
     case SAFETENSORS_U64: READ(uint64_t, number)
     case SAFETENSORS_I64: READ(int64_t, number)
     case SAFETENSORS_F64: READ(double, number)
+    case SAFETENSORS_OTHER: break;
     }
     return NAN;
 }

@@ -128,6 +128,41 @@ START_TEST(weights_alone)
 }
 END_TEST
 
+/* Floats of every type, a scalar for a parameter of shape [1], and the counter of a batch normalisation alone. */
+START_TEST(weights_of_other_types)
+{
+    static const uint16_t brains[2] = { 0x3f80, 0xc000 }, halves[2] = { 0x3c00, 0xc000 };
+    static const double doubles[2] = { 1e-3, -2 };
+    static const float scale = 2.5f;
+    static const int64_t steps = 4;
+    static const unsigned char bytes[2];
+    struct parameter some[] = {
+        { .name = "brains", .shape = { 1, { 2 } }, .elements = 2, .offset = 0 },
+        { .name = "halves", .shape = { 1, { 2 } }, .elements = 2, .offset = 2 },
+        { .name = "doubles", .shape = { 2, { 1, 2 } }, .elements = 2, .offset = 4 },
+        { .name = "scale", .shape = { 1, { 1 } }, .elements = 1, .offset = 6 },
+    };
+    struct safetensors_tensor tensors[] = {
+        { .name = "brains", .type = SAFETENSORS_BF16, .rank = 1, .sizes = { 2 }, .data = brains },
+        { .name = "halves", .type = SAFETENSORS_F16, .rank = 1, .sizes = { 2 }, .data = halves },
+        { .name = "doubles", .type = SAFETENSORS_F64, .rank = 2, .sizes = { 1, 2 }, .data = doubles },
+        { .name = "scale", .type = SAFETENSORS_F32, .rank = 0, .data = &scale },
+        { .name = "num_batches_tracked", .type = SAFETENSORS_I64, .rank = 0, .data = &steps },
+    };
+    static const float wanted[7] = { 1, -2, 1, -2, 1e-3f, -2, 2.5f };
+    struct training read;
+    training_make(&read, &adam, 0);
+    read.checkpoint.parameters = some, read.checkpoint.count = 4;
+    ck_assert_int_eq(safetensors_save(in_folder("w"), tensors, 5, NULL, 0), TUTTI_OK);
+    ck_assert_msg(weights_load(&read.checkpoint, in_folder("w")) == TUTTI_OK, "%s", status_message());
+    ck_assert(memcmp(read.weights, wanted, sizeof(wanted)) == 0);
+    tensors[3] = (struct safetensors_tensor) { "scale", .type = SAFETENSORS_U8, .rank = 0, .data = bytes };
+    ck_assert_int_eq(safetensors_save(in_folder("w"), tensors, 5, NULL, 0), TUTTI_OK);
+    ck_assert_int_eq(weights_load(&read.checkpoint, in_folder("w")), TUTTI_MISMATCH);
+    ck_assert_msg(strstr(status_message(), "of type U8"), "%s", status_message());
+}
+END_TEST
+
 /* Each is refused with a message that has the word, and nothing is changed. */
 static void refused(const char *path, tutti_status wanted, const char *word)
 {
@@ -459,6 +494,7 @@ Suite *suite_checkpoint(void)
     tcase_add_test(cases, round_trip);
     tcase_add_test(cases, counts_batches_for_pytorch);
     tcase_add_test(cases, weights_alone);
+    tcase_add_test(cases, weights_of_other_types);
     tcase_add_test(cases, texts_beside_the_weights);
     tcase_add_test(cases, weights_of_another_network);
     tcase_add_test(cases, state_of_another_training);
