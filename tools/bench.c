@@ -36,10 +36,10 @@ struct bench {
 static const char *const modes[] = { "train", "infer", NULL };
 
 static const char *const details =
-    "Inputs are random numbers, generated once; of integers 1, of truths true. A training step is upload, forward, "
-    "loss, backward and update by\n"
-    "SGD with momentum 0.9. In the results, build_s is the time from compiling until the first step has ended,\n"
-    "ready_s the time from the start of the process until the first step begins, and first_step_s until it ends.\n"
+    "Inputs are generated once: floats are random, integers are 1, booleans are true. A training step is upload,\n"
+    "forward, loss, backward and update by SGD with momentum 0.9. In the results, build_s is the time from compiling\n"
+    "until the first step has ended, ready_s the time from the start of the process until the first step begins, and\n"
+    "first_step_s until it ends.\n"
     "Steps are not measured while warming up and while automatic shares change; with --warm-up 0 all are measured.\n"
     "--seconds repeats short steps until their times are reliable.";
 

@@ -1,6 +1,5 @@
 #include "tools/onnx_options.h"
 
-#include "base/half.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"

@@ -345,7 +345,6 @@ static const char *shape_text(const int64_t *sizes, int rank, char *buffer, size
     return buffer;
 }
 
-/* Whether the file has this parameter, as floats of its shape. */
 bool checkpoint_fits(const struct safetensors_tensor *tensor, const struct parameter *parameter)
 {
     const tutti_shape *shape = &parameter->shape;
@@ -355,6 +354,7 @@ bool checkpoint_fits(const struct safetensors_tensor *tensor, const struct param
     return equal;
 }
 
+/* Whether the file has this parameter, as floats of its shape. */
 static tutti_status check_tensor(
     const struct safetensors *file, const char *path, const char *name, const struct parameter *parameter)
 {

@@ -3,7 +3,6 @@
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H
 
-#include "formats/safetensors.h"
 #include "graph/network.h"
 #include "train/loss_scale.h"
 #include "train/metadata.h"
@@ -21,6 +20,8 @@ struct position {
     struct plateau plateau; /* what complete epochs have come to */
     struct best best;
 };
+
+struct safetensors_tensor; /* formats/safetensors.h */
 
 struct checkpoint {
     const struct parameter *parameters;
