@@ -14,11 +14,14 @@ struct sizes {
     int64_t image[3], kernel[3], out[3], strides[3], dilations[3], pads[6];
 };
 
-static void read_or_fill(const struct step *step, const char *name, int64_t otherwise, int64_t *list, int count)
+/* The node's list of `count` numbers; without one, all are `otherwise`. */
+static tutti_status read_list(const struct step *step, const char *name, int64_t otherwise, int64_t *list, int count)
 {
-    size_t said;
+    size_t said = 0;
     const int64_t *numbers = step_integers(step, name, &said);
-    for (int i = 0; i < count; i++) list[i] = numbers && said == (size_t)count ? numbers[i] : otherwise;
+    if (said && said != (size_t)count) return fail(TUTTI_FORMAT, "%s has %zu numbers, not %d", name, said, count);
+    for (int i = 0; i < count; i++) list[i] = numbers && said ? numbers[i] : otherwise;
+    return TUTTI_OK;
 }
 
 static tutti_status read_sizes(
@@ -37,9 +40,11 @@ static tutti_status read_sizes(
     s->channels = weight->shape.sizes[1];
     if (s->group < 1 || s->outputs % s->group || s->group > LARGEST || s->channels * s->group != x->shape.sizes[1])
         return fail(TUTTI_FORMAT, "its weight does not fit %" PRId64 " channels", x->shape.sizes[1]);
-    read_or_fill(step, "strides", 1, s->strides, s->space);
-    read_or_fill(step, "dilations", 1, s->dilations, s->space);
-    read_or_fill(step, "pads", 0, s->pads, 2 * s->space);
+    tutti_status status = read_list(step, "strides", 1, s->strides, s->space);
+    if (status == TUTTI_OK) status = read_list(step, "dilations", 1, s->dilations, s->space);
+    if (status == TUTTI_OK && !step_says(step, "auto_pad", "VALID")) /* which has no pads: they stay 0 */
+        status = read_list(step, "pads", 0, s->pads, 2 * s->space);
+    if (status != TUTTI_OK) return status;
     for (int i = 0; i < s->space; i++) {
         const int64_t before = s->pads[i], behind = s->pads[s->space + i];
         s->image[i] = x->shape.sizes[i + 2];
@@ -103,7 +108,7 @@ static bool advance(const struct sizes *s, int64_t *element)
 
 tutti_status step_conv_of_weight(const struct step *step, const struct operand *x)
 {
-    struct sizes s;
+    struct sizes s = { 0 };
     struct operand weight, bias;
     tutti_status status = step_fixed(step, 1, &weight);
     if (status == TUTTI_OK && step_input(step, 2)) status = step_fixed(step, 2, &bias);
