@@ -310,9 +310,8 @@ static tutti_status check_rank(const struct import *import, const Onnx__ValueInf
         return fail(
             TUTTI_UNSUPPORTED, "input '%s' must be a tensor of at most %d axes", input->name, TUTTI_MAX_RANK - 1);
     return fail(TUTTI_UNSUPPORTED,
-        "input '%s' must be a tensor of %d to %d axes, of which axis %d is the batch: if it is not of samples, give "
-        "its "
-        "values now (known); if the batch is another axis or none, say so (batch_axis, whole)",
+        "input '%s' must be a tensor of %d to %d axes, of which axis %d is the batch: if it is not of samples, "
+        "give its values now (known); if the batch is another axis or none, say so (batch_axis, whole)",
         input->name, axis + 1, TUTTI_MAX_RANK, axis);
 }
 

@@ -105,6 +105,13 @@ struct source {
 struct source node_source(const Onnx__NodeProto *node);
 /* Tells the caller, for `tutti show --why`. */
 void import_note(const struct import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The first names of a list, for a note: "a, b", and behind them ", ..." if there are more. */
+struct name_list {
+    char names[256];
+    size_t length, count;
+};
+void name_list_add(struct name_list *list, const char *name);
+const char *name_list_end(const struct name_list *list);
 /* merged.c, names.c, owned.c: before the first node, in this order. */
 struct signature;
 tutti_status import_take_apart(struct import *import, const struct signature *signature);

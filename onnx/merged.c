@@ -286,25 +286,17 @@ static tutti_status take_node_apart(const struct separation *s)
 /* Parameters of several nodes about which the file does not tell whether they were merged. */
 static void note_shared(const struct import *import)
 {
-    enum { NAMED = 6 };
-    char names[256] = "";
-    size_t count = 0, length = 0;
+    struct name_list list = { .length = 0 };
     if (import->paths || import->scopes) return;
     for (size_t i = 0; i < import->value_count; i++) {
         const struct value *value = &import->values[i];
-        if (!can_be_apart(value) || value->reads || value->stored->n_dims == 0) continue;
-        const size_t own = strlen(value->name);
-        if (count++ >= NAMED || own + 3 > sizeof names - length) continue;
-        if (length) names[length++] = ',', names[length++] = ' ';
-        memcpy(names + length, value->name, own + 1);
-        length += own;
+        if (can_be_apart(value) && !value->reads && value->stored->n_dims > 0) name_list_add(&list, value->name);
     }
-    if (count)
+    if (list.count)
         import_note(import,
             "warning: several nodes read %zu initialiser%s: the file does not tell tied parameters from equal ones "
-            "that "
-            "the exporter merged, so each is one parameter: %s%s",
-            count, count == 1 ? "" : "s", names, count > NAMED ? ", ..." : "");
+            "that the exporter merged, so each is one parameter: %s%s",
+            list.count, list.count == 1 ? "" : "s", list.names, name_list_end(&list));
 }
 
 tutti_status import_take_apart(struct import *import, const struct signature *signature)

@@ -24,6 +24,22 @@ void import_note(const struct import *import, const char *format, ...)
     import->options->note(import->options->user, line);
 }
 
+enum { NAMED = 6 };
+
+void name_list_add(struct name_list *list, const char *name)
+{
+    const size_t length = strlen(name);
+    if (list->count++ >= NAMED || length + 3 > sizeof list->names - list->length) return;
+    if (list->length) list->names[list->length++] = ',', list->names[list->length++] = ' ';
+    memcpy(list->names + list->length, name, length + 1);
+    list->length += length;
+}
+
+const char *name_list_end(const struct name_list *list)
+{
+    return list->count > NAMED ? ", ..." : "";
+}
+
 /* "val_7", "onnx::MatMul_144", and of torch.export the names of operations, as "permute_1". */
 bool import_is_nameless(const struct import *import, const struct value *value)
 {

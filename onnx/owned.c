@@ -227,21 +227,6 @@ static tutti_status find_by_reading(struct import *import)
 
 /* ------------------------------------------------------------------------------------------- what was decided ---- */
 
-enum { NAMED = 6 };
-struct listed {
-    char names[256];
-    size_t length, count;
-};
-
-static void list_value(struct listed *list, const struct value *value)
-{
-    const size_t length = strlen(value->name);
-    if (list->count++ >= NAMED || length + 3 > sizeof list->names - list->length) return;
-    if (list->length) list->names[list->length++] = ',', list->names[list->length++] = ' ';
-    memcpy(list->names + list->length, value->name, length + 1);
-    list->length += length;
-}
-
 /* "fc.weight", "lstm.weight_ih_l0", "attention.in_proj_bias", "norm.weight#2". */
 static bool is_called_parameter(const char *name)
 {
@@ -252,21 +237,21 @@ static bool is_called_parameter(const char *name)
 
 static void note_constants(const struct import *import, bool known)
 {
-    struct listed list = { .length = 0 };
+    struct name_list list = { .length = 0 };
     for (size_t i = 0; i < import->value_count; i++)
-        if (import->values[i].constant && import->values[i].uses) list_value(&list, &import->values[i]);
+        if (import->values[i].constant && import->values[i].uses) name_list_add(&list, import->values[i].name);
     if (list.count)
         import_note(import, "constant: %zu initialiser%s %s: %s%s; train_constants (--train-constants) trains them",
             list.count, list.count == 1 ? "" : "s",
             known ? "that the exported module does not have as parameters"
                   : "that are compared, sample grids, standardise, or are tables of sines and cosines",
-            list.names, list.count > NAMED ? ", ..." : "");
+            list.names, name_list_end(&list));
 }
 
 /* Where the file does not tell parameters from buffers. */
 static void note_trained(const struct import *import)
 {
-    struct listed list = { .length = 0 };
+    struct name_list list = { .length = 0 };
     for (size_t i = 0; i < import->value_count; i++) {
         const struct value *value = &import->values[i];
         if (!value->initialiser || value->constant || !value->uses || value->view.of || value->renamed ||
@@ -274,13 +259,13 @@ static void note_trained(const struct import *import)
             continue;
         bool one = true;
         for (size_t k = 0; k < value->stored->n_dims; k++) one &= value->stored->dims[k] == 1;
-        if (!one) list_value(&list, value);
+        if (!one) name_list_add(&list, value->name);
     }
     if (list.count)
         import_note(import,
             "trains: %zu initialiser%s of which the file does not tell whether they are parameters or buffers: %s%s; "
             "tutti_freeze() (--freeze) keeps them as they are",
-            list.count, list.count == 1 ? "" : "s", list.names, list.count > NAMED ? ", ..." : "");
+            list.count, list.count == 1 ? "" : "s", list.names, name_list_end(&list));
 }
 
 static void find_weights(struct import *import)
