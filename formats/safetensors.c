@@ -259,7 +259,7 @@ done:
 tutti_status safetensors_open(const char *path, struct safetensors **file)
 {
     tutti_status status = TUTTI_OK;
-    size_t file_bytes, header_bytes;
+    size_t file_bytes = 0, header_bytes = 0;
     *file = NULL;
     struct safetensors *opened = memory_new(1, sizeof(*opened));
     if (!opened) return TUTTI_NO_MEMORY;
