@@ -202,8 +202,8 @@ static tutti_status add_names(struct import *import)
     tutti_status status = TUTTI_OK;
     const Onnx__GraphProto *graph = import->model->graph;
     size_t count = graph->n_initializer + graph->n_input + 1; /* one more: for a name that is there twice */
-    for (size_t i = 0; i < graph->n_node; i++)                /* inputs: for initialisers that are taken apart */
-        count += graph->node[i]->n_output + graph->node[i]->n_input;
+    for (size_t i = 0; i < graph->n_node; i++) /* inputs: for initialisers that are taken apart; 2: that are joined */
+        count += graph->node[i]->n_output + graph->node[i]->n_input + 2;
     import->values = memory_new(count, sizeof *import->values);
     if (!import->values) return TUTTI_NO_MEMORY;
     for (size_t i = 0; i < graph->n_initializer; i++) TRY(add_initialiser(import, graph->initializer[i]));
@@ -700,6 +700,7 @@ static tutti_status read_parameters(struct import *import)
     struct signature signature = { 0 };
     tutti_status status = signature_read(import, &signature);
     if (status == TUTTI_OK) status = import_take_apart(import, &signature);
+    if (status == TUTTI_OK) status = import_join_cut(import);
     if (status == TUTTI_OK) status = import_restore_names(import);
     if (status == TUTTI_OK) status = import_find_constants(import, &signature);
     signature_free(&signature);

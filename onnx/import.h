@@ -29,10 +29,11 @@ struct counting {
 enum { EACH = -1, SIZES = -2 };
 
 /* An initialiser whose elements are those of another tensor in another order of its axes: without axes of size 1, axis
- * i is axis order[i] of that one. */
+ * i is axis order[i] of that one, or of some of its rows. */
 struct view {
     struct value *of; /* NULL: it is a tensor of its own */
     int order[ARRAY_MAX_RANK];
+    int64_t first, rows; /* rows 0: all */
 };
 
 /* What a name of the file stands for: numbers, a tensor of the network, or both. */
@@ -112,15 +113,18 @@ struct name_list {
 };
 void name_list_add(struct name_list *list, const char *name);
 const char *name_list_end(const struct name_list *list);
-/* merged.c, names.c, owned.c: before the first node, in this order. */
+/* merged.c, cut.c, names.c, owned.c: before the first node, in this order. */
 struct signature;
 tutti_status import_take_apart(struct import *import, const struct signature *signature);
+tutti_status import_join_cut(struct import *import);
 tutti_status import_restore_names(struct import *import);
 tutti_status import_find_constants(struct import *import, const struct signature *signature);
 /* Adds a name that stands for no value yet. It must outlive the import. */
 tutti_status import_add_name(struct import *import, const char *name, struct value **made);
 /* The layer that a node is of: "block.fc1", by its scopes or its path. NULL: not known, or of the whole module. */
 char *import_layer(const Onnx__NodeProto *node);
+/* A layer's second call is "attention_1" in paths, and its first one "attention": the length of this. */
+size_t import_length_of_first(const struct import *import, const char *call);
 bool import_has_scopes(const Onnx__NodeProto *node);
 /* names.c: whether an exporter made this name up. */
 bool import_is_nameless(const struct import *import, const struct value *value);

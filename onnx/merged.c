@@ -268,12 +268,29 @@ static bool can_be_apart(const struct value *value)
         !value->apart;
 }
 
+/* Of tied tensors the file has the last name, and PyTorch's parameter the first one, which is that of the node's layer.
+ */
+static tutti_status name_tied(const struct separation *s, size_t input, struct value *value)
+{
+    if (!value || !value->initialiser || value->folded_from || !value->state_name) return TUTTI_OK;
+    const struct signature_entry *first = same_in_layer(s, value->state_name, input);
+    const struct signature_entry *so_far =
+        signature_find(s->signature, value->label ? value->label : value->state_name);
+    if (!first || !first->parameter || first->present || first->value || so_far->position <= first->position)
+        return TUTTI_OK;
+    free(value->label);
+    value->label = memory_copy_text(first->name);
+    return value->label ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
 static tutti_status take_node_apart(const struct separation *s)
 {
     tutti_status status = TUTTI_OK;
     const bool state = s->signature->count && import_has_scopes(s->node);
     for (size_t i = 0; i < s->node->n_input && status == TUTTI_OK; i++) {
         struct value *value = *s->node->input[i] ? import_find(s->import, s->node->input[i]) : NULL;
+        if (state) status = name_tied(s, i, value);
+        if (status != TUTTI_OK) break;
         if (!can_be_apart(value) && !(value && value->reads)) continue;
         if (state)
             status = separate_by_state(s, i, value);

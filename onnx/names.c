@@ -169,8 +169,7 @@ static bool is_layer(const struct import *import, const char *layer, size_t leng
     return found;
 }
 
-/* A layer's second call is "attention_1" in paths, and its first one "attention". */
-static size_t length_of_first(const struct import *import, const char *layer)
+size_t import_length_of_first(const struct import *import, const char *layer)
 {
     const size_t all = strlen(layer);
     size_t length = all;
@@ -186,7 +185,8 @@ static char *weight_name(const struct import *import, size_t n)
     const char *bias = bias_behind(import, n);
     if (bias) return memory_format("%.*sweight", (int)(strlen(bias) - strlen("bias")), bias);
     char *layer = import_layer(node);
-    const int length = layer ? (int)(import_has_scopes(node) ? strlen(layer) : length_of_first(import, layer)) : 0;
+    const int length =
+        layer ? (int)(import_has_scopes(node) ? strlen(layer) : import_length_of_first(import, layer)) : 0;
     char *name = layer ? memory_format("%.*s.weight", length, layer) : NULL;
     free(layer);
     return name;
@@ -222,9 +222,9 @@ static char *affine_name(const struct import *import, size_t n, const struct val
         }
         free(its);
     }
-    char *name = pair && wide == 1
-        ? memory_format("%.*s.%s", (int)length_of_first(import, layer), layer, *wanted == 'A' ? "weight" : "bias")
-        : NULL;
+    char *name = pair && wide == 1 ? memory_format("%.*s.%s", (int)import_length_of_first(import, layer), layer,
+                                         *wanted == 'A' ? "weight" : "bias")
+                                   : NULL;
     free(layer);
     return name;
 }

@@ -52,26 +52,43 @@ static int compare_floats(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whether each element is there at least twice, and not all are equal. */
-static bool repeats(float *sorted, size_t count)
+/* Of float16 and bfloat16, which are short enough to be equal by chance. */
+static bool is_half(float number)
 {
-    qsort(sorted, count, sizeof *sorted, compare_floats);
-    for (size_t i = 0; i < count; i++) {
-        const bool before = i > 0 && sorted[i] == sorted[i - 1], after = i + 1 < count && sorted[i] == sorted[i + 1];
-        if (!before && !after) return false;
-    }
-    return count > 0 && sorted[0] != sorted[count - 1];
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return (bits & 0x1fff) == 0;
 }
 
-/* The exporter computed it from a parameter, as a table's rows in an order, so that it has elements several times. */
-static tutti_status warn_of_copies(struct import *import, struct value *value)
+/* Whether so many elements are equal to others that they are copies: a quarter of those that are not 0, as in a matrix
+ * of relative positions, and of halves all. All elements may be equal, as those of norms that were never trained. */
+static bool repeats(float *sorted, size_t count)
+{
+    size_t different = 0, single = 0, all = 0;
+    bool halves = true;
+    qsort(sorted, count, sizeof *sorted, compare_floats);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && sorted[end] == sorted[i];) end++;
+        if (sorted[i] == 0) continue;
+        all += end - i;
+        different++;
+        single += end - i == 1;
+        halves &= is_half(sorted[i]);
+    }
+    return different > 1 && (halves ? single == 0 : different <= all - all / 4);
+}
+
+/* The exporter computed it from a parameter, as a table's rows in an order, so that it has elements several times.
+ * Copies that train apart are another network, so they do not train. */
+static tutti_status keep_copies(struct import *import, struct value *value)
 {
     const tutti_status status = import_load(import, value);
     if (status != TUTTI_OK || !value->array || !value->array->floats) return status;
-    if (repeats(value->array->floats, value->array->count))
+    value->constant = repeats(value->array->floats, value->array->count);
+    if (value->constant)
         import_note(import,
-            "warning: the exporter folded the parameter %s into %s, which has each element several times, and each "
-            "copy trains by itself: torch.onnx.export(..., optimize=False) keeps the parameter",
+            "warning: the exporter folded the parameter %s into %s, which has each element several times: it does not "
+            "train; torch.onnx.export(..., optimize=False) keeps the parameter",
             value->state_name, value->name);
     array_free(value->array); /* its order is lost */
     value->array = NULL;
@@ -86,7 +103,7 @@ static tutti_status find_by_state(struct import *import, const struct signature 
         if (!value->initialiser || value->view.of || !onnx_type_is_float(value->type)) continue;
         value->constant = !is_in_state(signature, value);
         if (!value->constant && value->folded_from && value->state_name && value->stored)
-            status = warn_of_copies(import, value);
+            status = keep_copies(import, value);
     }
     return status;
 }

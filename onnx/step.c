@@ -291,7 +291,12 @@ static tutti_status add_view(const struct step *step, struct value *value, tutti
     tutti_status status = of->tensor.id < 0 ? add_tensor(step, of) : TUTTI_OK;
     if (status == TUTTI_OK) status = value_shape(step->import, of, &from);
     if (status != TUTTI_OK) return status;
-    value->tensor = as_view(step, value, of->tensor, from, shape);
+    tutti_tensor rows = of->tensor;
+    if (value->view.rows) {
+        rows = step_cut(step, rows, 0, value->view.first, value->view.first + value->view.rows);
+        from.sizes[0] = value->view.rows;
+    }
+    value->tensor = as_view(step, value, rows, from, shape);
     return value->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 

@@ -5,9 +5,9 @@
  *
  * Without names, they are read from standard input. --interpret: outputs and the first gradients are those of the
  * interpreter, which needs no kernel and leaves running statistics as they are: a test of the importer. --read: the
- * file is only read. Prints a line for each: "NAME VERDICT TEXT", where VERDICT is right, refused, or what is wrong:
- * failed, types, outputs, parameters, gradients, steps. FOLDER/NAME.onnx is the file, FOLDER/NAME.safetensors the
- * record:
+ * file is only read. Prints a line for each: "NAME VERDICT TEXT", where VERDICT is right, refused (or a warning says
+ * that a parameter does not train, and all else is right), or what is wrong: failed, types, outputs, parameters,
+ * gradients, steps. FOLDER/NAME.onnx is the file, FOLDER/NAME.safetensors the record:
  *
  *   input.I.NAME, output.I.NAME     samples, and the outputs of inference
  *   target, rate                    what the first output is trained to by the mean square error, and with which rate
@@ -150,12 +150,27 @@ static tutti_status add_known(const struct session *s, tutti_onnx_options *optio
     return TUTTI_OK;
 }
 
+static void keep_warning(void *user, const char *line)
+{
+    struct session *s = user;
+    const size_t length = strlen(s->warnings);
+    if (!strncmp(line, "warning: ", 9)) snprintf(s->warnings + length, sizeof s->warnings - length, "%s ", line);
+}
+
+/* "warning: the exporter folded the parameter NAME into ...: it does not train" */
+static bool is_told_untrained(const struct session *s, const char *name)
+{
+    char text[2 * CONFORM_NAME];
+    snprintf(text, sizeof text, "folded the parameter %s into", name);
+    return strstr(s->warnings, text) != NULL;
+}
+
 static bool import(struct session *s)
 {
     char path[CONFORM_PATH], names[MOST_SIZES][CONFORM_NAME];
     tutti_onnx_size sizes[MOST_SIZES];
     tutti_onnx_known known[TUTTI_ONNX_PORTS] = { 0 };
-    tutti_onnx_options options = { .whole = s->whole };
+    tutti_onnx_options options = { .whole = s->whole, .note = keep_warning, .user = s };
     add_sizes(s, &options, sizes, names);
     tutti_status status = add_known(s, &options, known);
     snprintf(path, sizeof path, "%s/%s.onnx", s->test.folder, s->test.name);
@@ -216,6 +231,10 @@ static bool check_parameters(struct session *s)
         bool there = false;
         for (int p = 0; tutti_parameter_info(s->model.network, p, &name, NULL, &trained) == TUTTI_OK; p++)
             there |= trained && !strcmp(name, key + 9);
+        if (!there && is_told_untrained(s, key + 9)) {
+            s->untrained = key + 9;
+            continue;
+        }
         wanted++;
         if (!there) missing = key + 9;
     }
@@ -332,6 +351,7 @@ static bool train(struct session *s)
         const tutti_status status = take_step(s, step);
         if (status != TUTTI_OK) return tell(s, "failed", "step %d: %s", step, message());
         if (step == 0 && !compare_gradients(s)) return false;
+        if (s->untrained) return true;
         if (s->interprets) interpreted_update(s, number(s, "rate", "", 0.01));
     }
     return compare_all(s, "steps", "after.", get_value);
@@ -361,6 +381,7 @@ static bool run(tutti_runtime *runtime, const char *folder, const char *name, en
         good = tell(&s, "types", "%d outputs", s.model.output_count);
     for (int i = 0; good && i < s.model.output_count; i++) good = check_type(&s, i);
     if (mode != MODE_READ) good = good && compile(&s) && infer(&s) && train(&s);
+    if (good && s.untrained) good = tell(&s, "refused", "%s", s.warnings);
     if (good) tell(&s, "right", "%.3g", s.worst);
     for (int i = 0; i < s.feed_count; i++) free((void *)(uintptr_t)s.feeds[i].data);
     interpreted_free(&s.made);

@@ -16,8 +16,10 @@ struct session {
     bool whole;
     bool interprets; /* in double precision, without a kernel */
     struct interpreted made;
-    bool verdict; /* there is one */
-    double worst; /* the largest error, in limits */
+    bool verdict;          /* there is one */
+    char warnings[4096];   /* of the import */
+    const char *untrained; /* a parameter of which a warning says that it does not train; NULL: none */
+    double worst;          /* the largest error, in limits */
 };
 
 const struct safetensors_tensor *record_find(const struct session *s, const char *kind, const char *name);

@@ -43,6 +43,34 @@ class Ties(nn.Module):
         return self.logits(x @ self.scale + torch.linspace(0, 1, 6)).mean(1)
 
 
+class Attentions(nn.Module):
+    """Attentions whose parameters the older exporter cuts: into two and three parts, for two calls, and of several sizes."""
+    def __init__(self):
+        super().__init__()
+        self.cross, self.twice = nn.MultiheadAttention(6, 2, batch_first=True), nn.MultiheadAttention(6, 2, batch_first=True)
+        self.sizes, self.head = nn.MultiheadAttention(6, 3, kdim=4, vdim=5, batch_first=True), nn.Linear(6, 5)
+        nn.init.normal_(self.cross.in_proj_bias)
+
+    def forward(self, x):
+        y = x * 2
+        x = x + self.cross(x, y, y)[0]
+        x = x + self.twice(x, y, x - 1)[0]
+        x = x + self.twice(x, x - 1, y)[0]
+        return self.head(x + self.sizes(x, y[..., :4], y[..., 1:])[0]).mean(1)
+
+
+class Relative(nn.Module):
+    """A table that the newer exporter replaces by its rows in an order, some of them often."""
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(7, 1), nn.Linear(6, 5)
+
+    def forward(self, x):
+        positions = torch.arange(4)
+        bias = self.table(positions[None] - positions[:, None] + 3).squeeze(-1)
+        return self.head((x @ x.transpose(1, 2) + bias).softmax(-1) @ x).mean(1)
+
+
 class Siamese(nn.Module):
     """Layers that are called three times, with a batch normalisation among them."""
     def __init__(self):
@@ -114,8 +142,11 @@ def main():
         network.zero_grad()
         make.export(folder, f"{name}_new", network, example, classes=5, dynamo=True, opset_version=20, external_data=False)
     layers(folder)
-    recorded = folder / "ties_new.safetensors" # this exporter keeps the last name of a tied tensor
-    recorded.write_bytes(recorded.read_bytes().replace(b"gradient.tokens.weight", b"gradient.logits.weight"))
+    rows = torch.from_numpy(make.numbers(3, 4, 6))
+    make.export(folder, "attentions", Attentions(), rows, classes=5, dynamo=False, opset_version=17, dynamic_axes=dynamic)
+    make.export(folder, "relative_new", Relative(), rows, classes=5, dynamo=True, opset_version=20, external_data=False)
+    recorded = folder / "relative_new.safetensors" # of this file, the table does not train
+    recorded.write_bytes(recorded.read_bytes().replace(b"gradient.table", b"folded...table"))
 
 
 if __name__ == "__main__":

@@ -155,7 +155,8 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d", "lengths+6",
     "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
     "softmaxes", "weights", "batches", "batches_fixed", "copies", "copies_new", "ties", "ties_new", "siamese",
-    "siamese_new", "buffers", "states", "lstm_quantised", "lstm_quantised_gates", "tables" };
+    "siamese_new", "buffers", "states", "attentions", "relative_new", "lstm_quantised", "lstm_quantised_gates",
+    "tables" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
@@ -198,7 +199,7 @@ static void check_gradient(const struct session *s, const char *file, const stru
 
 static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new", "quantised",
     "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new", "siamese", "siamese_new",
-    "buffers", "states" };
+    "buffers", "states", "attentions", "relative_new" };
 
 START_TEST(gradients_are_pytorchs)
 {
@@ -262,7 +263,7 @@ END_TEST
 
 /* Files in which exporters merged, copied or computed parameters: the network has those of the module, and no other. */
 static const char *const counted[] = { "copies", "copies_new", "ties", "ties_new", "transformer", "transformer_new",
-    "siamese", "siamese_new", "buffers", "states" };
+    "siamese", "siamese_new", "buffers", "states", "attentions", "relative_new" };
 
 START_TEST(parameters_are_pytorchs)
 {
@@ -347,6 +348,7 @@ static const struct {
     { "buffers", "constant: 5 initialisers that are compared" },
     { "buffers",
         "trains: 1 initialiser of which the file does not tell whether they are parameters or buffers: positions" },
+    { "relative_new", "warning: the exporter folded the parameter table.weight into " },
     { "merged", "warning: several nodes read 1 initialiser: the file does not tell tied parameters" },
 };
 
