@@ -177,9 +177,13 @@ const struct value *network_value(tutti_network *network, tutti_tensor tensor)
 {
     const struct value *value = network_operand(network, tensor);
     if (!value || value->role != ROLE_PARAMETER) return value;
+    const bool constant = network->parameters[value->parameter].kind == PARAMETER_CONSTANT;
     network_fail(network,
-        fail(TUTTI_INVALID, "a layer got the parameter '%s' as its input: pass it as the layer's weight or bias",
-            value->name));
+        constant
+            ? fail(TUTTI_INVALID, "a layer got the constant '%s' as its input: tutti_op() computes with constants",
+                  value->name)
+            : fail(TUTTI_INVALID, "a layer got the parameter '%s' as its input: pass it as the layer's weight or bias",
+                  value->name));
     return NULL;
 }
 

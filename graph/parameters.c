@@ -108,9 +108,12 @@ static tutti_status check_shared(
     const struct value *value = graph_at(&network->graph, given.id);
     if (!value || value->batched || value->type != TYPE_F32)
         return fail(TUTTI_INVALID,
-            "%s is tensor %d, which is no float32 tensor of this network, or depends on the samples: pass what "
-            "tutti_parameter() or tutti_find_parameter() returned, or what operations make of it",
-            suffix, given.id);
+            "%s is tensor %d, which %s: pass what tutti_parameter() or tutti_find_parameter() returned, or what "
+            "operations make of it",
+            suffix, given.id,
+            !value               ? "is not of this network"
+                : value->batched ? "depends on the samples"
+                                 : "is not of float32");
     const tutti_status status = check_kind(network, value, suffix, updates);
     if (status != TUTTI_OK || shape_equal(value->shape, shape)) return status;
     return fail(TUTTI_SHAPE, "%s%s%s has another shape than this layer's %s", value->name ? "the parameter '" : "",

@@ -113,8 +113,8 @@ tutti_status step_array(const struct step *step, size_t position, const struct a
     if (status != TUTTI_OK) return status;
     *array = value->array;
     if (value->array) return TUTTI_OK;
-    return step_refuse(
-        "input %zu, '%s', depends on the samples: it must be known when the file is read", position, value->name);
+    return step_refuse("input %zu, '%s', %s: it must be known when the file is read", position, value->name,
+        value->tensor.id >= 0 && !value->place.batched ? "is computed from parameters" : "depends on the samples");
 }
 
 tutti_status step_list(const struct step *step, size_t position, int64_t *list, int most, int *count)

@@ -338,6 +338,20 @@ START_TEST(messages_have_the_source)
 }
 END_TEST
 
+START_TEST(sizes_of_parameters_are_refused)
+{
+    static const int64_t two[] = { 2 };
+    static const float floats[] = { 2, 2 };
+    struct message graph = { 0 };
+    put_port(&graph, GRAPH_INPUT, "x", 4);
+    put_port(&graph, GRAPH_OUTPUT, "y", 4);
+    put_initialiser(&graph, FLOAT, two, 1, floats, sizeof floats);
+    put_node(&graph, "Exp", "w", NULL, "t");
+    put_node(&graph, "Reshape", "x", "t", "y");
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "'t', is computed from parameters");
+}
+END_TEST
+
 START_TEST(sizes_are_checked)
 {
     static const int64_t huge[] = { INT64_MAX, INT64_MAX }, large[] = { 1ll << 31, 1ll << 31, 1 << 4 }, one[] = { 4 };
@@ -695,6 +709,7 @@ int main(void)
     tcase_add_test(cases, the_first_failure_stays);
     tcase_add_test(cases, messages_have_the_source);
     tcase_add_test(cases, sizes_are_checked);
+    tcase_add_test(cases, sizes_of_parameters_are_refused);
     tcase_add_test(cases, numbers_are_checked);
     tcase_add_test(cases, nesting_and_amounts_have_limits);
     tcase_add_loop_test(cases, branches_are_checked, 0, 4);

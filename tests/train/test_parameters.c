@@ -551,9 +551,9 @@ static const struct wrong {
     tutti_status status;
     const char *said;
 } wrongs[] = {
-    { TUTTI_INVALID, "as its input" },
+    { TUTTI_INVALID, "the parameter 'w' as its input" },
     { TUTTI_SHAPE, "another shape than this layer's weight" },
-    { TUTTI_INVALID, "or depends on the samples" },
+    { TUTTI_INVALID, "which depends on the samples" },
     { TUTTI_INVALID, "'nothing'" },
     { TUTTI_INVALID, "two parameters have the name w" },
     { TUTTI_SHAPE, "0 dimensions" },
@@ -561,11 +561,12 @@ static const struct wrong {
     { TUTTI_INVALID, "values of constant k are NULL" },
     { TUTTI_INVALID, "constant k has type 5" },
     { TUTTI_SHAPE, "constant would have size 0 in dimension 1" },
-    { TUTTI_INVALID, "which is no float32 tensor" },
+    { TUTTI_INVALID, "which is not of float32" },
     { TUTTI_SHAPE, "parameter v has 2 dimensions at NULL" },
     { TUTTI_SHAPE, "reshape: the shape has 9 sizes" },
     { TUTTI_INVALID, "running_mean is 'w', which is not a running statistic" },
     { TUTTI_INVALID, "weight is 'bn.running_var', which is a running statistic" },
+    { TUTTI_INVALID, "the constant 'k' as its input" },
 };
 
 static void build_wrong(tutti_network *network, int number)
@@ -593,6 +594,7 @@ static void build_wrong(tutti_network *network, int number)
         k = tutti_find_parameter(network, "bn.running_var");
         tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .weight = &k });
         break;
+    case 15: tutti_relu(network, tutti_constant(network, "k", TUTTI_SHAPE(4), values)); break;
     default:
         k = tutti_constant_typed(network, "k", TUTTI_DTYPE_I32, (int64_t[]) { 1, 4 }, 2, values);
         tutti_dense(network, x, 1, &(tutti_dense_options) { .weight = &k });
