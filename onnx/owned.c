@@ -87,7 +87,7 @@ static tutti_status keep_copies(struct import *import, struct value *value)
     value->constant = repeats(value->array->floats, value->array->count);
     if (value->constant)
         import_note(import,
-            "warning: the exporter folded the parameter %s into %s, which has each element several times: it does not "
+            "warning: the exporter folded the parameter %s into %s, which has elements several times: it does not "
             "train; torch.onnx.export(..., optimize=False) keeps the parameter",
             value->state_name, value->name);
     array_free(value->array); /* its order is lost */
