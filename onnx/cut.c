@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FAR: nodes between the products of an attention, and FAR_BIAS: between a product and its bias. */
-enum { MOST_PIECES = 3, FAR = 32, FAR_BIAS = 8 };
+/* FAR: nodes between the products of an attention. */
+enum { MOST_PIECES = 3, FAR = 32 };
 
 /* The projections of one attention: matrices [rows][features] as products read them, and their biases. */
 struct projections {
@@ -48,17 +48,9 @@ static struct value *initialiser_in(const struct projections *p, const char *par
 /* The bias that is added to the product, or NULL. */
 static struct value *bias_of(const struct import *import, size_t product, int64_t features)
 {
-    const Onnx__GraphProto *graph = import->model->graph;
-    const char *made = graph->node[product]->output[0];
-    for (size_t i = product + 1; i < graph->n_node && i <= product + FAR_BIAS; i++) {
-        const Onnx__NodeProto *node = graph->node[i];
-        if (strcmp(node->op_type, "Add") || node->n_input != 2) continue;
-        const int other = !strcmp(node->input[0], made) ? 1 : !strcmp(node->input[1], made) ? 0 : -1;
-        if (other < 0) continue;
-        struct value *bias = made_up(import, node->input[other]);
-        return bias && bias->stored->n_dims == 1 && bias->stored->dims[0] == features ? bias : NULL;
-    }
-    return NULL;
+    const struct value *added = import_added_to(import, product);
+    struct value *bias = added ? made_up(import, added->name) : NULL;
+    return bias && bias->stored->n_dims == 1 && bias->stored->dims[0] == features ? bias : NULL;
 }
 
 /* Another matrix of the attention, which node n multiplies by. */

@@ -126,6 +126,8 @@ char *import_layer(const Onnx__NodeProto *node);
 /* A layer's second call is "attention_1" in paths, and its first one "attention": the length of this. */
 size_t import_length_of_first(const struct import *import, const char *call);
 bool import_has_scopes(const Onnx__NodeProto *node);
+/* The initialiser that one of the next nodes adds to what node n makes, as a bias. NULL: none. */
+struct value *import_added_to(const struct import *import, size_t n);
 /* names.c: whether an exporter made this name up. */
 bool import_is_nameless(const struct import *import, const struct value *value);
 /* Whether all elements are equal. */

@@ -128,8 +128,7 @@ static const char *scopes_of(const Onnx__NodeProto *node)
     return NULL;
 }
 
-/* The bias that is added to the product, if one of the next nodes does that. */
-static const char *bias_behind(const struct import *import, size_t n)
+struct value *import_added_to(const struct import *import, size_t n)
 {
     enum { FAR = 8 };
     const Onnx__GraphProto *graph = import->model->graph;
@@ -138,12 +137,18 @@ static const char *bias_behind(const struct import *import, size_t n)
         const Onnx__NodeProto *node = graph->node[i];
         if (strcmp(node->op_type, "Add") || node->n_input != 2) continue;
         for (size_t k = 0; k < 2; k++) {
-            const struct value *other = import_find(import, node->input[1 - k]);
-            if (strcmp(node->input[k], product) || !other || !other->initialiser) continue;
-            return ends_with(other->name, "bias") ? other->name : NULL;
+            struct value *other = import_find(import, node->input[1 - k]);
+            if (!strcmp(node->input[k], product) && other && other->initialiser) return other;
         }
     }
     return NULL;
+}
+
+/* The name of the bias that is added to the product, if the file has it. */
+static const char *bias_behind(const struct import *import, size_t n)
+{
+    const struct value *bias = import_added_to(import, n);
+    return bias && ends_with(bias->name, "bias") ? bias->name : NULL;
 }
 
 char *import_layer(const Onnx__NodeProto *node)
