@@ -87,9 +87,11 @@ static inline __attribute__((always_inline)) void positions(global const float *
     for (int k = 0; k < count; k++) {
         const bool live = label[k] >= 0 && label[k] != IGNORED;
         const size_t row = sample * inner + p + k;
-        results[2 * row] =
-            live ? loss_of(most[k], log(sum[k]), labelled[k], mean[k] / (float)width, smoothing, own[k], MEAN_WEIGHT)
-                 : 0.0f;
+        /* In any case: POCL 6 aborts where only one side of a choice reads what a loop has left, here `mean`, for LLVM
+         * moves the load there in a second round of a pass from which POCL demands to end after one. */
+        const float loss =
+            loss_of(most[k], log(sum[k]), labelled[k], mean[k] / (float)width, smoothing, own[k], MEAN_WEIGHT);
+        results[2 * row] = live ? loss : 0.0f;
         results[2 * row + 1] = live && labelled[k] == most[k] && !earlier[k] && !isnan(sum[k]);
         label[k] = live ? label[k] : -1;
     }

@@ -85,8 +85,8 @@ static tutti_status standardise(
         memcpy(memory + i * sizeof number, &number, sizeof number);
     }
     *values = NULL;
-    *ready = realloc(memory, count * sizeof(float));
-    if (!*ready) *ready = (float *)(void *)memory;
+    void *smaller = realloc(memory, count * sizeof(float));
+    *ready = smaller ? smaller : (void *)memory;
     return TUTTI_OK;
 }
 

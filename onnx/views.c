@@ -54,7 +54,7 @@ static bool is_in_order(const struct array *a, const struct array *b, const int 
 {
     int64_t of_a[ARRAY_MAX_RANK], of_b[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = { 0 }, stride = 1;
     const int rank = squeeze(a, of_a);
-    (void)squeeze(b, of_b);
+    if (squeeze(b, of_b) != rank) return false;
     for (int i = rank - 1; i >= 0; stride *= of_b[i--]) strides[i] = stride;
     for (int i = 0; i < rank; i++)
         if (of_a[i] != of_b[order[i]]) return false;
