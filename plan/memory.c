@@ -189,7 +189,7 @@ static tutti_status place_scratch(struct allocation *a)
         const struct implementation *implementation = node->operation->implementations[node->implementation];
         struct problem problem;
         problem_of(plan, node, &problem);
-        size_t bytes = implementation->workspace ? implementation->workspace(&problem) : 0;
+        const size_t bytes = workspace_bytes(implementation, &problem);
         if (bytes > workspace) workspace = bytes;
         if (!implementation->prepared) continue;
         bool kept = plan->options.mode != PLAN_TRAIN || plan->options.guards;

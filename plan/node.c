@@ -120,6 +120,11 @@ static cl_mem stand_in(const struct memory_plan *memory, int value)
     return (cl_mem)(uintptr_t)(value + 1);
 }
 
+size_t workspace_bytes(const struct implementation *implementation, const struct problem *problem)
+{
+    return implementation->workspace ? implementation->workspace(problem) : 0;
+}
+
 void stand_in_operands(const struct memory_plan *memory, const struct problem *problem,
     const struct implementation *implementation, struct operands *operands)
 {
@@ -129,6 +134,6 @@ void stand_in_operands(const struct memory_plan *memory, const struct problem *p
     for (int i = 0; i < node->output_count; i++)
         if (problem->outputs[i]) operands->outputs[i] = stand_in(memory, node->outputs[i]);
     if (problem->add) operands->add = stand_in(memory, node_added(node));
-    if (implementation->workspace && implementation->workspace(problem)) operands->workspace = (cl_mem)(uintptr_t)-1;
+    if (workspace_bytes(implementation, problem)) operands->workspace = (cl_mem)(uintptr_t)-1;
     if (implementation->prepared && implementation->prepared(problem)) operands->prepared = (cl_mem)(uintptr_t)-2;
 }

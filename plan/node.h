@@ -23,6 +23,8 @@ bool output_takes_bf16(const struct implementation *implementation, const struct
 enum { IMPLEMENTATION_KEY = 96 + IMPLEMENTATION_KIND };
 void implementation_key(const struct problem *problem, const struct implementation *implementation, bool bf16,
     char key[IMPLEMENTATION_KEY]);
+/* What struct operands.workspace has; 0: it is NULL. */
+size_t workspace_bytes(const struct implementation *implementation, const struct problem *problem);
 /* Handles that stand for buffers: good for emitting launches, and for nothing else. memory: NULL, or tells which values
  * share theirs. */
 void stand_in_operands(const struct memory_plan *memory, const struct problem *problem,

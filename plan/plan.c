@@ -97,8 +97,9 @@ static void emit_node(struct plan *plan, size_t n)
     if (node->operation->alias) return;
     const struct implementation *implementation = node->operation->implementations[node->implementation];
     struct problem problem;
-    struct operands operands = { .workspace = plan->workspace, .prepared = plan->prepared[n] };
+    struct operands operands = { .prepared = plan->prepared[n] };
     problem_of(plan, node, &problem);
+    if (workspace_bytes(implementation, &problem)) operands.workspace = plan->workspace;
     for (int i = 0; i < node->input_count; i++) operands.inputs[i] = buffer_of(plan, node->inputs[i]);
     for (int i = 0; i < node->output_count; i++) operands.outputs[i] = buffer_of(plan, node->outputs[i]);
     operands.add = buffer_of(plan, node_added(node));

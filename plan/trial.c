@@ -162,7 +162,7 @@ static tutti_status make_buffers(struct trial *trial, const struct implementatio
     tutti_status status = TUTTI_OK;
     const struct problem *problem = &trial->problem;
     struct operands *operands = &trial->operands;
-    size_t workspace = implementation->workspace ? implementation->workspace(problem) : 0;
+    const size_t workspace = workspace_bytes(implementation, problem);
     size_t prepared = implementation->prepared ? implementation->prepared(problem) : 0;
     for (int i = 0; i < problem->node->input_count; i++)
         if (problem->inputs[i])
