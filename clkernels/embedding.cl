@@ -3,7 +3,8 @@
  *   dtable[r] = added[r] + sum of dy[p] over all p where ids[p] is r, in their order
  * added [rows][width] is read where ADD is 1, and is 0 else; it may be dtable, where gradients of a table are added up.
  *
- * ROWS 1, CPU class: one task for a block of `columns` x `each` rows of dtable, to which it adds one p after the other.
+ * ROWS 1, CPU class: one task for a block of `columns` x `each` rows of dtable, to which it adds one p after the other; with
+ * ERRORS 1 as sum.h says, with `errors` as dtable.
  * ROWS 0, any device: embedding_begin fills dtable with what is added, one work-item for each float; then
  * embedding_gradient has a group of GROUP work-items for each p: the first p of a row sums for all of them. No float is
  * added by two work-items, so that the order is fixed. */
@@ -21,13 +22,29 @@ TASK void embedding_gradient(TASKS_ARGUMENTS(PARAMETER))
         const size_t at = (size_t)row * width + column;
         for (int i = 0; i < length; i++) dtable[at + i] = ADD ? added[at + i] : 0.0f;
     }
+    for (int p = 0; ERRORS && p < count; p++) { /* of the rows that are read: there may be many more */
+        const int id = ids[p];
+        if (id < first || id >= end) continue;
+        for (int i = 0; i < length; i++) errors[(size_t)id * width + column + i] = 0.0f;
+    }
     for (int p = 0; p < count; p++) {
         const int id = ids[p];
         if (id < first || id >= end) continue;
         global const float *from = dy + (size_t)p * width + column;
         global float *to = dtable + (size_t)id * width + column;
+#if ERRORS
+        global float *lost = errors + (size_t)id * width + column;
+        for (int i = 0; i < whole; i += V) {
+            VF sum = VLOAD(0, to + i), error = VLOAD(0, lost + i);
+            SUM_ADD(VF, sum, error, VLOAD(0, from + i));
+            VSTORE(sum, 0, to + i);
+            VSTORE(error, 0, lost + i);
+        }
+        for (int i = whole; i < length; i++) SUM_ADD(float, to[i], lost[i], from[i]);
+#else
         for (int i = 0; i < whole; i += V) VSTORE(VLOAD(0, to + i) + VLOAD(0, from + i), 0, to + i);
         for (int i = whole; i < length; i++) to[i] += from[i];
+#endif
     }
 }
 

@@ -4,6 +4,7 @@
 #include "parameters.h"
 #include "arguments/gemm_finish.h"
 #include "gemm_finish.h"
+#include "sum.h"
 
 /* C = added: before a product that adds to C. */
 kernel void gemm_copy(global float *C, global const float *added, int n, int ldc, long stride_c)
@@ -23,13 +24,14 @@ kernel void gemm_finish(FINISH_ARGUMENTS(PARAMETER))
     if (column >= n) return;
     const size_t from = get_global_id(2) * stride + (size_t)get_global_id(1) * ld + column,
                  to = from_c + get_global_id(2) * stride_c + (size_t)get_global_id(1) * ldc + column;
-    float sum = 0.0f;
+    float sum = 0.0f, error = 0.0f;
     int part = 0;
     for (; part + STEPS <= count; part += STEPS) { /* no load waits for another */
-        float next[STEPS];
+        float next[STEPS], block = 0.0f;
         UNROLL for (int k = 0; k < STEPS; k++) next[k] = parts[(part + k) * stride_part + from];
-        UNROLL for (int k = 0; k < STEPS; k++) sum += next[k];
+        UNROLL for (int k = 0; k < STEPS; k++) block += next[k];
+        SUM_ADD(float, sum, error, block);
     }
-    for (; part < count; part++) sum += parts[part * stride_part + from];
+    for (; part < count; part++) SUM_ADD(float, sum, error, parts[part * stride_part + from]);
     C[to] = finish_float(sum, bias ? bias + column : NULL, added ? added + to : NULL);
 }

@@ -4,15 +4,18 @@
  *   rows as stored; stride_*: floats between the products of a batch. bias [n]; added: laid out as C, may be C itself.
  *   MASK: C goes behind an activation whose output is `added` (derivative.h); it is not C then, and nothing is added.
  *   SUMS 1: sums [m] = the sums of op(A)'s rows, of a transposed A and one product.
+ *   The sum is made in `splits` parts of k_of_split steps, each stored stride_split floats behind the one before it, where
+ *   there are several: gemm_finish.cl adds them up. A chain of multiply-adds has at most `chain` of them: then it is added
+ *   to the sum of the chains before it.
  *
- * Launched by runtime/gemm_packed.c, which chooses tile and tasks: global size (ceil(n / columns), ceil(m / rows), batch),
- * one work-item per group. A task is a block of C. For each `depth` of k, it takes panels of NR = NV * V columns one after
- * the other: it packs (and, for TB, transposes in registers) the panel of B into local memory, to stay in the first-level
- * cache, and walks down the rows of A with a register tile of MR x NV vectors.
+ * Launched by runtime/gemm_packed.c, which chooses tile and tasks: global size (ceil(n / columns), ceil(m / rows), batch *
+ * splits), one work-item per group. A task is a block of C. For each `depth` of k, it takes panels of NR = NV * V columns
+ * one after the other: it packs (and, for TB, transposes in registers) the panel of B into local memory, to stay in the
+ * first-level cache, and walks down the rows of A with a register tile of MR x NV vectors.
  * Rows of A are broadcast from where they lie; columns of a transposed A, which lie in as many pages as k is deep, are
  * packed before, in strips of MR. Rows and columns past the end are computed from whatever can be read; only the start and
  * the end of a tile of C look at its edges.
- * scratch: TA: strips of A, STRIP(depth) for each MR of `rows`; then depth x NR of B; then a tile.
+ * scratch: TA: strips of A, STRIP(depth) for each MR of `rows`; then depth x NR of B; then two tiles.
  * MR * NV accumulators and NV vectors of B have to fit the registers: 32 take 12x2, 6x4, 8x3; 16 take 6x2, 4x3.
  * Algorithm: Goto, van de Geijn: Anatomy of high-performance matrix multiplication, TOMS 34 (2008). */
 #include "parameters.h"
@@ -80,16 +83,16 @@ INLINE void pack_a(global const float *A, int lda, int k, int k0, int kn, int m,
     }
 }
 
-/* c = the ni x nj elements at `from`; the rest of an incomplete tile is whatever `edge` holds. */
-INLINE void load_tile(VF c[MR][NV], global const float *from, int ld, int ni, int nj, local float *edge)
+/* c += the ni x nj elements at `from`; to the rest of an incomplete tile goes whatever `edge` holds. */
+INLINE void add_tile(VF c[MR][NV], global const float *from, int ld, int ni, int nj, local float *edge)
 {
     if (ni == MR && nj == NR) {
-        UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = VLOAD(j, from + (size_t)i * ld);
+        UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] += VLOAD(j, from + (size_t)i * ld);
         return;
     }
     for (int i = 0; i < ni; i++)
         for (int j = 0; j < nj; j++) edge[i * NR + j] = from[(size_t)i * ld + j];
-    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = LOCAL_LOAD(j, edge + i * NR);
+    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] += LOCAL_LOAD(j, edge + i * NR);
 }
 
 INLINE void store_tile(VF c[MR][NV], global float *to, int ld, int ni, int nj, local float *edge)
@@ -180,19 +183,34 @@ INLINE void multiply(VF c[MR][NV], global const float *A, int lda, int i0, int n
     }
 }
 
-OUTLINE void gemm_packed_body(PACKED_ARGUMENTS(PARAMETER), int column_task, int row_task, long product)
+/* c = the product of the rows and the panel, in chains, whose sums meet in `total`. */
+INLINE void multiply_chains(VF c[MR][NV], global const float *A, int lda, int i0, int ni, int kn, int chain,
+    local const float *strip, local const float *panel, local float *total)
+{
+    for (int k = 0; k < kn; k += chain) {
+        UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = (VF)(0.0f);
+        multiply(c, A + k, lda, i0, ni, min(chain, kn - k), strip + k * MR, panel + k * NR);
+        if (k > 0)
+            UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] += LOCAL_LOAD(j, total + i * NR);
+        if (k + chain < kn)
+            UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) LOCAL_STORE(c[i][j], j, total + i * NR);
+    }
+}
+
+OUTLINE void gemm_packed_body(PACKED_ARGUMENTS(PARAMETER), int column_task, int row_task, long product, int split)
 {
     const int i_first = row_task * rows, i_end = min(i_first + rows, m);
     const int j_first = column_task * columns, j_end = min(j_first + columns, n);
-    local float *panel = scratch + (TA ? rows / MR * STRIP(depth) : 0), *edge = panel + depth * NR;
+    const int k_first = split * k_of_split, k_end = min(k_first + k_of_split, k);
+    local float *panel = scratch + (TA ? rows / MR * STRIP(depth) : 0), *edge = panel + depth * NR, *total = edge + MR * NR;
     A += product * stride_a;
     B += product * stride_b;
-    C += product * stride_c;
+    C += product * stride_c + split * stride_split;
     added += product * stride_c;
 
-    if (SUMS && j_first == 0) sum_columns(A, lda, k, i_first, i_end, sums);
-    for (int k0 = 0; k0 < k; k0 += depth) {
-        const int kn = min(depth, k - k0);
+    if (SUMS && j_first == 0 && split == 0) sum_columns(A, lda, k, i_first, i_end, sums);
+    for (int k0 = k_first; k0 < k_end; k0 += depth) {
+        const int kn = min(depth, k_end - k0);
         if (TA) pack_a(A, lda, k, k0, kn, m, i_first, i_end, scratch);
         for (int j0 = j_first; j0 < j_end; j0 += NR) {
             const int nj = min(NR, n - j0);
@@ -202,17 +220,14 @@ OUTLINE void gemm_packed_body(PACKED_ARGUMENTS(PARAMETER), int column_task, int 
                 global float *to = C + (size_t)i0 * ldc + j0;
                 if (MASK && k0 + kn == k) prefetch_tile(added + (size_t)i0 * ldc + j0, ldc, ni);
                 VF c[MR][NV];
-                if (k0 > 0) {
-                    load_tile(c, to, ldc, ni, nj, edge); /* the sum so far */
+                multiply_chains(c, A + k0, lda, i0, ni, kn, chain, scratch + (i0 - i_first) / MR * STRIP(kn), panel,
+                    total);
+                if (k0 > k_first) {
+                    add_tile(c, to, ldc, ni, nj, edge); /* the sum so far */
                 } else {
-#if ACCUMULATE
-                    load_tile(c, added + (size_t)i0 * ldc + j0, ldc, ni, nj, edge);
-#else
-                    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = (VF)(0.0f);
-#endif
+                    if (ACCUMULATE) add_tile(c, added + (size_t)i0 * ldc + j0, ldc, ni, nj, edge);
                     if (BIAS) add_bias(c, bias + j0, nj, edge);
                 }
-                multiply(c, A + k0, lda, i0, ni, kn, scratch + (i0 - i_first) / MR * STRIP(kn), panel);
                 if (k0 + kn == k) {
                     UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = ACTIVATION(c[i][j]);
                     if (MASK) mask_tile(c, added + (size_t)i0 * ldc + j0, ldc, ni, nj, edge);
@@ -225,5 +240,6 @@ OUTLINE void gemm_packed_body(PACKED_ARGUMENTS(PARAMETER), int column_task, int 
 
 TASK void gemm_packed(PACKED_ARGUMENTS(PARAMETER))
 {
-    gemm_packed_body(PACKED_ARGUMENTS(NAME), get_group_id(0), get_group_id(1), get_group_id(2));
+    const int product = get_group_id(2) / splits, split = get_group_id(2) % splits;
+    gemm_packed_body(PACKED_ARGUMENTS(NAME), get_group_id(0), get_group_id(1), product, split);
 }

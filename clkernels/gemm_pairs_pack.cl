@@ -16,6 +16,7 @@
 #include "parameters.h"
 #include "arguments/gemm_pairs.h"
 #include "pairs_parts.h"
+#include "sum.h"
 #include "transpose.h"
 
 typedef uint16 uint16_unaligned __attribute__((aligned(4)));
@@ -64,19 +65,21 @@ OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int
     from += product * stride + (long)first * (BY_LINE ? ld : 1);
     global int *flags = (global int *)to + first_flag + (product * line_tiles + tile) * tiles;
     to += first_to + product * part_to * (PARTS + (PARTS > 1)) + tile * line_words;
-    float16 sum = 0.0f;
+    float16 sum = 0.0f, error = 0.0f;
     for (int t = 0; t < tiles; t++) {
         float16 even[16], odd[16];
         const int steps = k - 32 * t;
+        float16 block = 0.0f;
         for (int i = 0; i < 16; i++) {
 #if BY_LINE
             load(from + (long)min(i, count - 1) * ld + 32 * t, ld, i < count ? steps : 0, &even[i], &odd[i]);
 #else
             even[i] = load_row(from + (long)(32 * t + 2 * i) * ld, 2 * i < steps ? count : 0);
             odd[i] = load_row(from + (long)(32 * t + 2 * i + 1) * ld, 2 * i + 1 < steps ? count : 0);
-            if (SUMS) sum += even[i] + odd[i];
+            if (SUMS) block += even[i] + odd[i];
 #endif
         }
+        if (SUMS) SUM_ADD(float16, sum, error, block);
         VU words[V];
 #if PARTS == 1
         UNROLL for (int i = 0; i < 16; i++) words[i] = WORDS_OF(even[i], odd[i]);

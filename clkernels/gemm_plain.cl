@@ -6,13 +6,21 @@
  * Launched by runtime/gemm_plain.c: groups of SIDE x SIDE work-items, global size (ceil(n / TILE) * SIDE,
  * ceil(m / TILE) * SIDE, batch). A group computes TILE x TILE elements, a work-item 4 x 4 of them (every SIDE-th row and
  * column, so that neighbours read and write neighbours); it brings DEPTH columns of op(A) and rows of op(B) into local
- * memory at a time, zeros past the edges. Algorithm: the tiled product of every OpenCL textbook. */
+ * memory at a time, zeros past the edges. Algorithm: the tiled product of every OpenCL textbook.
+ * LONG: sums are made of chains of CHAIN multiply-adds, which are added up as sum.h says; else each is one chain. */
 #include "parameters.h"
 #include "arguments/gemm_plain.h"
 #include "epilogue.h"
+#include "sum.h"
 #define EACH 4
 #define TILE (SIDE * EACH)
 #define DEPTH 16
+#define CHAIN (4 * DEPTH)
+#if LONG
+#define TOTAL sums
+#else
+#define TOTAL c
+#endif
 
 __attribute__((reqd_work_group_size(SIDE, SIDE, 1))) kernel void gemm_plain(PLAIN_ARGUMENTS(PARAMETER))
 {
@@ -27,6 +35,11 @@ __attribute__((reqd_work_group_size(SIDE, SIDE, 1))) kernel void gemm_plain(PLAI
     float c[EACH][EACH];
     for (int i = 0; i < EACH; i++)
         for (int j = 0; j < EACH; j++) c[i][j] = 0.0f;
+#if LONG
+    float sums[EACH][EACH], errors[EACH][EACH];
+    for (int i = 0; i < EACH; i++)
+        for (int j = 0; j < EACH; j++) sums[i][j] = errors[i][j] = 0.0f;
+#endif
     for (int k0 = 0; k0 < k; k0 += DEPTH) {
         for (int e = item; e < DEPTH * TILE; e += SIDE * SIDE) {
             /* The index that is contiguous in memory runs fastest over the work-items. */
@@ -46,13 +59,23 @@ __attribute__((reqd_work_group_size(SIDE, SIDE, 1))) kernel void gemm_plain(PLAI
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
+#if LONG
+        if ((k0 + DEPTH) % CHAIN != 0 && k0 + DEPTH < k) continue;
+#pragma unroll
+        for (int i = 0; i < EACH; i++)
+#pragma unroll
+            for (int j = 0; j < EACH; j++) {
+                SUM_ADD(float, sums[i][j], errors[i][j], c[i][j]);
+                c[i][j] = 0.0f;
+            }
+#endif
     }
     for (int i = 0; i < EACH; i++)
         for (int j = 0; j < EACH; j++) {
             const int row = i0 + y + i * SIDE, column = j0 + x + j * SIDE;
             if (row >= m || column >= n) continue;
             const size_t at = (size_t)row * ldc + column;
-            float v = c[i][j];
+            float v = TOTAL[i][j];
             if (BIAS) v += bias[column];
             if (ACCUMULATE) v += added[at];
             C[at] = ACTIVATION(v);

@@ -12,6 +12,8 @@
 #include "arguments/gemm_skinny.h"
 #include "element.h"
 #include "epilogue.h"
+#include "sum.h"
+#define CHAIN 64 /* multiply-adds in a row, at most, before their sum goes to that of the chains before, as sum.h says */
 
 INLINE float finish(float v, global const float *bias, global const float *added, int column, size_t at)
 {
@@ -28,31 +30,39 @@ TASK void gemm_skinny_dot(DOT_ARGUMENTS(PARAMETER))
 {
     const int first = get_group_id(0) * columns, end = min(first + columns, n);
     for (int j = first; j < end; j += ROWS) {
-        VF c[ROWS][SMALL];
+        VF c[ROWS][SMALL], sums[ROWS][SMALL], errors[ROWS][SMALL];
         global const float *row[ROWS];
         UNROLL for (int r = 0; r < ROWS; r++)
         {
             row[r] = B + (size_t)min(j + r, end - 1) * ldb;
-            UNROLL for (int i = 0; i < SMALL; i++) c[r][i] = (VF)(0.0f);
+            UNROLL for (int i = 0; i < SMALL; i++) sums[r][i] = errors[r][i] = (VF)(0.0f);
         }
         int at = 0;
-        for (; at + V <= k; at += V) {
-            VF b[ROWS];
+        while (at + V <= k) {
+            const int stop = min(at + CHAIN * V, k);
+            UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int i = 0; i < SMALL; i++) c[r][i] = (VF)(0.0f);
+            for (; at + V <= stop; at += V) {
+                VF b[ROWS];
+                UNROLL for (int r = 0; r < ROWS; r++)
+                {
+                    PREFETCH(row[r] + at + AHEAD);
+                    b[r] = VLOAD(0, row[r] + at);
+                }
+                UNROLL for (int i = 0; i < SMALL; i++)
+                {
+                    VF a = VLOAD(0, A + (size_t)i * lda + at);
+                    UNROLL for (int r = 0; r < ROWS; r++) c[r][i] = fma(b[r], a, c[r][i]);
+                }
+            }
             UNROLL for (int r = 0; r < ROWS; r++)
             {
-                PREFETCH(row[r] + at + AHEAD);
-                b[r] = VLOAD(0, row[r] + at);
-            }
-            UNROLL for (int i = 0; i < SMALL; i++)
-            {
-                VF a = VLOAD(0, A + (size_t)i * lda + at);
-                UNROLL for (int r = 0; r < ROWS; r++) c[r][i] = fma(b[r], a, c[r][i]);
+                UNROLL for (int i = 0; i < SMALL; i++) SUM_ADD(VF, sums[r][i], errors[r][i], c[r][i]);
             }
         }
         UNROLL for (int r = 0; r < ROWS; r++)
         {
             float sum[SMALL];
-            UNROLL for (int i = 0; i < SMALL; i++) sum[i] = vector_sum(c[r][i]);
+            UNROLL for (int i = 0; i < SMALL; i++) sum[i] = vector_sum(sums[r][i]);
             for (int rest = at; rest < k; rest++) {
                 UNROLL for (int i = 0; i < SMALL; i++) sum[i] = fma(row[r][rest], A[(size_t)i * lda + rest], sum[i]);
             }
@@ -81,34 +91,47 @@ TASK void gemm_skinny_transpose(global const float *A, global float *transposed,
 /* A task keeps its strip of C in local memory and adds DEEP rows of B to it at a time. */
 TASK void gemm_skinny_rows(ROWS_ARGUMENTS(PARAMETER))
 {
-    local float sums[SMALL * STRIP] __attribute__((aligned(64)));
+    local float chains[SMALL * STRIP] __attribute__((aligned(64))), sums[SMALL * STRIP] __attribute__((aligned(64))),
+        errors[SMALL * STRIP] __attribute__((aligned(64)));
     const int j0 = get_group_id(0) * STRIP, width = min(STRIP, n - j0), whole = width / V * V;
-    for (int i = 0; i < SMALL * STRIP; i += V) LOCAL_STORE((VF)(0.0f), 0, sums + i);
-    int at = 0;
-    for (; at + DEEP <= k; at += DEEP) {
-        global const float *a = transposed + (size_t)at * SMALL, *b = B + (size_t)at * ldb + j0;
-        for (int j = 0; j < whole; j += V) {
-            VF c[SMALL];
-            UNROLL for (int i = 0; i < SMALL; i++) c[i] = LOCAL_LOAD(0, sums + i * STRIP + j);
-            UNROLL for (int d = 0; d < DEEP; d++)
-            {
-                PREFETCH(b + (size_t)(d + DEEP) * ldb + j);
-                VF v = VLOAD(0, b + (size_t)d * ldb + j);
-                UNROLL for (int i = 0; i < SMALL; i++) c[i] = fma((VF)(a[d * SMALL + i]), v, c[i]);
-            }
-            UNROLL for (int i = 0; i < SMALL; i++) LOCAL_STORE(c[i], 0, sums + i * STRIP + j);
-        }
-        for (int j = whole; j < width; j++)
-            for (int d = 0; d < DEEP; d++)
-                for (int i = 0; i < SMALL; i++)
-                    sums[i * STRIP + j] = fma(a[d * SMALL + i], b[(size_t)d * ldb + j], sums[i * STRIP + j]);
+    for (int i = 0; i < SMALL * STRIP; i += V) {
+        LOCAL_STORE((VF)(0.0f), 0, sums + i);
+        LOCAL_STORE((VF)(0.0f), 0, errors + i);
     }
-    for (; at < k; at++)
-        for (int i = 0; i < SMALL; i++) {
-            const float a = transposed[(size_t)at * SMALL + i];
-            for (int j = 0; j < width; j++)
-                sums[i * STRIP + j] = fma(a, B[(size_t)at * ldb + j0 + j], sums[i * STRIP + j]);
+    for (int at = 0; at < k;) {
+        const int stop = min(at + CHAIN, k);
+        for (int i = 0; i < SMALL * STRIP; i += V) LOCAL_STORE((VF)(0.0f), 0, chains + i);
+        for (; at + DEEP <= stop; at += DEEP) {
+            global const float *a = transposed + (size_t)at * SMALL, *b = B + (size_t)at * ldb + j0;
+            for (int j = 0; j < whole; j += V) {
+                VF c[SMALL];
+                UNROLL for (int i = 0; i < SMALL; i++) c[i] = LOCAL_LOAD(0, chains + i * STRIP + j);
+                UNROLL for (int d = 0; d < DEEP; d++)
+                {
+                    PREFETCH(b + (size_t)(d + DEEP) * ldb + j);
+                    VF v = VLOAD(0, b + (size_t)d * ldb + j);
+                    UNROLL for (int i = 0; i < SMALL; i++) c[i] = fma((VF)(a[d * SMALL + i]), v, c[i]);
+                }
+                UNROLL for (int i = 0; i < SMALL; i++) LOCAL_STORE(c[i], 0, chains + i * STRIP + j);
+            }
+            for (int j = whole; j < width; j++)
+                for (int d = 0; d < DEEP; d++)
+                    for (int i = 0; i < SMALL; i++)
+                        chains[i * STRIP + j] = fma(a[d * SMALL + i], b[(size_t)d * ldb + j], chains[i * STRIP + j]);
         }
+        for (; at < stop; at++)
+            for (int i = 0; i < SMALL; i++) {
+                const float a = transposed[(size_t)at * SMALL + i];
+                for (int j = 0; j < width; j++)
+                    chains[i * STRIP + j] = fma(a, B[(size_t)at * ldb + j0 + j], chains[i * STRIP + j]);
+            }
+        for (int i = 0; i < SMALL * STRIP; i += V) {
+            VF sum = LOCAL_LOAD(0, sums + i), error = LOCAL_LOAD(0, errors + i);
+            SUM_ADD(VF, sum, error, LOCAL_LOAD(0, chains + i));
+            LOCAL_STORE(sum, 0, sums + i);
+            LOCAL_STORE(error, 0, errors + i);
+        }
+    }
     for (int i = 0; i < SMALL; i++)
         for (int j = 0; j < width; j++) {
             const size_t to = (size_t)i * ldc + j0 + j;

@@ -1,11 +1,11 @@
 /* Updates [samples][rows][count][inner] of elements of y [samples][rows][axis][inner], and their gradients; launched by
  * layers/scatter.c. indices.h says of which element each one is; those of elements that do not exist are left out.
  *
- * scatter_begin: y = data, of `floats` floats, as often as y has them; 0 without data (DATA 0).
+ * scatter_begin: y = data, of `floats` floats, as often as y has them; 0 without data (DATA 0); errors = 0 (ERRORS 1).
  *
  * scatter: an update u of an element e, one after the other along `count`. JOINED(e, u) is u, e + u, e u, their maximum
  * or minimum, by REDUCTION 0 to 4.
- *   WHAT 0   e = JOINED(e, u)
+ *   WHAT 0   e = JOINED(e, u); with ERRORS 1, of sums, as sum.h says, with `errors` as y
  *   WHAT 1   the same, and the update's place in dupdates becomes e as it was before
  *   WHAT 2   from the last one to the first: y is the gradient g of what came out, and dupdates as WHAT 1 left it.
  *            dupdates = g * dJOINED/du; g = g * dJOINED/de
@@ -15,13 +15,18 @@
 #include "indices.h"
 #include "parameters.h"
 #include "arguments/gather.h"
+#include "sum.h"
 #include "vector.h"
 
-kernel void scatter_begin(global const float *data, global float *y, long floats, long all, long chunk)
+kernel void scatter_begin(
+    global const float *data, global float *y, global float *errors, long floats, long all, long chunk)
 {
     long i = (long)get_global_id(0) * chunk;
     const long end = min(i + chunk, all);
-    for (; i < end; i++) y[i] = DATA ? data[i % floats] : 0.0f;
+    for (; i < end; i++) {
+        y[i] = DATA ? data[i % floats] : 0.0f;
+        if (ERRORS) errors[i] = 0.0f;
+    }
 }
 
 /* NaN wins. */
@@ -35,9 +40,16 @@ INLINE float joined(float e, float u)
     return REDUCTION == 0 ? u : REDUCTION == 1 ? e + u : REDUCTION == 2 ? e * u : wins(e, u) ? u : e;
 }
 
-INLINE void visit(global float *y, float u, global float *du)
+INLINE void visit(global float *y, global float *error, float u, global float *du)
 {
     const float e = *y;
+    if (ERRORS) {
+        float sum = e, lost = *error;
+        SUM_ADD(float, sum, lost, u);
+        *y = sum;
+        *error = lost;
+        return;
+    }
     if (WHAT == 1) *du = e;
     if (WHAT < 2) {
         *y = joined(e, u);
@@ -59,6 +71,7 @@ kernel void scatter(SCATTER_ARGUMENTS(PARAMETER) INDICES_ARGUMENTS(PARAMETER))
     const long row = line % rows, first = TOGETHER ? 0 : line / rows, last = TOGETHER ? samples : first + 1;
     if (line >= outer) return;
     y += line * axis * inner;
+    errors += line * axis * inner;
     for (long sample = first; sample < last; sample++)
         for (int step = 0; step < count; step++) {
             const int k = WHAT < 2 ? step : count - 1 - step;
@@ -70,7 +83,8 @@ kernel void scatter(SCATTER_ARGUMENTS(PARAMETER) INDICES_ARGUMENTS(PARAMETER))
                 if (WHAT && element < 0 && low == 0) dupdates[made + i] = 0.0f;
                 if (element < low || element >= high) continue;
                 const float u = READS ? updates[sample * update_sample + place + i] : 0.0f;
-                visit(y + (long)element * inner + i, u, dupdates + made + i);
+                const long to = (long)element * inner + i;
+                visit(y + to, errors + to, u, dupdates + made + i);
             }
         }
 }

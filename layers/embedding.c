@@ -79,6 +79,8 @@ tutti_tensor tutti_embedding(tutti_network *network, const char *name, tutti_ten
 
 /* A cache line; per unit. */
 enum { LINE = 16, TASKS = 4, GROUP = 64 };
+/* So many rows of dy are added without their rounding errors. */
+enum { SHORT = 1024 };
 
 struct sizes {
     int64_t count, rows, width;
@@ -108,6 +110,12 @@ static struct launch *add(
 
 ARGUMENTS(tasks, TASKS_ARGUMENTS)
 
+static size_t errors_of_blocks(const struct problem *problem)
+{
+    const struct sizes s = sizes_of(problem);
+    return s.count > SHORT ? sizeof(float) * (size_t)(s.rows * s.width) : 0;
+}
+
 /* Blocks of columns are of one size, whatever the numbers are; rows are divided only where there are too few of them,
  * since each task looks at all numbers. */
 static void emit_blocks(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -117,10 +125,13 @@ static void emit_blocks(const struct problem *problem, const struct operands *op
     const int64_t columns = (int64_t)size_round_up((size_t)divide_up(s.width, TASKS * units), LINE);
     const int64_t blocks = divide_up(s.width, columns);
     const int64_t each = blocks >= units ? s.rows : divide_up(s.rows, divide_up(TASKS * units, blocks));
-    struct launch *launch =
-        add(problem, list, "embedding_gradient", operands->add ? "-DROWS=1 -DADD=1" : "-DROWS=1 -DADD=0");
+    const bool errors = errors_of_blocks(problem) > 0;
+    char options[64];
+    snprintf(options, sizeof options, "-DROWS=1 -DADD=%d -DERRORS=%d", operands->add != NULL, errors);
+    struct launch *launch = add(problem, list, "embedding_gradient", options);
     ARGUMENTS_SET(launch, tasks, .ids = operands->inputs[0], .dy = operands->inputs[1], .dtable = operands->outputs[0],
-        .added = added(operands), .count = s.count, .rows = s.rows, .width = s.width, .columns = columns, .each = each);
+        .added = added(operands), .errors = errors ? operands->workspace : operands->outputs[0], .count = s.count,
+        .rows = s.rows, .width = s.width, .columns = columns, .each = each);
     launch_tasks(launch, (size_t)blocks, (size_t)divide_up(s.rows, each), 1);
 }
 
@@ -147,9 +158,15 @@ static void emit_groups(const struct problem *problem, const struct operands *op
     launch_grid(launch, 1, (size_t)s.count * group, 1, 1, group, 1, 1);
 }
 
-static const struct implementation
-    blocks = { .name = "blocks", .fits = fits_cpu_class, .fusions = FUSED(ADD), .emit = emit_blocks },
-    groups = { .name = "groups", .fits = fits_everything, .fusions = FUSED(ADD), .emit = emit_groups };
+static const struct implementation blocks = { .name = "blocks",
+    .fits = fits_cpu_class,
+    .fusions = FUSED(ADD),
+    .workspace = errors_of_blocks,
+    .emit = emit_blocks },
+                                   groups = { .name = "groups",
+                                       .fits = fits_everything,
+                                       .fusions = FUSED(ADD),
+                                       .emit = emit_groups };
 static const struct implementation *const backward[] = { &blocks, &groups, NULL };
 
 /* Operand 0 is the table, 1 are the numbers. */

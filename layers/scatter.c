@@ -105,14 +105,16 @@ static tutti_status gradient(
 ARGUMENTS(scatter, SCATTER_ARGUMENTS)
 
 enum { GROUP = 64, LINE = 16, ENOUGH_ITEMS = 16384, MOST_BLOCKS = 64, TASKS = 4 };
+/* So many updates of an element are added without their rounding errors. */
+enum { SHORT = 1024 };
 
 /* The updates of a tensor. */
 struct scatter {
     const struct indexed_attributes *attributes;
     struct indexed_sizes z;
-    const struct value *indices, *made, *updates; /* made: y; updates: NULL if none are read */
-    cl_mem of_indices, of_updates, of_made, dupdates;
-    bool together; /* updates of all samples go to the same elements */
+    const struct value *indices, *made, *updates;             /* made: y; updates: NULL if none are read */
+    cl_mem of_indices, of_updates, of_made, dupdates, errors; /* errors: NULL if none are carried along */
+    bool together;                                            /* updates of all samples go to the same elements */
 };
 
 /* How columns, and elements of each, are divided over work-items. */
@@ -141,8 +143,9 @@ static void emit_begin(const struct scatter *s, const struct value *data, cl_mem
     const struct capabilities *device = &list->device->can;
     const int64_t all = value_elements(s->made), chunk = elementwise_task_floats(device, all);
     struct launch *launch = launch_add(list, "scatter", "scatter_begin",
-        "%s -DREDUCTION=1 -DWHAT=0 -DREADS=1 -DTOGETHER=0 -DDATA=%d", indexed_options(s->indices), data != NULL);
-    LAUNCH_BUFFERS(launch, data ? from : s->of_made, s->of_made);
+        "%s -DREDUCTION=1 -DWHAT=0 -DREADS=1 -DTOGETHER=0 -DDATA=%d -DERRORS=%d", indexed_options(s->indices),
+        data != NULL, s->errors != NULL);
+    LAUNCH_BUFFERS(launch, data ? from : s->of_made, s->of_made, s->errors ? s->errors : s->of_made);
     launch_long(launch, data ? value_elements(data) : all);
     launch_long(launch, all);
     launch_long(launch, device->class == DEVICE_CPU ? chunk : 1);
@@ -162,13 +165,13 @@ static void emit_updates(const struct scatter *s, int what, struct launch_list *
     const struct division d = divide(s, device);
     const struct indexed_sizes *z = &s->z;
     const int64_t updates = z->samples * z->rows * z->count * z->inner;
-    struct launch *launch =
-        launch_add(list, "scatter", "scatter", "%s -DREDUCTION=%d -DWHAT=%d -DREADS=%d -DTOGETHER=%d -DDATA=1",
-            indexed_options(s->indices), s->attributes->reduction, what, s->updates != NULL, s->together);
+    struct launch *launch = launch_add(list, "scatter", "scatter",
+        "%s -DREDUCTION=%d -DWHAT=%d -DREADS=%d -DTOGETHER=%d -DDATA=1 -DERRORS=%d", indexed_options(s->indices),
+        s->attributes->reduction, what, s->updates != NULL, s->together, s->errors != NULL);
     ARGUMENTS_SET(launch, scatter, .indices = s->of_indices, .updates = s->updates ? s->of_updates : s->of_made,
-        .y = s->of_made, .dupdates = what ? s->dupdates : s->of_made, .samples = z->samples,
-        .update_sample = s->updates && s->updates->batched ? z->rows * z->count * z->inner : 0, .columns = d.columns,
-        .outer = d.outer, .each = d.each);
+        .y = s->of_made, .errors = s->errors ? s->errors : s->of_made, .dupdates = what ? s->dupdates : s->of_made,
+        .samples = z->samples, .update_sample = s->updates && s->updates->batched ? z->rows * z->count * z->inner : 0,
+        .columns = d.columns, .outer = d.outer, .each = d.each);
     indexed_arguments(launch, z);
     if (device->class == DEVICE_CPU) {
         launch_tasks(launch, (size_t)(d.pieces * d.outer), (size_t)d.blocks, 1);
@@ -179,20 +182,48 @@ static void emit_updates(const struct scatter *s, int what, struct launch_list *
     launch_work(launch, 0, 12 * (double)updates);
 }
 
-static struct scatter scatter_of(
-    const struct problem *problem, const struct operands *operands, const struct value *data, int indices, int updates)
+/* What `data` gets from updates; without buffers. */
+static struct scatter sizes_of(const struct problem *problem, const struct value *data, int indices, int updates)
 {
     struct scatter s = { .attributes = indexed_attributes(problem->node),
         .indices = problem->inputs[indices],
         .made = problem->outputs[0],
-        .updates = problem->inputs[updates],
-        .of_indices = operands->inputs[indices],
-        .of_updates = operands->inputs[updates],
-        .of_made = operands->outputs[0] };
+        .updates = problem->inputs[updates] };
     s.z = indexed_sizes_of(s.attributes, data, s.indices);
     if (s.made->batched) s.z.samples = s.made->shape.sizes[0];
     s.together = !s.made->batched;
     return s;
+}
+
+static struct scatter scatter_of(
+    const struct problem *problem, const struct operands *operands, const struct value *data, int indices, int updates)
+{
+    struct scatter s = sizes_of(problem, data, indices, updates);
+    s.of_indices = operands->inputs[indices];
+    s.of_updates = operands->inputs[updates];
+    s.of_made = operands->outputs[0];
+    s.errors = operands->workspace;
+    return s;
+}
+
+/* Bytes of rounding errors: as many as elements, where many updates may be added to one. */
+static size_t errors_of(const struct scatter *s)
+{
+    const int64_t most = s->z.count * (s->together ? s->z.samples : 1);
+    return s->attributes->reduction == SCATTER_ADD && most > SHORT ? sizeof(float) * (size_t)value_elements(s->made)
+                                                                   : 0;
+}
+
+static size_t workspace(const struct problem *problem)
+{
+    const struct scatter s = sizes_of(problem, problem->inputs[0], 1, 2);
+    return errors_of(&s);
+}
+
+static size_t workspace_of_gather_gradient(const struct problem *problem)
+{
+    const struct scatter s = sizes_of(problem, problem->outputs[0], 0, 1);
+    return errors_of(&s);
 }
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -223,9 +254,13 @@ static void emit_scatter_gradient(
     emit_updates(&s, 2, list);
 }
 
-static const struct implementation columns = { .name = "columns", .fits = fits_everything, .emit = emit },
+static const struct implementation columns = { .name = "columns",
+    .fits = fits_everything,
+    .workspace = workspace,
+    .emit = emit },
                                    gather_columns = { .name = "columns",
                                        .fits = fits_everything,
+                                       .workspace = workspace_of_gather_gradient,
                                        .emit = emit_gather_gradient },
                                    gradient_columns = {
                                        .name = "columns", .fits = fits_everything, .emit = emit_scatter_gradient

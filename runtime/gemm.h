@@ -36,9 +36,8 @@ struct gemm {
 
 /* How an implementation divides a product: found by trying, and the same for each epilogue. */
 struct gemm_design {
-    /* "matrix" and "tiled": NULL where no tile (runtime/tile.h) fits the device; the sum's parts. */
-    const struct tile *tile;
-    int64_t splits, k_of_split;
+    const struct tile *tile;    /* "matrix" and "tiled": NULL where no tile (runtime/tile.h) fits the device */
+    int64_t splits, k_of_split; /* "matrix", "tiled" and "packed": the sum's parts */
     /* "packed": of the sums in registers; "packed" and "pairs": of a task, 0 where the device's local memory is too
      * small. */
     int tile_rows, tile_vectors;

@@ -5,6 +5,9 @@
 #include "runtime/arguments.h"
 #include "runtime/gemm.h"
 
+/* Terms of a sum from which on a single chain of multiply-adds would round too much. */
+enum { GEMM_LONG = 4096 };
+
 struct gemm_buffers {
     cl_mem a, b, c;
     cl_mem bias;  /* a where there is none: a kernel's argument must be something */

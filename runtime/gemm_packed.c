@@ -1,4 +1,4 @@
-/* The product of CPU-class devices: clkernels/gemm_packed.cl, and the choice of its tile and tasks. */
+/* The product of CPU-class devices: clkernels/gemm_packed.cl; chooses its tile, its tasks and the parts of its sum. */
 #include "clkernels/arguments/gemm_packed.h"
 #include "base/memory.h"
 #include "runtime/gemm_implementations.h"
@@ -24,6 +24,8 @@ enum {
     PACKING_ACROSS = 20, /* as this many if it is transposed, */
     PACKING_ROWS = 10,   /* and packing a row of A as this many columns */
     TASKS_PER_UNIT = 4,
+    CHAIN = 128,        /* steps between additions to the sum of a long product, for some percent of the time */
+    SPLIT = 16 * DEPTH, /* steps of a part of the sum, at most */
 };
 /* Of a task, for the unit that starts late or is disturbed: other tasks make up for it if they are not too large. */
 #define IDLE 0.05
@@ -33,18 +35,24 @@ static int64_t scratch_floats(const struct gemm *gemm, const struct capabilities
 {
     const int64_t width = can->vector_width, wide = choice->tile_vectors * width;
     const int64_t strips = gemm->transpose_a ? choice->rows / choice->tile_rows : 0;
-    return strips * (choice->depth * choice->tile_rows + width) + (choice->depth + choice->tile_rows) * wide;
+    return strips * (choice->depth * choice->tile_rows + width) + (choice->depth + 2 * choice->tile_rows) * wide;
 }
 
-/* Divides k evenly, as deep as local memory allows; false: not deep enough. */
+/* Divides k evenly, into parts and as deep as local memory allows; false: not deep enough. */
 static bool set_depth(const struct gemm *gemm, const struct capabilities *can, struct gemm_design *choice)
 {
     const int64_t width = can->vector_width;
     for (choice->depth = DEPTH; choice->depth >= DEPTH_LEAST; choice->depth -= width)
         if ((size_t)scratch_floats(gemm, can, choice) <= can->local_bytes / sizeof(float)) break;
     if (choice->depth < DEPTH_LEAST) return false;
-    const int64_t parts = divide_up(gemm->k, choice->depth);
-    choice->depth = (int64_t)size_round_up((size_t)divide_up(gemm->k, parts), (size_t)width);
+    const double room = (double)can->allocation_max / 4 / sizeof(float);
+    const double most = room / ((double)gemm->m * (double)gemm->n * (double)gemm->batch);
+    choice->splits = divide_up(gemm->k, SPLIT);
+    if ((double)choice->splits > most) choice->splits = most > 1 ? (int64_t)most : 1;
+    const int64_t steps = divide_up(gemm->k, choice->splits), parts = divide_up(steps, choice->depth);
+    choice->depth = (int64_t)size_round_up((size_t)divide_up(steps, parts), (size_t)width);
+    choice->k_of_split = choice->splits > 1 ? parts * choice->depth : gemm->k;
+    choice->splits = divide_up(gemm->k, choice->k_of_split);
     return true;
 }
 
@@ -54,7 +62,8 @@ static double cost_of(
 {
     const double units = can->units > 0 ? can->units : 1, rows = (double)choice->rows,
                  columns = (double)choice->columns;
-    const int64_t tasks = divide_up(gemm->n, choice->columns) * divide_up(gemm->m, choice->rows) * gemm->batch;
+    const int64_t tasks =
+        divide_up(gemm->n, choice->columns) * divide_up(gemm->m, choice->rows) * gemm->batch * choice->splits;
     const double task = rows * columns * slowness + (gemm->transpose_b ? PACKING_ACROSS : PACKING) * columns +
         (gemm->transpose_a ? PACKING_ROWS * rows : 0);
     double rounds = (double)tasks / units;
@@ -90,7 +99,7 @@ static struct gemm_design choose(const struct gemm *gemm, const struct capabilit
             if (choice.rows * choice.depth > BLOCK && parts < strips) continue;
             tried++;
             for (int each = 1; each <= TASKS_PER_UNIT; each++) {
-                const int64_t across = divide_up(each * units, parts * gemm->batch);
+                const int64_t across = divide_up(each * units, parts * gemm->batch * choice.splits);
                 choice.columns = divide_up(panels, across < panels ? across : panels) * wide_of;
                 const double cost = cost_of(gemm, can, &choice, tiles[t].slowness);
                 if (best_cost != 0 && cost >= best_cost) continue;
@@ -124,26 +133,58 @@ static const char *refusal(const struct gemm *gemm, const struct capabilities *c
     return NULL;
 }
 
+static size_t workspace(const struct gemm *gemm, const struct capabilities *can)
+{
+    const struct gemm_design choice = gemm->design ? *gemm->design : choose(gemm, can);
+    if (choice.splits <= 1) return 0;
+    return (size_t)(choice.splits * gemm->batch * gemm->m * gemm->n) * sizeof(float);
+}
+
 ARGUMENTS(packed, PACKED_ARGUMENTS)
 
 static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
 {
     const struct capabilities *can = &list->device->can;
     const struct gemm_design choice = gemm->design ? *gemm->design : choose(gemm, can);
-    char options[256], more[256] = "";
-    if (gemm->mask || gemm->sums)
-        snprintf(more, sizeof more, " -DSUMS=%d %s", gemm->sums != NULL, gemm->mask ? gemm->masking : "");
     if (!choice.rows) return; /* refused */
+    const struct gemm_sums parts = {
+        .buffer = buffers->workspace,
+        .parts = choice.splits,
+        .ld = gemm->n,
+        .stride = gemm->m * gemm->n,
+        .stride_part = gemm->batch * gemm->m * gemm->n,
+    };
+    struct gemm product = *gemm; /* what the packed product makes of it: parts have no epilogue */
+    if (choice.splits > 1) {
+        product.bias = product.accumulate = false;
+        product.mask = NULL;
+        product.activation = NULL;
+        product.ldc = parts.ld;
+        product.stride_c = parts.stride;
+    }
+    char options[256], more[256] = "";
+    if (product.mask || product.sums)
+        snprintf(more, sizeof more, " -DSUMS=%d %s", product.sums != NULL, product.mask ? product.masking : "");
     struct launch *launch = launch_add(list, "gemm_packed", "gemm_packed", "-DMR=%d -DNV=%d -DTA=%d -DTB=%d %s%s",
         choice.tile_rows, choice.tile_vectors, gemm->transpose_a, gemm->transpose_b,
-        gemm_options(gemm, options, sizeof options), more);
-    ARGUMENTS_SET(launch, packed, .A = buffers->a, .B = buffers->b, .C = buffers->c, .bias = buffers->bias,
-        .added = gemm->mask ? gemm->mask : buffers->added, .sums = gemm->sums ? gemm->sums : buffers->c,
-        .scratch = (size_t)scratch_floats(gemm, can, &choice) * sizeof(float), GEMM_SIZES_VALUES(gemm),
-        .rows = choice.rows, .columns = choice.columns, .depth = choice.depth);
+        gemm_options(&product, options, sizeof options), more);
+    ARGUMENTS_SET(launch, packed, .A = buffers->a, .B = buffers->b, .C = choice.splits > 1 ? parts.buffer : buffers->c,
+        .bias = buffers->bias, .added = product.mask ? product.mask : buffers->added,
+        .sums = gemm->sums ? gemm->sums : buffers->c,
+        .scratch = (size_t)scratch_floats(gemm, can, &choice) * sizeof(float), GEMM_SIZES_VALUES(&product),
+        .rows = choice.rows, .columns = choice.columns, .depth = choice.depth,
+        .chain = gemm->k < GEMM_LONG ? choice.depth : CHAIN, .splits = choice.splits, .k_of_split = choice.k_of_split,
+        .stride_split = choice.splits > 1 ? parts.stride_part : 0);
     launch_tasks(launch, (size_t)divide_up(gemm->n, choice.columns), (size_t)divide_up(gemm->m, choice.rows),
-        (size_t)gemm->batch);
+        (size_t)(gemm->batch * choice.splits));
     gemm_work(gemm, launch);
+    if (choice.splits > 1) gemm_emit_finish(gemm, &parts, buffers->c, buffers->bias, list);
 }
 
-const struct gemm_implementation gemm_packed = { .name = "packed", .refusal = refusal, .design = choose, .emit = emit };
+const struct gemm_implementation gemm_packed = {
+    .name = "packed",
+    .refusal = refusal,
+    .design = choose,
+    .workspace = workspace,
+    .emit = emit,
+};

@@ -26,8 +26,9 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
 {
     const int64_t side = side_of(&list->device->can), tile = side * EACH;
     char options[256];
-    struct launch *launch = launch_add(list, "gemm_plain", "gemm_plain", "-DSIDE=%d -DTA=%d -DTB=%d %s", (int)side,
-        gemm->transpose_a, gemm->transpose_b, gemm_options(gemm, options, sizeof options));
+    struct launch *launch =
+        launch_add(list, "gemm_plain", "gemm_plain", "-DSIDE=%d -DTA=%d -DTB=%d -DLONG=%d %s", (int)side,
+            gemm->transpose_a, gemm->transpose_b, gemm->k >= GEMM_LONG, gemm_options(gemm, options, sizeof options));
     ARGUMENTS_SET(launch, plain, .A = buffers->a, GEMM_BUFFERS_VALUES(buffers), GEMM_SIZES_VALUES(gemm));
     launch_grid(launch, 3, (size_t)(divide_up(gemm->n, tile) * side), (size_t)(divide_up(gemm->m, tile) * side),
         (size_t)gemm->batch, (size_t)side, (size_t)side, 1);

@@ -32,7 +32,7 @@ static const char *refusal(const struct gemm *gemm, const struct capabilities *c
     if (gemm->batch != 1) return "it computes one product, not a batch of products";
     if (form_of(gemm) == FORM_NONE) return "both matrices are transposed";
     if (small_of(gemm) > SMALL_MOST) return "the batch has more than 8 samples";
-    if (form_of(gemm) == FORM_ROWS && can->local_bytes < sizeof(float) * STRIP_MOST * SMALL_MOST)
+    if (form_of(gemm) == FORM_ROWS && can->local_bytes < 3 * sizeof(float) * STRIP_MOST * SMALL_MOST)
         return "the device's local memory is too small for a strip of the output";
     return NULL;
 }

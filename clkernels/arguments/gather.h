@@ -9,5 +9,5 @@
         X##_LONG(data_sample) X##_LONG(lines) X##_INT(each) X##_INT(piece)
 #define SCATTER_ARGUMENTS(X)                                                                                         \
     X##_FIRST(global const INDEX *, indices) X##_BUFFER(global const float *, updates) X##_BUFFER(global float *, y) \
-        X##_BUFFER(global float *, dupdates) X##_INT(samples) X##_LONG(update_sample) X##_INT(columns)               \
-            X##_LONG(outer) X##_INT(each)
+        X##_BUFFER(global float *, errors) X##_BUFFER(global float *, dupdates) X##_INT(samples)                     \
+            X##_LONG(update_sample) X##_INT(columns) X##_LONG(outer) X##_INT(each)

@@ -61,6 +61,10 @@ static const char *const cases[] = {
     "dense n9 k5 units33 act3 low0.25 then530",
     "dense n24 k18 units32 rows2 act5 then16",
     "dense n17 k6 units20 act2 low-0.5 high6.5 nobias1 then9",
+    /* sums in parts: outputs, gradients of weights and bias, and a gradient behind an activation */
+    "dense n9 k12817 units10 act1",
+    "dense n12811 k5 units9 act1",
+    "dense n9 k5 units17 act1 then12817",
     NULL,
 };
 

@@ -40,6 +40,9 @@ static const char *const cases[] = {
     "embedding n3 rows70 c1 length64",
     "embedding n3 rows5 c7 length6 tied1",
     "embedding n9 rows6 c20 tied1",
+    /* with rounding errors: fewer rows than numbers, and more */
+    "embedding n1025 rows3 c21",
+    "embedding n1025 rows1500 c5 tied1",
     NULL,
 };
 

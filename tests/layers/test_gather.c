@@ -272,6 +272,7 @@ static const char *const gathers[] = {
     "gather n2 c3 h4 w5 by6 axis1 kind2 of1",
     "gather n2 c3 h4 w5 by6 axis1 kind2 of2 fixed1 whole1",
     "gather n2 c5 h4 w3 by6 axis2 kind2 shared1",
+    "gather n2 c3 h2 w5 by513 axis1 shared1", /* with rounding errors */
     NULL,
 };
 const struct operation_test test_gather = {
@@ -293,6 +294,9 @@ static const char *const scatters[] = {
     "scatter n2 c3 h4 w25 by7 axis2 kind2",
     "scatter n2 c5 h4 w5 by7 axis1 kind2 reduction1 fixed1",
     "scatter n2 c3 h4 w5 by9 axis3 kind2 reduction2 shared1",
+    /* with rounding errors */
+    "scatter n2 c3 h2 w3 by1025 axis1 kind1 reduction1",
+    "scatter n2 c5 h4 w3 by513 axis1 kind2 reduction1 shared1",
     NULL,
 };
 const struct operation_test test_scatter = {

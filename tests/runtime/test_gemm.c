@@ -272,6 +272,16 @@ static const struct sizes odd_sizes[] = {
     { 300, 1, 20, 1, 0 },
 };
 enum { SIZES = sizeof odd_sizes / sizeof *odd_sizes };
+/* Around the lengths from which on a sum is made in short chains, and in parts, on a CPU. */
+static const struct sizes long_sizes[] = {
+    { 8, 17, 12800, 1, 0 },
+    { 9, 10, 4095, 1, 0 },
+    { 13, 19, 4096, 1, 3 },
+    { 3, 33, 4161, 2, 1 },
+    { 9, 10, 12801, 1, 3 },
+    { 5, 35, 25607, 2, 1 },
+};
+enum { LONG_SIZES = sizeof long_sizes / sizeof *long_sizes };
 /* One for each shape of a work-group's tile, which each kind of fours and edges should meet. */
 static const struct sizes tile_sizes[TILES] = {
     { 260, 132, 36, 1, 0 },
@@ -314,6 +324,12 @@ END_TEST
 START_TEST(test_cpu_4)
 {
     run_all("cpu", "4", "packed skinny", odd_sizes + SIZES / 2, SIZES - SIZES / 2);
+}
+END_TEST
+START_TEST(test_long)
+{
+    static const char *const widths[] = { "16", "8", "4" };
+    run_all("cpu", widths[_i], "packed skinny plain", long_sizes, LONG_SIZES);
 }
 END_TEST
 START_TEST(test_pairs)
@@ -463,6 +479,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, test_pairs);
     tcase_add_test(tests, test_cpu_8);
     tcase_add_test(tests, test_cpu_4);
+    tcase_add_loop_test(tests, test_long, 0, 3);
     tcase_add_test(gpu, test_gpu);
     tcase_add_test(tiled, test_tiled);
     tcase_add_test(tiled, test_half);
