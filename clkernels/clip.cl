@@ -48,7 +48,7 @@ KERNEL void gradient_squares(global const float *restrict g, global const step_c
     for (int k = 0; k < 3; k++) norms[1 + k * SUMS + get_group_id(0)] = sums[k];
 }
 
-/* One task or group, of `count` sums. Where the norm is no number to clip by, nothing is updated. */
+/* One task or group, of `count` sums. If the norm is not finite, nothing is updated. */
 KERNEL void gradient_norm(global float *norms, global step_constants *constants, int count)
 {
     float sums[3], errors[3];

@@ -157,8 +157,8 @@ bool trainer_writes(const tutti_trainer *trainer); /* rank 0 has the files */
 /* step.c: runs the work on this rank's devices until it succeeds, and adds up their results; the next batch, if it will
  * be divided like that of the work; all parts of a training step have succeeded: the parameters are those after it. */
 tutti_status trainer_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums);
-/* Then, before it is judged whether the step may update: the norm of its gradients where they are clipped. One that is
- * not finite is no number to clip by, so that the step updates nothing. */
+/* Then, before it is judged whether the step may update: the norm of its gradients where they are clipped. If it is not
+ * finite, the step updates nothing. */
 tutti_status trainer_measure(tutti_trainer *trainer, const struct step_constants *constants);
 struct batch trainer_next(const tutti_trainer *trainer, const struct replica_work *work);
 void trainer_update(tutti_trainer *trainer, const struct step_constants *constants);
