@@ -62,10 +62,11 @@ TASK void gemm_skinny_dot(DOT_ARGUMENTS(PARAMETER))
         UNROLL for (int r = 0; r < ROWS; r++)
         {
             float sum[SMALL];
-            UNROLL for (int i = 0; i < SMALL; i++) sum[i] = vector_sum(sums[r][i]);
+            UNROLL for (int i = 0; i < SMALL; i++) sum[i] = 0.0f;
             for (int rest = at; rest < k; rest++) {
                 UNROLL for (int i = 0; i < SMALL; i++) sum[i] = fma(row[r][rest], A[(size_t)i * lda + rest], sum[i]);
             }
+            UNROLL for (int i = 0; i < SMALL; i++) sum[i] += vector_sum(sums[r][i]);
             if (j + r < end) {
                 UNROLL for (int i = 0; i < SMALL; i++)
                 {
