@@ -158,15 +158,12 @@ static void emit_groups(const struct problem *problem, const struct operands *op
     launch_grid(launch, 1, (size_t)s.count * group, 1, 1, group, 1, 1);
 }
 
-static const struct implementation blocks = { .name = "blocks",
-    .fits = fits_cpu_class,
-    .fusions = FUSED(ADD),
-    .workspace = errors_of_blocks,
-    .emit = emit_blocks },
-                                   groups = { .name = "groups",
-                                       .fits = fits_everything,
-                                       .fusions = FUSED(ADD),
-                                       .emit = emit_groups };
+static const struct implementation blocks = {
+    .name = "blocks", .fits = fits_cpu_class, .fusions = FUSED(ADD), .workspace = errors_of_blocks, .emit = emit_blocks
+};
+static const struct implementation groups = {
+    .name = "groups", .fits = fits_everything, .fusions = FUSED(ADD), .emit = emit_groups
+};
 static const struct implementation *const backward[] = { &blocks, &groups, NULL };
 
 /* Operand 0 is the table, 1 are the numbers. */

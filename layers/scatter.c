@@ -254,17 +254,15 @@ static void emit_scatter_gradient(
     emit_updates(&s, 2, list);
 }
 
-static const struct implementation columns = { .name = "columns",
-    .fits = fits_everything,
-    .workspace = workspace,
-    .emit = emit },
-                                   gather_columns = { .name = "columns",
-                                       .fits = fits_everything,
-                                       .workspace = workspace_of_gather_gradient,
-                                       .emit = emit_gather_gradient },
-                                   gradient_columns = {
-                                       .name = "columns", .fits = fits_everything, .emit = emit_scatter_gradient
-                                   };
+static const struct implementation columns = {
+    .name = "columns", .fits = fits_everything, .workspace = workspace, .emit = emit
+};
+static const struct implementation gather_columns = {
+    .name = "columns", .fits = fits_everything, .workspace = workspace_of_gather_gradient, .emit = emit_gather_gradient
+};
+static const struct implementation gradient_columns = {
+    .name = "columns", .fits = fits_everything, .emit = emit_scatter_gradient
+};
 static const struct implementation *const implementations[] = { &columns, NULL };
 static const struct implementation *const of_gather_gradient[] = { &gather_columns, NULL };
 static const struct implementation *const of_gradient[] = { &gradient_columns, NULL };
