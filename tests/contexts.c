@@ -15,13 +15,6 @@ static struct {
 static int kept_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static cl_context context_of(cl_device_id device)
-{
-    for (int i = 0; i < kept_count; i++)
-        if (kept[i].device == device) return kept[i].context;
-    return NULL;
-}
-
 static bool of_pocl(cl_device_id device)
 {
     char version[64] = "";
@@ -35,19 +28,20 @@ static CL_API_ENTRY cl_context CL_API_CALL create_context(const cl_context_prope
 {
     if (count != 1 || !devices || !of_pocl(*devices))
         return next->clCreateContext(properties, count, devices, notify, user, error);
+    cl_int status = CL_SUCCESS;
+    int i = 0;
     pthread_mutex_lock(&lock);
-    cl_context context = context_of(*devices);
-    if (context) {
-        if (error) *error = CL_SUCCESS;
-    } else {
-        context = next->clCreateContext(properties, count, devices, notify, user, error);
-        if (context && kept_count < DEVICES) {
-            kept[kept_count].device = *devices;
-            kept[kept_count++].context = context;
-        }
+    while (i < kept_count && kept[i].device != *devices) i++;
+    cl_context context =
+        i < kept_count ? kept[i].context : next->clCreateContext(properties, 1, devices, notify, user, &status);
+    if (context && i < DEVICES) { /* one reference for the caller, one that is kept */
+        kept[i].device = *devices;
+        kept[i].context = context;
+        if (i == kept_count) kept_count++;
+        status = next->clRetainContext(context);
     }
-    if (context && context_of(*devices)) next->clRetainContext(context);
     pthread_mutex_unlock(&lock);
+    if (error) *error = status;
     return context;
 }
 
