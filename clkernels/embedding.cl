@@ -63,7 +63,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void embedding_gradien
     local float scratch[GROUP];
     const int item = get_local_id(0), p = get_group_id(0), id = ids[p];
     float earlier = 0.0f;
-    for (int i = item; i < p; i += GROUP) earlier = ids[i] == id ? 1.0f : earlier;
+    for (int i = item; i < p && earlier == 0.0f; i += GROUP) earlier = ids[i] == id ? 1.0f : 0.0f;
     const bool first = group_max(earlier, scratch) == 0.0f && id >= 0 && id < rows;
     for (int i = item; first && i < width; i += GROUP) {
         float sum = 0.0f, error = 0.0f;
