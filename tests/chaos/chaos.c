@@ -177,9 +177,9 @@ static void start_ranks(uint64_t begin, uint64_t end)
     char first[32], last[32];
     snprintf(first, sizeof(first), "%llu", (unsigned long long)begin);
     snprintf(last, sizeof(last), "%llu", (unsigned long long)end);
-    char *words[32] = { "mpirun", "-quiet", "--oversubscribe", "--bind-to", "none", "-np", "2", program, "--ranks",
-        "--rank-of", root, first, last };
-    int count = 13;
+    char *words[32] = { "mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", program, "--ranks", "--rank-of",
+        root, first, last };
+    int count = 12;
     char from[32];
     snprintf(from, sizeof(from), "%llu", (unsigned long long)options.first);
     words[count++] = options.one ? "--seed" : "--from";
@@ -207,6 +207,7 @@ struct job {
     pid_t child; /* 0: none */
     int pipe;
     uint64_t next, end; /* runs of its chunk that have not begun */
+    uint64_t first;     /* `next` as the child started */
     bool running;       /* the one in front of `next` */
     double heard, limit_s;
     char text[2048];
@@ -243,6 +244,7 @@ static bool start(struct job *job, void (*work)(uint64_t begin, uint64_t end), d
     }
     close(ends[1]);
     job->pipe = ends[0];
+    job->first = job->next;
     job->heard = clock_seconds();
     job->limit_s = limit_s;
     job->length = 0;
@@ -303,7 +305,12 @@ static void end(struct job *job, bool late)
     if (!late && WIFSIGNALED(status)) snprintf(text, sizeof(text), "it crashed: %s", strsignal(WTERMSIG(status)));
     if (job->running)
         judge(job->next - 1, text);
-    else if (late || (options.ranks == 1 && (WIFSIGNALED(status) || WEXITSTATUS(status)))) {
+    else if (job->next == job->first && job->next < job->end) { /* another one would not either */
+        printf("FAILED: runs %llu to %llu were not begun: %s, with status %d\n", (unsigned long long)job->first,
+            (unsigned long long)job->end, text, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+        failed++;
+        job->next = job->end;
+    } else if (late || (options.ranks == 1 && (WIFSIGNALED(status) || WEXITSTATUS(status)))) {
         printf("FAILED: between two runs, before run %llu of %llu: %s\n", (unsigned long long)job->next,
             (unsigned long long)options.count, text);
         failed++;
