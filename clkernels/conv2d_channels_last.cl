@@ -53,7 +53,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
     const int item = get_local_id(0), first_pixel = get_group_id(0) * BM, first_channel = get_group_id(1) * BN;
     SHAPE(get_group_id(2));
     const int grid = rows * columns, pixels = N * grid, taps = R * S;
-#if GRADIENT /* a smaller class */
+#if GRADIENT && !ALWAYS_STEPS /* a smaller class */
     if (first_pixel >= pixels) return;
 #endif
 
@@ -116,8 +116,13 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
     PLACE
 #endif
 
+#if ALWAYS_STEPS /* a gradient's class may have no tap: then zeros are multiplied */
+    for (int q = 0; q < A_LOADS / 4; q++) a_next[q] = (float4)(0.0f);
+    for (int q = 0; q < B_LOADS / 4; q++) b_next[q] = (four_t)(0);
+#endif
     if (MORE) LOAD;
-    while (MORE) {
+    STEPS(MORE)
+    {
         UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++)
             PUT_FOUR((local tile_t *)a_tile + TO(q), a_next[q])
         UNROLL_GPU for (int q = 0; q < B_LOADS / 4; q++)

@@ -97,6 +97,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
 
     int first = begin;
     LOAD;
+    STEPS_EXIST(first < end);
     while (first < end) {
         UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++)
             PUT_FOUR((local tile_t *)a_tile + A_STEP_AT(q) * A_ROW + a_line, a_next[q])

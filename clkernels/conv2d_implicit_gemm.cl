@@ -63,7 +63,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
 #endif
     SHAPE(residue);
     const int grid = rows * columns, pixels = N * grid, taps = R * S, plane = SH * SW;
-#if GRADIENT /* a smaller class. Else none: behind such a return POCL has one work-item decide a last condition for all. */
+    /* A smaller class. Else none: behind such a return POCL has one work-item decide a last condition for all. */
+#if GRADIENT && !ALWAYS_STEPS
     if (first_pixel >= pixels) return;
 #endif
 
@@ -131,8 +132,13 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
     }
 #endif
 
+#if ALWAYS_STEPS /* a gradient's class may have no tap: then zeros are multiplied */
+    for (int q = 0; q < EACH(BM); q++) a_next[q] = (float4)(0.0f);
+    for (int q = 0; q < (int)(sizeof(b_next) / sizeof(*b_next)); q++) b_next[q] = 0.0f;
+#endif
     if (MORE) LOAD;
-    while (MORE) {
+    STEPS(MORE)
+    {
         PUT_FOURS(a_tile, a_next, BM, A_ROW)
 #if POINT
         PUT_FOURS(b_tile, b_next, BN, B_ROW)

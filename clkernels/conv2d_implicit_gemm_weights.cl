@@ -101,6 +101,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
 #endif
 
     LOAD;
+    STEPS_EXIST(split * pixels_of_split < end);
     for (int first = split * pixels_of_split; first < end; first += BK) {
         PUT(a_tile, a_next, BM, A_ROW)
         PUT(b_tile, b_next, BN, B_ROW)

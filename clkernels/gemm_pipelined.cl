@@ -66,6 +66,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_pi
     barrier(CLK_LOCAL_MEM_FENCE);
     LOAD(0, 0)
     int stage = 0, empty = STAGES - 1;
+    STEPS_EXIST(steps > 0);
     for (int step = 0; step < steps; step++) {
         LOAD(1, stage)
         if (step + STAGES - 1 < steps) FILL(empty, step + STAGES - 1)

@@ -11,6 +11,7 @@
 #include "parameters.h"
 #include "arguments/gemm_plain.h"
 #include "epilogue.h"
+#include "steps.h"
 #include "sum.h"
 #define EACH 4
 #define TILE (SIDE * EACH)
@@ -40,6 +41,7 @@ __attribute__((reqd_work_group_size(SIDE, SIDE, 1))) kernel void gemm_plain(PLAI
     for (int i = 0; i < EACH; i++)
         for (int j = 0; j < EACH; j++) sums[i][j] = errors[i][j] = 0.0f;
 #endif
+    STEPS_EXIST(k > 0);
     for (int k0 = 0; k0 < k; k0 += DEPTH) {
         for (int e = item; e < DEPTH * TILE; e += SIDE * SIDE) {
             /* The index that is contiguous in memory runs fastest over the work-items. */

@@ -86,6 +86,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_ti
 
     FETCH(a_next, A, a_from, a_room, A_ACROSS, A_FOURS, BM)
     FETCH(b_next, B, b_from, b_room, B_ACROSS, B_FOURS, BN)
+    STEPS_EXIST(left > 0);
     for (int buffer = 0; left > 0; buffer ^= 1) {
         PUT(a_tile[buffer], a_next, A_ACROSS, BM, A_ROW)
         PUT(b_tile[buffer], b_next, B_ACROSS, BN, B_ROW)

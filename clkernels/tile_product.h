@@ -31,6 +31,8 @@
 #define TOGETHER 0
 #endif
 
+#include "steps.h"
+
 /* For sums, and tiles on their way, to be in a GPU's registers; options define it as nothing for a CPU in a GPU's place whose
  * driver would take long. */
 #ifndef UNROLL_GPU
