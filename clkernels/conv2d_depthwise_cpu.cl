@@ -32,10 +32,52 @@
 #include "parameters.h"
 #include "arguments/conv2d_depthwise_cpu.h"
 #include "conv2d_cpu.h"
+#include "sum.h"
 #define TAPS (R * S)
+#if BOTH || defined(WEIGHTS)
+/* Sums of products for each tap. Those of the last results are a chain of multiply-adds in registers, of up to SUM_CHAIN
+ * results and a tile's. */
+struct weight_sums {
+    VF sum[TAPS], lost[TAPS];
+};
+
+/* A copy of a chain: so the chain itself stays in registers. */
+OUTLINE void weight_sums_add(struct weight_sums *sums, const VF *chain)
+{
+    UNROLL for (int i = 0; i < TAPS; i++) SUM_ADD(VF, sums->sum[i], sums->lost[i], chain[i]);
+}
+
+INLINE void weight_sums_end_chain(struct weight_sums *sums, VF *chain)
+{
+    VF copy[TAPS];
+    UNROLL for (int i = 0; i < TAPS; i++) copy[i] = chain[i], chain[i] = 0.0f;
+    weight_sums_add(sums, copy);
+}
+
+INLINE void weight_sums_clear(struct weight_sums *sums, VF *chain)
+{
+    UNROLL for (int i = 0; i < TAPS; i++) chain[i] = sums->sum[i] = sums->lost[i] = 0.0f;
+}
+
+/* Behind a tile. */
+INLINE void weight_sums_next(struct weight_sums *sums, VF *chain, int *results)
+{
+    *results += T;
+    if (*results < SUM_CHAIN) return;
+    weight_sums_end_chain(sums, chain);
+    *results = 0;
+}
+
+INLINE void weight_sums_store(struct weight_sums *sums, VF *chain, size_t part, global float *workspace)
+{
+    weight_sums_end_chain(sums, chain);
+    UNROLL for (int i = 0; i < TAPS; i++) VSTORE(sums->sum[i], part * TAPS + i, workspace);
+}
+#endif
+
 #if BOTH
-#define SUMS_PARAMETER , VF *sum
-#define SUMS_ARGUMENT , sum
+#define SUMS_PARAMETER , struct weight_sums *sums, VF *chain, int *results
+#define SUMS_ARGUMENT , &sums, chain, &results
 #define PARTS_PARAMETER DEPTHWISE_PARTS_ARGUMENTS(PARAMETER)
 #define PARTS_ARGUMENT DEPTHWISE_PARTS_ARGUMENTS(NAME)
 #else
@@ -187,11 +229,14 @@ INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const gl
                 if (offset % STRIDE_W || t < 0 || t >= T) continue;
                 acc[t][a] = fma(v, w[r * S + s], acc[t][a]);
 #if BOTH
-                sum[r * S + s] = fma(v, source[t][a], sum[r * S + s]);
+                chain[r * S + s] = fma(v, source[t][a], chain[r * S + s]);
 #endif
             }
         }
     }
+#if BOTH
+    weight_sums_next(sums, chain, results);
+#endif
 #if GATE
     struct tally tile = tally_tile(all, acc[0][0]);
     UNROLL for (int t = 0; t < T; t++) if (from + t >= begin) UNROLL for (int a = 0; a < STRIDE_W; a++)
@@ -221,8 +266,10 @@ OUTLINE void gradient_body(
     VF w[TAPS];
     UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
 #if BOTH
-    VF sum[TAPS];
-    UNROLL for (int i = 0; i < TAPS; i++) sum[i] = (VF)(0.0f);
+    struct weight_sums sums;
+    VF chain[TAPS];
+    int results = 0;
+    weight_sums_clear(&sums, chain);
 #endif
     const int columns = (width + STRIDE_W - 1) / STRIDE_W;
     struct tally all = TALLY_OF(block);
@@ -235,8 +282,7 @@ OUTLINE void gradient_body(
     }
     TALLY_STORE(&all, range * images + image, blocks, block);
 #if BOTH
-    const size_t part = range * images + image;
-    UNROLL for (int i = 0; i < TAPS; i++) VSTORE(sum[i], (part * blocks + block) * TAPS + i, workspace);
+    weight_sums_store(&sums, chain, (size_t)(range * images + image) * blocks + block, workspace);
 #endif
 }
 
@@ -247,13 +293,15 @@ kernel TASK void depthwise_gradient(DEPTHWISE_ARGUMENTS(PARAMETER) STATISTICS_PA
 #endif
 
 #ifdef WEIGHTS
-INLINE void weights_tile(const global in0_t *restrict x, const global in1_t *restrict dy_row, VF *sum, int oy, int from,
-    int begin, int height, int width, int OW, bool left, bool right, const struct norm *norm)
+INLINE void weights_tile(const global in0_t *restrict x, const global in1_t *restrict dy_row, struct weight_sums *sums,
+    VF *chain, int *results, int oy, int from, int begin, int height, int width, int OW, bool left, bool right,
+    const struct norm *norm)
 {
     VF d[T];
     UNROLL for (int o = 0; o < T; o++) d[o] = from + o >= begin ? LOAD_AS(IN1_TYPE, from + o, dy_row) : (VF)(0.0f);
     UNROLL for (int o = 0; o < T; o++) PREFETCH_NEAR(dy_row + (size_t)(OW + from + o) * V);
-    FOR_SOURCES(x, sum[r * S + s] = fma(v, d[o], sum[r * S + s]))
+    FOR_SOURCES(x, chain[r * S + s] = fma(v, d[o], chain[r * S + s]))
+    weight_sums_next(sums, chain, results);
 }
 
 /* The `image` of a task is a chunk of count_max of them. */
@@ -262,23 +310,22 @@ OUTLINE void weights_body(DEPTHWISE_WEIGHTS_ARGUMENTS(PARAMETER) NORM_PARAMETERS
     const int n0 = image * count_max, n1 = min(n0 + count_max, count);
     const int first = range * rows_max, last = min(first + rows_max, OH);
     const struct norm norm = NORM_OF(block);
-    VF all[TAPS];
-    UNROLL for (int i = 0; i < TAPS; i++) all[i] = (VF)(0.0f);
-    for (int n = n0; n < n1; n++) { /* each image by itself: shorter sums round less */
-        VF sum[TAPS];
-        UNROLL for (int i = 0; i < TAPS; i++) sum[i] = (VF)(0.0f);
+    struct weight_sums sums;
+    VF chain[TAPS];
+    int results = 0;
+    weight_sums_clear(&sums, chain);
+    for (int n = n0; n < n1; n++) {
         const size_t plane = (size_t)n * blocks + block;
         const global in0_t *source = x + plane * height * width * V;
         for (int oy = first; oy < last; oy++) {
             const global in1_t *row = dy + (plane * OH + oy) * OW * V;
-#define TILE(from, begin, left, right) weights_tile(source, row, sum, oy, from, begin, height, width, OW, left, right, &norm)
+#define TILE(from, begin, left, right) \
+    weights_tile(source, row, &sums, chain, &results, oy, from, begin, height, width, OW, left, right, &norm)
             FOR_TILES(OW, TILE)
 #undef TILE
         }
-        UNROLL for (int i = 0; i < TAPS; i++) all[i] += sum[i];
     }
-    const int part = range * images + image;
-    UNROLL for (int i = 0; i < TAPS; i++) VSTORE(all[i], ((size_t)part * blocks + block) * TAPS + i, workspace);
+    weight_sums_store(&sums, chain, (size_t)(range * images + image) * blocks + block, workspace);
 }
 
 kernel TASK void depthwise_weights(DEPTHWISE_WEIGHTS_ARGUMENTS(PARAMETER) NORM_PARAMETERS)

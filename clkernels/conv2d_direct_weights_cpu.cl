@@ -7,8 +7,8 @@
  *   part in the workspace from `offset` on: [splits][ceil(K/V)][C][R][S][V], which conv2d_sum adds and writes plain
  *
  * A task sums a share of the units (rows of pixels, see conv2d_rows.h) for a block of channels; the sums stay in
- * scratch and are in registers for one tap, CT channels x NV vectors at a time (image: RT x ST taps of one channel x NV
- * vectors). Launched by conv2d_direct.c with channel blocks x output blocks x splits tasks, or fewer, which loop.
+ * scratch, and chains of up to SUM_CHAIN pixels are in registers for one tap, CT channels x NV vectors at a time (image:
+ * RT x ST taps of one channel x NV vectors). Launched by conv2d_direct.c with channel blocks x output blocks x splits tasks, or fewer, which loop.
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, XV, CT or RT and ST, NV, SCRATCH_GLOBAL. */
 #include "parameters.h"
@@ -19,6 +19,7 @@
 #define ROW_DILATION DILATION_H
 #define STEP STRIDE_W
 #include "conv2d_rows.h"
+#include "sum.h"
 
 /* channel_blocks, output_blocks: of a task (the latter a multiple of NV). */
 
@@ -42,27 +43,46 @@ INLINE void pack_gradient_rows(const global float *restrict dy, SCRATCH pixel *r
         }
 }
 
-/* m[CT channels, ld apart][NV] += x^T dy over `count` units for one tap. */
+/* m[CT channels, ld apart][NV] (+)= a chain, which begins anew. */
+INLINE void end_chain(VF acc[CT][NV], SCRATCH pixel *restrict m, int ld, bool add)
+{
+    UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++)
+    {
+        m[i * ld + k] = add ? m[i * ld + k] + acc[i][k] : acc[i][k];
+        acc[i][k] = 0.0f;
+    }
+}
+
+/* m[CT channels, ld apart][NV] (+)= x^T dy over `count` units for one tap. */
 INLINE void multiply(SCRATCH pixel *restrict m, int ld, SCRATCH const float *restrict x, int x_unit,
     SCRATCH const pixel *restrict d, int d_block, int count, int segment, bool add)
 {
     VF acc[CT][NV];
-    UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] =
-        add ? m[i * ld + k] : (VF)(0.0f);
+    UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] = 0.0f;
+    int chain = 0;
     for (int j = 0; j < count; j++) {
         SCRATCH const float *p = x + j * x_unit;
-        for (int t = 0; t < segment; t++, p += STEP * V, d++) {
-            VF b[NV];
-            UNROLL for (int k = 0; k < NV; k++) b[k] = d[k * d_block];
-            UNROLL for (int i = 0; i < CT; i++)
-            {
-                const VF f = (VF)(p[i]);
-                UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(f, b[k], acc[i][k]);
-                IN_ORDER;
+        for (int from = 0; from < segment; from += SUM_CHAIN) {
+            const int pixels = min(segment - from, (int)SUM_CHAIN);
+            if (chain + pixels > SUM_CHAIN) {
+                end_chain(acc, m, ld, add);
+                add = true;
+                chain = 0;
+            }
+            chain += pixels;
+            for (int t = 0; t < pixels; t++, p += STEP * V, d++) {
+                VF b[NV];
+                UNROLL for (int k = 0; k < NV; k++) b[k] = d[k * d_block];
+                UNROLL for (int i = 0; i < CT; i++)
+                {
+                    const VF f = (VF)(p[i]);
+                    UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(f, b[k], acc[i][k]);
+                    IN_ORDER;
+                }
             }
         }
     }
-    UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) m[i * ld + k] = acc[i][k];
+    end_chain(acc, m, ld, add);
 }
 
 OUTLINE void conv2d_direct_weights_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
@@ -106,6 +126,16 @@ kernel TASK void conv2d_direct_weights(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER))
     conv2d_direct_weights_body(DIRECT_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
 }
 #else
+INLINE void end_chain_image(
+    VF acc[RT][ST][NV], SCRATCH VF_unaligned *restrict m, int ld, int r0, int s0, int blocks)
+{
+    UNROLL for (int r = 0; r < RT; r++) UNROLL for (int s = 0; s < ST; s++) UNROLL for (int k = 0; k < NV; k++)
+    {
+        if (r0 + r < R && s0 + s < S && k < blocks) m[k * ld + (r0 + r) * S + s0 + s] += acc[r][s][k];
+        acc[r][s][k] = 0.0f;
+    }
+}
+
 /* RT x ST taps from (r0, s0) on of one channel, NV blocks of outputs; taps and blocks that do not exist are computed
  * from what lies there and dropped. m: [NV][R][S] with `ld` between blocks. */
 INLINE void multiply_image(SCRATCH VF_unaligned *restrict m, int ld, int r0, int s0, int blocks,
@@ -114,7 +144,8 @@ INLINE void multiply_image(SCRATCH VF_unaligned *restrict m, int ld, int r0, int
 {
     VF acc[RT][ST][NV];
     UNROLL for (int r = 0; r < RT; r++) UNROLL for (int s = 0; s < ST; s++) UNROLL for (int k = 0; k < NV; k++)
-        acc[r][s][k] = r0 + r < R && s0 + s < S && k < blocks ? m[k * ld + (r0 + r) * S + s0 + s] : (VF)(0.0f);
+        acc[r][s][k] = 0.0f;
+    int chain = 0;
     const int plane = u.per_image / u.segments * u.width;
     for (int j = first; j < last; j++) {
         const struct unit unit = unit_at(j, u);
@@ -124,19 +155,25 @@ INLINE void multiply_image(SCRATCH VF_unaligned *restrict m, int ld, int r0, int
         SCRATCH const float *p[RT];
         UNROLL for (int r = 0; r < RT; r++) p[r] =
             rows + ((j - first) * R + min(r0 + r, R - 1)) * width_packed + s0 * DILATION_W;
-        for (int t = unit.begin - unit.from; t < u.segment; t++) {
-            VF b[NV];
-            UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(t, d[k]);
-            UNROLL for (int r = 0; r < RT; r++) UNROLL for (int s = 0; s < ST; s++)
-            {
-                const VF f = (VF)(p[r][t * STEP + s * DILATION_W]);
-                UNROLL for (int k = 0; k < NV; k++) acc[r][s][k] = fma(f, b[k], acc[r][s][k]);
+        for (int from = unit.begin - unit.from; from < u.segment; from += SUM_CHAIN) {
+            const int stop = min(from + (int)SUM_CHAIN, u.segment);
+            if (chain + stop - from > SUM_CHAIN) {
+                end_chain_image(acc, m, ld, r0, s0, blocks);
+                chain = 0;
+            }
+            chain += stop - from;
+            for (int t = from; t < stop; t++) {
+                VF b[NV];
+                UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(t, d[k]);
+                UNROLL for (int r = 0; r < RT; r++) UNROLL for (int s = 0; s < ST; s++)
+                {
+                    const VF f = (VF)(p[r][t * STEP + s * DILATION_W]);
+                    UNROLL for (int k = 0; k < NV; k++) acc[r][s][k] = fma(f, b[k], acc[r][s][k]);
+                }
             }
         }
     }
-    UNROLL for (int r = 0; r < RT; r++) UNROLL for (int s = 0; s < ST; s++)
-        UNROLL for (int k = 0; k < NV; k++) if (r0 + r < R && s0 + s < S && k < blocks)
-            m[k * ld + (r0 + r) * S + s0 + s] = acc[r][s][k];
+    end_chain_image(acc, m, ld, r0, s0, blocks);
 }
 
 OUTLINE void conv2d_direct_weights_image_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)

@@ -14,6 +14,7 @@
 #include "parameters.h"
 #include "arguments/conv2d_grouped_cpu.h"
 #include "epilogue.h"
+#include "sum.h"
 #include "vector.h"
 
 /* Of the row that begins at data[row]: its elements at, at + stride ..., V of them, zero outside 0 .. size - 1. Where
@@ -115,6 +116,15 @@ TASK void image(GROUPED_ARGUMENTS(PARAMETER))
         }
 }
 
+INLINE void end_chains(VF sums[SB][KB], VF chains[SB][KB], VF errors[SB][KB])
+{
+    UNROLL for (int b = 0; b < SB; b++) UNROLL for (int j = 0; j < KB; j++)
+    {
+        SUM_ADD(VF, sums[b][j], errors[b][j], chains[b][j]);
+        chains[b][j] = 0.0f;
+    }
+}
+
 TASK void weight_gradient(GROUPED_WEIGHTS_ARGUMENTS(PARAMETER))
 {
     const int tiles = (K + KB - 1) / KB, group = get_group_id(0) / tiles, first = get_group_id(0) % tiles * KB;
@@ -122,8 +132,10 @@ TASK void weight_gradient(GROUPED_WEIGHTS_ARGUMENTS(PARAMETER))
     const long x_total = (long)N * groups * C * H * W, dy_total = (long)N * groups * K * OH * OW;
     for (int tap = 0; tap < R * S; tap += SB) {
         const int r = tap / S, s = tap % S;
-        VF sums[SB][KB];
-        UNROLL for (int b = 0; b < SB; b++) UNROLL for (int j = 0; j < KB; j++) sums[b][j] = 0.0f;
+        VF sums[SB][KB], chains[SB][KB], errors[SB][KB];
+        UNROLL for (int b = 0; b < SB; b++) UNROLL for (int j = 0; j < KB; j++) sums[b][j] = chains[b][j] =
+            errors[b][j] = 0.0f;
+        int chain = 0;
         for (int n = 0; n < N; n++)
             for (int oh = 0; oh < OH; oh++) {
                 const int h = oh * STRIDE_H - padding_h + r * dilation_h;
@@ -138,10 +150,15 @@ TASK void weight_gradient(GROUPED_WEIGHTS_ARGUMENTS(PARAMETER))
                     {
                         const int left = at * STRIDE_W - padding_w + (s + b) * dilation_w;
                         const VF pixels = window(x, row, left, STRIDE_W, W, x_total);
-                        UNROLL for (int j = 0; j < KB; j++) sums[b][j] += pixels * gradients[j];
+                        UNROLL for (int j = 0; j < KB; j++) chains[b][j] += pixels * gradients[j];
+                    }
+                    if (++chain == SUM_CHAIN) {
+                        end_chains(sums, chains, errors);
+                        chain = 0;
                     }
                 }
             }
+        end_chains(sums, chains, errors);
         UNROLL for (int b = 0; b < SB; b++) UNROLL for (int j = 0; j < KB; j++)
         {
             if (j >= channels) continue;

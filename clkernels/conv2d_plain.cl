@@ -1,5 +1,5 @@
 /* conv2d for every device, kernel, stride, padding, dilation and number of groups: plain layout, one work-item for each
- * output element, sums in one fixed order. It is the last in every list: its virtue is that it always works.
+ * output element, sums in one fixed order; those of a weight gradient carry their rounding errors along. It is the last in every list: its virtue is that it always works.
  *
  *   forward          y[n,k,p]     = bias[k] + sum c,r,s  w[k,c,r,s] x[n, g C/G + c, q]
  *   data_gradient    dx[n,c,q]    = sum k,r,s  w[k,c,r,s] dy[n,k,p]
@@ -11,6 +11,7 @@
 #include "parameters.h"
 #include "arguments/conv2d_plain.h"
 #include "epilogue.h"
+#include "sum.h"
 
 kernel void forward(PLAIN_FORWARD_ARGUMENTS(PARAMETER) PLAIN_SIZES(PARAMETER))
 {
@@ -64,7 +65,8 @@ kernel void weight_gradient(PLAIN_WEIGHT_GRADIENT_ARGUMENTS(PARAMETER) PLAIN_SIZ
     if (i >= count) return;
     int s = i % S, r = i / S % R, c = i / ((long)S * R) % CG;
     int k = i / ((long)S * R * CG);
-    float sum = 0.0f;
+    float sum = 0.0f, chain = 0.0f, error = 0.0f;
+    int terms = 0;
     for (int n = 0; n < N; n++) {
         global const float *image = x + ((long)n * C + k / KG * CG + c) * H * W;
         global const float *gradient = dy + ((long)n * K + k) * OH * OW;
@@ -73,10 +75,14 @@ kernel void weight_gradient(PLAIN_WEIGHT_GRADIENT_ARGUMENTS(PARAMETER) PLAIN_SIZ
             if (h < 0 || h >= H) continue;
             for (int ow = 0; ow < OW; ow++) {
                 int w = ow * stride_w - padding_w + s * dilation_w;
-                if (w >= 0 && w < W) sum += gradient[(long)oh * OW + ow] * image[(long)h * W + w];
+                if (w >= 0 && w < W) chain += gradient[(long)oh * OW + ow] * image[(long)h * W + w];
+                if (++terms % SUM_BLOCK) continue;
+                SUM_ADD(float, sum, error, chain);
+                chain = 0.0f;
             }
         }
     }
+    SUM_ADD(float, sum, error, chain);
     if (ADD) sum += add[i];
     dw[i] = sum;
 }

@@ -284,7 +284,8 @@ INLINE void outer_wide(VF acc[CT][NV], const float *x, const VF *dy)
 /* part[split][kb][c][lane] += x[p][c] dy[p][kb, lane] over the split's pixels, `length` of an image (stride 1, or
  * gathered). Pixels come in runs of at most `run` neighbours, runs_image of each image. A chunk is `chunk` runs (about
  * 130 to 200 pixels, whose dy stays in the first-level cache); for each chunk the task makes one pass for CT channels x
- * NV vectors. Between chunks the sums stay where they are needed, in the part. Each pass also prefetches PLANES_AHEAD
+ * NV vectors. Between chunks the sums stay where they are needed, in the part; a chunk's chain
+ * of multiply-adds begins with 0, so that a large sum does not round each of them. Each pass also prefetches PLANES_AHEAD
  * of the blocks of the next chunk, or, with more passes than blocks, 1 / 2^shift of one: evenly, since a burst of
  * prefetches stalls. part is in the workspace from `offset` on. channels_max (a multiple of V), blocks_max (of NV): of
  * a task. */
@@ -312,8 +313,7 @@ OUTLINE void pointwise_weights_body(POINTWISE_WEIGHTS_ARGUMENTS(PARAMETER), int 
             for (int c = c0; c < c1; c += CT, pass++) {
                 global float *m = part + ((size_t)kb * C + c) * V;
                 VF acc[CT][NV];
-                UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] =
-                    r0 > begin && c + i < C && kb + k < KB ? VLOAD((size_t)k * C + i, m) : (VF)(0.0f);
+                UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] = 0.0f;
 #if WIDEN
                 if (c == c0) {
                     UNROLL for (int k = 0; k < NV; k++)
@@ -361,7 +361,7 @@ OUTLINE void pointwise_weights_body(POINTWISE_WEIGHTS_ARGUMENTS(PARAMETER), int 
                 }
 #endif
                 UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) if (c + i < C && kb + k < KB)
-                    VSTORE(acc[i][k], (size_t)k * C + i, m);
+                    VSTORE(r0 > begin ? VLOAD((size_t)k * C + i, m) + acc[i][k] : acc[i][k], (size_t)k * C + i, m);
             }
     }
 }

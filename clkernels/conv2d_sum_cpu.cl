@@ -1,4 +1,4 @@
-/* Adds the parts of a weight gradient, in their order, and writes it plain:
+/* Adds the parts of a weight gradient, in their order, and writes it plain; many carry their rounding errors along:
  *
  *   dw[k][e] = sum over parts of part[p][k/V][e][k%V]  (+ add[k][e])       e: (c, r, s), `length` of them
  *
@@ -7,12 +7,23 @@
 #include "parameters.h"
 #include "arguments/conv2d_sum_cpu.h"
 #include "conv2d_cpu.h"
+#include "sum.h"
 
-INLINE VF sum_of(const global float *part, size_t stride, int parts)
+/* The `count` neighbours of one vector, in r. */
+INLINE void sum_parts(const global float *part, size_t stride, int parts, int count, VF r[V])
 {
-    VF sum = VLOAD(0, part);
-    LOOP for (int p = 1; p < parts; p++) sum += VLOAD(0, part + p * stride);
-    return sum;
+    VF lost[V];
+    UNROLL for (int i = 0; i < V; i++) if (i < count) r[i] = VLOAD(i, part), lost[i] = 0.0f;
+    if (parts <= SUM_BLOCK)
+        LOOP for (int p = 1; p < parts; p++)
+        {
+            UNROLL for (int i = 0; i < V; i++) if (i < count) r[i] += VLOAD(i, part + p * stride);
+        }
+    else
+        LOOP for (int p = 1; p < parts; p++)
+        {
+            UNROLL for (int i = 0; i < V; i++) if (i < count) SUM_ADD(VF, r[i], lost[i], VLOAD(i, part + p * stride));
+        }
 }
 
 kernel TASK void conv2d_sum(SUM_ARGUMENTS(PARAMETER))
@@ -24,8 +35,7 @@ kernel TASK void conv2d_sum(SUM_ARGUMENTS(PARAMETER))
     int e = first;
     for (; e + V <= last; e += V) {
         VF r[V];
-        UNROLL for (int i = 0; i < V; i++) r[i] = VLOAD(e + i, part);
-        LOOP for (int p = 1; p < parts; p++) UNROLL for (int i = 0; i < V; i++) r[i] += VLOAD(e + i, part + p * stride);
+        sum_parts(part + (size_t)e * V, stride, parts, V, r);
         transpose(r);
         UNROLL for (int l = 0; l < V; l++) if (l < rows)
         {
@@ -35,9 +45,10 @@ kernel TASK void conv2d_sum(SUM_ARGUMENTS(PARAMETER))
     }
     LOOP for (; e < last; e++)
     {
-        VF sum = sum_of(part + (size_t)e * V, stride, parts);
+        VF r[V];
+        sum_parts(part + (size_t)e * V, stride, parts, 1, r);
         float lanes[V];
-        *(VF_unaligned *)lanes = sum;
+        *(VF_unaligned *)lanes = r[0];
         LOOP for (int l = 0; l < rows; l++)
         {
             const size_t at = (size_t)(block * V + l) * length + e;

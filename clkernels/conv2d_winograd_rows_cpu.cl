@@ -24,6 +24,7 @@
 #include "parameters.h"
 #include "arguments/conv2d_winograd_rows_cpu.h"
 #include "conv2d_cpu.h"
+#include "sum.h"
 #define NUMBER VF
 #define LINE 4
 #define SIDE 7
@@ -216,25 +217,44 @@ INLINE void transform_gradient(const global float *restrict dy, int image, int K
         }
 }
 
+/* m[rows][NV] (+)= a chain of multiply-adds, which begins anew. */
+INLINE void end_chain(VF acc[GT][NV], SCRATCH vec *restrict m, int rows, bool add)
+{
+    UNROLL for (int g = 0; g < GT; g++) UNROLL for (int k = 0; k < NV; k++)
+    {
+        if (g < rows) m[g * NV + k] = add ? m[g * NV + k] + acc[g][k] : acc[g][k];
+        acc[g][k] = 0.0f;
+    }
+}
+
 /* m[GT][NV] (+)= the products of GT transformed rows of the kernel's window with the gradients, over `count` rows. */
 INLINE void multiply_gradient(SCRATCH vec *restrict m, int rows, SCRATCH const float *restrict x,
     SCRATCH const vec *restrict d, int count, int tiles, bool add)
 {
     VF acc[GT][NV];
-    UNROLL for (int g = 0; g < GT; g++) UNROLL for (int k = 0; k < NV; k++) acc[g][k] =
-        add && g < rows ? m[g * NV + k] : (VF)(0.0f);
+    UNROLL for (int g = 0; g < GT; g++) UNROLL for (int k = 0; k < NV; k++) acc[g][k] = 0.0f;
     const int length = count * tiles;
+    int chain = 0;
     for (int j = 0; j < count; j++, x += STRIDE_H * 14 * TW)
-        for (int t = 0; t < tiles; t++, d++) {
-            VF b[NV];
-            UNROLL for (int k = 0; k < NV; k++) b[k] = d[k * length];
-            UNROLL for (int g = 0; g < GT; g++)
-            {
-                const VF f = (VF)(x[g * 7 * TW + t]);
-                UNROLL for (int k = 0; k < NV; k++) acc[g][k] = fma(f, b[k], acc[g][k]);
+        for (int from = 0; from < tiles; from += SUM_CHAIN) {
+            const int stop = min(from + (int)SUM_CHAIN, tiles);
+            if (chain + stop - from > SUM_CHAIN) {
+                end_chain(acc, m, rows, add);
+                add = true;
+                chain = 0;
+            }
+            chain += stop - from;
+            for (int t = from; t < stop; t++, d++) {
+                VF b[NV];
+                UNROLL for (int k = 0; k < NV; k++) b[k] = d[k * length];
+                UNROLL for (int g = 0; g < GT; g++)
+                {
+                    const VF f = (VF)(x[g * 7 * TW + t]);
+                    UNROLL for (int k = 0; k < NV; k++) acc[g][k] = fma(f, b[k], acc[g][k]);
+                }
             }
         }
-    UNROLL for (int g = 0; g < GT; g++) UNROLL for (int k = 0; k < NV; k++) if (g < rows) m[g * NV + k] = acc[g][k];
+    end_chain(acc, m, rows, add);
 }
 
 OUTLINE void winograd_rows_gradient_body(WINOGRAD_ROWS_GRADIENT_ARGUMENTS(PARAMETER), int split, int range)

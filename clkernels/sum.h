@@ -1,9 +1,12 @@
 /* Sums of many numbers. A chain of additions loses up to half a unit of its last place with each of them, always to the
  * same side where the numbers are equal: 1e7 of them would be off by 1e-2. So a kernel adds up at most SUM_BLOCK numbers
- * in a chain, and adds the result with the rounding error carried along, which goes into the next addition. */
+ * in a chain, and adds the result with the rounding error carried along, which goes into the next addition.
+ *
+ * Where sums are in registers, for a tile of a product, a chain has up to SUM_CHAIN multiply-adds, as shorter ones would take
+ * time, and a hundred of them or so are added before errors are carried along. */
 #ifndef SUM_H
 #define SUM_H
-enum { SUM_BLOCK = 16 };
+enum { SUM_BLOCK = 16, SUM_CHAIN = 128 };
 
 /* sum += value, of type T. What the addition loses (Knuth's TwoSum: The Art of Computer Programming 2, 4.2.2) is left in
  * `error`, for the next one; both begin with 0. An infinite sum loses nothing: infinity minus infinity would turn it into

@@ -30,13 +30,13 @@ INLINE void gradient_tile(
 }
 
 /* m[CT channels][NV] (+)= v[count][CT]^T d[NV, d_block apart][count], summed over the numbers of tiles that number n of a kernel
- * multiplies, which lie v_step and d_step vectors apart; the sums that follow are prefetched meanwhile. */
+ * multiplies, which lie v_step and d_step vectors apart; the sums that follow are prefetched meanwhile. The chain of multiply-adds
+ * begins with 0, so that a large sum does not round each of them. */
 INLINE void outer_product(int n, const TILES vec *restrict v, int v_step, const TILES vec *restrict d, int d_step,
     int d_block, int channel, int count, PRODUCTS vec *restrict m, bool add)
 {
     VF acc[CT][NV];
-    UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] =
-        add ? m[i * NV + k] : (VF)(0.0f);
+    UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] = 0.0f;
     EACH_NUMBER(number, n)
     {
         const TILES float *a = (const TILES float *)(v + number * v_step) + channel;
@@ -52,7 +52,8 @@ INLINE void outer_product(int n, const TILES vec *restrict v, int v_step, const 
             }
         }
     }
-    UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) m[i * NV + k] = acc[i][k];
+    UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) m[i * NV + k] =
+        add ? m[i * NV + k] + acc[i][k] : acc[i][k];
 }
 
 /* g[TAPS]: the gradient of one kernel for V output channels, from KERNEL_NUMBERS sums `step` apart; those of four channels further on

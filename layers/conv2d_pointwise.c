@@ -281,7 +281,8 @@ struct weights_plan {
     int64_t vectors, channels; /* NV, CT */
     int64_t length, run, runs_image, runs, runs_split, chunk;
     int64_t channels_max, blocks_max, splits; /* of a task */
-    size_t parts_from;                        /* floats */
+    int64_t splits_least;
+    size_t parts_from; /* floats */
 };
 
 enum { CHUNK = 196 }; /* pixels of a chunk, about */
@@ -317,14 +318,15 @@ static void choose_tasks_weights(const struct problem *problem, struct weights_p
             int64_t blocks_max = divide_up(panels, k_tasks) * w->vectors;
             if (divide_up(panels * w->vectors, blocks_max) != k_tasks) continue;
             for (size_t i = 0; i < sizeof splits_tried / sizeof *splits_tried; i++) {
-                int64_t per = divide_up(divide_up(w->runs, splits_tried[i]), w->chunk) * w->chunk;
-                if (divide_up(w->runs, per) != splits_tried[i]) continue;
-                double cost = cost_of(problem, w, channels_max, blocks_max, splits_tried[i], per);
+                const int64_t tried = splits_tried[i] > w->splits_least ? splits_tried[i] : w->splits_least;
+                int64_t per = divide_up(divide_up(w->runs, tried), w->chunk) * w->chunk;
+                if (divide_up(w->runs, per) != tried) continue;
+                double cost = cost_of(problem, w, channels_max, blocks_max, tried, per);
                 if (cost == 0 || (best != 0 && cost >= best * 0.999)) continue;
                 best = cost;
                 w->channels_max = channels_max;
                 w->blocks_max = blocks_max;
-                w->splits = splits_tried[i];
+                w->splits = tried;
                 w->runs_split = per;
             }
         }
@@ -350,8 +352,8 @@ static struct weights_plan weights_of(const struct problem *problem)
     w.chunk = w.run < most * 7 / 8 ? most * 7 / 8 / w.run : 1;
     w.channels_max = w.c_blocks * v; /* one task, where no other way is worth it */
     w.blocks_max = divide_up(w.k_blocks, w.vectors) * w.vectors;
-    w.splits = 1;
-    w.runs_split = w.runs;
+    w.runs_split = divide_up(divide_up(w.runs, divide_up(w.runs, CONV2D_CHAINS * w.chunk)), w.chunk) * w.chunk;
+    w.splits = w.splits_least = divide_up(w.runs, w.runs_split);
     choose_tasks_weights(problem, &w);
     w.parts_from = gathered_floats(problem);
     return w;

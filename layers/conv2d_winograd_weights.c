@@ -70,7 +70,8 @@ static struct winograd_weights weights_of(const struct problem *problem)
     int64_t wanted = divide_up(conv2d_tasks_wanted(problem, winograd_flops(problem)), p.c_tasks * p.k_tasks);
     int64_t most = p.tiles.count / (4 * p.tiles.T);
     p.splits = wanted < most ? wanted : most;
-    if (p.splits < 1) p.splits = 1;
+    const int64_t least = divide_up(p.tiles.count, p.tiles.T * CONV2D_CHAINS);
+    if (p.splits < least) p.splits = least;
     p.tiles_split = divide_up(p.tiles.count, p.splits);
     p.splits = divide_up(p.tiles.count, p.tiles_split);
     p.scratch = conv2d_scratch_of(problem, weights_scratch(problem, &p));
