@@ -40,18 +40,18 @@ class Hosts(harness.CommandTest):
     def words(self, *arguments, model="mlp"):
         return ["train", model, "--data", self.data, "--batch", "64", "--lr", "0.02", *arguments]
 
+    def start(self, *words, **environment):
+        return subprocess.Popen(words, cwd=self.folder, text=True, env=self.environment({**self.ranks, **environment}),
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
     def start_ranks(self, *arguments, starter=(*MPIRUN, "-np", "2"), **environment):
-        return subprocess.Popen([*starter, harness.TUTTI, *map(str, arguments)], cwd=self.folder, text=True,
-                                env=self.environment({**self.ranks, **environment}), stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return self.start(*starter, harness.TUTTI, *map(str, arguments), **environment)
 
     def start_each(self, *commands):
         """Each rank runs a command of its own: by its number, since the mpirun of Open MPI 5.0 crashes at `:`."""
         cases = (f"{rank}) exec {shlex.join(map(str, command))};;" for rank, command in enumerate(commands))
         script = f"case $OMPI_COMM_WORLD_RANK in {' '.join(cases)} esac"
-        return subprocess.Popen([*MPIRUN, "-np", str(len(commands)), "sh", "-c", script], cwd=self.folder, text=True,
-                                env=self.environment(self.ranks), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE)
+        return self.start(*MPIRUN, "-np", str(len(commands)), "sh", "-c", script)
 
     def on_ranks(self, *arguments, **keywords):
         return self.ended(self.start_ranks(*arguments, **keywords))
