@@ -35,8 +35,8 @@
 #include "sum.h"
 #define TAPS (R * S)
 #if BOTH || defined(WEIGHTS)
-/* Sums of products for each tap. Those of the last results are a chain of multiply-adds in registers, of up to SUM_CHAIN
- * results and a tile's. */
+/* Sums of products for each tap, with their rounding errors. A chain of multiply-adds is kept in registers and added to
+ * them once it has SUM_CHAIN results or more; it is checked behind each tile. */
 struct weight_sums {
     VF sum[TAPS], lost[TAPS];
 };

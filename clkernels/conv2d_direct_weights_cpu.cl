@@ -8,7 +8,8 @@
  *
  * A task sums a share of the units (rows of pixels, see conv2d_rows.h) for a block of channels; the sums stay in
  * scratch, and chains of up to SUM_CHAIN pixels are in registers for one tap, CT channels x NV vectors at a time (image:
- * RT x ST taps of one channel x NV vectors). Launched by conv2d_direct.c with channel blocks x output blocks x splits tasks, or fewer, which loop.
+ * RT x ST taps of one channel x NV vectors). Launched by conv2d_direct.c with channel blocks x output blocks x splits
+ * tasks, or fewer, which loop.
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, XV, CT or RT and ST, NV, SCRATCH_GLOBAL. */
 #include "parameters.h"
