@@ -38,6 +38,9 @@ enum { CONV2D_FORWARD_FUSIONS = FUSED(ADD) | FUSED(ACTIVATION) };
 /* A family of implementations: one for each pass, by these numbers. */
 enum conv2d_pass { CONV2D_FORWARD, CONV2D_DATA_GRADIENT, CONV2D_WEIGHT_GRADIENT, CONV2D_PASSES };
 enum conv2d_pass conv2d_pass_of(const struct problem *problem);
+/* Pixels that one part of a weight gradient sums up at most: the error of a chain grows with its length. On CPU class
+ * it is a hundred chains of clkernels/sum.h's SUM_CHAIN, on GPU class one chain. */
+enum { CONV2D_LONGEST_PART = 12800 };
 bool conv2d_is_data_gradient(const struct problem *problem);
 bool conv2d_is_weight_gradient(const struct problem *problem);
 extern const struct implementation conv2d_plain[CONV2D_PASSES], conv2d_grouped[CONV2D_PASSES],

@@ -84,9 +84,9 @@ struct scratch_argument conv2d_scratch_argument(const struct conv2d_scratch *scr
 #define SCRATCH_VALUES(p, operands) \
     .scratch = conv2d_scratch_argument((p), (operands)), .scratch_floats = (int64_t)((p)->bytes / sizeof(float))
 
-/* Weight gradients add up at most so many chains (clkernels/sum.h) of a chunk in a part: many more would round as one
+/* A part of a weight gradient adds up at most so many chains of a chunk's products: more of them would round as one
  * chain of numbers does. conv2d_sum carries the parts' errors along. */
-enum { CONV2D_CHAIN = 128, CONV2D_CHAINS = 100 };
+enum { CONV2D_CHAINS = 100 };
 /* Partial weight gradients, [parts][ceil(K/V)][C * R * S][V], in the workspace from `offset` (floats) on. Of a data
  * gradient they go to the output of FUSION_WEIGHTS. */
 size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts);
