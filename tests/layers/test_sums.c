@@ -63,70 +63,6 @@ static tutti_tensor conv2d(tutti_network *n)
 {
     return tutti_conv2d(n, image(n, 3), 2, 1, &(tutti_conv2d_options) { .name = "l" });
 }
-/* Without padding, so that every tap meets as many pixels. */
-static tutti_tensor convolve(tutti_network *n, int channels, int kernels, int side, int stride, int groups)
-{
-    const tutti_conv2d_options options = { .name = "l", .stride = stride, .groups = groups };
-    return tutti_conv2d(n, image(n, channels), kernels, side, &options);
-}
-static tutti_tensor conv2d_of_image(tutti_network *n)
-{
-    return convolve(n, 3, 2, 3, 1, 1);
-}
-static tutti_tensor conv2d_of_blocks(tutti_network *n)
-{
-    return convolve(n, 16, 17, 3, 1, 1);
-}
-static tutti_tensor conv2d_by_one(tutti_network *n)
-{
-    return convolve(n, 16, 17, 1, 1, 1);
-}
-static tutti_tensor conv2d_by_seven(tutti_network *n)
-{
-    return convolve(n, 3, 8, 7, 2, 1);
-}
-static tutti_tensor conv2d_in_groups(tutti_network *n)
-{
-    return convolve(n, 4, 6, 3, 1, 2);
-}
-static tutti_tensor conv2d_depthwise(tutti_network *n)
-{
-    return convolve(n, 8, 8, 3, 1, 8);
-}
-static tutti_tensor conv2d_small(tutti_network *n)
-{
-    return convolve(n, 1, 1, 3, 1, 1);
-}
-/* One row, and one column. */
-static tutti_tensor conv2d_of_line(tutti_network *n, int64_t channels, int64_t h, int64_t w, int groups)
-{
-    const tutti_conv2d_options options = { .name = "l", .groups = groups };
-    return tutti_conv2d(n, tutti_input(n, "x", TUTTI_SHAPE(channels, h, w)), channels, 1, &options);
-}
-static tutti_tensor depthwise_of_row(tutti_network *n)
-{
-    return conv2d_of_line(n, 8, 1, TERMS, 8);
-}
-static tutti_tensor depthwise_of_column(tutti_network *n)
-{
-    return conv2d_of_line(n, 8, TERMS, 1, 8);
-}
-static tutti_tensor groups_of_row(tutti_network *n)
-{
-    return conv2d_of_line(n, 4, 1, TERMS, 2);
-}
-static tutti_tensor blocks_of_row(tutti_network *n)
-{
-    return conv2d_of_line(n, 16, 1, TERMS, 1);
-}
-static tutti_tensor blocks_of_column(tutti_network *n)
-{
-    return conv2d_of_line(n, 16, TERMS, 1, 1);
-}
-static tutti_tensor image_of_row(tutti_network *n)
-{
-    return conv2d_of_line(n, 3, 1, TERMS, 1);
-}
 static tutti_tensor wide_dense(tutti_network *n)
 {
     return tutti_dense(n, rows(n, 9), 10, &(tutti_dense_options) { .name = "l" });
@@ -203,13 +139,29 @@ static tutti_tensor running(tutti_network *n)
     return tutti_op(n, "slice", &y, 1, "axes=-2 starts=-1 ends=2147483647");
 }
 
+/* Without padding, so that every tap meets as many pixels. */
+struct convolution {
+    int64_t channels, h, w, kernels;
+    int side, stride, groups;
+};
+static tutti_tensor convolve(tutti_network *n, const struct convolution *c)
+{
+    const tutti_conv2d_options options = { .name = "l", .stride = c->stride, .groups = c->groups };
+    const tutti_tensor x = tutti_input(n, "x", TUTTI_SHAPE(c->channels, c->h, c->w));
+    return tutti_conv2d(n, x, c->kernels, c->side, &options);
+}
+#define PLANE SIDE_H, SIDE_W
+#define ROW 1, TERMS
+#define COLUMN TERMS, 1
+
 static const struct {
     const char *name;
     tutti_tensor (*build)(tutti_network *network);
     const char *parameter; /* whose gradient is compared; NULL: the output is */
     double want, pixels;   /* `pixels`: elements of x */
     bool product;
-    const char *implementation; /* on CPU class; NULL: any */
+    const char *implementation;     /* on CPU class; NULL: any */
+    struct convolution convolution; /* in place of `build` */
 } cases[] = {
     { "dense bias", dense, "l.bias", 1.0 / 3, TERMS },
     { "wide dense bias", dense_wide, "l.bias", 1.0 / 19, 2.0 * TERMS },
@@ -220,21 +172,28 @@ static const struct {
     { "conv2d bias", conv2d, "l.bias", 1.0 / 2, 3.0 * SIDE },
     { "dense weight", dense, "l.weight", 0.1f / 3.0, TERMS, true },
     { "wide dense weight", wide_dense, "l.weight", 0.1f / 10.0, 9.0 * TERMS, true },
-    { "direct weights of an image", conv2d_of_image, "l.weight", 0.1f / 2.0, 3.0 * SIDE, true, "direct" },
-    { "direct weights", conv2d_of_blocks, "l.weight", 0.1f / 17.0, 16.0 * SIDE, true, "direct" },
-    { "pointwise weights", conv2d_by_one, "l.weight", 0.1f / 17.0, 16.0 * SIDE, true, "pointwise" },
-    { "direct weights of 1x1", conv2d_by_one, "l.weight", 0.1f / 17.0, 16.0 * SIDE, true, "direct" },
-    { "winograd weights", conv2d_of_blocks, "l.weight", 0.1f / 17.0, 16.0 * SIDE, true, "winograd" },
-    { "winograd weights by rows", conv2d_by_seven, "l.weight", 0.1f / 8.0, 3.0 * SIDE, true, "winograd_rows" },
-    { "grouped weights", conv2d_in_groups, "l.weight", 0.1f / 6.0, 4.0 * SIDE, true, "grouped" },
-    { "depthwise weights", conv2d_depthwise, "l.weight", 0.1f / 8.0, 8.0 * SIDE, true, "depthwise" },
-    { "plain weights", conv2d_small, "l.weight", 0.1f, SIDE, true, "plain" },
-    { "depthwise weights of a row", depthwise_of_row, "l.weight", 0.1f / 8.0, 8.0 * TERMS, true, "depthwise" },
-    { "depthwise weights of a column", depthwise_of_column, "l.weight", 0.1f / 8.0, 8.0 * TERMS, true, "depthwise" },
-    { "grouped weights of a row", groups_of_row, "l.weight", 0.1f / 4.0, 4.0 * TERMS, true, "grouped" },
-    { "pointwise weights of a row", blocks_of_row, "l.weight", 0.1f / 16.0, 16.0 * TERMS, true, "pointwise" },
-    { "direct weights of a column", blocks_of_column, "l.weight", 0.1f / 16.0, 16.0 * TERMS, true, "direct" },
-    { "direct weights of an image's row", image_of_row, "l.weight", 0.1f / 3.0, 3.0 * TERMS, true, "direct" },
+    { "direct weights of an image", NULL, "l.weight", 0.1f / 2.0, 3.0 * SIDE, true, "direct",
+        { 3, PLANE, 2, 3, 1, 1 } },
+    { "direct weights", NULL, "l.weight", 0.1f / 17.0, 16.0 * SIDE, true, "direct", { 16, PLANE, 17, 3, 1, 1 } },
+    { "pointwise weights", NULL, "l.weight", 0.1f / 17.0, 16.0 * SIDE, true, "pointwise", { 16, PLANE, 17, 1, 1, 1 } },
+    { "direct weights of 1x1", NULL, "l.weight", 0.1f / 17.0, 16.0 * SIDE, true, "direct", { 16, PLANE, 17, 1, 1, 1 } },
+    { "winograd weights", NULL, "l.weight", 0.1f / 17.0, 16.0 * SIDE, true, "winograd", { 16, PLANE, 17, 3, 1, 1 } },
+    { "winograd weights by rows", NULL, "l.weight", 0.1f / 8.0, 3.0 * SIDE, true, "winograd_rows",
+        { 3, PLANE, 8, 7, 2, 1 } },
+    { "grouped weights", NULL, "l.weight", 0.1f / 6.0, 4.0 * SIDE, true, "grouped", { 4, PLANE, 6, 3, 1, 2 } },
+    { "depthwise weights", NULL, "l.weight", 0.1f / 8.0, 8.0 * SIDE, true, "depthwise", { 8, PLANE, 8, 3, 1, 8 } },
+    { "plain weights", NULL, "l.weight", 0.1f, SIDE, true, "plain", { 1, PLANE, 1, 3, 1, 1 } },
+    { "depthwise weights of a row", NULL, "l.weight", 0.1f / 8.0, 8.0 * TERMS, true, "depthwise",
+        { 8, ROW, 8, 1, 1, 8 } },
+    { "depthwise weights of a column", NULL, "l.weight", 0.1f / 8.0, 8.0 * TERMS, true, "depthwise",
+        { 8, COLUMN, 8, 1, 1, 8 } },
+    { "grouped weights of a row", NULL, "l.weight", 0.1f / 4.0, 4.0 * TERMS, true, "grouped", { 4, ROW, 4, 1, 1, 2 } },
+    { "pointwise weights of a row", NULL, "l.weight", 0.1f / 16.0, 16.0 * TERMS, true, "pointwise",
+        { 16, ROW, 16, 1, 1, 1 } },
+    { "direct weights of a column", NULL, "l.weight", 0.1f / 16.0, 16.0 * TERMS, true, "direct",
+        { 16, COLUMN, 16, 1, 1, 1 } },
+    { "direct weights of an image's row", NULL, "l.weight", 0.1f / 3.0, 3.0 * TERMS, true, "direct",
+        { 3, ROW, 3, 1, 1, 1 } },
     { "dot product", dot, NULL, (double)0.1f * 0.1f * TERMS, TERMS, true },
     { "gram matrix", gram, NULL, (double)0.1f * 0.1f * TERMS, 10.0 * TERMS, true },
     { "row by matrix", row_by_row, NULL, (double)0.1f * 0.1f * TERMS, 2.0 * TERMS, true },
@@ -294,7 +253,7 @@ START_TEST(test_gradient_or_output)
 {
     const char *name = cases[_i].name;
     tutti_network *network = tutti_network_new(runtime);
-    const tutti_tensor y = cases[_i].build(network);
+    const tutti_tensor y = cases[_i].build ? cases[_i].build(network) : convolve(network, &cases[_i].convolution);
     const bool trains = cases[_i].parameter != NULL;
     float *x = filled((int64_t)cases[_i].pixels, value);
     tutti_shape shape = { 0 };
