@@ -17,5 +17,7 @@ void thread_pool_run(struct thread_pool *pool, int tasks, void (*work)(void *arg
 int processor_count(void);
 /* Seconds of a monotonic clock. */
 double clock_seconds(void);
+/* Seconds that processors have spent on this process, of all its threads together. */
+double processor_seconds(void);
 
 #endif

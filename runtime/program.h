@@ -20,7 +20,7 @@ tutti_status program_build_all(struct device *device, const struct program_reque
 void programs_load_ahead(struct device *device, const struct program_request *requests, int count);
 /* Whether some are still to come. */
 bool programs_are_loading(struct device *device);
-/* Seconds that building took; 0 where it is not built. */
+/* Seconds that building took, without waiting for a processor on a busy machine; 0 where it is not built. */
 double program_seconds(struct device *device, const struct program_request *request);
 /* A program that a driver has in its cache is loaded in a tenth of this, and compiled in thrice this. */
 #define PROGRAM_LOADED_WITHIN 0.25
