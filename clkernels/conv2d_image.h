@@ -60,14 +60,15 @@
  * SHARERS work-items have the same channels, and their OWN_SLOTs follow one another. first_channel and first_pixel: of the
  * tile; first_of_group: of the convolution's group, which has CR of them.
  * Of four channels at a time: each work-item's mean and squares, about its first result; then of all that have the same
- * channels, by four of them. Loops over these stay loops: unrolled, they take registers from the sums. */
+ * channels, by four of them. Loops over these stay loops: unrolled, they take registers from the sums. The loop over fours
+ * has barriers, and is unrolled on CPUs, too: as a loop behind that of the steps (steps.h), POCL 3.1 makes other sums of it. */
 #define GIVE_STATISTICS(first_of_group)                                                                                \
     local float counts[SHARERS];                                                                                       \
     const int slot = OWN_SLOT, among = slot % SHARERS;                                                                 \
     float own = 0.0f;                                                                                                  \
     UNROLL_GPU for (int k = 0; k < PIXELS; k++) own += first_pixel + PIXEL(k) < pixels ? 1.0f : 0.0f;                  \
     if (slot < SHARERS) counts[slot] = own;                                                                            \
-    UNROLL_GPU for (int j = 0; j < CHANNELS; j += 4)                                                                   \
+    _Pragma("unroll") for (int j = 0; j < CHANNELS; j += 4)                                                            \
     {                                                                                                                  \
         float mean[4], deviations[4];                                                                                  \
         UNROLL_GPU for (int u = 0; u < 4; u++)                                                                         \
