@@ -2,6 +2,7 @@
  * each program and runs one small form of each launch, so that the driver compiles the kernel and keeps it on disk.
  * Buffers are fresh zeros that nobody sees. It ends when the socket does, and when a unit takes too long. */
 #include "runtime/builder.h"
+#include "runtime/processor.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -249,6 +250,7 @@ int main(void)
         return 2;
     }
     helper.limits = greeting.limits;
+    (void)processor_tiles_refusal(); /* the system permits tiles to each process that asks: exec() takes them back */
     if (!set_limits(&helper) || !helper_open(&helper, &greeting) || !answer(BUILDER_READY)) return 1;
     while (serve(&helper)) continue;
     _exit(0); /* taking the driver down takes time, and nothing of it is needed */
