@@ -237,7 +237,7 @@ static const double products[] = { 0, 1, 3, 6 };
  * tiles, if it were floats; `packing`: of packing. See docs/experiments/pairs.md. */
 static double gain_of(const struct problem *problem, double floats, double sums, double packing)
 {
-    const double rate = form_of(problem) == PAIRS_DOTS ? 1.57 : 9.6;
+    const double rate = form_of(problem) == PAIRS_DOTS ? 1.57 : 6.5;
     return floats / (sums * products[pairs_parts(problem->compute)] / rate + packing);
 }
 

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "runtime/builder.h"
 #include "runtime/memory.h"
+#include "runtime/processor.h"
 #include "runtime/program.h"
 
 #include <dirent.h>
@@ -123,6 +124,18 @@ START_TEST(helpers_compile_ahead)
     ck_assert_int_eq(progress_calls, 0);
     device_end(device);
     ck_assert_int_eq(files_ending(".compiled"), 1);
+}
+END_TEST
+
+/* The system permits them to a process that asks, and exec() takes that back. Says nothing on processors without AMX. */
+START_TEST(helpers_run_kernels_with_tiles)
+{
+    if (processor_tiles_refusal()) return;
+    ck_assert_int_eq(unsetenv("TUTTI_PAIRS"), 0);
+    struct device *device = begin(2);
+    const struct pairs_ability *ability = &device->can.pairs[COMPUTE_BF16];
+    ck_assert_msg(ability->form == PAIRS_TILES, "%s", ability->refusal ? ability->refusal : "not by tiles");
+    device_end(device);
 }
 END_TEST
 
@@ -269,6 +282,7 @@ Suite *builder_suite(void)
     TCase *tests = tcase_create("builder");
     tcase_add_checked_fixture(tests, folder_begin, folder_end);
     tcase_add_test(tests, helpers_compile_ahead);
+    tcase_add_test(tests, helpers_run_kernels_with_tiles);
     tcase_add_test(tests, known_kernels_are_known_to_the_next_process);
     tcase_add_test(tests, known_programs_are_loaded_ahead);
     tcase_add_test(tests, bad_programs_hurt_nobody);
