@@ -127,7 +127,7 @@ START_TEST(helpers_compile_ahead)
 }
 END_TEST
 
-/* The system permits them to a process that asks, and exec() takes that back. Says nothing on processors without AMX. */
+/* The system permits them to a process that asks, and exec() takes that back. Without AMX, nothing is tested. */
 START_TEST(helpers_run_kernels_with_tiles)
 {
     if (processor_tiles_refusal()) return;
