@@ -358,8 +358,8 @@ static tutti_status add_input(struct import *import, const Onnx__ValueInfoProto 
     if (status != TUTTI_OK) return status;
     value->type = input->type->tensor_type->elem_type;
     if (!dtype_of(value->type, &dtype))
-        return fail(
-            TUTTI_UNSUPPORTED, "input '%s' is of ONNX's type %d, which Tutti does not read", input->name, value->type);
+        return fail(TUTTI_UNSUPPORTED, "input '%s' is of type %s (%d), which Tutti does not read", input->name,
+            onnx_type_name(value->type), value->type);
     value->tensor = tutti_input_typed(import->network, input->name, dtype, shape.sizes, shape.rank);
     value->converts = dtype != TUTTI_DTYPE_F32;
     value->place.batched = true;

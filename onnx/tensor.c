@@ -38,6 +38,24 @@ static const struct type types[] = {
     { "INT4", ONNX_INT4, 4, false, INT32S },
 };
 
+/* Types of the standard that Tutti does not read, for messages (TensorProto.DataType). */
+static const struct {
+    const char *name;
+    int number;
+} unread_types[] = {
+    { "STRING", 8 },
+    { "COMPLEX64", 14 },
+    { "COMPLEX128", 15 },
+    { "FLOAT8E4M3FN", 17 },
+    { "FLOAT8E4M3FNUZ", 18 },
+    { "FLOAT8E5M2", 19 },
+    { "FLOAT8E5M2FNUZ", 20 },
+    { "FLOAT4E2M1", 23 },
+    { "FLOAT8E8M0", 24 },
+    { "UINT2", 25 },
+    { "INT2", 26 },
+};
+
 static const struct type *find_type(int number)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -60,7 +78,10 @@ bool onnx_type_is_float(int type)
 const char *onnx_type_name(int type)
 {
     const struct type *found = find_type(type);
-    return found ? found->name : "a type that Tutti does not read";
+    if (found) return found->name;
+    for (size_t i = 0; i < sizeof unread_types / sizeof *unread_types; i++)
+        if (unread_types[i].number == type) return unread_types[i].name;
+    return "that ONNX's standard does not have";
 }
 
 /* ------------------------------------------------------------------------------------------------------ arrays ---- */
@@ -213,8 +234,8 @@ tutti_status tensor_check(const Onnx__TensorProto *tensor)
     const struct type *type = find_type(tensor->data_type);
     size_t count, bytes;
     if (!type)
-        return fail(TUTTI_UNSUPPORTED, "tensor %s: its elements have ONNX's type %d, which Tutti does not read",
-            proto_text(tensor->name), (int)tensor->data_type);
+        return fail(TUTTI_UNSUPPORTED, "tensor %s: its elements are of type %s (%d), which Tutti does not read",
+            proto_text(tensor->name), onnx_type_name(tensor->data_type), (int)tensor->data_type);
     if (tensor->n_dims > ARRAY_MAX_RANK)
         return fail(TUTTI_UNSUPPORTED, "tensor %s: it has %zu axes: at most %d are read", proto_text(tensor->name),
             tensor->n_dims, ARRAY_MAX_RANK);

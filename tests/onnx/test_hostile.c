@@ -377,7 +377,7 @@ START_TEST(sizes_are_checked)
     refused(&graph, 17, TUTTI_FORMAT, "15 bytes");
     graph = graph_of("Add", "w");
     put_initialiser(&graph, STRING, one, 1, four, sizeof four);
-    refused(&graph, 17, TUTTI_UNSUPPORTED, "type 8");
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "type STRING (8)");
     graph = (struct message) { 0 };
     put_port(&graph, GRAPH_INPUT, "x", INT64_MAX);
     put_port(&graph, GRAPH_OUTPUT, "y", 4);
