@@ -179,7 +179,7 @@ done:
     return status;
 }
 
-/* Why a field is no number. */
+/* Why a field is not a number. */
 static tutti_status refuse(const struct table *table, int column, const char *text)
 {
     char shown[40];
@@ -188,10 +188,10 @@ static tutti_status refuse(const struct table *table, int column, const char *te
         if (*c < ' ' || *c > '~') *c = '?';
     if (is_missing(text)) return fail(TUTTI_FORMAT, "column '%s': the value is missing", table->columns[column]);
     if (column == table->target)
-        return fail(TUTTI_FORMAT, "column '%s': '%s' is no number; --target '%s:class' makes it a class",
+        return fail(TUTTI_FORMAT, "column '%s': '%s' is not a number; --target '%s:class' makes it a class",
             table->columns[column], shown, table->columns[column]);
     return fail(TUTTI_FORMAT,
-        "column '%s': '%s' is no number that can be read: write texts as numbers, or remove the "
+        "column '%s': '%s' is not a number that can be read: write texts as numbers, or remove the "
         "column",
         table->columns[column], shown);
 }

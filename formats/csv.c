@@ -104,7 +104,7 @@ static tutti_status read_quoted(struct csv *csv)
     while (status == TUTTI_OK) {
         const int byte = peek(csv);
         if (byte == NO_BYTE) return row_failed(csv, "the file ends within quotes: it is cut, or a quote is too much");
-        if (byte == '\0') return row_failed(csv, "there is a zero byte: this is no text in UTF-8");
+        if (byte == '\0') return row_failed(csv, "there is a zero byte: this is not text in UTF-8");
         csv->at++;
         if (byte == '\n') csv->line++;
         if (byte == '"') {
@@ -124,7 +124,7 @@ static tutti_status read_plain(struct csv *csv)
     const size_t begin = csv->used;
     int byte;
     while ((byte = peek(csv)) != (unsigned char)csv->separator && !ends_line(byte)) {
-        if (byte == '\0') return row_failed(csv, "there is a zero byte: this is no text in UTF-8");
+        if (byte == '\0') return row_failed(csv, "there is a zero byte: this is not text in UTF-8");
         const tutti_status status = append(csv, byte);
         if (status != TUTTI_OK) return status;
         csv->at++;

@@ -43,7 +43,7 @@ static tutti_status read_header(struct npy_rows *rows)
     unsigned char *head = memory_new(HEAD, 1);
     if (!head) return status;
     if (fstat(rows->descriptor, &info) != 0) FAIL(TUTTI_FILE, "cannot read '%s': %s", rows->path, strerror(errno));
-    if (!S_ISREG(info.st_mode)) FAIL(TUTTI_FILE, "cannot read '%s': it is no file", rows->path);
+    if (!S_ISREG(info.st_mode)) FAIL(TUTTI_FILE, "cannot read '%s': it is not a file", rows->path);
     TRY(read_at(rows, head, HEAD, 0, &got));
     status = npy_describe(head, got, (uint64_t)info.st_size, &rows->array, &rows->layout);
     if (status != TUTTI_OK) status = status_context(status, "%s", rows->path);

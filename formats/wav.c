@@ -114,7 +114,7 @@ tutti_status wav_open(const char *path, struct wav *wav)
     wav->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (wav->descriptor < 0 || fstat(wav->descriptor, &info) != 0)
         FAIL(TUTTI_FILE, "cannot read '%s': %s", path, strerror(errno));
-    if (!S_ISREG(info.st_mode)) FAIL(TUTTI_FILE, "cannot read '%s': it is no file", path);
+    if (!S_ISREG(info.st_mode)) FAIL(TUTTI_FILE, "cannot read '%s': it is not a file", path);
     status = read_chunks(wav, (uint64_t)info.st_size);
 done:
     if (status != TUTTI_OK) wav_close(wav);

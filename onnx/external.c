@@ -38,7 +38,7 @@ static tutti_status find_place(const Onnx__TensorProto *tensor, struct place *pl
         if (!strcmp(entry->key, "location")) place->location = entry->value;
         if (length) place->has_length = true;
         if ((offset || length) && !read_decimal(entry->value, offset ? &place->offset : &place->length))
-            return fail(TUTTI_FORMAT, "tensor %s: the %s of its external data is '%s', which is no number",
+            return fail(TUTTI_FORMAT, "tensor %s: the %s of its external data is '%s', which is not a number",
                 proto_text(tensor->name), entry->key, entry->value);
     }
     if (place->location && *place->location) return TUTTI_OK;
@@ -107,7 +107,7 @@ static tutti_status check_range(const Onnx__TensorProto *tensor, const struct pl
 {
     struct stat about;
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode))
-        return fail(TUTTI_FILE, "tensor %s: '%s', with its external data, is no file", proto_text(tensor->name),
+        return fail(TUTTI_FILE, "tensor %s: '%s', with its external data, is not a file", proto_text(tensor->name),
             place->location);
     if (place->has_length && place->length != bytes)
         return fail(TUTTI_FORMAT, "tensor %s: its external data have %llu bytes, but its shape and type need %zu",

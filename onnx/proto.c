@@ -116,7 +116,7 @@ tutti_status proto_read(const char *path, Onnx__ModelProto **model)
     proto_free(*model);
     *model = NULL;
     return fail(
-        TUTTI_FORMAT, "%s is no ONNX file, or is damaged: protobuf-c finds no model in its %zu bytes", path, size);
+        TUTTI_FORMAT, "%s is not an ONNX file, or is damaged: protobuf-c finds no model in its %zu bytes", path, size);
 }
 
 /* ------------------------------------------------------------------------------------------------------ copies ---- */

@@ -85,7 +85,7 @@ static tutti_status aligned(
     bool fits = t.shape.rank == x->shape.rank && block > 0 && x->shape.rank < TUTTI_MAX_RANK && block <= size;
     for (int i = 0; i < t.shape.rank && fits; i++)
         fits = t.shape.sizes[i] == (i == axis ? (size - 1) / block + 1 : x->shape.sizes[i]);
-    if (!fits) return step_refuse("input %zu is no number, and has no number for each index along the axis", position);
+    if (!fits) return step_refuse("input %zu is not a number, and has no number for each index along the axis", position);
     *tensor = repeated(step, t.tensor, &x->shape, axis, t.shape.sizes[axis], block);
     return TUTTI_OK;
 }

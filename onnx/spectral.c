@@ -119,7 +119,7 @@ static tutti_status whole_number(const struct step *step, size_t position, int64
     const tutti_status status = step_list(step, position, number, 1, &count);
     if (status != TUTTI_OK) return status;
     if (count != 1 || *number < 0 || *number > most)
-        return step_refuse("input %zu is no number from 0 to %" PRId64, position, most);
+        return step_refuse("input %zu is not a number from 0 to %" PRId64, position, most);
     return TUTTI_OK;
 }
 

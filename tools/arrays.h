@@ -4,7 +4,7 @@
 
 #include "tools/saved.h"
 
-/* A line of a table of options; what to say where the model is no file. */
+/* A line of a table of options; what to say where the model is not a file. */
 #define EXPECT_OPTION(text)                                                                                     \
     {                                                                                                           \
         .name = "expect", .kind = OPTION_TEXT, .value = &(text), .noun = "FILE",                                \

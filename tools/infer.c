@@ -40,10 +40,10 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .more = "FILE",
         .more_count = &s->files,
         .details =
-            "Of each FILE, a picture, a recording (WAV) or a folder of them, the likeliest classes are printed.\n"
+            "Prints the likeliest classes of each FILE: a picture, a recording (WAV) or a folder of them.\n"
             "--inputs and --outputs take any model: the file has an array [samples, ...] for each input, by its "
             "name; a\n"
-            "model that is no file has \"input\" and \"output\".",
+            "model that is not a file has \"input\" and \"output\".",
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
     return options_parse(&usage, argc, argv, &s->saved.model);
@@ -197,7 +197,7 @@ static int check_files(const struct settings *s, char **files)
             const size_t length = strlen(files[i]), end = strlen(ends[k]);
             if (length >= end && !strcasecmp(files[i] + length - end, ends[k]))
                 return wrong_use("infer",
-                    "\"%s\" is no picture, recording or folder of them: use --data for a table or a data set, and "
+                    "\"%s\" is not a picture, recording or folder of them: use --data for a table or a data set, and "
                     "--inputs with --outputs for arrays",
                     files[i]);
         }

@@ -107,7 +107,7 @@ START_TEST(refuses_rows)
         { "a,b\n1,2\nNA,3\n", "row 2", "missing" },
         { "a,b\n1,2\n1,\n", "column 'b'", "missing" },
         { "a,b\n1,2\nnan,3\n", "column 'a'", "missing" },
-        { "a,b\n1,2\ninf,3\n", "column 'a'", "'inf' is no number" },
+        { "a,b\n1,2\ninf,3\n", "column 'a'", "'inf' is not a number" },
         { "a,b\n1,2\n1e999,3\n", "column 'a'", "1e999" },
         { "a,b\n1,2\n1e39,3\n", "column 'a'", "1e39" },
         { "a,b\n1,2\n0x10,3\n", "column 'a'", "0x10" },

@@ -1,5 +1,5 @@
 /* heads n c h w heads: attention over the pixels of an image that a convolution makes, added to that image before a
- * second convolution. What is between has four dimensions, too, but is no image: [N, heads, pixels, pixels]. */
+ * second convolution. What is between has four dimensions, too, but is not an image: [N, heads, pixels, pixels]. */
 #include "tests/layers/cases.h"
 
 static tutti_tensor transpose(tutti_network *network, tutti_tensor x)
