@@ -4,7 +4,7 @@
 
 #include "tutti.h"
 
-/* "f32"; numbers that are no type have a name, too. */
+/* Returns the name of a type, such as "f32"; numbers that are not a type have a name, too. */
 const char *dtype_name(tutti_dtype dtype);
 
 #endif

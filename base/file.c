@@ -48,7 +48,7 @@ static int open_temporary(struct atomic_file *file)
     return -1;
 }
 
-/* The folder of a file, freed by free(); NULL without memory. */
+/* Returns the folder of a file, freed by free(); NULL without memory. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -133,7 +133,8 @@ tutti_status atomic_file_flush(struct atomic_file *file)
     return fail(TUTTI_FILE, "cannot write '%s' to the disk: %s", file->path, strerror(errno));
 }
 
-/* A rename is on the disk only once its folder is. Some file systems cannot do that: the rename itself is done. */
+/* Flushes a file's folder: a rename is on the disk only once its folder is. Some file systems cannot flush folders;
+ * the rename itself is done then. */
 static void flush_folder(const char *path)
 {
     char *folder = folder_of(path);

@@ -17,14 +17,14 @@ void atomic_file_abandon(struct atomic_file *file); /* takes NULL */
 /* Removes temporary files of this path that processes left which were killed; atomic_file_open() does it. */
 void atomic_file_sweep(const char *path);
 
-/* The whole file at once, by the above. */
+/* Writes a whole file at once by the functions above. */
 tutti_status file_write(const char *path, const void *data, size_t size);
-/* The whole file, freed by free(). Larger than limit: TUTTI_FORMAT. */
+/* Reads a whole file, freed by free(). TUTTI_FORMAT if it is larger than limit. */
 tutti_status file_read(const char *path, size_t limit, unsigned char **data, size_t *size);
-/* A lock that one holder at a time has, by a file that is there meanwhile. It ends with its process. */
+/* A lock that has one holder at a time: a file that exists meanwhile. It ends with its process. */
 struct file_lock;
-/* Waits for the holder before; TUTTI_FILE after so many seconds. Where the file system has no locks, all may hold it.
- */
+/* Waits until the present holder releases the lock; TUTTI_FILE after so many seconds. Where the file system has no
+ * locks, all may hold it. */
 tutti_status file_lock_take(struct file_lock **lock, const char *path, double seconds);
 void file_lock_release(struct file_lock *lock); /* takes NULL */
 /* Renames, replacing what is there, and flushes the folder. */
@@ -32,8 +32,8 @@ tutti_status file_rename(const char *from, const char *to);
 /* Makes the folder and those above it, for this user alone. */
 tutti_status folder_make(const char *path);
 
-/* For caches, whose content is trusted. Reads a file as above if it belongs to this user or to root and nobody else may
- * write it. */
+/* Reads a file as above if it belongs to this user or to root and nobody else may write to it. For caches, whose
+ * content is trusted. */
 tutti_status file_read_own(const char *path, size_t limit, unsigned char **data, size_t *size);
 /* Writes a file as above that only this user may read and write. */
 tutti_status file_write_own(const char *path, const void *data, size_t size);

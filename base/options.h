@@ -11,7 +11,7 @@
  * messages. Errors: TUTTI_INVALID if the size is impossible, or if it is larger than `known` and a byte beyond that is
  * not zero: the program asks for something that this library does not have. */
 tutti_status options_read(void *to, size_t known, size_t first, const void *from, const char *type);
-/* Of a struct that has not grown since version 0.2.0. */
+/* Reads a struct that has not grown since version 0.2.0. */
 #define OPTIONS_READ(to, from, type) options_read((to), sizeof(type), sizeof(type), (from), #type)
 
 /* Copies the struct at `from`, which has `known` bytes, into the caller's struct at `to`, but for the size, which the

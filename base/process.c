@@ -9,7 +9,7 @@
 
 enum { HOST = 256 };
 
-/* With the name space of process numbers: containers count their own. */
+/* Names the host and its namespace of process numbers: containers count their own. */
 static void describe_host(char host[HOST])
 {
     char name[128] = "", space[96] = "";
@@ -18,8 +18,9 @@ static void describe_host(char host[HOST])
     snprintf(host, HOST, "%s/%s", name, space);
 }
 
-/* In clock ticks since the system's start: the 22nd word, the second being a name in brackets. 0 where it cannot be
- * told, and for a process that has ended and that its parent has not waited for (the third word). */
+/* Returns when a process started, in clock ticks since the system's start: word 22 of its stat file, whose word 2 is
+ * a name in brackets. Returns 0 where that cannot be told, and for a process that has ended and for which its parent
+ * has not waited (word 3). */
 static unsigned long long started(long process)
 {
     char path[64], line[1024];

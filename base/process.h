@@ -9,7 +9,8 @@ enum { PROCESS_TEXT = 320 };
 
 /* "HOST PID START" of this process, in three words. */
 void process_describe(char text[PROCESS_TEXT]);
-/* Of a text that begins so; one of another host cannot be asked for. What is no such text: ended. */
+/* Returns the state of the process that a text begins with. The process of another host cannot be asked for. A text
+ * that does not begin so counts as ended. */
 enum process_state process_state(const char *text);
 
 #endif

@@ -76,7 +76,7 @@ NUMBER minus_log(uint32_t bits)
     return n * -0.6931471805599453 - 2 * (s + s * sum);
 }
 
-/* cos(2 pi bits / 2^32): of the distance to the nearest quarter of a turn. */
+/* cos(2 pi bits / 2^32), by the distance to the nearest quarter of a turn. */
 NUMBER cosine(uint32_t bits)
 {
     const uint32_t quarter = (bits + (1u << 29)) >> 30;

@@ -24,7 +24,7 @@ enum random_stream {
 uint32_t random_bits(uint64_t seed, uint32_t stream, uint64_t index);
 float random_uniform(uint64_t seed, uint32_t stream, uint64_t index); /* [0, 1), 24 bits */
 float random_normal(uint64_t seed, uint32_t stream, uint64_t index);  /* Box-Muller */
-/* Those of `count` indexes from `first` on, several times faster than one by one. */
+/* Draws the normal numbers of `count` indexes from `first` on, several times faster than one by one. */
 void random_normals(uint64_t seed, uint32_t stream, uint64_t first, size_t count, float *numbers);
 /* 0 .. bound - 1, unbiased enough: the upper half of a 64-bit product. */
 uint64_t random_below(uint64_t seed, uint32_t stream, uint64_t index, uint64_t bound);

@@ -16,8 +16,8 @@ void text_free(struct text *text);
 /* The string, which the caller frees; NULL if an allocation failed. The text is empty afterwards. */
 char *text_take(struct text *text);
 
-/* The beginning of a string as a message has it, which is one printable line: names from files may hold line ends and
- * control characters. */
+/* The beginning of a string as one printable line, for messages: names from files may hold line ends and control
+ * characters. */
 struct printable {
     char text[96];
 };

@@ -1,5 +1,6 @@
-/* Kernels that go through arenas, ranges of floats whose numbers stand for themselves: CPU class, one task per `floats`
- * floats (a multiple of 16); GPU class, one work-item per 4 neighbouring floats, in groups of GROUP (256 if not defined).
+/* Kernels that go through arenas, ranges of floats that are processed element by element. CPU class: one task per
+ * `floats` floats (a multiple of 16). GPU class: one work-item per 4 neighbouring floats, in groups of GROUP (256 if
+ * not defined).
  *
  * KERNEL         begins such a kernel
  * FOR_RANGE(i)   the vectors of this work-item, of the arguments n (a multiple of 16) and floats */

@@ -1,6 +1,6 @@
-/* Where the largest element of each line lies (arguments/lines.h), the smallest one if LEAST is 1. Of several, the
- * first, or the last if LAST is 1. NaN is before all numbers. y has a number for each line; HOT 1: it has x's shape,
- * with 1 at this element and 0 elsewhere. Launched by layers/argmax.c. */
+/* Finds where the largest element of each line lies (arguments/lines.h), or the smallest one if LEAST is 1: the first
+ * of several, or the last if LAST is 1. NaN comes before all numbers. y has a number for each line; with HOT 1 it has
+ * x's shape, with 1 at this element and 0 elsewhere. Launched by layers/argmax.c. */
 #include "parameters.h"
 #include "arguments/lines.h"
 #include "vector.h"

@@ -48,17 +48,17 @@
     for (int n = p0 / HW; n * HW < p1; n++) {                                                                          \
         const size_t o = ((size_t)n * CB + cb) * HW * V;                                                               \
         const int i0 = max(p0 - n * HW, 0), i1 = min(p1 - n * HW, HW);
-/* The last images of the first pass are still in the cache when the second begins: backwards. */
+/* Goes backwards: the last images of the first pass are still in the cache when the second pass begins. */
 #define FOR_PLANES_BACKWARDS                                                                                           \
     for (int n = (p1 - 1) / HW; n >= 0 && (n + 1) * HW > p0; n--) {                                                    \
         const size_t o = ((size_t)n * CB + cb) * HW * V;                                                               \
         const int i0 = max(p0 - n * HW, 0), i1 = min(p1 - n * HW, HW);
 
-/* A variance: rounding may leave it below 0, but NaN stays. */
+/* Clips a variance at 0, since rounding may leave it below; NaN stays. */
 INLINE VF not_negative(VF variance) { return variance < 0.0f ? (VF)(0.0f) : variance; }
 
-/* Sums of two things over all planes that carry their rounding errors along: chains of at most SUM_BLOCK pixels, which go
- * on from plane to plane where these are small, are added to them. */
+/* Adds up two quantities over all planes and carries the rounding errors along. Chains of at most SUM_BLOCK pixels
+ * are added to the sums; they go on from plane to plane where planes are small. */
 #define FOLD(p, q)                                                                                                     \
     {                                                                                                                  \
         SUM_ADD(VF, sum_p, error_p, (p[0] + p[1]) + (p[2] + p[3]));                                                    \
@@ -122,8 +122,8 @@ INLINE void moments(VF s, VF q, VF shift, float M, float epsilon, VF *mean, VF *
     *rstd = PER_DEVIATION(VF, *var, epsilon);
 }
 
-/* The statistics' outputs. The variance of the running statistics is the unbiased one of the M values that the mean is of;
- * with a single value there is none, and 0 stands for it. scale: samples * loss_scale, this part's weight in the whole
+/* Stores the outputs of the statistics. The running variance is the unbiased one of the M values that the mean is of;
+ * a single value has none, and 0 stands for it. scale: samples * loss_scale, this part's weight in the whole
  * batch. */
 INLINE void finish(VF mean, VF rstd, VF var, VF M, float scale, global float *save_mean, global float *save_rstd,
     global float *batch_mean, global float *batch_var, int cb, int C)
@@ -164,8 +164,8 @@ TASK void bn_stats(global const in0_t *x, global float *statistics, int N, int C
     VSTORE(q - s * s / count, (size_t)(part * 3 + 2) * CB + cb, statistics);
 }
 
-/* All parts' mean and variance (Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
- * variances", 1979). */
+/* Joins the mean and the variance of all parts (Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for
+ * computing sample variances", 1979). */
 INLINE void join_parts(global const float *statistics, int parts, int CB, int cb, VF *mean, VF *var, VF *M)
 {
     VF count = (VF)(0.0f), m = (VF)(0.0f), q = (VF)(0.0f), error_m = (VF)(0.0f), error_q = (VF)(0.0f);
@@ -193,7 +193,7 @@ TASK void bn_apply(BN_APPLY_ARGUMENTS(PARAMETER))
     apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)), stream);
 }
 
-/* The statistics' outputs alone, where the kernels that read x normalise it. */
+/* Stores the outputs of the statistics alone, where the kernels that read x normalise it. */
 TASK void bn_moments(BN_MOMENTS_ARGUMENTS(PARAMETER))
 {
     const int cb = get_global_id(0);

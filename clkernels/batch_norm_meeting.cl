@@ -19,7 +19,7 @@ kernel void join_moments(global const float *in, global float *out, int parts, i
     out[2 * stride + c] = all.z;
 }
 
-/* Two sums. */
+/* Adds up two sums for each channel. */
 kernel void join_sums(global const float *in, global float *out, int parts, int stride)
 {
     CHANNEL

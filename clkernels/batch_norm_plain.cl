@@ -11,9 +11,10 @@
  *   plain_finish_gradient       adds the parts in a fixed order: a group of GROUP work-items takes JOINED channels
  *   plain_apply, plain_dx, plain_inference   EACH vectors for each work-item, GROUP apart, of `vectors`
  *
- * FOURS says of what x and its like are vectors: 0 of one float, 1 of four pixels, 2 (HW = 1) of four channels. All kernels
+ * FOURS says what a vector of x and its like holds: 0 one float, 1 four pixels, 2 (HW = 1) four channels. All kernels
  * but the three that join parts count C and HW in these vectors: with 1 there are HW / 4 of them, with 2 C / 4.
- * WIDE is 1 where a channel's pixels lie together, else (HW = 1) some channels that do. plain_finish has N of the samples.
+ * WIDE is 1 where a channel's pixels lie together, else (HW = 1) some channels that do. In plain_finish N is the
+ * number of samples.
  * Options besides: as in batch_norm_cpu.cl, and INDEX, an unsigned type that holds all positions. */
 #include "parameters.h"
 #include "arguments/batch_norm_plain.h"
@@ -34,7 +35,7 @@
 #ifndef FOURS
 #define FOURS 0
 #endif
-/* T: of x; TC: what is one for each channel, or for four of them. */
+/* T: the type of x. TC: the type of what exists once for each channel, or four of these. */
 #if FOURS
 typedef float4 T;
 #else
@@ -48,7 +49,7 @@ typedef float TC;
 #if FOURS == 1
 #define FIRST_OF(v) (v).x
 #define TOTAL_OF(v) (((v).x + (v).y) + ((v).z + (v).w))
-#define FLOATS 4 /* of a channel in a vector */
+#define FLOATS 4 /* floats of one channel in a vector */
 #else
 #define FIRST_OF(v) (v)
 #define TOTAL_OF(v) (v)
@@ -104,8 +105,8 @@ typedef float TC;
     int i = p % HW;                                                                                                    \
     const int on = LANES % HW;                                                                                         \
     const INDEX images_on = (INDEX)(LANES / HW) * C * HW + on, image_on = (INDEX)(C - 1) * HW;
-/* STEPS of these positions at a time, at[k], of which those with is[k] exist: at[0] does, and stands for those that do not,
- * so that no load waits for another. */
+/* Goes through STEPS of these positions at a time, at[k]; is[k] tells whether one exists. at[0] does, and stands for
+ * those that do not, so that no load waits for another. */
 #define STEPS 4
 #define EACH_STEP UNROLL for (int k = 0; k < STEPS; k++)
 #define FOR_POSITIONS                                                                                                  \
@@ -227,7 +228,8 @@ GROUPS void plain_inference(PLAIN_INFERENCE_ARGUMENTS(PARAMETER))
 
 /* ---- gradient ---- */
 
-/* The gradient behind the activation, from that before it, of v = x[i]; `out` is its output where that is read. */
+/* GRADIENT turns the gradient g of the activation's output into that of its argument, for v = x[i]; `out` is the
+ * activation's output where that is read. */
 #if MASK && MASK_FROM_Y
 #define LOAD_OUTPUT(out, i) out = y[i];
 #define GRADIENT(out, v, g) MASKED(out, g)
@@ -255,7 +257,7 @@ GROUPS void plain_reduce(PLAIN_REDUCE_ARGUMENTS(PARAMETER))
         }
         EACH_STEP
         {
-            const T gradient = GRADIENT(out[k], v[k], g[k]); /* of what stands for another one too: no branch */
+            const T gradient = GRADIENT(out[k], v[k], g[k]); /* also for stand-ins, so that there is no branch */
             g[k] = is[k] ? gradient : (T)(0.0f);
             sum += g[k];
             product = fma(g[k], v[k] - (T)(mean), product);

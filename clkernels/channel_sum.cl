@@ -9,8 +9,8 @@
  *   rows     GPU class, channels last or many of one pixel: [rows][C]. One work-item for each channel and `per` rows:
  *            db [parts][C].
  *
- * Several parts are added up by groups, as [parts][C][1]. With FOURS 1 these two read vectors of four pixels or
- * channels, in which they count `pixels` or C.
+ * `groups` adds up several parts, as [parts][C][1]. With FOURS 1, `groups` and `rows` read vectors of four pixels or
+ * channels, and count `pixels` or C in these.
  *
  * dy is [N][C][pixels] in the plain layout, [N][C / V][pixels][V] in the blocked one; db [C], to which `add` [C] is
  * added where ADD is 1. Launched by layers/channel_sum.c. Sums carry their rounding error along (sum.h). */
@@ -38,8 +38,8 @@ kernel void plain(SUM_ARGUMENTS(PARAMETER) PLANE_ARGUMENTS(PARAMETER))
 }
 
 #if !TUTTI_GPU
-/* A sum of vectors that carries its error along, to which four chains of at most SUM_BLOCK vectors are added, `step` floats
- * from one vector to the next: they hide the latency of the additions. */
+/* A sum of vectors that carries its rounding error along. Four chains of at most SUM_BLOCK vectors are added to it:
+ * they hide the latency of the additions. A vector lies `step` floats behind the one before it. */
 struct column {
     VF sum, error;
 };

@@ -1,9 +1,9 @@
-/* Blocks of a number for each channel, of which there are C. */
+/* Blocks of one number for each of C channels. */
 #ifndef CHANNELS_H
 #define CHANNELS_H
 #include "vector.h"
 
-/* 0 past C. */
+/* Loads a block; 0 from channel C on. */
 INLINE VF channels_load(global const float *p, int cb, int C)
 {
     if ((cb + 1) * V <= C) return VLOAD(cb, p);
@@ -12,7 +12,7 @@ INLINE VF channels_load(global const float *p, int cb, int C)
     return v;
 }
 
-/* p may be NULL: nobody wants it. */
+/* Stores a block. p may be NULL, where nobody wants it. */
 INLINE void channels_store(VF v, global float *p, int cb, int C)
 {
     if (!p) return;

@@ -1,4 +1,4 @@
-/* The norm of all gradients of trained parameters, and what clipping by it makes of them (torch.nn.utils.clip_grad_norm_):
+/* The norm of all gradients of trained parameters, and clipping by it (torch.nn.utils.clip_grad_norm_):
  * constants->unscale, by which the update multiplies gradients, is multiplied by min(1, most / (norm + 1e-6)).
  * Sums are in a fixed order: each task (CPU class) or group has `floats` neighbouring floats, a multiple of 16, and one
  * task or group adds up what they give. GROUP is a power of two. Squares of large and of small numbers leave the range of
@@ -48,7 +48,7 @@ KERNEL void gradient_squares(global const float *restrict g, global const step_c
     for (int k = 0; k < 3; k++) norms[1 + k * SUMS + get_group_id(0)] = sums[k];
 }
 
-/* One task or group, of `count` sums. If the norm is not finite, nothing is updated. */
+/* One task or group adds up `count` sums of each kind. If the norm is not finite, nothing is updated. */
 KERNEL void gradient_norm(global float *norms, global step_constants *constants, int count)
 {
     float sums[3], errors[3];
@@ -62,8 +62,8 @@ KERNEL void gradient_norm(global float *norms, global step_constants *constants,
         sums[k] = JOIN(sums[k]);
     }
     if (get_local_id(0) > 0) return;
-    /* What is not 0 is a number or NaN. Of each two sums, one is so many times the other that it is all that counts, or
-     * both are in its scale. */
+    /* A sum that is not 0 is a number or NaN. Either one of two sums is so many times the other that it alone counts,
+     * or both can be added in its scale. */
     const float norm = sums[2] != 0.0f ? sqrt(sums[2] + sums[1] / SCALE / SCALE) * SCALE
         : sums[1] != 0.0f              ? sqrt(sums[1] + sums[0] / SCALE / SCALE)
                                        : sqrt(sums[0]) / SCALE;

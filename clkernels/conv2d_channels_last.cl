@@ -36,7 +36,8 @@
 typedef float2 run_t;
 #define RUN_AT(i, j) (float2)(acc[i][j], acc[i][(j) + 1])
 #define ADD_RUN(i, j, more) acc[i][j] += (more).x, acc[i][(j) + 1] += (more).y
-/* By elements: POCL 6.0 with LLVM 19 gives all work-items of a vector the last one's, if they are loaded as a pair. */
+/* Loads elements one by one: POCL 6.0 with LLVM 19 gives all work-items of a vector the last one's, if they are
+ * loaded as a pair. */
 #define BIAS_AT(m) (float2)(bias[m], bias[(m) + 1])
 #else
 typedef float run_t;
@@ -57,7 +58,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
     if (first_pixel >= pixels) return;
 #endif
 
-    /* The lines of both tiles of which this work-item loads four steps; of a, the pixels: where none is, no row is inside. */
+    /* The lines of both tiles of which this work-item loads four steps. Those of a are pixels; where there is no
+     * pixel, no row is inside. */
     const int line = item / QUADS, quad = item % QUADS * 4;
     global const float *from[A_LOADS / 4];
     int from_h[A_LOADS / 4], from_w[A_LOADS / 4];
@@ -82,7 +84,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
 
     FIRST_STEPS
 #if FLAT
-    /* Of a step: where it lies from the pixel on. */
+    /* LOAD finds where the number of each step lies from the pixel on. */
 #define LOAD                                                                                                           \
     {                                                                                                                  \
         LOAD_WEIGHTS(k);                                                                                               \

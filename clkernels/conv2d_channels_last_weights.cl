@@ -13,8 +13,8 @@
 #include "compute.h"
 #include "tile_product.h"
 
-/* A step of a tile is loaded by as many work-items as it has fours of lines, which follow one another; the tile by as many
- * as there are, over and over. Each has the same lines all the time, and its q-th step is */
+/* Work-items that follow one another load the fours of a step's lines, and all of them load several steps at a time,
+ * again and again. A work-item has the same lines all the time; its q-th step is A_STEP_AT(q) or B_STEP_AT(q). */
 #define A_ROW ROW_LENGTH(BM, 1)
 #define B_ROW ROW_LENGTH(BN, 1)
 #define A_STEP_AT(q) (item / (BM / 4) + (q) * (ITEMS / (BM / 4)))
@@ -43,7 +43,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
 #else
     const int off_h = column / C / S * dilation_h - padding_h, off_w = column / C % S * dilation_w - padding_w;
 #endif
-    /* The pixels, which go on by BK of them. */
+    /* The pixels that this work-item loads. They go on by BK pixels at a time. */
     const int on_n = BK / grid, on_h = BK % grid / OW, on_w = BK % OW;
     int n[B_LOADS / 4], oh[B_LOADS / 4], ow[B_LOADS / 4];
     UNROLL_GPU for (int q = 0; q < B_LOADS / 4; q++)

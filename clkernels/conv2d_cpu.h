@@ -29,7 +29,7 @@
 #define TASK_SCRATCH(base, floats) (base)
 #endif
 
-/* Into the first-level cache: what is read soon. */
+/* Prefetches what is read soon into the first-level cache. */
 #if defined(__clang__)
 #define PREFETCH_NEAR(p) __builtin_prefetch((const void *)(uintptr_t)(p), 0, 3)
 #else
@@ -56,7 +56,7 @@
 #define NORMALISE 0
 #endif
 
-/* What leaves the registers: bias is already in the sum; `at` is an index of elements into add and y. */
+/* FINISH: what is stored of a sum. The bias is already in the sum; `at` is an index of elements into add and y. */
 #if ADD
 #define ADDED(sum, add, at) ((sum) + LOAD_AS(ADD_TYPE, 0, (add) + (at)))
 #else
@@ -94,7 +94,7 @@
 #define STATISTICS_ARGUMENT
 #endif
 
-/* What is read again of a result that is stored. */
+/* Returns a result as it is read again once it is stored. */
 INLINE VF as_stored(VF v)
 {
 #if IS_BF16(OUT0_TYPE)
@@ -131,9 +131,9 @@ INLINE VF tally_take(struct tally *m, VF v, const global add_t *add, size_t at)
     return stored;
 }
 
-/* `more` has the same shift, or m is empty: sums are added. moments_join_parts() of moments.h joins about two means.
- * Where the first number lies far from the mean, the sum grows with each tile, and what each addition rounds away would
- * with them. */
+/* Adds the sums of `more`, which has the same shift unless m is empty. (moments_join_parts() of moments.h joins
+ * moments about two means.) If the first number lies far from the mean, the sum grows with each tile; without `lost`,
+ * what each addition rounds away would grow with it. */
 INLINE void tally_join(struct tally *m, const struct tally *more)
 {
     const VF term = more->sum - m->lost, sum = m->sum + term;
@@ -183,7 +183,7 @@ INLINE struct tally tally_of(const global in2_t *x, const global float *gamma, c
     return gate;
 }
 
-/* The gradient at `at`, behind the activation; g is summed. */
+/* Returns the gradient at `at`, behind the activation, and adds it to the sums. */
 INLINE VF tally_take(struct tally *gate, VF sum, const global add_t *add, size_t at)
 {
     const VF gradient = ADDED(sum, add, at), x = LOAD_AS(IN2_TYPE, 0, gate->x + at);
@@ -202,7 +202,7 @@ INLINE VF tally_take(struct tally *gate, VF sum, const global add_t *add, size_t
 #endif
 }
 
-/* What the convolution whose gradient this is had read at `at`. */
+/* Returns what the forward convolution had read at `at`. */
 INLINE VF tally_source(const struct tally *gate, size_t at)
 {
     const VF v = fma(LOAD_AS(IN2_TYPE, 0, gate->x + at), gate->a, gate->b);
@@ -269,7 +269,7 @@ INLINE void tally_prefetch(const struct tally *m, const global add_t *add, size_
 }
 #endif
 
-/* NORMALISE 1: what the convolution is of is ACTIVATION(gamma (x - mean) rstd + beta), made of x as that is loaded. */
+/* NORMALISE 1: the convolution's source is ACTIVATION(gamma (x - mean) rstd + beta), made of x as that is loaded. */
 #if NORMALISE
 #define NORM_PARAMETERS NORMALISE_ARGUMENTS(PARAMETER)
 #define NORM_ARGUMENTS NORMALISE_ARGUMENTS(NAME)

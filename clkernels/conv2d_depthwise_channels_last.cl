@@ -48,7 +48,8 @@ INLINE void load_line(global const float *row, int first, int count, int width, 
 #if STATISTICS
 #include "arguments/conv2d_tile_statistics.h"
 #define STATISTICS_PARAMETER TILE_STATISTICS_ARGUMENTS(PARAMETER)
-/* Of a work-item's `own` pixels; then of all that have the same channels, by the first of them. */
+/* Computes the statistics of a work-item's `own` pixels. Then the first of the work-items with the same channels
+ * joins theirs and stores them. */
 INLINE void give_statistics(const float4 *results, int own, bool exists, global float *statistics, int stride,
     local float4 *means, local float4 *deviations, local float *counts)
 {

@@ -41,7 +41,7 @@ struct weight_sums {
     VF sum[TAPS], lost[TAPS];
 };
 
-/* A copy of a chain: so the chain itself stays in registers. */
+/* Gets a copy of a chain, so that the chain itself stays in registers. */
 OUTLINE void weight_sums_add(struct weight_sums *sums, const VF *chain)
 {
     UNROLL for (int i = 0; i < TAPS; i++) SUM_ADD(VF, sums->sum[i], sums->lost[i], chain[i]);
@@ -59,7 +59,7 @@ INLINE void weight_sums_clear(struct weight_sums *sums, VF *chain)
     UNROLL for (int i = 0; i < TAPS; i++) chain[i] = sums->sum[i] = sums->lost[i] = 0.0f;
 }
 
-/* Behind a tile. */
+/* Called behind each tile. */
 INLINE void weight_sums_next(struct weight_sums *sums, VF *chain, int *results)
 {
     *results += T;
@@ -131,7 +131,8 @@ INLINE bool exists(int i, int at, int width, bool left, bool right)
         tile((columns)-T, done_, false, true);                \
     }
 
-/* Each source vector v under a tile of results from column `from` on, normalised, meets tap r * S + s of result o. */
+/* Does STEP for each source vector v under a tile of results from column `from` on: v, normalised, meets tap r * S +
+ * s of result o. */
 #define FOR_SOURCES(x, STEP)                                                                                         \
     const int at = from * STRIDE_W - PADDING_W;                                                                      \
     UNROLL for (int r = 0; r < R; r++)                                                                               \

@@ -20,7 +20,8 @@
 
 #define WORK_GROUP __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 
-/* Of an image of H x W: zero outside. It is read in any case and without a branch, so that no load waits for another. */
+/* Reads a pixel of an image of H x W; zero outside. Something is loaded in any case and without a branch, so that no
+ * load waits for another. */
 INLINE float pixel_of(global const float *image, int h, int column, int H, int W)
 {
     const float value = image[clamp(h, 0, H - 1) * W + clamp(column, 0, W - 1)];
@@ -72,12 +73,12 @@ WORK_GROUP kernel void forward(FORWARD_ARGUMENTS(PARAMETER))
     }
 }
 
-/* Result row j (column) of those of a work-item reads tap t where OFFSET is a multiple of the stride, in source row
- * OFFSET / stride of those that begin TAPS * dilation before the item's own. */
+/* Row (column) j of a work-item's results reads tap t where OFFSET is a multiple of the stride. It reads source row
+ * OFFSET / stride, counted from TAPS * dilation rows before the work-item's own. */
 #define OFFSET(j, t, padding, dilation, stride, TAPS) ((j) + padding - (t) * dilation + TAPS * dilation * stride)
 #define OFFSET_H(j, r) OFFSET(j, r, PADDING_H, DILATION_H, STRIDE_H, R)
 #define OFFSET_Q(i, s) OFFSET(i, s, PADDING_W, DILATION_W, STRIDE_W, S)
-/* The source rows in all. */
+/* The first and the last of the source rows. */
 #define FIRST_H (OFFSET_H(0, R - 1) / STRIDE_H)
 #define LAST_H (OFFSET_H(ROWS_DX - 1, 0) / STRIDE_H)
 

@@ -13,10 +13,10 @@
  *   packed   bias and weights, see conv2d_weights_cpu.cl
  *   result   blocked, and `add` like it; result may be add
  *
- * A task takes chunks of units (see conv2d_rows.h) and a range of panels of NV blocks of output channels. In registers:
- * MR units x MW pixels x NV vectors. Of many source channels, `depth` at a time are multiplied for all pixels of a chunk,
- * so that their weights stay near, while the next ones are prefetched evenly; what is summed up so
- * far waits behind the chunk's sources. Taps that read rows above or below the image are left out where MR is 1.
+ * A task takes chunks of units (see conv2d_rows.h) and a range of panels of NV blocks of output channels. In
+ * registers: MR units x MW pixels x NV vectors. If there are many source channels, `depth` of them at a time are
+ * multiplied for all pixels of a chunk: their weights stay near, while the next ones are prefetched evenly. The sums
+ * so far wait behind the chunk's sources. Taps that read rows above or below the image are left out where MR is 1.
  * Launched by conv2d_direct.c with (chunks, panel ranges) tasks.
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT (0 forward, 1 data gradient), WINDOW, ORIGIN_H,
@@ -53,9 +53,9 @@ struct plane {
     int blocks, height, width;
 };
 
-/* MR x MW pixels of one class: source rows at p[i], weights of channels `from` to `to` at w, sums in acc (bias at
- * first). The window begins at row y of the source, which has `height`. What lies `ahead` of the weights in use is
- * prefetched. */
+/* Multiplies MR x MW pixels of one class: source rows at p[i], weights of channels `from` to `to` at w, sums in acc
+ * (bias at first). The window begins at row y of the source, which has `height` rows. What lies `ahead` of the
+ * weights in use is prefetched. */
 INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats, int block_floats,
     const global float *restrict w, int from, int to, int y, int height, int ahead, int class_h, int class_w)
 {
@@ -103,7 +103,7 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
     }
 }
 
-/* The pixels of one row of the block; those before `begin` belong to the block before. */
+/* Stores the pixels of one row of the block; those before `begin` belong to the block before. */
 INLINE void put(VF acc[MW][NV], const global float *add, global float *result, struct plane out, int image, int panel,
     int y, int pixel_first, int begin, int class_w, struct tally *all)
 {
@@ -129,7 +129,7 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
 }
 
 #if GATE
-/* What put() will read there. */
+/* Prefetches what put() will read. */
 INLINE void put_prefetch(const struct tally *all, const global float *add, struct plane out, int image, int panel,
     int y, int pixel_first, int class_w)
 {

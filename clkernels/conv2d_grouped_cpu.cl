@@ -17,8 +17,8 @@
 #include "sum.h"
 #include "vector.h"
 
-/* Of the row that begins at data[row]: its elements at, at + stride ..., V of them, zero outside 0 .. size - 1. Where
- * the row ends within the vector, its neighbours are read and masked; `total` is the size of data. */
+/* Loads the elements at, at + stride ..., V of them, of the row that begins at data[row]; zero outside 0 .. size - 1.
+ * Where the row ends within the vector, its neighbours are read and masked; `total` is the size of data. */
 INLINE VF window(global const float *data, long row, int at, int stride, int size, long total)
 {
     const long from = row + at;
@@ -36,7 +36,8 @@ INLINE VF window(global const float *data, long row, int at, int stride, int siz
     return *(VF_unaligned *)lanes;
 }
 
-/* The same for elements at / stride, (at + 1) / stride ...: zero where that is no whole number. A strided gradient. */
+/* Loads the elements at / stride, (at + 1) / stride ... likewise, for a gradient with a stride; zero where the
+ * quotient is not a whole number. */
 INLINE VF window_apart(global const float *data, long row, int at, int stride, int size, long total)
 {
     if (stride == 1) return window(data, row, at, 1, size, total);

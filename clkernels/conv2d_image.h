@@ -56,12 +56,13 @@
 #define STATISTICS_PARAMETER TILE_STATISTICS_ARGUMENTS(PARAMETER)
 #define FOURS(tile_fours) ((tile_fours) > ITEMS ? (tile_fours) : ITEMS) /* where a work-item then has one for its sums */
 
-/* A work-item has CHANNELS x PIXELS results, RESULT(u, k) of channel CHANNEL(u) and pixel PIXEL(k), of a tile of TILE_PIXELS;
- * SHARERS work-items have the same channels, and their OWN_SLOTs follow one another. first_channel and first_pixel: of the
- * tile; first_of_group: of the convolution's group, which has CR of them.
- * Of four channels at a time: each work-item's mean and squares, about its first result; then of all that have the same
- * channels, by four of them. Loops over these stay loops: unrolled, they take registers from the sums. The loop over fours
- * has barriers, and is unrolled on CPUs, too: as a loop behind that of the steps (steps.h), POCL 3.1 makes other sums of it. */
+/* A work-item has CHANNELS x PIXELS results, RESULT(u, k) of channel CHANNEL(u) and pixel PIXEL(k), of a tile of
+ * TILE_PIXELS. SHARERS work-items have the same channels, and their OWN_SLOTs follow one another. first_channel and
+ * first_pixel: of the tile; first_of_group: of the convolution's group, which has CR of them. Four channels are done
+ * at a time: each work-item finds its mean and squares, about its first result; then four of the work-items that have
+ * the same channels join those of all of them. Loops over these stay loops: unrolled, they take registers from the
+ * sums. The loop over fours has barriers, and is unrolled on CPUs, too: as a loop behind that of the steps (steps.h),
+ * POCL 3.1 makes other sums of it. */
 #define GIVE_STATISTICS(first_of_group)                                                                                \
     local float counts[SHARERS];                                                                                       \
     const int slot = OWN_SLOT, among = slot % SHARERS;                                                                 \

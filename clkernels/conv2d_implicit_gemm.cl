@@ -23,12 +23,12 @@
 
 #define A_ROW ROW_LENGTH(BM, 0)
 #define B_ROW ROW_LENGTH(BN, 0)
-/* Where a work-item's q-th element lies in a tile. Rows without room between them are one: told so, compilers take fewer
- * registers. */
+/* Where a work-item's q-th element lies in a tile. Rows without room between them are treated as one row: compilers
+ * then take fewer registers. */
 #define PLACE(q, lines, row)                                                                                           \
     ((row) == (lines) ? item + (q) * ITEMS : (item / (lines) + (q) * (ITEMS / (lines))) * (row) + item % (lines))
-/* Of a tile loaded in fours: how many a work-item brings, and the step and the line where its q-th begins. A work-item
- * that has none loads the last one, too. */
+/* For a tile that is loaded in fours: EACH is how many a work-item loads, STEP and LINE are where its q-th four
+ * begins. A work-item that has none loads the last one, too. */
 #define TILE_FOURS(lines) (BK * (lines) / 4)
 #define EACH(lines) ((TILE_FOURS(lines) + ITEMS - 1) / ITEMS)
 #define FOUR(q, lines) min(item + (q) * ITEMS, TILE_FOURS(lines) - 1)
@@ -63,7 +63,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
 #endif
     SHAPE(residue);
     const int grid = rows * columns, pixels = N * grid, taps = R * S, plane = SH * SW;
-    /* A smaller class. Else none: behind such a return POCL has one work-item decide a last condition for all. */
+    /* Returns from groups that a smaller class does not need. Nothing else returns: behind such a return POCL has one
+     * work-item decide a last condition for all. */
 #if GRADIENT && !ALWAYS_STEPS
     if (first_pixel >= pixels) return;
 #endif

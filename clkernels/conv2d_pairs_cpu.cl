@@ -42,8 +42,9 @@
 
 /* ---- pixels ---- */
 
-/* A number of each of 16 channels, in each copy, copy_halves apart. Of several parts, `largest` becomes that of the
- * magnitudes; the copy with infinity and NaN is written, and parts of unusual numbers are right, where `careful`. */
+/* Packs a number of each of 16 channels into each copy, copy_halves apart. With several parts, `largest` becomes the
+ * largest of the magnitudes. If `careful`, it also writes the copy with infinity and NaN, and parts of unusual
+ * numbers are right. */
 INLINE void pack_pixel(const global in0_t *from, SCRATCH ushort *to, long copy_halves, bool careful, int16 *largest)
 {
 #if PARTS == 1 && IS_BF16(IN0_TYPE)
@@ -87,7 +88,7 @@ INLINE void store_pixels(uint16 first_two, uint16 last_two, SCRATCH ushort *to)
     *(SCRATCH pair_vector *)(to + 32) = high;
 }
 
-/* 16 pixels in each copy; see pack_pixel(). */
+/* Packs 16 pixels into each copy; see pack_pixel(). */
 INLINE void pack_pixels(float16 pixels[4], SCRATCH ushort *to, long copy_halves, bool careful, int16 *largest)
 {
 #if PARTS == 1
@@ -110,7 +111,7 @@ INLINE void pack_pixels(float16 pixels[4], SCRATCH ushort *to, long copy_halves,
 #endif
 }
 
-/* A chunk's units of the image in one phase of rows. What is written behind a row is written again. */
+/* Packs a chunk's units of the image in one phase of rows. What is written behind a row is written again. */
 INLINE void pack_image(const global float *source, SCRATCH ushort *to, long copy_halves, int channels,
     int source_height, int source_width, int first, int count, int per_image, int band, int grid_rows, int pitch,
     int positions, int row_start, int column_start, bool careful, int16 *largest)
@@ -142,7 +143,7 @@ INLINE void pack_zeros(SCRATCH ushort *to, int count, long copy_halves)
         for (int p = 0; p < COPIES; p++) *(SCRATCH halves *)(to + p * copy_halves + i * 32) = (ushort16)(0);
 }
 
-/* 16 channels of a chunk's units in one phase; see pack_pixel(). */
+/* Packs 16 channels of a chunk's units in one phase; see pack_pixel(). */
 INLINE void pack_phase(const global in0_t *source, SCRATCH ushort *to, long copy_halves, int block, int source_blocks,
     int source_height, int source_width, int first, int count, int per_image, int band, int grid_rows, int pitch,
     int positions, int row_start, int column_start, bool careful, int16 *largest)
@@ -224,7 +225,7 @@ INLINE void find_results(SCRATCH long *where, int end, int class_h, int class_w,
     for (; position < end; position++) where[position] = -1;
 }
 
-/* ROWS results of one block of 16 channels. */
+/* Stores ROWS results of one block of 16 channels. */
 INLINE void put(SCRATCH const float *unit, VF bias, const SCRATCH long *where, long block, const global add_t *add,
     global out0_t *result, struct tally *all)
 {
@@ -241,7 +242,8 @@ INLINE void put(SCRATCH const float *unit, VF bias, const SCRATCH long *where, l
     tally_join(all, &tile);
 }
 
-/* The products of all taps and channels of a group; those of one tap's parts while its tiles are near. */
+/* Sums the products of all taps and channels of a group. All products of a tap's parts are made while its tiles are
+ * near. */
 INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const pair_word *a, long plane_words, global const uint *b,
     int steps, const struct taps *taps, const struct copies *copies)
 {

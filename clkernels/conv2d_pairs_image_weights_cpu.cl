@@ -7,12 +7,12 @@
  *   dy     blocked [N][ceil(K/16)][OH][OW][16]
  *   part   in the workspace from `offset` on: [splits][ceil(K/16)][C][R][S][16]; conv2d_sum adds
  *
- * A chunk is a band of rows of results of one image. Of x it packs [copy][source row][C][phase][position], a line of
- * `line` numbers for each row and channel; a phase has the columns that leave one rest by the stride. Line r C + c from
- * a row's first on belongs to row r of the kernel and channel c, so that 16 lines are a tile's rows, for each s at its
- * distance: a row of tiles is 16 lines at an s. Lines behind the kernel's last row are summed and dropped. Of dy it
- * packs [copy][K / 16][row][32 positions][16 pairs][16], zero behind a row's last column. The sums of a task wait in
- * scratch, [row of tiles][K / 16][16][16].
+ * A chunk is a band of rows of results of one image. x is packed as [copy][source row][C][phase][position], a line of
+ * `line` numbers for each row and channel; a phase has the columns that leave one rest by the stride. Line r C + c
+ * from a row's first on belongs to row r of the kernel and channel c, so that 16 lines are a tile's rows, for each s
+ * at its distance: a row of tiles is 16 lines at an s. Lines behind the kernel's last row are summed and dropped. dy
+ * is packed as [copy][K / 16][row][32 positions][16 pairs][16], zero behind a row's last column. The sums of a task
+ * wait in scratch, [row of tiles][K / 16][16][16].
  *
  * Launched by layers/conv2d_pairs_image.c with k_tasks x splits tasks, or fewer, which loop.
  * Macros: R, S, STRIDE_H, STRIDE_W, CHANNELS (C), PARTS, PAIRS, SCRATCH_GLOBAL. */
@@ -98,14 +98,14 @@ INLINE void pack_row(
         for (int p = 0; p < COPIES; p++) *(SCRATCH pair_vector *)(to + p * copy_words + i * 16) = (VU)(0u);
 }
 
-/* Where a row of tiles begins among the lines of a row; one too many is the last one once more. */
+/* Returns where a row of tiles begins among the lines of a row. A number past the last row gives the last one. */
 INLINE long tile_row_at(int number, int line, int positions)
 {
     const int n = min(number, TILE_ROWS - 1), s = n % S;
     return (long)(n / S) * 16 * line + s % STRIDE_W * positions + s / STRIDE_W;
 }
 
-/* The products of a unit of sums over a chunk's rows. */
+/* Sums the products of a unit of sums over a chunk's rows. */
 INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int line, long x_apart, SCRATCH const uint *dy,
     long dy_block, int rows, int tiles, const struct copies *copies)
 {
@@ -117,7 +117,7 @@ INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int line, l
                     line / 2, x_apart, dy + copies->b[p] + ((long)j * tiles + t) * TILE, dy_block);
 }
 
-/* What a task has: its place in scratch, and sizes. */
+/* Where a task's data lie in scratch, and their sizes. */
 struct weights_task {
     SCRATCH float *sums;
     SCRATCH ushort *x;
@@ -148,7 +148,7 @@ INLINE PAIRS_TARGET void sum_chunk(const struct weights_task *task, bool is_firs
     PAIRS_END
 }
 
-/* The sums of a block of results where conv2d_sum reads them. */
+/* Stores the sums of a block of results where conv2d_sum reads them. */
 INLINE void put_sums(SCRATCH const float *sums, int k_blocks_max, global float *part)
 {
     for (int t = 0; t < LINES; t++)

@@ -4,7 +4,7 @@
  *   [panel][COLUMNS]                               bias, from BIAS_FROM on
  *   [copy][panel][step][tap][COLUMN_TILES][tile]   from WORDS_FROM on: COPY_WORDS a copy, STEP_WORDS a step
  *
- * Copies: the PARTS parts of a number, and of several parts the first one once more with infinity and NaN. */
+ * Copies: the PARTS parts of a number and, if there are several, the first one once more with infinity and NaN. */
 #ifndef CONV2D_PAIRS_PACKED_H
 #define CONV2D_PAIRS_PACKED_H
 #define BIAS_FROM(panels, steps) (((long)(panels) * (steps) + 15) / 16 * 16)

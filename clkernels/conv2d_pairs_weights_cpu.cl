@@ -6,11 +6,11 @@
  *   x, dy  blocked
  *   part   in the workspace from `offset` on: [splits][part_blocks of K][part_rows of C][taps][16]; conv2d_sum adds
  *
- * The sum is over positions (conv2d_pairs.h); pairs are neighbouring positions. A task takes a share of the units for a
- * block of channels. Of a chunk of units it packs x with a channel's positions behind one another, [copy][C][phase]
- * [position], so that a tile's rows are 16 channels, for each tap at the tap's distance, and dy as columns, [copy][K /
- * 16][32 positions][16 pairs][16]. Between chunks the sums wait in the part. dy is zero at positions that are no
- * result.
+ * The sum is over positions (conv2d_pairs.h); pairs are neighbouring positions. A task takes a share of the units for
+ * a block of channels. For each chunk of units it packs x with a channel's positions behind one another,
+ * [copy][C][phase][position], so that a tile's rows are 16 channels, for each tap at the tap's distance. It packs dy
+ * as columns, [copy][K / 16][32 positions][16 pairs][16]. Between chunks the sums wait in the part. dy is zero at
+ * positions that are not results.
  *
  * Launched by layers/conv2d_pairs.c with c_tasks x k_tasks x splits tasks, or fewer, which loop. row: positions from a
  * channel to the next. c_blocks_group ...: blocks of 16 channels of a group; part_rows: of a group, too.
@@ -28,8 +28,8 @@
 
 TRANSPOSE(transpose_words, VU)
 
-/* Words of 16 pairs of positions, each of 16 channels: of a channel 16 behind one another, `line` words from channel to
- * channel; or of a pair of positions all channels. */
+/* Stores words of 16 pairs of positions for 16 channels. by_channel: the 16 words of a channel follow one another,
+ * with `line` words from channel to channel. Else the words of all channels of a pair follow one another. */
 INLINE void store_words(VU words[16], SCRATCH pair_word *to, long line, bool by_channel)
 {
     if (by_channel) transpose_words(words);
@@ -37,7 +37,7 @@ INLINE void store_words(VU words[16], SCRATCH pair_word *to, long line, bool by_
 }
 
 #if PARTS > 1
-/* Of any numbers, the copy with infinity and NaN among them. */
+/* Packs numbers of any kind, and writes the copy with infinity and NaN, too. */
 OUTLINE void pack_careful(
     float16 even[16], float16 odd[16], SCRATCH pair_word *to, long line, long copy_words, bool by_channel)
 {
@@ -56,8 +56,8 @@ OUTLINE void pack_careful(
 }
 #endif
 
-/* 32 positions of 16 channels in each copy. Of several parts, `largest` becomes that of the magnitudes; infinity, NaN
- * and other unusual numbers are packed where `careful`. */
+/* Packs 32 positions of 16 channels into each copy. With several parts, `largest` becomes the largest of the
+ * magnitudes; infinity, NaN and other unusual numbers are packed where `careful`. */
 INLINE void pack_floats(SCRATCH const float *numbers, SCRATCH pair_word *to, long line, long copy_words,
     bool by_channel, bool careful, int16 *largest)
 {
@@ -84,8 +84,8 @@ INLINE void pack_floats(SCRATCH const float *numbers, SCRATCH pair_word *to, lon
 #endif
 }
 
-/* The same of numbers that are bfloat16, in their only copy. A word of a position is two channels: transposed, words of
- * even and of odd positions are made words of either channel. */
+/* Packs 32 positions of 16 channels whose numbers are bfloat16, into their only copy. A word of a position has two
+ * channels: once the words are transposed, those of even and of odd positions become words of either channel. */
 INLINE void pack_halves(SCRATCH const ushort *numbers, SCRATCH pair_word *to, long line, bool by_channel)
 {
     VU words[16];
@@ -107,10 +107,10 @@ INLINE void pack_halves(SCRATCH const ushort *numbers, SCRATCH pair_word *to, lo
     }
 }
 
-/* Whether numbers of a type wait as they are until they are packed; otherwise as floats. */
+/* Tells whether numbers of a type wait in that type until they are packed; else they wait as floats. */
 #define WAITS_AS_HALVES(type) (PARTS == 1 && IS_BF16(type))
 
-/* The zeros of `count` positions. */
+/* Writes zeros for `count` positions. */
 INLINE void wait_zeros(SCRATCH float *waiting, int first, int count, bool as_halves)
 {
     for (int i = first; i < first + count; i++)
@@ -120,8 +120,8 @@ INLINE void wait_zeros(SCRATCH float *waiting, int first, int count, bool as_hal
             SCRATCH_STORE((float16)(0.0f), i, waiting);
 }
 
-/* name(): 16 channels of a chunk's units in one phase; rows of the grid from rows_valid on are zero. The positions are
- * put behind one another at `waiting`, then packed, 32 at a time. */
+/* name() packs 16 channels of a chunk's units in one phase; rows of the grid from rows_valid on are zero. The
+ * positions are put behind one another at `waiting`, then packed, 32 at a time. */
 #define PACK_UNITS(name, type)                                                                                         \
     INLINE void name(const global ELEMENT(type) * source, SCRATCH float *waiting, SCRATCH pair_word *to, long line,    \
         long copy_words, bool by_channel, int block, int blocks, int height, int width, int step_h, int step_w,        \
@@ -163,7 +163,7 @@ INLINE void wait_zeros(SCRATCH float *waiting, int first, int count, bool as_hal
 PACK_UNITS(pack_x, IN0_TYPE)
 PACK_UNITS(pack_dy, IN1_TYPE)
 
-/* Where rows of tiles begin that are 16 channels at a tap: in x, and among the sums of 16 results; `number` counts the
+/* Where a row of tiles, 16 channels at a tap, begins: in x, and among the sums of 16 results. `number` counts the
  * taps, then the blocks of channels. */
 struct row_of_tiles {
     long x, sums;
@@ -177,7 +177,7 @@ INLINE struct row_of_tiles row_of_tiles(int number, int row, int pitch, int posi
         (16L * c * TAPS + tap) * 16 };
 }
 
-/* The products of a unit of sums; those of a step's parts while its tiles are near. */
+/* Sums the products of a unit of sums. All products of a step's parts are made while its tiles are near. */
 INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int row, long x_apart, SCRATCH const uint *dy,
     long dy_block, int tiles, const struct copies *copies)
 {
@@ -187,7 +187,7 @@ INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int row, lo
                 dy + copies->b[p] + t * TILE, dy_block);
 }
 
-/* Channels of a task: of one group, blocks from x_first and k_first on. */
+/* The channels of a task, all in one group: blocks from x_first and from k_first on. */
 struct share {
     int x_first, x_blocks, k_first, k_blocks;
 };

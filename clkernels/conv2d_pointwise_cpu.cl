@@ -7,11 +7,11 @@
  * A blocked image is, for each block of channels, a matrix [pixels][V]: its floats are broadcast where they lie.
  * Weights are packed by conv2d_weights_cpu.cl.
  *
- * The pixels of the smaller side are walked: of stride 2, forward and weight gradient gather those of x that are used
- * before. They are taken in groups of MW neighbours of an image, whose last group overlaps the one before; pixels that
- * it repeats are not stored. In registers: MG groups x MW pixels x NV vectors of output channels. Of many source
- * channels, `depth` at a time are multiplied for all groups of a task, so that their weights stay in the first-level
- * cache; what is summed up so far waits in local memory.
+ * The pixels of the smaller side are walked: with stride 2, forward and weight gradient first gather those of x that
+ * are used. They are taken in groups of MW neighbours of an image, whose last group overlaps the one before; pixels
+ * that it repeats are not stored. In registers: MG groups x MW pixels x NV vectors of output channels. If there are
+ * many source channels, `depth` of them at a time are multiplied for all groups of a task, so that their weights stay
+ * in the first-level cache; the sums so far wait in local memory.
  *
  * Launched by conv2d_pointwise.c: pointwise with (panel ranges, chunks of groups) tasks; gather with (images x blocks);
  * pointwise_weights with (channel ranges, output ranges, splits of the pixels).
@@ -51,15 +51,15 @@ INLINE void put(VF sum, const global add_t *add, global out0_t *result, size_t t
         STORE_AS(OUT0_TYPE, v, 0, result + to);
 }
 
-/* What is broadcast: channel `here` of the block. Numbers of 16 bits are widened in whole vectors, once for each panel,
- * since widening what is broadcast would cost as much as the products. */
+/* SOURCE: the number that is broadcast, channel `here` of the block. Numbers of 16 bits are widened in whole vectors,
+ * once for each panel: widening what is broadcast would cost as much as the products. */
 #if IS_BF16(IN0_TYPE)
 #define SOURCE(g, i, here) (((const float *)&wide[g][i])[here])
 #else
 #define SOURCE(g, i, here) (p[g][(i)*V + (here)])
 #endif
 
-/* What a gate will read for a later tile: from float `at` on, in every `step`-th block from the k-th on. */
+/* Describes what a gate will read for a later tile: from float `at` on, in every `step`-th block from the k-th on. */
 #if GATE
 #define LATER_PARAMETER , const struct tally *gate, const global add_t *add, size_t at, size_t plane, int k, int step
 #define LATER_ARGUMENT , &all[0], add, later, result_plane, last == padded ? (c0 - first) / V : NV, steps

@@ -32,7 +32,7 @@ typedef float2 row_t;
 #define ROW_OF(y) (row_t)(y[0], y[1])
 #endif
 
-/* Where tile number `tile` has its first result, of `rows` x `columns` tiles in an image. */
+/* Finds where tile number `tile` has its first result; an image has `rows` x `columns` tiles. */
 INLINE void locate(int tile, int rows, int columns, int *image, int *y, int *x)
 {
     const int whole = tile / (rows * columns), place = tile - whole * (rows * columns), row = place / columns;
@@ -41,8 +41,8 @@ INLINE void locate(int tile, int rows, int columns, int *image, int *y, int *x)
     *x = M * (place - row * columns);
 }
 
-/* A tile of a plane with its first pixel at (y, x), transformed: of sources, or of results' gradients. What lies outside the
- * plane, and all of a tile that does not exist, is zero. */
+/* Transforms a tile of a plane with its first pixel at (y, x), either of sources or of results' gradients. What lies
+ * outside the plane, and all of a tile that does not exist, is zero. */
 INLINE void transform(global const float *plane, bool exists, int height, int width, int y, int x, bool of_results,
     global float *to, size_t step)
 {

@@ -1,5 +1,5 @@
-/* What Winograd's convolutions need before their products: transformed weights and bias, transformed sources. Apart from
- * the products, which are compiled for many numbers of tiles and epilogues, since none of this depends on those.
+/* What Winograd's convolutions need before their products: transformed weights and bias, transformed sources. It is
+ * apart from the products: they are compiled for many numbers of tiles and epilogues, on which none of this depends.
  *
  *   w, bias       plain
  *   prepared      winograd_weights: as conv2d_winograd_cpu.cl has it; winograd_bias: the bias, padded with zeros

@@ -31,7 +31,7 @@
 #include "winograd_transforms.h"
 typedef VF_unaligned vec;
 
-/* One row of the image, or zeros where it is not inside, into [2][7][TW]; `line` is scratch for it. */
+/* Transforms one row of the image, or zeros where it is not inside, into [2][7][TW]; `line` is scratch for it. */
 INLINE void transform_row(const global float *restrict from, bool inside, int width, int padding,
     SCRATCH float *restrict line, SCRATCH float *restrict out)
 {
@@ -76,7 +76,7 @@ INLINE void transform_row(const global float *restrict from, bool inside, int wi
         }
 }
 
-/* The source rows that `count` rows of results from `row` on need, of all channels. */
+/* Transforms the source rows that `count` rows of results from `row` on need, of all channels. */
 INLINE void transform_rows(const global float *restrict x, int C, int height, int width, int padding_h, int padding_w,
     int image, int row, int count, int source_rows, SCRATCH float *restrict line, SCRATCH float *restrict out)
 {
@@ -140,7 +140,7 @@ INLINE void multiply(SCRATCH vec *restrict m, int apart, SCRATCH const float *re
     UNROLL for (int i = 0; i < MT; i++) UNROLL for (int k = 0; k < NV; k++) m[k * apart + i] = acc[i][k];
 }
 
-/* One row of results of a block of channels from the sums m[7, `step` vectors apart][tiles]. */
+/* Stores one row of results of a block of channels from the sums m[7, `step` vectors apart][tiles]. */
 INLINE void put_row(const SCRATCH vec *restrict m, int step, VF bias, const global float *add, global float *y,
     size_t at, int tiles, int width, int stream, struct tally *all)
 {

@@ -91,7 +91,7 @@ OUTLINE global STORED *passes(global STORED *a, global STORED *b, global const f
 #define ZIP_HIGH(a, b) (VF)(a.s2, b.s2, a.s3, b.s3)
 #endif
 
-/* Rows become columns: as often as V is halved to 1, vectors of both halves are interleaved. */
+/* Turns rows into columns: vectors of both halves are interleaved, as often as V is halved to 1. */
 INLINE void transpose(VF *rows)
 {
     UNROLL for (int round = 1; round < V; round *= 2)
@@ -324,7 +324,8 @@ INLINE void add_to(global STORED *a, int n, bool alone, pair v)
     pair_store(alone ? v : pair_add(pair_load(a, n), v), a, n);
 }
 
-/* Element j of the input: of V complex transforms, or of two times V real ones, or two times V spectra of such. */
+/* Puts in element j of the input of V complex transforms, of two times V real ones, or of two times V spectra of real
+ * ones. */
 INLINE void put(global STORED *a, int j, int in, int length, int from, pair first, pair second)
 {
     const int n = position_behind(j, from, length);

@@ -4,7 +4,8 @@
 #define REAL_TO_COMPLEX 1
 #define COMPLEX_TO_REAL 2
 
-/* Of a spectrum's element at position n, where the other half is not stored. */
+/* The weight of a spectrum's element at position n. DOUBLED: the other half is not stored, so that an element with a
+ * mirror image counts twice. */
 #if DOUBLED
 #define WEIGHT(n) ((n) != 0 && 2 * (n) != length ? 2.0f : 1.0f)
 #else
@@ -21,8 +22,8 @@ static float2 complex_product(float2 a, float2 b)
     return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-/* The spectrum of real numbers is symmetric: what rounding adds to an element v and to its mirror image w cancels, so
- * that parts that are 0 become 0. */
+/* Makes the spectrum of real numbers symmetric. What rounding adds to an element v and to its mirror image w cancels,
+ * so that parts that are 0 become 0. */
 static float2 symmetric(float2 v, float2 w)
 {
 #if INVERSE

@@ -11,7 +11,7 @@
 #include "dft_passes.h"
 
 #if !FEW
-/* A work-item has every GROUP-th transform of R elements of all. */
+/* A work-item makes every GROUP-th one of all transforms of R elements. */
 #define PASS(R)                                                                                              \
     static void pass##R(                                                                                     \
         const local float *from, local float *to, global const float2 *table, int size, int stride, int m)  \
@@ -67,8 +67,8 @@ static int passes(local float *space, int from, global const float2 *table, int 
 }
 #endif
 
-/* Element i of a tile's `count` elements of each transform: of which transform, and which. Neighbours in memory are
- * neighbours. */
+/* Finds element i of a tile's `count` elements of each transform: which transform it belongs to, and which of its
+ * elements it is. Neighbours in memory are neighbours. */
 static int2 place_of(int i, int count, long inner)
 {
     return inner == 1 ? (int2)(i / count, i % count) : (int2)(i % TILE, i / TILE);

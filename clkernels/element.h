@@ -1,4 +1,4 @@
-/* What the elements of a node's tensors are in memory, one option for each operand: float (if nothing is said) or bf16,
+/* The types of the elements of a node's tensors in memory, one option for each operand: float (the default) or bf16,
  * the upper half of a float. In registers all are floats, and so are sums. Set by element_options():
  *   IN<i>_TYPE, OUT<i>_TYPE   of input and output number i, as layers.h counts them
  *   ADD_TYPE                  of what the epilogue adds

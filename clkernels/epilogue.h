@@ -1,6 +1,6 @@
 /* What is done to an output where it is made: out = ACTIVATION(result + added). Set by epilogue_options().
- *   ADD         1: the kernel has an argument `add` with the shape and layout of the output; where it has none without,
- *               ADD_PARAMETER and ADD_ARGUMENT stand for it, and PLUS_ADDED(i) for " + add[i]"
+ *   ADD         1: the kernel has an argument `add` with the shape and layout of the output. In kernels that lack it
+ *               with ADD 0, ADD_PARAMETER and ADD_ARGUMENT stand for it, and PLUS_ADDED(i) for " + add[i]"
  *   ACTIVATE    0 none, 1 relu, 2 clip to LOW .. HIGH, 3 leaky relu with slope LOW, 4 sigmoid, 5 tanh
  * ACTIVATION(x) works on float and floatV; x may be evaluated more than once. NaN stays NaN: a comparison with it is
  * false, where fmax() would hide it. Sigmoid gives 1/2 for a padding lane: kernels in the blocked layout mask it. */

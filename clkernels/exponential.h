@@ -21,7 +21,7 @@
         const T power = AS_T((TO_TI(fmax(n, (T)(-126.0f))) + 127) << 23);                                              \
         return select(p * power, (T)(0.0f), (TI)(x < -87.0f));                                                         \
     }
-/* By two powers of 2, since 2^128 is no float. */
+/* Multiplies by two powers of 2, since 2^128 is not a float. */
 #define EXPONENTIAL_OF_ANY(name, T, TI, AS_T, TO_TI)                                                                   \
     INLINE T name(T x)                                                                                                 \
     {                                                                                                                  \

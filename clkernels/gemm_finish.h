@@ -1,5 +1,6 @@
-/* What a product's result becomes where it is stored: ACTIVATION(value + bias + added), or with MASK the gradient behind the
- * activation whose output is `added`. For float and float4; bias and added are where the result's own lie, or NULL. */
+/* Makes what is stored of a product's result: ACTIVATION(value + bias + added), or with MASK the gradient behind the
+ * activation whose output is `added`. For float and float4. bias and added point to the numbers that belong to the
+ * result, or are NULL. */
 #ifndef GEMM_FINISH_H
 #define GEMM_FINISH_H
 #include "derivative.h"

@@ -83,7 +83,7 @@ INLINE void pack_a(global const float *A, int lda, int k, int k0, int kn, int m,
     }
 }
 
-/* c += the ni x nj elements at `from`; to the rest of an incomplete tile goes whatever `edge` holds. */
+/* c += the ni x nj elements at `from`. The rest of an incomplete tile gets whatever `edge` holds. */
 INLINE void add_tile(VF c[MR][NV], global const float *from, int ld, int ni, int nj, local float *edge)
 {
     if (ni == MR && nj == NR) {
@@ -117,13 +117,13 @@ INLINE void add_bias(VF c[MR][NV], global const float *bias, int nj, local float
     }
 }
 
-/* What will mask a tile, from memory while its sums are made. */
+/* Prefetches what will mask a tile while its sums are made. */
 INLINE void prefetch_tile(global const float *from, int ld, int ni)
 {
     for (int i = 0; i < ni; i++) UNROLL for (int j = 0; j < NV; j++) PREFETCH(from + (size_t)i * ld + j * V);
 }
 
-/* c goes behind the activation whose output is at `from`. */
+/* Turns c into the gradient behind the activation whose output is at `from`. */
 INLINE void mask_tile(VF c[MR][NV], global const float *from, int ld, int ni, int nj, local float *edge)
 {
     if (ni == MR && nj == NR) {

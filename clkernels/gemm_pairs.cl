@@ -2,12 +2,13 @@
  *
  *   C = ACTIVATION(op(A) op(B) + bias + added),   row-major; MASK: C goes behind an activation whose output is `added`
  *
- * packed: what gemm_pairs_pack.cl makes of A, and from word from_b on of B; part_* words from a part of the numbers to
- * the next, stride_a, stride_b words and stride_c floats from a product of the batch to the next. Of PARTS 1 the numbers
- * are rounded. Of 2 or 3, products of parts are summed whose place is not below what the sum can hold, the largest ones
- * first: 3 or 6 for each pair of numbers. The error is then that of TF32's better half, or no larger than that of a chain of
- * floats' multiply-adds. Where a tile has an infinity or NaN (its flag), its first part with them stands in for the first
- * part once: their products with the other numbers' first parts are what they must be.
+ * packed: what gemm_pairs_pack.cl makes of A, and from word from_b on of B; part_* words from a part of the numbers
+ * to the next, stride_a, stride_b words and stride_c floats from a product of the batch to the next. With PARTS 1 the
+ * numbers are rounded. With 2 or 3, the products of parts that are not too small for the sum to hold are summed, the
+ * largest ones first: 3 or 6 for each pair of numbers. The error is then that of TF32's better half, or no larger
+ * than that of a chain of floats' multiply-adds. Where a tile's flag tells of an infinity or NaN, a copy of its first
+ * part that has them stands in for the first part once: their products with the other numbers' first parts are what
+ * they must be.
  *
  * Launched by runtime/gemm_pairs.c: global size (ceil(n / columns), ceil(m / rows), batch), one work-item per group. A task
  * is a block of C; it walks down `kept` rows for each COLUMNS of columns, `depth` tiles along the sum at a time: those of B
@@ -22,14 +23,14 @@
 
 FINISH(VF_unaligned)
 
-/* The products of so many tiles along the sum; `line` words from a row (column) of tiles to the next. */
+/* Adds the products of `count` tiles along the sum; `line` words from a row (column) of tiles to the next. */
 INLINE PAIRS_TARGET void add_tiles(SUMS *sums, global const uint *a, global const uint *b, long line, int count)
 {
     for (int t = 0; t < count; t++) sums_add(sums, a + t * TILE, 16, 2 * line, b + t * TILE, line);
 }
 
 #if PARTS > 1
-/* Whether one of the unit's tiles has an infinity or NaN. */
+/* Tells whether one of the unit's tiles has an infinity or NaN. */
 INLINE bool has_outside(global const int *flags, int lines, int tiles, int count)
 {
     int any = 0;
@@ -38,7 +39,7 @@ INLINE bool has_outside(global const int *flags, int lines, int tiles, int count
     return any != 0;
 }
 
-/* The product of first parts, with infinities and NaN where there are any. */
+/* Adds the product of first parts, with infinities and NaN where there are any. */
 INLINE PAIRS_TARGET void add_outside(SUMS *sums, global const uint *a, long a_special, global const int *flags_a,
     global const uint *b, long b_special, global const int *flags_b, int tiles, int count)
 {

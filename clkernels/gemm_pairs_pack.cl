@@ -8,9 +8,9 @@
  *
  * to: from word first_to on, [product][part][line tile][k tile][256]; part_to words from a part to the next. Lines and
  * steps beyond the matrix are zero; there are as many line tiles as the launch has groups.
- * Of several parts, those of an infinity or NaN are zero: products with other numbers' parts would be NaN. A tile with
- * one sets its flag, [product][line tile][k tile] from word first_flag on, and writes its first part, with them, once
- * more behind the last part, [k tile] by [k tile] as the others.
+ * With several parts, those of an infinity or NaN are zero: products with other numbers' parts would be NaN. A tile
+ * that has one sets its flag, [product][line tile][k tile] from word first_flag on. Its first part, with infinity and
+ * NaN, is written once more behind the last part, [k tile] by [k tile] as the others.
  *
  * Launched by runtime/gemm_pairs.c: global size (line tiles, 1, products), one work-item per group. */
 #include "parameters.h"
@@ -22,7 +22,7 @@
 typedef uint16 uint16_unaligned __attribute__((aligned(4)));
 TRANSPOSE(transpose, VU)
 
-/* Numbers 0 to 31 of a line, or two neighbouring lines' 16 each, into even and odd elements along the sum. */
+/* Loads numbers 0 to 31 of a line, or two neighbouring lines' 16 each, into even and odd elements along the sum. */
 #if BY_LINE
 INLINE void load(global const float *from, int ld, int count, float16 *even, float16 *odd)
 {

@@ -42,7 +42,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_pi
         UNROLL_GPU for (int q = 0; q < BN * CHUNKS / ITEMS; q++)                                                       \
             COPY(to + BM * CHUNKS + q * ITEMS, b_from + (long)(step) * (BN * CHUNKS) + q * ITEMS);                     \
     }
-/* Of a stage, the operands of one of its two instructions: chunks 2 * half and the next. */
+/* Loads the operands of one of a stage's two instructions: chunks 2 * half and the next. */
 #define LOAD(half, stage)                                                                                              \
     {                                                                                                                  \
         const local uint4 *a_tile = stages + (stage) * STAGE + a_line * CHUNKS + (2 * (half) ^ a_chunk);               \
@@ -76,7 +76,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_pi
         stage = stage + 1 == STAGES ? 0 : stage + 1;
         COPIES_WAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
-        LOAD(0, stage) /* behind the last step, of what is not used */
+        LOAD(0, stage) /* behind the last step, this loads what is not used */
         MULTIPLY_HALF(1)
     }
 

@@ -19,19 +19,20 @@
 #include "gemm_finish.h"
 #include "tile_product.h"
 
-/* Whether fours of the matrix lie along the sum, so that they have to be turned on their way into local memory. */
+/* Tells whether fours of the matrix lie along the sum, so that they are turned on their way into local memory. */
 #define A_ACROSS (!TA)
 #define B_ACROSS (TB)
 #define A_ROW ROW_LENGTH(BM, A_ACROSS)
 #define B_ROW ROW_LENGTH(BN, B_ACROSS)
 
-/* Of a tile of `lines` rows or columns: its fours, how many of them a work-item brings, and where the e-th one begins. */
+/* A tile of `lines` rows or columns: the number of its fours, how many of them a work-item loads, and where the e-th
+ * one begins. */
 #define FOURS(lines) (BK * (lines) / 4)
 #define EACH(lines) ((FOURS(lines) + ITEMS - 1) / ITEMS)
 #define STEP(e, across, lines) ((across) ? (e) % (BK / 4) * 4 : (e) / ((lines) / 4))
 #define LINE(e, across, lines) ((across) ? (e) / (BK / 4) : (e) % ((lines) / 4) * 4)
 
-/* A four of which `left` steps and, along the lines, one and `room` more elements exist. */
+/* Loads a four, of which `left` steps exist and, along the lines, one and `room` more elements. */
 INLINE float4 fetch(global const float *from, bool across, bool fours, int left, int room)
 {
     if (left <= 0) return (float4)(0.0f);

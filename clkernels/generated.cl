@@ -1,4 +1,4 @@
-/* What the kernels are made of that layers/loop_source.c writes; their text follows this one.
+/* Building blocks of the kernels that layers/loop_source.c writes; their text follows this one.
  *
  * An expression (layers/pointwise.h) is compiled as it stands for a number and for a vector of V numbers: T is its
  * type, and MATH says which functions it calls, scalar_tanh() or vector_tanh(). They are plain arithmetic, as those of
@@ -85,7 +85,7 @@ FUNCTIONS(vector, VF, VI, AS_VF, TO_VI)
 #define erf(x) CONCATENATE(MATH, _erf)(x)
 #define tanh(x) CONCATENATE(MATH, _tanh)(x)
 #define sigmoid(x) CONCATENATE(MATH, _sigmoid)(x)
-/* Both numbers are made. */
+/* Both numbers are computed. */
 #define where(condition, x, y) ((condition) ? (T)(x) : (T)(y))
 /* NaN wins, where fmax() and fmin() hide it. */
 #define larger(x, y) where((x) != (x) || (x) > (y), x, y)

@@ -12,7 +12,8 @@
 #include "arguments/grid_sample.h"
 #include "vector.h"
 
-/* Where elements along an axis lie, and their weights; -1: none. slopes: of the weights by the coordinate. */
+/* Where elements along an axis lie (-1: none), and their weights. slopes: derivatives of the weights by the
+ * coordinate. */
 struct taps {
     int places[TAPS];
     float weights[TAPS], slopes[TAPS];
@@ -86,7 +87,7 @@ static struct taps taps_of(float coordinate, int size)
     return t;
 }
 
-/* Of the axis in front of the others. */
+/* Finds the taps along the axis in front of the others, if there is one. */
 static struct taps outer_taps(global const float *place, int depth)
 {
     struct taps t;

@@ -1,7 +1,7 @@
-/* Sums and maxima over the GROUP work-items of a group (a power of two, in one dimension), in a fixed order: the upper half
- * meets the lower one until one is left. Through local memory; and where lanes of a subgroup can read one another (SHUFFLE,
- * a form that was proven on the device: runtime/shuffle.h), the last TOGETHER without it and without barriers, in the same
- * order, so that results are the same to the bit.
+/* Sums and maxima over the GROUP work-items of a group (a power of two, in one dimension), in a fixed order: the
+ * upper half meets the lower one until one is left. Numbers go through local memory. Where lanes of a subgroup can
+ * read one another (SHUFFLE, a form that was proven on the device: runtime/shuffle.h), the last TOGETHER need neither
+ * local memory nor barriers. The order is the same, so that results are the same to the bit.
  *
  * Every work-item calls, with `scratch` of GROUP floats, and gets the result. */
 #if SHUFFLE == 1 && GROUP >= 8 /* lanes of Intel's narrowest subgroups */
@@ -26,7 +26,8 @@ static float lane_above(float value, int step)
 #define LANE_ABOVE(value, step) (value)
 #endif
 
-/* The last of a tree: `own` of the first lane becomes JOIN of the first TOGETHER. What other lanes get is of no use. */
+/* The last steps of a tree: `own` of the first lane becomes JOIN of the first TOGETHER. What other lanes get is of no
+ * use. */
 #define JOIN_LANES(own, JOIN) \
     for (int step = TOGETHER / 2; step > 0; step /= 2) own = JOIN(own, LANE_ABOVE(own, step));
 #define GROUP_JOIN(value, scratch, JOIN)                                                            \
@@ -48,8 +49,8 @@ static float lane_above(float value, int step)
     return value;
 #define SUM_OF(a, b) ((a) + (b))
 
-/* Parts of their callers: what POCL leaves out, because it is called often, takes the places of other groups' work-items
- * at its barriers. */
+/* Always inlined: POCL leaves a function out of its callers if it is called often, and at its barriers it then takes
+ * the places of other groups' work-items. */
 #define JOINED static inline __attribute__((always_inline)) float
 
 JOINED group_sum(float value, local float *scratch)

@@ -11,7 +11,7 @@
 #endif
 #define SIZES { size0, size1, size2, size3, size4, size5 }
 
-/* -1: there is no such element. */
+/* Returns an element's number along an axis; -1 if there is no such element. */
 static int number_in(INDEX given, int size)
 {
 #if WHOLE

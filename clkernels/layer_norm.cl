@@ -16,7 +16,7 @@
 #if ROWS
 #include "vector.h"
 
-/* The vectors of a row, SUM_BLOCK at a time: from i up to `stop`. */
+/* Goes through the vectors of a row, SUM_BLOCK at a time: from i up to `stop`. */
 #define FOR_BLOCKS for (int i = 0, stop = min(SUM_BLOCK * V, whole); i < whole; stop = min(i + SUM_BLOCK * V, whole))
 
 TASK void layer_norm(ROWS_ARGUMENTS(PARAMETER))
@@ -52,7 +52,7 @@ TASK void layer_norm(ROWS_ARGUMENTS(PARAMETER))
     }
 }
 
-/* Adds the sums of a block of rows, and begins the next one. */
+/* Adds the sums of a block of rows to the sums, and begins the next block. */
 INLINE void keep_block(global float *block, global float *sums, global float *errors, int count)
 {
     for (int i = 0; i < count; i++) {

@@ -31,8 +31,8 @@
 #define MEAN_WEIGHT 1.0f
 #endif
 
-/* Of a position: `labelled` is x[l], `log_sum` the logarithm of the sum of exp(x - most), `mean` the mean of SMOOTHED,
- * `own` the label's weight and `all` the mean of all weights. */
+/* Returns the loss of a position. `labelled` is x[l], `log_sum` the logarithm of the sum of exp(x - most), `mean` the
+ * mean of SMOOTHED, `own` the label's weight and `all` the mean of all weights. */
 static inline __attribute__((always_inline)) float loss_of(
     float most, float log_sum, float labelled, float mean, float smoothing, float own, float all)
 {
@@ -48,7 +48,7 @@ static inline __attribute__((always_inline)) float loss_of(
 #endif
 }
 
-/* `count` positions of a sample from `p` on, of neighbouring addresses, at most POSITIONS. */
+/* Computes `count` positions of a sample, at most POSITIONS, at neighbouring addresses from `p` on. */
 static inline __attribute__((always_inline)) void positions(global const float *x, global const int *labels,
     float scale, global float *dx, global float *results, float smoothing, int width, int inner, size_t sample, int p,
     const int count CLASS_WEIGHT_PARAMETERS)
@@ -87,8 +87,9 @@ static inline __attribute__((always_inline)) void positions(global const float *
     for (int k = 0; k < count; k++) {
         const bool live = label[k] >= 0 && label[k] != IGNORED;
         const size_t row = sample * inner + p + k;
-        /* In any case: POCL 6 aborts where only one side of a choice reads what a loop has left, here `mean`, for LLVM
-         * moves the load there in a second round of a pass from which POCL demands to end after one. */
+        /* Computed in any case: POCL 6 aborts where only one side of a choice reads what a loop has left, here
+         * `mean`. LLVM moves the load there in a second round of a pass, and POCL demands that the pass end after
+         * one. */
         const float loss =
             loss_of(most[k], log(sum[k]), labelled[k], mean[k] / (float)width, smoothing, own[k], MEAN_WEIGHT);
         results[2 * row] = live ? loss : 0.0f;

@@ -39,7 +39,7 @@
 #define COUNT_VECTOR(x, t) (VF)(0.0f)
 #endif
 
-/* Its elements, and one of them. */
+/* PIECE: the elements of a task or group. TAKE: one of them. */
 #define PIECE                                                                                                       \
     const size_t piece = get_group_id(0), first = piece * each, end = min(first + each, (size_t)n);                 \
     const float factor = weight * constants->loss_scale;                                                            \

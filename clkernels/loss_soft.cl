@@ -27,8 +27,8 @@
 #define WANTED(i, p) (CLASS_WEIGHT(i) * ((1.0f - smoothing) * (p) + smoothing / (float)width))
 #define TERM(v, x) ((v) != 0.0f ? (v) * (most - (x)) : 0.0f)
 
-/* A row, by a group of GROUP work-items. The first of the largest is found as the largest of negative places, which
- * floats hold below 2^24. */
+/* A group of GROUP work-items computes a row. The first of the largest is found as the largest of negative places,
+ * which floats hold below 2^24. */
 INLINE void soft_row(SOFT_ARGUMENTS(PARAMETER) WEIGHT_PARAMETERS, const int row, local float *scratch)
 {
     const int item = get_local_id(0);

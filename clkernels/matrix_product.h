@@ -13,8 +13,8 @@
  *
  * BM is a multiple of (TM / ROWS_EACH) * ROWS, BN of (TN / COLUMNS_EACH) * COLUMNS, BK of DEPTH. */
 
-/* The 16 bits of a float that is such a number, and two of them, the first in the lower half. PAIR_ROUNDS 1: PAIR takes any
- * floats, as one instruction rounds two of them as computed_float() does. */
+/* HALVED: the 16 bits of a float that is such a number. PAIR: the bits of two of them, the first in the lower half.
+ * PAIR_ROUNDS 1: PAIR takes any floats, as one instruction rounds two of them as computed_float() does. */
 #if COMPUTE >= 2 && (MATRIX == 1 || MATRIX == 6)
 #define PAIR_ROUNDS 1
 INLINE uint pair(float low, float high)
@@ -36,7 +36,8 @@ INLINE uint pair(float low, float high)
 #define HALVED(x) as_ushort((half)(x))
 #define PAIR(low, high) as_uint((half2)((half)(low), (half)(high)))
 #endif
-/* What lies in a tile at a step of a line; of 16 bits, and that of the next step. */
+/* ONE_OF: what lies in a tile at a step of a line. HALF_OF: its 16 bits. PAIR_OF: those and the 16 bits of the next
+ * step. */
 #if TOGETHER
 #define LINE_AT(stride, line) ((line) * (stride))
 #define ONE_OF(tile, step, stride, line) ((tile)[LINE_AT(stride, line) + (step)])
@@ -49,7 +50,7 @@ INLINE uint pair(float low, float high)
 #define PAIR_OF(tile, step, stride, line) PAIR(ONE_OF(tile, step, stride, line), ONE_OF(tile, (step) + 1, stride, line))
 #endif
 
-/* Of a work-item's operands, r of OPERANDS_A and OPERANDS_B: the step and the line (row or column) where they begin. */
+/* The step and the line (row or column) where a work-item's operands begin, r of OPERANDS_A and OPERANDS_B. */
 #if MATRIX == 1 || MATRIX == 6
 #define LANES 32
 #define ROWS 16
@@ -197,15 +198,16 @@ INLINE uint pair(float low, float high)
 #define COLUMN_SLOT (SLOT % ACROSS * DOWN + SLOT / ACROSS)
 
 #if MATRIX == 6
-/* Four matrices of 8 x 8. Across lines, lane 8 i + s tells where step s of matrix i begins, and they are transposed; along
- * lines, where its line s does. Of the i-th, a lane gets line LANE / 4 of steps LANE % 4 * 2 and the next. */
+/* Loads four matrices of 8 x 8. Across lines, lane 8 i + s tells where step s of matrix i begins, and the matrices
+ * are transposed. Along lines, it tells where line s of matrix i begins. A lane gets line LANE / 4 of each matrix, at
+ * steps LANE % 4 * 2 and the next. */
 #define LOAD_BY(how, w, x, y, z, from)                                                                                 \
     __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0, %1, %2, %3}, [%4];"                         \
                      : "=r"(w), "=r"(x), "=r"(y), "=r"(z)                                                              \
                      : "r"((uint)(size_t)(from))                                                                       \
                      : "memory")
-/* A's matrices: rows, then eight more, of eight steps; then of the next eight. B's: steps, the next eight; then of the next
- * eight columns. */
+/* A's matrices: eight rows and the next eight rows at eight steps, then both at the next eight steps. B's matrices:
+ * eight columns at eight steps and at the next eight steps, then the next eight columns at both. */
 #if TOGETHER
 #define LOAD_FOUR(w, x, y, z, from) LOAD_BY("", w, x, y, z, from)
 #define A_FROM(step, stride) (FIRST_ROW + LANE % 16) * (stride) + (step) + LANE / 16 * 8

@@ -4,16 +4,16 @@
 #define MOMENTS_H
 #include "vector.h"
 
-/* Counts are whole numbers; of none there is nothing, and zeros. */
+/* Joins the moments of two parts. Counts are whole numbers; a part without values has zeros. */
 INLINE float4 moments_join_parts(float4 a, float4 b)
 {
     const float count = a.x + b.x, d = b.y - a.y, w = b.x / fmax(count, 1.0f);
     return (float4)(count, fma(d, w, a.y), a.z + fma(d * d, a.x * w, b.z), 0.0f);
 }
 
-/* Of parts [parts][3][stride] and the first C channels. A group of GROUP work-items takes `own` of these, and GROUP / own of
- * its work-items one of them; GROUP and own are powers of two, and scratch has GROUP elements. Every work-item calls, and the
- * first ones get the moments of their channels. */
+/* Joins the parts [parts][3][stride] for the first C channels. A group of GROUP work-items takes `own` of these
+ * channels, and GROUP / own of its work-items take one of them; GROUP and own are powers of two, and scratch has
+ * GROUP elements. Every work-item calls, and the first ones get the moments of their channels. */
 INLINE float4 moments_of_parts(global const float *in, int parts, int stride, int C, int own, local float4 *scratch)
 {
     const int item = get_local_id(0), c = min((int)get_group_id(0) * own + item % own, C - 1);

@@ -17,11 +17,11 @@
  * PAIRS_BEGIN and PAIRS_END, in a function with the attribute PAIRS_TARGET. PAIRS_A, PAIRS_B and PAIRS_SUMS are the
  * address spaces.
  *
- * PAIR_ADD(sums, columns, row): 16 sums += the products of 16 pairs with the pair `row`, one number after the other; of
- * forms 2 and 3.
+ * PAIR_ADD(sums, columns, row): 16 sums += the products of 16 pairs with the pair `row`, one number after the other;
+ * for forms 2 and 3.
  *
- * 1 and 3 sum even and odd elements of a tile apart, and then both and what there was; 2 adds one product after the
- * other. Subnormal operands and sums count as zero, in the processor as in 3. */
+ * Forms 1 and 3 sum even and odd elements of a tile apart, and then add both to what there was; form 2 adds one
+ * product after the other. Subnormal operands and sums count as zero, in the processor as in form 3. */
 #ifndef PAIRS_H
 #define PAIRS_H
 #include "vector.h"

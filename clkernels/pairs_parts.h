@@ -1,12 +1,12 @@
-/* Floats as sums of PARTS bfloat16 numbers (1: the nearest one), of vectors of 16, and the products that are made of
- * them: those whose place is not below what a sum of floats can hold, the largest ones first.
+/* Vectors of 16 floats as sums of PARTS bfloat16 numbers (1: the nearest one), and the products that are made of
+ * these parts: those that are not too small for a sum of floats to hold, the largest ones first.
  *
- *   PRODUCTS                      of two numbers
+ *   PRODUCTS                      number of products of two numbers
  *   part_of_a[p], part_of_b[p]    the parts that product p multiplies
  *   magnitudes(x)                 to be compared: from UNUSUAL on, infinity and NaN among them, parts need care
- *   quick_words(&even, &odd)      of usual numbers the next parts of what is left of two, as a word
+ *   quick_words(&even, &odd)      the next parts of what is left of two usual numbers, as a word
  *   next_part(&left, large)       the next part of what is left of any number, in the lower half of each element
- *   next_words(&even, ...)        those of two numbers, as a word */
+ *   next_words(&even, ...)        the next parts of what is left of any two numbers, as a word */
 #ifndef PAIRS_PARTS_H
 #define PAIRS_PARTS_H
 #include "pairs_round.h"
@@ -22,14 +22,15 @@
 constant int part_of_a[6] = { 0, 0, 1, 1, 0, 2 }, part_of_b[6] = { 0, 1, 0, 1, 2, 0 };
 
 #if PARTS > 1
-/* Infinity and NaN have no parts. Those of large numbers are cut, not rounded: no sum of some is larger than the
- * number. */
+/* Infinity and NaN have no parts. Parts of large numbers are cut, not rounded, so that no sum of some of them is
+ * larger than the number. */
 #define UNUSUAL 0x7f000000 /* the bits of 2^127 */
-#define OUTSIDE 0x7f800000 /* of infinity; NaN has more */
+#define OUTSIDE 0x7f800000 /* the bits of infinity; those of NaN are larger */
 #define magnitudes(x) (as_int16(x) & 0x7fffffff)
 #define IS_LARGE(x) (magnitudes(x) >= UNUSUAL)
 
-/* In the upper half; the lower one is left over. Halves go away from zero, which no sum of the parts shows. */
+/* Takes the next part, into the upper half of each element; the lower half has no meaning. Ties go away from zero,
+ * which no sum of the parts shows. */
 INLINE uint16 quick_part(float16 *left)
 {
     const uint16 part = as_uint16(*left) + 0x8000u;

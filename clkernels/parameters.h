@@ -1,6 +1,6 @@
-/* What becomes of a list of arguments (arguments/) in a kernel's text: its parameters, each behind a comma but the
- * first, and the same by name, for the call of a function with the same parameters. runtime/arguments.h makes of the
- * same list what the host sets. */
+/* What a kernel's text makes of a list of arguments (arguments/): its parameters, each but the first behind a comma,
+ * and their names, for the call of a function with the same parameters. runtime/arguments.h makes the host's
+ * arguments of the same list. */
 #define PARAMETER_FIRST(type, name) type name
 #define PARAMETER_BUFFER(type, name) , type name
 #define PARAMETER_LOCAL(type, name) , type name

@@ -28,7 +28,7 @@ kernel void peak_arithmetic(global float *out, int rounds, float a, float b)
     const size_t end = min((size_t)n, (get_global_id(0) + 1) * (size_t)chunk);                                         \
     for (size_t i = get_global_id(0) * (size_t)chunk; i < end; i += V) { STEP }
 #endif
-/* As the kernels of memory-bound layers write what no cache will hold. */
+/* Writes around the caches, as kernels of memory-bound layers write what no cache will hold. */
 #if defined(__clang__) && !TUTTI_GPU
 #define PUT(v, p) __builtin_nontemporal_store(v, (global VF *)(p))
 #else

@@ -20,7 +20,7 @@
 #define PIXELS 1
 #endif
 #define EACH_PIXEL UNROLL for (int j = 0; j < PIXELS; j++)
-/* Stores sums[PIXELS] to dx[i] and behind. */
+/* Stores sums[PIXELS] to dx[i] and the elements behind it. */
 #if PIXELS == 4
 #define STORE_PIXELS                                                                                                   \
     ((global float4 *)dx)[i / 4] =                                                                                     \
@@ -28,8 +28,8 @@
 #else
 #define STORE_PIXELS dx[i] = sums[0] PLUS_ADDED(i);
 #endif
-/* Of number i in rows of `width` pixels and planes of `area`: its row, its column; where its channel begins in planes of
- * `other` pixels. */
+/* For number i in rows of `width` pixels and planes of `area` pixels: its row, its column, and where its channel
+ * begins in planes of `other` pixels. */
 #define ROW(i, area, width) ((int)((i) / CHANNELS % (area)) / (width))
 #define COLUMN(i, width) (int)((i) / CHANNELS % (width))
 #define BEGIN(i, area, other) ((i) / (CHANNELS * (area)) * CHANNELS * other + (i) % CHANNELS)

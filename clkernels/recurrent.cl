@@ -33,10 +33,11 @@
 #define INSIDE(function, y) true
 #endif
 #define SQUASH(function, x) APPLY(function, CLIPPED(x))
-/* The derivative where the result is y: 0 where the argument was clipped. */
+/* The derivative of a function where its result is y; 0 where the argument was clipped. */
 #define SLOPE(function, y) (INSIDE(function, y) ? CONCATENATE(SLOPE_, function)(y) : 0.0f)
 
-/* The product of row `row` of a matrix, or from its element `from` on, with a vector: UP of r, DOWN of its turn. */
+/* The product of row `row` of a matrix with a vector: UP of r; DOWN of its transpose, from element `from` of the row
+ * on. */
 #if ROWS
 #define FOR_UNITS(j) for (int j = 0; j < width; j++)
 #define MEET
@@ -67,7 +68,7 @@ static float product(global const float *m, global const float *v, int row, int 
 }
 #endif
 
-/* Steps of this sample; what is behind them is 0. */
+/* Returns the number of steps of this sample; what is behind them is 0. */
 static int steps_of(global const float *lengths, int sample, int steps)
 {
     const float length = lengths ? lengths[sample] : steps;
@@ -76,7 +77,7 @@ static int steps_of(global const float *lengths, int sample, int steps)
 
 #define PLACE(s, count) (REVERSE ? (count)-1 - (s) : (s))
 #define BIAS(row) (bias ? bias[row] : 0.0f)
-/* Of gate g and unit j, with the product of the state. */
+/* The argument of gate g for unit j: the product of the input, the bias, and the product of the state. */
 #define GATE(g, j) (now[(g)*width + (j)] + BIAS((g)*width + (j)) + (h ? UP((g)*width + (j), h) : 0.0f))
 #define PEEP(number, state) (peepholes ? peepholes[(number)*width + j] * (state) : 0.0f)
 

@@ -10,7 +10,7 @@
 #include "sum.h"
 #include "vector.h"
 
-/* Where the i-th element from the line's beginning lies. */
+/* Returns where the i-th element from the line's beginning lies. */
 INLINE long place_of(long line, int i, int length, int inner)
 {
     return (line / inner * length + (REVERSE ? length - 1 - i : i)) * inner + line % inner;

@@ -1,6 +1,6 @@
-/* Loops over steps that have barriers. As a CPU in a GPU's place (options define UNROLL_GPU, as nothing), a compiler sees that
- * they are entered: behind a loop that may be left out, POCL 6 makes a copy of what follows, in which it sometimes takes one
- * work-item's value for another's. On GPUs such loops would take more registers.
+/* Loops over steps that have barriers. For a CPU of GPU class (options define UNROLL_GPU as nothing), the compiler is
+ * shown that they are entered. Behind a loop that may be left out, POCL 6 copies the code that follows, and in the
+ * copy it sometimes takes one work-item's value for another's. On GPUs such loops would take more registers.
  *
  * STEPS_EXIST(more);    in front of a loop whose condition holds at first
  * STEPS(more) ...       the loop; with ALWAYS_STEPS 1 it is entered whatever the condition says */

@@ -24,17 +24,18 @@
 #define ACROSS (BN / TN)
 #define DOWN (BM / TM)
 
-/* TOGETHER 1: the steps of a line (a row of a, or a column of b) follow one another in local memory, LINE_LENGTH elements
- * from one line to the next, and not the lines of a step; A_STRIDE and B_STRIDE are this. By matrix instructions only, which
- * want steps that follow one another: operands of 16 bits then lie there as such, for all forms. */
+/* TOGETHER 1: the steps of a line (a row of a, or a column of b) follow one another in local memory, rather than the
+ * lines of a step. LINE_LENGTH elements, which are A_STRIDE and B_STRIDE, lie between the beginnings of lines. Only
+ * matrix instructions use it, which want steps that follow one another: operands of 16 bits then lie there as such,
+ * for all forms. */
 #ifndef TOGETHER
 #define TOGETHER 0
 #endif
 
 #include "steps.h"
 
-/* For sums, and tiles on their way, to be in a GPU's registers; options define it as nothing for a CPU in a GPU's place whose
- * driver would take long. */
+/* Unrolls loops, so that sums, and tiles on their way, are in a GPU's registers. Options define it as nothing for a
+ * CPU of GPU class whose driver would take long. */
 #ifndef UNROLL_GPU
 #define UNROLL_GPU _Pragma("unroll")
 #endif

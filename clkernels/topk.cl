@@ -1,7 +1,7 @@
-/* The k largest elements of each line of x (arguments/lines.h), the smallest ones if LARGEST is 0, and where they lie:
- * values and indices, [..][k][inner], best first. Of equal ones the first is better; NaN is larger than all numbers.
- * Launched by layers/topk.c. The outputs hold a heap of the best so far, with the worst of these at its root, and are
- * sorted at last: J. Williams, Algorithm 232, Heapsort, Communications of the ACM 7, 1964. */
+/* Finds the k largest elements of each line of x (arguments/lines.h), or the smallest ones if LARGEST is 0, and where
+ * they lie: values and indices, [..][k][inner], best first. Among equal ones the first is better; NaN is larger than
+ * all numbers. Launched by layers/topk.c. The outputs hold a heap of the best so far, with the worst of these at its
+ * root, and are sorted at last: J. Williams, Algorithm 232, Heapsort, Communications of the ACM 7, 1964. */
 #include "parameters.h"
 #include "arguments/lines.h"
 #include "vector.h"

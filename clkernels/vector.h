@@ -15,23 +15,26 @@ typedef VF VF_unaligned __attribute__((aligned(4)));
 #define LOCAL_LOAD(i, p) (*(const local VF_unaligned *)((p) + (i) * V))
 #define LOCAL_STORE(v, i, p) (*(local VF_unaligned *)((p) + (i) * V) = (v))
 #define UNROLL _Pragma("unroll")
-/* Between the multiply-adds of a register tile: what is loaded behind it is not loaded before it. For compilers
- * (KEEP_ORDER) that else load so far ahead that the tile's sums leave their registers. */
+/* IN_ORDER stands between the multiply-adds of a register tile: what is loaded behind it is not loaded before it. It
+ * is for compilers (KEEP_ORDER) that would load so far ahead that the tile's sums leave their registers. */
 #ifdef KEEP_ORDER
 #define IN_ORDER __asm__ volatile("" ::: "memory")
 #else
 #define IN_ORDER
 #endif
-/* Stays a loop: for what runs seldom or waits for memory, since compiling costs by the size of the code. */
+/* Keeps a loop from being unrolled or vectorised. For code that runs seldom or waits for memory, since compiling
+ * costs by the size of the code. */
 #define LOOP _Pragma("clang loop unroll(disable) vectorize(disable)")
 #define TASK __attribute__((reqd_work_group_size(1, 1, 1))) kernel
 #define INLINE static inline __attribute__((always_inline))
-/* Stays a function. POCL copies a kernel, and what is inlined into it or asks for the numbers of its group, twice, and
- * compiles all three: so kernels only pass their arguments, and those numbers, to what does the work. */
+/* Keeps a function from being inlined. POCL copies a kernel, with what is inlined into it or asks for the numbers of
+ * its group, twice, and compiles all three. So kernels only pass their arguments, and those numbers, to the functions
+ * that do the work. */
 #define OUTLINE static __attribute__((noinline))
 
-/* Towards the second-level cache, and sums that will be read and written into the first one. OpenCL's own prefetch()
- * does nothing on POCL; the cast is needed because C 1.2 has no generic address space. */
+/* PREFETCH loads towards the second-level cache, PREFETCH_SUMS loads sums that will be read and written into the
+ * first one. OpenCL's own prefetch() does nothing on POCL; the cast is needed because C 1.2 has no generic address
+ * space. */
 #if defined(__clang__)
 #define PREFETCH(p) __builtin_prefetch((const void *)(uintptr_t)(p), 0, 2)
 #define PREFETCH_SUMS(p) __builtin_prefetch((const void *)(uintptr_t)(p), 1, 3)

@@ -30,8 +30,8 @@
 #define STEP SOURCE_AT(RESULTS) /* from a tile's sources to those of the next */
 typedef VF_unaligned vec;
 
-/* The numbers i of a tile that number k of a kernel multiplies: one, but for the last values of a line, which serve all points
- * from there on. */
+/* EACH_NUMBER goes through the numbers i of a tile that number k of a kernel multiplies. That is one number, except
+ * that the last value of a line serves all points from there on. */
 #define FIRST_NUMBER(k) ((k) / KERNEL_POINTS * POINTS + (k) % KERNEL_POINTS)
 #define POINTS_OF(value) ((value) == KERNEL_POINTS - 1 ? POINTS - KERNEL_POINTS + 1 : 1)
 #define EACH_NUMBER(i, k)                                                                                 \

@@ -1,4 +1,5 @@
-/* Weight gradient by Winograd: what both of its forms are made of. The exact transpose of the forward algorithm:
+/* Weight gradient by Winograd: functions that both of its forms share. It is the exact transpose of the forward
+ * algorithm:
  * dW = G^T [ sum over tiles of (A dY A^T) * (B^T x B) ] G.
  *
  * Macros beside winograd.h's: PRODUCTS (address space of the sums), CT (channels in registers: CT x NV vectors). */

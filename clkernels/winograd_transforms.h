@@ -1,6 +1,6 @@
-/* The one-dimensional transforms of Winograd's convolutions F(M, LINE), SIDE sources a tile (Lavin and Gray, "Fast algorithms
- * for convolutional neural networks", 2015, section 4). Those of a square tile are the same applied to its rows and then to its
- * columns.
+/* The one-dimensional transforms of Winograd's convolutions F(M, LINE), SIDE sources a tile (Lavin and Gray, "Fast
+ * algorithms for convolutional neural networks", 2015, section 4). A square tile is transformed by applying them to
+ * its rows and then to its columns.
  *
  * Toom and Cook: sequences are polynomials; the product of two is known by its values at 0, at pairs of points +-a, and, where
  * SIDE is even, at infinity. The transform of sources B^T depends on these points alone, so it is the same for all kernels.
@@ -11,8 +11,9 @@
  * Macros: SIDE (4 to 8), LINE (taps of a line), NUMBER (what is transformed: float or a vector). */
 #define M (SIDE + 1 - LINE)
 
-/* For each pair n: its point; the scale of a kernel's values there, the product of the distances to the other points, inverted
- * (SCALE_0: at 0); and what has the other pairs as its zeros, from source i on (ALL_PAIRS: all of them). */
+/* For each pair n: POINT_n is its point. SCALE_n is the scale of a kernel's values there, the inverse of the product
+ * of the distances to the other points (SCALE_0: at 0). OTHER_PAIRS_n has the other pairs as its zeros, from source i
+ * on (ALL_PAIRS: all pairs). */
 #define SQUARE(n) (POINT_##n * POINT_##n)
 #if SIDE >= 7
 #define PAIRS(X) X(1) X(2) X(3)

@@ -32,7 +32,7 @@ static bool among(const char *const *names, size_t count, const char *name, size
     return false;
 }
 
-/* A name with the part in front of it or behind it, or without one. */
+/* Finds what a name stands for, with a part in front of it or behind it, or without one. */
 static bool find_role(const char *name, struct role *role)
 {
     char text[64];
@@ -182,7 +182,7 @@ static tutti_status check_pairs(const char *path, const struct array_pairs *pair
     return TUTTI_OK;
 }
 
-/* Of a .npy file: the folder that it is in, if its name says what it is. */
+/* Finds the arrays beside a .npy file, in the folder that it is in, if its name says what it is. */
 static tutti_status find_beside(const char *path, struct array_pairs *pairs)
 {
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;

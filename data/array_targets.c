@@ -12,7 +12,7 @@
 
 enum { MOST_STANDARDISED = 1 << 16, MOST_MEASURED = 100000 };
 
-/* Elements may be unaligned. */
+/* Reads a number; elements may be unaligned. */
 static double number_at(enum npz_type type, const char *elements, size_t at)
 {
     double number;
@@ -30,7 +30,7 @@ static double number_at(enum npz_type type, const char *elements, size_t at)
     return (double)half_to_float(half);
 }
 
-/* Those of a row. `values` has room for them, and for the row behind them. */
+/* Reads the numbers of a row. `values` has room for them and, behind them, for the row as it is stored. */
 static tutti_status read_row(
     const struct array_targets *targets, const struct array_rows *from, int64_t row, double *values)
 {

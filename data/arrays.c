@@ -90,7 +90,7 @@ static tutti_status read_drawn(
     return status;
 }
 
-/* Floats are read as for evaluation, and changed then. */
+/* Reads floats as for evaluation, then changes them. */
 static tutti_status read_changed(
     const struct arrays *arrays, int slot, int64_t row, const struct draw *draw, float *numbers)
 {
@@ -122,7 +122,8 @@ static tutti_status read_sample(
     return TUTTI_OK;
 }
 
-/* How often each byte occurs in each channel of training samples, evenly spaced ones if there are many. */
+/* Measures the mean and the deviation of each channel's bytes in training samples, evenly spaced ones if there are
+ * many. */
 static tutti_status measure_bytes(struct arrays *arrays, const signed char *part)
 {
     struct collection *collection = &arrays->collection;
@@ -189,7 +190,7 @@ static tutti_status set_input(struct arrays *arrays, const char *path, const str
     return TUTTI_OK;
 }
 
-/* Those of a slot; *most becomes the largest label. */
+/* Reads the labels of a slot; *most becomes the largest label. */
 static tutti_status read_labels(struct arrays *arrays, const char *path, int slot, int32_t *most)
 {
     const struct array_rows *from = &arrays->pairs.targets[slot];

@@ -50,7 +50,7 @@ static tutti_status open_file(const struct audio *audio, int64_t index, struct w
         path_of(audio, index), rate, audio->rate, RESAMPLE_MOST_RATIO);
 }
 
-/* Where the piece begins in a file that is longer by `more` samples. */
+/* Returns where the piece begins in a file that is longer by `more` samples. */
 static int64_t piece_begin(const struct draw *draw, int64_t more)
 {
     if (!draw || !draw->training) return more / 2;
@@ -58,13 +58,13 @@ static int64_t piece_begin(const struct draw *draw, int64_t more)
     return (int64_t)random_below(draw->seed, stream, (uint64_t)draw->sample, (uint64_t)more + 1);
 }
 
-/* What is drawn for the sample is changed. */
+/* Tells whether the sample is changed at random. */
 static bool is_changed(const struct audio *audio, const struct draw *draw)
 {
     return audio->random && draw && draw->training;
 }
 
-/* A short file lies in the middle of silence. */
+/* Reads a piece of a file. A file that is shorter lies in the middle of silence. */
 static tutti_status read_waveform(const struct audio *audio, int64_t index, const struct draw *draw, float *samples)
 {
     struct wav wav;
@@ -83,7 +83,7 @@ done:
     return status;
 }
 
-/* The spectrogram before it is standardised. */
+/* Computes the spectrogram before it is standardised. */
 static tutti_status read_piece(const struct audio *audio, int64_t index, const struct draw *draw, float *sample)
 {
     float *samples = memory_new((size_t)audio->length, sizeof *samples);
@@ -109,7 +109,7 @@ static tutti_status read_sample(
     return TUTTI_OK;
 }
 
-/* Of some hundred training samples, evenly spaced; damaged ones do not count. */
+/* Measures the mean and the deviation of some hundred training samples, evenly spaced; damaged ones do not count. */
 static tutti_status measure(struct collection *collection, const signed char *part)
 {
     struct audio *audio = (struct audio *)collection;
@@ -142,7 +142,8 @@ static int describe(const struct collection *collection, json_t *object)
 
 /* ------------------------------------------------------------------------------------------------- opening ---- */
 
-/* The rate that is asked for, or of the first file that can be read; and the lengths of all at this rate. */
+/* Sets the rate to the one that is asked for, else to that of the first file that can be read; and the lengths of all
+ * files at this rate. */
 static tutti_status read_headers(struct audio *audio, int rate)
 {
     tutti_status status = TUTTI_OK;
@@ -170,7 +171,7 @@ static int compare_lengths(const void *a, const void *b)
     return first < second ? -1 : first > second;
 }
 
-/* Half of the files are not shorter. */
+/* Finds the median length: half of the files are not shorter. */
 static tutti_status median_length(const struct audio *audio, int64_t *length)
 {
     const size_t samples = (size_t)audio->collection.samples;

@@ -65,7 +65,7 @@ static tutti_status walk_all(struct walk *walk, const char *path)
     return status;
 }
 
-/* Where the class is in the sorted list, or belongs. */
+/* Returns the position of the class in the sorted list, or where it belongs. */
 static size_t find_class(const struct audio *audio, const char *name, bool *found)
 {
     size_t low = 0, high = audio->classes;

@@ -32,7 +32,8 @@ static tutti_status check_sizes(int width, int height, const char *what)
         TUTTI_UNSUPPORTED, "%s has %d x %d pixels; sides are 1 to %d long", what, width, height, AUGMENT_MAX_SIDE);
 }
 
-/* The colour that torchvision's recipes leave, which erase after normalising: ImageNet's mean. */
+/* Fills the erased rectangle with ImageNet's mean: torchvision's recipes leave this colour, since they erase after
+ * normalising. */
 static void erase(struct canvas *canvas, const struct plan *plan)
 {
     const unsigned char mean[] = { 124, 116, 104 }, grey = 117;

@@ -33,8 +33,8 @@ tutti_status augment_parse(const char *text, enum augment_kind kind, struct augm
 /* Whether anything but mixing is drawn. */
 bool augment_is_random(const struct augment *augment);
 
-/* The part of a picture of this size that becomes the sample, in pixels of the picture. It is chosen before the picture
- * is decoded: what is decoded may be smaller by the wish of `augment_wish`, and the box is scaled with it. */
+/* The part of a picture of this size that becomes the sample, in pixels of the picture. It is chosen before the
+ * picture is decoded. The decoded picture may be smaller, as augment_wish() tells, and the box is scaled with it. */
 struct box {
     double left, top, width, height;
     bool cut; /* pixels outside do not take part; false: the filter at the borders reaches them */

@@ -28,8 +28,8 @@ static struct box random_box(const struct augment *augment, const struct draw *d
     return (struct box) { (width - w) / 2, (height - h) / 2, w, h, true }; /* whole pixels, as torchvision */
 }
 
-/* The shorter side becomes 256/224 of the sample's; the centre remains. Of a sample that is not square: the side that
- * must be scaled less. */
+/* Scales the picture so that its shorter side becomes 256/224 of the sample's, and keeps the centre. For a sample
+ * that is not square, the side that must be reduced less decides. */
 static struct box centre_box(int width, int height, int to_width, int to_height)
 {
     const double wide = rint(to_width * 256.0 / 224), high = rint(to_height * 256.0 / 224);

@@ -39,7 +39,7 @@ tutti_status augment_noise(const struct augment *augment, const struct draw *dra
 
 /* ------------------------------------------------------------------------------------------- spectrograms ---- */
 
-/* A mask of 0 to part * size, as likely each, anywhere. */
+/* Draws a mask anywhere, with a length from 0 to part * size, each as likely. */
 static int draw_mask(const struct draw *draw, int number, float part, int size, int *begin)
 {
     const int length = (int)draw_below(draw, FOR_MASKS, number, (int64_t)((double)part * size) + 1);

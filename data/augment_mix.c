@@ -3,8 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-/* The logarithm of a number of the gamma distribution: Marsaglia and Tsang, "A simple method for generating gamma
- * variables", TOMS 26 (3), 2000. Of alpha below 1: of alpha + 1, times u^(1 / alpha). `first`: of 32 numbers. */
+/* Returns the logarithm of a number of the gamma distribution: Marsaglia and Tsang, "A simple method for generating
+ * gamma variables", TOMS 26 (3), 2000. For alpha below 1 it is a number for alpha + 1, times u^(1 / alpha). `first`:
+ * the first of 32 random numbers. */
 static double log_gamma_number(const struct draw *draw, double alpha, int first)
 {
     const double boost = alpha < 1 ? log1p(-draw_uniform(draw, FOR_GAMMAS, first)) / alpha : 0;
@@ -42,7 +43,7 @@ struct mix augment_mix_of(
     struct mix mix = { .partner = draw->sample, .weight = 1 };
     const double mixup = (double)augment->mixup, cutmix = (double)augment->cutmix;
     if (!draw->training || samples < 1 || (mixup <= 0 && cutmix <= 0)) return mix;
-    /* Both: each of them for half of the samples. */
+    /* With both, each is used for half of the samples. */
     const bool cuts = cutmix > 0 && (mixup <= 0 || draw_uniform(draw, FOR_MIX, 0) < 0.5);
     mix.partner = draw_below(draw, FOR_MIX, 1, samples);
     mix.weight = beta_number(draw, cuts ? cutmix : mixup);
@@ -50,7 +51,7 @@ struct mix augment_mix_of(
     return mix;
 }
 
-/* The partner's rectangle, of elements of so many bytes. */
+/* Copies the partner's rectangle. Elements have so many bytes. */
 static void copy_patch(const struct mix *mix, const void *partner, int64_t channels, int64_t height, int64_t width,
     size_t bytes, void *sample)
 {

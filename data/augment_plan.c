@@ -67,7 +67,7 @@ static void plan_random(
     }
 }
 
-/* Brightness, contrast, saturation and hue in a random order. */
+/* Plans brightness, contrast, saturation and hue in a random order. */
 static void plan_colour(const struct augment *augment, const struct draw *draw, struct plan *plan)
 {
     const enum operation operations[] = { BRIGHTNESS, CONTRAST, SATURATION, HUE };
@@ -87,7 +87,7 @@ static void plan_colour(const struct augment *augment, const struct draw *draw, 
     }
 }
 
-/* Black around the sample, and a part of its size cut out: the same as moving it, with black from outside. */
+/* Pads the sample with black and cuts out a part of its size: the same as moving it, with black from outside. */
 static void plan_padding(const struct augment *augment, const struct draw *draw, struct plan *plan)
 {
     const int pad = augment->pad;

@@ -13,7 +13,7 @@ struct collection {
     tutti_data_info info;       /* without damaged and class_counts, which data.c counts */
     int64_t samples;            /* of all parts */
     enum augment_kind augments; /* which words of augmentation there are */
-    bool floats; /* images, which have bytes here, are told to be floats, normalised when they are read */
+    bool floats;                /* images are bytes here, but are told as floats, normalised when read */
     /* [samples]: a tutti_data_part as the data say it, or PART_OPEN: a part is drawn by the seed. */
     signed char *parts;
     int32_t *labels; /* [samples] where there are classes, else NULL */
@@ -23,8 +23,8 @@ struct collection {
         struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target);
     /* What a person calls the sample: its file, or "row 17". */
     void (*name)(const struct collection *collection, int64_t index, char *text, size_t size);
-    /* Statistics of the training part, once the parts are drawn: standardises columns, say. NULL: none. `part` is
-     * [samples]. */
+    /* Computes statistics of the training part once the parts are drawn, to standardise columns, say. NULL: none.
+     * `part` is [samples]. */
     tutti_status (*fit)(struct collection *collection, const signed char *part);
     /* Adds what tutti_data_json() says beyond `info`, such as columns; 0, or -1 on failure. NULL: nothing. */
     int (*describe)(const struct collection *collection, struct json_t *object);

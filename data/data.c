@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The first that knows the path has it. */
+/* The first one that knows the path opens it. */
 static tutti_status (*const openers[])(
     const char *path, const tutti_data_options *options, struct collection **made) = {
     line_open,
@@ -69,7 +69,7 @@ static int read_test(void *user, const int64_t *indices, int64_t count, const tu
     return data_read(user, TUTTI_DATA_TEST, indices, count, buffers, buffer_count);
 }
 
-/* What each byte of each channel becomes for networks of floats. */
+/* Computes what each byte of each channel becomes for networks of floats. */
 static void fill_values(struct tutti_data *data)
 {
     const tutti_data_info *info = &data->collection->info;

@@ -35,7 +35,7 @@ struct tutti_data {
 
 /* Fills part_of, parts and class_counts by the seed. */
 tutti_status data_divide(struct tutti_data *data);
-/* Of part_of, where folds are asked for: one of them becomes the part val (folds.c). */
+/* Changes part_of where folds are asked for: one fold of the training part becomes the part val (folds.c). */
 tutti_status data_fold(struct tutti_data *data);
 /* tutti_source.read of a part. */
 int data_read(struct tutti_data *data, tutti_data_part part, const int64_t *indices, int64_t count,

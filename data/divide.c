@@ -21,7 +21,7 @@ static int class_of(const struct collection *collection, int64_t sample)
     return classes_of(collection) > 1 ? collection->labels[sample] : 0;
 }
 
-/* Labels lie within the classes: what follows indexes by them. */
+/* Checks that labels lie within the classes: what follows indexes by them. */
 static tutti_status check_labels(const struct collection *collection)
 {
     if (classes_of(collection) == 1) return TUTTI_OK;
@@ -32,7 +32,8 @@ static tutti_status check_labels(const struct collection *collection)
     return TUTTI_OK;
 }
 
-/* Of `count` open samples of a class: as many as the split says, but some on either side where there are two. */
+/* Returns how many of `count` open samples of a class are held out: as many as the split says, but at least one on
+ * either side where there are two. */
 static int64_t held_out(double split, int64_t count)
 {
     int64_t held = (int64_t)(split * (double)count + 0.5);
@@ -54,7 +55,7 @@ static void sort_open(const struct collection *collection, int64_t *at, int64_t 
     at[0] = 0;
 }
 
-/* Draws those of one class that are held out, by the beginning of a shuffle. */
+/* Draws the samples of one class that are held out, by the beginning of a shuffle. */
 static void draw_class(struct tutti_data *data, int class_number, int64_t *samples, int64_t count, double split)
 {
     const int64_t held = held_out(split, count);
@@ -104,7 +105,8 @@ static tutti_status count_classes(struct tutti_data *data)
     return TUTTI_OK;
 }
 
-/* How often the training part has each class: as often as the most frequent one, where that is asked for. */
+/* Counts the samples of a part. Where oversampling is asked for, the training part has each class as often as the
+ * most frequent one: *most times. */
 static tutti_status count_part(const struct tutti_data *data, int part, int64_t *count, int64_t *most)
 {
     const bool even = part == TUTTI_DATA_TRAIN && data->options.oversample && data->class_counts;
@@ -121,7 +123,8 @@ static tutti_status count_part(const struct tutti_data *data, int part, int64_t 
     return TUTTI_OK;
 }
 
-/* Positions with the same class, in a ring. `last` is [classes], for the last one seen; the first is found again. */
+/* Links the positions of each class in a ring. `last` [classes] keeps the last position seen of each class; a second
+ * round closes the rings. */
 static void link_classes(const struct collection *collection, struct data_part *part, int64_t *last)
 {
     const int classes = classes_of(collection);
@@ -136,7 +139,7 @@ static void link_classes(const struct collection *collection, struct data_part *
         }
 }
 
-/* Behind the `own` samples come those of the rarer classes again, until each class has `most`. have: [classes] */
+/* Repeats samples of the rarer classes behind the `own` samples, until each class has `most`. have: [classes] */
 static void repeat_rare(const struct tutti_data *data, struct data_part *part, int64_t own, int64_t most, int64_t *have)
 {
     memcpy(have, data->class_counts, (size_t)classes_of(data->collection) * sizeof(*have));

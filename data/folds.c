@@ -1,4 +1,4 @@
-/* k-fold evaluation: the training samples in parts of which each is once the one that is looked at. */
+/* k-fold evaluation: the training samples are divided into folds, and each fold is evaluated once. */
 #include "data/data.h"
 
 #include "base/memory.h"
@@ -33,7 +33,8 @@ static tutti_status check(const tutti_data_options *options, int64_t training)
     return TUTTI_OK;
 }
 
-/* Dealt like cards: no fold has two samples more than another one, of any class and in all. */
+/* Deals the samples to the folds like cards: no fold has two samples more than another one, of any class and in
+ * all. */
 tutti_status data_fold(struct tutti_data *data)
 {
     const tutti_data_options *options = &data->options;

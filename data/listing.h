@@ -29,7 +29,8 @@ struct part_folder {
     const char *name;
     int part; /* a tutti_data_part, or PART_OPEN */
 };
-/* Fills those that are in the listing, with train/ first, and returns how many; 0: it is not divided. */
+/* Fills in the parts that are in the listing, with train/ first, and returns how many there are; 0: it is not
+ * divided. */
 int listing_parts(const struct listing *listing, struct part_folder parts[5]);
 
 #endif

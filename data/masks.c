@@ -22,7 +22,8 @@ static size_t stem_length(const char *name)
     return dot ? (size_t)(dot - name) : strlen(name);
 }
 
-/* The mask with the stem of a picture; the listing is sorted, but few have two files of one stem. */
+/* Finds the mask with the stem of a picture, from the first name in the sorted listing that is not before the
+ * stem. */
 static const char *mask_of(const struct listing *masks, const char *name)
 {
     const size_t length = stem_length(name);
@@ -120,7 +121,7 @@ static tutti_status walk_parts(struct pictures *pictures, const char *path, stru
 
 /* ------------------------------------------------------------------------------------------------- classes ---- */
 
-/* Which values all masks have: read once, on all threads, to know the number of classes. */
+/* Finds out which values the masks have. They are read once, on all threads, to know the number of classes. */
 struct scan {
     struct pictures *pictures;
     const tutti_data_options *options;

@@ -101,7 +101,7 @@ void mel_free(struct mel *mel)
 
 /* ------------------------------------------------------------------------------------------------- spectrum ---- */
 
-/* In place, from elements in the order of `reversed`: Cooley and Tukey's butterflies. */
+/* Transforms in place, from elements in the order of `reversed`: Cooley and Tukey's butterflies. */
 static void transform(const struct mel *mel, float *real, float *imaginary)
 {
     for (int half = 1; half < mel->length; half *= 2) {
@@ -119,7 +119,7 @@ static void transform(const struct mel *mel, float *real, float *imaginary)
     }
 }
 
-/* A frame, windowed, in the order that transform() wants. */
+/* Loads a frame, windowed, in the order that transform() wants. */
 static void load(const struct mel *mel, const float *samples, int64_t count, int64_t frame, float *to)
 {
     const int64_t begin = frame * mel->hop - mel->length / 2;
@@ -131,7 +131,8 @@ static void load(const struct mel *mel, const float *samples, int64_t count, int
     }
 }
 
-/* The spectra of two real frames from the transform of the complex one that they make: a is what is symmetric in it. */
+/* Computes the power spectra of two real frames from the transform of one complex frame that has both. a comes from
+ * its symmetric part. */
 static void powers(const struct mel *mel, const float *real, const float *imaginary, float *a, float *b)
 {
     for (int k = 0; k < mel->frequencies; k++) {

@@ -120,20 +120,20 @@ done:
 
 /* ------------------------------------------------------------------------------------------------- samples ---- */
 
-/* One sample on its way. */
+/* A sample while it is made. */
 struct making {
     struct pictures *pictures;
     struct reader *reader;
     int64_t index;
     const struct draw *draw;
-    bool drawn; /* other in each epoch: what is kept is the picture, else the sample */
+    bool drawn; /* it differs in each epoch: then the picture is kept, else the sample */
     bool keep;
     int width, height; /* of the whole picture */
     struct box box;
     struct image image; /* decoded; memory of the cache or of the reader */
 };
 
-/* The largest division by 2 that leaves what is wished for. */
+/* Returns the largest division by 2 that leaves what is wished for. */
 static int level_of(const struct image_wish *wish, int width, int height)
 {
     int level = 0;
@@ -262,7 +262,7 @@ done:
     return status;
 }
 
-/* What is always the same was perhaps made before. */
+/* Looks for a sample that was made before; there can only be one if it is the same in each epoch. */
 static bool find_finished(const struct making *making, void *sample, void *target)
 {
     const struct pictures *p = making->pictures;
@@ -295,7 +295,7 @@ tutti_status pictures_read(
     return read_sample((struct pictures *)collection, index, draw, true, sample, target);
 }
 
-/* Of up to 1,000 training samples as evaluation sees them, evenly spread. */
+/* Measures the mean and the deviation of up to 1,000 training samples, evenly spread, as evaluation sees them. */
 tutti_status pictures_measure(struct collection *collection, const signed char *part)
 {
     enum { MOST = 1000 };

@@ -37,7 +37,8 @@ struct pictures {
 tutti_status pictures_new(const tutti_data_options *options, struct pictures **pictures);
 void pictures_free(struct pictures *pictures); /* takes NULL */
 tutti_status pictures_add(struct pictures *pictures, const struct picture *picture, int part, int32_t label);
-/* Classes are appended in the order of strcmp(), and then found by name: -1 if there is no such class. */
+/* Appends a class; callers do so in the order of strcmp(). Then classes are found by name: -1 if there is no such
+ * class. */
 tutti_status pictures_append_class(struct pictures *pictures, const char *name);
 int32_t pictures_class(const struct pictures *pictures, const char *name);
 /* After the last picture: fills collection.info and makes the cache. `kind` is "images" or "masks". */

@@ -101,7 +101,8 @@ static void mix_samples(const tutti_data_info *info, const struct mix *mix, cons
             mix, partner, 1, 1, (int64_t)(data_bytes(info->dtype, &info->shape) / sizeof(float)), sample);
 }
 
-/* The partner's target comes after the sample's own. Samples of other parts are mixed with nothing. */
+/* Reads a sample and, where it is mixed, its partner. The partner's target is added after the sample's own. Samples
+ * of other parts are mixed with nothing. */
 static tutti_status read_mixed(
     struct tutti_data *data, tutti_data_part part, int64_t position, void *sample, float *target, size_t target_bytes)
 {
@@ -170,7 +171,7 @@ static void run_task(void *argument, int task)
     pthread_mutex_unlock(&job->lock);
 }
 
-/* What the network asks for, against what the data have. */
+/* Compares what the network asks for with what the data have, and sets the job's buffers. */
 static tutti_status set_buffers(struct job *job, const tutti_buffer *buffers, int count)
 {
     const tutti_data_info *info = &job->data->collection->info;

@@ -5,13 +5,13 @@
 
 #include "formats/wav.h"
 
-/* Rates differ by a factor of so much at most: what a header says decides how much is read and computed. */
+/* The largest factor between two rates: what a header says decides how much is read and computed. */
 enum { RESAMPLE_MOST_RATIO = 100 };
 bool resample_is_possible(int from, int to);
 /* Samples at the rate `to` of a recording of so many frames. */
 int64_t resample_length(int from, int to, int64_t frames);
-/* As wav_read(), of the recording at `rate`; reads what these samples need. It is silent around the recording. The
- * rates must be possible. Errors: those of wav_read(), TUTTI_NO_MEMORY. */
+/* Reads as wav_read() does, from the recording at `rate`, and reads no more of the file than these samples need. The
+ * recording is silent outside. The rates must be possible. Errors: those of wav_read(), TUTTI_NO_MEMORY. */
 tutti_status resample_read(const struct wav *wav, int rate, int64_t first, int64_t count, float *mono);
 
 #endif

@@ -34,7 +34,7 @@ static void free_sets(struct collection *collection)
     free(sets);
 }
 
-/* Where a sample is: its data set, and *index becomes its number there. */
+/* Finds the data set of a sample; *index becomes the sample's number there. */
 static const struct dataset *find_set(const struct sets *sets, int64_t *index)
 {
     if (*index < sets->train.samples) return &sets->train;

@@ -6,13 +6,12 @@
 
 enum { STATISTICS_CHANNELS = 16 }; /* at most, of tutti_data_info.mean */
 
-/* Reads tutti_data_options.normalise of data that are measured where it is NULL or "measured", which sets *measure.
- * "none": 0 and 1. Else numbers, as "0.5,0.4/0.2,0.2": `channels` means and as many deviations. Errors: TUTTI_INVALID.
- */
+/* Reads tutti_data_options.normalise. NULL and "measured" set *measure. "none" gives 0 and 1. Else the text has
+ * numbers, as "0.5,0.4/0.2,0.2": `channels` means and as many deviations. Errors: TUTTI_INVALID. */
 tutti_status statistics_read(const char *text, int channels, float *mean, float *std, bool *measure);
 
-/* The same of images with 1 or 3 channels, which may be "imagenet", too: as torchvision has it, of grey images the mean
- * of the channels. */
+/* Reads it for images with 1 or 3 channels, where it may be "imagenet", too: torchvision's numbers, for grey images
+ * the mean of the channels. */
 tutti_status statistics_read_images(const char *text, int channels, float *mean, float *std, bool *measure);
 
 /* A running mean and variance (Welford's). */
@@ -26,9 +25,9 @@ static inline void statistics_add(struct statistics *statistics, double value)
     statistics->mean += from / statistics->count;
     statistics->squares += from * (value - statistics->mean);
 }
-/* As floats. The deviation is 1 where all values are equal. */
+/* Writes mean and deviation as floats. The deviation is 1 where all values are equal. */
 void statistics_end(const struct statistics *statistics, float *mean, float *std);
-/* Of bytes / 255, counts[v] of each v. */
+/* Writes the mean and the deviation of bytes / 255, where the byte v occurs counts[v] times. */
 void statistics_of_bytes(const int64_t counts[256], float *mean, float *std);
 
 /* The numbers by which columns are standardised. In double: a time in milliseconds has more digits than a float, and
@@ -38,9 +37,10 @@ struct standards {
     double *mean, *std; /* [count] */
     bool measure;       /* they are not known yet: standards_end() sets them */
 };
-/* As statistics_read() for `count` columns; free it with standards_free(), also on failure. */
+/* Reads numbers as statistics_read() does, for `count` columns. Free them with standards_free(), also on failure. */
 tutti_status standards_read(struct standards *standards, const char *text, int count);
-/* Those of targets that are numbers, by options->normalise_targets; the info tells them. */
+/* Reads the standards of targets that are numbers, from options->normalise_targets, and has the info point to
+ * them. */
 tutti_status standards_read_targets(
     struct standards *standards, const tutti_data_options *options, int count, tutti_data_info *info);
 void standards_end(struct standards *standards, const struct statistics *columns);

@@ -70,7 +70,8 @@ static tutti_status measure(
     return TUTTI_OK;
 }
 
-/* In place: no float is written over a number that was not read yet. The numbers become NULL. */
+/* Standardises the numbers in place: no float is written over a number that was not read yet. The numbers become
+ * NULL. */
 static tutti_status standardise(
     const struct table *table, const signed char *part, struct standards *standards, double **values, float **ready)
 {
@@ -133,7 +134,7 @@ static tutti_status name_classes(struct table *table)
     return TUTTI_OK;
 }
 
-/* After the last file. */
+/* Called after the last file. */
 static tutti_status finish(struct table *table, const tutti_data_options *options)
 {
     struct collection *collection = &table->collection;

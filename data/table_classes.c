@@ -8,7 +8,7 @@
 
 enum { MOST_CLASSES = 10000 };
 
-/* Where the name is in the sorted list, or belongs. */
+/* Returns the position of the name in the sorted list, or where it belongs. */
 static size_t find(const struct table_classes *classes, const char *name, bool *found)
 {
     size_t low = 0, high = classes->count;

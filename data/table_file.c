@@ -1,4 +1,4 @@
-/* The rows of a file. What is wrong is told with row and column. */
+/* The rows of a file. Errors are reported with row and column. */
 #include "data/table.h"
 
 #include "base/memory.h"
@@ -88,7 +88,7 @@ static int column_numbered(const struct table *table, const char *text, size_t l
     return (int)number - 1;
 }
 
-/* A name, a number from 1 on, and either with ":class" behind it. */
+/* Finds the target's column by its name, or by its number from 1 on; either may have ":class" behind it. */
 static tutti_status find_target(struct table *table, const char *path, const char *text)
 {
     static const char suffix[] = ":class";
@@ -118,7 +118,7 @@ static tutti_status check_text(const char *path, const char *name)
     return good ? TUTTI_OK : fail(TUTTI_FORMAT, "%s: a name is not UTF-8, or has control characters in it", path);
 }
 
-/* Takes the texts, also on failure. */
+/* Sets the columns. It takes the texts over, also on failure. */
 static tutti_status set_columns(
     struct table *table, const char *path, const tutti_data_options *options, char **texts, int count, bool header)
 {
@@ -148,7 +148,7 @@ static tutti_status set_columns(
     return TUTTI_OK;
 }
 
-/* Other files have the same columns. */
+/* Checks that another file has the same columns. */
 static tutti_status compare_columns(const struct table *table, const char *path, char **texts, int count, bool header)
 {
     if (count != table->column_count)
@@ -179,7 +179,7 @@ done:
     return status;
 }
 
-/* Why a field is not a number. */
+/* Reports why a field is not a number. */
 static tutti_status refuse(const struct table *table, int column, const char *text)
 {
     char shown[40];

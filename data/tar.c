@@ -85,7 +85,7 @@ static tutti_status read_label(struct walk *walk, const struct tar_file *file, b
     return status;
 }
 
-/* The sample that was collected is complete, or is none. */
+/* Ends the sample that was collected: adds it if it has both image and label. */
 static tutti_status finish_sample(struct walk *walk)
 {
     tutti_status status = TUTTI_OK;
@@ -189,7 +189,7 @@ static tutti_status walk_path(struct walk *walk, const char *path)
 
 /* -------------------------------------------------------------------------------------------------- classes ---- */
 
-/* A class number, or -1 where the text is none. */
+/* Returns the class number in a text, or -1 if the text is not one. */
 static int64_t number_in(const char *text)
 {
     char *end;
@@ -199,7 +199,7 @@ static int64_t number_in(const char *text)
     return *end || errno || value >= CLASS_MAX ? -1 : value;
 }
 
-/* Numbers are the classes themselves: 0 to the largest. */
+/* Makes classes of the numbers 0 to the largest. */
 static tutti_status number_by_numbers(struct walk *walk, int64_t largest)
 {
     struct pictures *pictures = walk->pictures;

@@ -97,7 +97,7 @@ static void skip_spaces(struct csv *csv)
     while (is_space(csv, peek(csv))) csv->at++;
 }
 
-/* Behind the first quotes: two of them are one of the text. */
+/* Reads on behind the opening quote. Two quotes in a row are one in the text. */
 static tutti_status read_quoted(struct csv *csv)
 {
     tutti_status status = TUTTI_OK;

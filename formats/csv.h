@@ -12,13 +12,13 @@ struct csv_row {
     char **fields;
 };
 
-/* Opens a file. What separates fields is a tab in a file named .tsv, else the one of comma, semicolon and tab that its
- * first row has most often. A byte order mark is skipped. Errors: TUTTI_FILE. */
+/* Opens a file. In a file named .tsv, tabs separate fields; else the one of comma, semicolon and tab that the first
+ * row has most often. A byte order mark is skipped. Errors: TUTTI_FILE. */
 struct csv;
 tutti_status csv_open(const char *path, struct csv **csv);
 void csv_close(struct csv *csv); /* accepts NULL */
 /* Reads the next row that is not empty; it is valid until the next call. Spaces around fields without quotes are left
- * out. Errors: TUTTI_FORMAT with file and line where quotes are wrong, a row is too long, or bytes are no text. */
+ * out. Errors: TUTTI_FORMAT with file and line where quotes are wrong, a row is too long, or bytes are not text. */
 tutti_status csv_next(struct csv *csv, struct csv_row *row);
 
 /* Whether the text is a finite number in decimal notation, which is written to *number. */

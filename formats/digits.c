@@ -120,13 +120,13 @@ struct dice {
     uint64_t seed, next;
 };
 
-/* low .. high, both included. */
+/* Rolls low .. high, both included. */
 static int roll(struct dice *dice, int low, int high)
 {
     return low + (int)random_below(dice->seed, RANDOM_DIGITS, dice->next++, (uint64_t)(high - low + 1));
 }
 
-/* The same range, the middle being likelier than the ends: hands vary a little most of the time. */
+/* Rolls low .. high, with the middle likelier than the ends: hands vary a little most of the time. */
 static int roll_mild(struct dice *dice, int low, int high)
 {
     int first = roll(dice, low, high);

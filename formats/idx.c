@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #define UNSIGNED_BYTE 8
-/* What is read at once, and so what a header that lies costs at most before the lie is found. */
+/* Bytes that are read at once. A header that lies costs at most so much before the lie is found. */
 #define CHUNK ((size_t)1 << 20)
 #define LIMIT ((size_t)1 << 34)
 

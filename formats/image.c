@@ -36,7 +36,7 @@ tutti_status image_set_size(struct image_header *header, const struct image_file
     return TUTTI_OK;
 }
 
-/* NULL, with a message, where it is none of them. */
+/* Finds the kind of a file; NULL, with a message, if it is none of them. */
 static const struct image_kind *find_kind(const struct image_file *file)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)

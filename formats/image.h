@@ -20,7 +20,7 @@ tutti_status image_size(const void *bytes, size_t count, const char *name, int *
 /* Whether a file name ends in .jpg, .jpeg, .png, .bmp, .ppm, .pgm or .pnm, in any case. */
 bool image_has_name(const char *name);
 
-/* What the caller needs of it. */
+/* What the caller needs of a picture. */
 struct image_wish {
     int channels; /* 1 or 3: colours become grey by ITU-R 601 as in PIL, grey becomes three equal channels */
     /* The picture may come smaller than it is, where its format is then read faster (JPEG: 1/2, 1/4, 1/8 by its

@@ -27,8 +27,8 @@ extern const struct image_kind image_bmp, image_jpeg, image_png, image_pnm;
 /* Sets the size; TUTTI_FORMAT where it is zero, negative or too large. The orientation becomes 1. */
 tutti_status image_set_size(struct image_header *header, const struct image_file *file, int64_t width, int64_t height);
 
-/* EXIF's orientation, 1 to 8, from a TIFF file: that is what follows "Exif" in a JPEG file. 1 where it is missing or
- * damaged. */
+/* Returns EXIF's orientation, 1 to 8, from a TIFF file, which is what follows "Exif" in a JPEG file. 1 where it is
+ * missing or damaged. */
 int exif_orientation(const unsigned char *tiff, size_t count);
 
 /* What a decoder writes for each pixel, a byte per number. */
@@ -52,7 +52,7 @@ struct canvas {
  * a row until canvas_put() is called for it. */
 tutti_status canvas_begin(struct canvas *canvas, const struct image_file *file, const struct image_header *stored,
     enum image_row row, int channels, bool whole, struct image *image);
-/* Where to write row y; then canvas_put(). */
+/* Returns where to write row y; then call canvas_put(). */
 unsigned char *canvas_row(const struct canvas *canvas, int y);
 void canvas_put(const struct canvas *canvas, int y);
 

@@ -61,8 +61,8 @@ static size_t read_32(const unsigned char *at)
     return (size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3];
 }
 
-/* From a chunk before the pixels. libpng 1.6 allocates as much memory as an eXIf chunk announces, whatever the limit.
- */
+/* Finds EXIF's orientation in a chunk before the pixels, without libpng: version 1.6 allocates as much memory as an
+ * eXIf chunk announces, whatever the limit. */
 static int find_orientation(const struct image_file *file)
 {
     enum { SIGNATURE = 8, AROUND = 12 /* length, kind, check sum */ };
@@ -82,7 +82,7 @@ static void read_header(struct reader *reader)
 {
     png_structp png = reader->png;
     png_set_read_fn(png, reader, read_bytes);
-    /* Texts, profiles and the like are passed over. */
+    /* Skips texts, profiles and the like. */
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_read_info(png, reader->info);
     reader->status = image_set_size(
@@ -95,7 +95,7 @@ static void read_header(struct reader *reader)
             reader->file->name, reader->header.width, reader->header.height);
 }
 
-/* The lower byte of numbers of 16 bits. */
+/* Keeps the lower byte of numbers of 16 bits. */
 static void narrow(png_structp png, png_row_infop row, png_bytep data)
 {
     for (png_uint_32 i = 0; i < row->width; i++) {

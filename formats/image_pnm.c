@@ -1,4 +1,5 @@
-/* Netpbm's files: PBM, PGM and PPM, plain and binary (netpbm.sourceforge.net/doc). Of several pictures, the first. */
+/* Netpbm's files: PBM, PGM and PPM, plain and binary (netpbm.sourceforge.net/doc). Only the first of several pictures
+ * is read. */
 #include "base/status.h"
 #include "formats/image_kinds.h"
 

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The bytes of the UTF-8 sequence that begins here; 0 if it is none (RFC 3629: no surrogates, shortest form only). */
+/* Returns the length of the UTF-8 sequence that begins here; 0 if there is none (RFC 3629: no surrogates, shortest
+ * form only). */
 static int sequence_bytes(const unsigned char *text)
 {
     static const struct {

@@ -59,7 +59,7 @@ static void skip_spaces(struct header *header)
     while (header->at < header->end && (*header->at == ' ' || *header->at == '\n')) header->at++;
 }
 
-/* Whether this text comes next, which is then behind. */
+/* Takes this text if it comes next, and goes behind it. */
 static bool take(struct header *header, const char *text)
 {
     const size_t length = strlen(text);
@@ -69,7 +69,7 @@ static bool take(struct header *header, const char *text)
     return true;
 }
 
-/* A text in quotes of either kind. */
+/* Takes a text in quotes of either kind. */
 static bool take_text(struct header *header, char *text, size_t size)
 {
     const char *quote = take(header, "'") ? "'" : take(header, "\"") ? "\"" : NULL;
@@ -126,7 +126,7 @@ static tutti_status read_shape(struct header *header, struct npz_array *array)
     return good ? TUTTI_OK : fail(TUTTI_FORMAT, "its header is damaged: the shape is no list of sizes");
 }
 
-/* A key and its value. */
+/* Reads a key and its value. */
 static tutti_status read_entry(struct header *header, struct npz_array *array)
 {
     char key[16];
@@ -170,7 +170,7 @@ static bool count_bytes(const struct npz_array *array, size_t *bytes)
     return true;
 }
 
-/* Elements from the order in which the first index changes fastest to that in which the last one does. */
+/* Copies elements from the order in which the first index changes fastest to the order in which the last one does. */
 static void copy_columns(const struct npz_array *array, const unsigned char *from)
 {
     const size_t size = types[array->type].bytes;

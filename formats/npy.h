@@ -4,8 +4,8 @@
 
 #include "formats/npz.h"
 
-/* Copies the array behind the header, from columns first and the other order of bytes, too; the caller frees
- * array->data. The name stays as it is. Messages name no file. Errors: TUTTI_FORMAT. */
+/* Copies the array behind the header, also if its first index changes fastest or it has the other order of bytes. The
+ * caller frees array->data. The name stays as it is. Messages name no file. Errors: TUTTI_FORMAT. */
 tutti_status npy_decode(const unsigned char *bytes, size_t size, struct npz_array *array);
 bool npy_is(const unsigned char *bytes, size_t size);
 
@@ -22,7 +22,7 @@ tutti_status npy_describe(
 /* Turns elements from one order of bytes to the other. */
 void npy_swap(enum npz_type type, void *elements, size_t bytes);
 
-/* The header of an array, which its elements follow; bytes of these in *bytes. */
+/* Writes the header of an array, which its elements follow. *bytes becomes the number of their bytes. */
 enum { NPY_HEADER = 320 };
 tutti_status npy_header(
     const struct npz_array *array, unsigned char header[NPY_HEADER], size_t *header_bytes, size_t *bytes);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What is read of a file to find its header: far more than numbers need. */
+/* Bytes that are read to find the header: far more than arrays of numbers need. */
 enum { HEAD = 1 << 16 };
 
 struct npy_rows {
@@ -52,7 +52,7 @@ done:
     return status;
 }
 
-/* Into memory, in the order that rows have. */
+/* Reads the array into memory, in the order that rows have. */
 static tutti_status read_columns(struct npy_rows *rows)
 {
     unsigned char *bytes = NULL;

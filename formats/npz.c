@@ -33,7 +33,7 @@ static tutti_status make_room(struct npz *file, size_t count)
     return file->arrays && file->names ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-/* Takes the name, also on failure. */
+/* Adds an array. It takes the name over, also on failure. */
 static tutti_status add(struct npz *file, char *name, const unsigned char *bytes, size_t size)
 {
     struct npz_array *array = &file->arrays[file->count];
@@ -82,7 +82,8 @@ static tutti_status read_array(struct npz *file, const char *path)
     return status == TUTTI_OK ? status : status_context(status, "%s", path);
 }
 
-/* Whether the file begins as a .npy file does. A file that cannot be read is none; the reader then says why. */
+/* Tells whether the file begins as a .npy file does. A file that cannot be read does not; its reader then says
+ * why. */
 static bool is_one_array(const char *path)
 {
     unsigned char begin[8];

@@ -46,7 +46,7 @@ struct safetensors_tensor {
 size_t safetensors_type_size(enum safetensors_type type); /* bytes of one element; of SAFETENSORS_OTHER 0 */
 /* Whether the elements are floats that safetensors_floats() reads: F64, F32, F16 or BF16. */
 bool safetensors_has_floats(const struct safetensors_tensor *tensor);
-/* Converts all elements of such an array that was read; F64 is rounded to the nearest. */
+/* Converts all elements of an array that was read and has floats; F64 is rounded to the nearest. */
 void safetensors_floats(const struct safetensors_tensor *tensor, float *values);
 
 struct safetensors_metadata {

@@ -18,7 +18,7 @@ struct tar {
     const unsigned char *bytes; /* in memory */
     int64_t size, position;
     char name[TAR_NAME_BYTES]; /* of the next file, where a header before it says so; else empty */
-    int64_t next_bytes;        /* the same; else -1 */
+    int64_t next_bytes;        /* likewise the bytes of the next file; else -1 */
 };
 
 static tutti_status damaged(const struct tar *tar, const char *what)
@@ -81,7 +81,7 @@ static bool checksum_holds(const unsigned char *header)
     return number_of(header + 148, 8) == sum;
 }
 
-/* A field that ends with a zero, or is full. */
+/* Returns the length of a field that ends with a zero, or is full. */
 static size_t field_length(const unsigned char *field, size_t most)
 {
     const unsigned char *end = memchr(field, 0, most);
@@ -110,7 +110,7 @@ static tutti_status read_long_name(struct tar *tar, int64_t bytes)
     return status;
 }
 
-/* "LENGTH KEY=VALUE\n", again and again; LENGTH counts the whole record. */
+/* Reads records "LENGTH KEY=VALUE\n", one after another; LENGTH counts the whole record. */
 static tutti_status read_records(struct tar *tar, const char *text, size_t bytes)
 {
     for (size_t at = 0; at < bytes;) {
@@ -152,7 +152,7 @@ static tutti_status read_pax(struct tar *tar, int64_t bytes)
     return status;
 }
 
-/* What stands behind a header, and where the next one is. */
+/* Visits what stands behind a header, and goes on to the next header. */
 static tutti_status visit_entry(struct tar *tar, const unsigned char *header,
     tutti_status (*visit)(void *user, const struct tar_file *file), void *user)
 {

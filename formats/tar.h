@@ -12,10 +12,10 @@ struct tar_file {
     int64_t offset, bytes; /* of its content in the archive */
 };
 
-/* Calls visit() for each regular file, in order, until it fails. Errors: TUTTI_FILE if the archive cannot be read,
- * TUTTI_FORMAT if it is no tar archive or damaged, with its path; visit()'s. */
+/* Calls visit() for each regular file, in order, until it fails. Errors: TUTTI_FILE if the archive cannot be read;
+ * TUTTI_FORMAT, with its path, if it is damaged or is not a tar archive; visit()'s. */
 tutti_status tar_visit(const char *path, tutti_status (*visit)(void *user, const struct tar_file *file), void *user);
-/* The same over an archive in memory, for tests: `name` is for messages. */
+/* Visits the files of an archive in memory likewise, for tests: `name` is for messages. */
 tutti_status tar_visit_bytes(const void *bytes, size_t count, const char *name,
     tutti_status (*visit)(void *user, const struct tar_file *file), void *user);
 

@@ -66,7 +66,7 @@ static bool lies_before(size_t begin, size_t count, size_t end)
 
 /* ----------------------------------------------------------------------------------------------- directory ---- */
 
-/* The record at the end of the file, behind which a comment of the length that it tells may follow. */
+/* Finds the record at the end of the file, behind which a comment may follow; the record tells its length. */
 static tutti_status find_end(const struct zip *zip, size_t *end)
 {
     for (size_t comment = 0; comment <= FULL16 && zip->size >= END_BYTES + comment; comment++) {
@@ -76,7 +76,7 @@ static tutti_status find_end(const struct zip *zip, size_t *end)
     return fail(TUTTI_FORMAT, "this is no ZIP file, or it is cut: it has no directory at its end");
 }
 
-/* Where the directory lies and how many members it has; *end becomes the position of what follows it. */
+/* Finds where the directory lies and how many members it has; *end becomes the position of what follows it. */
 static tutti_status find_directory(struct zip *zip, size_t *end, size_t *bytes)
 {
     const unsigned char *at = zip->bytes + *end;
@@ -163,7 +163,7 @@ static tutti_status check_member(const struct zip *zip, const struct member *mem
     return TUTTI_OK;
 }
 
-/* The member whose entry lies at *at, and the place behind it. */
+/* Reads the member whose entry lies at *at, and moves *at behind it. */
 static tutti_status read_entry(struct zip *zip, struct member *member, size_t *at, size_t end)
 {
     tutti_status status = TUTTI_OK;
@@ -261,7 +261,7 @@ static uInt at_most(size_t bytes)
     return bytes < (1u << 30) ? (uInt)bytes : 1u << 30;
 }
 
-/* Whether the packed data are those of exactly so many bytes. zlib counts in 32 bits, so it works on pieces. */
+/* Unpacks data. False unless they make exactly so many bytes. zlib counts in 32 bits, so it works on pieces. */
 static bool unpack(z_stream *stream, const unsigned char *packed, size_t packed_bytes, unsigned char *to, size_t bytes)
 {
     size_t taken = 0, made = 0;

@@ -18,7 +18,7 @@ static tutti_tensor channels_first(tutti_network *network, tutti_tensor x)
     return tutti_op(network, "transpose", &x, 1, "perm=2,0,1");
 }
 
-/* Over the channels of each pixel. */
+/* Layer normalisation over the channels of each pixel. */
 static tutti_tensor norm(tutti_network *network, tutti_tensor x, const char *name)
 {
     return channels_first(network, tutti_layer_norm(network, name, channels_last(network, x), EPSILON));

@@ -10,7 +10,7 @@ struct model {
      * the network's poolings leave something of the image. */
     tutti_shape input;
     int classes;
-    /* How `tutti train` trains it where nothing else is said. */
+    /* How `tutti train` trains the network unless the user says otherwise. */
     tutti_loss loss;
     tutti_optimizer optimizer;
     float learning_rate, momentum, weight_decay;
@@ -20,9 +20,9 @@ struct model {
     tutti_tensor (*build)(tutti_network *network, tutti_tensor x, int classes);
 };
 
-/* By name; NULL where there is none. */
+/* Finds a model by its name; NULL where there is none. */
 const struct model *model_find(const char *name);
-/* The position-th model, 0 ...; NULL past the last. */
+/* Returns the position-th model, from 0 on; NULL past the last. */
 const struct model *model_at(int position);
 
 tutti_tensor model_linear(tutti_network *network, tutti_tensor x, int outputs);

@@ -1,15 +1,16 @@
-/* Arguments of kernels, declared once for both sides: what the host makes of the lists in clkernels/arguments/, of
- * which clkernels/parameters.h makes the kernels' parameters. A list has an entry for each parameter, in their order:
+/* Arguments of kernels, declared once for both sides. This header makes the host's arguments of the lists in
+ * clkernels/arguments/; clkernels/parameters.h makes the kernels' parameters of the same lists. A list has an entry
+ * for each parameter, in their order:
  *
  *   #define GATHER(X) X##_FIRST(const global float *restrict, x) X##_BUFFER(global float *, y) X##_INT(width)
  *
  *   ARGUMENTS(gather, GATHER)                                             beside the functions that launch it
  *   ARGUMENTS_SET(launch, gather, .x = from, .y = to, .width = z.w);      sets them all, in the kernel's order
  *
- * The compiler refuses an argument too few, one that the list does not have, one twice, and a buffer for a number or a
- * number for a buffer. A kernel's parameters may be several lists behind each other: launch_list_realise() compares
- * their number, and with -Ddebug=true, where drivers tell them, their names. A generated kernel's list is a table
- * (struct loop_arguments in layers/loop.h). */
+ * The compiler refuses a missing argument, one that the list does not have, one that is given twice, and a buffer for
+ * a number or a number for a buffer. A kernel's parameters may be several lists in a row. launch_list_realise()
+ * compares the number of parameters and, with -Ddebug=true, their names where the driver tells them. A generated
+ * kernel's list is a table (struct loop_arguments in layers/loop.h). */
 #ifndef RUNTIME_ARGUMENTS_H
 #define RUNTIME_ARGUMENTS_H
 

@@ -24,7 +24,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-/* Starting a helper costs about half a second: one more where there is work for that time. */
+/* Starting a helper process takes about half a second, so each one has to have UNITS_PER_HELPER units of work. */
 enum { UNITS_PER_HELPER = 2, MOST_HELPERS = 16, LONGEST_LINE = 240 };
 
 static struct builder_limits limits; /* 0: the defaults */
@@ -54,8 +54,8 @@ static bool knows(struct device *device, uint64_t form)
 #define REFUSED "compiler/"
 enum { REFUSAL_KEY = 96 };
 
-/* A program that killed the driver's compiler is kept with the checks, by its text's name and the hash of its contents.
- */
+/* Makes the key under which a program that killed the driver's compiler is kept with the checks: the name of its text
+ * and a hash of the text and the options. */
 static void refusal_key(const char *source, uint64_t program, char key[REFUSAL_KEY])
 {
     snprintf(key, REFUSAL_KEY, REFUSED "%.60s/%016llx", source, (unsigned long long)program);
@@ -75,7 +75,7 @@ static bool has_refusals(struct device *device)
 struct form {
     const struct launch *launch;
     uint64_t program, hash;
-    size_t text; /* bytes of the program's: what takes long to compile is long, and is begun with */
+    size_t text; /* bytes of the program's text: the longest, which take longest to compile, come first */
     bool missing;
 };
 
@@ -84,7 +84,7 @@ struct forms {
     size_t count, capacity;
 };
 
-/* 0 where it cannot be told. The form is what same_form() in launch.c compares. */
+/* Sets the hash of a launch's form, which is what same_form() in realise.c compares; 0 where it cannot be told. */
 static void hash_form(struct device *device, const struct launch *launch, struct form *form)
 {
     const struct program_request request = { launch->source, launch->options };
@@ -114,7 +114,7 @@ const char *builder_refusal(struct device *device, const struct launch *launch)
     return form.hash ? blacklist_reason(device, key) : NULL;
 }
 
-/* Those of one program beside each other. */
+/* Sorts forms by the length of their text, longest first, and puts the forms of one program beside each other. */
 static int compare_forms(const void *a, const void *b)
 {
     const struct form *x = a, *y = b;
@@ -192,7 +192,7 @@ void builder_load(const struct launch_list *list)
     free(requests);
 }
 
-/* The next program at or after *from of which a form is missing: its forms are first .. *from - 1. */
+/* Finds the next program, at or after *from, of which a form is missing. Its forms are *first .. *from - 1. */
 static bool next_unit(const struct forms *forms, size_t *from, size_t *first)
 {
     while (*from < forms->count) {
@@ -218,10 +218,10 @@ struct helper {
     pid_t process;
     int socket;         /* -1: gone */
     int errors;         /* a file in memory: its standard error; -1: none */
-    bool busy;          /* with a unit, not only with its start */
+    bool busy;          /* has a unit; false while it only starts */
     bool again;         /* the unit killed a helper before this one */
-    size_t first, last; /* forms of the unit: until before last */
-    double since;       /* when it was given it */
+    size_t first, last; /* forms of the unit: first .. last - 1 */
+    double since;       /* when the helper got the unit */
 };
 
 struct helpers {
@@ -234,7 +234,8 @@ struct helpers {
     int count, built, total;
 };
 
-/* The caller's; NULL: none is wanted or found. Beside the library: where it is installed, or in the build folder. */
+/* Returns the helper's path, which the caller frees; NULL if none is wanted or found. TUTTI_HELPER names it, else it
+ * lies at a place relative to the library: where it is installed, or in the build folder. */
 static char *helper_path(void)
 {
     static const char *const places[] = { TUTTI_LIBEXEC_FROM_LIB "/tutti-build", "runtime/tutti-build" };
@@ -264,8 +265,9 @@ static bool send_all(int socket, const void *data, size_t bytes)
     return true;
 }
 
-/* Ordinary signals as if started from a shell, whatever the embedding program has set; in a group of its own: keys that
- * end the program are not meant for it, and its end by one would count against the compiler. */
+/* Starts the helper with ordinary signals, as if from a shell, whatever the embedding program has set. It gets a
+ * process group of its own: keys that end the program are not meant for it, and its death by their signal would count
+ * against the compiler. */
 static int spawn(const char *path, int socket, int errors, pid_t *process)
 {
     extern char **environ;
@@ -310,7 +312,7 @@ static void close_errors(struct helper *helper)
     helper->errors = -1;
 }
 
-/* False: none can be had. */
+/* Starts a helper; false if that fails. */
 static bool helper_start(const struct helpers *helpers, struct helper *helper)
 {
     const struct timeval patience = { .tv_sec = BUILDER_PATIENCE_S };
@@ -337,8 +339,9 @@ static bool helper_start(const struct helpers *helpers, struct helper *helper)
     return true;
 }
 
-/* Children of ours, until waited for: they have seen the end of their sockets. One that has not ended by then is stuck
- * in the driver or stopped. Returns how it ended, as waitpid() tells it; -1: somebody else has reaped it. */
+/* Waits for a helper whose socket is closed; it stays our child until then. If it has not ended after two seconds, it
+ * is stuck in the driver or stopped, and is killed. Returns how it ended, as waitpid() tells it; -1 if somebody else
+ * has reaped it. */
 static int reap(struct helper *helper)
 {
     enum { STEP_MS = 2 };
@@ -361,7 +364,7 @@ static bool tells_error(const char *line)
     return strcasestr(line, "error") || strstr(line, "Assertion") || strstr(line, "terminate");
 }
 
-/* The last line that the compiler wrote about an error, or the last one of all; "" where it wrote nothing. */
+/* Finds the last line that the compiler wrote about an error, else its last line; "" where it wrote nothing. */
 static void last_line(const struct helper *helper, char *line, size_t size)
 {
     enum { END = 8192 };
@@ -386,7 +389,7 @@ static int signal_of(int how)
     return how >= 0 && WIFSIGNALED(how) ? WTERMSIG(how) : 0;
 }
 
-/* -1: not known, or it did not exit. */
+/* Returns the exit status; -1 if it is not known, or the process did not exit. */
 static int code_of(int how)
 {
     return how >= 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
@@ -397,7 +400,8 @@ static bool reached_limit(int how)
     return signal_of(how) == SIGALRM || code_of(how) == BUILDER_OUT_OF_TIME || code_of(how) == BUILDER_OUT_OF_MEMORY;
 }
 
-/* Why a unit's program is refused, from how the helper ended; false: its end says nothing about the program. */
+/* Derives from the helper's end why the unit's program is refused; false if its end says nothing about the
+ * program. */
 static bool reason_of(const struct helpers *helpers, const struct helper *helper, int how, char *reason, size_t size)
 {
     char line[LONGEST_LINE];
@@ -415,7 +419,7 @@ static bool reason_of(const struct helpers *helpers, const struct helper *helper
     return true;
 }
 
-/* Remembers that the unit's program is refused; reason NULL: that it is not. */
+/* Records that the unit's program is refused or, where reason is NULL, that it is not. */
 static void refuse(const struct helpers *helpers, size_t first, const char *reason)
 {
     char key[REFUSAL_KEY];
@@ -432,8 +436,8 @@ static void refuse(const struct helpers *helpers, size_t first, const char *reas
     }
 }
 
-/* A helper has ended while it had a unit. Another one takes its place and tries the unit once more, unless that took
- * all the time or memory that there is. */
+/* Handles a helper that ended while it had a unit. Another helper takes its place and tries the unit once more,
+ * unless the unit reached its limit of time or memory. */
 static void bury(struct helpers *helpers, struct helper *helper)
 {
     char reason[LONGEST_LINE + 100];
@@ -506,7 +510,8 @@ static void note_answer(struct helpers *helpers, const struct helper *helper, bo
         launch->options, (int)(helper->last - helper->first), 1e3 * (clock_seconds() - helper->since));
 }
 
-/* Takes a helper's answer and gives it the next unit: after its start, that of the helper in whose place it is. */
+/* Takes a helper's answer and gives it the next unit. A helper that replaces another one first gets that one's
+ * unit. */
 static void attend(struct helpers *helpers, struct helper *helper, void (*progress)(void *, int, int), void *user)
 {
     char what = 0;
@@ -533,7 +538,8 @@ static void attend(struct helpers *helpers, struct helper *helper, void (*progre
     if (!send_unit(helpers, helper)) helper_end(helper);
 }
 
-/* A helper ends by itself when a unit takes too long; one that does not even do that is ended. */
+/* Serves the helpers until all have ended. A helper ends by itself when a unit takes too long; where even that fails,
+ * this returns, and the caller ends it. */
 static void work(struct helpers *helpers, void (*progress)(void *, int, int), void *user)
 {
     struct pollfd waits[MOST_HELPERS];
@@ -553,8 +559,9 @@ static void work(struct helpers *helpers, void (*progress)(void *, int, int), vo
     }
 }
 
-/* With nothing missing: whether the driver's cache was emptied behind our back. The program is needed anyway, and the
- * first one to be loaded ahead. Asked once for each device of a runtime. */
+/* Tells whether the driver's cache was emptied behind our back: loads the list's first program and looks at the time
+ * that this takes. That program is needed anyway, and would be the first to be loaded ahead. Called where no form is
+ * missing, once for each device of a runtime. */
 static bool driver_forgot(const struct launch_list *list, const struct forms *forms)
 {
     const struct launch *launch = forms->list[0].launch;
@@ -605,7 +612,7 @@ static void run_helpers(struct helpers *helpers, void (*progress)(void *user, in
         helpers->built, helpers->total, helpers->count, clock_seconds() - start);
 }
 
-/* Asks the driver without the lock: it may hang, and other devices are not to wait for it. */
+/* Asks the driver without the lock: the driver may hang, and other devices must not wait for it. */
 static bool ask_driver(const struct launch_list *list, struct forms *forms)
 {
     struct device *device = list->device;
@@ -626,7 +633,7 @@ void builder_prepare(const struct launch_list *list, void (*progress)(void *user
     struct helpers helpers = { .device = device, .limits = limits_of() };
     struct forms forms = { 0 };
     char *path = in_use(device) ? helper_path() : NULL;
-    /* One device after another: the next one finds what this one's helpers have compiled. */
+    /* Devices are prepared one after another: the next one finds what this one's helpers have compiled. */
     pthread_mutex_lock(&one_at_a_time);
     if (path) store_reload(device, STORE_COMPILED);
     if (!path || forms_find(list, &forms) != TUTTI_OK || forms.count == 0) goto done;

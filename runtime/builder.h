@@ -12,24 +12,24 @@
 
 #include "runtime/launch.h"
 
-/* Limits of one program and the kernels that are launched of it: seconds of a processor, memory; a member of 0: the
- * default. For tests. */
+/* Limits of one program and its kernels: seconds of processor time, and memory. A member of 0 stands for the default.
+ * For tests. */
 struct builder_limits {
     uint32_t seconds, mebibytes;
 };
 void builder_set_limits(struct builder_limits wanted);
 
-/* Why the launch's program is not to be built: what it did to the driver's compiler, in the check's own text. NULL: it
- * may be. */
+/* Returns why the launch's program must not be built: what it did to the driver's compiler, in a text that the checks
+ * own. NULL if it may be built. */
 const char *builder_refusal(struct device *device, const struct launch *launch);
 /* Compiles what these launches need and this driver has not compiled before. Does nothing on other drivers. Never
  * fails. Buffers of the launches need not exist: only NULL and not NULL are told apart. */
 void builder_prepare(const struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
 /* Whether all kernels of the list are in the driver's own cache, as far as is known: they need no warming up. */
 bool builder_knows(const struct launch_list *list);
-/* Begins to load the list's programs, in the order of its launches, from the driver's own cache, where they all are
- * there: in a thread of its own, since the driver loads one at a time, while this one allocates and fills memory and
- * begins with the first launches. */
+/* Begins to load the list's programs from the driver's own cache, in the order of its launches, if all of them are
+ * there. A thread of its own loads them, since the driver loads one at a time; meanwhile this one allocates and fills
+ * memory and begins with the first launches. */
 void builder_load(const struct launch_list *list);
 /* Notes, on disk, that the list's kernels were compiled. */
 void builder_note(const struct launch_list *list);
@@ -38,7 +38,7 @@ void builder_note(const struct launch_list *list);
 
 #define BUILDER_MAGIC "TUTTIB2"
 enum { BUILDER_NAME = 128, BUILDER_PATIENCE_S = 120 };
-enum { BUILDER_WAITING = 5 }; /* a unit may wait so many times as long as it computes */
+enum { BUILDER_WAITING = 5 }; /* a unit's limit of elapsed time, as a multiple of that of processor time */
 enum { BUILDER_OUT_OF_MEMORY = 42, BUILDER_OUT_OF_TIME = 43 }; /* exit statuses of helpers */
 
 struct builder_greeting {

@@ -98,7 +98,7 @@ static bool helper_open(struct helper *helper, struct builder_greeting *greeting
     return helper->queue != NULL;
 }
 
-/* What one launch was given, to be taken back after it. */
+/* The buffers of one launch's arguments, released after it. */
 static struct given {
     cl_mem buffer;
     void *memory;
@@ -177,7 +177,7 @@ static double processor_seconds(void)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* False when there is nothing more to be done. */
+/* Builds one unit; false when there is nothing more to be done. */
 static bool serve(struct helper *helper)
 {
     struct builder_unit unit;
@@ -206,8 +206,8 @@ static size_t resident_pages(void)
     return resident;
 }
 
-/* Ends the process when it holds more memory, or has computed longer for a unit, than it may. A limit of the system on
- * addresses or data would count what buffers reserve and never touch; the time that passes says little on a machine
+/* Ends the process when it holds more memory than it may, or has computed longer for a unit. The system's limits on
+ * addresses or data would count memory that buffers reserve and never touch. Elapsed time says little on a machine
  * with other work. */
 static void *watch(void *argument)
 {
@@ -221,7 +221,8 @@ static void *watch(void *argument)
     }
 }
 
-/* Begins to watch what a compiler may take; and this process ends with the one that asks. */
+/* Sets the limits of files and core dumps, starts the watch over memory and time, and has this process end with its
+ * parent. */
 static bool set_limits(struct helper *helper)
 {
     const struct rlimit written = { .rlim_cur = MOST_WRITTEN, .rlim_max = MOST_WRITTEN }, core = { 0 };
@@ -230,7 +231,7 @@ static bool set_limits(struct helper *helper)
         setrlimit(RLIMIT_CORE, &core) == 0 && pthread_create(&thread, NULL, watch, helper) == 0;
 }
 
-/* Whatever the embedding program had open. */
+/* Closes whatever the embedding program had open. */
 static void close_others(void)
 {
 #ifdef SYS_close_range

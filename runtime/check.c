@@ -132,8 +132,9 @@ static bool begins(const char *text, const char *beginning)
     return !strncmp(text, beginning, strlen(beginning));
 }
 
-/* A trial was begun: "TIME PROCESS". It goes on while its process lives. Whether one on another host does, only the
- * time tells: a trial is given up after TRIAL_SECONDS, and hosts' clocks differ. */
+/* Tells from a marker, "TIME PROCESS", whether the trial that began then goes on: it does while its process lives.
+ * For a process on another host only the time tells: a trial is given up after TRIAL_SECONDS, and hosts' clocks
+ * differ. */
 static bool trial_goes_on(const char *text)
 {
     long long begun = 0;
@@ -196,7 +197,8 @@ void check_passed(struct device *device, const char *implementation)
     if (!verdict || strcmp(verdict, passed)) note(device, implementation, passed, "");
 }
 
-/* A verdict or a marker of another process stays: a verdict is worth more than a marker, and one marker is enough. */
+/* Keeps a verdict or a marker that another process has saved: a verdict is worth more than a marker, and one marker
+ * is enough. */
 void check_trial_begins(struct device *device, const char *name)
 {
     char process[PROCESS_TEXT], text[PROCESS_TEXT + 32];
@@ -218,8 +220,8 @@ static void forget(struct device *device, const char *name)
     store_save(device, STORE_CHECKS);
 }
 
-/* Another process may have tried it since the store was read. Of a process that has ended, what it saved last counts,
- * so the store is read again after its end was seen. */
+/* Learns what another process has found out since the store was read. If that process has ended, its last save
+ * counts, so the store is read again after its end was seen. */
 static void learn_of_others(struct device *device, const char *name)
 {
     const char *verdict = store_get(device, STORE_CHECKS, name);

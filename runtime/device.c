@@ -14,7 +14,7 @@
 #include <strings.h>
 #include <time.h>
 
-/* What drivers do that no query tells. A new entry needs its reason, and a link where there is one. */
+/* Habits of drivers that no query tells. A new entry needs its reason, and a link where there is one. */
 static const struct {
     const char *platform; /* how its name begins */
     unsigned quirks;
@@ -61,7 +61,7 @@ static void trim(char *text)
     text[length - begin] = '\0';
 }
 
-/* Of any length; cut to fit. */
+/* Reads a property that is a string of any length, cut to fit. */
 static tutti_status device_text(cl_device_id id, cl_device_info what, char *text, size_t size)
 {
     tutti_status status = TUTTI_OK;
@@ -112,7 +112,8 @@ bool device_has_extension(cl_device_id id, const char *name)
     return found;
 }
 
-/* Floats in a vector of the CPU-class kernels: what the device can hold in a register, within what the kernels know. */
+/* Reads the number of floats in a vector of the CPU-class kernels: as many as a register of the device holds, among
+ * the widths that the kernels know. */
 static tutti_status vector_width_read(cl_device_id id, int *width)
 {
     tutti_status status = TUTTI_OK;
@@ -190,8 +191,8 @@ done:
     return status;
 }
 
-/* Devices for which one table is as good: the name that the maker's compiler has for the chip where the driver tells
- * it, of CPUs the class and the vector's width; else the device's own name. */
+/* Reads the name under which devices share tuning tables: for CPUs the class and the vector's width, for others the
+ * name that the maker's compiler has for the chip where the driver tells it, else the device's own name. */
 static void architecture_read(cl_device_id id, cl_device_type type, struct capabilities *can)
 {
     cl_uint major = 0, minor = 0;
@@ -263,8 +264,9 @@ done:
     return status;
 }
 
-/* A driver's thread may still hold an event that everybody here has seen complete; POCL's then reads the device from
- * it, which a sub-device's last release has freed. Each event holds its queue: wait until only we do. */
+/* Waits until only this library refers to the queue. A thread of the driver may still hold an event that is complete,
+ * and each event holds its queue. POCL's thread then reads the device from the event, although a sub-device's last
+ * release has freed it. */
 static void wait_for_references(cl_command_queue queue)
 {
     enum { TRIES = 1000 };
@@ -297,16 +299,16 @@ void device_close(struct device *device)
     device->id = NULL;
 }
 
-/* How late a wait that sleeps may end. Each look at the event wakes the thread up, which takes 20 to 30 us of a core on
- * a virtual machine. */
+/* How late a wait that sleeps may end. Each query of the event wakes the thread up, which takes 20 to 30 us of a core
+ * on a virtual machine. */
 struct lateness {
     double part; /* of the time waited */
     double most; /* seconds */
 };
-/* Nothing else is to be done. Measured: at 10 ms, with steps of a tenth and at most 1 ms, 4.4 % late for 4.9 % of a
- * core; so, 1.1 % late for 7.3 %; at 200 ms 0.2 % late for 4.3 %. */
+/* For waits after which nothing else is to be done. Measured for 10 ms: these steps end 1.1 % late for 7.3 % of a
+ * core; steps of a tenth, at most 1 ms, end 4.4 % late for 4.9 %. For 200 ms these steps end 0.2 % late for 4.3 %. */
 static const struct lateness at_the_end = { 1.0 / 32, 0.5e-3 };
-/* The device has more to do, and on a CPU each look interrupts it. */
+/* For waits while the device has more to do: on a CPU each query interrupts it. */
 static const struct lateness amid = { 1.0 / 8, 4e-3 };
 
 static _Thread_local double patience;
@@ -344,8 +346,8 @@ done:
     return status;
 }
 
-/* Drivers of other devices than this CPU wait in a loop, on a core that a CPU device would use: NVIDIA's
- * (https://github.com/openmm/openmm/issues/1541), Intel's for graphics
+/* Tells whether the driver waits in a busy loop, on a core that a CPU device would use. Drivers of other devices than
+ * this CPU do: NVIDIA's (https://github.com/openmm/openmm/issues/1541), Intel's for graphics
  * (https://github.com/intel/compute-runtime/issues/343, 363). None is trusted not to. */
 static bool waits_badly(const struct device *device)
 {

@@ -45,7 +45,7 @@ enum device_class { DEVICE_CPU, DEVICE_GPU };
 struct capabilities {
     enum device_class class;
     char name[128], platform[128], maker[128], driver[128], version[128];
-    char architecture[128]; /* what tuning tables know devices by that are built alike: "cpu-16", "sm_90", "gfx1030" */
+    char architecture[128]; /* name of devices built alike, for tuning tables: "cpu-16", "sm_90", "gfx1030" */
     int units;              /* compute units */
     int vector_width;       /* floats: 16, 8 or 4; TUTTI_VECTOR_WIDTH forces it. Channels per block of LAYOUT_BLOCKED */
     size_t local_bytes;     /* per work-group */
@@ -87,11 +87,11 @@ enum quirk {
     QUIRK_KEEPS_CACHE = 1,     /* has a good cache of programs itself: none is kept beside it */
     QUIRK_BUILDS_SERIALLY = 2, /* one kernel at a time in a process: helper processes fill its cache, see builder.h */
     QUIRK_READS_HEADER = 4,    /* a header of a megabyte at each build: clkernels/builtins.h stands in for it */
-    QUIRK_DENIES_GROUPS = 8,   /* a kernel's largest group is said to be smaller than what runs */
+    QUIRK_DENIES_GROUPS = 8,   /* it tells a largest work-group that is smaller than what runs */
     QUIRK_WAITS_FOR_ALL = 16,  /* asked to wait for one command, it waits for all that are queued */
-    QUIRK_UNROLLS_LONG = 32,   /* as a CPU in a GPU's place, it compiles in half the time what is not unrolled */
-    QUIRK_LOADS_AHEAD = 64,    /* of their use, until sums leave their registers: IN_ORDER in clkernels/vector.h */
-    QUIRK_ADDS_LOCAL = 128,    /* a kernel is said to have some bytes of local memory more than it has */
+    QUIRK_UNROLLS_LONG = 32,   /* as a CPU of GPU class, it compiles loops that are not unrolled in half the time */
+    QUIRK_LOADS_AHEAD = 64,    /* it moves loads ahead until sums leave registers: IN_ORDER in clkernels/vector.h */
+    QUIRK_ADDS_LOCAL = 128,    /* it counts some bytes of local memory more than a kernel has */
 };
 
 struct device {
@@ -100,8 +100,8 @@ struct device {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue; /* in order, with profiling */
-    /* Others, for copies of a device with memory of its own that go on beside its work: of parameters and gradients; of
-     * the next batch's samples. NULL until they are wanted. */
+    /* Further queues of a device with memory of its own, for copies that run beside its work: of parameters and
+     * gradients; of the next batch's samples. NULL until they are wanted. */
     cl_command_queue transfers, uploads;
     struct capabilities can;
     bool host_memory;                  /* a CPU, whatever its class: buffers may be the host's own pages */
@@ -128,18 +128,19 @@ struct found_device;
 /* Context and queue of a device that was found. device->runtime is set before. */
 tutti_status device_open(struct device *device, const struct found_device *found);
 void device_close(struct device *device); /* takes a zeroed one */
-/* One of its other queues, if it is not open. */
+/* Opens one of its other queues unless it is open. */
 tutti_status device_open_queue(struct device *device, cl_command_queue *queue);
 bool device_has_extension(cl_device_id id, const char *name);
 /* Waits until an event is complete, without burning a core. A command that failed is an error; one that takes longer
  * than the calling thread's patience is TUTTI_DEVICE_LOST: its queue is of no use any more. The event stays. */
 tutti_status event_wait(struct device *device, cl_event event);
-/* The same where more work is queued behind the event, which some drivers do first if they are asked to wait for any of
- * it. Ends a little late. */
+/* Waits for an event behind which more work is queued. Some drivers, asked to wait for one event, finish all queued
+ * work first; this avoids that. It ends a little late. */
 tutti_status event_wait_amid(struct device *device, cl_event event);
 
-/* Sets the seconds after which waits of the calling thread give a device up as lost; 0, which threads begin with: they
- * wait for ever. Another thread may train on the same device meanwhile. Returns what was set before. */
+/* Sets the seconds after which waits of the calling thread give a device up as lost. With 0, the initial value, they
+ * wait for ever. Other threads, which may train on the same device meanwhile, are not affected. Returns the previous
+ * value. */
 double wait_patience(double seconds);
 
 #endif

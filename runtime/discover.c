@@ -61,8 +61,8 @@ static tutti_status found_new(struct finding *finding, struct found_device **mad
     return TUTTI_OK;
 }
 
-/* Keeps a device of which a query failed in the list, with the reason: other devices keep their numbers. Wrong settings
- * of the user are not the device's fault. */
+/* Keeps a device in the list, with the reason, where a query of it failed: other devices keep their numbers. Wrong
+ * settings of the user (TUTTI_INVALID) are not the device's fault and are returned. */
 static tutti_status set_faulty(struct found_device *device, tutti_status status)
 {
     char *name = device->can.name;
@@ -112,7 +112,8 @@ static tutti_status add_device(struct finding *finding, cl_platform_id platform,
     return read_device(device);
 }
 
-/* *units: the device's, which the caller compares with what is wanted. */
+/* Splits a device into equal parts. *units becomes its number of compute units; if these are fewer than wanted,
+ * nothing is split, and the caller reports it. */
 static tutti_status split(cl_device_id id, cl_uint wanted, cl_uint *units, cl_device_id **parts, cl_uint *made)
 {
     tutti_status status = TUTTI_OK;
@@ -131,7 +132,7 @@ done:
     return status;
 }
 
-/* Equal parts by compute units; a remainder stays unused. */
+/* Adds equal parts of a device by compute units; a remainder stays unused. */
 static tutti_status add_sub_devices(
     struct finding *finding, cl_platform_id platform, cl_device_id id, cl_device_type type)
 {
@@ -201,8 +202,8 @@ static tutti_status add_platform(struct finding *finding, cl_platform_id platfor
     return status;
 }
 
-/* The same hardware, offered by two platforms. A machine's CPUs are one device to OpenCL, so two platforms' CPUs are
- * the same; other devices are recognised by their identity where drivers tell it. */
+/* Tells whether two platforms offer the same hardware. A machine's CPUs are one device to OpenCL, so two platforms'
+ * CPUs are the same; other devices are recognised by their identity where drivers tell it. */
 static bool same_hardware(const struct found_device *a, const struct found_device *b)
 {
     if (a->platform == b->platform) return false; /* several devices of one platform are several */
@@ -214,7 +215,7 @@ static bool same_hardware(const struct found_device *a, const struct found_devic
         !memcmp(first, second, UUID_BYTES) && memcmp(first, none, UUID_BYTES);
 }
 
-/* Of two drivers for the same hardware, the one with the wider vectors is kept, then the first. */
+/* Keeps one of two drivers for the same hardware: the one with the wider vectors, else the first one. */
 static void mark_duplicates(struct found_device *found, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -261,7 +262,7 @@ done:
 
 void discover_free(struct found_device *found, int count)
 {
-    for (int i = 0; found && i < count; i++) clReleaseDevice(found[i].id); /* of a whole device: does nothing */
+    for (int i = 0; found && i < count; i++) clReleaseDevice(found[i].id); /* this does nothing for a whole device */
     free(found);
 }
 
@@ -270,7 +271,7 @@ static bool contains(const char *text, const char *part)
     return strcasestr(text, part) != NULL;
 }
 
-/* Marks what one part of a choice names; how many that are. */
+/* Marks the devices that one part of a choice names, and returns how many there are. */
 static int choose_part(struct found_device *found, int count, const char *part)
 {
     bool all = !strcasecmp(part, "all"), gpu = !strcasecmp(part, "gpu"), cpu = !strcasecmp(part, "cpu");
@@ -306,7 +307,7 @@ static tutti_status refuse_part(const struct found_device *found, int count, con
     return status;
 }
 
-/* Every GPU and accelerator, and where there is none, the CPU. */
+/* Chooses every GPU and accelerator or, where there is none, the CPU. */
 static void choose_default(struct found_device *found, int count)
 {
     bool any = choose_part(found, count, "gpu") > 0 || choose_part(found, count, "cpu") > 0;

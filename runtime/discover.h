@@ -21,12 +21,13 @@ struct found_device {
 void drivers_lock(void);
 void drivers_unlock(void);
 
-/* All devices of all platforms; an empty platform is no error, none at all is TUTTI_NO_PLATFORM with advice. A platform
- * that fails is left out with a warning; a device that fails is in the list, marked as faulty.
- * TUTTI_SUB_DEVICES=N splits each CPU into N equal sub-devices. Freed by discover_free(). */
+/* Lists all devices of all platforms. A platform without devices is not an error; without any device the status is
+ * TUTTI_NO_PLATFORM, with advice. A platform that fails is left out with a warning; a device that fails is in the
+ * list, marked as faulty. TUTTI_SUB_DEVICES=N splits each CPU into N equal sub-devices. Freed by discover_free(). */
 tutti_status discover(const struct log *log, struct found_device **found, int *count);
 void discover_free(struct found_device *found, int count); /* takes NULL */
-/* Marks the chosen ones. choice NULL: TUTTI_DEVICES, else the default. A part that names nothing: TUTTI_NO_DEVICE. */
+/* Marks the chosen devices. choice NULL: TUTTI_DEVICES, else the default. TUTTI_NO_DEVICE if a part of the choice
+ * names no device. */
 tutti_status discover_choose(struct found_device *found, int count, const char *choice);
 /* memory_limit 0: none. */
 tutti_status capabilities_read(cl_platform_id platform, cl_device_id id, size_t memory_limit, struct capabilities *can);

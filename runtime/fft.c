@@ -21,8 +21,8 @@ struct call {
     bool baked;
 };
 
-/* Kernels that the driver's compiler refuses are noticed when they are enqueued. The library has printed the compiler's
- * reason on standard error then. */
+/* Turns a status of the library into ours. Kernels that the driver's compiler refuses show when they are enqueued;
+ * the library has then printed the compiler's reason on standard error. */
 static tutti_status check(clfftStatus code, const struct fft *fft, const struct device *device)
 {
     if (code == CLFFT_SUCCESS) return TUTTI_OK;

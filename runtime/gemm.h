@@ -17,10 +17,9 @@ struct gemm {
     bool bias;                      /* a vector of n floats added to each row */
     bool accumulate;                /* added to what C holds, or to what `add` holds */
     cl_mem add;                     /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
-    /* "pairs", "packed", "pipelined", "matrix" and "tiled" alone, others pass over it: laid out as C, the output of an
-     * activation behind which C goes, and `masking` the options that clkernels/derivative.h reads; without bias,
-     * accumulate and activation. NULL: none.
-     */
+    /* mask: the output of an activation, laid out as C; C becomes the gradient behind that activation. masking: the
+     * options that clkernels/derivative.h reads. Only "pairs", "packed", "pipelined", "matrix" and "tiled" look at
+     * them, others ignore them. Not with bias, accumulate or activation. NULL: none. */
     cl_mem mask;
     const char *masking;
     cl_mem sums; /* "pairs" and "packed" alone: m floats, the sums of op(A)'s rows, of a transposed A. NULL: none */
@@ -34,12 +33,12 @@ struct gemm {
                          by rule. With a tile, "pairs" and "pipelined" take products that do not pay for it */
 };
 
-/* How an implementation divides a product: found by trying, and the same for each epilogue. */
+/* How an implementation divides a product. It is found by trying, and is the same for each epilogue. */
 struct gemm_design {
     const struct tile *tile;    /* "matrix" and "tiled": NULL where no tile (runtime/tile.h) fits the device */
     int64_t splits, k_of_split; /* "matrix", "tiled" and "packed": the sum's parts */
-    /* "packed": of the sums in registers; "packed" and "pairs": of a task, 0 where the device's local memory is too
-     * small. */
+    /* tile_rows, tile_vectors: the register tile of "packed". The others: a task of "packed" and "pairs"; 0 where the
+     * device's local memory is too small. */
     int tile_rows, tile_vectors;
     int64_t rows, columns, depth;
 };
@@ -55,18 +54,19 @@ enum gemm_choice {
     GEMM_PLAIN,
     GEMM_IMPLEMENTATIONS
 };
-/* By position in this list, best first: its name, and NULL or why it refuses this product on this device. */
+/* Return the name of an implementation, and NULL or why it refuses this product on this device. Implementations are
+ * numbered by their position in this list, best first. */
 const char *gemm_implementation_name(int implementation);
 const char *gemm_refusal(int implementation, const struct gemm *gemm, const struct capabilities *can);
 struct gemm_design gemm_design(int implementation, const struct gemm *gemm, const struct capabilities *can);
-/* Bytes of scratch that it needs. */
+/* Bytes of scratch that the implementation needs. */
 size_t gemm_workspace(int implementation, const struct gemm *gemm, const struct capabilities *can);
 /* Appends the launches. bias and workspace may be NULL where there is none. */
 void gemm_emit(int implementation, const struct gemm *gemm, cl_mem a, cl_mem b, cl_mem c, cl_mem bias, cl_mem workspace,
     struct launch_list *list);
 
-/* Where the sums of a product lie that are not finished yet: so many parts; floats between their rows, between the
- * products of a batch, and between the parts. */
+/* Where the unfinished sums of a product lie: the number of parts, and the floats between rows, between the products
+ * of a batch, and between parts. */
 struct gemm_sums {
     cl_mem buffer;
     int64_t parts, ld, stride, stride_part;

@@ -44,7 +44,7 @@ struct gemm_finish {
     cl_mem bias, added;
 };
 struct gemm_finish gemm_finish_of(const struct gemm *gemm, const struct gemm_buffers *buffers);
-/* Multiply-adds count two; operands are read once and C is written once. */
+/* Sets the launch's work: a multiply-add counts as two operations, operands are read once, and C is written once. */
 void gemm_work(const struct gemm *gemm, struct launch *launch);
 
 #endif

@@ -27,10 +27,11 @@ enum {
     CHAIN = 128,        /* steps between additions to the sum of a long product, for some percent of the time */
     SPLIT = 16 * DEPTH, /* steps of a part of the sum, at most */
 };
-/* Of a task, for the unit that starts late or is disturbed: other tasks make up for it if they are not too large. */
+/* This fraction of a task is added to the cost, for a unit that starts late or is disturbed: other units make up for
+ * it if tasks are not too large. */
 #define IDLE 0.05
 
-/* Floats of local memory, as clkernels/gemm_packed.cl divides it. */
+/* Returns the floats of local memory, as clkernels/gemm_packed.cl divides it. */
 static int64_t scratch_floats(const struct gemm *gemm, const struct capabilities *can, const struct gemm_design *choice)
 {
     const int64_t width = can->vector_width, wide = choice->tile_vectors * width;
@@ -38,7 +39,7 @@ static int64_t scratch_floats(const struct gemm *gemm, const struct capabilities
     return strips * (choice->depth * choice->tile_rows + width) + (choice->depth + 2 * choice->tile_rows) * wide;
 }
 
-/* Divides k evenly, into parts and as deep as local memory allows; false: not deep enough. */
+/* Divides k evenly into parts, which are packed as deep as local memory allows; false if that is not deep enough. */
 static bool set_depth(const struct gemm *gemm, const struct capabilities *can, struct gemm_design *choice)
 {
     const int64_t width = can->vector_width;
@@ -56,7 +57,7 @@ static bool set_depth(const struct gemm *gemm, const struct capabilities *can, s
     return true;
 }
 
-/* The work of the busiest unit: padded rows times padded columns, and packing, in whole rounds of tasks. */
+/* Returns the work of the busiest unit: padded rows times padded columns, and packing, in whole rounds of tasks. */
 static double cost_of(
     const struct gemm *gemm, const struct capabilities *can, const struct gemm_design *choice, double slowness)
 {
@@ -78,7 +79,8 @@ static int tiles_of(const struct capabilities *can, const struct tile **tiles)
     return wide ? (int)(sizeof wide_tiles / sizeof **tiles) : (int)(sizeof narrow_tiles / sizeof **tiles);
 }
 
-/* The cheapest tile and division. What is lost on edges and by uneven rounds matters more than the tile itself. */
+/* Chooses the cheapest tile and division. What is lost on edges and by uneven rounds matters more than the tile
+ * itself. */
 static struct gemm_design choose(const struct gemm *gemm, const struct capabilities *can)
 {
     struct gemm_design best = { 0 };
@@ -111,7 +113,7 @@ static struct gemm_design choose(const struct gemm *gemm, const struct capabilit
     return best;
 }
 
-/* Whether tasks of one tile do: more rows need no less memory. */
+/* Tells whether a task of one tile fits: tasks with more rows need no less memory. */
 static bool fits_any(const struct gemm *gemm, const struct capabilities *can)
 {
     const struct tile *tiles;

@@ -6,18 +6,18 @@
 #include "runtime/matrix.h"
 
 enum {
-    LINES = 16, /* of a tile; and the steps of its depth */
+    LINES = 16, /* rows or columns of a tile; below it the steps of its depth */
     STEPS = 32,
     WORDS = 256,
     LANES = 16, /* floats of a vector */
     TASKS_PER_UNIT = 8,
-    NEAR_TILES = 12,  /* of a column: two columns' take half a first-level cache of 48 KiB */
-    KEPT_ROWS = 1024, /* whose sums wait in the second-level cache */
+    NEAR_TILES = 12,  /* tiles of a column: those of two take half a first-level cache of 48 KiB */
+    KEPT_ROWS = 1024, /* rows whose sums wait in the second-level cache */
     LEAST_LINES =
-        128, /* a row costs as much to pack as that many columns, and the other way round, save in the product */
+        128, /* packing a row costs as much as that many columns of the product save, and the other way round */
 };
 
-/* Where packed operands lie, in words: A's first. */
+/* Where packed operands lie, in words; A comes first. */
 struct packed {
     int parts, stored;     /* stored: with the first part and its infinities, where there are several */
     int64_t tiles;         /* along the sum */
@@ -47,7 +47,8 @@ static struct packed packed_of(const struct gemm *gemm, enum pairs_form form)
     return p;
 }
 
-/* Packing costs as each number is read and written; the product saves as each is used. */
+/* The cost of packing grows with the numbers that are read and written, what the product saves with how often they
+ * are used. */
 static bool is_worth_packing(const struct gemm *gemm)
 {
     return gemm->m * gemm->n >= LEAST_LINES * (gemm->m + gemm->n) / 2;
@@ -72,7 +73,8 @@ static size_t workspace(const struct gemm *gemm, const struct capabilities *can)
     return (size_t)packed_of(gemm, can->pairs[gemm->compute].form).count * sizeof(uint32_t);
 }
 
-/* Rows and columns of a task, in units: the busiest device unit's work is the least, and then what is read twice. */
+/* Chooses rows and columns of a task, in units: the least work for the busiest device unit, and then the least
+ * repeated reading. */
 static struct gemm_design choose(const struct gemm *gemm, const struct capabilities *can)
 {
     const int64_t lines = pairs_unit_lines(can->pairs[gemm->compute].form), units = can->units > 0 ? can->units : 1;
@@ -91,19 +93,19 @@ static struct gemm_design choose(const struct gemm *gemm, const struct capabilit
     return best;
 }
 
-/* Of one operand: op(A)'s rows or op(B)'s columns. */
+/* One operand: the rows of op(A) or the columns of op(B). */
 struct lines {
     cl_mem buffer, sums;
     bool by_line, rows;
     int64_t count, tiles, ld, stride, products, to, part, flags;
 };
 
-/* How the rows of a task are walked: so many, and so many tiles along the sum, at a time. */
+/* How a task is walked: so many rows and so many tiles along the sum at a time. */
 struct walk {
     int64_t rows, depth;
 };
 
-/* Dot products take four times as long for a tile as it takes to load: those do not need to be near. */
+/* Dot products of a tile take four times as long as loading it, so their tiles need not stay in a near cache. */
 static struct walk walk_of(
     const struct gemm_design *design, const struct packed *p, const struct capabilities *can, enum pairs_form form)
 {

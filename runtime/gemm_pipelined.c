@@ -11,19 +11,19 @@ enum {
     LINE_CHUNKS = 4, /* of a row or column in a step, see the kernel */
     STAGES = 3,
     PACK_GROUP = 256,
-    LEAST_LINES = 256, /* for packing to pay: of both operands; and of steps of the sum */
+    LEAST_LINES = 256, /* rows, and columns, from which packing pays; below, steps of the sum */
     LEAST_DEPTH = 128,
 };
 
-/* Of each type, whose steps have as many bytes. */
+/* The tile of each type; a step has the same number of bytes for all. */
 static const struct tile tiles[COMPUTE_TYPES] = {
     [COMPUTE_TF32] = { 128, 128, 16, 8, 16 },
     [COMPUTE_BF16] = { 128, 128, 32, 8, 16 },
     [COMPUTE_FP16] = { 128, 128, 32, 8, 16 },
 };
 
-/* Where packed operands lie: in chunks, from one product of the batch to the next (0: there is one for all), and B's
- * first; and all of them. */
+/* Layout of the packed operands. In chunks: the strides between products of the batch (0: all have the same operand),
+ * the place of B, and the total. */
 struct packed {
     int64_t steps, rows, columns, stride_a, stride_b, from_b, count;
 };
@@ -45,7 +45,7 @@ static struct packed packed_of(const struct gemm *gemm)
     return p;
 }
 
-/* With less, products of operands as they are take no longer. */
+/* Tells whether packing pays: smaller products take no longer with operands as they are. */
 static bool is_worth_packing(const struct gemm *gemm, const struct capabilities *can)
 {
     const struct packed p = packed_of(gemm);
@@ -77,10 +77,10 @@ static size_t workspace(const struct gemm *gemm, const struct capabilities *can)
     return (size_t)packed_of(gemm).count * CHUNK;
 }
 
-/* Of one operand: op(A)'s rows or op(B)'s columns. */
+/* One operand: the rows of op(A) or the columns of op(B). */
 struct lines {
     cl_mem buffer;
-    bool by_line; /* the steps of one follow one another */
+    bool by_line; /* the steps of a line follow one another */
     int64_t count, tiles, ld, from, stride, products, to;
 };
 

@@ -4,7 +4,7 @@
 #include "runtime/gemm_implementations.h"
 
 enum {
-    SMALL_MOST = 8, /* of the small size: beyond, the packed product is faster */
+    SMALL_MOST = 8, /* largest small size: beyond, the packed product is faster */
     DEEP = 8,       /* rows of B for each pass over a strip */
     STRIP_MOST = 512,
     STRIP_LEAST = 64,
@@ -48,7 +48,7 @@ static int64_t tasks_of(const struct launch_list *list)
     return (int64_t)TASKS_PER_UNIT * (list->device->can.units > 0 ? list->device->can.units : 1);
 }
 
-/* Columns of a strip: long ones read B in long runs, shorter ones give every unit some. */
+/* Returns the columns of a strip: long strips read B in long runs, shorter ones give every unit some. */
 static int strip_of(const struct gemm *gemm, const struct launch_list *list)
 {
     int strip = STRIP_MOST;
@@ -56,7 +56,7 @@ static int strip_of(const struct gemm *gemm, const struct launch_list *list)
     return strip;
 }
 
-/* Rows or columns of a task, a multiple of `unit`. */
+/* Returns the rows or columns of a task, a multiple of `unit`. */
 static int64_t part(int64_t total, int64_t unit, const struct launch_list *list)
 {
     const int64_t tasks = tasks_of(list);

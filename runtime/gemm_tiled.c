@@ -11,13 +11,14 @@ enum {
     MOST_SPLITS = 64,
     LEAST_STEPS = 64, /* of a part of the sum */
 };
-/* In multiply-adds of a unit. What brings a float into local memory costs; a launch of its own, some microseconds; and
- * the work-items without which a unit waits for memory more than it computes. */
+/* Costs in multiply-adds of a unit: of bringing a float into local memory, and of a launch of its own, which takes
+ * some microseconds. ITEMS_BUSY: with fewer work-items, a unit waits for memory more than it computes. */
 #define FLOAT_COST 8.0
 #define LAUNCH_COST 3e5
 #define ITEMS_BUSY 256.0
 
-/* The time of the busiest unit. A work-item reads tm + tn numbers of local memory for tm * tn multiply-adds. */
+/* Returns the time of the busiest unit. A work-item reads tm + tn numbers of local memory for tm * tn
+ * multiply-adds. */
 static double cost_of(const struct gemm *gemm, const struct capabilities *can, const struct gemm_design *choice)
 {
     const struct tile *t = choice->tile;
@@ -38,7 +39,7 @@ static bool has_room(const struct gemm *gemm, const struct capabilities *can, in
     return bytes <= (double)can->allocation_max / 4;
 }
 
-/* The cheapest tile and division of the sum; what the caller has fixed stays. */
+/* Chooses the cheapest tile and division of the sum; what the caller has fixed stays. */
 static struct gemm_design choose(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
 {
     struct gemm_design best = { 0 };
@@ -93,7 +94,7 @@ static size_t workspace(const struct gemm *gemm, enum matrix_form form, const st
     return (size_t)(choice.splits * gemm->batch * gemm->m * gemm->n) * sizeof(float);
 }
 
-/* Whether rows of `length` numbers, ld apart, are whole fours. */
+/* Tells whether rows of `length` numbers, ld apart, are whole fours. */
 static bool in_fours(int64_t length, int64_t from, int64_t ld, int64_t stride, int64_t batch)
 {
     return length % 4 == 0 && from % 4 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);

@@ -43,10 +43,11 @@ struct launch {
     double begin, seconds, fastest;
 };
 
-/* Where devices that run the same list on other samples meet: the numbers of a buffer become those of all samples
- * together before the launches behind it run. Float [numbers][stride], of which `channels` of each row count.
- * SUMS, 2 numbers: the sum over all devices, times this device's part of the samples, so that it is to these samples
- * what the whole sum is to all of them. MOMENTS, 3 numbers: count, mean, sum of squared deviations from it. */
+/* A point where devices that run the same list on different samples meet, as in an all-reduce: the numbers of a
+ * buffer become those of all samples together before the launches behind it run. Float [numbers][stride], of which
+ * `channels` of each row count. SUMS, 2 numbers: the sum over all devices, scaled by this device's share of the
+ * samples, so that it is to these samples what the whole sum is to all of them. MOMENTS, 3 numbers: count, mean, sum
+ * of squared deviations from it. */
 struct meeting {
     size_t before; /* the launch that comes next */
     cl_mem buffer;
@@ -72,8 +73,8 @@ struct launch *launch_add(struct launch_list *list, const char *source, const ch
     __attribute__((format(printf, 4, 5)));
 struct launch *launch_add_call(
     struct launch_list *list, const char *name, tutti_status (*call)(struct device *, void *, cl_event *), void *state);
-/* Arguments in the order of the kernel's parameters; of more than six, by a list (runtime/arguments.h). Each is given,
- * to be named; NULL: there are too many. */
+/* Append arguments in the order of the kernel's parameters; kernels with more than six have a list
+ * (runtime/arguments.h). They return the argument, so that it can be named; NULL if there are too many. */
 struct launch_argument *launch_buffer(struct launch *launch, cl_mem buffer);
 /* A kernel's int. It must fit, else launch_list_realise() fails. */
 struct launch_argument *launch_int(struct launch *launch, int64_t value);
@@ -94,21 +95,23 @@ void launch_grid(
     struct launch *launch, int dimensions, size_t gx, size_t gy, size_t gz, size_t lx, size_t ly, size_t lz);
 void launch_tasks(struct launch *launch, size_t x, size_t y, size_t z); /* x*y*z groups of one work-item */
 void launch_work(struct launch *launch, double flops, double bytes);
-/* What is appended next runs after the meeting; nothing happens there unless whoever enqueues the list sees to it. */
+/* Appends a meeting: launches that are appended later run after it. Nothing happens there unless whoever enqueues the
+ * list sees to it. */
 void launch_meeting(struct launch_list *list, enum meeting_kind kind, cl_mem buffer, int64_t channels, int64_t stride);
 int64_t meeting_floats(const struct meeting *meeting);
 
-/* Kernels whose compiled form is the same: the driver need not see both. POCL makes one per work-group size, and
- * another where a global size reaches 65536 (launch_is_large). */
+/* Tells whether a global size reaches 65536. The driver need not see two kernels with the same compiled form: POCL
+ * compiles one for each work-group size, and another one for such large sizes. */
 bool launch_is_large(const struct launch *launch);
-/* The smallest grid of the same form. */
+/* Finds the smallest grid with the same compiled form. */
 void launch_smallest(const struct launch *launch, uint64_t global[3]);
 
 /* Builds programs, makes kernels, sets arguments. Buffers must outlive the list. While programs are loaded ahead and
  * all of the list's are known to be good, each launch waits for its own when it is first enqueued instead. */
 tutti_status launch_list_realise(
     struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
-/* Has the launch read another buffer where argument k names one, until the next call; NULL: that one. */
+/* Has the launch use `buffer` in place of its argument k until the next call; NULL: the argument's own buffer
+ * again. */
 tutti_status launch_redirect(struct launch *launch, int k, cl_mem buffer);
 /* Runs every kernel once so that nothing is compiled later (POCL compiles at first launch), unless the driver's cache
  * is known to have them all. Buffers' contents are clobbered. */

@@ -13,9 +13,9 @@
 #include "runtime/processor.h"
 #include "runtime/tile.h"
 
-/* In the order in which they are tried, each with the extension that makes it worth a trial. Those that tell a chip's
- * properties are named by one maker's drivers only: what the chip can do shows when their compilers take the
- * instruction. */
+/* Candidates in the order in which they are tried, each with the extension that makes it worth a trial. Extensions
+ * that tell a chip's properties exist in one maker's drivers only: what the chip can do shows when their compilers
+ * take the instruction. */
 static const struct candidate {
     enum matrix_form form;
     const char *name, *extension;
@@ -34,8 +34,8 @@ static const char *const types[COMPUTE_TYPES] = {
     [COMPUTE_FP32] = "fp32", [COMPUTE_TF32] = "tf32", [COMPUTE_BF16] = "bf16", [COMPUTE_FP16] = "fp16"
 };
 
-/* Odd, and more than a tile has; sums of small integers are exact in every type. Of a pipeline, more steps than are
- * under way at a time. */
+/* Sizes are odd and larger than a tile; a pipeline gets more steps than it has under way at a time. Numbers are small
+ * integers, whose sums are exact in every type. */
 enum { M = 133, N = 71, K = 53, K_PIPELINED = 149, LARGEST = 7 };
 
 static void make_up(float *numbers, size_t count, uint32_t stream)
@@ -84,8 +84,8 @@ done:
     return status;
 }
 
-/* By GEMM_MATRIX, GEMM_PIPELINED or GEMM_PAIRS, which would pass a product of this size on if it were not asked for a
- * tile. */
+/* A trial of GEMM_MATRIX, GEMM_PIPELINED or GEMM_PAIRS. The last two would refuse a product of this size if they were
+ * not asked for a tile. */
 struct trial {
     int implementation;
     enum compute_type compute;
@@ -99,7 +99,7 @@ static struct gemm product_of(const struct trial *trial)
     };
 }
 
-/* As device->can.matrix or pairs has it. */
+/* Compares a product by the form that device->can.matrix or can.pairs has with the host's. */
 static tutti_status try_product(struct device *device, const char *name, const void *context)
 {
     tutti_status status = TUTTI_OK;
@@ -156,7 +156,7 @@ int64_t pairs_unit_lines(enum pairs_form form)
 
 enum { FASTER_SIZE = 512, FASTER_RUNS = 4 };
 
-/* Seconds of a square product, the least of some. */
+/* Measures a square product: the least seconds of some runs. */
 static tutti_status measure(struct device *device, int implementation, const struct gemm *gemm, double *seconds)
 {
     const size_t bytes = sizeof(float) * FASTER_SIZE * FASTER_SIZE,
@@ -185,7 +185,8 @@ done:
     return status;
 }
 
-/* Floats' own multiply-adds may be as fast as products of three parts. */
+/* Tries the product, and fails if multiply-adds of floats are faster: they may be as fast as products of three
+ * parts. */
 static tutti_status try_faster(struct device *device, const char *name, const void *context)
 {
     const struct gemm gemm = { .m = FASTER_SIZE, .n = FASTER_SIZE, .k = FASTER_SIZE, .compute = COMPUTE_FP32 };
@@ -201,7 +202,7 @@ done:
     return status;
 }
 
-/* In the order of choice. */
+/* Candidates in the order of choice. */
 static const struct pairs_candidate {
     enum pairs_form form;
     const char *name;
@@ -254,7 +255,7 @@ static void prove_pairs(struct device *device)
 
 /* ---- matrix instructions ---- */
 
-/* NULL: what device->can.matrix has is proven. */
+/* Returns NULL if the form that device->can.matrix has is proven, else why it is not. */
 static const char *prove(struct device *device, const char *name_of_form, const struct trial *trial)
 {
     char name[64];

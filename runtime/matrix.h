@@ -4,18 +4,19 @@
 
 #include "runtime/launch.h"
 
-/* Of each type the first form whose product is right on this device; the verdicts are kept as check.h's are. Forms are
- * tried where the device names the extension that goes with them. Fills in device->can.matrix; of a CPU's class,
- * can.pairs, whose instructions the processor tells. TUTTI_PAIRS=plain: by C instead, for tests; off: by none. */
+/* Fills in device->can.matrix: for each type, the first form whose product is right on this device. Forms are tried
+ * where the device names the extension that goes with them. For devices of CPU class it fills in can.pairs instead,
+ * whose instructions the processor tells. Verdicts are kept as check.h's are. TUTTI_PAIRS=plain uses C in place of
+ * these instructions, for tests; TUTTI_PAIRS=off uses no pairs. */
 void matrix_prove(struct device *device);
-/* The launch of such a product by what the list's device has for the type, if any, without buffers: for
- * compilers alone. */
+/* Appends launches of such products by the forms that the list's device has for the type, if any. They have no
+ * buffers: only compilers use them. */
 void matrix_emit_trial(enum compute_type compute, struct launch_list *list);
-/* NULL, or why no products of pairs are made for a type: by can.pairs, in words. */
+/* Returns NULL, or why can.pairs has no products of pairs for a type. */
 const char *pairs_refusal(const struct capabilities *can, enum compute_type compute);
-/* bfloat16 numbers that a number is multiplied as, of a type: 0 for one that cannot be made of them. */
+/* Number of bfloat16 numbers as which a number of the type is multiplied; 0 if the type cannot be made of them. */
 int pairs_parts(enum compute_type compute);
-/* Rows, and columns, of the sums that a form of products has in registers. */
+/* Number of rows, which is also that of columns, of the sums that a form of products holds in registers. */
 int64_t pairs_unit_lines(enum pairs_form form);
 
 #endif

@@ -56,8 +56,8 @@ static void CL_CALLBACK mapping_free(cl_mem buffer, void *argument)
     free(mapping);
 }
 
-/* One piece of fresh memory, whose pages come into being as zeros when they are touched: most of that time is the
- * system's clearing, so it is done on all cores. */
+/* A range of fresh memory. Its pages come into being as zeros when they are first touched. Most of that time is the
+ * system's clearing, so all cores do it. */
 struct touching {
     volatile char *memory;
     size_t bytes;
@@ -80,8 +80,8 @@ static void touch_all(const struct device *device, void *memory, size_t bytes)
     thread_pool_free(pool);
 }
 
-/* A buffer of zeros over the host's own memory in huge pages; NULL where that cannot be had: then an ordinary one does.
- */
+/* Makes a buffer of zeros over the host's own memory in huge pages; NULL where that cannot be had: an ordinary one
+ * then does. */
 static cl_mem allocate_huge(struct device *device, size_t bytes, cl_mem_flags flags)
 {
     cl_int error = CL_SUCCESS;
@@ -141,7 +141,8 @@ done:
     return status;
 }
 
-/* Where memory is allocated, and where it is touched first, which is when some drivers allocate it. */
+/* Turns a lack of resources into a lack of memory, both where memory is allocated and where it is first touched,
+ * which is when some drivers allocate it. */
 static tutti_status lack_of_memory(tutti_status status)
 {
     return status == TUTTI_DEVICE_RESOURCES ? TUTTI_DEVICE_MEMORY : status;

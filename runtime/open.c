@@ -81,7 +81,7 @@ static tutti_status cache_folder_find(const char *wanted, char **folder)
     return *folder ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-/* A program in another user's folder could be anybody's. */
+/* Gives up a cache folder that others may write to: a program in it could be anybody's. */
 static void cache_folder_check(struct tutti_runtime *runtime)
 {
     const char *folder = runtime->cache_folder;
@@ -101,7 +101,7 @@ static tutti_status options_check(const tutti_runtime_options *options)
     return TUTTI_OK;
 }
 
-/* With all that is kept for it; takes a zeroed one. */
+/* Closes a device and frees all that is kept for it; takes a zeroed one. */
 static void close_one(struct device *device)
 {
     programs_free(device);
@@ -164,7 +164,7 @@ static tutti_status devices_open(
     return fail(TUTTI_NO_DEVICE, "no device is used by default: choose one with TUTTI_DEVICES, see tutti devices");
 }
 
-/* The devices of the machine, with those marked that are chosen. */
+/* Lists the devices of the machine and marks those that are chosen. */
 static tutti_status find_devices(const struct log *log, const char *choice, struct found_device **found, int *count)
 {
     tutti_status status = forked_begin();

@@ -19,7 +19,7 @@ enum {
     PAIR_STEPS = 4,
     PAIR_LANES = 16,
     TILE_WORDS = 256,
-    TILES_OF_UNIT = 4, /* of tiles, 2 x 2; and of operands, 2 + 2 along the sum */
+    TILES_OF_UNIT = 4, /* tiles of sums in a unit, 2 x 2; and its tiles of operands, 2 + 2 along the sum */
     TILE_SUMS = 256,
     TILE_DEPTH = 32,
 };
@@ -105,7 +105,7 @@ done:
     return status;
 }
 
-/* What the device multiplies most with: all types are multiplied by one form, unless the trial of one failed. */
+/* Returns the form by which the device multiplies pairs. All types have the same, unless the trial of one failed. */
 static enum pairs_form form_of(const struct device *device)
 {
     enum pairs_form form = PAIRS_NONE;
@@ -114,7 +114,7 @@ static enum pairs_form form_of(const struct device *device)
     return form;
 }
 
-/* Of a task. */
+/* Number of products that a task computes. */
 static double products_of(enum pairs_form form)
 {
     const double round =
@@ -122,7 +122,7 @@ static double products_of(enum pairs_form form)
     return ROUNDS * round;
 }
 
-/* A rate of products that were not computed would be none. */
+/* Checks that all products were computed: else their rate would mean nothing. */
 static tutti_status check_products(struct device *device, cl_mem out, size_t items, double products)
 {
     tutti_status status = TUTTI_OK;

@@ -14,7 +14,7 @@ struct profile_label {
 tutti_status profile_run(struct launch_list *list);
 /* Runs it `runs` times and fills launch.fastest too: the machine's other work only ever adds. */
 tutti_status profile_fastest(struct launch_list *list, int runs);
-/* The least time that this work takes at these rates; 0 where they are not known. */
+/* Returns the least time that this work takes at these rates; 0 where they are not known. */
 double profile_floor(double flops, double bytes, const struct peak *peak);
 /* chrome://tracing JSON of the last profile_run, with work and least times as arguments of each event, and the device's
  * peak as "otherData"; labels[i] is that of node i. NULL: no labels. */

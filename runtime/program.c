@@ -21,16 +21,16 @@ struct program {
     bool from_cache, saved;
 };
 
-/* What a thread loads ahead. */
+/* The programs that a thread loads ahead. */
 struct ahead {
     pthread_t thread;
-    bool running, stop;               /* the thread is there to be waited for; is to end */
+    bool running, stop;               /* the thread has to be joined; it is to end */
     struct program_request *requests; /* the texts of their options are copies */
     int count, next;                  /* those from next on are still to be loaded, or in work */
 };
 
 struct programs {
-    pthread_mutex_t loading; /* of two that begin to load ahead, one at a time; taken before `lock` */
+    pthread_mutex_t loading; /* held to begin loading ahead, by one at a time; taken before `lock` */
     pthread_mutex_t lock;
     struct program *list;
     size_t count, capacity;
@@ -49,7 +49,7 @@ tutti_status programs_new(struct device *device)
     return TUTTI_OK;
 }
 
-/* Without what it has not begun with. `loading` is held. */
+/* Ends the loading ahead: programs with which it has not begun are left out. `loading` is held. */
 static void ahead_end(struct programs *programs)
 {
     struct ahead *ahead = &programs->ahead;
@@ -91,7 +91,7 @@ static struct program *find(struct programs *programs, const struct program_requ
     return NULL;
 }
 
-/* The compiler's log shortened to its first error, on one line. */
+/* Shortens the compiler's log to its first error, on one line. */
 static void first_error(const char *log, char *line, size_t size)
 {
     const char *at = strstr(log, "error:");
@@ -123,7 +123,8 @@ static tutti_status build_failure(
         request->options && *request->options ? request->options : "none");
 }
 
-/* Whether it is a CPU, which has no registers to unroll a GPU's tiles into, and better does not try. */
+/* Tells whether the device is a CPU of GPU class, which has no registers to unroll a GPU's tiles into, and whose
+ * compiler would take long to try. */
 static bool keeps_loops(const struct device *device)
 {
     return (device->quirks & QUIRK_UNROLLS_LONG) && device->host_memory && device->can.class == DEVICE_GPU;
@@ -174,7 +175,7 @@ done:
     return status;
 }
 
-/* Once more as the standard has it, for a version of the driver that wants its header after all. */
+/* Builds once more with the driver's own header, for a version of the driver that needs it after all. */
 static tutti_status build_with_header(
     struct device *device, const struct program_request *request, const char *text, cl_program *built)
 {
@@ -218,7 +219,7 @@ done:
     return status;
 }
 
-/* Adds what was built; of two threads that built the same, the first wins. */
+/* Adds a program that was built. If two threads built the same one, the first one's is kept. */
 static tutti_status keep(struct programs *programs, const struct program_request *request, struct program *made)
 {
     pthread_mutex_lock(&programs->lock);
@@ -268,7 +269,7 @@ static void *build_some(void *argument)
     return NULL;
 }
 
-/* On as many threads as the runtime may use, the caller's included. */
+/* Builds on as many threads as the runtime may use, the caller's included. */
 static tutti_status build_in_parallel(struct building *building)
 {
     enum { MOST_THREADS = 64 };
@@ -300,7 +301,8 @@ static bool is_pending(const struct ahead *ahead, const struct program_request *
     return false;
 }
 
-/* False: what is left is not worth it, or cannot be. A failure shows again when the program is needed. */
+/* Loads one program. False if loading the rest is not worth it, or failed; a failure shows again when the program is
+ * needed. */
 static bool load_one(struct device *device, const struct program_request *request)
 {
     struct program made = { 0 };

@@ -24,8 +24,8 @@ enum { CACHE_FORMAT = 1 };
 static const char magic[8] = "TUTTICL";
 static const size_t binary_limit = (size_t)256 << 20;
 
-/* What a binary or a verdict depends on besides the kernels: the device and everything that names its driver, and the
- * processor that Intel's runtime is told to compile for, whose instructions this one may not have. */
+/* Appends what a binary or a verdict depends on besides the kernels: the device, everything that names its driver,
+ * and the processor that Intel's runtime is told to compile for, whose instructions this one may not have. */
 static void append_device(struct text *all, const struct device *device)
 {
     const char *target = getenv("CL_CONFIG_CPU_TARGET_ARCH");

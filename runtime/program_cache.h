@@ -4,14 +4,14 @@
 
 #include "runtime/device.h"
 
-/* The built program from the cache, or NULL. */
+/* Loads the built program from the cache; NULL where that is not possible. */
 cl_program program_cache_load(struct device *device, const char *text, const char *options);
 /* Keeps a program's binary. Call it after the kernels have run: some drivers compile at the first launch. */
 void program_cache_save(struct device *device, const char *text, const char *options, cl_program program);
-/* A device with its driver, its class and this library's kernels as 32 hexadecimal digits, for files whose content
- * holds for just these. False where there is no memory for it. */
+/* Makes a key of 32 hexadecimal digits from the device, its driver, its class and this library's kernels, for files
+ * that are valid for just these. False where there is no memory for it. */
 bool device_key(const struct device *device, char key[33]);
-/* The same of the device and its driver alone. */
+/* Makes a key from the device and its driver alone, in the same way. */
 bool driver_key(const struct device *device, char key[33]);
 
 #endif

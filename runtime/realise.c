@@ -1,4 +1,4 @@
-/* From a list of launches to work on its device: programs built, kernels made, arguments set, and enqueued. */
+/* Turns a list of launches into work on its device: builds programs, makes kernels, sets arguments, and enqueues. */
 #include "base/memory.h"
 #include "runtime/builder.h"
 #include "runtime/launch.h"
@@ -31,7 +31,7 @@ static tutti_status sizes_check(const struct launch *launch, const struct device
     return TUTTI_OK;
 }
 
-/* Of the launch, before anything is built. POCL says how much local memory it has and then checks nothing. */
+/* Checks a launch before anything is built. POCL tells how much local memory it has and then checks nothing. */
 static tutti_status launch_check(const struct launch *launch, const struct device *device)
 {
     if (launch->fault > LAUNCH_ARGUMENTS)
@@ -56,7 +56,7 @@ static tutti_status launch_check(const struct launch *launch, const struct devic
 
 enum { ADDED_LOCAL = 128 }; /* bytes, see QUIRK_ADDS_LOCAL: 16, up to an array's alignment */
 
-/* What only the built kernel tells: its own local memory, and the largest group that its registers allow. */
+/* Checks what only the built kernel tells: its own local memory, and the largest group that its registers allow. */
 static tutti_status kernel_check(const struct launch *launch, const struct device *device)
 {
     tutti_status status = TUTTI_OK;
@@ -80,15 +80,16 @@ done:
     return status;
 }
 
-/* POCL's headers put something in front of a name that a built-in function has, too. */
+/* Compares the ends of names only: POCL's headers put a prefix in front of a name that a built-in function has,
+ * too. */
 static bool ends_with(const char *text, const char *end)
 {
     const size_t length = strlen(text), size = strlen(end);
     return length >= size && !strcmp(text + length - size, end);
 }
 
-/* Whether the kernel's parameter is the one that the argument was meant for, where both have names: lists behind each
- * other (runtime/arguments.h) have the same order on both sides. */
+/* Checks that an argument has the name of the kernel's parameter, where both have names, so that lists in a row
+ * (runtime/arguments.h) have the same order on both sides. */
 static tutti_status name_check(const struct launch *launch, int i)
 {
     char name[64];
@@ -154,14 +155,16 @@ done:
     return status;
 }
 
-/* A driver's compiler that starts programs of its own, as a linker, cannot wait for them then. */
+/* Tells whether the process ignores its children. A driver's compiler that starts programs of its own, such as a
+ * linker, cannot wait for them then. */
 static bool children_are_ignored(void)
 {
     struct sigaction action;
     return sigaction(SIGCHLD, NULL, &action) == 0 && (action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT));
 }
 
-/* Has helper processes build what this driver has not built before; refuses what ended one of them. */
+/* Has helper processes build what this driver has not built before. Fails if the list has a program that ended a
+ * helper. */
 static tutti_status build_elsewhere(const struct launch_list *list)
 {
     struct device *device = list->device;

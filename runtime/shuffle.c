@@ -6,8 +6,8 @@
 #include "runtime/check.h"
 #include "runtime/memory.h"
 
-/* In the order in which they are tried, each with the extension that makes it worth a trial: the standard's own, or one
- * that is named by a maker's drivers only, as matrix.c has them. */
+/* Candidates in the order in which they are tried, each with the extension that makes it worth a trial: the
+ * standard's own, or one that only one maker's drivers name, as in matrix.c. */
 static const struct candidate {
     enum shuffle_form form;
     const char *name, *extension;
@@ -20,7 +20,7 @@ static const struct candidate {
 /* Several groups, each of more lanes than a subgroup has; sums of small integers are exact. */
 enum { GROUP = 256, GROUPS = 5, COUNT = GROUP * GROUPS, LARGEST = 1000 };
 
-/* With the form among its options, since programs that were built are known by these. */
+/* Appends the trial. The form is among its options, since built programs are known by their options. */
 static void add_trial(struct launch_list *list, cl_mem numbers, cl_mem results)
 {
     struct launch *launch =
@@ -46,7 +46,7 @@ static tutti_status compare(const float *numbers, const float (*results)[2])
     return TUTTI_OK;
 }
 
-/* Of the form that device->can.shuffle has. */
+/* Compares sums and maxima by the form that device->can.shuffle has with the host's. */
 static tutti_status try_sums(struct device *device, const char *name, const void *unused)
 {
     (void)unused;

@@ -7,7 +7,8 @@
 /* The first form whose sums and maxima are right on this device, tried where the device names the extension that goes
  * with it; the verdicts are kept as check.h's are. Fills in device->can.shuffle. */
 void shuffle_prove(struct device *device);
-/* The launch of such sums by the form that the list's device has, without buffers: for compilers alone. */
+/* Appends the launch of such sums by the form that the list's device has. It has no buffers: only compilers use
+ * it. */
 void shuffle_emit_trial(struct launch_list *list);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "runtime/kernels_text.h"
 
-/* The text with this name; NULL: there is none. Of an embedded one, every `#include "x.h"` is replaced. */
+/* Finds the text with this name; NULL if there is none. In an embedded text, every `#include "x.h"` is replaced. */
 const struct kernel_text *source_find(const char *name);
-/* Adds a text: that of the embedded `base`, then `body`. Returns its name, "base-" and a hash, which stays valid. Any
- * thread may call it. NULL with a message without memory. */
+/* Adds a text that consists of the embedded text `base` and `body`. Returns its name, "base-" and a hash, which stays
+ * valid. Any thread may call it. NULL with a message without memory. */
 const char *source_make(const char *base, const char *body);
 
 #endif

@@ -230,7 +230,7 @@ void store_offer(struct device *device, enum store_kind kind, const char *key, c
 void store_save(struct device *device, enum store_kind kind)
 {
     char *message =
-        memory_copy_text(status_message()); /* of a failure that is noted here, perhaps: it stays the last */
+        memory_copy_text(status_message()); /* perhaps of a failure that is recorded here: it stays the last one */
     pthread_mutex_lock(&lock);
     struct store *store = store_of(device, kind);
     const bool kept = !store || !store->path || save(store, device) == TUTTI_OK;

@@ -9,7 +9,7 @@
 
 #include "runtime/device.h"
 
-/* The text of a key; NULL: there is none. It stays valid until stores_free(). */
+/* Returns the text of a key; NULL if there is none. It stays valid until stores_free(). */
 const char *store_get(struct device *device, enum store_kind kind, const char *key);
 /* Sets a key, a word that does not begin with # or [, to a text; NULL removes it. Other threads see it at once, the
  * disk at the next store_save(). */

@@ -10,19 +10,20 @@ struct tile {
     int64_t bm, bn, bk, tm, tn;
 };
 
-/* What a product is made of, in the order of choice: from large to small, as large ones reuse more of what they load
- * and small ones keep all units of the device busy; behind them those for few rows or few columns. */
+/* Tiles are in the order of choice: from large to small, as large ones reuse more of what they load and small ones
+ * keep all units of the device busy; then those for few rows or few columns. */
 enum { TILES_SQUARE = 6, TILES = 8 };
-/* As many of `list` as there are for these instructions; MATRIX_NONE, which takes each type, has TILES. */
+/* Fills `list` with the tiles for these instructions and returns their number. MATRIX_NONE, which takes each type,
+ * has TILES of them. */
 int tile_list(enum matrix_form form, enum compute_type compute, const struct tile *list[TILES]);
 
 int64_t tile_items(const struct tile *tile);
-/* Of so many buffers of local memory, whose rows may be padded by four floats, and which hold nine numbers of
- * each work-item afterwards. */
+/* Bytes of so many buffers of local memory, whose rows may be padded by four floats. Afterwards the same memory holds
+ * nine numbers of each work-item. */
 size_t tile_local_bytes(const struct tile *tile, int buffers);
 bool tile_fits(const struct tile *tile, int buffers, const struct capabilities *can);
 
-/* Why this device has no form of matrix instructions for the type. */
+/* Returns why this device has no form of matrix instructions for the type. */
 const char *tile_matrix_refusal(enum compute_type compute, const struct capabilities *can);
 
 #define TILE_OPTIONS "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d -DMATRIX=%d -DCOMPUTE=%d"

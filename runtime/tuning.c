@@ -12,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Entries for more or fewer samples than asked for serve within this factor. */
+/* An entry serves if its number of samples is within this factor of the one asked for. */
 #define NEAR 2.0
 
 struct entry {
     char *problem;           /* a name, or a pattern with * and ? */
     char *text;              /* "winograd 1.100 direct 3.201", or "!direct REASON" */
     enum tuning_level level; /* at which it is asked for */
-    enum tuning_level kind;  /* of the section that it stands in: within the user's file, closer ones win */
+    enum tuning_level kind;  /* its section's kind: within the user's file, closer ones win */
 };
 
 /* The user's table and the shipped ones. What was measured here is in the store. */
@@ -30,7 +30,7 @@ struct tuning {
 
 /* -------------------------------------------------------------------------------------------------- reading ---- */
 
-/* "[device NAME]", "[architecture NAME]" or "[class NAME]": whether it speaks of this device. */
+/* Tells whether a section "[device NAME]", "[architecture NAME]" or "[class NAME]" is for this device. */
 static bool section_is_for(const struct device *device, char *line, enum tuning_level *kind)
 {
     char *end = strrchr(line, ']'), *name = strchr(line, ' ');
@@ -61,7 +61,7 @@ static bool entry_add(
     return entry->problem && entry->text;
 }
 
-/* Lines: "# comment", "[section]", "PROBLEM IMPLEMENTATION ...". Those of other devices are passed over. */
+/* Reads lines "# comment", "[section]" and "PROBLEM IMPLEMENTATION ...". Sections of other devices are skipped. */
 static void table_read(struct device *device, struct tuning *tuning, bool users, const char *data, size_t size)
 {
     enum tuning_level kind = TUNING_DEVICE;
@@ -152,8 +152,8 @@ tutti_status tuning_open(struct tutti_runtime *runtime, const char *wanted)
 
 /* -------------------------------------------------------------------------------------------------- asking ---- */
 
-/* How far an entry is from the problem: 1 is the very same, up to NEAR its number of samples, then patterns; 0: it is
- * of another problem. */
+/* Returns how far an entry is from the problem: 1 for the very same, up to NEAR by its number of samples, then
+ * patterns; 0 if it is of another problem. */
 static double distance(const struct entry *entry, const char *problem)
 {
     if (!strcmp(entry->problem, problem)) return 1;

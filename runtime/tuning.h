@@ -1,7 +1,7 @@
 /* Tables that say which kernel is the best for a problem. They fall back by levels: the user's file, the device, the
- * architecture, the class; where none knows a problem, the rule decides (graph/operation.h: first that fits). One
- * format for all, docs/tuning.md. A table speaks of problems and implementations by their names and is text; what it
- * names and is not there, or does not take the problem, is passed over. */
+ * architecture, the class; where none knows a problem, the rule decides (graph/operation.h: first that fits). All
+ * have one format, docs/tuning.md. A table is text and names problems and implementations. Implementations that do
+ * not exist or do not take the problem are skipped. */
 #ifndef RUNTIME_TUNING_H
 #define RUNTIME_TUNING_H
 

@@ -1,4 +1,4 @@
-/* What follows the other arguments of convolutions for CPU-class devices: where they give statistics, where they go
+/* Arguments that follow the others in convolutions for CPU-class devices: where they give statistics, where they go
  * behind a gate, and where they normalise what they load. */
 #define STATISTICS_ARGUMENTS(X) X##_BUFFER(global float *, statistics)
 #define GATE_ARGUMENTS(X)                                                                                              \

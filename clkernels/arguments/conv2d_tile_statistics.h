@@ -1,2 +1,2 @@
-/* What follows the other arguments of convolutions for GPU-class devices that give statistics. */
+/* Arguments that follow the others in convolutions for GPU-class devices that give statistics. */
 #define TILE_STATISTICS_ARGUMENTS(X) X##_BUFFER(global float *, statistics) X##_INT(stride)
