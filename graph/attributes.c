@@ -25,7 +25,7 @@ const struct attribute *attribute_members(const struct attribute_type *type)
     return type ? type->members : &none;
 }
 
-/* Padding of structs, and sizes behind a shape's rank, may differ. */
+/* Compares member by member: padding of structs, and sizes past a shape's rank, may differ. */
 bool attributes_equal(
     const struct attribute_type *type, const struct attribute_values *a, const struct attribute_values *b)
 {

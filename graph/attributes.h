@@ -1,5 +1,5 @@
-/* Attributes of operations. Each operation has a struct of its own (layers/), and a description of its members. By that
- * graphs and plans bind, print, name and compare attributes of which they know nothing else. */
+/* Attributes of operations. Each operation has its own struct (layers/) and a description of its members. With the
+ * description, graphs and plans bind, print, name and compare attributes of which they know nothing else. */
 #ifndef GRAPH_ATTRIBUTES_H
 #define GRAPH_ATTRIBUTES_H
 
@@ -36,21 +36,21 @@ struct attribute_type {
     struct attribute members[ATTRIBUTE_MEMBERS + 1]; /* all; the last one has no name */
 };
 
-/* Those of a node, whatever its operation. By value: nodes are copied by assignment. */
+/* The attributes of a node of any operation. They are stored by value because nodes are copied by assignment. */
 enum { ATTRIBUTE_BYTES = 152 };
 struct attribute_values {
     _Alignas(int64_t) unsigned char bytes[ATTRIBUTE_BYTES];
 };
 
-/* Behind `struct NAME_attributes` in a header: declares its description, NAME_attributes_type, and the function
- * NAME_attributes(node), which reads the attributes of a node whose operation has these. */
+/* Follows `struct NAME_attributes` in a header. Declares its description, NAME_attributes_type, and the function
+ * NAME_attributes(node), which returns the attributes of a node whose operation has this struct. */
 #define ATTRIBUTES(name)                                                                     \
     extern const struct attribute_type name##_attributes_type;                               \
     static inline const struct name##_attributes *name##_attributes(const struct node *node) \
     {                                                                                        \
         return node_attributes(node, &name##_attributes_type);                               \
     }
-/* In one .c file: the description. */
+/* Defines the description, in one .c file. */
 #define ATTRIBUTES_DESCRIBE(of, ...)                                                                          \
     _Static_assert(sizeof(struct of##_attributes) <= ATTRIBUTE_BYTES, "attributes of " #of " are too large"); \
     const struct attribute_type of##_attributes_type = { sizeof(struct of##_attributes), { __VA_ARGS__ } };
@@ -63,10 +63,10 @@ struct attribute_values {
 
 struct node;
 struct operation;
-/* Makes it a node of the operation, with a copy of the operation's struct of attributes; NULL: all are 0. */
+/* Sets the node's operation and its attributes, a copy of the operation's struct. NULL: all attributes are 0. */
 void node_set_operation(struct node *node, const struct operation *operation, const void *attributes);
 const void *node_attributes(const struct node *node, const struct attribute_type *type);
-/* The members, up to one without a name. type: NULL has none. */
+/* Returns the members; the one after the last has no name. type: NULL has no members. */
 const struct attribute *attribute_members(const struct attribute_type *type);
 bool attributes_equal(
     const struct attribute_type *type, const struct attribute_values *a, const struct attribute_values *b);

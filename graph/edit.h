@@ -12,7 +12,7 @@ bool edit_is_kept(const struct graph *graph, int value); /* output of the plan, 
 void edit_replace(struct graph *graph, int from, int to, size_t first);
 /* Moves the last node to this place; later nodes move one up. */
 void edit_move_last(struct graph *graph, size_t place);
-/* Drops nodes whose operation was set to NULL, and ties values to their producers again. */
+/* Drops nodes whose operation was set to NULL, and updates the producers of values. */
 void edit_compact(struct graph *graph);
 
 #endif

@@ -32,7 +32,7 @@ static int input_count(enum fusion_kind kind)
     return count;
 }
 
-/* The first place behind the ports of the operation, and those of what was fused before. */
+/* Returns the first position after the ports of the operation and those of earlier fusions. */
 static int free_place(const struct port *ports, int most, int used)
 {
     int named = 0;

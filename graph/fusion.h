@@ -1,5 +1,5 @@
-/* What a node does beside its own work: a list on the node. Patterns (graph/pattern.h) append to it; build options and
- * arguments of kernels, and the interpreter, are made from it. */
+/* Fusions: work that a node does beside its own operation, in a list on the node. Patterns (graph/pattern.h) append
+ * to it. Kernels get build options and arguments from it, and the interpreter reads it. */
 #ifndef GRAPH_FUSION_H
 #define GRAPH_FUSION_H
 
@@ -28,10 +28,10 @@ enum fusion_kind {
     FUSION_ADD,
     FUSION_ACTIVATION, /* `function` of the result */
     FUSION_MASK,       /* multiplies the result by the derivative of `function`, whose output is y */
-    /* The same, where `function` follows a batch normalisation of x; y is present if something was added between. And
-     * the sums that this one's gradient begins with: of the result g, and of g (x - mean) */
+    /* Like FUSION_MASK, where `function` follows a batch normalisation of x; y is present if something was added
+     * between. Also sums up the result g, and g (x - mean): the gradient of that normalisation begins with these. */
     FUSION_GATE,
-    FUSION_STATISTICS, /* of the result: count, mean, sum of squared deviations from it */
+    FUSION_STATISTICS, /* computes count, mean and sum of squared deviations of the result */
     FUSION_BIAS,       /* a weight gradient: computes the bias's gradient, too */
     FUSION_WEIGHTS,    /* a data gradient behind a gate: computes the weights' gradient, too */
     FUSION_KINDS
@@ -52,16 +52,16 @@ struct fusion {
 
 struct node;
 struct port;
-/* Inserts it into the list, in the order of kinds. inputs: as many values as the kind has, or NULL if it has none;
- * output: NO_VALUE if it has none. A node has each kind once. */
+/* Inserts the fusion into the list, in the order of kinds. inputs: as many values as the kind has, or NULL if it has
+ * none; output: NO_VALUE if it has none. A node has each kind at most once. */
 void node_fuse(struct node *node, struct fusion fusion, const int *inputs, int output);
-/* Removes all that are not of these kinds. */
+/* Removes all fusions except those of the kinds in `kept`. */
 void node_separate(struct node *node, unsigned kept);
 const struct fusion *node_fusion(const struct node *node, enum fusion_kind kind); /* NULL: it is not fused */
 unsigned node_fusions(const struct node *node);                                   /* the set of kinds */
-/* Of a kind; ACTIVATION_NONE where it is not fused. */
+/* The function of the node's fusion of this kind; ACTIVATION_NONE if it has none. */
 struct nonlinearity node_function(const struct node *node, enum fusion_kind kind);
-/* The name of a kind; NULL of FUSION_ACTIVATION, which is called by its function. */
+/* The name of a kind; NULL for FUSION_ACTIVATION, which is named by its function. */
 const char *fusion_name(enum fusion_kind kind);
 const char *activation_name(enum activation activation);
 int node_added(const struct node *node);           /* the value that FUSION_ADD adds, or NO_VALUE */

@@ -25,7 +25,8 @@ void graph_free(struct graph *graph)
     graph_init(graph);
 }
 
-/* So that products of sizes, with what kernels add to them, never overflow: more than any device holds. */
+/* The most elements of a shape: more than any device holds, yet few enough that products of sizes, with what kernels
+ * add to them, never overflow. */
 #define MOST_ELEMENTS ((int64_t)1 << 48)
 
 bool size_is_batch(int64_t size)
@@ -38,7 +39,7 @@ static int64_t rows_of(int64_t size)
     return (1 - size) / 2;
 }
 
-/* The factor of a size: of one sample, and a sequence of length 1. */
+/* Replaces the symbols in a size: one sample, and a sequence of length 1. */
 static int64_t known(int64_t size)
 {
     return size_is_batch(size) ? rows_of(size) : size == TUTTI_SEQUENCE ? 1 : size;
@@ -65,7 +66,7 @@ static tutti_status too_large(const char *what, const tutti_shape *shape)
     return fail(TUTTI_SHAPE, "%s would have the shape [%s]: a shape can have at most 2^48 elements", what, sizes);
 }
 
-/* What a node computes has the shape that its operation infers from its inputs. */
+/* Checks that the outputs of a node have the shapes that its operation infers from its inputs. */
 static tutti_status validate_outputs(const struct graph *graph, size_t n);
 
 static void bind_shape(tutti_shape *shape, struct bound_sizes sizes)
@@ -155,7 +156,7 @@ struct node *graph_last(struct graph *graph)
     return &graph->nodes[graph->node_count - 1];
 }
 
-/* Keeps the first failure; the result of every append after it. */
+/* Keeps the first failure. Returns NO_VALUE, the result of every later append. */
 static int failed(struct graph *graph, tutti_status status)
 {
     if (graph->status == TUTTI_OK) graph->status = status;
@@ -207,7 +208,7 @@ const struct port *operation_input(const struct operation *operation, int i)
     return i < GRAPH_MAX_INPUTS && ports[i].name ? &ports[i] : NULL;
 }
 
-/* What `infer` may rely on: every input has a port, and only optional ones are absent. */
+/* Checks what infer() relies on: every input has a port, and only optional inputs are absent. */
 static tutti_status check_ports(const struct node *node)
 {
     const struct operation *operation = node->operation;
@@ -225,7 +226,7 @@ static tutti_status check_ports(const struct node *node)
     return TUTTI_OK;
 }
 
-/* Kernels read floats where their operation does not say otherwise. */
+/* Checks that inputs are floats unless their port accepts other types, because kernels read floats. */
 static tutti_status check_types(const struct graph *graph, const struct node *node)
 {
     for (int i = 0; i < node->input_count; i++) {
@@ -239,7 +240,7 @@ static tutti_status check_types(const struct graph *graph, const struct node *no
     return TUTTI_OK;
 }
 
-/* How many rows a sample has in outputs: as in the inputs, where infer() does not say. */
+/* Sets how many rows a sample has in the outputs: as many as in the inputs, unless infer() has set them. */
 static tutti_status set_rows(const struct graph *graph, const struct node *node, struct value *outputs)
 {
     int64_t rows = 0;
@@ -426,7 +427,7 @@ static tutti_status validate_input(const struct graph *graph, size_t n, int valu
     return TUTTI_OK;
 }
 
-/* What an operation calls F32 may be stored in half as many bits. */
+/* The type that infer() gives the value: F32 may be stored as bfloat16, in half as many bits. */
 static enum value_type inferred_type(const struct value *value)
 {
     return value->type == TYPE_BF16 ? TYPE_F32 : value->type;
@@ -481,7 +482,7 @@ done:
     return status;
 }
 
-/* " port=%3:name[N,C8,S4,S4]": channels, space, T for sequences; nothing for an absent value. */
+/* Prints " port=%3:name[N,C8,S4,S4]": C for channels, S for space, T for sequences; nothing for an absent value. */
 static void print_value(const struct graph *graph, const char *port, int value, struct text *text)
 {
     const struct value *v = graph_at(graph, value);
@@ -499,7 +500,7 @@ static void print_value(const struct graph *graph, const char *port, int value, 
     text_append(text, "]%s%s", layouts[v->layout], v->type == TYPE_BF16 ? "/bf16" : "");
 }
 
-/* " + add + relu"; functions of a kind that is not called by its function in brackets. */
+/* Prints " + add + relu". The function of any other kind of fusion follows its name in brackets. */
 static void print_fusions(const struct node *node, struct text *text)
 {
     for (int k = 0; k < node->fusion_count; k++) {
@@ -510,7 +511,7 @@ static void print_fusions(const struct node *node, struct text *text)
     }
 }
 
-/* "(relu)", of an activation or its gradient. */
+/* Prints "(relu)" for an activation or its gradient. */
 static void print_attributes(const struct node *node, struct text *text)
 {
     for (const struct attribute *member = attribute_members(node->operation->attributes); member->name; member++) {

@@ -1,6 +1,6 @@
-/* Values and nodes. A graph is in execution order: a node's inputs are made before it. In a network's own graph two
- * sizes are symbols: the first size of a value with `batched` is a multiple of the number of samples, BATCH, and any
- * other one can be TUTTI_SEQUENCE. graph_bind() makes a copy with numbers instead, on which plan/ works. */
+/* Values and nodes. A graph is in execution order: a node's inputs are computed before it. In a network's own graph
+ * two sizes are symbols. The first size of a value with `batched` is a multiple of the number of samples, BATCH. Any
+ * other size can be TUTTI_SEQUENCE. graph_bind() makes a copy with numbers instead, on which plan/ works. */
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
 
@@ -15,7 +15,7 @@
 #define BATCH BATCH_ROWS(1)
 #define NO_VALUE (-1)
 
-/* What the symbols stand for. */
+/* The numbers that replace the symbols. */
 struct bound_sizes {
     int64_t samples;
     int64_t length; /* of sequences; 0: the network has none */
@@ -25,11 +25,11 @@ struct bound_sizes {
  * F16, BF16_INPUT or BOOL, and only `convert` reads these. */
 enum value_type { TYPE_F32, TYPE_I32, TYPE_U8, TYPE_BF16, TYPE_F16, TYPE_BF16_INPUT, TYPE_BOOL };
 
-/* PLAIN: row-major as the shape says (N, C, H, W). The others are of values with channels and space behind them
- * (value_has_layouts). BLOCKED: [N][C/V][H][W][V], with V the device's vector width; channels past C exist and are zero
- * in every value, forward and backward. CHANNELS_LAST: [N][H][W][C] with C a multiple of CHANNELS_LAST_MULTIPLE, so
- * that there is no padding and each four channels lie in 16 bytes. A device has one layout beside the plain one:
- * blocked of the CPU class, channels-last of the GPU class. */
+/* PLAIN: row-major as the shape says (N, C, H, W). The other layouts need channels followed by space
+ * (value_has_layouts). BLOCKED: [N][C/V][H][W][V], with V the device's vector width; channels past C exist and are
+ * zero in every value, forward and backward. CHANNELS_LAST: [N][H][W][C] with C a multiple of CHANNELS_LAST_MULTIPLE,
+ * so that there is no padding and each four channels lie in 16 bytes. A device has one layout beside the plain one:
+ * BLOCKED in the CPU class, CHANNELS_LAST in the GPU class. */
 enum value_layout { LAYOUT_PLAIN, LAYOUT_BLOCKED, LAYOUT_CHANNELS_LAST };
 enum { CHANNELS_LAST_MULTIPLE = 4 };
 
@@ -50,7 +50,7 @@ struct value {
     struct axes axes; /* what they are of, beside the batch */
     int producer;     /* node, or -1 */
     int parameter;    /* ROLE_PARAMETER: its number in the network; else -1 */
-    /* The number of the parameter whose final gradient this is, which lies in the gradient arena; else -1. */
+    /* Number of the parameter whose final gradient this is, in the gradient arena; else -1. */
     int gradient_of;
     bool output; /* read by the host after the plan ran */
     char *name;  /* NULL: none */
@@ -89,13 +89,14 @@ tutti_status graph_bind(const struct graph *from, struct bound_sizes sizes, stru
 /* Appends a value without producer. name may be NULL. */
 int graph_value(
     struct graph *graph, enum value_role role, enum value_type type, tutti_shape shape, bool batched, const char *name);
-/* Appends a node and its outputs, whose shapes its operation's infer() gives. attributes: the operation's own struct,
- * which is copied; NULL: all are 0. Fails if the inputs do not fit the operation's ports; absent ones at the end may be
- * left out. The first output's value; NO_VALUE after a failure. Further outputs follow it: node_of(...)->outputs[i]. */
+/* Appends a node and its outputs, whose shapes its operation's infer() sets. attributes: the operation's own struct,
+ * which is copied; NULL: all are 0. Fails if the inputs do not fit the operation's ports; absent inputs at the end
+ * may be left out. Returns the first output's value, or NO_VALUE after a failure. Further outputs follow it:
+ * node_of(...)->outputs[i]. */
 int graph_append(struct graph *graph, const struct operation *operation, const void *attributes, const int *inputs,
     int input_count, int layer);
-/* Zeroed memory that lives as long as the graph; NULL without. Copies of the graph share it with nobody: only plans,
- * which are not copied, have such attributes. */
+/* Returns zeroed memory that lives as long as the graph, or NULL if there is none. Graphs with such memory are not
+ * copied: only plans have attributes that point to it. */
 void *graph_new(struct graph *graph, size_t bytes);
 /* The last appended node; valid until the next append. */
 struct node *graph_last(struct graph *graph);
@@ -105,33 +106,32 @@ int64_t value_size(const struct value *value, int from_last); /* of an axis, cou
 int64_t value_samples(const struct value *value);             /* after graph_bind(); 1 where it has no batch */
 int64_t value_elements(const struct value *value);            /* of the shape, padding of the layout not counted */
 size_t value_type_bytes(enum value_type type);                /* of an element */
-/* Of one sample of a batched value, as the host has it; in a network's own graph, with a sequence length of 1. */
+/* Bytes of one sample of a batched value in the host's format; in a network's own graph, sequences have length 1. */
 size_t value_sample_bytes(const struct value *value);
-/* Bytes that it takes in its layout with this vector width. */
+/* Bytes of the value in its layout with this vector width. */
 size_t value_bytes(const struct value *value, int vector_width);
 bool shape_equal(tutti_shape a, tutti_shape b);
 int64_t shape_elements(const tutti_shape *shape); /* of one sample, and a sequence of length 1, where symbols stand */
 int shape_sequences(const tutti_shape *shape);    /* how many sizes are TUTTI_SEQUENCE */
-/* Why an operation that calculates with all sizes of a sample does not take the shape. */
+/* Fails if a size is TUTTI_SEQUENCE, for operations that calculate with all sizes of a sample. */
 tutti_status shape_check_numbers(const tutti_shape *shape, const char *operation);
 bool graph_has_sequences(const struct graph *graph);
 enum { SIZE_TEXT = 24 };
 bool size_is_batch(int64_t size); /* a multiple of BATCH */
-/* A size for messages: N the batch, 3N three rows for each sample, T the length of sequences, or the number; returns
- * `text`. */
+/* Writes a size as text and returns `text`: N for the batch, 3N for three rows of each sample, T for sequences. */
 const char *size_print(int64_t size, char text[SIZE_TEXT]);
-/* False: there are no such sizes, or more than a shape has. */
+/* Reads a shape; false if `sizes` is NULL or empty, or has more sizes than a shape. */
 bool shape_read(const int64_t *sizes, int rank, tutti_shape *shape);
-/* For each value, whether some of `count` values depend on it, or is one of them; freed by free(). NULL without memory.
- */
+/* Returns, for each value, whether any of the `count` values depends on it or is it; the caller frees it with free().
+ * NULL without memory. */
 bool *graph_reaches(const struct graph *graph, const int *values, int count);
-/* Whether some output of the node is reached. */
+/* Whether any output of the node is reached. */
 bool node_is_reached(const struct node *node, const bool *reached);
-/* Every contract of this file: ports, order, roles, shapes as infer() says, layouts of parameters. Tests call it after
- * each pass. */
+/* Checks every contract of this file: ports, order, roles, shapes as infer() says, layouts of parameters. Tests call
+ * it after each pass. */
 tutti_status graph_validate(const struct graph *graph);
 struct text;
-/* A line for each node: "operation + fusion ... port=%value:name[shape] ... -> port=%value[shape] ...". */
+/* Prints a line for each node: "operation + fusion ... port=%value:name[shape] ... -> port=%value[shape] ...". */
 void graph_print(const struct graph *graph, struct text *text);
 
 #endif

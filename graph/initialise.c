@@ -35,10 +35,10 @@ struct work {
     const struct parameter_arenas *arenas;
 };
 
-/* Floats of the arena that one task fills: VGG-16 has 138 million of them. */
+/* Floats of the arena that one task fills; VGG-16 has 138 million of them. */
 enum { CHUNK = 1 << 18 };
 
-/* Elements first .. last - 1 of a parameter. */
+/* Fills elements first .. last - 1 of a parameter. */
 static void fill_parameter(
     const struct work *work, const struct parameter *p, uint32_t number, int64_t first, int64_t last)
 {
@@ -62,7 +62,7 @@ static void fill_parameter(
     }
 }
 
-/* Of one arena. */
+/* Fills the chunk of one arena that begins at `start`. */
 static void fill_range(const struct work *work, bool frozen, int64_t start)
 {
     float *arena = frozen ? work->arenas->frozen : work->arenas->parameters;

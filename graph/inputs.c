@@ -59,7 +59,7 @@ tutti_tensor tutti_input_typed(
     for (int i = 0; i < rank; i++) batched.sizes[i + 1] = sizes[i];
     const int value = graph_value(&network->graph, ROLE_INPUT, types[dtype], batched, true, name);
     if (value == NO_VALUE) return network_fail(network, network->graph.status);
-    /* Three sizes are [C, H, W] until an operation says otherwise; but none of an image is that of a sequence. */
+    /* Three sizes are [C, H, W] until an operation says otherwise, but not with TUTTI_SEQUENCE among them. */
     const bool image = rank == 3 && shape_sequences(&batched) == 0;
     graph_at(&network->graph, value)->axes =
         image ? axes_with_channels(batched.rank) : axes_with_sequences((struct axes) { 0 }, &batched);

@@ -6,13 +6,13 @@
 
 #include <stdatomic.h>
 
-/* Floats: 1 KiB, no smaller than any device's alignment of sub-buffers that is known. */
+/* In floats: 1 KiB, no smaller than the sub-buffer alignment of any known device. */
 #define PARAMETER_ALIGNMENT 256
 
 /* STATISTIC: updated as p = (1 - momentum) p + momentum g where g, in the gradient arena, is the batch's statistic
- * weighted by its part of the whole batch. If several nodes use it, each one updates it, in their order. FROZEN: has no
- * gradient, and lies in an arena of its own, which a device is given once. CONSTANT: lies there too, but no caller sees
- * it as a parameter, and no file has it. */
+ * weighted by its part of the whole batch. If several nodes use it, each one updates it, in their order. FROZEN: has
+ * no gradient, and lies in a separate arena, which a device is given once. CONSTANT: lies in that arena, too, but
+ * callers do not see it as a parameter, and files do not contain it. */
 enum parameter_kind { PARAMETER_TRAINED, PARAMETER_STATISTIC, PARAMETER_FROZEN, PARAMETER_CONSTANT };
 
 struct parameter {
@@ -24,7 +24,7 @@ struct parameter {
     enum value_type type; /* F32; a constant can also be I32 */
     int64_t offset;       /* floats from the start of its arena; multiples of PARAMETER_ALIGNMENT */
     float momentum;       /* of a statistic, for each use */
-    /* What tutti_group() set: of the learning rate, 0: 1; and instead of tutti_training.weight_decay. */
+    /* Set by tutti_group(): factor of the learning rate (0: 1), and replacement of tutti_training.weight_decay. */
     float rate_factor, weight_decay;
     bool has_weight_decay;
     int value; /* in the network's graph */
@@ -34,10 +34,10 @@ struct parameter {
     float *values; /* the initial ones, instead of `init`; or NULL. Of a constant: the bits of its type */
 };
 
-/* Of `uses` updates of a statistic together: p = (1 - m)^uses p + ... */
+/* The momentum of `uses` updates of a statistic combined: p = (1 - m)^uses p + ... */
 float parameter_momentum(float momentum, int uses);
 
-/* Whether it lies in the arena of frozen ones. */
+/* Whether the parameter lies in the frozen arena. */
 static inline bool parameter_is_fixed(const struct parameter *parameter)
 {
     return parameter->kind == PARAMETER_FROZEN || parameter->kind == PARAMETER_CONSTANT;
@@ -48,7 +48,7 @@ struct layer {
     int value; /* first output */
 };
 
-/* What tutti_output() names. */
+/* An output named by tutti_output(). */
 struct named_output {
     char *name;
     int value;
@@ -60,8 +60,8 @@ struct tutti_network {
     struct graph graph;
     struct parameter *parameters; /* in the order of the builder's calls */
     size_t parameter_count, parameter_capacity;
-    /* Floats of the arenas, set by network_layout(): of parameters, the trained ones first, in order, then statistics;
-     * and of fixed ones, which are frozen or constant. */
+    /* Sizes of the arenas in floats, set by network_layout(). The arena of parameters has the trained ones first, in
+     * order, then the statistics. The frozen arena has the frozen parameters and the constants. */
     int64_t trained_floats, total_floats, frozen_floats;
     struct layer *layers;
     size_t layer_count, layer_capacity;
@@ -79,24 +79,25 @@ struct tutti_network {
 
 /* Builders call these. All do nothing after a failure and then give NO_VALUE / a negative tensor. */
 bool network_ok(tutti_network *network);
-/* Like network_ok(), for what adds values to the graph: a trainer has arrays as long as the network's, and its threads
- * read the graph, so the network fails while it has one. */
+/* Like network_ok(), for functions that add values to the graph. Fails while a trainer uses the network: a trainer
+ * has arrays as long as the network's, and its threads read the graph. */
 bool network_grows(tutti_network *network);
 /* Keeps the status and the thread's message, which gets the name of the layer that is being built. */
 tutti_tensor network_fail(tutti_network *network, tutti_status status);
-/* Begins a layer, before anything of it is checked, so that failures name it: its full name from the scope, and `name`
- * or operation + number. Returns its number. */
+/* Begins a layer before any of it is checked, so that failures name it. Its full name consists of the scope and
+ * `name`, or the operation and a number. Returns its number. */
 int network_layer_begin(tutti_network *network, const char *name, const char *operation);
-/* Adds a parameter, whose name it takes, also on failure; returns its value in the graph. values: copied; or NULL. */
+/* Adds a parameter and takes over its name, also on failure. Returns its value in the graph. values: copied, or
+ * NULL. */
 int network_add_parameter(tutti_network *network, struct parameter parameter, const void *values);
-/* Adds a constant, of which the name and the values are copied; returns its value in the graph. */
+/* Adds a constant and returns its value in the graph. Copies the name and the values. */
 int network_constant(
     tutti_network *network, const char *name, enum value_type type, tutti_shape shape, const void *values);
 /* Adds a parameter "layer.suffix"; returns its value in the graph. */
 int network_parameter(
     tutti_network *network, int layer, const char *suffix, tutti_shape shape, const struct parameter *how);
-/* The same, unless the layer was `given` a parameter that others use as well: checks its shape and returns its value.
- */
+/* Like network_parameter(), unless the layer was `given` a parameter that others use as well. Then checks the shape
+ * of that parameter and returns its value. */
 int network_weight(tutti_network *network, int layer, const tutti_tensor *given, const char *suffix, tutti_shape shape,
     const struct parameter *how);
 /* Appends the node and closes the layer. */
@@ -104,28 +105,27 @@ tutti_tensor network_append(tutti_network *network, int layer, const struct oper
     const void *attributes, const int *inputs, int input_count);
 /* Closes a layer of several nodes, whose result is `value`; NO_VALUE: the graph has failed. */
 tutti_tensor network_close(tutti_network *network, int layer, int value);
-/* How arrays for an input of this type are passed. */
+/* The type of the arrays that are passed for an input of this type. */
 tutti_dtype input_dtype(enum value_type type);
-/* What to answer for a tensor that the network does not have: its first failure, which made the tensor, if it has one.
- */
+/* The status for a tensor that the network does not have: the failure that caused it, if there was one. */
 tutti_status network_no_tensor(const tutti_network *network, tutti_tensor tensor);
-/* The value behind a tensor, checked. NULL after a failure, which is then kept. */
+/* Checks a tensor and returns its value; NULL after a failure, which the network keeps. */
 const struct value *network_operand(tutti_network *network, tutti_tensor tensor);
-/* The same, but for parameters and constants, which only some layers take as an input. */
+/* Like network_operand(), but fails for parameters and constants, which only some layers take as an input. */
 const struct value *network_value(tutti_network *network, tutti_tensor tensor);
-/* Offsets of the parameters in the arena; called by tutti_compile. */
+/* Sets the offsets of the parameters in their arenas; called by tutti_compile. */
 tutti_status network_layout(tutti_network *network);
-/* Host memory: the arena of parameters, and of frozen ones, which may be NULL if there are none. */
+/* Host memory of the arena of parameters, and of the frozen arena, which may be NULL if it is empty. */
 struct parameter_arenas {
     float *parameters, *frozen;
 };
 float *parameter_in(const struct parameter *parameter, const struct parameter_arenas *arenas);
 /* Writes the initial values of every parameter. */
 tutti_status network_initialise(const tutti_network *network, uint64_t seed, const struct parameter_arenas *arenas);
-/* For each parameter, how many nodes read it of those on which some of `count` values depend. NULL without memory. */
+/* Counts each parameter's readers among the nodes that any of the `count` values needs. NULL without memory. */
 int *network_count_uses(const tutti_network *network, const int *values, int count);
 void network_free_outputs(tutti_network *network);
-/* Not a constant. */
+/* Finds a parameter by its name; does not find constants. */
 const struct parameter *network_find(const tutti_network *network, const char *name);
 
 #endif

@@ -7,8 +7,9 @@
 #include "runtime/launch.h"
 
 /* Written by the trainer before each step into the value with ROLE_CONSTANTS; clkernels/step.h has the same struct.
- * Losses multiply each sample's gradient by loss_scale = 1 / (samples of the whole step), so that gradients of replicas
- * and micro-batches only need to be added, whatever their shares are; times what `unscale` takes back. */
+ * Losses multiply each sample's gradient by loss_scale. That is 1 / (samples of the whole step), so that gradients of
+ * replicas and micro-batches only need to be added, whatever their shares are, times a factor that `unscale`
+ * removes. */
 struct step_constants {
     uint32_t seed_low, seed_high;
     uint32_t step_low, step_high;
@@ -33,15 +34,15 @@ struct problem {
     const struct capabilities *device;
     bool training;
     bool exact; /* --exact: no Winograd */
-    /* --precision: what products may round their operands to. Kernels that do not are no worse. */
+    /* --precision: the type that products may round their operands to. A kernel may also keep full precision. */
     enum compute_type compute;
-    /* Values have their channels last where an implementation wants that: the layout pass found that it pays. */
+    /* Values have channels last where an implementation wants that; false where the layout pass rejects it. */
     bool channels_last;
-    /* --sync-batchnorm: these are not all samples of the batch, and statistics are exchanged (launch_meeting). */
+    /* --sync-batchnorm: the samples are only a part of the batch, and statistics are exchanged (launch_meeting). */
     bool meets;
 };
 
-/* Where the values of a problem lie. */
+/* The buffers of a problem's values. */
 struct operands {
     cl_mem inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS]; /* NULL where absent */
     cl_mem add;                                                  /* of FUSION_ADD, or NULL */
@@ -49,7 +50,7 @@ struct operands {
     cl_mem prepared;                                             /* the same for prepared data */
 };
 
-/* One place of the inputs or outputs of an operation or a fusion. A port without a name does not exist. */
+/* One input or output of an operation or a fusion. A port without a name does not exist. */
 struct port {
     const char *name;
     unsigned flags;
@@ -59,12 +60,12 @@ enum {
     PORT_REPEATED = 1 << 1, /* the last input: there may be more of it, up to GRAPH_MAX_INPUTS */
     PORT_ANY_TYPE = 1 << 2, /* an input that may be other than floats: infer() checks its type */
     PORT_OWN = 1 << 3,      /* an output that the launches read themselves: it stays where nobody else does */
-    /* An input that is 0 in trials: what is normalised by it then stays positive, and its mask is 1 everywhere. */
+    /* An input that is 0 in trials, so that what it normalises stays positive and its mask is 1 everywhere. */
     PORT_ZERO_IN_TRIALS = 1 << 4,
     PORT_BESIDE = 1 << 5, /* of a fusion: a tensor that is read or written together with the first output */
 };
 
-/* Of `any_layout`. */
+/* Bits of `any_layout`. */
 enum {
     IN_PLAIN = 1 << LAYOUT_PLAIN,
     IN_BLOCKED = 1 << LAYOUT_BLOCKED,
@@ -77,41 +78,43 @@ struct text;
 enum { IMPLEMENTATION_KIND = 48 };
 struct implementation {
     const char *name; /* "winograd"; printed, and a key of the blacklist together with the operation's name */
-    /* NULL, or why it does not take this problem: a sentence that names the attribute. Looks at shapes, attributes and
-     * the device; not at layouts. */
+    /* Returns NULL, or why it does not take this problem: a sentence that names the attribute. Depends on shapes,
+     * attributes and the device, not on layouts. */
     const char *(*fits)(const struct problem *problem);
-    /* Of what it takes: NULL, or why the rule passes it over, and only a table or force takes it. May be NULL. */
+    /* For a problem that it takes: returns NULL, or why the rule passes it over, so that only a tuning table or force
+     * selects it where another implementation takes the problem. May be NULL. */
     const char *(*passed_over)(const struct problem *problem);
-    /* Of what it takes, once the node has its final form, types, fusions and design: appends a sentence on what its
-     * name does not tell of this problem, such as the instructions that multiply (layers/remark.h), or nothing. `tutti
-     * show MODEL --why` prints it. May be NULL. */
+    /* Appends a sentence on what its name does not tell of this problem, such as the instructions that multiply
+     * (layers/remark.h), or nothing. Called for problems that it takes, once the node has its final form, types,
+     * fusions and design. `tutti show MODEL --why` prints it. May be NULL. */
     void (*remark)(const struct problem *problem, struct text *text);
-    /* A library that generates kernels for each problem: writes which of them these are, and each is checked by itself.
-     * NULL: what is checked with one problem is good for all. */
+    /* For a library that generates kernels for each problem: writes the kind of kernels for this problem; each kind
+     * is checked separately. NULL: a check with one problem holds for all. */
     void (*kind)(const struct problem *problem, char text[IMPLEMENTATION_KIND]);
-    /* The layouts that it wants, for each input and output that exists. NULL: plain everywhere. `any_layout` instead,
-     * bits of layouts: every value of the node with the axes of an input that has one of these is in it, too. */
+    /* Sets the layouts that it wants for each input and output that exists. NULL: plain everywhere. `any_layout`,
+     * bits of layouts, is the alternative: if an input has one of these layouts, every value of the node with that
+     * input's axes has it, too. */
     void (*layouts)(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
     unsigned any_layout;
-    /* Reads the design, before the node has its final form. In how many parts it can give, beside its first output, the
-     * statistics that the node which reads that begins with; 0 or NULL: it cannot. The output `statistics` is float
-     * [parts][numbers][channels up to a multiple of V]; numbers: 3 of FUSION_STATISTICS, 2 of FUSION_GATE
-     * (graph/fusion.h) */
+    /* Returns in how many parts it can compute, beside its first output, the statistics that the reader of that
+     * output begins with; 0 or NULL: it cannot. Reads the design, before the node has its final form. The output
+     * `statistics` is float [parts][numbers][channels up to a multiple of V]; numbers: 3 of FUSION_STATISTICS, 2 of
+     * FUSION_GATE (graph/fusion.h). */
     int64_t (*statistics)(const struct problem *problem);
-    /* The kinds of fusion.h that it takes; others stay nodes. */
+    /* The kinds of fusions that it supports (graph/fusion.h); others remain nodes. */
     unsigned fusions;
-    /* NULL, or why not with the functions of those that the node has. May be NULL: it takes every one. */
+    /* NULL, or why it cannot apply the functions of the node's fusions. May be NULL: it applies every one. */
     const char *(*cannot_fuse)(const struct problem *problem);
     bool leaves_normalising; /* a batch_norm's: can leave out its first output and give the statistics alone */
-    /* Which inputs and outputs of the operation it can also load and store as bfloat16: bit i for number i. Of the
-     * first output: what is added, and the ports with PORT_BESIDE, too. Its kernels get the types by
+    /* The inputs and outputs of the operation that it can also load and store as bfloat16: bit i for number i. The
+     * bit of the first output includes the added tensor and the ports with PORT_BESIDE. Its kernels get the types by
      * element_options(). */
     unsigned bf16_inputs, bf16_outputs;
-    /* Decides how the work is cut: tiles, tasks, parts of sums, into `design_bytes` of zeroed memory. It is called once
-     * for all nodes of a plan with the same problem, and sees only what such a problem is (plan/design.c): the first
-     * three inputs of the operation and its first output, attributes, what is fused, the device, precision. With
-     * statistics(), which asks before that is known, it sees no fusions, types and layouts. The functions below, and
-     * statistics(), find it as problem->design. NULL: none. */
+    /* Decides how the work is divided into tiles, tasks and parts of sums, in `design_bytes` of zeroed memory. It is
+     * called once for all nodes of a plan with the same problem, and sees only what defines such a problem
+     * (plan/design.c): the first three inputs of the operation and its first output, attributes, fusions, the device,
+     * precision. If there is statistics(), which is called before fusions, types and layouts are known, design() does
+     * not see these. The functions below, and statistics(), find the design as problem->design. NULL: none. */
     size_t design_bytes;
     void (*design)(const struct problem *problem, void *design);
     /* Bytes of scratch for the duration of the node. NULL: none. */
@@ -141,16 +144,15 @@ struct operation {
      * gradient nodes). */
     tutti_status (*gradient)(struct graph *graph, const struct node *node, const int *output_gradients,
         const bool *wanted, int *input_gradients);
-    /* Inference: edits the graph to what node *n becomes there, and sets *n to the last node that is done; or sets
-     * *same to the value that takes the place of its first output, and the plan drops the node. NULL: it stays as it
-     * is. */
+    /* Inference: rewrites node *n to its inference form, and sets *n to the last node that is done. Or sets *same to
+     * the value that replaces its first output; the plan then drops the node. NULL: the node stays as it is. */
     tutti_status (*inference)(struct graph *graph, size_t *n, int *same);
-    /* Describes the node as a loop over values in the plain layout (layers/loop.h). NULL: it is none. */
+    /* Describes the node as a loop over values in the plain layout (layers/loop.h). NULL: the node is not a loop. */
     void (*loop)(const struct problem *problem, struct loop *loop);
     /* Ends with NULL; the last one fits every problem on every device. */
     const struct implementation *const *implementations;
-    /* Least possible, for the node as it is (its shapes have the number of samples). NULL: flops 0, bytes of all
-     * operands. */
+    /* Least possible FLOPs and bytes for the node as it is: its shapes include the number of samples. NULL: 0 FLOPs,
+     * the bytes of all operands. */
     double (*flops)(const struct problem *problem);
     double (*bytes)(const struct problem *problem);
     /* In training, each sample's result depends on the others of the batch. */
@@ -160,7 +162,7 @@ struct operation {
     bool counts_correct; /* a loss's: the second of its metrics means something */
     bool of_classes;     /* a loss's: predictions have an axis of classes */
     bool takes_classes;  /* such a loss's: targets are class numbers */
-    /* Only moves names about: the output is the input's memory (reshape, flatten). No launches; plain layout. */
+    /* The output is the input's memory (reshape, flatten). No launches; plain layout. */
     bool alias;
 };
 
@@ -170,7 +172,7 @@ const struct port *operation_input(const struct operation *operation, int i);
 /* layers/operations.c: every operation, one line each; ends with NULL. */
 extern const struct operation *const operations[];
 
-/* The operations that passes append, by what they need them for; defined there, too. */
+/* The operations that passes append, by their purpose; also defined in layers/operations.c. */
 struct structural_operations {
     const struct operation *sum;     /* of two gradients of one value */
     const struct operation *scale;   /* of statistics that several nodes give: struct pointwise_attributes */

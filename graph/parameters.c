@@ -46,7 +46,7 @@ static tutti_status check_parameter(const tutti_network *network, const struct p
     return TUTTI_OK;
 }
 
-/* Instead of those that it has. */
+/* Replaces the values that the parameter has, if `values` is not NULL. */
 static tutti_status copy_values(struct parameter *parameter, const void *values)
 {
     if (!values) return TUTTI_OK;
@@ -91,7 +91,7 @@ int network_parameter(
     return network_add_parameter(network, parameter, NULL);
 }
 
-/* Nodes update running statistics, so that nothing else may read them, nor they be anything else. */
+/* Checks that running statistics are used only where a node updates them, and that nothing else is updated. */
 static tutti_status check_kind(
     const tutti_network *network, const struct value *value, const char *suffix, bool updates)
 {
@@ -309,7 +309,7 @@ done:
 
 /* ----------------------------------------------------------------------------------------------------- places ---- */
 
-/* Behind *floats, which grows. */
+/* Places the parameters of this kind from *floats on, and advances *floats. */
 static tutti_status place_kind(tutti_network *network, enum parameter_kind kind, int64_t *floats)
 {
     for (size_t i = 0; i < network->parameter_count; i++) {

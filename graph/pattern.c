@@ -32,7 +32,7 @@ bool pattern_supports(const struct rewriting *rewriting, const struct node *node
         !(implementation->cannot_fuse && implementation->cannot_fuse(&problem));
 }
 
-/* Nothing is added to, and no function applied to, the result of a node that has one of these. */
+/* pattern_fuse() adds no further fusion, such as an addition or a function, to a node that has one of these. */
 enum { LAST = FUSED(NORMALISED) | FUSED(MASK) | FUSED(GATE) | FUSED(STATISTICS) };
 
 bool pattern_fuse(const struct rewriting *rewriting, int n, struct fusion fusion, const int *inputs, int output)

@@ -1,5 +1,5 @@
-/* Patterns of nodes that are rewritten, each declared in layers/ by the operation that profits, and what they ask of
- * the plan whose graph they rewrite. */
+/* Patterns of nodes that are rewritten, each declared in layers/ by the operation that profits, and the queries that
+ * they make to the plan whose graph they rewrite. */
 #ifndef GRAPH_PATTERN_H
 #define GRAPH_PATTERN_H
 
@@ -8,12 +8,11 @@
 struct rewriting {
     struct graph *graph;
     void *plan;
-    /* The implementation that will be chosen for the node as it is now; NULL: there is none. problem: set to what the
-     * implementation looks at. */
+    /* Returns the implementation that will be chosen for the node as it is now; NULL: there is none. Sets *problem to
+     * what the implementation reads. */
     const struct implementation *(*choose)(
         const struct rewriting *rewriting, const struct node *node, struct problem *problem);
-    /* Sets problem->design to the implementation's, where it has one; false: there is no memory, as the graph's status
-     * says. */
+    /* Sets problem->design to the implementation's design, if it has one. False: no memory (the graph's status). */
     bool (*design)(
         const struct rewriting *rewriting, const struct implementation *implementation, struct problem *problem);
 };
@@ -24,9 +23,9 @@ struct pattern {
     int input;                        /* its number */
     const struct operation *producer; /* of the node whose first output that input is; NULL: any, or none */
     bool sole;                        /* such a node exists, and nobody else reads its first output */
-    /* Rewrites what is around node n, and returns whether it changed the graph. producer: the node, or -1. A node that
-     * is no longer needed gets the operation NULL. Sets only what the chosen implementation supports: nothing is ever
-     * undone. */
+    /* Rewrites the nodes around node n, and returns whether it changed the graph. producer: the node, or -1. A node
+     * that is no longer needed gets the operation NULL. Sets only what the chosen implementation supports: rewriting
+     * is never undone. */
     bool (*apply)(const struct rewriting *rewriting, size_t n, int producer);
 };
 
@@ -39,7 +38,7 @@ bool pattern_matches(const struct pattern *pattern, const struct graph *graph, s
 int pattern_sole_producer(const struct graph *graph, int value);
 /* Whether the implementation of the node takes a fusion of this kind. */
 bool pattern_supports(const struct rewriting *rewriting, const struct node *node, enum fusion_kind kind);
-/* Fuses it into node n, if the implementation that the node then has takes it; inputs, output: as of node_fuse(). */
+/* Adds the fusion to node n, if the implementation that the node then has supports it. Inputs as of node_fuse(). */
 bool pattern_fuse(const struct rewriting *rewriting, int n, struct fusion fusion, const int *inputs, int output);
 /* Node `producer` now makes what node n made; n is dropped. */
 void pattern_take_output(struct graph *graph, int producer, size_t n);

@@ -1,4 +1,4 @@
-/* What programs can learn of a network's tensors, its inputs and its outputs. */
+/* Queries of programs about a network's tensors, inputs and outputs. */
 #include "graph/network.h"
 
 #include "base/memory.h"

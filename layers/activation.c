@@ -92,7 +92,7 @@ const struct pattern pattern_activation = {
     .apply = fuse_activation,
 };
 
-/* data gradient -> gradient of an activation: the data gradient stores its result behind the activation. */
+/* data gradient -> gradient of an activation: the data gradient multiplies its result by the derivative. */
 static bool fuse_mask(const struct rewriting *rewriting, size_t n, int producer)
 {
     struct graph *graph = rewriting->graph;

@@ -1,4 +1,4 @@
-/* argmax, argmin: where the largest or smallest elements lie; hardmax: 1 there. */
+/* argmax, argmin: positions of the largest or smallest elements. hardmax is 1 at that position. */
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/lines.h"

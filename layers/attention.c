@@ -1,6 +1,6 @@
 /* attention (ONNX's, which is PyTorch's scaled_dot_product_attention with more options) and rotary_embedding, as
- * compositions. Axes are counted from the last one: [..., heads, length, width]; in front is what samples have, mostly
- * nothing. */
+ * compositions. Axes are counted from the last one: [..., heads, length, width]. Further axes of samples come first;
+ * mostly there are none. */
 #include "layers/composition.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static int exchanged(const struct composing *c, int x, int first, int second)
     return compose_transpose(c, x, order);
 }
 
-/* The last axis as two: its size is `outer` times the rest. */
+/* Divides the last axis in two; the first has size `outer`. */
 static int last_divided(const struct composing *c, int x, int64_t outer)
 {
     const struct value *value = graph_at(c->graph, x);
@@ -81,7 +81,7 @@ static int number(const struct composing *c, tutti_shape shape, const float *val
 
 /* ------------------------------------------------------------------------------------------------------ masks ---- */
 
-/* For each query and key, by how much the key's position is behind the query's. NULL: no memory. */
+/* Returns, for each query and key, how far the key's position is behind the query's. NULL: no memory. */
 static float *distances(const struct attention *a)
 {
     float *values = memory_new((size_t)(a->length * a->keys), sizeof *values);
@@ -90,7 +90,7 @@ static float *distances(const struct attention *a)
     return values;
 }
 
-/* 1 where the distance, less what is added for each sample, is in the window. */
+/* Returns 1 where the distance is in the window. The distance may include a term for each sample. */
 static int in_window(const struct attention *a, int distance)
 {
     const struct composing *c = a->c;
@@ -117,7 +117,7 @@ static int key_counts(const struct attention *a)
     return compose_reshape(a->c, a->o->key_counts->id, shape);
 }
 
-/* Which keys a query may see, by positions: 1 or 0; NO_VALUE: all. */
+/* Returns which keys a query may see, judged by positions: 1 or 0; NO_VALUE: all. */
 static int seen_by_position(const struct attention *a)
 {
     const struct composing *c = a->c;
@@ -149,7 +149,7 @@ static int seen_by_position(const struct attention *a)
     return seen == NO_VALUE ? present : compose_two(c, &operation_and, seen, present);
 }
 
-/* The mask, which may end before the last key: keys behind it are not seen. */
+/* Returns the whole mask. The given one may end before the last key: keys behind it are not seen. */
 static int whole_mask(const struct attention *a)
 {
     const struct composing *c = a->c;
@@ -163,8 +163,8 @@ static int whole_mask(const struct attention *a)
     return graph_append(c->graph, &operation_window, &window, &a->o->mask->id, 1, c->layer);
 }
 
-/* What is added to the scores: 0 or minus infinity, or what the mask says; NO_VALUE: nothing. The logarithm of 1 is 0,
- * and that of 0 minus infinity. */
+/* Returns the term that is added to the scores: 0 or minus infinity, or the mask's numbers; NO_VALUE: none. The
+ * logarithm of 1 is 0, and that of 0 minus infinity. */
 static int bias_of(const struct attention *a)
 {
     const struct composing *c = a->c;
@@ -245,7 +245,8 @@ static void tell_scores(const struct attention *a, tutti_attention_stage stage, 
     if (a->o->scores && a->o->scores_stage == stage) *a->o->scores = (tutti_tensor) { value };
 }
 
-/* Rows without any key have probabilities of 0: their bias is taken away before the softmax, where it would be NaN. */
+/* Computes the softmax. Rows without any key have probabilities of 0: their bias is removed before the softmax, where
+ * it would give NaN. */
 static int probabilities(const struct attention *a, int scores, int bias)
 {
     const struct composing *c = a->c;
@@ -339,8 +340,8 @@ tutti_tensor tutti_attention(
 ATTRIBUTES_DESCRIBE(
     rotary, ATTRIBUTE(rotary, NUMBER, heads), ATTRIBUTE(rotary, NUMBER, width), ATTRIBUTE(rotary, FLAG, interleaved))
 
-/* The table's rows for each position, as a factor of [..., heads, length, half] or, `joined`, [..., length, heads,
- * half]. */
+/* Returns the table's rows for each position, as a factor of [..., heads, length, half] or, if `joined`, of [...,
+ * length, heads, half]. */
 static int turned_by(const struct composing *c, int table, int ids, bool joined)
 {
     if (ids != NO_VALUE) table = compose_two(c, &operation_embedding, table == NO_VALUE ? NO_VALUE : ids, table);
@@ -356,7 +357,7 @@ static int turned_by(const struct composing *c, int table, int ids, bool joined)
     return compose_reshape(c, table, shape);
 }
 
-/* Pairs (first, second) of the last axis: its halves, or neighbours. */
+/* Returns one part of the pairs (first, second) of the last axis: its halves, or neighbours. */
 static int part_of(const struct composing *c, int x, int64_t half, bool interleaved, int number_of_part)
 {
     const struct value *value = graph_at(c->graph, x);

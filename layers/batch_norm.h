@@ -1,4 +1,4 @@
-/* What the implementations of batch normalisation share. */
+/* Shared by the implementations of batch normalisation. */
 #ifndef LAYERS_BATCH_NORM_H
 #define LAYERS_BATCH_NORM_H
 
@@ -9,7 +9,7 @@ struct batch_norm_attributes {
 };
 ATTRIBUTES(batch_norm)
 
-/* Places of inputs and outputs, see layers.h. */
+/* Positions of inputs and outputs, see layers.h. */
 enum { NORM_X, NORM_GAMMA, NORM_BETA, NORM_MEAN, NORM_VAR, NORM_CONSTANTS };
 enum { NORM_Y, NORM_SAVED_MEAN, NORM_SAVED_RSTD, NORM_BATCH_MEAN, NORM_BATCH_VAR };
 enum { GRADIENT_X, GRADIENT_DY, GRADIENT_GAMMA, GRADIENT_MEAN, GRADIENT_RSTD };

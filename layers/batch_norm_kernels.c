@@ -16,30 +16,32 @@ static bool is_gradient(const struct problem *problem)
     return problem->node->operation == &operation_batch_norm_gradient;
 }
 
-/* How the work is cut: blocks of channels times parts of the positions. Blocked, these are tasks, and with one part a
- * task makes and uses a block's statistics; else groups of `group` work-items, which take `wide` channels. */
+/* Division of the work: blocks of channels times parts of the positions. In the blocked layout these are tasks; with
+ * one part, a task makes and uses a block's statistics. Otherwise they are groups of `group` work-items, which take
+ * `wide` channels. */
 struct work {
     bool blocked, stream;
     int64_t n, c, pixels, floats;
     int64_t blocks, parts;
     int64_t stride; /* from one row of the statistics to the next */
     size_t group, wide;
-    /* Of groups: FOURS of batch_norm_plain.cl, and sizes in these vectors. */
+    /* For groups: FOURS of batch_norm_plain.cl, and sizes in its vectors. */
     int fours;
     int64_t c_vectors, pixel_vectors, vectors;
 };
 
-/* CPU class: a part takes at least this many positions, about 5 us of work. GPU class: a work-item so many vectors. */
+/* CPU class: a part takes at least PART_POSITIONS positions, about 5 us of work. GPU class: a work-item takes at
+ * least ITEM_VECTORS vectors. */
 enum { PART_POSITIONS = 256, ITEM_VECTORS = 8, TASKS = 16, GROUPS_PER_UNIT = 16 };
 enum { MOST_PARTS = 64, MOST_PARTS_OF_GROUPS = 256 };
 enum { GROUP = 256, WIDE = 32, JOINED = 8, EACH = 4 };
 enum { MOST_IN_TURN = 64 }; /* parts that one work-item goes through; more are joined by several */
 
-/* Outputs of the forward pass beyond this are written around the caches. Gradients only where they are larger than the
- * last one: two nodes read each of them soon. */
+/* Outputs of the forward pass larger than this bypass the caches. Gradients bypass them only where they are larger
+ * than the last cache, because two nodes read each of them soon. */
 enum { FORWARD_STREAM_BYTES = 4 << 20 };
 
-/* Of so many positions or vectors, of which each part has some, at most `limit` of them. */
+/* Number of parts that give `wanted` pieces of work in all blocks: at most `most` and `limit`, at least 1. */
 static int64_t parts_for(const struct work *work, int64_t wanted, int64_t most, int64_t limit)
 {
     int64_t parts = divide_up(wanted, work->blocks);
@@ -48,9 +50,9 @@ static int64_t parts_for(const struct work *work, int64_t wanted, int64_t most, 
     return parts < 1 ? 1 : parts;
 }
 
-/* One task for both passes of a channel block finds what the second one reads again (x, or x and dy) in the cache, if
- * those that run at a time fit there, and if whole blocks divide evenly among the units or are so many that the last
- * round does not matter. Else both passes are cut finely, and so is one pass. */
+/* One task for both passes of a channel block finds what the second pass reads again (x, or x and dy) in the cache.
+ * This needs room there for the tasks that run at a time. Whole blocks must also divide evenly among the units, or be
+ * so many that the last round does not matter. Otherwise both passes are divided finely, and so is a single pass. */
 static void design_cpu(const struct problem *problem, void *design)
 {
     struct work *work = design;
@@ -95,13 +97,13 @@ static void design_plain(const struct problem *problem, void *design)
 
 /* ----------------------------------------------------------------------------------------------- statistics ---- */
 
-/* [parts][numbers][stride]: three numbers forward, two of the gradient; given, or made in so many parts. */
+/* [parts][numbers][stride]: three numbers forward, two of the gradient. They are given, or made in `parts` parts. */
 struct statistics {
     cl_mem buffer; /* NULL: one task makes and uses them */
     int64_t parts, stride;
 };
 
-/* Whether launches of their own make the statistics. */
+/* Whether separate launches make the statistics. */
 static bool makes_statistics(const struct problem *problem, const struct work *work)
 {
     const bool alone = !is_gradient(problem) && !problem->outputs[NORM_Y]; /* nothing else is made */
@@ -109,8 +111,7 @@ static bool makes_statistics(const struct problem *problem, const struct work *w
     return !work->blocked || work->parts > 1 || problem->meets || alone;
 }
 
-/* Fewer parts in which those that are given forward are joined first, where one group would take long for them; else
- * 0. */
+/* Number of parts to which given forward statistics are joined first, where one group would be too slow; else 0. */
 static int64_t slices_of(const struct problem *problem, const struct work *work)
 {
     enum { FEW = 512, EACH_SLICE = 256, MOST_SLICES = 128 };
@@ -120,8 +121,8 @@ static int64_t slices_of(const struct problem *problem, const struct work *work)
     return parts <= FEW ? 0 : slices < MOST_SLICES ? slices : MOST_SLICES;
 }
 
-/* Those of several parts, or one part for the devices to meet at; behind the gradient's, the coefficients of
- * plain_dx. */
+/* Bytes for the statistics of several parts, or of one part where devices meet. The gradient's are followed by the
+ * coefficients of plain_dx. */
 static size_t workspace(const struct problem *problem)
 {
     const struct work *work = problem->design;
@@ -143,7 +144,7 @@ static struct statistics statistics_of(
         given->shape.sizes[2] };
 }
 
-/* Joins the statistics of all parts to one, and has the devices meet there. */
+/* Joins the statistics of all parts into one part, with which the devices meet. */
 static void meet(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     enum meeting_kind kind, struct statistics *statistics)
 {
@@ -165,7 +166,7 @@ static void meet(const struct problem *problem, const struct operands *operands,
 
 /* -------------------------------------------------------------------------------------------------- launches ---- */
 
-/* Build options of the gradient's kernels: mask and outputs; and that of epilogue.h for the addition to dx. */
+/* Build options of the gradient's kernels: mask, outputs, and that of epilogue.h for the addition to dx. */
 static const char *gradient_options(const struct problem *problem, char *buffer, size_t size)
 {
     const struct nonlinearity function = node_function(problem->node, FUSION_MASKED);
@@ -177,7 +178,7 @@ static const char *gradient_options(const struct problem *problem, char *buffer,
     return buffer;
 }
 
-/* All kernels of a node are of one program. */
+/* Adds a launch; all kernels of a node come from one program. */
 static struct launch *add(
     const struct problem *problem, struct launch_list *list, const struct work *work, const char *kernel)
 {
@@ -193,14 +194,14 @@ static struct launch *add(
         work->wide, work->floats <= INT32_MAX ? "uint" : "ulong", work->fours, options);
 }
 
-/* Arguments: the sizes of kernels that go over blocks of channels, or over vectors. */
+/* Size arguments of kernels that go over blocks of channels, or over vectors. */
 #define BLOCKS_VALUES(work) \
     .N = (work)->n, .CB = (work)->blocks, .HW = (work)->pixels, .C = (work)->c, .stream = (work)->stream
 #define VECTORS_VALUES(work)                                                                        \
     .vectors = index_argument((work)->vectors, (work)->floats > INT32_MAX), .C = (work)->c_vectors, \
     .HW = (work)->pixel_vectors
 
-/* A launch that makes sums of parts of so many tensors. */
+/* Sets the grid of a launch that makes parts of sums from `tensors` tensors. */
 static void sums_grid(struct launch *launch, const struct work *work, double tensors)
 {
     if (work->blocked)
@@ -210,7 +211,7 @@ static void sums_grid(struct launch *launch, const struct work *work, double ten
     launch_work(launch, work->blocked ? 0 : 3.0 * (double)work->floats, 4.0 * tensors * (double)work->floats);
 }
 
-/* The same of a launch that goes through whole tensors: not blocked, with EACH vectors for each work-item. */
+/* Sets the grid of a launch that goes through whole tensors. Not blocked, each work-item takes EACH vectors. */
 static void elements_grid(struct launch *launch, const struct work *work, double tensors)
 {
     const double floats = (double)work->floats;
@@ -223,7 +224,7 @@ static void elements_grid(struct launch *launch, const struct work *work, double
     launch_grid(launch, 1, groups * work->group, 1, 1, work->group, 1, 1);
 }
 
-/* A group for JOINED channels, and for each of the slices. */
+/* Sets a grid with a group for each JOINED channels and each of the slices. */
 static void set_channels(struct launch *launch, const struct work *work, int64_t slices)
 {
     const size_t wide = work->group < JOINED ? work->group : JOINED;
@@ -233,7 +234,7 @@ static void set_channels(struct launch *launch, const struct work *work, int64_t
 
 /* ---------------------------------------------------------------------------------------------- forward ---- */
 
-/* Joins parts that are given to fewer in the workspace, where they are many. */
+/* Joins given parts into fewer parts in the workspace, where they are many. */
 static void emit_join(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, struct statistics *statistics)
 {
@@ -264,7 +265,8 @@ ARGUMENTS(plain_inference, PLAIN_INFERENCE_ARGUMENTS)
     .constants = (given)->inputs[NORM_CONSTANTS], SAVED_VALUES(given), \
     .batch_mean = (given)->outputs[NORM_BATCH_MEAN], .batch_var = (given)->outputs[NORM_BATCH_VAR]
 
-/* Mean and variance of all parts. Blocked only where those that would read y normalise x as they load it. */
+/* Makes mean and variance from all parts. In the blocked layout this is only needed where the readers of y normalise
+ * x as they load it. */
 static void emit_moments(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, const struct statistics *statistics)
 {
@@ -283,7 +285,7 @@ static void emit_moments(const struct problem *problem, const struct operands *o
     set_channels(launch, work, 1);
 }
 
-/* y. statistics: NULL in inference. */
+/* Makes y. statistics: NULL in inference. */
 static void emit_results(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, const struct statistics *statistics)
 {
@@ -351,7 +353,7 @@ ARGUMENTS(plain_dx, PLAIN_DX_ARGUMENTS)
     .save_mean = (given)->inputs[GRADIENT_MEAN], .save_rstd = (given)->inputs[GRADIENT_RSTD]
 #define SUMS_VALUES(given) .dgamma = (given)->outputs[GRADIENT_DGAMMA], .dbeta = (given)->outputs[GRADIENT_DBETA]
 
-/* Blocked, the kernels take the tensors, then what belongs to a channel. */
+/* Adds a launch of a blocked kernel, whose arguments are the tensors, then those of the channels. */
 static struct launch *add_blocked(const struct problem *problem, const struct operands *operands,
     struct launch_list *list, const struct work *work, const char *kernel)
 {
@@ -361,7 +363,7 @@ static struct launch *add_blocked(const struct problem *problem, const struct op
     return launch;
 }
 
-/* dgamma, dbeta, and what plain_dx needs of each channel. */
+/* Makes dgamma, dbeta, and each channel's coefficients for plain_dx. */
 static void emit_coefficients(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, int64_t parts)
 {

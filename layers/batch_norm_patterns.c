@@ -9,8 +9,8 @@
 
 /* ------------------------------------------------------------------------------------------------ statistics ---- */
 
-/* A new value for statistics of the first output of node n, if it can compute them as it does `kind`; else NO_VALUE.
- * numbers: of each part and channel. */
+/* Returns a new value for statistics of the first output of node n, if the node's implementation supports the fusion
+ * `kind`; else NO_VALUE. numbers: of each part and channel. */
 static int statistics_of(const struct rewriting *rewriting, int n, enum fusion_kind kind, int64_t numbers)
 {
     struct graph *graph = rewriting->graph;
@@ -33,7 +33,8 @@ static bool wants_statistics(const struct rewriting *rewriting, const struct nod
     return !node_fusion(node, FUSION_GIVEN) && pattern_supports(rewriting, node, FUSION_GIVEN);
 }
 
-/* A batch normalisation reads the statistics of its input if the node that makes it can compute them: one pass less. */
+/* A batch normalisation reads the statistics of its input from the node that makes the input, if that can compute
+ * them: one pass less. */
 static bool fuse_statistics(const struct rewriting *rewriting, size_t n, int producer)
 {
     struct node *before = &rewriting->graph->nodes[producer], *node = &rewriting->graph->nodes[n];
@@ -47,8 +48,8 @@ static bool fuse_statistics(const struct rewriting *rewriting, size_t n, int pro
     return true;
 }
 
-/* The gradient does so if the output's gradient is made for it alone. That is then the gradient before the activation,
- * and the addition's other branch needs the same tensor. */
+/* The gradient of a batch normalisation reads sums from the node that makes dy, if nothing else reads dy. dy then
+ * becomes the gradient before the activation, which the addition's other branch needs, too. */
 static bool fuse_gradient_statistics(const struct rewriting *rewriting, size_t n, int producer)
 {
     struct graph *graph = rewriting->graph;
@@ -142,8 +143,8 @@ static bool takes_normalisation(const struct rewriting *rewriting, const struct 
     return !node_fusion(node, FUSION_NORMALISED);
 }
 
-/* The readers of a batch normalisation compute its output from its input as they load that, if all of them can: it is
- * not stored. An activation with exp() would be evaluated for each load. */
+/* The readers of a batch normalisation compute its output from its input as they load that, if all of them can. The
+ * output is then not stored. Not for an activation with exp(), which would be evaluated for each load. */
 static bool fuse_normalisation(const struct rewriting *rewriting, size_t n, int producer)
 {
     struct graph *graph = rewriting->graph;
@@ -180,7 +181,7 @@ const struct pattern pattern_normalisation = {
 
 /* ------------------------------------------------------------------------------------------------- inference ---- */
 
-/* The node that makes the input, if the batch normalisation can move into its weights; else -1. */
+/* Returns the node that makes the input, if the batch normalisation can move into its weights; else -1. */
 static int foldable(const struct graph *graph, const struct node *norm)
 {
     const int producer = pattern_sole_producer(graph, norm->inputs[NORM_X]);

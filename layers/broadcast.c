@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the axis `from_last` of samples, counted from the last one; 1 where the value lacks it. */
+/* Size of the sample's axis `from_last`, counted from the last one; 1 where the value lacks it. */
 static int64_t sample_size(const struct value *value, int from_last)
 {
     const int rank = value->shape.rank - value->batched;
@@ -21,7 +21,7 @@ void broadcast_print(const struct value *value, char *text, size_t size)
             text + used, size - used, "%s%s", i > value->batched ? ", " : "", size_print(value->shape.sizes[i], one));
 }
 
-/* Widens the output to what goes with the input, too. */
+/* Broadcasts the output's shape with that of the input. */
 static tutti_status join(const char *name, const struct value *input, struct value *output)
 {
     const int rank = output->shape.rank, more = input->shape.rank - input->batched;

@@ -7,8 +7,8 @@
 
 /* Sets the output of a node whose inputs are broadcast: float32. Errors: TUTTI_SHAPE. */
 tutti_status broadcast_infer(const struct graph *graph, struct node *node, struct value *output);
-/* Appends what makes the gradient of `value` from the gradient of what it was broadcast to: sums over the axes that it
- * lacks. Returns the value; that of `gradient` where nothing is to be done. */
+/* Appends the nodes that make the gradient of `value` from the gradient of its broadcast form: sums over the axes
+ * that it lacks. Returns their result, or `gradient` where nothing is to be done. */
 int broadcast_gradient(struct graph *graph, int gradient, int value, int layer);
 /* Writes the sizes of a sample: "6, 5, 7". */
 void broadcast_print(const struct value *value, char *text, size_t size);

@@ -60,7 +60,7 @@ static void emit_vectors(const struct problem *problem, const struct operands *o
     launch_tasks(launch, (size_t)(columns || blocked ? divide_up(z.c, v) : z.c), 1, 1);
 }
 
-/* GPU class. Parts of what each channel adds up keep the units busy; a second launch adds up the parts. */
+/* GPU class. Each channel's sum is divided into parts to keep the units busy; a second launch adds up the parts. */
 enum { GROUP = 256, GROUPS_PER_UNIT = 16, MOST_PARTS = 2048, VECTORS_PER_ITEM = 8 };
 
 struct division {

@@ -43,7 +43,8 @@ static tutti_status infer_concat(const struct graph *graph, struct node *node, s
     return TUTTI_OK;
 }
 
-/* Along the length of sequences, whose number is not known yet, all of it can be taken, or the first element. */
+/* Checks one axis of a window. From an axis with the length of sequences, whose number is not known yet, a window can
+ * take all, or the first element. */
 static tutti_status check_axis(const struct window_attributes *a, int axis, int64_t have, int axis_of_sample)
 {
     const int64_t begin = a->begins[axis], size = a->shape.sizes[axis];
@@ -79,7 +80,7 @@ done:
     return status;
 }
 
-/* The input seen through a window of the window. */
+/* The gradient of a window is the window of dy that has the input's shape. */
 static tutti_status gradient_of_window(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
@@ -135,7 +136,7 @@ static const char *concat_fits(const struct problem *problem)
     return fits_channels(problem, axis_attributes(problem->node)->axis == CHANNEL_AXIS, 0);
 }
 
-/* What concat's gradient is. */
+/* Returns NULL, or why the window is not a part of the channels, as a gradient of concat is. */
 static const char *window_fits(const struct problem *problem)
 {
     const struct value *x = problem->inputs[0], *y = problem->outputs[0];
@@ -147,14 +148,14 @@ static const char *window_fits(const struct problem *problem)
     return fits_channels(problem, along, begin);
 }
 
-/* Floats from the axis on, which is that of the channels where they are last: of one index of the axes before it. */
+/* Floats of one row: from the axis on. With channels last, the axis is that of the channels. */
 static int64_t row_width(const struct value *value, int axis)
 {
     const struct planes planes = value_planes(value, axis);
     return value->layout == LAYOUT_CHANNELS_LAST ? planes.c : planes.c * planes.pixels;
 }
 
-/* rows x width floats from one array of rows to another (rows.cl), with what is fused into the node, if it is not NULL.
+/* Copies rows x width floats from one array of rows to another (rows.cl), with the node's fusions, if it is not NULL.
  * Positions in floats. */
 struct row_copy {
     int64_t rows, width;

@@ -182,7 +182,7 @@ static tutti_status gradient(
     return graph->status;
 }
 
-/* Of a transposed convolution, which is the data gradient of one whose output is its input. */
+/* The gradient of a transposed convolution: of the data gradient of a convolution whose output is its input. */
 static tutti_status gradient_of_data_gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
@@ -221,7 +221,7 @@ static void window_from(int64_t kernel, const tutti_conv2d_options *o, struct wi
     a->groups = or_else(o->groups, 1);
 }
 
-/* What can be said before there are weights. */
+/* Checks everything but the weights, before there are any. */
 static tutti_status check_channels(const struct value *x, int64_t channels, const struct window *a)
 {
     const tutti_status status = image_check("conv2d", x);
@@ -317,8 +317,8 @@ const struct operation operation_conv2d_weight_gradient = {
 
 /* -------------------------------------------------------------------------------------------------- patterns ---- */
 
-/* Whether node `weights` is the weights' gradient of the convolution whose data gradient is `data`, of the tensor that
- * this one's gate normalises. */
+/* Whether node `weights` is the weight gradient of the convolution whose data gradient is `data`, for the tensor that
+ * the gate of `data` normalises. */
 static bool is_of_gate(const struct node *weights, const struct node *data)
 {
     const struct fusion *normalised = node_fusion(weights, FUSION_NORMALISED), *gate = node_fusion(data, FUSION_GATE);
@@ -332,8 +332,8 @@ static bool is_of_gate(const struct node *weights, const struct node *data)
     return a->activation == b->activation && a->low == b->low && a->high == b->high;
 }
 
-/* Data gradient behind a gate, and weight gradient of what the gate normalises: both read the same two tensors, so the
- * former makes both. */
+/* Data gradient with a gate, and weight gradient of the tensor that the gate normalises: both read the same two
+ * tensors, so the former makes both. */
 static bool fuse_weights(const struct rewriting *rewriting, size_t n, int producer)
 {
     struct graph *graph = rewriting->graph;

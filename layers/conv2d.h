@@ -32,14 +32,14 @@ struct conv2d_sizes {
 struct conv2d_sizes conv2d_sizes_of(const struct problem *problem);
 double conv2d_flops(const struct problem *problem);
 double conv2d_bytes(const struct problem *problem);
-/* What kernels take that write each result once; of gradients, FUSED(ADD) alone. */
+/* Fusions of kernels that write each result once; gradients take FUSED(ADD) alone. */
 enum { CONV2D_FORWARD_FUSIONS = FUSED(ADD) | FUSED(ACTIVATION) };
 
 /* A family of implementations: one for each pass, by these numbers. */
 enum conv2d_pass { CONV2D_FORWARD, CONV2D_DATA_GRADIENT, CONV2D_WEIGHT_GRADIENT, CONV2D_PASSES };
 enum conv2d_pass conv2d_pass_of(const struct problem *problem);
-/* Pixels that one part of a weight gradient sums up at most: the error of a chain grows with its length. On CPU class
- * it is a hundred chains of clkernels/sum.h's SUM_CHAIN, on GPU class one chain. */
+/* The most pixels that one part of a weight gradient sums up: the error of a chain grows with its length. In the CPU
+ * class these are a hundred chains of clkernels/sum.h's SUM_CHAIN, in the GPU class one chain. */
 enum { CONV2D_LONGEST_PART = 12800 };
 bool conv2d_is_data_gradient(const struct problem *problem);
 bool conv2d_is_weight_gradient(const struct problem *problem);
@@ -48,11 +48,11 @@ extern const struct implementation conv2d_plain[CONV2D_PASSES], conv2d_grouped[C
     conv2d_channels_last[CONV2D_PASSES], conv2d_winograd_4x4[CONV2D_PASSES], conv2d_winograd_2x2[CONV2D_PASSES],
     conv2d_depthwise_channels_last[CONV2D_PASSES], conv2d_depthwise_gpu[CONV2D_PASSES];
 
-/* Why Winograd's algorithm cannot or should not do it, on any device; NULL: it can, if the kernel's size is one of its
- * own. */
+/* Why Winograd's algorithm cannot or should not be used, on any device. NULL: it can, for some kernel sizes. */
 const char *conv2d_winograd_refusal(const struct problem *problem);
 
-/* dw = the sum of `splits` arrays of dw's size in the workspace (+ add), in their order: what the last two share. */
+/* Sums `splits` arrays of dw's size in the workspace (+ add) to dw, in their order. For conv2d_implicit_gemm.c and
+ * conv2d_depthwise_gpu.c. */
 void conv2d_sum_parts(
     const struct problem *problem, const struct operands *operands, int64_t splits, struct launch_list *list);
 

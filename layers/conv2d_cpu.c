@@ -1,4 +1,4 @@
-/* What the convolutions for CPU-class devices share: refusals, layouts, packed weights, scratch, sums of parts. */
+/* Shared by the convolutions for CPU-class devices: refusals, layouts, packed weights, scratch, sums of parts. */
 #include "layers/conv2d_cpu.h"
 
 #include <stdio.h>

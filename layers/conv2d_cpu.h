@@ -27,27 +27,27 @@ extern const struct implementation conv2d_pairs[CONV2D_PASSES], conv2d_winograd[
 
 /* Scratch of a task that should stay in a core's second-level cache. */
 enum { CONV2D_SCRATCH_BYTES = 480 << 10 };
-/* Whether the output is written around the caches: where the pass has more than STREAM_BYTES (elementwise.h), reads no
+/* Whether the output bypasses the caches: where the pass has more than STREAM_BYTES (elementwise.h), reads no
  * addition, and a vector fills a line. Two stores for a line cost more than they save: on Zen 3 with AVX2 up to twice
  * the time of a 1x1 or depthwise pass. */
 bool conv2d_streams(const struct problem *problem, const struct operands *operands, double bytes);
 
-/* Why no implementation of these files takes the problem: the class, or a size that a kernel's int cannot count. NULL:
- * none. */
+/* Why none of these implementations takes the problem: the device class, or a size too large for a kernel's int.
+ * NULL: they may. */
 const char *conv2d_cpu_refusal(const struct problem *problem);
-/* A channel count up to which the image is read plain. */
+/* Whether an image has so few channels that it is read in the plain layout. */
 bool conv2d_cpu_plain_image(int64_t channels);
-/* What each pass takes; but sigmoid, which would make padding lanes other than zero, only where there are none. */
+/* Fusions of each pass. Sigmoid would make padding lanes nonzero, and is fused only where there are none. */
 enum {
     CONV2D_CPU_FORWARD = FUSED(ADD) | FUSED(ACTIVATION) | FUSED(STATISTICS),
     CONV2D_CPU_DATA_GRADIENT = FUSED(ADD) | FUSED(MASK) | FUSED(GATE),
     CONV2D_CPU_WEIGHT_GRADIENT = FUSED(ADD)
 };
 const char *conv2d_cpu_cannot_fuse(const struct problem *problem);
-/* Statistics of the output can be given: nothing follows the sum, but what a data gradient adds before its gate. */
+/* Whether statistics of the output can be given: nothing follows the sum but a data gradient's addition before its
+ * gate. */
 bool conv2d_cpu_statistics(const struct problem *problem);
-/* The result of a data gradient with a mask may lie where the mask lies, each of whose numbers is read for one result.
- */
+/* Whether a data gradient's result may lie where its mask lies, each number of which is read for one result. */
 bool conv2d_mask_in_place(const struct problem *problem, int input);
 /* Images are blocked, parameters plain. */
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
@@ -70,29 +70,29 @@ size_t conv2d_packing_bytes(const struct problem *problem, const struct conv2d_p
 void conv2d_packing_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct conv2d_packing *packing, bool gradient);
 
-/* Scratch for each task: local memory, or slices of the workspace, which they begin with. */
+/* Scratch for each task: local memory, or slices at the beginning of the workspace. */
 struct conv2d_scratch {
     bool global;
     size_t bytes; /* of a task; a multiple of 64 */
 };
 struct conv2d_scratch conv2d_scratch_of(const struct problem *problem, size_t bytes);
-/* Tasks to launch for `wanted` of them, which loop over what is left; workspace bytes of so many. */
+/* Tasks to launch for `wanted` of them, which loop over the rest; and workspace bytes of so many tasks. */
 int64_t conv2d_scratch_tasks(const struct problem *problem, const struct conv2d_scratch *scratch, int64_t wanted);
 size_t conv2d_scratch_workspace(const struct conv2d_scratch *scratch, int64_t tasks);
-/* The last two arguments of such a kernel. */
+/* The last two arguments of a kernel with scratch. */
 struct scratch_argument conv2d_scratch_argument(const struct conv2d_scratch *scratch, const struct operands *operands);
 #define SCRATCH_VALUES(p, operands) \
     .scratch = conv2d_scratch_argument((p), (operands)), .scratch_floats = (int64_t)((p)->bytes / sizeof(float))
 
-/* A part of a weight gradient adds up at most so many chains of a chunk's products: more of them would round as one
- * chain of numbers does. conv2d_sum carries the parts' errors along. */
+/* The most chains of a chunk's products that a part of a weight gradient adds up: more would round as one chain of
+ * numbers does. conv2d_sum carries the parts' errors along. */
 enum { CONV2D_CHAINS = 100 };
-/* Partial weight gradients, [parts][ceil(K/V)][C * R * S][V], in the workspace from `offset` (floats) on. Of a data
- * gradient they go to the output of FUSION_WEIGHTS. */
+/* Sums partial weight gradients, [parts][ceil(K/V)][C * R * S][V], from `offset` (floats) on in the workspace. Those
+ * of a data gradient go to the output of FUSION_WEIGHTS. */
 size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts);
 void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     int64_t parts, size_t offset);
-/* The same with more blocks and elements than there are, [count][blocks][length][V]. */
+/* Like these, but padded to more blocks and elements than there are: [count][blocks][length][V]. */
 struct conv2d_parts {
     int64_t count, blocks, length;
     size_t offset;
@@ -100,7 +100,7 @@ struct conv2d_parts {
 void conv2d_parts_emit_padded(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct conv2d_parts *parts);
 
-/* Floats in vectors, and vector registers that the accumulators may count on. */
+/* Vector registers that the accumulators may count on. */
 int64_t conv2d_registers(const struct problem *problem);
 /* Tasks wanted for so many FLOPs: enough that all units finish together, not so many that launching them costs. */
 int64_t conv2d_tasks_wanted(const struct problem *problem, double flops);

@@ -81,7 +81,7 @@ static struct tiles tiles_gradient(const struct conv2d_sizes *z, int64_t registe
     return t;
 }
 
-/* A data gradient that makes the weights' gradient, too. */
+/* Whether a data gradient makes the weights' gradient, too. */
 static bool makes_weights(const struct problem *problem)
 {
     return node_fusion(problem->node, FUSION_WEIGHTS);
@@ -95,7 +95,8 @@ static int64_t accumulators(const struct problem *problem, const struct conv2d_s
     return z->r * z->s <= 9 ? 14 : 7;
 }
 
-/* What ACTIVATE means in these kernels: of what they normalise as they load it, where they do, else of the result. */
+/* The function of ACTIVATE in these kernels: that of the input which they normalise as they load it, if any, else
+ * that of the result. */
 static struct nonlinearity kernel_function(const struct node *node)
 {
     const unsigned fused = node_fusions(node);
@@ -151,7 +152,7 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     launch_work(launch, 0, 8.0 * (double)(z.c * z.r * z.s));
 }
 
-/* Rows of a task: whole planes, unless those are too few. */
+/* Rows of a task: whole planes, unless there are too few of them. */
 static int64_t rows_of_task(const struct problem *problem, int64_t planes, int64_t rows)
 {
     int64_t wanted = conv2d_tasks_wanted(problem, 4 * conv2d_flops(problem)); /* they are bound by memory */

@@ -69,7 +69,7 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
 
 /* --------------------------------------------------------------------------- forward and data gradient ---- */
 
-/* Plain: rows of y of a work-item. With few taps their registers are enough for more. */
+/* Plain layout: rows of y for a work-item. With few taps the registers suffice for more rows. */
 static int64_t rows_of(const struct conv2d_sizes *z)
 {
     return z->r * z->s <= 9 && z->oh > 4 ? 8 : 4;
@@ -82,14 +82,15 @@ static int64_t gradient_rows(const struct conv2d_sizes *z)
     return z->stride_h < rows ? rows / z->stride_h * z->stride_h : z->stride_h;
 }
 
-/* Whether numbers of a tensor are counted by 32 bits. */
+/* Whether 32 bits can count the numbers of each tensor. */
 static bool is_short(const struct conv2d_sizes *z)
 {
     const int64_t planes = z->n * z->k, most = INT32_MAX / planes;
     return z->h * z->w <= most && z->oh * z->ow <= most;
 }
 
-/* Channels last: a group's fours of channels and its strips; all strips of the tensor that is walked. */
+/* Channels last. For a group: fours of channels, and strips. For the tensor that is walked: all strips, and groups
+ * along the channels. */
 struct shape {
     int64_t quads, lines, strips, channel_groups;
 };
@@ -120,7 +121,7 @@ static int64_t statistics_parts(const struct problem *problem)
     return divide_up(m->strips, m->lines);
 }
 
-/* m: channels last; NULL: plain, where `group` work-items add up. */
+/* Adds a launch. m: channels last; NULL: plain layout, where `group` work-items add up. */
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *kernel, const struct shape *m, size_t group)
 {
@@ -196,7 +197,7 @@ static void emit_image(const struct problem *problem, const struct operands *ope
 
 /* ----------------------------------------------------------------------------------------- weight gradient ---- */
 
-/* Of the batch: enough groups for all units, each work-item with some tiles of pixels, or strips, of its own. */
+/* Division of the batch: enough groups for all units, and several tiles of pixels, or strips, per work-item. */
 struct parts {
     bool last; /* channels are */
     struct shape shape;

@@ -6,9 +6,9 @@
 #include "layers/conv2d_cpu.h"
 #include "layers/epilogue.h"
 
-/* Weights that stay in a core's cache from task to task, and those that are multiplied for all tiles of a task before
- * the next ones: more than the first-level cache holds, as they are read in order while sums that wait are not.
- */
+/* CACHED_BYTES: weights that stay in a core's cache from task to task. NEAR_BYTES: weights that are multiplied for
+ * all tiles of a task before the next ones. That is more than the first-level cache holds, because weights are read
+ * in order while the sums that wait are not. */
 enum { CACHED_BYTES = 1 << 20, NEAR_BYTES = 80 << 10 };
 
 static const char *fits(const struct problem *problem)
@@ -81,8 +81,7 @@ static int64_t packed_width(const struct rows *rows)
     return (rows->segment - 1) * rows->step + rows->reach;
 }
 
-/* Cuts rows into segments of a multiple of `unit` pixels whose sources fit `budget` bytes; whole rows where possible.
- */
+/* Divides rows into segments: multiples of `unit` pixels with sources in `budget` bytes; whole rows if possible. */
 static void cut_rows(struct rows *rows, int64_t unit, double bytes_per_column, double budget)
 {
     rows->segment = rows->row_width;
@@ -173,8 +172,8 @@ static double task_cycles(const struct problem *problem, const struct direct *d,
     return (double)d->units_max * unit_bytes / 8 + products + reading + 2000;
 }
 
-/* Units of a chunk, within the budget, and panels of a task, by the cycles of the busiest core: with many units a task
- * takes all panels; with few, tasks share the panels, so that each weight is read once. */
+/* Chooses the units of a chunk, within the budget, and the panels of a task by the cycles of the busiest core. With
+ * many units a task takes all panels. With few, tasks share the panels, so that each weight is read once. */
 static void choose_tasks(const struct problem *problem, struct direct *d, double unit_bytes)
 {
     int64_t units = problem->device->units, panels = d->packing.panels;
@@ -198,8 +197,8 @@ static void choose_tasks(const struct problem *problem, struct direct *d, double
     d->chunks = divide_up(d->units, d->units_max);
 }
 
-/* Source channels that are multiplied for all tiles of a chunk before the next ones, and how the tiles share the
- * prefetching of those. Returns the floats of sums that wait meanwhile. */
+/* Chooses the source channels that are multiplied for all tiles of a chunk before the next ones, and how the tiles
+ * share the prefetching of the next ones. Returns the floats of sums that wait meanwhile. */
 static int64_t choose_depth(const struct problem *problem, struct direct *d, bool gradient)
 {
     int64_t v = problem->device->vector_width, classes = gradient ? d->z.stride_h * d->z.stride_w : 1;

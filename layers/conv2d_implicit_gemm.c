@@ -12,11 +12,11 @@
 #include "runtime/gemm.h"
 #include "runtime/tile.h"
 
-/* Channels last: of local memory, more than any tile takes; and channels below which the source of a forward pass is
- * read in the plain layout, an image. */
+/* Channels last. LOCAL_BYTES: local memory, more than any tile takes. FEW_CHANNELS: with fewer channels the source of
+ * a forward pass is an image, read in the plain layout. */
 enum { LOCAL_BYTES = 16 << 10, FEW_CHANNELS = 16, PACK_GROUP = 128 };
 
-/* The forward pass and the data gradient as one: from source to result. */
+/* The forward pass and the data gradient alike: from source to result. */
 struct image {
     struct conv2d_sizes z;
     int64_t cs, cr;          /* channels of a group */
@@ -50,7 +50,7 @@ static bool reads_image(const struct conv2d_sizes *z)
     return z->c % CHANNELS_LAST_MULTIPLE && z->c < FEW_CHANNELS;
 }
 
-/* Those that a product may be made of, from large to small. */
+/* Lists the tiles that a product may be made of, from large to small. */
 static int list_tiles(const struct problem *problem, enum matrix_form form, const struct tile *list[TILES])
 {
     const struct capabilities *can = problem->device;
@@ -61,7 +61,7 @@ static int list_tiles(const struct problem *problem, enum matrix_form form, cons
     return count;
 }
 
-/* The largest that leaves no unit idle and wastes no more than half of its rows, of `others` such products. */
+/* Returns the largest tile that leaves no unit idle, and at most half of its rows, in `others` such products. */
 static struct tile choose_tile(
     const struct problem *problem, enum matrix_form form, int64_t rows, int64_t columns, int64_t others)
 {
@@ -101,7 +101,7 @@ static struct image image_sizes(const struct problem *problem)
     return m;
 }
 
-/* Flat are few source channels; with channels last those of an image, which is plain. */
+/* The sum is flat, over channels and taps, with few source channels; with channels last, only for a plain image. */
 static struct image image_of(const struct problem *problem, enum matrix_form form, bool last)
 {
     struct image m = image_sizes(problem);
@@ -124,15 +124,15 @@ static int64_t packed_count(const struct image *m)
     return m->z.groups * (m->flat ? 1 : m->z.r * m->z.s) * m->csp * m->crp;
 }
 
-/* Floats; with channels last, of other types than TF32, in half as many bytes. */
+/* Packed weights are floats. With channels last and other types than TF32, they take half as many bytes. */
 static size_t image_prepared(const struct problem *problem)
 {
     const struct image *m = problem->design;
     return (size_t)packed_count(m) * (m->last && problem->compute != COMPUTE_TF32 ? 2 : 4);
 }
 
-/* Each tile of pixels is a part. The tensor is read once less, for 6 floats written and read per channel and part,
- * which has at least 32 pixels of it where there are so many; and there is no launch for them. So it always pays. */
+/* Each tile of pixels is a part. This saves one reading of the tensor, and a launch. It costs 6 floats written and
+ * read per channel and part, which has at least 32 pixels where there are so many. So it always pays. */
 static int64_t statistics_parts(const struct problem *problem)
 {
     const struct image *m = problem->design;
@@ -140,7 +140,7 @@ static int64_t statistics_parts(const struct problem *problem)
     return m->pixel_tiles;
 }
 
-/* Whether a pixel of the result is one of the source, and four that follow one another are in one image. */
+/* Whether each pixel of the result corresponds to one of the source, and four successive ones lie in one image. */
 static bool is_pointwise(const struct conv2d_sizes *z)
 {
     return z->r == 1 && z->s == 1 && z->stride_h == 1 && z->stride_w == 1 && z->padding_h == 0 && z->padding_w == 0 &&
@@ -208,7 +208,7 @@ static void emit_image(const struct problem *problem, const struct operands *ope
 
 /* ----------------------------------------------------------------------------------------- weight gradient ---- */
 
-/* As many parts of the sum as keep the units busy, each worth its own pass over the partial sums. */
+/* Divides the sum into as many parts as keep the units busy, each worth its own pass over the partial sums. */
 static struct weights weights_of(const struct problem *problem, enum matrix_form form, bool last)
 {
     struct weights m = { .z = conv2d_sizes_of(problem), .form = form, .last = last };
@@ -322,7 +322,7 @@ static const char *fits_last(const struct problem *problem)
     return refusal(problem, form);
 }
 
-/* Compiled for these forms, `image` spills up to 4 KiB for a thread, the plain layout's 512 bytes. */
+/* With these forms the compiled kernel `image` spills up to 4 KiB per thread, that of the plain layout 512 bytes. */
 static const char *passed_over(const struct problem *problem)
 {
     const enum matrix_form form = form_of(problem);
@@ -340,7 +340,7 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
     outputs[0] = weights ? LAYOUT_PLAIN : LAYOUT_CHANNELS_LAST;
 }
 
-/* The same three by multiply-adds, by matrix instructions and with channels last: their designs differ. */
+/* Defines the three passes by multiply-adds, by matrix instructions, and with channels last: designs differ. */
 #define FORM(label, called, form, last, ...)                                                                      \
     static void design_image_##label(const struct problem *problem, void *design)                                 \
     {                                                                                                             \

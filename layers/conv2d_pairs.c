@@ -33,7 +33,7 @@ static enum pairs_form form_of(const struct problem *problem)
     return problem->device->pairs[problem->compute].form;
 }
 
-/* A first layer's, which is read plain: clkernels/conv2d_pairs.h, IMAGE. */
+/* Whether the source is a first layer's image, which is read plain: clkernels/conv2d_pairs.h, IMAGE. */
 static bool is_image(const struct problem *problem)
 {
     return !conv2d_is_data_gradient(problem) && conv2d_cpu_plain_image(conv2d_sizes_of(problem).c);
@@ -66,7 +66,7 @@ static int64_t clamped(int64_t value, int64_t most)
     return value < 0 ? 0 : value > most ? most : value;
 }
 
-/* Zeros that end a row and that begin it, in every phase. */
+/* Number of zeros that in every phase both end a row and begin one, so that rows can share them. */
 static int64_t shared_zeros(const struct axis *a)
 {
     int64_t shared = a->reach;
@@ -151,13 +151,14 @@ static struct grid grid_of(const struct problem *problem, bool gradient)
     return g;
 }
 
-/* How images are cut: a chunk is units_max bands of rows, each of which lies in rows x pitch positions. */
+/* Division of the images: a chunk is units_max bands of rows, each of which lies in rows x pitch positions. */
 struct cut {
     int64_t per_image, band, rows, units, units_max;
     int64_t end; /* positions that are computed: a multiple of the unit of sums */
 };
 
-/* Number `number` of the ways to cut: first so many images, from all down to one, then bands of one image. */
+/* Sets division number `number`; false past the last one. First come numbers of whole images, from all down to one,
+ * then bands of one image. */
 static bool cut_by(const struct grid *g, int64_t images, int64_t number, int64_t multiple, struct cut *cut)
 {
     if (number >= images + g->h.grid - 1) return false;
@@ -171,7 +172,7 @@ static bool cut_by(const struct grid *g, int64_t images, int64_t number, int64_t
     return true;
 }
 
-/* Positions of a phase, with what taps read behind the last one. */
+/* Positions of a phase, including those that taps read behind the last one. */
 static int64_t positions_of(const struct grid *g, const struct cut *cut)
 {
     return cut->end + g->h.reach * g->w.whole + g->w.behind;
@@ -230,18 +231,18 @@ const char *conv2d_pairs_image_refusal(const struct problem *problem)
     return any_fits(problem);
 }
 
-/* Products of parts that a product of numbers takes, by the number of parts. */
+/* Products of bfloat16 parts that one product of numbers takes, by the number of parts. */
 static const double products[] = { 0, 1, 3, 6 };
 
-/* How many times as fast as floats' multiply-adds, which take `floats` cycles; `sums`: cycles of what is multiplied in
- * tiles, if it were floats; `packing`: of packing. See docs/experiments/pairs.md. */
+/* Speed relative to multiply-adds of floats, which take `floats` cycles. sums: cycles of the products in tiles, if
+ * they were of floats. packing: cycles of packing. See docs/experiments/pairs.md. */
 static double gain_of(const struct problem *problem, double floats, double sums, double packing)
 {
     const double rate = form_of(problem) == PAIRS_DOTS ? 1.57 : 6.5;
     return floats / (sums * products[pairs_parts(problem->compute)] / rate + packing);
 }
 
-/* What floats' users have not asked for must be worth it: the figures above are estimates. `tutti tune` measures. */
+/* Least gain with fp32, whose users did not ask for pairs: these figures are estimates. `tutti tune` measures. */
 static const double LEAST_GAIN_OF_FP32 = 1.25;
 
 /* NULL, or why pairs are not chosen; `winograd`: the gain of what would be chosen otherwise. */
@@ -253,7 +254,7 @@ static const char *judge(const struct problem *problem, double gain, double wino
     return NULL;
 }
 
-/* The part of what tiles multiply that is not padding: channels, and positions. */
+/* The fraction of the tiles' products that is not padding, of channels and of positions. */
 static double part_used(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -267,7 +268,7 @@ static double part_used(const struct problem *problem)
     return channels * (double)(g.h.grid * g.w.grid) / (double)(g.h.whole * g.w.whole);
 }
 
-/* Of a position and 32 sources, floats take a cycle for each result and tap. */
+/* Gain of pairs, for one position and 32 sources: floats take a cycle for each result and tap. */
 static double gain_of_pairs(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -280,7 +281,7 @@ static double gain_of_pairs(const struct problem *problem)
     return part_used(problem) * gain_of(problem, floats, floats, packing);
 }
 
-/* How many times as fast Winograd's algorithm is, its transforms counted. */
+/* Speed of Winograd's algorithm, with its transforms, relative to multiply-adds of floats. */
 static double gain_of_winograd(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -297,7 +298,7 @@ static const char *passed_over(const struct problem *problem)
     return judge(problem, gain_of_pairs(problem), gain_of_winograd(problem));
 }
 
-/* How many times as fast as floats' multiply-adds winograd_rows is. */
+/* Speed of winograd_rows relative to multiply-adds of floats. */
 static const double GAIN_OF_WINOGRAD_ROWS = 1.7;
 
 const char *conv2d_pairs_image_passed_over(const struct problem *problem, double floats, double sums, double packing)
@@ -497,7 +498,7 @@ static double weights_bytes(const struct problem *problem, const struct weights 
         (double)(sizeof(float) * BLOCK) * (double)w->positions;
 }
 
-/* Of the ways to cut, the first with few enough positions, or the last. */
+/* Chooses the first division with few enough positions and bytes, or the last one. */
 static void choose_chunk(const struct problem *problem, struct weights *w)
 {
     struct cut cut;
@@ -506,7 +507,7 @@ static void choose_chunk(const struct problem *problem, struct weights *w)
         w->cut = cut;
         w->positions = divide_up(positions_of(&w->grid, &cut), STEP) * STEP;
         w->row = w->grid.phases * w->positions;
-        if (w->row / STEP % 2 == 0) w->row += STEP; /* no rows of a tile in one set of a cache */
+        if (w->row / STEP % 2 == 0) w->row += STEP; /* keeps the rows of a tile out of one cache set */
         if (cut.end <= WEIGHTS_POSITIONS && weights_bytes(problem, w) <= WEIGHTS_BYTES) break;
     }
 }

@@ -7,12 +7,12 @@
 
 enum { PAIRS_BLOCK = 16 }; /* channels of a block, rows and columns of a tile */
 
-/* Copies of a number that kernels pack: its parts, and of several the first one with infinity and NaN. */
+/* Copies of a number that kernels pack: its parts; of several parts, also the first one with infinity and NaN. */
 int pairs_copies(enum compute_type compute);
 /* NULL, or why no pass of "pairs_image" takes the problem. */
 const char *conv2d_pairs_image_refusal(const struct problem *problem);
-/* NULL, or why it is not chosen: of a position, the cycles of floats' multiply-adds, those of the tiles' at the same
- * rate, padding included, and cycles of packing. */
+/* Returns NULL, or why "pairs_image" is not chosen. The numbers are cycles for a position: of floats' multiply-adds,
+ * of the tiles' at the same rate, padding included, and of packing. */
 const char *conv2d_pairs_image_passed_over(const struct problem *problem, double floats, double sums, double packing);
 void conv2d_pairs_image_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
 void conv2d_pairs_remark(const struct problem *problem, struct text *text);

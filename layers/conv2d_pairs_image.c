@@ -48,7 +48,7 @@ static struct image_weights one_row(const struct problem *problem)
     struct image_weights w = { .tiles = divide_up(z.ow, STEP), .rows = 1 };
     w.positions = divide_up(w.tiles * STEP + (z.s - 1) / z.stride_w, STEP) * STEP;
     w.line = w.positions * z.stride_w;
-    if (w.line / STEP % 2 == 0) w.line += STEP; /* no rows of a tile in one set of a cache */
+    if (w.line / STEP % 2 == 0) w.line += STEP; /* keeps the rows of a tile out of one cache set */
     w.tile_rows = divide_up(tile_rows_of(&z), in_unit) * in_unit;
     w.k_blocks = divide_up(z.k, PAIRS_BLOCK);
     w.k_tasks = divide_up(w.k_blocks, K_BLOCKS);
@@ -67,7 +67,7 @@ static const char *fits(const struct problem *problem)
     return NULL;
 }
 
-/* In cycles of floats' multiply-adds, for a position. */
+/* Estimates costs for a position, in cycles of floats' multiply-adds. */
 static const char *passed_over(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);

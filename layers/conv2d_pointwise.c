@@ -7,7 +7,7 @@
 #include "layers/remark.h"
 #include "runtime/matrix.h"
 
-/* Packed weights that stay in a core's second-level cache beside what else is read meanwhile. */
+/* Bytes of packed weights that stay in a core's second-level cache beside everything else that is read meanwhile. */
 #define CACHED_WEIGHTS_BYTES (1 << 20)
 
 static const char *fits(const struct problem *problem)
@@ -21,13 +21,13 @@ static const char *fits(const struct problem *problem)
     return conv2d_cpu_refusal(problem);
 }
 
-/* Relative cost of so few tasks, which cannot be shared out evenly. */
+/* Relative cost of few tasks, which cannot be shared out evenly. */
 static double few(int64_t tasks)
 {
     return tasks < 8 ? 1.5 : tasks < 16 ? 1.1 : tasks < 24 ? 1.03 : 1;
 }
 
-/* Of stride 2, the pixels of x that are used: floats at the beginning of the workspace. */
+/* Floats at the beginning of the workspace for the pixels of x that a stride of 2 uses; 0 for a stride of 1. */
 static size_t gathered_floats(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -42,7 +42,7 @@ static size_t gathered_bytes(const struct problem *problem)
 
 ARGUMENTS(gather, GATHER_ARGUMENTS)
 
-/* x, or what is gathered of it. */
+/* Gathers the pixels of x that are used, and returns their buffer; x itself where all are used. */
 static cl_mem emit_gather(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -58,8 +58,9 @@ static cl_mem emit_gather(const struct problem *problem, const struct operands *
     return operands->workspace;
 }
 
-/* Pairs of bfloat16 numbers are multiplied where such numbers lie in memory: the source's, or one of both images' whose
- * product is the weight gradient. As dot products, or in C for tests. NULL, or why floats are. */
+/* Returns NULL, or why floats are multiplied and not pairs of bfloat16 numbers. Pairs need bfloat16 numbers in
+ * memory: the source, or one of the two images whose product is the weight gradient. They are multiplied as dot
+ * products, or in C for tests. */
 static const char *refused_pairs(const struct problem *problem)
 {
     const char *refusal = pairs_refusal(problem->device, COMPUTE_BF16);
@@ -103,7 +104,7 @@ struct plan {
     size_t sums;                    /* bytes of local memory: sums of a task's groups; 0: all channels at once */
 };
 
-/* Groups x pixels x vectors in registers: little waste at the ends, much work for each load. */
+/* Chooses groups x pixels x vectors in registers: little waste at the ends, much work for each load. */
 static void choose_registers(const struct problem *problem, struct plan *p)
 {
     int64_t registers = conv2d_registers(problem), blocks = p->channels.result_blocks, length = p->length;
@@ -132,7 +133,7 @@ static void choose_registers(const struct problem *problem, struct plan *p)
     }
 }
 
-/* Tiles and panels of a task, by the busiest core's cycles; what does not fit its caches is charged. */
+/* Chooses tiles and panels of a task by the busiest core's cycles, with a charge for what does not fit its caches. */
 static void choose_tasks(const struct problem *problem, struct plan *p)
 {
     int64_t tiles = divide_up(p->groups, p->group_count), panels = p->packing.panels, cores = problem->device->units;
@@ -163,13 +164,13 @@ static void choose_tasks(const struct problem *problem, struct plan *p)
     p->groups_max = tiles_best * p->group_count;
 }
 
-/* The same of the first-level cache: 48 KiB where vectors have 16 floats, else 32. */
+/* Bytes of packed weights that stay in the first-level cache, of 48 KiB where vectors have 16 floats, else of 32. */
 static int64_t weights_bytes(int64_t v)
 {
     return v == 16 ? 32 << 10 : 20 << 10;
 }
 
-/* Equal parts of the channels, unless the sums between them find no room. */
+/* Divides the channels into equal parts, unless there is no room for the sums between them. */
 static void choose_depth(const struct problem *problem, struct plan *p)
 {
     int64_t v = problem->device->vector_width, channels = p->packing.padded, panel = p->packing.vectors * v;
@@ -192,7 +193,7 @@ static struct plan plan_of(const struct problem *problem)
     choose_registers(problem, &p);
     p.packing.taps = 1;
     p.packing.source_block = v;
-    /* Of 8 floats, a block at once takes 5 % off deep layers; of 16, 1 and 4 channels were within noise of 2. */
+    /* With 8 floats, a block at once takes 5 % off deep layers; with 16, 1 and 4 channels were within noise of 2. */
     p.unroll = v == 8 && p.channels.sources % v == 0 ? v : 2;
     p.packing.padded = divide_up(p.channels.sources, p.unroll) * p.unroll;
     p.packing.panels = divide_up(p.channels.result_blocks, p.packing.vectors);
@@ -222,8 +223,8 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     conv2d_packing_emit(problem, operands, list, &packing, p->gradient);
 }
 
-/* Vectors of the weights that come next to be prefetched with each block of channels: evenly by all tiles of a task,
- * but not in bursts. None where all weights together stay in a core's second-level cache from one task to the next. */
+/* Vectors of the next weights to be prefetched with each block of channels: evenly by all tiles of a task, not in
+ * bursts. 0 where all weights together stay in a core's second-level cache from one task to the next. */
 static int64_t following(const struct problem *problem, const struct plan *p)
 {
     const int64_t vectors = p->packing.vectors * problem->device->vector_width;
@@ -287,8 +288,8 @@ struct weights_plan {
 
 enum { CHUNK = 196 }; /* pixels of a chunk, about */
 
-/* One way of cutting the work: channel blocks and panels of a task, and splits of the pixels. The busiest core's
- * cycles. */
+/* Cost of one way to divide the work into channel blocks and panels of a task, and splits of the pixels: cycles of
+ * the busiest core. */
 static double cost_of(const struct problem *problem, const struct weights_plan *w, int64_t channels_max,
     int64_t blocks_max, int64_t splits, int64_t runs_split)
 {

@@ -9,7 +9,7 @@
 #include "layers/epilogue.h"
 
 /* Scratch and tiles of a task, and the transformed weights that a core's cache holds. With a stride of 2 a tile has
- * more numbers and takes STRIDED_BYTES for FUSED_BYTES. */
+ * more numbers, and a task takes STRIDED_BYTES instead of FUSED_BYTES. */
 enum {
     FUSED_BYTES = 720 << 10,
     STRIDED_BYTES = 880 << 10,
@@ -35,7 +35,7 @@ struct plan {
     struct winograd_sources sources; /* where it is deep */
 };
 
-/* Blocks of results in registers, and the most tiles beside them. */
+/* The most tiles whose results fit in registers, with `vectors` vectors for each. */
 static int64_t most_tiles(const struct problem *problem, int64_t vectors)
 {
     int64_t most = (conv2d_registers(problem) - vectors - 1) / vectors;
@@ -55,7 +55,7 @@ static void choose_vectors(struct plan *p)
     }
 }
 
-/* Tiles in registers that waste the fewest of `count`. */
+/* Number of tiles in registers, up to `most`, that wastes the fewest of `count` tiles. */
 static int64_t choose_tiles(int64_t most, int64_t count)
 {
     int64_t best = most;
@@ -75,7 +75,7 @@ static size_t fused_bytes_most(const struct plan *p)
     return p->tiles.stride == 2 ? STRIDED_BYTES : FUSED_BYTES;
 }
 
-/* Whether the weights, or tiles enough for the registers, are more than a core's cache holds. */
+/* Whether a core's cache is too small for the weights, or for enough tiles to fill the registers. */
 static bool is_deep(const struct problem *problem, const struct plan *p)
 {
     double weights =
@@ -99,8 +99,8 @@ static double fused_cycles(
     return transforms + products + reading;
 }
 
-/* Tiles and panels of a task, by the cycles of the busiest core. With many tiles a task takes all panels; with few,
- * tasks share the panels, so that each weight is read once. */
+/* Chooses tiles and panels of a task by the cycles of the busiest core. With many tiles a task takes all panels; with
+ * few, tasks share the panels, so that each weight is read once. */
 static void plan_fused(const struct problem *problem, struct plan *p)
 {
     int64_t most = most_tiles(problem, p->vectors), units = problem->device->units, panels = p->panels;
@@ -184,8 +184,8 @@ static size_t prepared(const struct problem *problem)
     return (size_t)p->panels * panel * (p->deep ? 1 : (size_t)(1 + p->tiles.kernel_numbers * (p->padded + 1)));
 }
 
-/* The products. What is not deep finds the weights transformed and the bias padded, so that forward and gradient share
- * their programs, but for a stride of 2, where their tiles differ. */
+/* Adds the launch of the products. Where it is not deep, the weights are already transformed and the bias is padded.
+ * So forward and gradient share their programs, except with a stride of 2, where their tiles differ. */
 static struct launch *add_product(const struct problem *problem, const struct operands *operands,
     struct launch_list *list, const struct plan *p, const char *kernel)
 {

@@ -1,12 +1,12 @@
-/* What the passes of conv2d by Winograd share on CPU-class devices: F(4x4, 3x3) with stride 1 or 2, and F(4x4, 5x5)
- * with stride 1. */
+/* Shared by the passes of conv2d by Winograd on CPU-class devices: F(4x4, 3x3), stride 1 or 2; F(4x4, 5x5), stride
+ * 1. */
 #ifndef LAYERS_CONV2D_WINOGRAD_H
 #define LAYERS_CONV2D_WINOGRAD_H
 
 #include "layers/conv2d_cpu.h"
 
-/* How clkernels/winograd.h cuts a problem. The data gradient is a forward pass with another padding, and with a stride
- * of 2 other tiles. */
+/* How clkernels/winograd.h divides a problem. The data gradient is a forward pass with another padding and, with a
+ * stride of 2, other tiles. */
 struct winograd_tiles {
     int64_t taps, stride;            /* R */
     int64_t numbers, kernel_numbers; /* of a transformed tile, each a product for each pair of channels; of a kernel */
@@ -16,17 +16,17 @@ struct winograd_tiles {
     int64_t T, chunks; /* tiles at a time, and how many times: the pass's choice */
 };
 
-/* Transformed weights up to which they are kept in memory. */
+/* The most bytes of transformed weights that are kept in memory. */
 enum { WINOGRAD_KEPT_BYTES = 10 << 20 };
 
-/* Why it is not for this problem; NULL: it is. */
+/* Why Winograd's algorithm does not fit the problem; NULL: it fits. */
 const char *winograd_fits(const struct problem *problem);
-/* All but T and chunks. */
+/* Returns the tiles without T and chunks, which the pass chooses. */
 struct winograd_tiles winograd_tiles_of(const struct problem *problem, bool gradient);
-/* Of the products; conv2d_flops() has those of the direct sum. */
+/* FLOPs of the products; conv2d_flops() counts those of the direct sum. */
 double winograd_flops(const struct problem *problem);
 
-/* A launch of conv2d_winograd_prepare_cpu.cl. `gradient`, `bias`: where the kernel looks at them, else false. */
+/* Adds a launch of conv2d_winograd_prepare_cpu.cl. `gradient`, `bias`: where the kernel looks at them, else false. */
 struct launch *winograd_add_preparation(struct launch_list *list, const struct winograd_tiles *tiles, int64_t vectors,
     const char *kernel, bool gradient, bool bias);
 /* Arguments of kernels that go over tiles. */
@@ -35,7 +35,7 @@ struct launch *winograd_add_preparation(struct launch_list *list, const struct w
     .result_width = (p)->result_w, .padding_h = (p)->padding_h, .padding_w = (p)->padding_w, .tile_rows = (p)->rows, \
     .tile_columns = (p)->columns, .tiles = (p)->count, .T = (p)->T
 
-/* All sources transformed once, into the workspace, in slices of so many channels. */
+/* All sources, transformed once into the workspace, in slices of `slice` channels. */
 struct winograd_sources {
     int64_t blocks, slice;
     size_t floats, from; /* from: floats into the workspace */

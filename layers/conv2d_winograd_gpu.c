@@ -6,9 +6,9 @@
 #include "layers/epilogue.h"
 #include "runtime/gemm.h"
 
-/* WORKSPACE_BYTES: of transformed tiles at a time, and of a device's largest allocation one part in ALLOCATION_PART.
- * LEAST_PART: tiles whose sums are worth memory of their own. GEMM_TILE: rows and columns of a work-group's part of a
- * product, roughly. */
+/* WORKSPACE_BYTES: the most bytes of transformed tiles at a time, and at most one part in ALLOCATION_PART of a
+ * device's largest allocation. LEAST_PART: tiles whose sums are worth memory of their own. GEMM_TILE: rows and
+ * columns of a work-group's part of a product, roughly. */
 enum {
     TAPS = 9,
     FOUR = 4,
@@ -19,9 +19,9 @@ enum {
     GROUP = 64
 };
 
-/* The rule wants a quarter to be won on a device with so many FLOPs for each byte that it reads or writes. Those made
- * for computing have half as many (13 to 20, by their makers' figures), others up to 45, of which an implicit product
- * reaches a half or two thirds. With fewer, more is won. */
+/* The rule wants a gain of a quarter, on a device with so many FLOPs for each byte that it reads or writes. Devices
+ * made for computing have half as many (13 to 20, by their makers' figures), others up to 45, of which an implicit
+ * product reaches a half or two thirds. With fewer FLOPs per byte the gain is larger. */
 #define FLOPS_PER_BYTE 32.0
 #define LEAST_GAIN 1.25
 
@@ -44,8 +44,8 @@ struct plan {
     struct gemm_design product;              /* of `together` parts */
 };
 
-/* As much of the tiles as the workspace holds, in parts of equal length. A weight gradient has one sum for each part:
- * it has as many as keep the units busy. */
+/* Divides the tiles into parts of equal length that fit in the workspace. A weight gradient has one sum for each
+ * part, and as many parts as keep the units busy. */
 static void divide(const struct problem *problem, struct plan *p)
 {
     const size_t most = problem->device->allocation_max / ALLOCATION_PART;
@@ -142,9 +142,9 @@ static const char *fits(const struct problem *problem, int64_t m)
     return gemm_refusal(GEMM_TILED, &gemm, problem->device);
 }
 
-/* Bytes that a device moves in the time that it takes, if it computes or moves at its best; docs/performance.md. Each
- * transform reads and writes everything once, and so do the products; one of those waits for memory or for arithmetic.
- */
+/* Estimates the time as the bytes that a device could move in it, if it computes or moves at its best;
+ * docs/performance.md. Each transform reads and writes everything once, and so do the products, which wait for memory
+ * or for arithmetic. */
 static double cost_of(const struct problem *problem, const struct plan *p)
 {
     const double points = (double)p->points, sources = (double)p->source.channels, results = (double)p->result.channels;
@@ -180,8 +180,8 @@ static void set_grid(struct launch *launch, const struct launch_list *list, int6
     launch_grid(launch, 2, size_round_up((size_t)width, group), (size_t)height, 1, group, 1, 1);
 }
 
-/* `images` floats are read or written and `transformed` ones are the other. Each of these is summed up in rows and in
- * columns, with about two operations for each number of a side. */
+/* Sets the work of a launch that reads `images` floats and writes `transformed` ones, or the reverse. Each
+ * transformed float is summed up in rows and in columns, with about two operations for each number of a side. */
 static void set_work(struct launch *launch, const struct plan *p, double images, double transformed)
 {
     launch_work(launch, 4 * (double)p->side * transformed, 4 * (images + transformed));

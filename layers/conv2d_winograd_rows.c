@@ -6,7 +6,7 @@
 #include "layers/conv2d_cpu.h"
 #include "layers/epilogue.h"
 
-/* Outputs of a tile, and the products that make them. */
+/* TILE: outputs of a tile. POINTS: the products that make them. */
 enum { TILE = 4, POINTS = 7, PLANES = 2, ROWS_MAX = 8, SUMS_BYTES = 160 << 10 };
 
 static const char *fits(const struct problem *problem)
@@ -69,7 +69,7 @@ static void choose_rows(const struct problem *problem, struct image *p)
     p->scratch = conv2d_scratch_of(problem, scratch_bytes(problem, p, p->rows));
 }
 
-/* Of `count` as many at a time as registers hold, in equal parts. */
+/* The part of `count` that registers hold at a time, in equal parts. */
 static int64_t in_registers(int64_t count)
 {
     return divide_up(count, divide_up(count, 14));

@@ -1,27 +1,28 @@
-/* Tiles of conv2d by Winograd on CPU-class devices, and what conv2d_winograd.c and conv2d_winograd_weights.c begin
- * with. Kernels: clkernels/conv2d_winograd_prepare_cpu.cl. */
+/* Tiles of conv2d by Winograd on CPU-class devices, and the preparations of conv2d_winograd.c and
+ * conv2d_winograd_weights.c. Kernels: clkernels/conv2d_winograd_prepare_cpu.cl. */
 #include "base/memory.h"
 #include "clkernels/arguments/conv2d_winograd_prepare_cpu.h"
 #include "layers/conv2d_winograd.h"
 
-/* A side of a tile of a forward pass's results; what transforming a kernel's weights costs, in products. */
+/* TILE: side of a tile of a forward pass's results. TRANSFORM_PRODUCTS: products that cost as much as transforming a
+ * kernel's weights. */
 enum { TILE = 4, TRANSFORM_PRODUCTS = 1000 };
 
-/* In a transformed kernel. */
+/* Numbers of a transformed kernel. */
 static int64_t kernel_numbers_of(const struct conv2d_sizes *z)
 {
     return (TILE + z->r - 1) * (TILE + z->s - 1);
 }
 
-/* In a transformed tile. With a stride of 2 (winograd_stride2.h) the last one of a kernel's line serves TILE of them.
- */
+/* Numbers of a transformed tile. With stride 2 (winograd_stride2.h) the last one of a kernel's line serves TILE of
+ * these. */
 static int64_t numbers_of(const struct conv2d_sizes *z)
 {
     int64_t more = z->stride_h == 2 ? TILE - 1 : 0;
     return (TILE + z->r - 1 + more) * (TILE + z->s - 1 + more);
 }
 
-/* A direct sum has TILE^2 R^2 for a tile. */
+/* FLOPs of the products, by their number for a tile: a direct sum has TILE^2 R^2. */
 double winograd_flops(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);

@@ -6,8 +6,9 @@
 #include "layers/conv2d_winograd.h"
 #include "layers/epilogue.h"
 
-/* Scratch of a task. DEEP_...: where all tiles are transformed once: tiles at a time, tasks that would else transform
- * the same ones, the least tiles for which the sums in memory pay, and the most memory. */
+/* WEIGHTS_BYTES: scratch of a task. The others are for transforming all tiles once. DEEP_TILES: tiles at a time.
+ * DEEP_REPEATS: tasks that would otherwise transform the same tiles. DEEP_LEAST: least tiles for which the sums in
+ * memory pay. DEEP_BYTES: the most memory. */
 enum { WEIGHTS_BYTES = 1 << 20, DEEP_TILES = 196, DEEP_REPEATS = 8, DEEP_LEAST = 100, DEEP_BYTES = 100 << 20 };
 
 static size_t weights_scratch(const struct problem *problem, const struct winograd_weights *p)
@@ -18,9 +19,9 @@ static size_t weights_scratch(const struct problem *problem, const struct winogr
     return (size_t)(vectors * v) * sizeof(float);
 }
 
-/* Blocks of 64 x 64 channels, 20 tiles of 36 numbers at a time: as much as a core's second-level cache holds. Less
- * where local memory is less; more tiles where there are fewer channels, because each chunk of tiles reads and writes
- * all sums. */
+/* Chooses blocks of 64 x 64 channels, 20 tiles of 36 numbers at a time: as much as a core's second-level cache holds.
+ * Less where local memory is less; more tiles where there are fewer channels, because each chunk of tiles reads and
+ * writes all sums. */
 static void choose_block(const struct problem *problem, struct winograd_weights *p)
 {
     int64_t v = problem->device->vector_width, c_blocks = divide_up(p->z.c, v), k_blocks = divide_up(p->z.k, v);
@@ -40,8 +41,9 @@ static void choose_block(const struct problem *problem, struct winograd_weights 
     p->k_tasks = divide_up(k_blocks, p->task_k);
 }
 
-/* Transformed once where each block of tiles would be transformed for at least so many tasks, unless that takes too
- * much memory. Then tiles at a time: as many as the first-level cache holds of NV blocks of gradients. */
+/* Decides whether all tiles are transformed once: where each block of tiles would otherwise be transformed for at
+ * least DEEP_REPEATS tasks, unless that takes too much memory. T is then as many tiles as the first-level cache holds
+ * of NV blocks of gradients. */
 static void plan_weights_deep(const struct problem *problem, struct winograd_weights *p)
 {
     int64_t v = problem->device->vector_width, k_blocks = divide_up(p->z.k, v), numbers = p->tiles.numbers;

@@ -1,4 +1,4 @@
-/* cast: inputs of any type as floats. convert: the same with scale and shift for each channel, or as int32. */
+/* cast: converts any type to floats. convert: the same with scale and shift for each channel, or to int32. */
 #include "clkernels/arguments/convert.h"
 #include "base/memory.h"
 #include "base/options.h"

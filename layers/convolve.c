@@ -43,7 +43,7 @@ static int unfold(struct graph *graph, int layer, int x, int64_t size)
     return graph_append(graph, &operation_reshape, &attributes, &x, 1, layer);
 }
 
-/* Where convolution and transposition differ, on images. Values are in `graph`; w [K, C / groups, r, s]. */
+/* The step on images in which both kinds of convolution differ. Values are in `graph`; w [K, C / groups, r, s]. */
 typedef int image_function(struct graph *graph, int layer, int x, int w, int bias, struct sliding *s);
 
 static int convolve_image(struct graph *graph, int layer, int x, int w, int bias, struct sliding *s)
@@ -56,7 +56,7 @@ static int convolve_image(struct graph *graph, int layer, int x, int w, int bias
     return graph_append(graph, &operation_conv2d, &a, (int[]) { x, w, bias }, bias == NO_VALUE ? 2 : 3, layer);
 }
 
-/* [channels] beside an image. */
+/* Adds a bias of shape [channels] to an image. */
 static int add_bias(struct graph *graph, int layer, int y, int bias)
 {
     if (y == NO_VALUE || bias == NO_VALUE) return y;
@@ -65,8 +65,8 @@ static int add_bias(struct graph *graph, int layer, int y, int bias)
     return graph_append(graph, &operation_add, NULL, (int[]) { y, bias }, 2, layer);
 }
 
-/* The data gradient of a convolution of an image with these sizes; where that would not have as many windows, of an
- * image without padding, of which a part is wanted. */
+/* Transposed convolution: the data gradient of a convolution of an image with these sizes. Where that would not have
+ * as many windows, it is the data gradient for an image without padding, from which the wanted part is cut. */
 static int transpose_image(struct graph *graph, int layer, int x, int w, int bias, struct sliding *s)
 {
     bool even = true;
@@ -123,7 +123,7 @@ static tutti_status convolve_volume(
     return TUTTI_OK;
 }
 
-/* The sums over places of windows that overlap: the transposed table of sliding_unroll(). */
+/* Sums up windows that overlap, by the transposed table of sliding_unroll(). */
 static tutti_status roll(tutti_network *network, int layer, const struct sliding_axis *a, int axis, int *y)
 {
     struct taps windows = { 0 }, taps = { 0 };
@@ -157,7 +157,7 @@ static tutti_status transpose_volume(
 
 /* ------------------------------------------------------------------------------------------------ operations ---- */
 
-/* Of a transposition, w is [C, channels / groups, ...], else [channels, C / groups, ...]. */
+/* Checks w: [C, channels / groups, ...] of a transposition, [channels, C / groups, ...] of a convolution. */
 static tutti_status check_weights(
     const char *name, const struct graph *graph, const int *inputs, int count, int64_t groups, bool transposed)
 {

@@ -9,7 +9,7 @@
 
 /* ---------------------------------------------------------------------------------------------------- shapes ---- */
 
-/* As many rows as x has, of so many features. */
+/* Returns a value with as many rows as x and `features` features. */
 static struct value rows_of(const struct value *x, int64_t features)
 {
     struct value rows = { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
@@ -59,8 +59,8 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
 
 /* -------------------------------------------------------------------------------------------------- gradient ---- */
 
-/* The gradient can also be that of an image, to which the output was added. With axes of nothing, it gets no layout of
- * images. */
+/* Removes the kinds of a gradient's axes. It can be the gradient of an image to which the output was added, and
+ * without kinds of axes it gets no image layout. */
 static int as_rows(struct graph *graph, int dy, int layer)
 {
     const struct reshape_attributes rows = { .shape = graph_at(graph, dy)->shape };

@@ -1,4 +1,4 @@
-/* What programs can learn of a network's nodes: operations, tensors, and attributes as text. */
+/* Describes a network's nodes to programs: operations, tensors, and attributes as text. */
 #include "base/options.h"
 #include "base/text.h"
 #include "graph/network.h"
@@ -21,7 +21,7 @@ static tutti_status no_node(const tutti_network *network, int position)
         network->graph.node_count);
 }
 
-/* The constants of a step are no tensor that programs know. */
+/* Copies tensors, except the constants of a step, which are not a tensor that programs know. */
 static int copy_tensors(const struct graph *graph, const int *values, int count, tutti_tensor *tensors)
 {
     int last = 0;

@@ -58,7 +58,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     return TUTTI_OK;
 }
 
-/* With the other sign; what was x becomes y. */
+/* The gradient is a transform with the other sign, in which x and y have changed sides. */
 static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
@@ -87,7 +87,7 @@ struct dft_sizes dft_sizes_of(const struct problem *problem)
     };
 }
 
-/* Of fast transforms, as they are usually counted. */
+/* FLOPs of fast transforms, as they are usually counted. */
 static double flops(const struct problem *problem)
 {
     const struct dft_sizes s = dft_sizes_of(problem);
@@ -133,7 +133,7 @@ static tutti_status dft_resolve(
     return TUTTI_OK;
 }
 
-/* Appends a node without the elements of x that such a transform does not have; x itself if it has them all. */
+/* Removes the elements of x that such a transform does not have, by a node; returns x itself if there are none. */
 static int dft_cut(struct graph *graph, int layer, const struct dft_attributes *a, int x)
 {
     const struct value *value = graph_at(graph, x);
@@ -156,7 +156,7 @@ static int axis_at(const struct value *x, int dimension, int pairs)
     return axis >= 0 && axis < rank ? axis + x->batched : -1;
 }
 
-/* Begins a layer of an input with so many axes at least; NULL after a failure. */
+/* Begins a layer whose input has at least so many axes; NULL after a failure. */
 static const struct value *begin(tutti_network *network, tutti_tensor x, const char *name, int axes, int *layer)
 {
     const struct value *value = network_operand(network, x);
@@ -195,7 +195,7 @@ static struct dft_attributes from_spectrum(int axis, int64_t length)
         .scale = 1.0f / (float)length };
 }
 
-/* Of tutti_op(): what ONNX's DFT does. */
+/* Builder of tutti_op() for ONNX's DFT. */
 tutti_status op_dft(tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
 {
     struct dft_attributes a;
@@ -250,7 +250,7 @@ static tutti_tensor forward2(tutti_network *network, tutti_tensor x, const char 
     return network_close(network, layer, append(graph, layer, &of_columns, append(graph, layer, &of_rows, x.id)));
 }
 
-/* The reverse; length: of rows of the result. */
+/* The inverse of forward2(). length: of the rows of the result. */
 static tutti_tensor inverse2(
     tutti_network *network, tutti_tensor x, const char *name, int64_t height, int64_t length, bool modes)
 {

@@ -39,7 +39,7 @@ struct dft_sizes {
     int in, out, length;
 };
 struct dft_sizes dft_sizes_of(const struct problem *problem);
-/* The interpreter's. */
+/* For the interpreter. */
 struct arrays;
 tutti_status dft_interpret(const struct problem *problem, const struct arrays *arrays);
 

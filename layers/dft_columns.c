@@ -9,7 +9,7 @@
 
 enum { TASKS = 4, MOST_SCRATCH = 16 << 20 }; /* tasks for each unit; bytes of one */
 
-/* How the transforms are divided. */
+/* Division of the transforms. */
 struct tasks {
     int64_t count, each; /* tasks, and blocks of one */
     int64_t scratch;     /* floats of one */

@@ -21,7 +21,7 @@ static int largest_factor(int length)
     return largest;
 }
 
-/* The least of at least `least` with the factors 2, 3 and 5 alone. */
+/* Returns the least size from `least` on that has the factors 2, 3 and 5 alone. */
 static int size_with_small_factors(int least)
 {
     while (largest_factor(least) > 8 || least % 7 == 0) least++;
@@ -56,7 +56,7 @@ void dft_work(const struct problem *problem, struct launch *launch)
 
 ARGUMENTS(pass, DFT_PASS_ARGUMENTS)
 
-/* Where the elements of transforms lie in a buffer, and where there is as much room. In float2. */
+/* Offsets in a buffer, in float2: of the transforms' elements, and of free space of the same size. */
 struct halves {
     cl_mem buffer;
     int64_t at, other;
@@ -68,7 +68,8 @@ static void grid(struct launch_list *list, struct launch *launch, int64_t items)
     launch_grid(launch, 1, size_round_up((size_t)items, group), 1, 1, group, 1, 1);
 }
 
-/* The passes of transforms of `elements` in all. The results lie in the other half where their number is odd. */
+/* Appends the passes of transforms of `elements` in all. An odd number of passes leaves the results in the other
+ * half. */
 static void emit_passes(const struct dft_plan *plan, struct halves *halves, int64_t elements, cl_mem table,
     const char *options, struct launch_list *list)
 {
@@ -136,7 +137,7 @@ struct dft_plan dft_plan_of_few(const struct problem *problem)
     return plan;
 }
 
-/* In vector instructions for each element, roughly. */
+/* Compares costs in vector instructions for each element, roughly. */
 bool dft_is_few(const struct problem *problem)
 {
     const struct dft_plan plan = dft_plan_of(problem);

@@ -1,4 +1,4 @@
-/* What the implementations of dft share: the length of their passes, and tables. */
+/* Shared by the implementations of dft: the length of their passes, and tables. */
 #ifndef LAYERS_DFT_KERNELS_H
 #define LAYERS_DFT_KERNELS_H
 
@@ -16,7 +16,7 @@ struct dft_plan {
 struct dft_plan dft_plan_of(const struct problem *problem);
 /* Build options for clkernels/dft_element.h. */
 const char *dft_options(const struct problem *problem, bool chirp, char options[DFT_OPTIONS]);
-/* The table that clkernels/dft_plain.cl describes: bytes, its launches, and where the filter lies in it (float2). */
+/* The table of clkernels/dft_plain.cl: its bytes, its launches, and the offset of the filter in it (float2). */
 size_t dft_table_bytes(const struct dft_plan *plan);
 void dft_emit_table(const struct dft_plan *plan, cl_mem table, struct launch_list *list);
 int64_t dft_filter_at(const struct dft_plan *plan);

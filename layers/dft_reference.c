@@ -9,18 +9,18 @@
 struct spectrum {
     const struct dft_attributes *a;
     struct dft_sizes sizes;
-    const double *cosines; /* of the length's angles, and behind them their sines */
+    const double *cosines; /* of the length's angles, followed by their sines */
     double *x, *y;
 };
 
-/* Of the complex side's element at a position. */
+/* Weight of the complex side's element at a position. */
 static double weight(const struct dft_attributes *a, int64_t position)
 {
     position %= a->length;
     return a->doubled && position != 0 && 2 * position != a->length ? 2 : 1;
 }
 
-/* Element k of one transform; i: its place between the elements. */
+/* Computes element k of one transform; i: its position between the elements. */
 static void element(const struct spectrum *s, int64_t o, int64_t k, int64_t i)
 {
     const struct dft_attributes *a = s->a;

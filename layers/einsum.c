@@ -70,7 +70,7 @@ static int hidden_axes(const char *at, int rank)
     return rank > letters ? rank - letters : 0;
 }
 
-/* Without an output, what stands once in all inputs is in it: the ellipsis, then the letters in their order. */
+/* Sets the default output: the ellipsis, then the letters that occur exactly once in all inputs, in their order. */
 static int default_output(struct summation *s)
 {
     for (int i = s->ellipsis - 1; i >= 0; i--) s->output.labels[s->output.count++] = LETTERS + i;
@@ -183,7 +183,7 @@ static void take_diagonal(const struct summation *s, struct term *term, int firs
     sum_axis(s, term, second);
 }
 
-/* Each label once, and none that nobody wants. */
+/* Reduces the term to one axis for each label, and to wanted labels. */
 static void simplify(const struct summation *s, struct term *term, const bool *wanted)
 {
     for (int i = 0; i < term->count; i++)
@@ -193,7 +193,7 @@ static void simplify(const struct summation *s, struct term *term, const bool *w
         if (!wanted[term->labels[i]]) sum_axis(s, term, i);
 }
 
-/* The term with its axes in the order of `labels`. */
+/* Arranges the term's axes in the order of `labels`. */
 static void arrange(const struct summation *s, struct term *term, const int *labels)
 {
     const struct value *x = graph_at(s->c->graph, term->value);
@@ -232,7 +232,7 @@ static struct parts divide(const struct term *a, const struct term *b, const boo
     return p;
 }
 
-/* [both..., alone, summed] of a term, each of the last two as one axis. */
+/* Returns a term as [both..., alone, summed], each of the last two as one axis. */
 static int as_matrices(
     const struct summation *s, struct term *term, const struct parts *p, const int *alone, int alone_count)
 {
@@ -266,7 +266,7 @@ static bool same_sizes(const struct summation *s, const struct term *a, const st
     return same;
 }
 
-/* a b, of which only what comes later is kept. */
+/* Multiplies a and b, and keeps the labels that occur later. */
 static void multiply(const struct summation *s, struct term *a, struct term *b, const bool *later)
 {
     const struct matmul_attributes attributes = { .transpose_b = true };
@@ -300,7 +300,7 @@ static void multiply(const struct summation *s, struct term *a, struct term *b, 
     *a = product;
 }
 
-/* The labels that are in the output or in an input from `first` on. */
+/* Sets `wanted` for the labels that are in the output or in an input from `first` on. */
 static void labels_from(const struct summation *s, int first, bool *wanted)
 {
     memset(wanted, 0, LABELS * sizeof *wanted);

@@ -1,13 +1,13 @@
-/* What kernels that work on each element by itself share. */
+/* Shared by elementwise kernels. */
 #ifndef LAYERS_ELEMENTWISE_H
 #define LAYERS_ELEMENTWISE_H
 
 #include "graph/operation.h"
 
-/* Outputs above this bypass the caches (bytes): they would not stay in one until they are read again. */
+/* Outputs of more bytes than this bypass the caches: they would not stay in one until they are read again. */
 #define STREAM_BYTES ((size_t)24 << 20)
 
-/* Of n, for a task of a CPU-class device: a multiple of the vector width. */
+/* Floats of a task of a CPU-class device, for n floats in all: a multiple of the vector width. */
 int64_t elementwise_task_floats(const struct capabilities *device, int64_t n);
 /* Zeroes the lanes past the channels of a blocked value; nothing where there are none. */
 void elementwise_clear_padding(struct launch_list *list, const struct value *value, cl_mem buffer);

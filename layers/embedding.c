@@ -77,9 +77,9 @@ tutti_tensor tutti_embedding(tutti_network *network, const char *name, tutti_ten
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
-/* A cache line; per unit. */
+/* LINE: floats of a cache line. TASKS: for each unit. */
 enum { LINE = 16, TASKS = 4, GROUP = 64 };
-/* So many rows of dy are added without their rounding errors. */
+/* Up to this many rows of dy are added without their rounding errors. */
 enum { SHORT = 1024 };
 
 struct sizes {
@@ -92,7 +92,7 @@ static struct sizes sizes_of(const struct problem *problem)
     return (struct sizes) { value_elements(problem->inputs[0]), table[0], table[1] };
 }
 
-/* What is added, or, as an argument must be something, the output. */
+/* Returns the added tensor, or the output where there is none, because an argument must be something. */
 static cl_mem added(const struct operands *operands)
 {
     return operands->add ? operands->add : operands->outputs[0];
@@ -116,8 +116,8 @@ static size_t errors_of_blocks(const struct problem *problem)
     return s.count > SHORT ? sizeof(float) * (size_t)(s.rows * s.width) : 0;
 }
 
-/* Blocks of columns are of one size, whatever the numbers are; rows are divided only where there are too few of them,
- * since each task looks at all numbers. */
+/* Divides the columns into blocks of one size, whatever the numbers are. Rows are divided only where there are too
+ * few columns, since each task looks at all numbers. */
 static void emit_blocks(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct sizes s = sizes_of(problem);

@@ -1,4 +1,4 @@
-/* gather, gather_elements, gather_nd: elements of a tensor by their numbers. */
+/* gather, gather_elements, gather_nd: select elements of a tensor by their numbers. */
 #include "clkernels/arguments/gather.h"
 #include "base/memory.h"
 #include "layers/elementwise.h"

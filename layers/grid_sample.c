@@ -119,7 +119,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     elements_launch(launch, problem->device, all);
 }
 
-/* Channels of samples are divided first, then their elements: each block of these looks at all places. */
+/* Divides the channels of samples first, then their elements: each block of elements looks at all places. */
 static void emit_data_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     enum { ENOUGH_ITEMS = 16384, TASKS = 4, MOST_BLOCKS = 16, GROUP = 64 };

@@ -11,15 +11,15 @@ struct window {
     int64_t kernel[IMAGE_SPACE], stride[IMAGE_SPACE], padding[IMAGE_SPACE], dilation[IMAGE_SPACE], groups;
 };
 #define WINDOW_ATTRIBUTE(of, name) ATTRIBUTE_NAMED(of, SIZES, window.name, #name)
-/* Members of a description: those of `window`. */
+/* Description of the members of `window`. */
 #define WINDOW_ATTRIBUTES(of)                                                                  \
     WINDOW_ATTRIBUTE(of, kernel), WINDOW_ATTRIBUTE(of, stride), WINDOW_ATTRIBUTE(of, padding), \
         WINDOW_ATTRIBUTE(of, dilation), WINDOW_ATTRIBUTE(of, groups)
 
-/* Whether x has as many axes as an image, and numbers as sizes. What the axes were of before does not matter: the
- * operation takes them so. */
+/* Checks that x has as many axes as an image, and numbers as sizes. The previous kinds of its axes do not matter: the
+ * operation takes them as those of an image. */
 tutti_status image_check(const char *operation, const struct value *x);
-/* An output of floats. */
+/* Returns an image of floats, as an output. */
 struct value image_value(tutti_shape shape, bool batched);
 
 #endif

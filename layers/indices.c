@@ -13,7 +13,7 @@ static bool add_size(tutti_shape *shape, int64_t size)
     return true;
 }
 
-/* How many axes of data the numbers are along. */
+/* Number of axes of data along which the indices select. */
 static int axes_of(const struct indexed_attributes *a, const struct value *indices)
 {
     return a->kind == INDEXED_ND ? (int)value_size(indices, 0) : 1;

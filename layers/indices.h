@@ -4,7 +4,7 @@
 
 #include "graph/operation.h"
 
-/* What the numbers, `indices`, select of `data`.
+/* How the numbers, `indices`, select from `data`.
  *   AXIS       slices along the axis, the same for all other coordinates
  *   ELEMENTS   elements along the axis, a number for each; other axes are equal
  *   ND         slices: the last axis of the indices has numbers along the axes of data from `axis` on; the axes before
@@ -17,7 +17,7 @@ enum scatter_reduction { SCATTER_NONE, SCATTER_ADD, SCATTER_MUL, SCATTER_MAX, SC
 struct indexed_attributes {
     int kind, axis; /* the batch's included, if data has it */
     int reduction;  /* of scatter and its gradient */
-    /* Of data, for gather_gradient. */
+    /* Whether data has the batch, and its shape, for gather_gradient. */
     bool batched;
     tutti_shape shape;
 };
@@ -33,7 +33,7 @@ ATTRIBUTES(indexed)
 extern const struct operation operation_gather, operation_gather_gradient, operation_scatter,
     operation_scatter_gradient;
 
-/* The shape that gather gives; fails with the operation's name. */
+/* Sets y to the shape that gather gives; fails with the operation's name. */
 tutti_status indexed_shape(
     const struct node *node, const struct value *data, const struct value *indices, struct value *y);
 
@@ -46,7 +46,8 @@ struct indexed_sizes {
 };
 struct indexed_sizes indexed_sizes_of(
     const struct indexed_attributes *attributes, const struct value *data, const struct value *indices);
-/* Those of the list INDICES_ARGUMENTS (clkernels/arguments/gather.h), and what they are of: "-DWHOLE=1" of int32. */
+/* Sets the arguments INDICES_ARGUMENTS (clkernels/arguments/gather.h); and the option for the type of the indices:
+ * "-DWHOLE=1" of int32. */
 void indexed_arguments(struct launch *launch, const struct indexed_sizes *z);
 const char *indexed_options(const struct value *indices);
 

@@ -31,7 +31,7 @@ static double masked(struct nonlinearity f, double y, double g)
 
 /* ----------------------------------------------------------------------------------------------------- loops ---- */
 
-/* The position of an operand's element at these coordinates. */
+/* Returns the position of an operand's element at these coordinates. */
 static int64_t place_in(const struct loop_operand *operand, const int64_t *at, int rank)
 {
     int64_t place = operand->offset;
@@ -495,7 +495,7 @@ static double normalised(const struct normalisation *by, const double *x, int64_
     return activate(by->function, scaled + (by->beta ? by->beta[c] : 0));
 }
 
-/* A new array; NULL: there is no memory. */
+/* Returns a new array, normalised; NULL: there is no memory. */
 static double *normalised_array(const struct normalisation *by, const struct value *value, const double *x)
 {
     double *array = memory_new((size_t)value_elements(value), sizeof *array);
@@ -550,7 +550,7 @@ static tutti_status mask(const struct problem *problem, struct arrays *arrays, c
     return TUTTI_OK;
 }
 
-/* The mask, and the sums over g. */
+/* Applies the mask, and sums over g. */
 static tutti_status gate(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
 {
     const struct value *x = problem->inputs[fusion->input + GATE_X], *statistics = problem->outputs[fusion->output];
@@ -567,7 +567,7 @@ static tutti_status gate(const struct problem *problem, struct arrays *arrays, c
     return TUTTI_OK;
 }
 
-/* Count, mean and sum of squared deviations of the channels. */
+/* Computes count, mean and sum of squared deviations of each channel. */
 static tutti_status statistics(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
 {
     const struct value *y = problem->outputs[0], *of = problem->outputs[fusion->output];
@@ -608,7 +608,7 @@ static tutti_status weight_gradient(const struct problem *problem, struct arrays
     return TUTTI_OK;
 }
 
-/* Those before FUSION_ADD replace an input's array by a new one; the others follow the operation. */
+/* How fusions run. Before FUSION_ADD, they replace an input's array by a new one; others follow the operation. */
 static tutti_status (*const fusions[FUSION_KINDS])(
     const struct problem *problem, struct arrays *arrays, const struct fusion *fusion) = {
     [FUSION_NORMALISED] = normalise_input,

@@ -20,7 +20,7 @@ static inline void write_if(double *to, int64_t at, double number)
     if (to) to[at] = number;
 }
 
-/* Elements from one index of an axis to the next. */
+/* Number of elements from one index of an axis to the next. */
 static inline int64_t interpreter_stride(const struct value *value, int axis)
 {
     int64_t stride = 1;
@@ -41,7 +41,7 @@ interpretation interpret_grid_sample, interpret_grid_data_gradient, interpret_gr
 /* interpreter_products.c: */
 interpretation interpret_conv2d, interpret_conv2d_data_gradient, interpret_dense, interpret_dense_data_gradient,
     interpret_dense_weight_gradient, interpret_matmul;
-/* The gradient of a convolution's weights, of other arrays than the problem's. */
+/* Computes the gradient of a convolution's weights from other arrays than the problem's. */
 void interpret_conv2d_weights(
     const struct problem *problem, const struct arrays *arrays, double *x, double *dw, double *dy);
 /* interpreter_pool.c, interpreter_losses.c: */

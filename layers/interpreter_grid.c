@@ -13,7 +13,7 @@ struct taps {
     double weights[4], slopes[4];
 };
 
-/* p at the border's other side, as often as it is outside; a place outside by half an element remains. */
+/* Reflects p at the borders as often as it is outside; a place outside by half an element remains. */
 static double reflected(double p, double size, bool align, double *slope)
 {
     const double low = align ? 0 : -0.5, span = align ? size - 1 : size;
@@ -92,7 +92,7 @@ static void visit_place(const struct problem *problem, const struct grid_sizes *
             }
 }
 
-/* All channels of a sample at one place. */
+/* The sampling of all channels of a sample at one place. */
 struct sampling {
     const struct grid_sizes *z;
     double *x, *y; /* the sample's; y: at the place */

@@ -26,7 +26,7 @@ static struct walk walk_of(
     return w;
 }
 
-/* The element that update u has; -1: there is none. */
+/* Returns the element that update u changes; -1: there is none. */
 static int64_t element_of(const struct walk *w, int64_t u)
 {
     const struct indexed_sizes *z = &w->z;
@@ -84,7 +84,7 @@ static double joined(int reduction, double e, double u)
     }
 }
 
-/* y: data with all updates. before, if not NULL: each update's element as it was. */
+/* Sets y to data with all updates. before, if not NULL: each update's element as it was. */
 static void scatter(const struct problem *problem, const struct walk *w, const struct value *data, const double *from,
     const struct value *updates, const double *of, double *y, double *before)
 {
@@ -108,7 +108,7 @@ tutti_status interpret_scatter(const struct problem *problem, const struct array
     return TUTTI_OK;
 }
 
-/* From the last update to the first: what came before an update no longer counts where the update took its place. */
+/* From the last update to the first: where an update replaced an element, what came before it no longer counts. */
 tutti_status interpret_scatter_gradient(const struct problem *problem, const struct arrays *arrays)
 {
     enum { INDICES, DY, DATA, UPDATES };

@@ -1,4 +1,4 @@
-/* argmax, topk, cumsum and others along an axis, and what knows the places of elements. */
+/* argmax, topk, cumsum and others along an axis, and operations that depend on the positions of elements. */
 #include "layers/interpreter.h"
 
 #include "base/memory.h"
@@ -7,14 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Element i of a line. */
+/* Returns the position of element i of a line. */
 static int64_t place_of(const struct planes *z, int64_t line, int64_t i)
 {
     return (line / z->pixels * z->c + i) * z->pixels + line % z->pixels;
 }
 
-/* Whether x is in front of y where the largest numbers are, or the smallest: 1, 0 if they are equal, or -1. NaN is the
- * largest, and with `first` in front whatever else is. */
+/* Returns 1 if x comes before y where the largest numbers come first (or the smallest, unless `largest`), 0 if they
+ * are equal, else -1. NaN is the largest; with `first` it comes first in either case. */
 static int compare(double x, double y, bool largest, bool first)
 {
     if (isnan(x) || isnan(y)) return (isnan(x) - isnan(y)) * (largest || first ? 1 : -1);
@@ -90,7 +90,7 @@ tutti_status interpret_scan(const struct problem *problem, const struct arrays *
     return TUTTI_OK;
 }
 
-/* The sum over all products that contain the element, each of its other factors times its gradient. */
+/* An element's gradient sums over all products that contain it: its other factors times the gradient. */
 tutti_status interpret_cumprod_gradient(const struct problem *problem, const struct arrays *arrays)
 {
     const struct scan_attributes *a = scan_attributes(problem->node);

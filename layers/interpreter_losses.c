@@ -7,17 +7,17 @@
 #include <math.h>
 #include <string.h>
 
-/* The factor of a loss's gradient; `positions` are those of a sample. */
+/* Returns the factor of a loss's gradient; `positions` are those of a sample. */
 static double gradient_factor(const struct problem *problem, const struct arrays *arrays, int64_t positions)
 {
     const float weight = loss_attributes(problem->node)->weight;
     return (weight != 0 ? (double)weight : 1) / (double)positions * (double)arrays->constants->loss_scale;
 }
 
-/* cross_entropy and nll of one label; x and dx are its classes, `inner` elements apart. dx may be NULL; weights: of the
- * classes, or NULL. Returns the loss, the sum of wanted[i] (norm - x[i]), where norm is log(sum of exp(x)), or 0 of
- * nll. *correct: whether the label is the first of the largest. The mean of the weights is taken from the attributes,
- * as kernels do: a trial makes up weights that have another one. */
+/* cross_entropy and nll of one label. x and dx are its classes, `inner` elements apart. dx may be NULL. weights: of
+ * the classes, or NULL. Returns the loss, the sum of wanted[i] (norm - x[i]), where norm is log(sum of exp(x)), or 0
+ * in nll. *correct: whether the label is the first of the largest. The mean of the weights is taken from the
+ * attributes, as kernels do: a trial makes up weights with another mean. */
 static double classify(const struct problem *problem, const double *x, const double *weights, int64_t classes,
     int64_t inner, int64_t label, double factor, double *dx, bool *correct)
 {

@@ -59,13 +59,13 @@ tutti_status interpret_max_pool_gradient(const struct problem *problem, const st
         const struct span h = span_of(problem, 0, o / z.ow % z.oh), w = span_of(problem, 1, o % z.ow);
         const int64_t place = (int64_t)arrays->inputs[1][o], width = pool_attributes(problem->node)->window.kernel[1];
         const int64_t y = h.start + place / width, x = w.start + place % width;
-        if (y < 0 || y >= z.h || x < 0 || x >= z.w) continue; /* of made-up places */
+        if (y < 0 || y >= z.h || x < 0 || x >= z.w) continue; /* made-up places can be outside */
         arrays->outputs[0][(o / (z.oh * z.ow) * z.h + y) * z.w + x] += arrays->inputs[0][o];
     }
     return TUTTI_OK;
 }
 
-/* And its gradient. */
+/* average_pool and its gradient. */
 tutti_status interpret_average_pool(const struct problem *problem, const struct arrays *arrays)
 {
     const struct pool_sizes z = pool_sizes_of(problem);

@@ -23,7 +23,7 @@ static void run_parts(const struct arrays *arrays, int count, void (*part)(void 
 /* The one of y, x and w that is computed from the other two. */
 enum product { PRODUCT_Y, PRODUCT_X, PRODUCT_W };
 
-/* A kernel's tap at (r, s) of channel c and the row oh of output channel k. */
+/* Applies a kernel's tap at (r, s) of channel c to the row oh of output channel k. */
 static void convolve_row(
     const struct conv2d_sizes *z, enum product wanted, double *image, double *weight, double *row, int64_t s)
 {
@@ -50,7 +50,7 @@ struct convolution {
     double *x, *w, *y;
 };
 
-/* What is computed for output channel k, or, if that is x, for input channel `channel`. */
+/* Computes the results for output channel `channel`, or, if x is wanted, for input channel `channel`. */
 static void convolve_channel(void *argument, int channel)
 {
     const struct convolution *all = argument;
@@ -217,7 +217,7 @@ struct product_rows {
     int64_t rows, columns, depth; /* of each product */
 };
 
-/* A row of the result. An input with fewer matrices than the output has a single one. */
+/* Computes a row of the result. An input with fewer matrices than the output has a single one. */
 static void multiply_row(void *argument, int number)
 {
     const struct product_rows *p = argument;

@@ -213,7 +213,7 @@ static void emit_sums(
     emit_finish(problem, operands, &sizes, options, list);
 }
 
-/* The sums first: dx may be where x or dy is. */
+/* Computes the sums first: dx may be where x or dy is. */
 static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     char options[64];

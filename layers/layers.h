@@ -66,7 +66,7 @@ struct convert_attributes {
 ATTRIBUTES(convert)
 extern const struct operation operation_convert, operation_cast;
 
-/* concat.c: what x has from `begins` on, of this shape, backwards along the reversed axes. All include the batch. */
+/* concat.c: the part of x from `begins` on, of this shape, backwards along reversed axes. All include the batch. */
 struct window_attributes {
     tutti_shape shape;
     int64_t begins[TUTTI_MAX_RANK];
@@ -110,11 +110,11 @@ struct reshape_attributes {
 };
 ATTRIBUTES(reshape)
 extern const struct operation operation_reshape;
-/* What the axes of x reshaped to this shape are of. */
+/* Returns the kinds of the axes of x reshaped to this shape. */
 struct axes reshape_axes(const struct value *x, const tutti_shape *shape);
 /* Checks a shape asked for, which has the batch in front if x has; sets the one size that may be -1, and the axes. */
 tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *attributes);
-/* Moves the first axis of a sample into the batch: rows become samples to the nodes that follow; and back. */
+/* Moves the first axis of a sample into the batch: rows become samples to the nodes that follow. And back. */
 tutti_status reshape_fold(const struct value *x, struct reshape_attributes *attributes);
 tutti_status reshape_unfold(const struct value *x, int64_t size, struct reshape_attributes *attributes);
 
@@ -203,9 +203,9 @@ extern const struct operation operation_mean_squared_error, operation_l1, operat
  *     input whose weight is 0 is not in the sum, whatever it is. */
 extern const struct operation operation_loss_total;
 
-/* loss.c: the operation of tutti_training.loss; NULL for TUTTI_LOSS_NONE and for numbers that are no loss. */
+/* loss.c: the operation of tutti_training.loss; NULL for TUTTI_LOSS_NONE and for numbers that are not a loss. */
 const struct operation *loss_find(tutti_loss loss);
-/* The value that holds the targets of these predictions, which are batched: type, shape, batched. */
+/* Returns the type, shape and `batched` of the targets of these predictions, which are batched. */
 struct value loss_targets(const struct operation *loss, const struct value *predictions);
 
 #endif

@@ -1,5 +1,6 @@
-/* Work along one axis of a tensor, element after element: argmax, topk, cumsum. A line is the elements along the axis.
- * Lines are independent, a line has a single work-item. And work on each element by itself that knows its place. */
+/* Work along one axis of a tensor, element after element: argmax, topk, cumsum. A line is the elements along the
+ * axis. Lines are independent; a line has a single work-item. Also elementwise work that depends on the element's
+ * position. */
 #ifndef LAYERS_LINES_H
 #define LAYERS_LINES_H
 
@@ -62,10 +63,10 @@ struct lines {
 struct lines lines_of(const struct value *value, int axis, const struct capabilities *device);
 /* Sets the arguments LINES_ARGUMENTS (clkernels/arguments/lines.h), behind those set before, and the sizes. */
 void lines_launch(struct launch *launch, const struct lines *lines, const struct capabilities *device);
-/* Fails if places along the axis are no floats; the axis may be of any value. */
+/* Fails if positions along the axis are not exact as floats; the axis may be of any value. */
 tutti_status lines_check(const char *operation, const struct value *x, int axis);
 
-/* Elements of a work-item or task, of all that there are; and the sizes of the launch. */
+/* Elements of a work-item or task, of `elements` in all; and the sizes of the launch. */
 int64_t elements_chunk(const struct capabilities *device, int64_t elements);
 void elements_launch(struct launch *launch, const struct capabilities *device, int64_t elements);
 

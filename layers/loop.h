@@ -36,7 +36,7 @@ struct loop_step {
 };
 
 enum loop_join { JOIN_NONE, JOIN_SUM, JOIN_PRODUCT, JOIN_MAX, JOIN_MIN };
-/* What a join begins with, and the operation that joins two numbers. */
+/* The number that a join begins with, and the operation that joins two numbers. */
 struct join {
     float start;
     const struct operation *operation;
@@ -72,7 +72,7 @@ struct loop_operand loop_operand(const struct value *value, const tutti_shape *s
 void loop_add_fusions(struct loop *loop, const struct node *node);
 /* The loop's result, as a variable of the next step. */
 int loop_result(const struct loop *loop);
-/* An element in double precision, of what the operands are there. */
+/* Computes an element in double precision from the operands' elements. */
 double loop_evaluate(const struct loop *loop, const double *operands);
 /* Describes the node as a loop, with what is fused. False if the operation has no loop. */
 bool loop_of(const struct problem *problem, struct loop *loop);
@@ -104,8 +104,8 @@ bool loop_has_fours(const struct loop *loop);
 /* Appends the launches, which need loop_workspace() bytes. */
 void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list);
 size_t loop_workspace(const struct loop *loop, const struct capabilities *device);
-/* The arguments of the kernel run(), in their order: the text's parameters and what the launch sets are made of one
- * list. The body of the kernel names them. */
+/* An argument of the kernel run(). One list, in order, gives both the parameters in the text and the arguments that
+ * the launch sets. The body of the kernel uses their names. */
 struct loop_argument {
     enum { LOOP_READ, LOOP_WRITTEN, LOOP_LONG, LOOP_FLOAT } kind;
     const char *name;
@@ -117,13 +117,12 @@ struct loop_arguments {
     struct loop_argument list[LOOP_OPERANDS + 1 + 8];
     int count;
 };
-/* For loop_launch.c: writes the kernel run() of a loop and returns the name of the text, for launch_add(). NULL if
- * there is no memory. */
+/* For loop_launch.c: writes a loop's kernel run() and returns the name of the text, for launch_add(); or NULL. */
 const char *loop_source(
     const struct loop *loop, const struct loop_arguments *arguments, const struct capabilities *device);
 enum { LOOP_VECTORS = 4 }; /* CPU class, sums of columns: vectors of a row that are summed at the same time */
 
-/* plan/compose.c makes such a node of several ones. */
+/* Attributes of a node that plan/compose.c makes of several ones. */
 struct loop_attributes {
     const struct loop *loop; /* the graph's memory */
 };

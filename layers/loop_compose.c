@@ -7,7 +7,7 @@ struct place {
     int64_t at[TUTTI_MAX_RANK]; /* along each axis of the producer */
 };
 
-/* The coordinates of the element at `position` of the producer's output. False: behind the end. */
+/* Sets the coordinates of the element at `position` of the producer's output. False: behind the end. */
 static bool place_of(const struct loop *producer, int64_t position, struct place *place)
 {
     if (position < 0) return false;
@@ -48,7 +48,7 @@ static bool map_axes(const struct loop *consumer, const struct loop_operand *rea
 
 enum { NO_AXIS = -1, SEVERAL_AXES = -2 };
 
-/* The axis of the consumer that steps through axis p of the producer, one element at a time. */
+/* Returns the axis of the consumer that steps through axis p of the producer, one element at a time. */
 static int axis_along(const struct loop *consumer, const struct place *steps, int p)
 {
     int along = NO_AXIS;
@@ -110,7 +110,7 @@ static bool operand_equal(const struct loop_operand *a, const struct loop_operan
         a->index_stride == b->index_stride && a->index_size == b->index_size;
 }
 
-/* The number of an equal operand of the loop; appends it if there is none. */
+/* Returns the number of an equal operand of the loop; appends the operand if there is none. */
 static int add_operand(struct loop *loop, const struct loop_operand *operand)
 {
     for (int i = 0; i < loop->operand_count && i < LOOP_OPERANDS; i++)

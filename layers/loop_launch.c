@@ -16,7 +16,7 @@ static bool can_merge(const struct loop *loop, int axis)
     return true;
 }
 
-/* A set of axes after one of them is dropped: later axes move down. */
+/* Returns a set of axes after one of them is dropped: later axes move down. */
 static unsigned without(unsigned axes, int axis)
 {
     return (axes & ((1u << axis) - 1)) | (axes >> (axis + 1) << axis);
@@ -245,7 +245,7 @@ static void set_sizes(struct launch *launch, const struct division *d, const str
     launch_grid(launch, 2, items, (size_t)d->parts, 1, d->group, 1, 1);
 }
 
-/* Bytes read and written at least. */
+/* Least number of bytes read and written. */
 static double bytes_of(const struct loop *loop)
 {
     double bytes = 0;
@@ -258,7 +258,7 @@ static double bytes_of(const struct loop *loop)
     return bytes;
 }
 
-/* The launch of a loop that is divided as `d` says. */
+/* Appends the launch of a loop that is divided as `d` says. */
 static void emit_divided(struct loop *loop, const struct division *d, struct launch_list *list)
 {
     const struct capabilities *device = &list->device->can;
@@ -291,6 +291,6 @@ void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list)
     if (d.parts == 1) return;
     loop_simplify(&finish);
     struct division whole = divide(&finish, device);
-    whole.parts = 1; /* there is no further workspace, and parts are few */
+    whole.parts = 1; /* no workspace is left, and parts are few */
     emit_divided(&finish, &whole, list);
 }

@@ -70,7 +70,7 @@ static void print_coordinates(struct text *text, const struct loop *loop, bool j
     text_append(text, "    const INDEX x%d = r%d;\n", outermost, joined);
 }
 
-/* Indices are unsigned: what lies backwards is subtracted from the pointer. */
+/* Indices are unsigned, so negative strides are subtracted from the pointer. */
 static int64_t magnitude(int64_t stride)
 {
     return stride < 0 ? -stride : stride;
@@ -289,7 +289,7 @@ static void print_row(struct text *text, const struct loop *loop, bool vector)
     text_append(text, "    }\n");
 }
 
-/* One number, the join of rows. */
+/* Prints the join of rows to one number. */
 static void print_cpu_rows(struct text *text, const struct loop *loop)
 {
     const bool vectors = loop_has_vectors(loop);

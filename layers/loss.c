@@ -1,4 +1,4 @@
-/* The losses' common part, and those of tutti_training.loss. */
+/* The common part of the losses, and the losses of tutti_training.loss. */
 #include "layers/loss.h"
 
 #include "base/memory.h"
@@ -64,7 +64,7 @@ void loss_sum(const struct problem *problem, const struct operands *operands, st
 
 /* -------------------------------------------------------------------------------------------------- builder ---- */
 
-/* The axis of the classes, the batch included. */
+/* Finds the axis of the classes, the batch included. */
 static tutti_status find_axis(const struct value *x, int class_axis, int *axis)
 {
     *axis = class_axis < 0 ? x->shape.rank + class_axis : class_axis + 1;
@@ -96,7 +96,7 @@ static tutti_status check_class_weights(const struct operation *operation, const
     return TUTTI_OK;
 }
 
-/* A constant of the network; NO_VALUE where there are none, or after a failure. */
+/* Adds the class weights as a constant of the network; NO_VALUE where there are none, or after a failure. */
 static int add_class_weights(tutti_network *network, int layer, const tutti_loss_options *options)
 {
     if (!options->class_weights || layer < 0) return NO_VALUE;

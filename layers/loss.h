@@ -1,4 +1,4 @@
-/* What the losses share: their outputs, their last launch, and their builder. */
+/* Shared by the losses: their outputs, their last launch, and their builder. */
 #ifndef LAYERS_LOSS_H
 #define LAYERS_LOSS_H
 
@@ -28,15 +28,15 @@ enum { LOSS_METRICS, LOSS_GRADIENT }; /* outputs */
 
 int loss_class_axis(const struct node *loss, const struct value *x);
 void loss_set_weight(struct node *loss, float weight);
-/* For infer(): both outputs. */
+/* Sets both outputs, for infer(). */
 void loss_outputs(const struct value *x, struct node *node, struct value *outputs);
-/* Labels, or elements, of a sample: each loss is their mean. */
+/* Number of labels, or elements, of a sample: each loss is their mean. */
 int64_t loss_positions(const struct problem *problem, int input);
-/* The buffer of the gradient, or another one where nobody wants it: an argument must be something. */
+/* Returns the gradient's buffer, or another one where nobody wants it, because an argument must be something. */
 cl_mem loss_gradient(const struct operands *operands);
 /* The factor of the gradient: the weight, over the positions of a sample. */
 double loss_factor(const struct problem *problem, int64_t positions);
-/* The last launch: metrics are `factor` times the sums over `rows` results in the workspace. */
+/* Appends the last launch: metrics are `factor` times the sums over `rows` results in the workspace. */
 void loss_sum(const struct problem *problem, const struct operands *operands, struct launch_list *list, int64_t rows,
     double factor);
 

@@ -86,7 +86,7 @@ static int64_t labels_of(const struct problem *problem)
     return value_elements(problem->inputs[LOSS_TARGETS]);
 }
 
-/* Of each label, its loss, and 1 or 0 for correct. */
+/* Bytes of two floats for each label: its loss, and 1 or 0 for correct. */
 static size_t workspace(const struct problem *problem)
 {
     return 2 * sizeof(float) * (size_t)labels_of(problem);
@@ -99,7 +99,7 @@ ARGUMENTS(width, WIDTH_ARGUMENTS)
 ARGUMENTS(positions, POSITIONS_ARGUMENTS)
 ARGUMENTS(weights, WEIGHTS_ARGUMENTS)
 
-/* The launch over the labels, but for its sizes. */
+/* Adds the launch over the labels, without its sizes. */
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *source, int group)
 {
@@ -118,7 +118,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
     return launch;
 }
 
-/* The last arguments of the launch over the labels, and the launch that sums. */
+/* Sets the last arguments of the launch over the labels, and appends the launch that sums. */
 static void finish(
     const struct problem *problem, const struct operands *operands, struct launch *launch, struct launch_list *list)
 {

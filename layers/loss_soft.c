@@ -1,5 +1,5 @@
-/* The cross-entropy with probabilities as targets (clkernels/loss_soft.cl has the formula): what tutti_cross_entropy()
- * is where the targets are floats. */
+/* The cross-entropy with probabilities as targets (clkernels/loss_soft.cl has the formula). tutti_cross_entropy()
+ * uses it where the targets are floats. */
 #include "clkernels/arguments/loss_soft.h"
 #include "base/memory.h"
 #include "layers/elementwise.h"
@@ -29,7 +29,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     return TUTTI_OK;
 }
 
-/* Of the predictions: classes, elements from one class to the next, and positions. */
+/* Sizes of the predictions: classes, elements from one class to the next, and positions. */
 struct sizes {
     int64_t width, inner, labels;
 };
@@ -44,7 +44,7 @@ static struct sizes sizes_of(const struct problem *problem)
     return sizes;
 }
 
-/* Of each position, its loss, and 1 or 0 for correct. */
+/* Bytes of two floats for each position: its loss, and 1 or 0 for correct. */
 static size_t workspace(const struct problem *problem)
 {
     return 2 * sizeof(float) * (size_t)sizes_of(problem).labels;

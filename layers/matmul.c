@@ -16,7 +16,7 @@ static bool same_leading(const struct value *a, const struct value *b)
     return same;
 }
 
-/* Whether it is one matrix, for every index of the other value. */
+/* Whether the value is one matrix, for every index of the other value. */
 static bool is_single(const struct value *value, const struct value *other)
 {
     bool single = !value->batched && value->shape.rank <= other->shape.rank;
@@ -24,7 +24,7 @@ static bool is_single(const struct value *value, const struct value *other)
     return single;
 }
 
-/* Of rows or columns: positions in a sequence stay what they are, but a product has no features or space. */
+/* Kind of the axis of rows or columns: positions in a sequence remain, but a product has no features or space. */
 static uint8_t kind_of(const struct value *value, int from_last)
 {
     const enum axis_kind kind = value_axis(value, value->shape.rank - 1 - from_last);
@@ -77,7 +77,7 @@ static int product(struct graph *graph, int a, bool transpose_a, int b, bool tra
     return graph_append(graph, &operation_matmul, &attributes, (int[]) { a, b }, 2, layer);
 }
 
-/* Of b, one matrix for all rows of a: the sum over them is one product. */
+/* The gradient of b, one matrix for all rows of a: the sum over the rows is one product. */
 static int gradient_of_single(struct graph *graph, const struct node *node, int dy)
 {
     const int a = node->inputs[0], layer = node->layer;
@@ -126,7 +126,7 @@ const struct operation operation_matmul = {
 
 /* ---------------------------------------------------------------------------------------------- broadcasting ---- */
 
-/* Of the axes in front of the matrices, without the batch's; counted from the last one. */
+/* Number of axes in front of the matrices, without the batch's. They are counted from the last one. */
 static int leading_axes(const struct value *value)
 {
     return value->shape.rank - value->batched - 2;
@@ -137,7 +137,7 @@ static int64_t leading_size(const struct value *value, int from_last)
     return from_last < leading_axes(value) ? value_size(value, from_last + 2) : 1;
 }
 
-/* Appends the axis of a vector: it is a row of the first input, a column of the second. */
+/* Makes a vector a matrix: a row where it is the first input, a column where it is the second. */
 static int as_matrix(const struct composing *c, int value, bool row)
 {
     const struct value *x = graph_at(c->graph, value);
@@ -148,8 +148,8 @@ static int as_matrix(const struct composing *c, int value, bool row)
     return compose_reshape(c, value, shape);
 }
 
-/* How many of the last leading axes b repeats while all others are those of a; 0: something else is broadcast. The
- * matrices of a along these axes are then one of more rows. */
+/* Counts the last leading axes along which b repeats while all other leading axes equal those of a; 0: something else
+ * is broadcast. Along these axes the matrices of a are then one matrix of more rows. */
 static int repeated_axes(const struct value *a, const struct value *b)
 {
     int repeated = 0;
@@ -181,7 +181,7 @@ static int product_of_more_rows(
     return compose_reshape(c, product, whole);
 }
 
-/* The value with the leading axes that both have together. */
+/* Expands the value to the leading axes that both have together. */
 static int with_all_axes(const struct composing *c, int value, int other)
 {
     const struct value *x = graph_at(c->graph, value), *y = graph_at(c->graph, other);
@@ -220,7 +220,8 @@ static tutti_status check_leading(const struct value *a, const struct value *b)
     return TUTTI_OK;
 }
 
-/* One product, where the operation can read both inputs as they are; else what is smaller is repeated. */
+/* Appends one product. Where the operation cannot read both inputs as they are, the matrices of a become one of more
+ * rows, or the inputs are expanded. */
 static int product_of_matrices(const struct composing *c, const struct matmul_attributes *attributes, int a, int b)
 {
     const struct value *left = graph_at(c->graph, a), *right = graph_at(c->graph, b);
@@ -237,7 +238,7 @@ static int product_of_matrices(const struct composing *c, const struct matmul_at
     return graph_append(c->graph, &operation_matmul, attributes, (int[]) { a, b }, 2, c->layer);
 }
 
-/* The result of a vector has no axis for it, unless it is one number for all samples. */
+/* Removes the axis that a vector got, unless the result is one number for all samples. */
 static int without_axis(const struct composing *c, int product, int from_last)
 {
     const struct value *y = graph_at(c->graph, product);

@@ -1,4 +1,4 @@
-/* expand and transpose: the same numbers elsewhere. */
+/* expand and transpose: move numbers without changing them. */
 #include "layers/broadcast.h"
 #include "layers/layers.h"
 #include "layers/loop.h"

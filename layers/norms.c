@@ -26,8 +26,8 @@ static int check_epsilon(const struct composing *c, const char *name, float epsi
         c, fail(TUTTI_INVALID, "%s: epsilon is %g: it must be positive and finite", name, (double)epsilon));
 }
 
-/* d / sqrt(mean of d² + epsilon) over the axes. An overflow of the mean would be hidden, as d / infinity is 0: 0 times
- * it is added, which is NaN then. */
+/* Returns d / sqrt(mean of d² + epsilon) over the axes. d / infinity is 0, which would hide an overflow of the mean.
+ * So 0 times the mean is added, which is NaN then. */
 static int by_deviation(const struct composing *c, int d, unsigned axes, float epsilon)
 {
     const int variance = compose_reduce(c, &operation_reduce_mean, compose_one(c, &operation_square, d), axes);
@@ -42,7 +42,7 @@ static int normalised(const struct composing *c, int x, unsigned axes, float eps
     return by_deviation(c, compose_two(c, &operation_sub, x, mean), axes, epsilon);
 }
 
-/* scale y + bias, each where it is there: both are broadcast to y. */
+/* Returns scale y + bias, without those that are absent. Both are broadcast to y. */
 static int scaled(const struct composing *c, const char *name, int y, int scale, int bias)
 {
     const int before = y;
@@ -56,7 +56,7 @@ static int scaled(const struct composing *c, const char *name, int y, int scale,
 
 /* -------------------------------------------------------------------------------------------------- layer_norm ---- */
 
-/* Whether it has exactly the last axes of x, from `axis` on, for all samples. */
+/* Whether the value has exactly the last axes of x, from `axis` on, for all samples. */
 static bool has_last_axes(const struct value *x, int axis, const struct value *value)
 {
     bool has = value && !value->batched && value->shape.rank == x->shape.rank - axis;
@@ -192,7 +192,7 @@ int compose_instance_norm(const struct composing *c, const void *attributes, con
 
 /* --------------------------------------------------------------------------------------------------- others ---- */
 
-/* (x - mean) / deviation. The number below is ONNX's 1e-9 beside a deviation of 0, and has a gradient there. */
+/* (x - mean) / deviation. The number below gives ONNX's 1e-9 for a deviation of 0, and has a gradient there. */
 int compose_mean_variance_norm(const struct composing *c, const void *attributes, const int *inputs, int count)
 {
     const struct norm_attributes *a = attributes;
@@ -215,7 +215,7 @@ int compose_lp_norm(const struct composing *c, const void *attributes, const int
     return compose_two(c, &operation_div, inputs[0], compose_two(c, &operation_add, norm, zero));
 }
 
-/* The squares of `size` channels around each one: so many windows of the squares, added. */
+/* Sums the squares of `size` channels around each one, as so many windows of the squares. */
 static int sum_of_neighbours(const struct composing *c, int squares, int axis, int64_t size)
 {
     const int64_t channels = graph_at(c->graph, squares)->shape.sizes[axis];

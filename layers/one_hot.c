@@ -1,4 +1,4 @@
-/* one_hot: a number as a vector that differs at one place. */
+/* one_hot: represents a number by a vector that differs at one place. */
 #include "clkernels/arguments/one_hot.h"
 #include "base/memory.h"
 #include "layers/elementwise.h"

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As read from the text. */
+/* The attributes read from the text. */
 struct given {
     struct attribute_values attributes;
     struct said said;
@@ -49,11 +49,11 @@ struct recipe {
     const struct word *more; /* instead of words: a list that ends with a word without a name */
     enum activation activation;
     bool random; /* takes the step's constants, and a stream of random numbers */
-    /* Derives the operation's attributes from others, from what is said and from x, the first input. May be NULL. */
+    /* Derives the operation's attributes from others, from `said` and from x, the first input. May be NULL. */
     tutti_status (*complete)(const struct value *x, const struct said *said, void *attributes);
     composition *compose; /* makes several nodes instead of one of `operation`, whose attributes it takes */
     const struct attribute_type *attributes; /* of `compose`; NULL: those of `operation` */
-    op_builder *build;                       /* makes all nodes from what is said (layers/op_builders.h) */
+    op_builder *build;                       /* makes all nodes, from struct said (layers/op_builders.h) */
 };
 
 static const struct word *word_at(const struct recipe *recipe, int i)
@@ -112,7 +112,7 @@ static tutti_status complete_unfold(const struct value *x, const struct said *sa
     return reshape_unfold(x, said->starts.count == 1 ? said->starts.numbers[0] : 0, attributes);
 }
 
-/* As many elements as sequences are long, from the first one on; all axes if none is given. */
+/* Takes the first elements, as many as sequences are long, along the given axes, or all if none is given. */
 static tutti_status complete_prefix(const struct value *x, const struct said *said, void *attributes)
 {
     struct window_attributes *a = attributes;
@@ -123,7 +123,7 @@ static tutti_status complete_prefix(const struct value *x, const struct said *sa
     return TUTTI_OK;
 }
 
-/* `reduction`, of scatter. */
+/* Sets `reduction` of scatter. */
 static tutti_status complete_elements(const struct value *x, const struct said *said, void *attributes)
 {
     struct indexed_attributes *a = attributes;
@@ -133,7 +133,7 @@ static tutti_status complete_elements(const struct value *x, const struct said *
     return TUTTI_OK;
 }
 
-/* `batch_dims`, of gather: axes of a sample in front that data and indices share. `reduction`, of scatter. */
+/* Sets `batch_dims` of gather, the number of leading axes that data and indices share; and `reduction` of scatter. */
 static tutti_status complete_nd(const struct value *x, const struct said *said, void *attributes)
 {
     struct indexed_attributes *a = attributes;
@@ -147,7 +147,7 @@ static tutti_status complete_nd(const struct value *x, const struct said *said, 
     return TUTTI_OK;
 }
 
-/* `k`; its default, if there is one, stands in the attributes. */
+/* Reads an attribute of one number, such as `k`; *to keeps its default where the number is not given. */
 static tutti_status one_number(const char *name, const struct list *list, int64_t *to)
 {
     if (list->count > 1) return fail(TUTTI_INVALID, "%s: it takes one number, and got %d", name, list->count);
@@ -167,7 +167,7 @@ static tutti_status complete_trilu(const struct value *x, const struct said *sai
     return one_number("trilu: k", &said->picked, &((struct trilu_attributes *)attributes)->k);
 }
 
-/* `axis` is one of the result, which has one more than the input. */
+/* Sets `axis`, an axis of the result, which has one more than the input. */
 static tutti_status complete_one_hot(const struct value *x, const struct said *said, void *attributes)
 {
     struct one_hot_attributes *a = attributes;
@@ -181,7 +181,7 @@ static tutti_status complete_one_hot(const struct value *x, const struct said *s
     return status;
 }
 
-/* `batch_axis`: none if it is not given. */
+/* Sets `batch_axis`; none if it is not given. */
 static tutti_status complete_reverse(const struct value *x, const struct said *said, void *attributes)
 {
     struct reverse_sequence_attributes *a = attributes;
@@ -426,7 +426,7 @@ static int read_numbers(const char *text, size_t length, double numbers[MOST_NUM
     return 0;
 }
 
-/* The number that a word stands for; -1: it is not one of these. */
+/* Returns the number that a word stands for; -1: the word is not among the choices. */
 static int choice_of(const char *choices, const char *text, size_t length)
 {
     int number = 0;
@@ -435,7 +435,7 @@ static int choice_of(const char *choices, const char *text, size_t length)
     return -1;
 }
 
-/* The numbers of a word's text; 0: it is invalid. */
+/* Reads the numbers of a word's text and returns how many there are; 0: the text is invalid. */
 static int read_value(const struct word *word, const char *text, size_t length, double numbers[MOST_NUMBERS])
 {
     if (!word->choices) return read_numbers(text, length, numbers);

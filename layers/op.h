@@ -4,10 +4,9 @@
 
 #include "graph/operation.h"
 
-/* The name of a node's operation; of an activation, that of its function. */
+/* Returns the name of a node's operation; for an activation, that of its function. */
 const char *op_name(const struct node *node);
-/* The name of an attribute: the operation's own if tutti_op() has none. NULL: a number that the operation does not
- * use. */
+/* Returns an attribute's name: the operation's own if tutti_op() has none. NULL: a number that is not used. */
 const char *op_attribute(const struct node *node, const struct attribute *attribute);
 
 #endif

@@ -1,4 +1,4 @@
-/* What tutti_op() reads for operations that it makes of several nodes by what is said, and these operations. */
+/* Attributes parsed by tutti_op(), and builders of operations that expand to several nodes. */
 #ifndef LAYERS_OP_BUILDERS_H
 #define LAYERS_OP_BUILDERS_H
 
@@ -15,11 +15,11 @@ struct reals {
     double numbers[2 * TUTTI_MAX_RANK];
 };
 
-/* Of pad; of depth_to_space and back: where the block is in the depth, in front of the channels or behind. */
+/* Modes of pad, and of depth_to_space and back: in the depth, the block precedes (DCR) or follows the channels. */
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
 enum block_mode { BLOCK_DCR, BLOCK_CRD };
 
-/* Of convolutions and pooling, with ONNX's names. */
+/* Attributes of convolutions and pooling, with ONNX's names. */
 enum auto_pad { AUTO_PAD_NOTSET, AUTO_PAD_VALID, AUTO_PAD_SAME_UPPER, AUTO_PAD_SAME_LOWER };
 struct sliding_words {
     struct list kernel, strides, dilations, group;
@@ -30,7 +30,7 @@ struct sliding_words {
     float p;
 };
 
-/* What the text says beside attributes of the operation. */
+/* Attributes in the text that are not those of the operation. */
 struct said {
     bool keepdims, inverse, onesided;
     int axis;
@@ -50,15 +50,15 @@ typedef tutti_status op_builder(
 op_builder op_slice, op_pad, op_tile, op_depth_to_space, op_space_to_depth, op_resize;
 op_builder op_conv, op_conv_transpose, op_max_pool, op_average_pool, op_lp_pool, op_dft;
 
-/* Nodes of a composition; NO_VALUE after a failure, which the graph keeps. The axis counts the batch's. */
+/* Append nodes of a composition; NO_VALUE after a failure, which the graph keeps. The axis counts the batch's. */
 struct window_attributes;
 int op_window(struct graph *graph, int layer, int x, const struct window_attributes *attributes);
 int op_reshape(struct graph *graph, int layer, int x, tutti_shape shape);
 int op_transpose(struct graph *graph, int layer, int x, const int *order, int rank);
-/* The axis as two: `front` times as many elements behind one another; and two axes as one. */
+/* op_split() divides an axis in two, the first of size `front`; op_join() makes two axes one. */
 int op_split(struct graph *graph, int layer, int x, int axis, int64_t front);
 int op_join(struct graph *graph, int layer, int x, int axis);
-/* The axis of a value for one of a sample, which may be negative; -1: there is none. */
+/* Returns the axis of a value for an axis of a sample, which may be negative; -1: it does not exist. */
 int op_axis(const struct value *x, int64_t number);
 
 #endif

@@ -1,7 +1,6 @@
-/* The table of patterns. Sums come before what follows them; a batch normalisation takes an activation's gradient
- * before pooling does, and a data gradient takes what is left. Who reads a batch normalisation is known when all that
- * is done.
- */
+/* The table of patterns. Sums come before what follows them. A batch normalisation takes an activation's gradient
+ * before pooling does, and a data gradient takes what is left. The readers of a batch normalisation are only known
+ * after all that. */
 #include "layers/patterns.h"
 
 const struct pattern *const patterns[] = {

@@ -105,7 +105,7 @@ static tutti_status gradient(
 
 /* --------------------------------------------------------------------------------------------------- kernels ---- */
 
-/* The expression of a node, with low and high. */
+/* Appends the expression of a node, with low and high. */
 static struct loop_step *add_step(const struct node *node, struct loop *loop)
 {
     const bool gradient = node->operation == &operation_activation_gradient;
@@ -185,7 +185,7 @@ const struct operation operation_pointwise_gradient = {
 
 /* -------------------------------------------------------------------------------------------------- patterns ---- */
 
-/* a + b, if the later of both is made for this sum alone: its node adds the other one while it writes. */
+/* a + b: the node of the later one adds the other one while it writes, if its result is made for this sum alone. */
 static bool fuse_add(const struct rewriting *rewriting, size_t n, int producer)
 {
     struct graph *graph = rewriting->graph;

@@ -103,7 +103,7 @@ enum pointwise_variable { VARIABLE_G, VARIABLE_A, VARIABLE_B, VARIABLE_C, VARIAB
 
 /* `variables` is indexed by enum pointwise_variable. */
 typedef double pointwise_function(const double *variables, double low, double high);
-/* A text, and the same as a C function. The text of a derivative that is 0 is "". */
+/* An expression as text, and as a C function. The text of a derivative that is 0 is "". */
 struct expression {
     const char *text;
     pointwise_function *function;

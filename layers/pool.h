@@ -1,4 +1,4 @@
-/* What pooling's files share, and what interprets it. */
+/* Shared by the files of pooling, and by its interpretation. */
 #ifndef LAYERS_POOL_H
 #define LAYERS_POOL_H
 
@@ -22,7 +22,7 @@ bool pool_is_max(const struct node *node);
 bool pool_is_adaptive(const struct node *node);
 double pool_flops(const struct problem *problem);
 
-/* pool_kernels.c: of windows; with the mean of the whole image, which has kernels of its own, before them. */
+/* pool_kernels.c: kernels for windows. In lists of means, those for the mean of the whole image come first. */
 extern const struct implementation *const pool_max[],
     *const pool_max_gradient[], *const pool_mean[], *const pool_mean_gradient[], *const pool_adaptive[],
                                                                                      *const pool_adaptive_gradient[];

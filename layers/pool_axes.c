@@ -1,6 +1,6 @@
-/* Pooling along one to three axes in tutti_op(). Where the pooling of images can do it, it does, of one axis as an
- * image of height 1 and of three axes by two images. Else each axis by itself: a maximum of its windows, and a mean or
- * a sum by a table. */
+/* Pooling along one to three axes in tutti_op(). Uses the pooling of images where that is possible: one axis as an
+ * image of height 1, three axes by two images. Otherwise each axis is pooled by itself: a maximum of its windows, or
+ * a mean or a sum by a table. */
 #include <float.h>
 
 #include "layers/layers.h"
@@ -9,7 +9,7 @@
 
 /* --------------------------------------------------------------------------------------------------- images ---- */
 
-/* How the pooling of images does it. */
+/* Operation and attributes of the pooling of images. */
 struct image_pool {
     const struct operation *operation;
     bool ceil_mode, exclude_padding;
@@ -24,7 +24,8 @@ static bool is_plain(const struct sliding_axis *a, bool ceil_mode)
     return a->dilation == 1 && a->before <= a->kernel / 2 && room >= 0 && out == a->out;
 }
 
-/* Whether all axes are so, rounded down or up. What windows beyond the padding count is defined by both ends. */
+/* Whether is_plain() holds for all axes, with the number of windows rounded down or up. Rounded up, means that count
+ * the padding need the same padding at both ends. */
 static bool all_plain(const struct sliding *s, struct image_pool *pool)
 {
     bool down = true, up = true;
@@ -36,7 +37,7 @@ static bool all_plain(const struct sliding *s, struct image_pool *pool)
     return down || up;
 }
 
-/* Along the two axes of an image; NULL: all windows have one element. */
+/* Pools along the two axes of an image. NULL: all windows of that axis have one element. */
 static int pool_image(struct graph *graph, int layer, const struct image_pool *pool, const struct sliding_axis *rows,
     const struct sliding_axis *columns, int x)
 {
@@ -80,7 +81,7 @@ static tutti_status max_axis(tutti_network *network, int layer, const struct sli
     return status;
 }
 
-/* A sum with these weights of all windows' elements: 1, or 1 by their number, with the padding's or without. */
+/* Weights of a sum of a window's elements: 1, or 1 by the number of elements, with the padding's or without. */
 enum weights { WEIGHTS_ONE, WEIGHTS_ALL, WEIGHTS_INSIDE };
 
 static int64_t at_least_0(int64_t x)
@@ -91,7 +92,7 @@ static int64_t at_least_0(int64_t x)
 static tutti_status add_window(const struct sliding_axis *a, enum weights weights, int64_t window, struct taps *taps)
 {
     const int64_t begin = window * a->stride - a->before, d = a->dilation;
-    /* The elements of the window that lie in the axis, and in the axis with its padding. */
+    /* Bounds of the window's elements that lie in the axis, and in the axis with its padding. */
     const int64_t first = (at_least_0(-begin) + d - 1) / d;
     int64_t inside = begin < a->in ? (a->in - 1 - begin) / d + 1 : 0, all = (a->in + a->behind - 1 - begin) / d + 1;
     tutti_status status = TUTTI_OK;
@@ -182,7 +183,7 @@ static int constant(tutti_network *network, const char *name, float value)
     return network_constant(network, name, TYPE_F32, TUTTI_SHAPE(1), &value);
 }
 
-/* (sum of |x|^p)^(1 / p). As compose_reduce_l2(): 1, less 1, where the sum is 0, so that the gradient is 0 there. */
+/* (sum of |x|^p)^(1 / p). Where the sum is 0, 1 less 1, as in compose_reduce_l2(), so that the gradient is 0. */
 tutti_status op_lp_pool(
     tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
 {

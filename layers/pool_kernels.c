@@ -26,7 +26,7 @@ static const char *stream_option(const struct problem *problem)
     return (size_t)value_elements(problem->outputs[0]) * sizeof(float) > STREAM_BYTES ? " -DSTREAM=1" : "";
 }
 
-/* A launch with all sizes as options, and `more` of them, and all buffers: inputs, what is added, outputs. */
+/* Adds a launch with all sizes and `more` as options, and all buffers: inputs, the added tensor, outputs. */
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *source, const char *kernel, const char *more)
 {
@@ -59,7 +59,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
 
 /* ----------------------------------------------------------------------------------------------- any windows ---- */
 
-/* Of max_pool_gradient, see pool_cpu.cl. */
+/* FORM of max_pool_gradient, see pool_cpu.cl. */
 static int form_of(const struct problem *problem)
 {
     const struct window *a = &pool_attributes(problem->node)->window;
@@ -72,7 +72,7 @@ static int form_of(const struct problem *problem)
     return z.oh == (z.h + 1) / 2 && z.ow == (z.w + 1) / 2 ? 2 : 0;
 }
 
-/* Of a work-item of pool_plain.cl: floats of a gradient, see there. */
+/* Number of floats of a gradient that a work-item of pool_plain.cl makes, see there. */
 static int pixels_of(const struct problem *problem)
 {
     const struct value *result = problem->outputs[0];
@@ -81,7 +81,7 @@ static int pixels_of(const struct problem *problem)
     return result->layout != LAYOUT_CHANNELS_LAST && pool_sizes_of(problem).w % 4 == 0 ? 4 : 1;
 }
 
-/* `form`: of max_pool_gradient. */
+/* Writes the options of the windows. `form`: FORM of max_pool_gradient. */
 static void window_options(const struct problem *problem, int form, char *buffer, size_t size)
 {
     const bool gradient = pool_is_gradient(problem->node), max = pool_is_max(problem->node);
@@ -98,8 +98,8 @@ static void window_options(const struct problem *problem, int form, char *buffer
         snprintf(buffer + used, size - used, " -DPIXELS=%d", pixels_of(problem));
 }
 
-/* Tasks of pool_cpu.cl: (channel blocks, images, parts of `rows`). Work-items of pool_plain.cl, the number of which is
- * its last argument. */
+/* Sets the tasks of pool_cpu.cl: (channel blocks, images, parts of `rows`). Or the work-items of pool_plain.cl, whose
+ * number is its last argument. */
 static void divide(struct launch *launch, const struct problem *problem, int64_t rows)
 {
     const struct pool_sizes z = pool_sizes_of(problem);
@@ -143,8 +143,7 @@ static void layouts_blocked(const struct problem *problem, enum value_layout *in
     for (int i = 0; i < problem->node->output_count; i++) outputs[i] = LAYOUT_BLOCKED;
 }
 
-/* The result's channels are last where convolutions want them so: dy is small, and of one pixel both layouts are one.
- */
+/* The result has channels last where convolutions want that: dy is small. With one pixel, both layouts are equal. */
 static void layouts_gradient(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
     const bool last = problem->channels_last && value_has_channels_last(problem->outputs[0]);
@@ -174,7 +173,7 @@ static const char *fits_global_gpu(const struct problem *problem)
     return global_refusal(problem, fits_gpu_class(problem));
 }
 
-/* One pixel for each channel: plain, as the dense layer that follows wants it. On a GPU, x as it lies. */
+/* One pixel for each channel is plain, as a dense layer behind it wants it. On a GPU the image keeps its layout. */
 static void layouts_global(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
     const bool last = problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST;
@@ -209,7 +208,7 @@ static void emit_global(const struct problem *problem, const struct operands *op
     const size_t group = group_size(problem->device, GROUP), few = group < 32 ? group : 32;
     const size_t lanes = z.h * z.w <= 1024 ? few : group;
     char options[48] = "";
-    if (has_channels_last(problem)) { /* neighbours have neighbouring channels */
+    if (has_channels_last(problem)) { /* work-items side by side read channels side by side */
         emit(problem, operands, list);
         return;
     }

@@ -28,7 +28,7 @@ static struct gemm dense_sizes(const struct problem *problem)
     return gemm;
 }
 
-/* One product where b is the same for all and the rows of a's matrices lie below each other. */
+/* Gives one product where b is one matrix for all and the rows of a's matrices lie below each other. */
 static struct gemm matmul_sizes(const struct problem *problem)
 {
     const struct matmul_attributes *attributes = matmul_attributes(problem->node);
@@ -53,7 +53,7 @@ static struct gemm matmul_sizes(const struct problem *problem)
     return gemm;
 }
 
-/* Without what is fused. */
+/* Returns the product without the fusions. */
 static struct gemm product_of(const struct problem *problem)
 {
     struct gemm gemm = problem->node->operation == &operation_matmul ? matmul_sizes(problem) : dense_sizes(problem);
@@ -76,7 +76,7 @@ double product_bytes(const struct problem *problem)
 
 struct product {
     int choice;
-    struct gemm gemm; /* without what is fused */
+    struct gemm gemm; /* without the fusions */
     struct gemm_design design;
 };
 
@@ -128,7 +128,7 @@ static void remark(const struct problem *problem, struct text *text)
         remark_pairs(problem->device->pairs[problem->compute].form, pairs_parts(problem->compute), text);
 }
 
-/* An implementation for each of the matrix product's; of those that do more, a form for each operation. */
+/* Defines an implementation for each one of runtime/gemm.h; with further fusions, a form for each operation. */
 #define FUNCTIONS(choice, label)                                            \
     static const char *fits_##label(const struct problem *problem)          \
     {                                                                       \

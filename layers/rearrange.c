@@ -55,7 +55,7 @@ int op_join(struct graph *graph, int layer, int x, int axis)
     return op_reshape(graph, layer, x, shape);
 }
 
-/* Element `begin` to `begin` + size - 1 along an axis, all along the others. */
+/* Cuts out elements `begin` to `begin` + size - 1 along an axis, and all along the others. */
 static int cut(struct graph *graph, int layer, int x, int axis, int64_t begin, int64_t size)
 {
     if (x == NO_VALUE) return NO_VALUE;
@@ -74,7 +74,7 @@ int op_transpose(struct graph *graph, int layer, int x, const int *order, int ra
 
 /* ---------------------------------------------------------------------------------------------------- slice ---- */
 
-/* What is left of an axis: `count` elements, every stride-th of the window. */
+/* The part that is left of an axis: `count` elements, every stride-th of the window. */
 struct strided {
     int64_t count, stride;
 };
@@ -105,7 +105,7 @@ static tutti_status slice_axis(const struct value *x, int axis, int64_t start, i
     return TUTTI_OK;
 }
 
-/* One window, then the first of each `stride` elements of it. */
+/* Makes one window, then takes the first of each `stride` elements of it. */
 tutti_status op_slice(tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
 {
     tutti_status status = TUTTI_OK;
@@ -139,7 +139,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------------------- pad ---- */
 
-/* The element of `size` that stands `at` elements behind the first one, which may be outside. */
+/* Returns the element, of `size`, whose value stands at position `at`, which may be outside. */
 static int64_t mirrored(enum pad_mode mode, int64_t at, int64_t size)
 {
     const int64_t period = mode == PAD_WRAP ? size : size > 1 ? 2 * size - 2 : 1;

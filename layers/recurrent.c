@@ -118,7 +118,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
 
 /* ---------------------------------------------------------------------------------------------------- gradient ---- */
 
-/* Gate `gate` of [N, steps, gates width]. */
+/* Cuts gate `gate` out of [N, steps, gates width]. */
 static int gate_of(struct graph *graph, int value, int gate, int64_t width, int layer)
 {
     struct window_attributes a = { .shape = graph_at(graph, value)->shape, .begins = { 0, 0, gate * width } };
@@ -134,7 +134,7 @@ static int sum_over_steps(struct graph *graph, int value, int layer)
     return graph_append(graph, &operation_reduce_sum, &a, &value, 1, layer);
 }
 
-/* [gates width, width]; of a GRU whose reset gate multiplies the state, the last gate saw that product. */
+/* The gradient of R, [gates width, width]. Where a GRU's reset gate multiplies the state, the last gate saw r h. */
 static int gradient_of_r(struct graph *graph, const struct node *node, const int *backward, int64_t width)
 {
     const struct recurrent_attributes *a = recurrent_attributes(node);
@@ -152,7 +152,7 @@ static int gradient_of_r(struct graph *graph, const struct node *node, const int
     return graph_append(graph, &operation_concat, &(struct axis_attributes) { 0 }, parts, 2, layer);
 }
 
-/* Of i, o and f: sums of the gate's gradient times the cell that it saw. */
+/* The gradient of the peepholes of i, o and f: sums of the gate's gradient times the cell that it saw. */
 static int gradient_of_peepholes(struct graph *graph, const struct node *node, const int *backward, int64_t width)
 {
     const struct recurrent_attributes *a = recurrent_attributes(node);
@@ -214,7 +214,7 @@ static const struct value *matrix_of(const struct problem *problem)
     return problem->inputs[is_backward(problem) ? BACKWARD_R : RECURRENT_R];
 }
 
-/* Tasks turn r for the gradient, groups for the forward pass. */
+/* Whether r is transposed: tasks need that for the gradient, groups for the forward pass. */
 static bool turns(const struct problem *problem)
 {
     return is_backward(problem) == (problem->device->class == DEVICE_CPU);
@@ -248,7 +248,7 @@ static void write_options(const struct problem *problem, char *options)
             options + used, (size_t)(OPTIONS - used), " -D%s=%d", names[a->kind - 1][g], recurrent_place(a, g));
 }
 
-/* Returns the matrix that the kernel reads. */
+/* Transposes r where that is needed, and returns the matrix that the kernel reads. */
 static cl_mem emit_turn(
     const struct problem *problem, const struct operands *operands, const char *options, struct launch_list *list)
 {

@@ -1,4 +1,4 @@
-/* Recurrent layers: the operations, whose formulas recurrent.c has. */
+/* Operations of recurrent layers; recurrent.c has their formulas. */
 #ifndef LAYERS_RECURRENT_H
 #define LAYERS_RECURRENT_H
 
@@ -28,7 +28,7 @@ enum {
     RECURRENT_LENGTHS
 };
 enum { RECURRENT_Y, RECURRENT_LAST, RECURRENT_SAVED, RECURRENT_LAST_C };
-/* Of the gradient. */
+/* Inputs and outputs of the gradient. */
 enum {
     BACKWARD_R,
     BACKWARD_Y,
@@ -44,11 +44,11 @@ enum {
 };
 enum { BACKWARD_DGATES, BACKWARD_DH0, BACKWARD_PREVIOUS, BACKWARD_DC0, BACKWARD_OTHER };
 
-/* How many gates; how many numbers of each unit and step are saved for the gradient; how many `other` has. */
+/* Number of gates; numbers of each unit and step that are saved for the gradient; numbers that `other` has. */
 int recurrent_gates(enum recurrent_kind kind);
 int recurrent_saved(enum recurrent_kind kind);
 int recurrent_others(enum recurrent_kind kind);
-/* The place of a gate: of an LSTM i, o, f, c; of a GRU z, r, n. */
+/* Position of a gate: of an LSTM i, o, f, c; of a GRU z, r, n. */
 int recurrent_place(const struct recurrent_attributes *attributes, int gate);
 
 /* recurrent_reference.c: for the interpreter. */

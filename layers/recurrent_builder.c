@@ -16,7 +16,7 @@ struct building {
     int64_t hidden;
 };
 
-/* What one direction gave. */
+/* The results of one direction. */
 struct made {
     int y, last, last_c;
 };
@@ -36,7 +36,7 @@ static int own_parameter(const struct building *b, int part, bool reverse)
     return network_parameter(b->c->network, b->c->layer, names[reverse][part], shape, &how);
 }
 
-/* The part of a direction in [directions, ...]. */
+/* Returns the part of a direction in [directions, ...]. */
 static int of_direction(const struct building *b, int value, int direction)
 {
     const struct value *v = graph_at(b->c->graph, value);
@@ -69,7 +69,7 @@ static int part_of(const struct building *b, int part, int direction)
     return both == NO_VALUE ? NO_VALUE : compose_window(b->c, both, 0, part == WB ? 0 : rows, rows);
 }
 
-/* A state of each sample; one that is the same for all is repeated. */
+/* Returns a state of each sample; one that is the same for all is repeated. */
 static int state_of(const struct building *b, const tutti_tensor *tensor, int direction)
 {
     const int state = given(b, tensor, direction);

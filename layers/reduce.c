@@ -42,7 +42,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     return TUTTI_OK;
 }
 
-/* x's gradient of a sum is the sum's, repeated. */
+/* The gradient of x for a sum is the sum's gradient, repeated. */
 static int repeat(struct graph *graph, const struct node *node, int dy, float scale)
 {
     const struct value x = *graph_at(graph, node->inputs[0]);
@@ -63,7 +63,8 @@ static int gradient_of_extreme(struct graph *graph, const struct node *node, int
     return graph_append(graph, &operation_mul, NULL, (int[]) { share, g }, 2, layer);
 }
 
-/* Times the product of the other elements: of all that are not 0, divided by the element; or 0 if another one is 0. */
+/* The gradient of a product is dy times the product of the other elements. That is the product of all that are not 0,
+ * divided by the element; or 0 if another element is 0. */
 static int gradient_of_product(struct graph *graph, const struct node *node, int dy)
 {
     const int layer = node->layer, x = node->inputs[0], g = repeat(graph, node, dy, 1);

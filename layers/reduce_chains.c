@@ -18,7 +18,7 @@ int compose_reduce_sum_square(const struct composing *c, const void *attributes,
     return sum(c, attributes, compose_one(c, &operation_square, inputs[0]));
 }
 
-/* The root of 1, less 1, where all elements are 0: the gradient is 0 there, as PyTorch's, and not 0 times infinity. */
+/* Where all elements are 0, computes the root of 1, less 1: the gradient is 0, as PyTorch's, not 0 times infinity. */
 int compose_reduce_l2(const struct composing *c, const void *attributes, const int *inputs, int count)
 {
     (void)count;

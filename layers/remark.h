@@ -4,9 +4,9 @@
 
 #include "graph/operation.h"
 
-/* "multiplies pairs of bfloat16 numbers: dot products". Of `parts` such numbers each operand is the sum. */
+/* Appends "multiplies pairs of bfloat16 numbers: dot products". Each operand is the sum of `parts` such numbers. */
 void remark_pairs(enum pairs_form form, int parts, struct text *text);
-/* "multiplies floats, not pairs of bfloat16 numbers: REFUSAL"; nothing where products may not be rounded (fp32). */
+/* Appends "multiplies floats, not pairs of bfloat16 numbers: REFUSAL"; nothing where rounding is excluded (fp32). */
 void remark_floats(const struct problem *problem, const char *refusal, struct text *text);
 
 #endif

@@ -1,5 +1,5 @@
-/* reorder: the same values in another layout: from the plain one, or to it. Plans put it
- * where a producer and a consumer want different ones. */
+/* reorder: the same values in another layout, from the plain one or to it. Plans put it where a producer and a
+ * consumer want different layouts. */
 #include "base/memory.h"
 #include "layers/element.h"
 #include "layers/elementwise.h"
@@ -16,7 +16,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         return fail(TUTTI_SHAPE,
             "reorder: only values with axes of space have several layouts, but this one has %d axes", x->shape.rank);
     outputs[0] = (struct value) { .type = x->type, .batched = x->batched, .shape = x->shape };
-    outputs[0].axes = axes_with_channels(x->shape.rank); /* so the operation takes them that wants another layout */
+    outputs[0].axes = axes_with_channels(x->shape.rank); /* as the operation that wants another layout takes them */
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -137,7 +137,7 @@ static const struct implementation plain = {
 };
 static const struct implementation *const implementations[] = { &vectors, &tiles, &plain, NULL };
 
-/* No gradient: it is put in after the gradients are made. */
+/* No gradient: plans insert it after the gradients are made. */
 const struct operation operation_reorder = {
     .name = "reorder",
     .inputs = { { "x", PORT_ANY_TYPE } },

@@ -12,7 +12,7 @@
 
 ATTRIBUTES_DESCRIBE(resample, ATTRIBUTE(resample, AXIS, axis), ATTRIBUTE(resample, NUMBER, outside))
 
-/* Of a node. */
+/* Positions of a node's inputs, and their numbers. */
 enum { X, TABLE, TRANSPOSED = 4, TABLE_INPUTS = 3, INPUTS = 7 };
 
 static bool is_table(const struct graph *graph, const int *inputs)
@@ -57,9 +57,9 @@ static tutti_status gradient(
 
 /* ---------------------------------------------------------------------------------------------------- tables ---- */
 
-/* Outputs and taps of a table: a file that asks for more shall not take the host's memory. */
+/* The most outputs and taps of a table: a file that asks for more shall not take the host's memory. */
 enum { MOST = 1 << 24 };
-/* The same of all tables of a network, with their transposed ones: 1 GiB of constants. */
+/* The most entries of all tables of a network, with their transposed ones: 1 GiB of constants. */
 enum { MOST_IN_ALL = 1 << 26 };
 
 tutti_status taps_new(struct taps *taps, int64_t from, int64_t to)
@@ -149,7 +149,7 @@ static tutti_status count_entries(tutti_network *network, const struct taps *tap
         MOST_IN_ALL);
 }
 
-/* A table without taps has one that no output reads. */
+/* Adds a table. One without taps gets one tap that no output reads. */
 static void add_table(tutti_network *network, const struct taps *taps, int *inputs)
 {
     const int32_t no_position = 0;

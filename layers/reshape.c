@@ -4,7 +4,7 @@
 
 ATTRIBUTES_DESCRIBE(reshape, ATTRIBUTE(reshape, SHAPE, shape), ATTRIBUTE(reshape, OTHER, axes))
 
-/* The length of sequences stays an axis, wherever: it has no number to be multiplied by. */
+/* Checks that the length of sequences stays an axis, wherever: it has no number to be multiplied by. */
 static tutti_status check_sequences(const tutti_shape *from, const tutti_shape *to)
 {
     const int before = shape_sequences(from), behind = shape_sequences(to);

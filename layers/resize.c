@@ -5,8 +5,8 @@
 
 #include "layers/op_builders.h"
 
-/* Where output j lies in the input. Where the scale gives a size that is not whole, formulas with a size use the
- * output's own, as ONNX's text, onnxruntime and PyTorch do; those with a scale, the scale. */
+/* Position of output j in the input. Where the scale gives a size that is not whole, formulas with a size use the
+ * output's own size, as ONNX's text, onnxruntime and PyTorch do. Formulas with a scale use the scale. */
 static double coordinate(const struct resize *how, const struct resize_axis *a, double j)
 {
     const double from = (double)a->from, to = (double)a->to;
@@ -22,7 +22,7 @@ static double coordinate(const struct resize *how, const struct resize_axis *a, 
     }
 }
 
-/* The weight of an element at `distance` from the coordinate, of the second one of two if `right`. */
+/* Weight of an element at `distance` from the coordinate. right: it is the second one of two. */
 static double weight_of(const struct resize *how, double distance, double ratio, bool right)
 {
     const double d = fabs(distance), a = (double)how->cubic_coeff_a;
@@ -45,8 +45,8 @@ static int64_t clamp(int64_t at, int64_t size)
     return at < 0 ? 0 : at >= size ? size - 1 : at;
 }
 
-/* The elements that an output can read: `count` from `first` on. A coordinate that is whole counts as the right one of
- * two neighbours, at ratio 1, as in ONNX's reference. */
+/* The elements that an output can read: `count` from `first` on. A whole coordinate counts as the right one of two
+ * neighbours, at ratio 1, as in ONNX's reference. */
 struct support {
     int64_t first, count;
     double at, ratio, squeeze; /* squeeze: what distances are multiplied by, less than 1 with antialias */
@@ -68,7 +68,7 @@ static double support_weight(
     return weight_of(how, ((double)element - s->at) * s->squeeze, s->ratio, number > 0);
 }
 
-/* Elements outside are those at the edge: their weights are added up. */
+/* Adds the taps of an output. Elements outside are those at the edge, with their weights added up. */
 static tutti_status add_row(
     const struct resize *how, const struct resize_axis *a, const struct support *s, struct taps *taps)
 {
@@ -124,7 +124,7 @@ static tutti_status check(const struct value *x, const struct said *said)
     return TUTTI_OK;
 }
 
-/* The scale of all axes by a policy that keeps their ratio; 0: each has its own. */
+/* Returns the scale of all axes by a policy that keeps their ratio; 0: each axis has its own. */
 static double common_scale(const struct value *x, const struct said *said, const int *axes, int count)
 {
     double scale = 0;

@@ -24,7 +24,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     return infer(graph, node, outputs);
 }
 
-/* An element is in the sums from it on: those are its gradient. */
+/* The gradient of an element is the sum of the gradients from it on: those are the sums that contain it. */
 static tutti_status gradient_of_sum(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {

@@ -7,7 +7,7 @@
 #include "layers/indices.h"
 #include "runtime/arguments.h"
 
-/* The sizes of a sample. */
+/* Whether samples of both have the same sizes. */
 static bool same_samples(const struct value *a, const struct value *b)
 {
     if (a->shape.rank - a->batched != b->shape.rank - b->batched) return false;
@@ -16,7 +16,7 @@ static bool same_samples(const struct value *a, const struct value *b)
     return true;
 }
 
-/* What y is: data, for each sample if indices or updates are. */
+/* Sets y to the form of data, with the batch if indices or updates have it. */
 static tutti_status with_batch(const struct value *data, const struct value *of, struct value *y)
 {
     *y = (struct value) { .type = TYPE_F32, .batched = data->batched, .shape = data->shape };
@@ -105,7 +105,7 @@ static tutti_status gradient(
 ARGUMENTS(scatter, SCATTER_ARGUMENTS)
 
 enum { GROUP = 64, LINE = 16, ENOUGH_ITEMS = 16384, MOST_BLOCKS = 64, TASKS = 4 };
-/* So many updates of an element are added without their rounding errors. */
+/* Up to this many updates of an element are added without their rounding errors. */
 enum { SHORT = 1024 };
 
 /* The updates of a tensor. */
@@ -117,12 +117,12 @@ struct scatter {
     bool together;                                            /* updates of all samples go to the same elements */
 };
 
-/* How columns, and elements of each, are divided over work-items. */
+/* Division of columns, and of elements of each, over work-items. */
 struct division {
     int64_t columns, pieces, outer, each, blocks;
 };
 
-/* Columns are divided first; elements only where there are too few, since each block of them looks at all numbers. */
+/* Divides columns first; elements only where there are too few columns, since each block looks at all numbers. */
 static struct division divide(const struct scatter *s, const struct capabilities *device)
 {
     const struct indexed_sizes *z = &s->z;
@@ -182,7 +182,7 @@ static void emit_updates(const struct scatter *s, int what, struct launch_list *
     launch_work(launch, 0, 12 * (double)updates);
 }
 
-/* What `data` gets from updates; without buffers. */
+/* Describes the updates of `data`, without buffers. */
 static struct scatter sizes_of(const struct problem *problem, const struct value *data, int indices, int updates)
 {
     struct scatter s = { .attributes = indexed_attributes(problem->node),

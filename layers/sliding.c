@@ -2,7 +2,7 @@
 
 #include "layers/layers.h"
 
-/* The number of an axis in a list; `otherwise` where it is empty. False: it is no size. */
+/* Reads the number of an axis from a list; `otherwise` where the list is empty. False: it is not a valid size. */
 static bool read_number(const struct list *list, int i, int64_t otherwise, int64_t least, int64_t *number)
 {
     *number = list->count ? list->numbers[i] : otherwise;
@@ -52,7 +52,7 @@ static tutti_status read_axes(
     return status;
 }
 
-/* Divides what windows need beyond the ends; the odd one is behind, or in front. */
+/* Divides the padding between both ends of an axis. An odd element goes behind if `more_behind`, else in front. */
 static void divide_padding(struct sliding_axis *a, int64_t total, bool more_behind)
 {
     if (total < 0) total = 0;

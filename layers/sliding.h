@@ -1,4 +1,4 @@
-/* Windows that slide along one to three axes: of convolutions and pooling in tutti_op(). */
+/* Windows that slide along one to three axes, of convolutions and pooling in tutti_op(). */
 #ifndef LAYERS_SLIDING_H
 #define LAYERS_SLIDING_H
 
@@ -21,15 +21,16 @@ struct sliding {
 /* Reads the attributes for x [N, C, ...] and checks them. kernel: sizes of the axes; NULL: the attribute. */
 tutti_status sliding_resolve(const char *name, const struct value *x, const struct sliding_words *said,
     const int64_t *kernel, struct sliding *s);
-/* The same where x is what a convolution made, and the result what it made it from: `in` and `out` are exchanged. */
+/* Like sliding_resolve(), for a transposed convolution: x is the output of a convolution and the result is its input,
+ * so `in` and `out` are exchanged. */
 tutti_status sliding_resolve_transposed(const char *name, const struct value *x, const struct sliding_words *said,
     const int64_t *kernel, struct sliding *s);
-/* x with what windows read beyond its ends, which is `outside`, and without what none reads; x where that is equal. The
- * axes then have no padding. */
+/* Pads x with `outside` where windows read beyond its ends, and removes what no window reads; returns x where nothing
+ * changes. The axes then have no padding. */
 int sliding_pad(struct graph *graph, int layer, int x, struct sliding *s, float outside);
-/* The table that makes of an axis all its windows, one behind the other; freed by taps_free(), also after a failure. */
+/* Makes the table that lays out an axis as all its windows in a row. taps_free() frees it, also after a failure. */
 tutti_status sliding_taps(const struct sliding_axis *a, struct taps *taps);
-/* Does it, along an axis of *y. Elements that windows read beyond the ends are `outside`. */
+/* Applies sliding_taps() along an axis of *y. Elements that windows read beyond the ends are `outside`. */
 tutti_status sliding_unroll(
     struct tutti_network *network, int layer, const struct sliding_axis *a, int axis, float outside, int *y);
 

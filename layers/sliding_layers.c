@@ -3,7 +3,7 @@
 #include "layers/layers.h"
 #include "layers/sliding.h"
 
-/* A number for each axis: 0 is that of the axis before it, or `first`, and -1 is 0. */
+/* Returns a number for each axis: 0 stands for the number of the axis before it, or `first`, and -1 for 0. */
 static struct list list_of(const int64_t *numbers, int axes, int64_t first)
 {
     struct list list = { .count = axes };
@@ -14,7 +14,7 @@ static struct list list_of(const int64_t *numbers, int axes, int64_t first)
     return list;
 }
 
-/* In front of each axis, then behind each. */
+/* Returns the padding in front of each axis, then that behind each. */
 static struct list pads_of(const int64_t *front, const int64_t *behind, int axes)
 {
     struct list pads = list_of(front, axes, 0);
@@ -39,7 +39,7 @@ static tutti_status check_kernel(const char *name, const struct value *x, tutti_
     return TUTTI_OK;
 }
 
-/* What is wrong before there are weights. */
+/* Checks everything but the weights, before there are any. */
 static tutti_status check_conv(
     const char *name, const struct value *x, int64_t channels, tutti_shape kernel, int64_t groups)
 {

@@ -45,7 +45,7 @@ static bool in_place(const struct problem *problem, int input)
     return true;
 }
 
-/* The kernel with its buffers: x, y or y, dy, dx. */
+/* Adds a launch of the kernel with its buffers: x, y or y, dy, dx. */
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *source, int group)
 {

@@ -26,7 +26,7 @@ tutti_status plan_emit_ahead(struct plan *plan, struct launch_list *list)
     return status;
 }
 
-/* The implementations of the plan whose programs end the driver's compiler are not chosen again. */
+/* Refuses the plan's implementations whose programs end the driver's compiler, so that they are not chosen again. */
 static tutti_status refuse_built(struct plan *plan, const struct launch_list *list, size_t count, bool *refused)
 {
     for (size_t i = 0; i < count; i++) {

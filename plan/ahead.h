@@ -5,13 +5,13 @@
 #include "plan/types.h"
 
 struct verify_items;
-/* Has everything compiled that the plan, whose passes have run, will launch; and the first-use check of its kernels,
- * which is chosen here, with the small plan's nodes where they are cheaper. small may be NULL: no check. Costs time
- * only where it saves more. *refused: programs of some implementations end the driver's compiler, so the choice must be
- * made again; a failure where there is no other. */
+/* Compiles everything that the plan, whose passes have run, will launch, and the programs of the first-use check of
+ * its kernels. Chooses this check, with nodes of the small plan where they are cheaper. small may be NULL: no check.
+ * Costs time only where it saves more. *refused: programs of some implementations end the driver's compiler, so the
+ * choice must be made again. Fails where there is no other implementation. */
 tutti_status plan_build_ahead(struct plan *plan, struct plan *small, struct verify_items *items, bool *refused);
-/* Begins to load the kernels of the plan that these options ask for, if all of them have been compiled and checked
- * before: its memory need not exist. */
+/* Begins to load the kernels of the plan for these options, if all of them have been compiled and checked before. The
+ * plan's memory need not exist. */
 void plan_load_ahead(struct device *device, const tutti_network *network, const struct plan_options *options);
 /* Appends the launches of a plan whose passes have run, with handles that stand for its buffers. */
 tutti_status plan_emit_ahead(struct plan *plan, struct launch_list *list);

@@ -1,4 +1,4 @@
-/* Which implementation runs each node, and the layout of each value. Reorders stand only where a producer and a
+/* Chooses the implementation of each node and the layout of each value. Inserts reorders only where a producer and a
  * consumer want different layouts, one for each value and layout. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "runtime/check.h"
 #include "runtime/tuning.h"
 
-/* force is "conv2d=winograd|direct,dense=clblast": whether it names implementations of this operation, and not this
+/* Whether `force` ("conv2d=winograd|direct,dense=clblast") names implementations of this operation but not this
  * one. */
 static bool forced_away(const char *force, const char *operation, const char *implementation)
 {
@@ -54,7 +54,7 @@ struct choice {
     const char *measured;                        /* what the table says */
 };
 
-/* As above; or a table refuses it. The last one takes everything. */
+/* Like implementation_refusal(), but a table can also refuse it, except the last one, which takes everything. */
 static const char *refusal(const struct plan *plan, const struct problem *problem, const char *name,
     const struct implementation *const *implementation)
 {
@@ -67,7 +67,8 @@ static const char *passed_over(const struct problem *problem, const struct imple
     return implementation->passed_over ? implementation->passed_over(problem) : NULL;
 }
 
-/* The first of the list that takes the problem; one that the rule passes over only where there is no other. */
+/* Returns the first implementation in the list that takes the problem. One that the rule passes over is returned only
+ * where there is no other. */
 static const struct implementation *by_rule(const struct plan *plan, const struct problem *problem, const char *name)
 {
     const struct implementation *other = NULL;
@@ -79,7 +80,7 @@ static const struct implementation *by_rule(const struct plan *plan, const struc
     return other;
 }
 
-/* By the first level that names one which takes the problem, else by the rule. */
+/* Chooses by the first tuning level that names an implementation which takes the problem, else by the rule. */
 static struct choice find_choice(const struct plan *plan, const struct problem *problem, const char *name)
 {
     const struct implementation *const *list = problem->node->operation->implementations;
@@ -113,8 +114,8 @@ struct wanted {
     enum value_layout inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS], add;
 };
 
-/* Elementwise nodes follow their inputs: the first one whose layout is not plain, and which the node takes. NULL: all
- * values of the node are plain. */
+/* Elementwise nodes follow their inputs. Returns the first input whose layout is not plain and which the node takes.
+ * NULL: all values of the node are plain. */
 static const struct value *leader_of(const struct problem *problem, unsigned taken)
 {
     const struct value *leader = NULL;
@@ -153,11 +154,11 @@ static void wanted_layouts(
 
 struct chooser {
     struct plan *plan;
-    int *twins; /* per value: the same in the other layout, or NO_VALUE */
+    int *twins; /* per value: its copy in the other layout, or NO_VALUE */
     size_t twin_capacity;
 };
 
-/* The value in this layout; inserts a reorder before node n (which then moves up) where there is none yet. */
+/* Sets *value to the value in this layout. If there is none, inserts a reorder before node *n, which moves up. */
 static tutti_status in_layout(struct chooser *c, size_t *n, int *value, enum value_layout layout)
 {
     struct graph *graph = &c->plan->graph;
@@ -191,7 +192,7 @@ static int position_of(const struct operation *operation, const struct implement
     return -1;
 }
 
-/* Chooses for node *n; reorders may be put before it, *n follows. */
+/* Chooses the implementation of node *n. Reorders may be inserted before the node; *n follows it. */
 static tutti_status choose_node(struct chooser *c, size_t *n)
 {
     struct graph *graph = &c->plan->graph;
@@ -224,7 +225,7 @@ static tutti_status choose_node(struct chooser *c, size_t *n)
     return TUTTI_OK;
 }
 
-/* What the host reads is plain: outputs that are not get a reorder at the end. */
+/* The host reads plain values: appends a reorder for an output in another layout. */
 static tutti_status plain_output(struct chooser *c, int *value)
 {
     struct graph *graph = &c->plan->graph;
@@ -242,7 +243,7 @@ static tutti_status plain_output(struct chooser *c, int *value)
     return TUTTI_OK;
 }
 
-/* Two outputs may be one value. */
+/* Makes all outputs plain. Two outputs may be one value. */
 static tutti_status plain_outputs(struct chooser *c)
 {
     int *outputs = c->plan->outputs;
@@ -256,7 +257,7 @@ static tutti_status plain_outputs(struct chooser *c)
     return TUTTI_OK;
 }
 
-/* Reorders that in_layout() put in have no implementation yet. */
+/* Chooses implementations for the reorders that in_layout() inserted. */
 static tutti_status choose_reorders(struct plan *plan)
 {
     for (size_t n = 0; n < plan->graph.node_count; n++) {
@@ -281,11 +282,12 @@ static double channels_last_bytes(const struct graph *graph, const struct node *
     return bytes;
 }
 
-/* How much less than reorders convolutions gain for each byte of theirs: a guess on the safe side. */
+/* Cost of a reordered byte in gains of a byte of a convolution with channels last: a guess on the safe side. */
 enum { GAIN_OF_REORDER = 4 };
 
-/* A reorder reads and writes a value once more, which is pure loss; a convolution that has its channels last reads and
- * writes what it did before, in fewer steps. So the reorders of a plan may move a part of what its convolutions do. */
+/* Whether channels last pays: the reorders of a plan may move only a part of the bytes that its convolutions move. A
+ * reorder reads and writes a value once more, which is pure loss. A convolution with channels last reads and writes
+ * the same values as before, in fewer steps. */
 bool channels_last_pays(const struct plan *plan)
 {
     const struct graph *graph = &plan->graph;
@@ -304,7 +306,7 @@ bool channels_last_pays(const struct plan *plan)
     return reordered * GAIN_OF_REORDER <= gaining;
 }
 
-/* The milliseconds behind an implementation's name in what a table says; NULL: it was not measured. */
+/* Returns the milliseconds after an implementation's name in a table's entry; NULL: it was not measured. */
 static const char *measured_of(const char *said, const char *name)
 {
     const size_t length = strlen(name);
@@ -316,7 +318,7 @@ static const char *measured_of(const char *said, const char *name)
     return NULL;
 }
 
-/* Remarks on the choice will stand here, if there are any: the types of values are not known yet. */
+/* Marks where the implementation's remark will be inserted, if it has any: the types of values are not known yet. */
 static void mark_remark(
     struct plan *plan, const struct node *node, const struct implementation *implementation, struct text *text)
 {
@@ -334,7 +336,7 @@ static void mark_remark(
     }
 }
 
-/* Where the choice comes from, and why it is none of the others. */
+/* Explains where the choice comes from, and why each other implementation was not chosen. */
 static void explain_node(struct plan *plan, const struct node *node, struct text *text)
 {
     struct problem problem;

@@ -10,7 +10,7 @@
  * The first bucket (of the last layers) and the statistics are smaller and leave early. */
 #define RANGE_FLOATS (1 << 20)
 
-/* A range of an arena, and the launch in front of which it is needed, or behind the last one that it is ready after. */
+/* A range of an arena. `at`: the launch before which it is needed, or before which it is complete. */
 struct range {
     int64_t first, count; /* floats */
     size_t at;
@@ -23,7 +23,7 @@ struct ranges {
 
 /* ------------------------------------------------------------------------------------------------- ranges ---- */
 
-/* The parameter that each value is, under another shape perhaps; -1: none. */
+/* Sets, for each value, the number of the parameter that it is, perhaps under another shape; -1: none. */
 static tutti_status parameters_of_values(const struct plan *plan, int **parameter)
 {
     *parameter = memory_new(plan->graph.value_count + 1, sizeof **parameter);
@@ -37,7 +37,7 @@ static tutti_status parameters_of_values(const struct plan *plan, int **paramete
     return TUTTI_OK;
 }
 
-/* The launches that read a parameter: the first, the end of the list where none does; and the last. */
+/* The first and the last launch that read a parameter. first: the end of the list where none does. */
 struct use {
     size_t first, last;
 };
@@ -66,7 +66,7 @@ static tutti_status find_uses(const struct plan *plan, struct use **uses)
     return status != TUTTI_OK ? status : *uses ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-/* The last launch of each node. */
+/* Sets the last launch of each node. */
 static tutti_status last_launches(const struct plan *plan, size_t **last)
 {
     *last = memory_new(plan->graph.node_count + 1, sizeof **last);
@@ -76,8 +76,8 @@ static tutti_status last_launches(const struct plan *plan, size_t **last)
     return TUTTI_OK;
 }
 
-/* After which launch each parameter's gradient is complete; 0 for one that the loss does not depend on: it stays zero.
- */
+/* Sets the launch after which each parameter's gradient is complete; 0 for a gradient that stays zero because the
+ * loss does not depend on the parameter. */
 static void completions(const struct plan *plan, const size_t *last, size_t *after)
 {
     for (size_t v = 0; v < plan->graph.value_count; v++) {
@@ -93,7 +93,7 @@ static int in_order(const void *a, const void *b)
     return x->first < y->first ? -1 : 1;
 }
 
-/* Together the buckets are the whole arena, each complete after a launch that exists. */
+/* Whether the buckets together cover the arena, and each is complete after a launch that exists. */
 static bool buckets_are_whole(const struct plan *plan, const struct ranges *buckets)
 {
     int64_t floats = 0;
@@ -104,7 +104,7 @@ static bool buckets_are_whole(const struct plan *plan, const struct ranges *buck
     return floats == plan->network->total_floats;
 }
 
-/* Ranges of gradients, in the order in which backward completes them. */
+/* Finds the ranges of gradients, in the order in which backward completes them. */
 static tutti_status buckets_find(const struct plan *plan, struct ranges *buckets)
 {
     tutti_status status = TUTTI_OK;
@@ -119,7 +119,7 @@ static tutti_status buckets_find(const struct plan *plan, struct ranges *buckets
     TRY(last_launches(plan, &last));
     completions(plan, last, after);
     TRY(find_uses(plan, &uses));
-    /* Backward makes the last parameters first: from the end of each half of the arena down. */
+    /* Backward completes the last parameters first, so each half of the arena is divided from its end down. */
     for (int trained = 0; trained < 2; trained++) {
         int64_t end = trained ? network->trained_floats : network->total_floats;
         struct range *open = NULL;
@@ -143,7 +143,7 @@ done:
     return status;
 }
 
-/* Ranges of parameters, in the order of the arena. */
+/* Finds the ranges of parameters, in the order of the arena. */
 static tutti_status needs_find(const struct plan *plan, struct ranges *needs)
 {
     tutti_status status = TUTTI_OK;
@@ -155,7 +155,7 @@ static tutti_status needs_find(const struct plan *plan, struct ranges *needs)
     for (int trained = 1; trained >= 0; trained--) {
         const int64_t end = trained ? network->trained_floats : network->total_floats;
         struct range *open = NULL;
-        size_t latest = 0; /* use of the range at hand: what the same node reads as well travels with it */
+        size_t latest = 0; /* latest first use in the open range: what the same node also reads travels with it */
         for (size_t i = 0; i < network->parameter_count; i++) {
             const struct parameter *p = &network->parameters[i];
             if (p->kind != (trained ? PARAMETER_TRAINED : PARAMETER_STATISTIC)) continue;
@@ -186,7 +186,7 @@ static struct command *append(struct plan *plan, enum command_kind kind, size_t 
     return command;
 }
 
-/* What nobody reads has no memory. */
+/* Whether the value has memory; values that nobody reads have none. */
 static bool is_stored(const struct plan *plan, int value)
 {
     return value != NO_VALUE && (!plan->buffers || plan->buffers[value]);
@@ -207,7 +207,7 @@ static void append_copies_out(struct plan *plan)
     for (int i = 0; i < outputs; i++) append(plan, COMMAND_OUTPUT, (size_t)i);
 }
 
-/* The ranges that belong in front of the launch `at`, from *next on. */
+/* Appends the ranges that belong before launch `at`, from *next on. */
 static void append_ranges(
     struct plan *plan, enum command_kind kind, const struct ranges *ranges, size_t *next, size_t at, size_t *number)
 {

@@ -8,9 +8,9 @@
 /* Fills plan->commands from the feeds, and the launches and meetings that were emitted. In training the READY commands
  * together cover the gradients' arena once, and the NEED commands the parameters'. */
 tutti_status commands_make(struct plan *plan);
-/* The next command of this kind from plan->commands[*position] on, which *position is set behind; NULL: none. */
+/* Returns the next command of this kind from plan->commands[*position] on, and sets *position behind it; or NULL. */
 const struct command *command_next(const struct plan *plan, enum command_kind kind, size_t *position);
-/* One line for people, without its end. */
+/* Prints the command as one line for people, without a line end. */
 void command_print(const struct plan *plan, const struct command *command, struct text *text);
 void commands_print(const struct plan *plan, struct text *text);
 /* The layer of a node of the plan's graph, or "". */

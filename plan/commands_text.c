@@ -12,7 +12,7 @@ const char *layer_of(const struct plan *plan, int node)
 
 enum { OPTIONS_SHOWN = 60 };
 
-/* The definitions without "-D", as many as fit. */
+/* Prints the definitions without "-D", as many as fit. */
 static void print_options(const char *options, struct text *text)
 {
     size_t shown = 0, length;
@@ -31,7 +31,7 @@ static void print_options(const char *options, struct text *text)
 static void print_launch(const struct plan *plan, const struct launch *launch, struct text *text)
 {
     char grid[64] = "";
-    if (!launch->call) /* else a library knows */
+    if (!launch->call) /* a library chooses its grid itself */
         snprintf(grid, sizeof grid, "%zux%zux%zu", launch->global[0], launch->global[1], launch->global[2]);
     text_append(text, "%-30s %-16s %-20s", launch->kernel_name, grid, layer_of(plan, launch->node));
     if (launch->options) print_options(launch->options, text);

@@ -4,7 +4,7 @@
 #include "plan/node.h"
 #include "plan/passes.h"
 
-/* The loop of a node with a generated kernel. The operands' `input` is the number of a value here. */
+/* Describes a node with a generated kernel as a loop, in which the operands' `input` is the number of a value. */
 static bool loop_of_node(const struct plan *plan, const struct node *node, struct loop *loop)
 {
     struct problem problem;
@@ -26,8 +26,8 @@ static int64_t elements_of(const struct loop *loop)
     return elements;
 }
 
-/* The node that computes a value, behind any reshapes; NULL for inputs and parameters. *alone: `reader` is the only
- * reader. */
+/* Returns the node that computes a value, behind any reshapes; NULL for inputs and parameters. Sets *alone to whether
+ * `reader` is the only reader. */
 static const struct node *producer_of(const struct graph *graph, int value, const struct node *reader, bool *alone)
 {
     for (*alone = true;;) {
@@ -58,7 +58,7 @@ static bool has_vectors(struct loop loop)
     return loop_has_vectors(&loop);
 }
 
-/* Composing must not compute an element several times, nor lose the vectors of CPU kernels. */
+/* Whether composing pays: it must neither compute an element several times nor lose the vectors of CPU kernels. */
 static bool pays(const struct plan *plan, const struct loop *producer, bool alone, const struct loop *before,
     const struct loop *after)
 {

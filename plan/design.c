@@ -6,11 +6,12 @@
 #include "base/memory.h"
 #include "plan/node.h"
 
-/* A node's own inputs come first, and those that designs look at are no more than these. */
+/* A node's own inputs come first. Designs read at most this many of them. */
 enum { OWN_INPUTS = 3, OWN_VALUES = OWN_INPUTS + 1, VALUE_KEY = 3 + TUTTI_MAX_RANK };
 
-/* What a design may depend on beside the device and the plan's options: shapes and attributes of the node's own work;
- * behind rewriting also layouts, types and what is fused into the node. A rank of -1: the value is absent. */
+/* What a design may depend on, beside the device and the plan's options: shapes and attributes of the node's own
+ * operation; for implementations without statistics(), also layouts, types and fusions. A rank of -1: the value is
+ * absent. */
 struct own {
     struct value values[OWN_VALUES];
     struct node node;

@@ -15,7 +15,7 @@ static struct node *loss_node(const struct plan *plan, int i)
     return &graph->nodes[graph_at(graph, plan->options.objective.losses[i])->producer];
 }
 
-/* tutti_training.loss: targets, and the loss of the first output. */
+/* Appends tutti_training.loss: the targets, and the loss of the first output. */
 static tutti_status append_loss(struct plan *plan)
 {
     struct graph *graph = &plan->graph;
@@ -32,7 +32,7 @@ static tutti_status append_loss(struct plan *plan)
     return TUTTI_OK;
 }
 
-/* Their sum, and each of them. */
+/* Appends the node that gives the weighted sum of the losses and each of them. */
 static tutti_status append_total(struct plan *plan)
 {
     struct graph *graph = &plan->graph;
@@ -68,12 +68,12 @@ done:
     return status;
 }
 
-/* Per value of the forward graph. */
+/* Arrays with an entry for each value of the forward graph. */
 struct gradients {
     const struct plan *plan;
     struct graph *graph;
     int *of;       /* its gradient so far, or NO_VALUE */
-    int *uses;     /* of a statistic: nodes that have given it theirs so far */
+    int *uses;     /* of a statistic: how many nodes have contributed to its gradient so far */
     bool *needed;  /* it depends on a trained parameter (or, in tests, on the input) */
     bool *reached; /* a loss depends on it */
 };
@@ -96,9 +96,9 @@ static int scaled(struct graph *graph, int value, double factor)
     return graph_append(graph, structural.scale, &attributes, &value, 1, -1);
 }
 
-/* Each use of a statistic updates it: p = (1 - m) p + m g, the first one first. That is one update by the momentum of
- * all uses, 1 - (1 - m)^uses, with the mean of their g where each later one weighs more. Uses are visited from the
- * last. */
+/* Combines the updates of a statistic. Each use updates it, in order: p = (1 - m) p + m g. Together they are one
+ * update with the momentum of all uses, 1 - (1 - m)^uses, and a mean of their g in which each later one weighs more.
+ * Uses are visited from the last. */
 static tutti_status accumulate_statistic(struct gradients *g, int value, int statistic)
 {
     struct graph *graph = g->graph;
@@ -119,7 +119,7 @@ static bool is_kind(const struct plan *plan, int value, enum parameter_kind kind
     return v->role == ROLE_PARAMETER && plan->network->parameters[v->parameter].kind == kind;
 }
 
-/* Statistics are updated from what forward gives, whether or not a gradient comes to their node. */
+/* Appends node n's gradient. Statistics are updated from forward results, even without an output gradient. */
 static tutti_status visit(struct gradients *g, size_t n)
 {
     struct node node = g->graph->nodes[n]; /* a copy: appending moves the array */
@@ -152,7 +152,7 @@ static tutti_status visit(struct gradients *g, size_t n)
     return status;
 }
 
-/* Losses make the gradients of their predictions themselves. */
+/* Begins with the gradients of the predictions, which the losses compute themselves. */
 static tutti_status begin_at_losses(const struct plan *plan, struct gradients *g)
 {
     tutti_status status = TUTTI_OK;
@@ -165,7 +165,7 @@ done:
     return status;
 }
 
-/* What the gradient of every parameter is, each in memory of its own: one that is also something else is copied. */
+/* Marks the gradient of every parameter, each in memory of its own: a value that has another role, too, is copied. */
 static tutti_status bind_parameters(struct gradients *g, size_t forward_values)
 {
     for (size_t i = 0; i < forward_values; i++) {
@@ -185,7 +185,7 @@ static tutti_status bind_parameters(struct gradients *g, size_t forward_values)
     return TUTTI_OK;
 }
 
-/* Of the forward graph: on which a loss that is trained depends. NULL without memory. */
+/* Returns, for each value of the forward graph, whether a trained loss depends on it. NULL without memory. */
 static bool *reached_values(const struct plan *plan)
 {
     const struct objective *objective = &plan->options.objective;

@@ -1,9 +1,10 @@
-/* Inference: nodes become what their operations say; dropout does nothing, for example. */
+/* Inference: replaces nodes by the inference forms that their operations define; dropout disappears, for example. */
 #include "graph/edit.h"
 #include "plan/passes.h"
 #include "plan/pipeline.h"
 
-/* An output may be any tensor of the network. Nodes behind it must not be folded into the node that makes it. */
+/* Drops the nodes behind the outputs. An output may be any tensor of the network, and nodes behind it must not be
+ * folded into the node that makes it. */
 static tutti_status drop_behind_outputs(struct plan *plan)
 {
     const struct objective *objective = &plan->options.objective;

@@ -1,6 +1,7 @@
-/* Where every value lies: lifetimes to offsets in an arena. Values that share memory (reshapes, elementwise nodes in
- * place, additions into what exists) form a class with one place. Places are given largest first, at the lowest offset
- * that no class alive at the same time holds; in whole slabs (runtime/memory.h) only one class is alive at a time. */
+/* Places values in memory: maps lifetimes to offsets in an arena. Values that share memory (reshapes, elementwise
+ * nodes in place, additions into what exists) form a class with one place. Places are assigned largest first, at the
+ * lowest offset that no class alive at the same time occupies. In whole slabs (runtime/memory.h) only one class is
+ * alive at a time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ static void use(struct allocation *a, int value, int node)
     if (node > a->last[root]) a->last[root] = node;
 }
 
-/* Both are one class from now on, `into` stays its root. */
+/* Merges the classes of both values; the root of `into` remains the root. */
 static void join(struct allocation *a, int into, int value)
 {
     int r = root_of(a, into), v = root_of(a, value);
@@ -80,8 +81,8 @@ static void find_lifetimes(struct allocation *a)
     }
 }
 
-/* With guards every class keeps its memory to itself, so that whatever is written beside it shows. So do inputs in
- * whole slabs: plan_read_feed_from() knows them by their buffers. */
+/* With guards every class keeps its memory to itself, so that stray writes show. So do inputs in whole slabs, because
+ * plan_read_feed_from() identifies them by their buffers. */
 static void widen_lifetimes(struct allocation *a)
 {
     const bool whole = arena_is_whole(a->plan->device);
@@ -154,7 +155,7 @@ static tutti_status add_interval(struct allocation *a, size_t bytes, int first, 
     return TUTTI_OK;
 }
 
-/* Every value gets its slot; those in the arena an interval. */
+/* Gives every value its slot, and each value in the arena an interval. */
 static tutti_status place_values(struct allocation *a)
 {
     struct graph *graph = &a->plan->graph;
@@ -214,8 +215,8 @@ static int lower_first(const void *a, const void *b)
     return x->order - y->order;
 }
 
-/* The lowest offset in this slab where the interval fits between those already placed; false past the limit, and in a
- * whole slab where another one is alive. */
+/* Places the interval at the lowest offset in this slab where it fits between those already placed. False past the
+ * limit, or in a whole slab where another interval is alive. */
 static bool find_gap(struct interval **placed, size_t count, struct interval *interval, int slab, size_t alignment,
     size_t limit, bool whole)
 {
@@ -233,7 +234,7 @@ static bool find_gap(struct interval **placed, size_t count, struct interval *in
     return true;
 }
 
-/* What lives at the same time lies apart. */
+/* Whether intervals that are alive at the same time do not overlap. */
 static bool intervals_are_apart(const struct allocation *a)
 {
     for (size_t i = 0; i < a->interval_count; i++)

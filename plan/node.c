@@ -78,14 +78,15 @@ static void append_sizes(char *name, const char *before, const int64_t *sizes, i
         used += (size_t)snprintf(name + used, PROBLEM_NAME - used, "%s%lld", i ? "x" : before, (long long)sizes[i]);
 }
 
-/* The number of samples stands at the end of the name, so that problems that differ in it alone are told. */
+/* Appends the shape without the number of samples, which stands at the end of the name: so problems that differ in it
+ * alone can be recognised. */
 static void append_shape(char *name, const struct value *value)
 {
     const bool batched = value->batched && value->shape.rank > 0;
     append_sizes(name, batched ? "/Nx" : "/", value->shape.sizes + batched, value->shape.rank - batched);
 }
 
-/* "/k3x3": the first letter of the attribute's name. */
+/* Appends "/k3x3": the first letter of the attribute's name, and its sizes. */
 static void append_attributes(char *name, const struct node *node)
 {
     for (const struct attribute *member = attribute_members(node->operation->attributes); member->name; member++) {
@@ -113,7 +114,7 @@ void problem_name(const struct problem *problem, char name[PROBLEM_NAME])
     append_sizes(name, "/n", &samples, 1);
 }
 
-/* Launches tell handles that are NULL from others, and one from another, and look no further. */
+/* Returns a handle that stands for a buffer. Launches only compare handles with NULL and with one another. */
 static cl_mem stand_in(const struct memory_plan *memory, int value)
 {
     while (memory && memory->slots[value].kind == SLOT_ALIAS) value = memory->slots[value].alias;

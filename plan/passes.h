@@ -1,4 +1,4 @@
-/* The passes of plan/: each takes a graph that is valid and leaves one that is. */
+/* The passes of plan/: each takes a valid graph and leaves a valid graph. */
 #ifndef PLAN_PASSES_H
 #define PLAN_PASSES_H
 
@@ -6,46 +6,48 @@
 
 /* Appends the loss and its targets; sets the plan's values. */
 tutti_status pass_loss(struct plan *plan);
-/* Inference: nodes become what their operations say (struct operation). */
+/* Inference: replaces nodes by the inference forms that their operations define (struct operation). */
 tutti_status pass_inference(struct plan *plan);
 /* Appends the gradient of everything that the parameters need. */
 tutti_status pass_gradient(struct plan *plan);
-/* Fusions: the patterns of layers/ (graph/pattern.h), until no one matches. */
+/* Fusions: applies the patterns of layers/ (graph/pattern.h) until none matches. */
 tutti_status pass_rewrite(struct plan *plan);
 struct pattern;
-/* One of them at every node that it matches; whether the graph changed. Dropped nodes stay until edit_compact(). */
+/* Applies one pattern wherever it matches; returns whether the graph changed. Dropped nodes stay until
+ * edit_compact(). */
 bool rewrite_by(struct plan *plan, const struct pattern *pattern);
 /* Drops nodes whose outputs nobody uses. */
 tutti_status pass_sweep(struct plan *plan);
-/* Implementation of every node, layouts of every value, `reorder` nodes at the edges. */
+/* Chooses the implementation of every node and the layout of every value; inserts `reorder` nodes between layouts. */
 tutti_status pass_choose(struct plan *plan);
-/* Whether a graph behind pass_choose with values whose channels are last is worth its reorders. */
+/* Whether the values with channels last are worth the reorders that they need, in a graph after pass_choose(). */
 bool channels_last_pays(const struct plan *plan);
-/* Chains of generated kernels become one kernel each. */
+/* Joins each chain of generated kernels into one kernel. */
 tutti_status pass_compose(struct plan *plan);
-/* Which values are stored as bfloat16, where the options ask for it. */
+/* Chooses the values that are stored as bfloat16, where the options ask for it. */
 tutti_status pass_storage(struct plan *plan);
 
-/* The designs of what was chosen, behind all other passes. */
+/* Makes the designs of the chosen implementations, behind all other passes. */
 tutti_status pass_design(struct plan *plan);
-/* Puts into the explanation of the choices what the implementations remark on the final form of their nodes. */
+/* Adds the implementations' remarks on the final form of their nodes to the explanation of the choices. */
 tutti_status pass_remark(struct plan *plan);
-/* The design of an implementation that has one, made where the plan has no such problem yet; NULL: no memory. Before a
- * node has its final form, too: fusions do not change it. */
+/* Returns the design of an implementation that has one; makes it where the plan has no such problem yet. NULL: no
+ * memory. An implementation with statistics() can be asked before the node has its final form: fusions do not change
+ * its design. */
 const void *plan_design(struct plan *plan, const struct problem *problem, const struct implementation *implementation);
 void plan_designs_free(struct plan *plan);
-/* The same, the caller's to free. */
+/* Makes the design of a problem, which the caller frees. */
 void *design_new(const struct problem *problem, const struct implementation *implementation);
 
-/* Why an implementation is not for this problem: it is forced away, on the device's blacklist, or does not take it;
- * NULL: it is. */
+/* Why an implementation is rejected: excluded by plan_options.force or TUTTI_IMPLEMENTATION, blacklisted on the
+ * device, or unsupported for this problem. NULL: accepted. */
 const char *implementation_refusal(
     const struct plan *plan, const struct problem *problem, const struct implementation *implementation);
-/* The implementation that a tuning table names (runtime/tuning.h), else the first of the operation's list that is not
- * refused; NULL with a message where there is none. */
+/* Returns the implementation that a tuning table names (runtime/tuning.h), else the first in the operation's list
+ * that is not refused; NULL with a message where there is none. */
 const struct implementation *choose_implementation(const struct plan *plan, const struct node *node);
 
-/* Where everything lies. */
+/* The memory of values, of prepared data and of the workspace. */
 struct memory_plan {
     struct memory_slot {
         enum { SLOT_NONE, SLOT_ARENA, SLOT_PARAMETER, SLOT_GRADIENT, SLOT_ALIAS } kind;

@@ -69,7 +69,7 @@ void plan_keep_outputs(struct plan *plan, int kept)
 {
     const int count = plan->options.objective.output_count;
     for (int i = 0; i < count; i++) plan->graph.values[plan->outputs[i]].output = false;
-    for (int i = 0; i < kept; i++) plan->graph.values[plan->outputs[i]].output = true; /* one may be there twice */
+    for (int i = 0; i < kept; i++) plan->graph.values[plan->outputs[i]].output = true; /* a value may occur twice */
 }
 
 int plan_read_outputs(const struct plan_options *options)
@@ -85,7 +85,7 @@ int plan_wanted_outputs(const struct plan_options *options)
     return options->seeded ? options->objective.output_count : plan_read_outputs(options);
 }
 
-/* `before` is the graph as it was printed last. */
+/* Prints the graph after a pass. `before` is the graph as it was printed last. */
 static void print_graph(const struct plan *plan, const char *pass, struct text *before, struct text *text)
 {
     struct text graph = { 0 };
@@ -132,8 +132,8 @@ done:
     return status;
 }
 
-/* Which kernels a node gets decides fusions, so that a plan with channels last is made as a whole, and once more
- * without where that one does not pay. */
+/* The kernels of a node decide its fusions. So the plan is made as a whole with channels last, and made again without
+ * where that does not pay. */
 tutti_status plan_run_passes(struct plan *plan)
 {
     const tutti_precision precision = plan->options.precision;

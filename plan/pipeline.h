@@ -4,21 +4,22 @@
 
 #include "plan/types.h"
 
-/* The inputs of a network in their order, at most PLAN_MAX_FEEDS - 1 values: what plans call feeds. Errors:
+/* Finds the inputs of a network in their order, at most PLAN_MAX_FEEDS - 1 values; plans call them feeds. Errors:
  * TUTTI_INVALID if there is none, or too many. */
 tutti_status plan_find_inputs(const struct graph *graph, int *inputs, int *count);
-/* That of a network with one output and a loss of struct tutti_training. */
+/* Returns the objective of a network with one output and a loss of struct tutti_training. */
 struct objective objective_of(tutti_tensor output, tutti_loss loss);
 /* Pairs of floats in plan->metrics. */
 int objective_pairs(const struct objective *objective);
-/* How many of the outputs, the first ones, the host reads; and those that a test's seed needs; passes keep them. */
+/* Number of outputs, counted from the first, that the host reads; and that passes keep, which includes those that a
+ * test's seed needs. */
 int plan_read_outputs(const struct plan_options *options);
 int plan_wanted_outputs(const struct plan_options *options);
 void plan_keep_outputs(struct plan *plan, int kept);
 /* A plan without launches: the network bound to the options' sizes once plan_run_passes() has run. */
 struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options);
 tutti_status plan_run_passes(struct plan *plan);
-/* As before the first pass. */
+/* Resets the plan to its state before the first pass. */
 void plan_restart(struct plan *plan);
 void plan_free(struct plan *plan); /* with launches or without; takes NULL */
 

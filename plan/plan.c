@@ -1,4 +1,4 @@
-/* Makes plans: what the passes leave becomes buffers and launches. And runs them. */
+/* Makes plans: turns what the passes leave into buffers and launches. And runs them. */
 #include "plan/plan.h"
 
 #include <stdio.h>
@@ -152,7 +152,7 @@ done:
     return status;
 }
 
-/* Has the plan's kernels compiled, and checks on two samples those that this driver has not run yet. *again: some were
+/* Compiles the plan's kernels, and checks those that this driver has not run yet on two samples. *again: some were
  * refused, and the choice must be made without them. */
 static tutti_status verify_choice(struct plan *plan, bool *again)
 {
@@ -177,7 +177,7 @@ done:
     return status;
 }
 
-/* Each round but the last one takes an implementation or more away. */
+/* Repeats the choice until nothing is refused: each round but the last one excludes at least one implementation. */
 static tutti_status verify(struct plan *plan)
 {
     enum { ROUNDS = 100 };
@@ -201,7 +201,7 @@ tutti_status plan_warm_up(struct plan *plan)
     return status == TUTTI_OK ? launch_list_warm_up(&plan->step) : status;
 }
 
-/* Behind the graphs of the passes. */
+/* Appends the commands to the text of the passes' graphs. */
 static tutti_status explain_commands(struct plan *plan)
 {
     struct text text = { 0 };
@@ -258,7 +258,7 @@ const char *plan_single_values(const struct plan *plan, int *count)
     return *count == 0 ? NULL : first >= 0 ? plan->network->layers[first].name : "batch_norm";
 }
 
-/* The launches up to `end` that were not enqueued yet, together: each call flushes the queue. */
+/* Enqueues the launches up to `end` that were not enqueued yet, in one call because each call flushes the queue. */
 static tutti_status enqueue_until(struct plan *plan, size_t *next, size_t end)
 {
     const size_t first = *next;
@@ -332,7 +332,7 @@ done:
     return status;
 }
 
-/* The guard behind one place still holds the poison; bytes up to the next multiple of 4 belong to the value. */
+/* Checks that the guard behind a place holds the poison. Bytes to the next multiple of 4 belong to the value. */
 static tutti_status check_guard(struct plan *plan, const struct memory_slot *slot, const char *what, size_t number)
 {
     uint32_t words[PLAN_GUARD_BYTES / 4];

@@ -4,31 +4,32 @@
 
 #include "plan/pipeline.h"
 
-/* Bytes of arena that a plan would take, without making it. */
+/* Computes the bytes of arena that a plan would take, without making it. */
 tutti_status plan_measure(
     struct device *device, const tutti_network *network, const struct plan_options *options, size_t *bytes);
 tutti_status plan_new(
     struct device *device, const tutti_network *network, const struct plan_options *options, struct plan **plan);
 /* Runs the plan's kernels once, so that nothing is compiled later. plan_new() does it, unless told not to. */
 tutti_status plan_warm_up(struct plan *plan);
-/* Whether what a sample gives in training depends on the batch that it is in. */
+/* Whether the result of a sample in training depends on the rest of its batch. */
 bool plan_wants_whole_batch(const tutti_network *network);
-/* The name of the first layer that normalises each channel by statistics of one value, and how many such layers there
- * are; NULL: none. */
+/* Returns the name of the first layer that normalises each channel by statistics of one value, and counts such
+ * layers; NULL: none. */
 const char *plan_single_values(const struct plan *plan, int *count);
 
-/* What the caller does at a command, when the launches before it are enqueued and those behind it are not. */
+/* The caller's action at a command, when the launches before it are enqueued and those behind it are not. */
 typedef tutti_status command_handler(void *user, const struct command *command);
-/* Enqueues the step; does not wait. handlers: NULL, or for each kind of command the function that is called, or NULL;
- * launches need none. */
+/* Enqueues the step; does not wait. handlers: NULL, or for each kind of command a function to be called, or NULL.
+ * Launches need none. */
 tutti_status plan_enqueue(struct plan *plan, command_handler *const *handlers, void *user);
-/* The launches that read a feed (its number in plan->feeds) read `buffer` from now on; NULL: the plan's own buffer
- * again. After a failure, including TUTTI_UNSUPPORTED where a launch cannot be told, some may still read the other
- * buffer: NULL has to succeed before the plan runs. What was enqueued before stays as it is. */
+/* Makes the launches that read a feed (its number in plan->feeds) read `buffer` from now on; NULL: the plan's own
+ * buffer again. After a failure, including TUTTI_UNSUPPORTED where a launch's buffer cannot be changed, some may
+ * still read the other buffer: a call with NULL has to succeed before the plan runs. Launches enqueued before do not
+ * change. */
 tutti_status plan_read_feed_from(struct plan *plan, int feed, cl_mem buffer);
-/* Where a value lies (those of interest have memory of their own); NULL for NO_VALUE. */
+/* Returns the buffer of a value (values of interest have memory of their own); NULL for NO_VALUE. */
 cl_mem plan_buffer(const struct plan *plan, int value);
-/* Tests: fills the arena with NaN; before the uploads. And whether the guards still hold it. */
+/* For tests: fill the arena with NaN, before the uploads; check that the guards still hold it. */
 tutti_status plan_poison(struct plan *plan);
 tutti_status plan_check_guards(struct plan *plan);
 /* Inference: runs the launches that depend on parameters only. */

@@ -1,11 +1,11 @@
-/* What implementations remark on their nodes, once all passes have run: `tutti show MODEL --why`. */
+/* Adds the remarks of implementations on their nodes, once all passes have run: `tutti show MODEL --why`. */
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "plan/node.h"
 
-/* NULL: passes behind the choice have joined the node with others. */
+/* Returns the node of a remark; NULL: passes after the choice have joined it with others. */
 static const struct node *node_at(const struct graph *graph, const struct remark_place *place)
 {
     const struct value *value = graph_at(graph, place->value);

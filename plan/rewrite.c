@@ -1,4 +1,4 @@
-/* Fusions: patterns of nodes, which layers/ declare, are rewritten until no one matches. */
+/* Fusions: rewrites the patterns of nodes that layers/ declares, until none matches. */
 #include "graph/edit.h"
 #include "graph/pattern.h"
 #include "plan/node.h"

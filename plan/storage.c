@@ -1,5 +1,5 @@
-/* Which values are stored as bfloat16: temporary floats where the node that makes them and every node that reads them
- * can. Parameters, their gradients, statistics, and what the host reads stay floats. */
+/* Chooses the values that are stored as bfloat16: temporary floats where the node that makes them and every node that
+ * reads them supports it. Parameters, their gradients, statistics, and what the host reads stay floats. */
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -7,7 +7,7 @@
 #include "plan/node.h"
 #include "runtime/check.h"
 
-/* Those of the values that this node's kernels cannot take are struck out. */
+/* Excludes the values that this node's kernels cannot load or store as bfloat16. */
 static void strike_out(const struct plan *plan, const struct node *node, bool *possible)
 {
     const struct implementation *by = NULL; /* NULL: takes none */

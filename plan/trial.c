@@ -10,14 +10,15 @@
 #include "plan/node.h"
 #include "runtime/memory.h"
 
-/* Far above any rounding, far below what a miscompiled kernel gives; relative to the largest number of the output. */
+/* The accepted difference, relative to the largest number of the output: far above any rounding, far below the error
+ * of a miscompiled kernel. */
 #define TOLERANCE 1e-3
 
-/* In every output before a kernel writes it, so that what it leaves out is noticed. */
+/* Fills every output before a kernel writes it, so that missing writes are noticed. */
 #define NOT_A_NUMBER 0x7fc00000
 
-/* What is kept of a node's fusions: a gradient's mask, which every implementation takes; and in a plan also those that
- * change no other result on the data of a trial. */
+/* Fusions of a node that trials keep. KEPT: a gradient's mask, which every implementation takes. NEUTRAL: kept, too,
+ * for trials of a plan's kernels, because they change no other result on a trial's data. */
 enum { KEPT = FUSED(MASKED), NEUTRAL = FUSED(MASK) | FUSED(GATE) | FUSED(STATISTICS) };
 
 void trial_problem(const struct plan *plan, struct node *node, struct problem *problem)
@@ -28,7 +29,7 @@ void trial_problem(const struct plan *plan, struct node *node, struct problem *p
     if (implementation->leaves_normalising && !problem->outputs[0]) problem->outputs[0] = problem->inputs[0];
 }
 
-/* Whether the function's gradient is that of the identity for outputs like those below. */
+/* Whether the function's gradient is that of the identity for the outputs that the numbers below give. */
 static bool is_open(struct nonlinearity f)
 {
     const bool clips = f.activation == ACTIVATION_CLIP && f.low <= 0 && f.high >= 3;
@@ -47,7 +48,7 @@ void trial_problem_in_plan(const struct plan *plan, struct node *node, struct pr
     problem_of(plan, node, problem);
 }
 
-/* Where element i of a value lies in its layout, counted in elements. */
+/* Position of element i of a value in its layout, counted in elements. */
 static size_t place_of(const struct value *value, int width, size_t i)
 {
     if (value->layout == LAYOUT_PLAIN) return i;
@@ -66,7 +67,7 @@ static float from_bf16(uint16_t upper)
     return f;
 }
 
-/* The upper half: cut off. */
+/* Returns the upper half; the rest is cut off. */
 static uint16_t to_bf16(float f)
 {
     uint32_t bits;
@@ -81,16 +82,16 @@ static bool is_float(const struct value *value)
 
 static const struct step_constants constants = { .seed_low = 1, .loss_scale = 0.5f, .learning_rate = 0.1f };
 
-/* Numbers in [0.1, 1.1): positive, so that they can also stand for deviations and open the gates of relu; such that
- * both types of floats hold them. A prime number of different ones, over and over: no tensor's rows or channels repeat
- * with them. */
+/* Makes numbers in [0.1, 1.1). They are positive, so that they can also stand for deviations and open the gates of
+ * relu, and both float types represent them. They repeat after a prime number of them, with which no tensor's rows or
+ * channels repeat. */
 enum { NUMBERS = 8191 };
 static void make_numbers(uint32_t number, uint16_t numbers[NUMBERS])
 {
     for (uint64_t i = 0; i < NUMBERS; i++) numbers[i] = to_bf16(0.1f + random_uniform(7, number, i));
 }
 
-/* Labels are class 0. */
+/* Writes a value's made-up numbers. Integers stay 0: labels are class 0. */
 static void make_up(const struct value *value, uint32_t number, int width, void *data)
 {
     if (value->role == ROLE_CONSTANTS) {
@@ -124,7 +125,7 @@ done:
     return status;
 }
 
-/* A value of a trial: in the layout and the type that the implementation wants. */
+/* Returns a value of a trial, in the layout and the type that the implementation wants. */
 static struct value take_value(const struct value *given, enum value_layout layout, bool bf16)
 {
     struct value value = *given;
@@ -133,7 +134,7 @@ static struct value take_value(const struct value *given, enum value_layout layo
     return value;
 }
 
-/* The problem once more, its values as the implementation wants them, and its design. */
+/* Copies the problem, with its values as the implementation wants them, and makes its design. */
 static tutti_status take_problem(
     struct trial *trial, const struct problem *given, const struct implementation *implementation)
 {
@@ -228,7 +229,7 @@ tutti_status trial_repeat(struct trial *trial, int times)
     return status == TUTTI_OK ? device_wait(trial->device) : status;
 }
 
-/* An output as plain floats, which the caller frees; NULL in *data where it is not wanted or has integers. */
+/* Reads an output as plain floats, which the caller frees; NULL in *data where it is absent or has integers. */
 static tutti_status output_read(struct trial *trial, int output, float **data)
 {
     tutti_status status = TUTTI_OK;
@@ -286,7 +287,7 @@ done:
     return status;
 }
 
-/* What upload() wrote, in the order of the value's shape. */
+/* Returns the numbers that upload() wrote, in the order of the value's shape. */
 static double *input_array(const struct value *value, uint32_t number, bool zero)
 {
     const size_t elements = (size_t)value_elements(value);
@@ -298,7 +299,7 @@ static double *input_array(const struct value *value, uint32_t number, bool zero
     return array;
 }
 
-/* Of the problem, by the interpreter; the caller frees the arrays, also after a failure. */
+/* Computes the problem with the interpreter. The caller frees the arrays, also after a failure. */
 static tutti_status interpret(const struct problem *problem, struct thread_pool *threads, struct arrays *arrays)
 {
     *arrays = (struct arrays) { .constants = &constants, .threads = threads };

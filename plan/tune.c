@@ -1,6 +1,6 @@
-/* Rules choose kernels well on the machines that they were made on. On others a measurement does: each implementation
- * that takes a problem runs on it by itself, in turns with the present choice, and what is faster by more than chance
- * is kept. */
+/* Rules choose kernels well on the machines that they were made on. On other machines measurements do: each
+ * implementation that takes a problem runs on it by itself, in turns with the present choice. One that is faster by
+ * more than chance is kept. */
 #include "plan/tune.h"
 
 #include <stdio.h>
@@ -18,15 +18,15 @@
 #include "runtime/tuning.h"
 #include "tutti_experts.h"
 
-/* Turns: at least, at most, and the seconds after which no further one begins. */
+/* Least and most turns, and the seconds after which no further turn begins. */
 enum { LEAST_TURNS = 5, MOST_TURNS = 40 };
 #define ENOUGH_SECONDS 0.3
-/* A kernel is run so often in its turn that the turn takes this long: a clock and a wake-up are nothing to it. */
+/* A kernel is repeated in its turn until the turn takes this long, so that the clock and a wake-up do not matter. */
 #define TURN_SECONDS 2e-3
 enum { MOST_REPEATS = 200 };
-/* A candidate whose first run is so much slower than the present choice has lost. */
+/* A candidate whose first run takes this many times as long as the present choice is dropped. */
 #define HOPELESS 3.0
-/* What is less than this is not a gain, however quiet the machine is. */
+/* The least relative gain that counts, however quiet the machine is. */
 #define LEAST_GAIN 0.03
 
 struct candidate {
@@ -35,7 +35,7 @@ struct candidate {
     char *problem;
     const char *refusal; /* NULL: it can be tried */
     int uses;
-    bool present; /* what the plan has: the first of its problem */
+    bool present; /* the plan's choice: the first of its problem */
     double least; /* seconds, once it was measured */
 };
 
@@ -50,7 +50,8 @@ struct tutti_tuner {
 
 /* ----------------------------------------------------------------------------------------------- candidates ---- */
 
-/* Another layout would cost the neighbours something that a measurement of one node does not see. */
+/* Whether both want the same layouts. Another layout would cost the neighbours time that a measurement of one node
+ * does not see. */
 static bool same_layouts(const struct problem *problem, const struct implementation *a, const struct implementation *b)
 {
     enum value_layout inputs[2][GRAPH_MAX_INPUTS] = { 0 }, outputs[2][GRAPH_MAX_OUTPUTS] = { 0 };
@@ -80,7 +81,7 @@ static tutti_status add(struct tutti_tuner *tuner, const struct candidate *candi
     return tuner->candidates[tuner->count].problem ? (tuner->count++, TUTTI_OK) : TUTTI_NO_MEMORY;
 }
 
-/* Whether made-up numbers may stand for its inputs: indexes could point anywhere. */
+/* Whether a trial can make up the node's inputs: made-up indexes could point anywhere. */
 static bool can_be_tried(const struct problem *problem)
 {
     for (int i = 0; i < problem->node->input_count; i++)
@@ -99,7 +100,7 @@ static bool seen(struct tutti_tuner *tuner, const char *name)
     return found;
 }
 
-/* The present choice and then the others; nothing where there is no other to be tried. */
+/* Adds the present choice and then the other candidates; nothing where there is no other to be tried. */
 static tutti_status add_node(struct tutti_tuner *tuner, size_t n)
 {
     tutti_status status = TUTTI_OK;
@@ -173,7 +174,7 @@ static tutti_status make(struct tutti_tuner *tuner, const struct candidate *cand
     return status == TUTTI_OK ? trial_run(trial) : status;            /* the driver may compile; pages are touched */
 }
 
-/* The first of the candidate's problem. */
+/* Returns the first candidate of the same problem: the present choice. */
 static const struct candidate *present_of(const struct candidate *candidate)
 {
     while (!candidate->present) candidate--;
@@ -194,7 +195,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Present, candidate, present again: what the present choice differs from itself is chance. */
+/* Present, candidate, present again: the difference between the present choice's own times is chance. */
 enum { PRESENT, CANDIDATE, AGAIN, TURNS };
 
 static void judge(double times[TURNS][MOST_TURNS], int turns, tutti_trial *result)
@@ -259,7 +260,7 @@ static const struct implementation *plain_of(const struct operation *operation)
     return *last;
 }
 
-/* Those of the candidate's problem, unless they are there. */
+/* Computes the reference results for the candidate's problem, unless they are there. */
 static tutti_status refer(struct tutti_tuner *tuner, const struct candidate *candidate)
 {
     tutti_status status = TUTTI_OK;
@@ -283,7 +284,7 @@ static bool is_lack_of_memory(tutti_status status)
     return status == TUTTI_DEVICE_MEMORY || status == TUTTI_NO_MEMORY;
 }
 
-/* What is to be chosen, then the others' times. */
+/* Keeps the result in the tuning table: the best implementation, then the others, each with its time. */
 static void keep(struct device *device, const struct candidate *all, size_t count, const struct candidate *best)
 {
     struct text text = { 0 };
@@ -298,7 +299,7 @@ static void keep(struct device *device, const struct candidate *all, size_t coun
     text_free(&text);
 }
 
-/* The candidates, of one problem, with the present choice in front. */
+/* Measures the candidates of one problem; the first is the present choice. */
 static tutti_status tune_problem(struct tutti_tuner *tuner, struct candidate *all, size_t count)
 {
     const struct candidate *best = &all[0];
@@ -354,7 +355,7 @@ tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const 
     tutti_training read;
     const tutti_training *training = &read;
     if (!network || !given) {
-        if (!network && *status_message()) return NULL; /* why there is no network is what helps */
+        if (!network && *status_message()) return NULL; /* keeps the message, which says why there is no network */
         (void)fail(TUTTI_INVALID, "tutti_tuner_new() got a network or a training that is NULL: pass both");
         return NULL;
     }

@@ -1,5 +1,4 @@
-/* A plan: the launches of one network on one device for one number of samples. What the passes work on, and what runs.
- */
+/* A plan: the launches of one network on one device for one number of samples. The passes work on it, and it runs. */
 #ifndef PLAN_TYPES_H
 #define PLAN_TYPES_H
 
@@ -7,23 +6,24 @@
 #include "graph/operation.h"
 #include "runtime/memory.h"
 
-/* Of poison behind each value, where `guards` is set. */
+/* Bytes of poison behind each value, where `guards` is set. */
 #define PLAN_GUARD_BYTES 256
 
-/* What a plan gives: an update and metrics; metrics; metrics and the first output, which a loss reads; all outputs. */
+/* Results of a plan. TRAIN: an update and metrics. EVALUATE: metrics. SCORE: metrics and the first output, which a
+ * loss reads. INFER: all outputs. */
 enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_SCORE, PLAN_INFER };
 
 enum { PLAN_MAX_FEEDS = 16, PLAN_MAX_LOSSES = 8, PLAN_MAX_OUTPUTS = 16 };
 
-/* What a network is run for: values of its graph. */
+/* The results that a network is run for: values of its graph. */
 struct objective {
-    /* What inference gives; training too, where `keeps_outputs`. At least one. */
+    /* Outputs of inference; of training, too, where `keeps_outputs`. At least one. */
     int outputs[PLAN_MAX_OUTPUTS], output_count;
     bool keeps_outputs;
-    /* Metrics of nodes that are losses. Their sum by these weights is trained; a weight of 0: it is only told. */
+    /* Metrics of loss nodes. Their sum with these weights is trained; a loss of weight 0 is only reported. */
     int losses[PLAN_MAX_LOSSES], loss_count;
     float weights[PLAN_MAX_LOSSES];
-    /* Without such nodes: a loss of the first output and an input "targets", which the plan appends; or NULL. */
+    /* If there are none: a loss of the first output and an input "targets", which the plan appends; or NULL. */
     const struct operation *loss;
 };
 
@@ -33,8 +33,8 @@ struct plan_options {
     struct objective objective;
     bool exact;
     bool meets; /* training: other devices have the rest of the batch, whose statistics count too (launch_meeting) */
-    /* FP32 and TF32: values are stored as floats. BF16: temporary ones as bfloat16 where every kernel that touches them
-     * can. What products round their operands to goes by the same name. */
+    /* FP32 and TF32: values are stored as floats. BF16: temporary values are stored as bfloat16 where every kernel
+     * that touches them can. The same name tells what products round their operands to. */
     tutti_precision precision;
     /* Tests: gradients start from an input value "seed" of the output's shape instead of a loss; input gradients too.
      */
@@ -58,10 +58,10 @@ enum command_kind {
     COMMAND_PREPARE,   /* inference: a launch that depends on parameters only; runs once after each change of them */
     COMMAND_FEED,      /* copy: a feed to the device */
     COMMAND_CONSTANTS, /* copy: the step's constants to the device */
-    COMMAND_WAIT,      /* launches behind it read what was copied */
+    COMMAND_WAIT,      /* launches behind it read the copied data */
     COMMAND_KERNEL,    /* a launch of the step */
     COMMAND_NEED,      /* training: no launch before this reads a range of the parameters */
-    COMMAND_MEET,      /* numbers of this device become those of all devices (struct meeting) */
+    COMMAND_MEET,      /* merges numbers of this device with those of all devices (struct meeting) */
     COMMAND_READY,     /* training: the gradients of a range, a bucket, are complete, its parameters are read no more */
     COMMAND_METRICS,   /* copy: sums of losses, from where the next run overwrites them */
     COMMAND_OUTPUT,    /* copy: an output from the device */
@@ -104,8 +104,8 @@ struct plan {
     size_t command_count;
     double build_seconds;
     char *explanation, *passes;
-    /* Where in the explanation remarks belong, in its order, and whose: the implementation of the node that makes the
-     * value. */
+    /* Positions in the explanation where remarks belong, in order, and the implementation that remarks: that of the
+     * node that makes the value. */
     struct remark_place {
         size_t at;
         int value;

@@ -1,7 +1,7 @@
 /* A driver may compile a kernel and compute wrong numbers. So each implementation that is not the last of its
- * operation's list is run once per driver on a small problem of the network at hand, and its results are compared with
- * those of the interpreter. The last one, plain loops, has nothing to fall back to: `tutti devices --check` probes what
- * it consists of. */
+ * operation's list is run once per driver on a small problem of the network at hand, and its results are compared
+ * with those of the interpreter. The last one, plain loops, has no fallback: `tutti devices --check` probes what it
+ * consists of. */
 #include "plan/verify.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "plan/trial.h"
 #include "runtime/check.h"
 
-/* Seconds for a small problem, after which its kernel is taken to hang; compiling at the first launch is part of it. */
+/* Seconds after which the kernel of a small problem is taken to hang; they include compiling at the first launch. */
 #define TIME_OUT 120.0
 
 static void key_of(const struct plan *plan, const struct node *node, char key[IMPLEMENTATION_KEY])
@@ -119,14 +119,15 @@ static tutti_status judge(struct device *device, const char *key, tutti_status s
     if (status == TUTTI_BUILD && !check_compiler(device)) return status; /* not this implementation's fault */
     blacklist_add(device, key, status_message());
     *failed = true;
-    /* A kernel that hangs or breaks the device ends this process's use of it; the next process knows. */
+    /* A kernel that hangs or breaks the device ends this process's use of it; the next process finds the verdict. */
     if (status == TUTTI_DEVICE_LOST) return status;
     return may_be_chance(status) && status != TUTTI_BUILD ? check_device(device) : TUTTI_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------- which nodes ---- */
 
-/* Seconds, roughly: of the interpreter on two processors, of making numbers up, and of compiling a program. */
+/* Rough costs: FLOPs per second of the interpreter on two processors, made-up numbers per second, and seconds to
+ * compile a program. */
 #define FLOPS_RATE 2.5e9
 #define ELEMENTS_RATE 1.5e7
 #define COMPILING 0.3
@@ -148,7 +149,7 @@ static bool has_program(const struct launch_list *list, const struct launch *lau
     return false;
 }
 
-/* What checking with this node takes; `list` has what is compiled in any case. */
+/* Estimates the seconds of a check with this node. Programs in `list` are compiled in any case and do not count. */
 static double seconds(const struct verify_item *item, const struct launch_list *list)
 {
     struct launch_list own;
@@ -161,7 +162,7 @@ static double seconds(const struct verify_item *item, const struct launch_list *
     return sum;
 }
 
-/* The cheaper one of the item's node, if it has one, and those of the plan with its key. */
+/* Sets the item's node to the cheapest among the one that it has, if any, and the nodes of plan `in` with its key. */
 static void find_cheapest(struct verify_item *item, struct plan *in, const struct launch_list *list, double *best)
 {
     char other[IMPLEMENTATION_KEY];

@@ -17,17 +17,17 @@ struct verify_items {
     size_t count;
 };
 
-/* The implementations that the plan's chosen graph wants and that this device and driver have not run before, each with
- * the node of the plan, or of `small` (the same network for few samples, with its implementations chosen), that is
- * checked in the least time; `list` has the plan's launches. Free the items before the plans. */
+/* Lists the implementations that the plan's chosen graph wants and that this device and driver have not run before.
+ * Each gets the node that is checked in the least time: of the plan, or of `small` (the same network for few samples,
+ * with its implementations chosen). `list` has the plan's launches. Free the items before the plans. */
 tutti_status verify_choose(
     struct plan *plan, struct plan *small, const struct launch_list *list, struct verify_items *items);
 void verify_items_free(struct verify_items *items);
 /* *failed: at least one was put on the blacklist, so the choice must be made again. A failure of the check itself is a
  * failure of the implementation. */
 tutti_status verify_implementations(struct device *device, const struct verify_items *items, bool *failed);
-/* Puts the node's implementation on the blacklist; TUTTI_BUILD where it is the last one of its operation, with the text
- * (`source`) that is not built and the reason. */
+/* Puts the node's implementation on the blacklist. TUTTI_BUILD if it is the last one of its operation; the message
+ * has the text that is not built (`source`) and the reason. */
 tutti_status verify_refuse(struct plan *plan, const struct node *node, const char *source, const char *reason);
 /* Appends the launches of that check, without buffers: for builder_prepare(). */
 void verify_emit(const struct verify_items *items, struct launch_list *list);
