@@ -10,7 +10,7 @@
 
 /* --------------------------------------------------------------------------------------------------- infer ---- */
 
-/* A file's output of another type: its whole numbers, which the network computes as floats. */
+/* Returns the type to write an output in. The network computes integers of an ONNX file as floats. */
 static enum npz_type output_type(tutti_dtype dtype)
 {
     switch (dtype) {
@@ -22,7 +22,7 @@ static enum npz_type output_type(tutti_dtype dtype)
     }
 }
 
-/* Replaces the floats, of which none is outside of the type: a file's own integers are as large as they are. */
+/* Converts the floats to integers. They fit the type, because it is the one that the ONNX file gives the output. */
 static tutti_status round_output(struct port *port, enum npz_type type, size_t count)
 {
     const float *from = port->data;
@@ -88,7 +88,7 @@ int arrays_infer(struct session *session, const struct saved_options *options, c
 
 /* -------------------------------------------------------------------------------------------------- expect ---- */
 
-/* Numbers that are equal, infinite ones and NaN too, do not differ. */
+/* Equal numbers do not differ, nor do equal infinities or two NaNs. */
 static void measure(const struct npz_array *array, const float *got, double *worst, double *largest)
 {
     *worst = *largest = 0;

@@ -1,10 +1,10 @@
-/* The samples of a file of arrays as inputs of any network, and its outputs as such a file. */
+/* Infers with any network: reads its inputs from a file of arrays, and writes its outputs to such a file. */
 #ifndef TOOLS_ARRAYS_H
 #define TOOLS_ARRAYS_H
 
 #include "tools/saved.h"
 
-/* A line of a table of options; what to say where the model is not a file. */
+/* A line of a table of options; the error if the model is not a file. */
 #define EXPECT_OPTION(text)                                                                                     \
     {                                                                                                           \
         .name = "expect", .kind = OPTION_TEXT, .value = &(text), .noun = "FILE",                                \
@@ -13,13 +13,13 @@
 int expects_a_file(const char *command);
 
 /* Reads the file `inputs`, a .npz with an array [samples, ...] for each input of the network, or a .npy for the only
- * one; computes all named outputs of all samples, and writes them by their names. An error line for each array that
- * does not fit. Returns an exit status. */
+ * one; computes all named outputs of all samples, and writes them by their names. Prints an error line for each array
+ * that does not fit. Returns an exit status. */
 int arrays_infer(struct session *session, const struct saved_options *options, const char *inputs, const char *outputs);
 
-/* Computes the outputs of a built network from the inputs in a file, which has some of the outputs, too: another
- * runtime's. Prints a line for each; the exit status tells whether all agree to 1e-4 of the largest number. The network
- * is not compiled afterwards. */
+/* Computes the outputs of a built network from the inputs in a file, and compares them with outputs of another
+ * runtime in the same file. Prints a line for each; the exit status tells whether all agree to 1e-4 of the largest
+ * number. The network is not compiled afterwards. */
 int arrays_expect(struct session *session, const char *path);
 
 #endif

@@ -29,7 +29,8 @@ struct bench {
     bool train;
     double *milliseconds; /* of each timed step */
     size_t steps, room;
-    /* From tutti_compile() to the end of the first step, and from the start of the process to its begin and its end. */
+    /* Seconds from tutti_compile() to the end of the first step, and from the start of the process to the beginning
+     * and the end of that step. */
     double build_s, ready_s, first_step_s;
 };
 
@@ -108,7 +109,7 @@ static tutti_status note_time(struct bench *bench, double milliseconds)
     return TUTTI_OK;
 }
 
-/* Since the system started this process, to a hundredth of a second; negative where it does not tell. */
+/* Returns the seconds since the system started this process, in hundredths; negative if the system does not tell. */
 static double process_seconds(void)
 {
     char line[1024] = "";

@@ -168,7 +168,7 @@ static int higher_first(const void *a, const void *b)
     return (x->y > y->y) - (x->y < y->y);
 }
 
-/* At the lines' ends, pushed apart where they would lie on one another. */
+/* Writes labels at the lines' ends, pushed apart if they would overlap. */
 static void labels(struct text *page, struct label *list, int count)
 {
     qsort(list, (size_t)count, sizeof(*list), higher_first);

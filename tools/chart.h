@@ -16,7 +16,7 @@ struct series {
 };
 
 struct chart {
-    const char *title;   /* of the picture, for those who do not see it */
+    const char *title;   /* of the picture, for screen readers */
     const char *x_label; /* "epoch" */
     const char *format;  /* of values in tips and texts: "%.4g" */
     double factor;       /* of values, as 100 for percent; 0: 1 */
@@ -28,7 +28,7 @@ struct chart {
 };
 
 void chart_lines(struct text *page, const struct chart *chart);
-/* Values of each series at the same places, on one another, as parts of their sum. */
+/* Stacks the series, whose values are at the same places, as parts of their sum. */
 void chart_stacked(struct text *page, const struct chart *chart);
 
 #endif

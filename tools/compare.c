@@ -1,4 +1,4 @@
-/* tutti report: trainings beside one another, as a page. */
+/* tutti report: compares trainings on a page. */
 #include "base/file.h"
 #include "base/numbers.h"
 #include "base/status.h"

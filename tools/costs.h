@@ -25,7 +25,8 @@ struct costs {
     double seconds; /* of all launches; 0: not measured */
 };
 
-/* Of the opened device at `position`; time: measured, which runs the plan a few times. Free with costs_free(). */
+/* Finds the costs on the opened device at `position`. time: also measures times, which runs the plan a few times.
+ * Free with costs_free(). */
 tutti_status costs_find(
     struct costs *costs, tutti_trainer *trainer, const tutti_network *network, int position, bool time);
 void costs_free(struct costs *costs);

@@ -72,16 +72,16 @@ extern const char *const course_schedules[];
         .help = "make steps of N times the batch, whose gradients are computed batch by batch"                       \
     }
 
-/* Whether the options fit each other; `saved`: there is a name to save to. Returns an exit status. */
+/* Checks that the options fit each other. `saved`: there is a name to save to. Returns an exit status. */
 int course_check(const struct course_options *options, bool saved);
-/* Of --accumulate: *batch becomes a step's, and *micro_batch what is computed at once. */
+/* Applies --accumulate: sets *batch to that of a step, and *micro_batch to what is computed at once. */
 int course_accumulate(
     const struct course_options *options, bool sync_batchnorm, int64_t samples, int64_t *batch, int64_t *micro_batch);
 void course_training(const struct course_options *options, tutti_training *training);
-/* The schedule is the caller's. `by_steps`: fitting->steps end the training, not its epochs. */
+/* Fills `fitting`; the schedule is the caller's. `by_steps`: fitting->steps end the training, not its epochs. */
 void course_fitting(
     const struct course_options *options, bool by_steps, tutti_schedule *schedule, tutti_fitting *fitting);
-/* On standard error, where a training of `epochs` ended before them. */
+/* Reports on standard error if patience ended the training before its epochs. */
 void course_report(const struct course_options *options, const tutti_progress *last);
 
 #endif

@@ -17,7 +17,7 @@ static const struct precision {
 } precisions[] = { { "fp32", TUTTI_FP32 }, { "tf32", TUTTI_TF32 }, { "bf16", TUTTI_BF16 } };
 enum { PRECISIONS = sizeof precisions / sizeof *precisions };
 
-/* What is told of a device once it is open. */
+/* What is reported of a device that was opened. */
 struct findings {
     tutti_runtime *runtime; /* with this device alone; NULL: it does not open, or is not asked */
     char trouble[1024];     /* why it does not open */
@@ -110,7 +110,7 @@ static tutti_status print_json(const tutti_device_info *device, const struct fin
 
 /* ---- text ---- */
 
-/* Whether two precisions have the same form, or the same reason for none. */
+/* Returns whether two precisions have the same form, or the same reason for none. */
 static bool same(const struct pairs *a, const struct pairs *b)
 {
     if (!a->form || !b->form) return !a->form && !b->form && !strcmp(a->refusal, b->refusal);
@@ -183,7 +183,7 @@ static void print_text(const tutti_device_info *device, const struct findings *f
     if (found->good) (void)tutti_device_refusals(found->runtime, 0, print_unused, NULL);
 }
 
-/* Prints the devices; those that are checked are the chosen ones where there was a choice, else all. */
+/* Prints the devices. With --check, checks the chosen ones if --devices was given, else all. */
 static int print_devices(const struct settings *settings, const tutti_device_info *list, int count)
 {
     int wrong = 0;

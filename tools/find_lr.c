@@ -98,7 +98,7 @@ static void draw_losses(struct axes *axes, const tutti_rate_result *r)
     put(axes, "\"/>\n");
 }
 
-/* A vertical line with its name above the plot, in the row of its own. */
+/* Draws a vertical line, with its name above the plot in row `row`. */
 static void draw_rate(struct axes *axes, const char *class, const char *name, double rate, int row)
 {
     if (rate <= 0) return;
@@ -121,7 +121,7 @@ static const char style[] =
     ".smooth{stroke:#79b0f5}.valley{stroke:#f2955c}.steep{stroke:#79cf8f}}\n"
     "</style>\n";
 
-/* Light or dark as the reader's screen is. Freed by free(); NULL without memory. */
+/* Returns an SVG file, light or dark as the reader's screen is. Free it with free(). NULL without memory. */
 static char *picture_of(const tutti_rate_result *r, const char *model)
 {
     struct axes axes = { 0 };

@@ -6,7 +6,7 @@
 #include "tutti_finetune.h"
 
 /* Tests the rates of the compiled session, prints the suggestion to standard error (with `json` as a line to standard
- * output, too) and writes the picture; a rank that does not speak does neither. Returns an exit status. */
+ * output, too) and writes the picture. Only rank 0 prints and writes. Returns an exit status. */
 int find_lr_run(const struct session *session, const tutti_source *source, int64_t batch, const char *path, bool json);
 
 #endif

@@ -23,7 +23,7 @@ int finetune_check(const struct finetune *f, const char *resume)
 
 /* -------------------------------------------------------------------------------------------------- patterns ---- */
 
-/* Calls `use` for each of a list, which is separated by commas; with the number behind "=" if `option` has those. */
+/* Calls `use` for each pattern of a list, which is separated by commas; if `numbers`, with the number after "=". */
 static int each_pattern(const struct session *session, const char *option, const char *list, bool numbers,
     tutti_status (*use)(tutti_network *network, const char *pattern, double number))
 {
@@ -91,7 +91,7 @@ static int freeze_all(const struct finetune *f, const struct session *session)
     return EXIT_DONE;
 }
 
-/* Only the first rank has the file; it tells the others by whether it agrees. */
+/* Only the first rank has the file. It tells the others through tutti_hosts_agree(). */
 void finetune_begin(struct finetune *f, const char *resume, tutti_hosts *hosts)
 {
     tutti_checkpoint_info info = { .size = sizeof(info) };
@@ -111,7 +111,7 @@ int finetune_network(struct finetune *f, const struct session *session)
 
 /* ------------------------------------------------------------------------------------------------------ loss ---- */
 
-/* The number of samples over that of classes and of the class's own: their mean over the samples is 1. */
+/* Weight of a class: samples / (present classes * samples of the class). The mean over the samples is 1. */
 static tutti_status balance(
     struct finetune *f, const struct session *session, const struct data *data, const tutti_source *source)
 {

@@ -79,21 +79,23 @@ struct finetune {
         .help = "divide the training data by K and train K times, each time with another part as the test"            \
     }
 
-/* Whether the options go together, and with --resume. Exit statuses, as all that return int. */
+/* Checks that the options fit each other and --resume. Returns an exit status, as do all functions that return
+ * int. */
 int finetune_check(const struct finetune *finetune, const char *resume);
-/* Whether the training resumes behind the thaw; all ranks call it before anything that one of them may fail in. */
+/* Determines whether the training resumes after the thaw. All ranks call it before anything that may fail on one of
+ * them. */
 void finetune_begin(struct finetune *finetune, const char *resume, tutti_hosts *hosts);
-/* Before compiling: what is frozen and the rates of patterns, for the session's network. */
+/* Before compiling: freezes parameters of the session's network, and sets the rates of patterns. */
 int finetune_network(struct finetune *finetune, const struct session *session);
-/* What the session's loss makes of labels, if targets are no numbers; reads those of the source where the weights of
- * classes need them. */
+/* Sets the options of the session's loss, if targets are not numbers. Reads the labels of the source if class weights
+ * need them. */
 int finetune_loss(
     struct finetune *finetune, struct session *session, const struct data *data, const tutti_source *source);
-/* After compiling: the weights, and on standard error what of them did not fit. */
+/* After compiling: loads the weights, and lists on standard error which of them did not fit. */
 int finetune_load(const struct finetune *finetune, const struct session *session);
 /* The epochs after which finetune_thaw() has work to do; 0: never. */
 int64_t finetune_pause(const struct finetune *finetune);
-/* What was frozen trains from now on: the session gets another trainer, which goes on where the one before was. */
+/* Unfreezes what was frozen: the session gets a new trainer, which goes on where the old one stopped. */
 int finetune_thaw(struct finetune *finetune, struct session *session, tutti_training *training);
 void finetune_free(struct finetune *finetune);
 

@@ -1,4 +1,4 @@
-/* k-fold evaluation: the training samples in K parts, each of which is once the test. */
+/* k-fold evaluation: the training samples are divided into K parts, each of which is the test part once. */
 #ifndef TOOLS_FOLDS_H
 #define TOOLS_FOLDS_H
 
@@ -6,18 +6,19 @@
 
 enum { FOLDS_MOST = 100 };
 
-/* The data divide themselves (tutti_data_options.folds). */
+/* The data source divides the samples (tutti_data_options.folds). */
 struct folds {
     int64_t count;
     double losses[FOLDS_MOST], accuracies[FOLDS_MOST];
 };
 
-/* "m" of the fold 0: "m.fold1". Returns false where it is too long. */
+/* "m" of the fold 0: "m.fold1". Returns false if it is too long. */
 bool folds_name(char *name, size_t size, const char *of, int fold);
 
-/* The mean, and the deviation as of a sample (divided by count - 1). */
+/* Returns the mean, and sets the standard deviation of a sample (divided by count - 1). */
 double folds_mean(const double *values, int64_t count, double *deviation);
-/* A line for each fold, and the means with their deviations, on standard error; the means as a JSON line. */
+/* Prints a line for each fold, and the means with their deviations, to standard error; prints the means as a JSON
+ * line. */
 void folds_text(const struct folds *folds);
 tutti_status folds_json(const struct folds *folds);
 

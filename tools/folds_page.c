@@ -43,7 +43,7 @@ bool folds_page_begin(struct folds_page *page, int fold, struct report_options *
 
 /* ------------------------------------------------------------------------------------------------- results ---- */
 
-/* The epochs that the fold has done, anew: the history may have thinned them out. */
+/* Copies all epochs of the fold again, because the history may have thinned them out. */
 static tutti_status take_epochs(
     struct folds_page *page, const struct folds *folds, int fold, const struct report *report)
 {
@@ -85,7 +85,7 @@ static tutti_status add_confusion(struct folds_page *page, const struct report_f
     return TUTTI_OK;
 }
 
-/* As pictures, which are read while the fold's data are there. */
+/* Adds mistakes as pictures, which are read while the fold's data are open. */
 static tutti_status add_mistakes(struct folds_page *page, const struct report_facts *facts)
 {
     tutti_mistake mistake = { .size = sizeof(mistake) };

@@ -1,4 +1,4 @@
-/* What the trainings of all folds leave to be looked at: a page of them together, beside the files of each one. */
+/* The report of a training with folds: one page of all folds, beside the files of each one. */
 #ifndef TOOLS_FOLDS_PAGE_H
 #define TOOLS_FOLDS_PAGE_H
 
@@ -18,16 +18,16 @@ struct folds_page {
     } worst[FOLDS_MISTAKES]; /* the largest loss first */
     int mistakes;
     char page[1024], log[1024], tensorboard[1024]; /* names of the fold at hand */
-    double written;                                /* when the page was, last */
-    bool told;                                     /* of a failure to write */
+    double written;                                /* when the page was last written */
+    bool told;                                     /* a failure to write was reported */
 };
 
-/* Names the files of a fold: page.fold1.html, log.fold1.csv, DIR/fold1, and makes DIR. Returns false where a name is
- * too long. */
+/* Names the files of a fold: page.fold1.html, log.fold1.csv, DIR/fold1, and makes DIR. Returns false if a name is too
+ * long. */
 bool folds_page_begin(struct folds_page *page, int fold, struct report_options *options);
-/* The fold at hand has done an epoch: writes the page, if that is due. A failure is told once. */
+/* After an epoch of the present fold: writes the page, if that is due. A failure is reported once. */
 void folds_page_epoch(struct folds_page *page, const struct folds *folds, int fold, const struct report *report);
-/* It is complete, with its results in `folds`. Returns an exit status. */
+/* After the fold is complete, with its results in `folds`: writes the page. Returns an exit status. */
 int folds_page_complete(struct folds_page *page, const struct folds *folds, int fold, const struct report *report);
 void folds_page_free(struct folds_page *page, const struct folds *folds);
 

@@ -27,7 +27,7 @@ void history_free(struct history *history)
     memset(history, 0, sizeof(*history));
 }
 
-/* Two neighbours become one: half the rows are free then. */
+/* Merges each two neighbours, which frees half of the rows. */
 static void halve(struct history *history)
 {
     const int devices = history->devices;
@@ -80,7 +80,7 @@ static void add_waiting(struct history *history, const tutti_trainer *trainer)
     if (history->count == HISTORY_ROWS) halve(history);
 }
 
-/* The mean over the samples that came since. */
+/* Returns the mean over the samples that were added since. */
 static double difference(double mean, double samples, double mean_before, double samples_before)
 {
     if (samples_before == 0) return mean;
@@ -114,7 +114,7 @@ tutti_status history_epoch(
     struct history *history, const tutti_progress *progress, const tutti_trainer *trainer, const tutti_scores *scores)
 {
     if (history->waiting) add_waiting(history, trainer);
-    if (history->epoch_count == HISTORY_ROWS) { /* every other one is left, as the last of two */
+    if (history->epoch_count == HISTORY_ROWS) { /* keep the last one of each two */
         for (size_t i = 1; i < history->epoch_count; i += 2) history->epochs[i / 2] = history->epochs[i];
         history->epoch_count /= 2;
     }

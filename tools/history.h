@@ -14,7 +14,7 @@ struct moment {
     double seconds, loss, accuracy, rate, samples_per_s;
 };
 
-/* Of one device in the steps of a moment: its share of the batch, and milliseconds of a step. */
+/* One device in the steps of a moment: its share of the batch, and milliseconds of a step. */
 struct device_moment {
     double share, compute_ms, transfer_ms, idle_ms;
 };
@@ -32,7 +32,7 @@ struct history {
     struct device_moment *parts; /* [moments][devices] */
     size_t count;
     int64_t stride;  /* steps in a moment */
-    int64_t waiting; /* steps in `sum`, which is no moment yet */
+    int64_t waiting; /* steps in `sum`, which is not a moment yet */
     struct moment sum;
     tutti_device_times before[HISTORY_DEVICES]; /* when the last moment ended */
     struct epoch *epochs;
@@ -44,7 +44,7 @@ struct history {
 
 tutti_status history_begin(struct history *history, int devices);
 void history_free(struct history *history);
-/* Adds a step, and gives its own values: progress has means over the epoch. */
+/* Adds a step. *step: its own values, because progress has means over the epoch. */
 void history_step(
     struct history *history, const tutti_progress *progress, const tutti_trainer *trainer, struct moment *step);
 /* Adds an epoch. scores may be NULL. */

@@ -39,17 +39,16 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .suffix = SESSION_FILES,
         .more = "FILE",
         .more_count = &s->files,
-        .details =
-            "Prints the likeliest classes of each FILE: a picture, a recording (WAV) or a folder of them.\n"
-            "--inputs and --outputs take any model: the file has an array [samples, ...] for each input, by its "
-            "name; a\n"
-            "model that is not a file has \"input\" and \"output\".",
+        .details = "Prints the likeliest classes of each FILE: a picture, a recording (WAV) or a folder of them.\n"
+                   "--inputs and --outputs take any model: the file has an array [samples, ...] for each input, by its "
+                   "name; a\n"
+                   "model that is not a file has \"input\" and \"output\".",
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
     return options_parse(&usage, argc, argv, &s->saved.model);
 }
 
-/* Of one part of the data, whose samples have this many bytes. */
+/* Inference of one part of the data: buffers for a batch, and the bytes of a sample. */
 struct work {
     const struct settings *settings;
     struct session *session;
@@ -62,7 +61,7 @@ struct work {
     int64_t *indices;
 };
 
-/* In the units of the data. */
+/* Prints a sample's numbers, in the units of the data. */
 static tutti_status print_numbers(const struct work *w, int64_t index, const float *outputs)
 {
     struct json_line line;
@@ -188,7 +187,7 @@ static int infer_part(const struct settings *s, struct session *session, const s
     return status == TUTTI_OK ? EXIT_DONE : work_failed("infer", status, status_message());
 }
 
-/* Other files have many samples, and what is to be predicted in them. */
+/* Refuses tables and arrays, which have many samples and what is to be predicted. */
 static int check_files(const struct settings *s, char **files)
 {
     static const char *const ends[] = { ".csv", ".tsv", ".npy", ".npz" };
@@ -204,7 +203,8 @@ static int check_files(const struct settings *s, char **files)
     return EXIT_DONE;
 }
 
-/* Without weights that know their data, a recording's length says the size of its spectrogram. */
+/* Loads the next file. Without weights that record their data, a recording's length gives the size of its
+ * spectrogram, which may differ from the first. */
 static tutti_status load_next(
     struct settings *s, const struct session *session, struct data *data, struct samples **part)
 {
@@ -218,7 +218,7 @@ static tutti_status load_next(
         TUTTI_MISMATCH, "%s has samples of another size than the file before: infer it by itself", s->saved.data);
 }
 
-/* Each file is data of its own; the network is built for the first one. */
+/* Infers each file by itself; the network is built for the first one. */
 static int infer_files(struct settings *s, struct session *session, struct data *data, char **files)
 {
     struct samples *part = NULL;

@@ -28,7 +28,7 @@ static tutti_status read_all(const tutti_source *source, const tutti_buffer *inp
     return TUTTI_OK;
 }
 
-/* What the network's first input is fed, with room for a chunk. */
+/* Makes a buffer for the network's first input, with room for a chunk. */
 static tutti_status make_buffer(const struct session *session, tutti_buffer *buffer)
 {
     tutti_tensor input;

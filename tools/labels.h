@@ -10,12 +10,12 @@ struct labels {
     int64_t samples, each; /* each: 1, or as many as the network's output has positions */
 };
 
-/* Of `source`, which has samples of `data`. Where the data do not know their classes, all samples are read once, for
- * what the session's network is fed. Free by labels_free(). */
+/* Reads the labels of `source`, which has samples of `data`. If the data do not know their classes, reads all samples
+ * once, as the session's network is fed. Free with labels_free(). */
 tutti_status labels_read(
     const struct session *session, const struct data *data, const tutti_source *source, struct labels *labels);
 void labels_free(struct labels *labels);
-/* Counts those of each class, [classes]; others count nowhere. */
+/* Counts the labels of each class, [classes]; ignores others. */
 void labels_count(const struct labels *labels, int64_t classes, int64_t *counts);
 
 #endif

@@ -21,7 +21,7 @@ static void probabilities(const float *outputs, int64_t classes, double *to)
     for (int64_t c = 0; c < classes; c++) to[c] /= sum;
 }
 
-/* How many pixels have each class as their likeliest. */
+/* Computes the share of the pixels for which each class is the likeliest. */
 static void pixel_shares(const struct likeliest *l, double *to)
 {
     memset(to, 0, (size_t)l->classes * sizeof(*to));
@@ -33,7 +33,7 @@ static void pixel_shares(const struct likeliest *l, double *to)
     }
 }
 
-/* Returns how many of the largest there are in `order`; equal ones in the order of their numbers. */
+/* Writes the numbers of the largest values to `order`, of equal ones the lower first. Returns how many there are. */
 static int find_largest(const double *values, int64_t count, int64_t order[SHOWN])
 {
     int found = 0;

@@ -1,4 +1,4 @@
-/* What a network thinks of one sample: the likeliest classes, with bars on a terminal. */
+/* What a network predicts for one sample: the likeliest classes, with bars on a terminal. */
 #ifndef TOOLS_LIKELIEST_H
 #define TOOLS_LIKELIEST_H
 
@@ -6,7 +6,7 @@
 
 struct likeliest {
     const char *title;        /* what a person calls the sample */
-    int64_t index;            /* among many, of which each gets a line; negative: the sample alone */
+    int64_t index;            /* of many samples, each of which gets a line; negative: the only sample */
     const char *const *names; /* of the classes; NULL: they have numbers */
     const float *outputs;     /* [classes][labels] */
     int64_t classes, labels;  /* labels above 1: a class for each pixel; what counts is its share of them */

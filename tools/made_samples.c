@@ -17,7 +17,7 @@ tutti_loss measured_loss(const struct session *session)
     return session->model->build || classes ? session->model->loss : TUTTI_MSE;
 }
 
-/* Room for [batch][shape]; *elements gets the number of them all. */
+/* Makes room for [batch][shape]. *elements: the number of all elements. */
 static tutti_status make_array(
     struct made_samples *made, const tutti_shape *shape, int64_t batch, size_t size, void **array, size_t *elements)
 {
@@ -54,7 +54,7 @@ done:
     return status;
 }
 
-/* One class for each position, or as many numbers as the output has. */
+/* Adds targets: one class for each position, or as many numbers as the output has. */
 static tutti_status add_targets(
     const struct session *session, const tutti_shape *output, int64_t batch, struct made_samples *made)
 {

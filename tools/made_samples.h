@@ -14,8 +14,8 @@ struct made_samples {
 
 /* The loss that measures a training: the model's; of a file whose output is not classes, the mean squared error. */
 tutti_loss measured_loss(const struct session *session);
-/* The network is built, and not compiled yet. Floats are random, integers are 1, booleans are true. Errors:
- * TUTTI_NO_MEMORY, TUTTI_INVALID for a batch that does not fit the memory. */
+/* Makes samples for a network that is built, but not compiled yet. Floats are random, integers are 1, booleans are
+ * true. Errors: TUTTI_NO_MEMORY, TUTTI_INVALID for a batch that does not fit the memory. */
 tutti_status made_samples_new(const struct session *session, int64_t batch, struct made_samples *made);
 void made_samples_free(struct made_samples *made);
 

@@ -43,7 +43,7 @@ static int unknown_command(const char *name)
     return EXIT_WRONG_USE;
 }
 
-/* What was printed must have arrived: a full disk behind standard output is a failure of the work. */
+/* Checks that what was printed has arrived: a full disk behind standard output is a failure of the work. */
 static int flush_output(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout)) return status;

@@ -17,7 +17,7 @@ tutti_status metrics_log_open(FILE **file, const char *path)
     return fflush(*file) == 0 ? TUTTI_OK : fail(TUTTI_FILE, "cannot write %s: %s", path, strerror(errno));
 }
 
-/* Nothing where a number is not there. */
+/* Writes nothing for a number that is missing. */
 static void number(FILE *file, double value, char after)
 {
     char text[40] = "";

@@ -14,7 +14,7 @@ static bool same_shape(const tutti_shape *a, const tutti_shape *b)
     return a->rank == b->rank && !memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof(a->sizes[0]));
 }
 
-/* Such a layer is what a person looks for; others only follow one. */
+/* Returns whether a person looks for such a layer, which then begins a box; others only follow one. */
 static bool is_major(const tutti_layer_info *layer)
 {
     static const char *const words[] = { "conv", "dense", "matmul", "attention", "pool", "lstm", "gru", "embedding",
@@ -31,7 +31,7 @@ static void add_source(struct box *box, int source)
     if (box->source_count < BOX_SOURCES) box->sources[box->source_count++] = source;
 }
 
-/* How many layers read each one. */
+/* Counts how many layers read each one. */
 static int *count_readers(const tutti_network *network, int layers)
 {
     int from, *readers = memory_new((size_t)layers + 1, sizeof(*readers));
@@ -41,7 +41,7 @@ static int *count_readers(const tutti_network *network, int layers)
     return readers;
 }
 
-/* The box that the layer goes into, or -1: one of its own. */
+/* Returns the box that the layer goes into; -1: a new one. */
 static int box_to_join(const struct boxes *boxes, const tutti_network *network, const int *readers, int layer)
 {
     int from = -1, other;
@@ -83,7 +83,7 @@ static const char *name_of(const struct boxes *boxes, int box)
     return boxes->layers[boxes->boxes[box].first].name;
 }
 
-/* Boxes from here on with the same scope. */
+/* Returns the number of boxes from `begin` on with the same scope. */
 static int block_length(const struct boxes *boxes, int begin, int depth)
 {
     const char *name = name_of(boxes, begin);

@@ -1,4 +1,4 @@
-/* A network as boxes: a layer with those that only follow it in one box, and blocks that repeat as one. */
+/* A network as boxes: one box for a layer and those that only follow it, and one block for blocks that repeat. */
 #ifndef TOOLS_NETWORK_BOXES_H
 #define TOOLS_NETWORK_BOXES_H
 
@@ -14,9 +14,9 @@ struct box {
     int source_count;
     int64_t parameters;
     double seconds;
-    int repeats, length; /* first box of a block of `length` boxes that comes so often; else 1 and 0 */
+    int repeats, length; /* in the first box of a repeated block: how often, and its boxes; else 1, 0 */
     int scope;           /* of a block that repeats: the parts of its name, as "layer3.1" has two */
-    int stands_for;      /* the box in the first of the repeated blocks; itself where it is shown */
+    int stands_for;      /* the same box in the first of the repeated blocks; itself if it is shown */
 };
 
 struct boxes {

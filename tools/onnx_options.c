@@ -24,7 +24,7 @@ struct onnx_read {
     tutti_onnx_known known[TUTTI_ONNX_PORTS];
 };
 
-/* One NAME=VALUE of a text, up to the next name; `name` is NULL where there is no name. Both are kept in `read`. */
+/* One NAME=VALUE of a text, up to the next name; `name` is NULL if it is missing. Both are stored in `read`. */
 struct entry {
     const char *name, *value;
 };
@@ -77,7 +77,7 @@ static int for_each(
     return EXIT_DONE;
 }
 
-/* A whole number from `low` to `high`, and nothing behind it. */
+/* Returns whether the text is a whole number from `low` to `high`, and nothing else. */
 static bool is_number(const char *text, long long low, long long high, long long *number)
 {
     char *end = NULL;
@@ -105,7 +105,7 @@ static int read_size(struct onnx_read *read, const struct entry *entry)
     return status == TUTTI_OK ? EXIT_DONE : work_failed(read->command, status, status_message());
 }
 
-/* "x.1", for each axis of each array; the library asks for none of the batch. */
+/* Adds a size "x.1" for each axis of each array; the library does not read those of the batch. */
 static tutti_status read_arrays(struct onnx_read *read, const char *path)
 {
     struct npz *file = NULL;
@@ -147,7 +147,7 @@ static int read_axis(struct onnx_read *read, const struct entry *entry)
 
 /* -------------------------------------------------------------------------------------------- known values ---- */
 
-/* Numbers between commas: integers if all are. False if it is something else. */
+/* Reads numbers between commas, as integers if all are. Returns false if it is something else. */
 static bool read_numbers(const char *text, tutti_onnx_known *known, void **values)
 {
     int64_t integers[MOST_NUMBERS];

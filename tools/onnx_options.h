@@ -45,13 +45,13 @@ struct onnx_options {
         .help = "train initialisers that are not parameters of the exported module, as buffers"      \
     }
 
-/* Whether --known has the input. */
+/* Returns whether --known has the input. */
 bool onnx_options_knows(const struct onnx_options *options, const char *name);
 /* The name of an option that was given, or NULL: other models take none. */
 const char *onnx_options_given(const struct onnx_options *options);
 
-/* The library's options, without those that the command decides. `arrays`: a .npz file, whose arrays' shapes say the
- * sizes of the inputs of their names; or NULL. Returns an exit status. */
+/* Reads the library's options, except those that the command decides. `arrays`: a .npz file, whose arrays give the
+ * sizes of the inputs with their names; or NULL. Returns an exit status. */
 struct onnx_read;
 int onnx_options_read(
     const char *command, const struct onnx_options *options, const char *arrays, struct onnx_read **read);

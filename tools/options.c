@@ -41,7 +41,7 @@ static bool is_one_of(const char *text, const char *const *choices)
     return false;
 }
 
-/* The default as --help shows it: an empty text where there is nothing to say. */
+/* Formats the default as --help shows it; an empty text if there is none. */
 static void format_default(const struct option *option, char *buffer, size_t size)
 {
     buffer[0] = '\0';
@@ -130,7 +130,7 @@ static int bad_number(const struct usage *usage, const struct option *option, co
         option->high, text);
 }
 
-/* EXIT_DONE, or the status of a wrong value, which was reported. */
+/* Returns EXIT_DONE, or the status of a wrong value, which was reported. */
 static int set_value(const struct usage *usage, const struct option *option, const char *text)
 {
     char names[NAMES_BYTES], *end = NULL;

@@ -26,8 +26,8 @@ struct option {
     const char *help; /* one line */
     double low, high; /* bounds of numbers, both included; equal: none */
     const char *const *choices; /* of texts, ended by NULL; NULL: anything but an empty text */
-    bool *given;                /* set where the option was there; NULL: nobody asks */
-    const char *heading;        /* instead of all others: what the options behind it are about, for --help */
+    bool *given;                /* set if the option was given; NULL: not needed */
+    const char *heading;        /* heading of the options after it, for --help; replaces all other members */
 };
 #define OPTION_HEADING(text)          \
     {                                 \
@@ -56,7 +56,7 @@ enum parsed options_parse(const struct usage *usage, int argc, char **argv, cons
 /* PARSED_HELP and PARSED_WRONG as exit statuses. */
 int parsed_exit(enum parsed parsed);
 
-/* Names joined by ", ", into buffer, cut where it is full. */
+/* Joins names by ", " into buffer, and cuts them if it is full. */
 const char *join_names(const char *const *names, char *buffer, size_t size);
 /* "tutti train: text" on standard error, as one line; returns EXIT_WRONG_USE. */
 int wrong_use(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

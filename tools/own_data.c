@@ -18,7 +18,7 @@ static void print_note(void *user, const char *line)
     fprintf(stderr, "%s\n", line);
 }
 
-/* CxHxW; what --input says was checked by the caller. */
+/* Reads CxHxW of --input, else takes the given shape. */
 static tutti_status read_size(const struct own_options *own, tutti_data_options *options)
 {
     int used = 0;

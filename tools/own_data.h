@@ -1,4 +1,4 @@
-/* Data of one's own (tutti_data.h) as the command's options name them, and what saved weights know of theirs. */
+/* The user's data (tutti_data.h), as the command's options name them, and what saved weights record of their data. */
 #ifndef TOOLS_OWN_DATA_H
 #define TOOLS_OWN_DATA_H
 
@@ -12,8 +12,8 @@ struct own_options {
     int rate;            /* of recordings; 0: that of the first file */
     int64_t folds, fold; /* as in tutti_data_options */
     bool skip_damaged, oversample, split_given, cache_given;
-    bool quiet;        /* notes are not told: another rank tells them */
-    tutti_shape shape; /* of images where `input` is NULL: the model's, or that of saved weights */
+    bool quiet;        /* does not print notes: another rank does */
+    tutti_shape shape; /* of images if `input` is NULL: the model's, or that of saved weights */
 };
 
 /* Lines of a table of options. */
@@ -52,7 +52,7 @@ struct own_options {
         .name = "data-threads", .kind = OPTION_INTEGER, .value = &(o).threads, .noun = "N", .low = 1, .high = 1024, \
         .help = "threads that read and decode (default one per processor)"                                          \
     }
-/* Of train, behind the others. */
+/* Options of `tutti train`, after the others. */
 #define OWN_TRAINING_OPTIONS(o)                                                                                      \
     { .name = "augment",                                                                                             \
         .kind = OPTION_TEXT,                                                                                         \
@@ -75,7 +75,7 @@ extern const char *const own_normalisations[];
 tutti_status own_open(
     const char *where, bool numbers, const struct own_options *options, tutti_data **data, tutti_data_info *info);
 
-/* What weights know of the data that they were trained on: the text that tutti_data_json() gave. */
+/* What weights record of the data that they were trained on: the text that tutti_data_json() gave. */
 struct own_saved {
     tutti_shape shape;
     char *normalise;         /* mean and std, as tutti_data_options.normalise; NULL: there are none */
@@ -86,17 +86,18 @@ struct own_saved {
     int rate; /* of recordings; 0: other data */
     double split;
     int64_t seed;
-    int folds, fold; /* 0: it was no fold */
+    int folds, fold; /* 0: it was not a fold */
 };
-/* *saved stays NULL where the file has no such text. Errors: TUTTI_FORMAT if the text is damaged. */
+/* *saved is NULL if the file has no such text. Errors: TUTTI_FORMAT if the text is damaged. */
 tutti_status own_saved_read(const char *weights, struct own_saved **saved);
-/* The same of the checkpoint NAME. */
+/* Reads it from the weights of the checkpoint NAME. */
 tutti_status own_saved_read_checkpoint(const char *name, struct own_saved **saved);
 void own_saved_free(struct own_saved *saved); /* takes NULL */
-/* Fills what was not given: size, split, seed, fold, and how samples and targets are normalised, texts of `saved`. */
+/* Fills in options that were not given: size, split, seed, fold, and how samples and targets are normalised. `saved`
+ * must outlive the options. */
 void own_saved_apply(const struct own_saved *saved, struct own_options *options);
-/* The data's classes are those of the weights, in the same order, and both are of recordings or neither. `weights` is
- * for the message. Errors: TUTTI_MISMATCH names the first class that differs. */
+/* Checks that the data's classes are those of the weights, in the same order, and that both or neither are
+ * recordings. `weights` is for the message. Errors: TUTTI_MISMATCH names the first class that differs. */
 tutti_status own_saved_check(const struct own_saved *saved, const char *weights, const tutti_data_info *info);
 
 #endif

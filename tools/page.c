@@ -62,7 +62,7 @@ static const char page_rules[] =
     "section.half{grid-column:auto}}\n"
     "@media print{section{break-inside:avoid}}\n";
 
-/* Bytes of the character at `at`, and 0 if they are not UTF-8. */
+/* Returns the bytes of the character at `at`, or 0 if they are not UTF-8. */
 static int character_bytes(const char *at)
 {
     char one[5] = { 0 };

@@ -1,4 +1,4 @@
-/* Pages in HTML that need nothing else: the frame, the style, tables, and texts that may hold anything. */
+/* HTML pages that need no other files: the frame, the style, tables, and texts that may contain anything. */
 #ifndef TOOLS_PAGE_H
 #define TOOLS_PAGE_H
 
@@ -6,21 +6,21 @@
 
 #include <stdint.h>
 
-/* Appends a text so that it is only text, in HTML, SVG and attributes; bytes that are not UTF-8 become U+FFFD. */
+/* Appends a text, escaped for HTML, SVG and attributes; bytes that are not UTF-8 become U+FFFD. */
 void page_text(struct text *page, const char *text);
-/* The same, of at most so many characters; the last one is an ellipsis where more were there. */
+/* Appends at most so many characters of a text, escaped; if there are more, the last one is an ellipsis. */
 void page_text_cut(struct text *page, const char *text, int characters);
-/* Everything until the first section. refresh: seconds after which a browser loads it again; 0: never. */
+/* Appends everything before the first section. refresh: seconds after which a browser loads it again; 0: never. */
 void page_begin(struct text *page, const char *title, int refresh);
 void page_end(struct text *page);
-/* A part of the page under a heading; half: two of them beside one another where there is room. */
+/* Begins a part of the page, with a heading; half: two of them beside one another if there is room. */
 void page_section(struct text *page, const char *heading, bool half);
 void page_section_end(struct text *page);
-/* A table, closed at first, behind the picture before it. Headings are separated by '|'; those of numbers begin with
- * '#'. Rows are written by page_row() and cells by the caller: <td>. */
+/* Begins a table, collapsed at first, after a picture. Headings are separated by '|'; those of numbers begin with
+ * '#'. The caller writes rows and cells. */
 void page_table(struct text *page, const char *summary, const char *headings);
 void page_table_end(struct text *page);
-/* The style of pages, also for pictures that stand alone. */
+/* Appends the style of pages, also for pictures that stand alone. */
 void page_style(struct text *page);
 /* Appends an object of JSON as data of the page. */
 void page_json(struct text *page, const char *json);

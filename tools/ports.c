@@ -116,7 +116,7 @@ int port_sizes(const struct ports *ports, const struct port *port, int64_t sampl
     return count;
 }
 
-/* Of an input, which has the batch alone on its axis. */
+/* Returns the samples of an input's array. On the batch axis of inputs there is only the batch. */
 static int64_t samples_of(const struct ports *ports, const struct port *port, const struct npz_array *array)
 {
     const int axis = port->place.axis < 0 ? 0 : port->place.axis;
@@ -138,7 +138,8 @@ static const struct npz_array *array_of(const struct npz *file, const struct por
     return array || ports->input_count > 1 ? array : npz_find(file, "");
 }
 
-/* With outputs, another runtime computed them, which had inputs that are constants here. */
+/* Returns whether an array is expected. If the file has outputs, another runtime computed them, from inputs that are
+ * constants here. */
 static bool is_known(const struct session *session, const struct npz *file, const struct ports *ports,
     const struct npz_array *array, bool with_outputs)
 {
@@ -189,7 +190,7 @@ static size_t print_names(const struct port *ports, int count, size_t used, char
     return used;
 }
 
-/* Tells all that does not fit. */
+/* Reports everything that does not fit. */
 static bool check_file(
     const struct session *session, const char *path, const struct npz *file, bool with_outputs, struct ports *ports)
 {

@@ -25,13 +25,14 @@ struct ports {
     bool bare; /* with --whole: arrays have no axis of samples, of which there is one */
 };
 
-/* What the network of the session has. Outputs have names. Returns an exit status, as all of these. */
+/* Finds the inputs and the named outputs of the session's network. Returns an exit status, as all of these. */
 int ports_find(const struct session *session, struct ports *ports);
 void ports_free(struct ports *ports);
-/* The sizes of an array of so many samples, as the file has its axes. Returns the rank. */
+/* Gives the sizes of an array of so many samples, in the file's order of axes. Returns the rank. */
 int port_sizes(const struct ports *ports, const struct port *port, int64_t samples, int64_t sizes[TUTTI_MAX_RANK + 1]);
-/* Reads an array for each input, with the batch where the file has it, by its name, or the only array of a .npy file;
- * with_outputs: the file may have arrays for outputs, too. A line is printed for each array that does not fit. */
+/* Reads an array for each input by its name, or the only array of a .npy file; the batch is at the axis that the ONNX
+ * file gives. with_outputs: the file may have arrays for outputs, too. Prints a line for each array that does not
+ * fit. */
 int ports_read(
     const struct session *session, const char *path, const struct npz *file, bool with_outputs, struct ports *ports);
 /* Compiles the network for inference of all outputs, in batches of at most so many samples. */

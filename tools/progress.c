@@ -80,7 +80,7 @@ static void append_metrics(struct text *text, const tutti_metrics *metrics, cons
     if (isfinite(metrics->accuracy)) text_append(text, "  %saccuracy %.2f %%", prefix, 100 * metrics->accuracy);
 }
 
-/* Of numbers: how far off they are, in the units of the data, which the loss does not tell. */
+/* Appends the mean error of predicted numbers in the units of the data, which the loss does not show. */
 static void append_error(struct text *text, const tutti_scores *scores)
 {
     tutti_scores_summary summary = { .size = sizeof(summary) };

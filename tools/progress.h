@@ -4,7 +4,7 @@
 
 #include "tutti_scores.h"
 
-/* That many epochs and more are not shown: the training ends by steps. */
+/* From this number on, epochs are not shown: the training ends by steps. */
 #define PROGRESS_ENDLESS ((int64_t)1 << 40)
 
 struct progress {

@@ -26,7 +26,7 @@ static tutti_status write_page(struct report *report, bool finished)
     return status;
 }
 
-/* They are the same on each page of the training. */
+/* Renders samples, which are the same on each page of the training. */
 static tutti_status show_samples(struct report *report)
 {
     tutti_status status = TUTTI_OK;
@@ -61,7 +61,7 @@ int report_open(struct report *report, const struct report_options *options, con
     return status == TUTTI_OK ? EXIT_DONE : work_failed("train", status, status_message());
 }
 
-/* The training goes on without: it is worth more than its picture. */
+/* Reports the first failure. The training goes on without the report. */
 static void note_failure(struct report *report, tutti_status status)
 {
     if (status == TUTTI_OK || report->told) return;

@@ -1,5 +1,5 @@
-/* What a training leaves to be looked at, while it goes on: a page (--report), event files of TensorBoard, and a table
- * of all metrics (--log). */
+/* The reports of a training, written while it goes on: a page (--report), event files of TensorBoard, and a table of
+ * all metrics (--log). */
 #ifndef TOOLS_REPORT_H
 #define TOOLS_REPORT_H
 
@@ -57,18 +57,18 @@ struct report {
     struct costs costs; /* of device 0, once training is over */
     char *samples;      /* what the network sees, as HTML */
     char *results;      /* confusion and mistakes after the last epoch, as HTML */
-    double written;     /* when the page was, last */
-    double least_pause; /* seconds until the next time: writing takes little of the time */
+    double written;     /* when the page was last written */
+    double least_pause; /* seconds until it is written again, so that writing takes little of the time */
     tutti_progress last;
-    bool told; /* of a failure to write */
+    bool told; /* a failure to write was reported */
 };
 
 /* Opens what the options ask for, if anything. Returns an exit status. */
 int report_open(struct report *report, const struct report_options *options, const struct report_facts *facts,
     const struct session *session);
-/* For each step and epoch, as tutti_fitting.progress. A failure is told once; the training goes on. */
+/* Call it for each step and epoch, as tutti_fitting.progress. A failure is reported once; the training goes on. */
 void report_progress(struct report *report, const tutti_progress *progress);
-/* The last time: with the time of each operation. Returns an exit status. */
+/* Writes the last page, with the time of each operation. Returns an exit status. */
 int report_finish(struct report *report);
 void report_close(struct report *report);
 
@@ -76,8 +76,8 @@ void report_close(struct report *report);
 tutti_status report_page(const struct report *report, bool finished, struct text *page);
 tutti_status report_results(const struct report *report, struct text *page);
 tutti_status report_samples(const struct report *report, struct text *page);
-/* Parts of it for other pages: the confusion matrix, [classes][classes]; a mistake, which must be read from its source,
- * or nothing where it cannot be shown; the command that made it. */
+/* Append parts of it to other pages: the confusion matrix, [classes][classes]; a mistake, which must be read from its
+ * source, or nothing if it cannot be shown; the command that made it. */
 void report_confusion(struct text *page, const struct report_facts *facts, const int64_t *counts);
 tutti_status report_figure(const struct report_facts *facts, const tutti_mistake *mistake, struct text *page);
 void report_command(struct text *page, char **words);

@@ -38,7 +38,7 @@ static void fact_number(struct text *page, const char *name, double value, const
     fact(page, name, text);
 }
 
-/* What it came to: of the last epoch. */
+/* Appends the results of the last epoch. */
 static void facts_of_results(struct text *page, const struct report *report)
 {
     char text[48];
@@ -105,7 +105,7 @@ struct columns {
     size_t shown; /* in `steps` */
 };
 
-/* Means over a few moments each: more points than a line has pixels would only be a band. */
+/* Adds means over a few moments each: more points than the line has pixels would only be a band. */
 static void add_steps(struct columns *columns, const struct history *history)
 {
     const size_t group = (history->count + SHOWN_STEPS - 1) / SHOWN_STEPS;
@@ -154,7 +154,7 @@ static bool any(const double *values, size_t count)
     return false;
 }
 
-/* Steps faintly, and the means of the epochs: of training, and of the test. */
+/* Draws the steps faintly, and the means of the epochs: of training, and of the test. */
 static void curve(struct text *page, const struct columns *c, int step, int train, int test, struct chart chart)
 {
     const bool epochs = c->epoch_count > 0, tested = any(c->epochs[test], c->epoch_count);

@@ -105,7 +105,7 @@ struct confusion {
     int64_t count;
 };
 
-/* The most frequent ones, in `list`; how many. */
+/* Writes the most frequent confusions to `list`. Returns how many there are. */
 static int worst_confusions(const int64_t *counts, int classes, struct confusion *list)
 {
     int kept = 0;

@@ -41,7 +41,8 @@ static tutti_status count_mask(const struct report_facts *facts, const int32_t *
     return TUTTI_OK;
 }
 
-/* One class; probabilities of all, where samples are mixed; or the classes of a mask. */
+/* Finds the classes of a target: one class; those with a probability, if samples are mixed; or the classes of a
+ * mask. */
 static tutti_status find_parts(const struct report_facts *facts, const void *target, struct parts *parts)
 {
     const int32_t *labels = target;

@@ -41,7 +41,7 @@ static void times_json(struct json_line *line, const struct session *session, in
     json_line_number(line, "without_ms", 1000 * times.without_s);
 }
 
-/* How the batch is divided, so that it can be asked for again. */
+/* Prints how the batch is divided, so that the division can be repeated. */
 static void shares_text(FILE *file, const struct session *session)
 {
     tutti_device_report report;

@@ -5,12 +5,12 @@
 #include "tools/chart.h"
 #include "tools/run_file.h"
 
-/* A section of the page, under the chart's title; nothing where no run has the column. Of more than CHART_SERIES runs,
- * the first are shown. */
+/* Appends a section to the page, with the chart's title; nothing if no run has the column. Of more than CHART_SERIES
+ * runs, shows the first ones. */
 void run_curves(struct text *page, const struct run *runs, int count, enum run_column column, struct chart chart);
-/* Whether some run has numbers there. */
+/* Returns whether some run has numbers in the column. */
 bool run_any(const struct run *runs, int count, enum run_column column);
-/* The least or the largest value; *at: of which epoch. NaN: there is none. */
+/* Returns the least or the largest value; NaN: there is none. *at: its epoch. */
 double run_best(const struct run *run, enum run_column column, bool largest, double *at);
 
 #endif

@@ -85,7 +85,7 @@ static size_t field_length(const char *at)
     return strcspn(at, ",\r\n");
 }
 
-/* Which column each field of the first line is; -1: another. */
+/* Finds which column each field of the first line is; -1: another. Returns the number of fields. */
 static int read_header(const char *text, int *columns, int *kind)
 {
     int count = 0;

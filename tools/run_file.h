@@ -1,4 +1,4 @@
-/* A training as a file tells of it: a report's page, or a table of `tutti train --log`. */
+/* A training that was read from a file: a report's page, or a table of `tutti train --log`. */
 #ifndef TOOLS_RUN_FILE_H
 #define TOOLS_RUN_FILE_H
 

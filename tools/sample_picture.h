@@ -12,11 +12,11 @@ struct sample_room {
     size_t sample_bytes, target_bytes;
     tutti_buffer buffers[2];
 };
-/* Of `count` samples; false: they are too large to be shown, or there is no memory. */
+/* Makes room for `count` samples. Returns false if they are too large to be shown, or there is no memory. */
 bool sample_room_make(struct sample_room *room, const struct report_facts *facts, int count);
 void sample_room_free(struct sample_room *room);
 
-/* Whether samples are pictures, [channels][height][width], and whether targets are a class for each pixel. */
+/* Returns whether samples are pictures, [channels][height][width]; whether targets are a class for each pixel. */
 bool sample_is_picture(const struct report_facts *facts);
 bool sample_has_mask(const struct report_facts *facts);
 /* The colour of a class in a mask, RGB. */

@@ -51,7 +51,7 @@ done:
     return status;
 }
 
-/* Loads the data as the weights know them, and chooses the part. */
+/* Loads the data as the weights record them, and chooses the part. */
 static tutti_status load_data(struct saved_options *options, struct data *data, struct samples **part)
 {
     tutti_status status = TUTTI_OK;

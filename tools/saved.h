@@ -26,7 +26,7 @@ extern const char *const saved_parts[];
     {                                                                                                               \
         "batch", OPTION_INTEGER, &(s).batch, "N", "samples computed at once, over all devices", 1, 1e9              \
     }
-/* Behind the command's own ones. */
+/* Options after the command's own ones. */
 #define SAVED_MORE_OPTIONS(s)                                                                                         \
     OPTION_HEADING("Data"),                                                                                           \
         { "data", OPTION_TEXT, &(s).data, "DIR",                                                                      \

@@ -58,7 +58,7 @@ static tutti_class_scores class_of(const struct judge *judge, int64_t number)
     return of_class;
 }
 
-/* Its name, or its number. */
+/* Returns a class's name, or its number. */
 static const char *name_of(const struct judge *judge, int64_t number, char *buffer, size_t size)
 {
     if (judge->names && judge->names[number]) return judge->names[number];

@@ -21,15 +21,16 @@ struct judge {
         .help = "write the scores of each class and the confusion matrix to this file as CSV" \
     }
 
-/* For what the session's network predicts: classes, or numbers where the data have such targets; `data` must outlive
- * it. Returns an exit status. */
+/* Makes scores for what the session's network predicts: classes, or numbers if the data have such targets. `data`
+ * must outlive it. Returns an exit status. */
 int judge_open(struct judge *judge, const struct session *session, const struct data *data);
 void judge_close(struct judge *judge);
-/* One line; all of it: the classes as a table, their confusion where it fits a terminal, the worst mistakes. */
+/* Prints one line; prints everything: also the classes as a table, their confusion if it fits a terminal, and the
+ * worst mistakes. */
 void judge_line(FILE *file, const struct judge *judge);
 void judge_text(FILE *file, const struct judge *judge);
-/* Appends the object "scores": what is known of all predictions together; that, each class, the confusion matrix and
- * the worst mistakes. */
+/* Appends the object "scores": the scores of all predictions together; with judge_json_all() also each class, the
+ * confusion matrix and the worst mistakes. */
 void judge_json(struct json_line *line, const struct judge *judge);
 void judge_json_all(struct json_line *line, const struct judge *judge);
 /* Writes --scores, if it was given. Returns an exit status. */

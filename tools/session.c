@@ -128,7 +128,7 @@ static const char *output_name(const struct session *session)
     return "";
 }
 
-/* What a file's network must be like for the command, which feeds one input and looks at one output. */
+/* Checks that a file's network fits a command that feeds one input and reads one output. */
 static int check_file(const struct session *session, int64_t classes)
 {
     tutti_shape output = { 0 };
@@ -160,7 +160,7 @@ static bool begins_with(const char *line, const char *text)
     return !strncmp(line, text, strlen(text));
 }
 
-/* Warnings, where a network is trained what was decided of its parameters, and with `tells` all notes. */
+/* Prints warnings, with `lists_constants` what was decided on parameters, and with `tells` all notes. */
 static void print_note(void *user, const char *line)
 {
     const struct session *session = user;
@@ -170,7 +170,7 @@ static void print_note(void *user, const char *line)
         fprintf(stderr, "%s\n", line);
 }
 
-/* With the options of the command, and the sizes of a file of arrays if `arrays` is not NULL. */
+/* Imports a file with the options of the command and, if `arrays` is not NULL, the sizes of a file of arrays. */
 static int import_file(struct session *session, tutti_shape shape, const char *arrays, tutti_status *status)
 {
     struct onnx_read *read = NULL;
@@ -187,7 +187,8 @@ static int import_file(struct session *session, tutti_shape shape, const char *a
     return EXIT_DONE;
 }
 
-/* The output that can be trained: the first one of floats. Classifiers may have labels, which are integers, before. */
+/* Returns the output that can be trained: the first one of floats. Classifiers may have labels, which are integers,
+ * before it. */
 static tutti_tensor trainable_output(const tutti_onnx *file)
 {
     for (int i = 0; i < file->output_count; i++)
@@ -261,7 +262,7 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     return work_failed(session->command, status, message);
 }
 
-/* Data with a class for each pixel. */
+/* Checks data with a class for each pixel. */
 static int check_masks(const struct session *session, const tutti_shape *output, const tutti_shape *masks)
 {
     char sizes[96], wanted[96];
@@ -301,7 +302,7 @@ void session_add_loss(struct session *session, tutti_training *training)
     training->loss_count = 1;
 }
 
-/* The first time on a device, kernels are built for seconds: people see why they wait. */
+/* Shows why people wait: the first time on a device, kernels are built for seconds. */
 struct building {
     pthread_mutex_t lock; /* devices build at the same time */
     struct progress progress;

@@ -18,7 +18,7 @@ struct session_options {
     int64_t micro_batch, memory_mib, threads;
     struct onnx_options onnx;
     bool exact, tune;
-    int rank;                            /* of several processes: named in its log lines where it is not the first */
+    int rank;                            /* of several processes: named in its log lines if it is not the first */
     bool sync_batchnorm, check_replicas; /* of commands that train */
 };
 
@@ -75,7 +75,7 @@ struct session_options {
         .help = "host threads (default one per processor)"                                                             \
     }
 
-/* Of commands that train, behind the others. */
+/* Options of commands that train, after the others. */
 #define EXCHANGE_OPTIONS(s)                                                                           \
     { .name = "sync-batchnorm",                                                                       \
         .kind = OPTION_FLAG,                                                                          \
@@ -107,17 +107,17 @@ struct session {
     tutti_tensor loss;               /* as a node, which session_add_loss() makes */
     tutti_loss_options loss_options; /* of classes */
     bool soft;                       /* targets are probabilities of the classes */
-    bool loss_is_special;            /* they are not the default */
+    bool loss_is_special;            /* loss_options are not the default */
     tutti_shape shape;               /* of a sample */
     int64_t classes, labels;         /* labels: of a sample, one for each pixel */
     bool any_ports;                  /* a file may have any inputs and outputs */
-    bool as_it_is;                   /* and a Softmax at its end is not left out */
+    bool as_it_is;                   /* and a Softmax at its end is kept */
     bool tells;                      /* of an ONNX file: what its exporter did, on standard error */
-    bool lists_constants;            /* of such a file: which initialisers train, and which do not */
+    bool lists_constants;            /* of such a file: prints which initialisers train, and which do not */
     tutti_trainer *trainer;
     double shares[SESSION_MAX_DEVICES];
     bool shares_given;
-    tutti_sharing sharing; /* where they are not */
+    tutti_sharing sharing; /* if they are not given */
     int64_t micro_batch;
     bool exact, tune, sync_batchnorm;
     tutti_precision precision;
@@ -132,13 +132,13 @@ const char *const *session_models(void);
 const struct model *session_model(const char *name);
 
 int session_open(struct session *session, const char *command, const struct session_options *options);
-/* Builds model for samples of this shape; classes are outputs for the linear model. A file has them itself: they must
- * be the same, or 0. session->shape and classes are those of the network then. */
+/* Builds model for samples of this shape; classes are outputs for the linear model. An ONNX file has its own outputs:
+ * `classes` must be equal, or 0. session->shape and session->classes are then those of the network. */
 int session_build(struct session *session, const struct model *model, tutti_shape shape, int classes);
-/* Data have one class for each sample, or one for each pixel of `masks` (else NULL): a line, where the network gives
- * others. */
+/* Checks that the network's output fits the data: one class for each sample or, if `masks` is not NULL, for each of
+ * its pixels. Prints a line if it does not. */
 int session_check_data(const struct session *session, const tutti_shape *masks);
-/* The loss of an output that has classes for each pixel is a node, as is one with options: adds it once, where the
+/* If the output has classes for each pixel, or the loss has options, the loss is a node: adds it once, if the
  * training has a loss. */
 void session_add_loss(struct session *session, tutti_training *training);
 /* Fills losses, shares and micro_batch of the training and compiles. */

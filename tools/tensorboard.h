@@ -10,7 +10,7 @@ struct tensorboard;
 tutti_status tensorboard_open(struct tensorboard **board, const char *folder);
 /* Numbers that are not finite are left out. Failures are told by tensorboard_flush(). */
 void tensorboard_scalar(struct tensorboard *board, const char *tag, int64_t step, double value);
-/* What was added is in the file. */
+/* Writes what was added to the file. */
 tutti_status tensorboard_flush(struct tensorboard *board);
 void tensorboard_close(struct tensorboard *board); /* takes NULL */
 

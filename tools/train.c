@@ -51,7 +51,7 @@ struct training {
     struct report report;
     char **arguments;    /* of the command, for the report */
     tutti_progress last; /* as reported; epoch 0: nothing yet */
-    /* Since the command began, and of trainers that thawing has replaced. */
+    /* Steps since the command began; samples of the trainer that thawing has replaced. */
     int64_t steps_done, samples_before;
     tutti_status output; /* of writing JSON lines */
 };
@@ -134,7 +134,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     return options_parse(&usage, argc, argv, &s->model);
 }
 
-/* The model's own habits where the options say nothing; another optimizer starts from the library's defaults. */
+/* Takes the model's settings where options are not given; another optimizer starts from the library's defaults. */
 static tutti_training choose_training(const struct settings *s, const struct model *model, bool numbers)
 {
     tutti_training training = { .loss = numbers ? TUTTI_MSE : TUTTI_CROSS_ENTROPY,
@@ -165,7 +165,7 @@ static void add_epoch_time(struct results *results, const tutti_progress *step)
     results->seconds += (double)step->train.samples / step->samples_per_s;
 }
 
-/* Of several ranks, one speaks for all. */
+/* Returns whether this rank is the one that prints for all. */
 static bool speaks(const struct training *training)
 {
     return tutti_hosts_rank(training->hosts) == 0;
@@ -194,7 +194,7 @@ static void on_progress(void *user, const tutti_progress *step)
         training->output = epoch_json(step, &training->judge);
 }
 
-/* As the checkpoint knows them, where there is one. */
+/* Loads the data as the checkpoint records them, if there is one. */
 static tutti_status load_data(struct training *training, const struct settings *s, const struct model *model)
 {
     tutti_status status = TUTTI_OK;
@@ -280,7 +280,7 @@ static int report_failed_fit(struct training *training, tutti_status status)
     return work_failed("train", status, tutti_message(training->session.runtime));
 }
 
-/* A training that --steps ended within an epoch is tested here, and has its line too. */
+/* Tests a training that --steps ended within an epoch, and prints the epoch's line. */
 static tutti_status finish_epoch(struct training *training)
 {
     tutti_progress *last = &training->last;
@@ -333,7 +333,7 @@ static int compile(struct training *training, tutti_training *choice)
     return result;
 }
 
-/* Data, devices and the network: what each rank does by itself. */
+/* Prepares data, devices and the network, which each rank does by itself. */
 static int prepare(struct training *training, struct settings *s, const struct model *model)
 {
     struct session *session = &training->session;
@@ -360,7 +360,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     return EXIT_DONE;
 }
 
-/* Once, or until what is frozen thaws and then again. */
+/* Fits once, or until what is frozen thaws, and then again. */
 static int fit_all(struct training *training, struct settings *s, tutti_training *choice)
 {
     tutti_status status = fit(training);
@@ -378,7 +378,7 @@ static int fit_all(struct training *training, struct settings *s, tutti_training
     return status == TUTTI_OK ? EXIT_DONE : report_failed_fit(training, status);
 }
 
-/* Labels of a sample: one, one for each pixel, or the numbers of an output. */
+/* Returns the labels of a sample: one, one for each pixel, or the numbers of an output. */
 static int64_t count_labels(const struct data *data)
 {
     const tutti_shape *masks = data_masks(data);
@@ -449,8 +449,8 @@ static int train(struct training *training, struct settings *s)
 
 static const struct results no_results = { .loss = NAN, .accuracy = NAN, .test_loss = NAN, .test_accuracy = NAN };
 
-/* NAME.fold1 and so on: what is saved, and what is continued, where a run before came so far. Only the first rank has
- * the files. */
+/* Sets the names of a fold, NAME.fold1 and so on: to save, and to resume if an earlier run has saved this fold. Only
+ * the first rank has the files. */
 static int name_fold(struct training *training, const struct settings *s)
 {
     const char *save = s->save ? s->save : s->resume;
@@ -490,7 +490,7 @@ static int train_fold(struct training *training, struct settings *s)
     return result;
 }
 
-/* Each fold as a training of its own, and what they have in common. */
+/* Trains each fold by itself, and prints the results of all. */
 static int train_folds(struct training *training, struct settings *s)
 {
     struct folds *folds = &training->folds;

@@ -1,5 +1,6 @@
 /* tutti tune: finds the fastest kernels of a network on each device, in child processes. It starts from the shipped
- * choice and keeps what is right, and faster by more than chance: by itself, and as a whole step. */
+ * choice, and keeps kernels that are correct and faster by more than chance, both by themselves and in a whole
+ * step. */
 #include "formats/json_lines.h"
 #include "tools/commands.h"
 #include "tools/progress.h"
@@ -46,7 +47,7 @@ struct tuning {
     struct worker worker;
     struct progress progress;
     char *path, device[160], driver[160];
-    int devices, start_status; /* of the process that could not even begin */
+    int devices, start_status; /* exit status of a process that could not begin */
     struct found *list;
     size_t count, capacity;
     struct finding *findings;
@@ -118,7 +119,7 @@ static tutti_status add_candidate(struct tuning *t)
     return found->problem && found->layer && found->kernel ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-/* Starts the process that measures, if it does not run, and reads what it begins with. */
+/* Starts the process that measures, unless it runs, and reads its first answers. */
 static tutti_status start(struct tuning *t, struct worker *worker, enum worker_kind kind)
 {
     char why[128];
@@ -178,7 +179,7 @@ static void tell(struct tuning *t, const struct found *found, const char *verdic
     (void)json_line_end(&line); /* a full disk behind standard output is noticed at the end */
 }
 
-/* A kernel that is wrong, or that took its process with it, is to be used for this problem no more. */
+/* Records that a kernel is not to be used for this problem, because it is wrong or crashed its process. */
 static tutti_status refuse(struct tuning *t, struct found *found, const char *reason)
 {
     char *verdict = memory_format("refused: %s", reason);
@@ -208,7 +209,7 @@ static void judge(struct tuning *t, struct found *found, struct found *present)
     if (!better) found->gain = 0;
 }
 
-/* One candidate. What became of it is told and noted. */
+/* Tries one candidate. Prints and records the result. */
 static tutti_status try_candidate(struct tuning *t, size_t i, size_t present, bool *referred)
 {
     char why[128];
@@ -229,7 +230,7 @@ static tutti_status try_candidate(struct tuning *t, size_t i, size_t present, bo
     }
     worker_ask(&t->worker, "try", (int)i);
     const char *gone = worker_answer(&t->worker, t->settings->limit_s, why, sizeof(why));
-    if (gone) *referred = false; /* the process had the results */
+    if (gone) *referred = false; /* the process had the reference results */
     if (gone) return refuse(t, found, gone);
     if (answers(&t->worker, "wrong")) return refuse(t, found, t->worker.fields[1]);
     if (answers(&t->worker, "trial"))
@@ -239,7 +240,7 @@ static tutti_status try_candidate(struct tuning *t, size_t i, size_t present, bo
     return TUTTI_OK;
 }
 
-/* The fastest of a problem's candidates, first to next - 1. */
+/* Records the fastest of a problem's candidates, first to next - 1. */
 static tutti_status note_best(struct tuning *t, size_t first, size_t next)
 {
     struct text said = { 0 };
@@ -295,7 +296,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Least and median of shipped and found, in turns. */
+/* Measures the least and the median time of steps with the shipped and the found kernels, in turns. */
 static tutti_status time_steps(struct worker *workers, double limit_s, double least[2], double median[2])
 {
     double times[2][MOST_STEPS], warm;
@@ -344,7 +345,8 @@ static tutti_status make_table(struct tuning *t, const char *path, struct text *
     return table_update(path, t->device, t->findings, t->finding_count, comment, table);
 }
 
-/* A kernel that is faster by itself may leave the caches to its neighbours in a worse state: the whole step decides. */
+/* A kernel that is faster by itself may leave the caches in a worse state for its neighbours: the whole step
+ * decides. */
 static tutti_status check_steps(struct tuning *t)
 {
     tutti_status status = TUTTI_OK;
@@ -434,7 +436,7 @@ static int tune(struct tuning *t, struct settings *s)
     if (!t->path)
         return wrong_use("tune", "no folder for settings is known, because HOME is not set: use --output FILE");
     sigaction(SIGINT, &(struct sigaction) { .sa_handler = interrupt }, NULL);
-    signal(SIGPIPE, SIG_IGN); /* a process that died is noticed by what it does not answer */
+    signal(SIGPIPE, SIG_IGN); /* a process that died is noticed because it does not answer */
     progress_begin(&t->progress, NULL, 0);
     t->devices = 1;
     for (; t->task.device < t->devices && !interrupted; t->task.device++) {

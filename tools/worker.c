@@ -168,7 +168,7 @@ bool worker_start(struct worker *worker, enum worker_kind kind, const struct tas
 void worker_end(struct worker *worker)
 {
     if (worker->process > 0) {
-        kill(worker->process, SIGKILL); /* it has nothing to put in order: what it found was told */
+        kill(worker->process, SIGKILL); /* it has nothing to clean up, and has reported what it found */
         while (waitpid(worker->process, NULL, 0) < 0 && errno == EINTR) continue;
     }
     if (worker->process) {
@@ -202,7 +202,7 @@ static bool take_line(struct worker *worker, char *end)
     return true;
 }
 
-/* How the process ended; it is gone afterwards. */
+/* Returns how the process ended; it is gone afterwards. */
 static const char *obituary(struct worker *worker, bool late, double limit_s, char *why, size_t size)
 {
     int status = 0;

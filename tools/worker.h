@@ -1,5 +1,5 @@
-/* A child process that measures for `tutti tune`: what hangs or crashes in a driver ends the child and not the command,
- * which never touches OpenCL itself. */
+/* A child process that measures for `tutti tune`: a hang or crash in a driver ends the child, but not the command,
+ * which never uses OpenCL itself. */
 #ifndef TOOLS_WORKER_H
 #define TOOLS_WORKER_H
 
@@ -23,7 +23,7 @@ enum { ANSWER_FIELDS = 8 };
 struct worker {
     pid_t process; /* 0: none */
     int to, from;
-    int status; /* with which it ended, once it has */
+    int status; /* exit status, when it has ended */
     char *line; /* what was read so far */
     size_t size, capacity;
     char *answer;
@@ -39,7 +39,8 @@ enum worker_kind { WORKER_KERNELS, WORKER_STEPS };
 
 bool worker_start(struct worker *worker, enum worker_kind kind, const struct task *task);
 bool worker_ask(struct worker *worker, const char *request, int number);
-/* The next line, in fields. NULL, or why there is none: what became of the process, which is gone then. */
+/* Reads the next line into `fields`. Returns NULL, or why there is none: what became of the process, which is then
+ * gone. */
 const char *worker_answer(struct worker *worker, double limit_s, char *why, size_t size);
 void worker_end(struct worker *worker);
 

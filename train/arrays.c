@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Arrays begin at multiples of it: a device may read them where they lie. */
+/* Arrays begin at multiples of it, because a device may read them in place. */
 #define ARRAY_ALIGNMENT 64
 
 void arrays_add(struct array_list *list, const struct value *value)

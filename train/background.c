@@ -1,6 +1,6 @@
-/* Plans for other shares, made beside the running ones. A thread of its own runs the passes, has programs compiled and
- * makes kernels and buffers; the device goes on with its steps meanwhile. What writes to buffers that those steps use,
- * running kernels once to warm them up, waits until the plan is taken into use between two steps. */
+/* Plans for other shares, built in the background. A thread runs the passes, compiles programs and makes kernels and
+ * buffers while the device continues with its steps. Warming kernels up writes to buffers that these steps use, so it
+ * waits until the plan is adopted between two steps. */
 #include "train/replica.h"
 
 #include "base/memory.h"
@@ -12,9 +12,9 @@
 #include <string.h>
 
 #define MOMENT_S 1.0
-#define LOST_S 1.0 /* what a plan for a device that is lost is waited for, at most */
+#define LOST_S 1.0 /* longest wait for a plan of a lost device */
 
-/* An arena of its own beside the present ones may be more than there is. */
+/* Checks that the device has memory for one more arena beside the present ones. */
 static tutti_status check_room(struct replica *replica, const struct plan_options *options)
 {
     size_t bytes = 0;
@@ -73,7 +73,8 @@ tutti_status background_start(struct replica *replica, int64_t samples, bool alo
     return fail(TUTTI_NO_MEMORY, "cannot start a thread for a plan of device %d", replica->device->index);
 }
 
-/* Under the lock. Time in which nobody looked is not counted, but for a moment. */
+/* Under the lock. Returns whether the thread has finished or has exceeded its limit. At most MOMENT_S of the time
+ * between two checks counts. */
 static bool is_over(struct replica *replica)
 {
     struct background *background = &replica->background;
@@ -100,7 +101,7 @@ bool background_is_done(struct replica *replica)
     return done;
 }
 
-/* The thread is stuck in the driver: with it goes all that it may use. */
+/* Abandons a thread that is stuck in the driver, with all that it may use. */
 static tutti_status let_go(struct replica *replica)
 {
     pthread_detach(replica->background.thread);

@@ -1,5 +1,5 @@
-/* Plans for other shares, made beside the running ones (background.c). The trainer's thread makes all calls, between
- * two runs of the replica. */
+/* Plans for other shares, built in the background (background.c). The trainer's thread makes all calls, between two
+ * runs of the replica. */
 #ifndef TRAIN_BACKGROUND_H
 #define TRAIN_BACKGROUND_H
 
@@ -14,8 +14,8 @@ struct background {
     pthread_t thread;
     bool started;
     bool done, hangs;      /* guarded by the watchdog's lock */
-    double waited_s, seen; /* of its time limit; when it was last looked at */
-    bool alone;            /* also what the device needs to update itself */
+    double waited_s, seen; /* time counted against its limit; when it was last checked */
+    bool alone;            /* also builds the device's own update */
     bool plan_wanted;
     struct plan_options options;
     struct plan *plan;
@@ -23,19 +23,19 @@ struct background {
     char message[1024];
 };
 
-/* Has what a part of `samples` needs made by a thread of its own; nothing is started where all is there. */
+/* Starts a thread that builds what a part of `samples` samples needs; does nothing if all is there. */
 tutti_status background_start(struct replica *replica, int64_t samples, bool alone);
 bool background_is_done(struct replica *replica);
 bool background_hangs(const struct replica *replica);
-/* Waits for the end, no longer than making plans may take; its status. */
+/* Waits for the thread, at most as long as building plans may take. Returns its status. */
 tutti_status background_wait(struct replica *replica);
-/* A job: takes what was made into use. */
+/* A job: adopts what was built. */
 tutti_status background_adopt(struct replica *replica, void *unused);
-/* Waits likewise and frees what was made, unless that hangs: why not. */
+/* Waits likewise and frees what was built. If the thread hangs, frees nothing and returns the failure. */
 tutti_status background_free(struct replica *replica);
 
-/* The same on all devices that have a part; a failure to start is the status of its background_wait(). *failed: the
- * first device that could not take what was made into use, or NULL. */
+/* Do this on all devices that have a part. If a start fails, background_wait() returns the failure. *failed: the
+ * first device that could not adopt what was built, or NULL. */
 void background_start_all(struct tutti_trainer *trainer, const int64_t *parts, bool alone);
 bool background_all_done(struct tutti_trainer *trainer);
 tutti_status background_adopt_all(struct tutti_trainer *trainer, const int64_t *parts, struct replica **failed);

@@ -7,20 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Less than this is no reason to change; and the times' noise comes on top. */
+/* Smallest relative gain for a change; the noise of the times is added to it. */
 #define LEAST_GAIN 0.03
-/* A gain for which nobody waits longer because earlier changes gained nothing. */
+/* Above this gain a change needs few votes, even if earlier changes gained nothing. */
 #define LARGE_GAIN 0.20
-/* A device is tried alone if its own times promise no worse than this, against all together and against the best
- * alone. Two devices on the same cores promise twice their joint time, and would keep it. */
+/* A device is tried alone if its predicted time is at most these multiples: of the time of all together, and of the
+ * best device alone. For each of two devices on the same cores, the prediction is twice their joint time: with a
+ * lower limit it would never be corrected. */
 #define TRY_TOGETHER 2.5
 #define TRY_ALONE 1.5
-/* One that was tried is tried again if it was no worse than this, against the division in use. */
+/* A device that was tried is tried again if its time alone was below this multiple of the present step. */
 #define TRY_AGAIN 1.2
-/* A trial all of whose steps take so many times as long as the best division known. */
+/* A trial ends early if all of its steps take longer than this multiple of the best known division. */
 #define HOPELESS 1.3
-/* The first steps of a training, and of each division, are slow: memory is touched, kernels are loaded. They are left
- * out of all counts. */
+/* The first steps of a training, and of each division, are slow, because memory is touched and kernels are loaded.
+ * They are ignored. */
 enum { COLD_TRAINING = 3, COLD_DIVISION = 1 };
 enum { STEPS = 3, TRIAL_STEPS = 6, HOPELESS_STEPS = 3, VOTES = 6, URGENT_VOTES = 3, MOST_PATIENCE = 1000 };
 
@@ -45,7 +46,7 @@ int balance_alone(const struct balance *balance)
     return parts_used(balance, balance->parts) == 1 ? first_used(balance, balance->parts) : -1;
 }
 
-/* Of a ring into which `added` numbers were written. */
+/* Median of a ring buffer into which `added` numbers were written. */
 static double median(const double *ring, int added)
 {
     return speed_median(ring, added < SPEED_RECENT ? added : SPEED_RECENT);
@@ -56,7 +57,7 @@ static double exchange_time(const struct balance *balance)
     return median(balance->exchange, balance->exchanges);
 }
 
-/* What a step with this division takes, as far as is known. */
+/* Predicted time of a step with this division. */
 static double step_time(const struct balance *balance, const int64_t *parts)
 {
     double slowest = 0;
@@ -87,8 +88,8 @@ static struct share_line line_of(const struct balance *balance, int device)
     return line;
 }
 
-/* The open device whose equal part would take longest; -1 where fewer than three are open: two must stay, or it would
- * be a device alone. */
+/* Returns the open device whose equal part would take longest; -1 if fewer than three are open, because two must
+ * stay: one would be a device alone. */
 static int slowest_open(const struct balance *balance, const struct share_line *lines)
 {
     int slowest = -1, open = 0;
@@ -103,7 +104,8 @@ static int slowest_open(const struct balance *balance, const struct share_line *
     return slowest;
 }
 
-/* The best division over two devices or more, into `best`: all of them, or without the slowest, and so on. */
+/* Writes the best division over at least two devices to `best`: all of them, or without the slowest, and so on.
+ * Returns its time. */
 static double best_together(struct balance *balance, struct share_line *lines, int64_t *parts, int64_t *best)
 {
     double least = INFINITY;
@@ -125,7 +127,7 @@ static void all_on(struct balance *balance, int device, int64_t *parts)
     parts[device] = balance->batch;
 }
 
-/* The best division there is, devices alone included as far as they were tried; into balance->wanted. */
+/* Writes the best division to balance->wanted, including devices alone that were tried. Returns its time. */
 static double best_division(struct balance *balance)
 {
     struct share_line *lines = memory_new((size_t)balance->count, sizeof(*lines));
@@ -148,7 +150,7 @@ static double best_division(struct balance *balance)
 
 /* ---------------------------------------------------------------------------------------------------- trials ---- */
 
-/* A device that should be tried alone; -1: none. */
+/* Returns the device to try alone; -1: none. */
 static int next_trial(const struct balance *balance, double together)
 {
     int next = -1;
@@ -165,7 +167,7 @@ static int next_trial(const struct balance *balance, double together)
     return promised <= TRY_ALONE * best && promised <= TRY_TOGETHER * together ? next : -1;
 }
 
-/* The others may be from moments in which the machine was disturbed. */
+/* Keeps the shortest exchange: the others may have been measured while the machine was disturbed. */
 static void keep_least_exchange(struct balance *balance)
 {
     const int count = balance->exchanges < SPEED_RECENT ? balance->exchanges : SPEED_RECENT;
@@ -193,15 +195,15 @@ static bool same(const struct balance *balance, const int64_t *a, const int64_t 
     return memcmp(a, b, (size_t)balance->count * sizeof(*a)) == 0;
 }
 
-/* The steps that have to agree: after changes that gained nothing ever more, unless much is to be won. */
+/* Returns the votes that a change needs: more after each change that gained nothing, few for a large gain. */
 static int votes_needed(const struct balance *balance, double gain)
 {
     if (balance->trying) return 0;
     return gain > LARGE_GAIN ? URGENT_VOTES : balance->patience;
 }
 
-/* Whether there is enough to decide by. A trial that is far behind from its first steps on ends early: alone, a step
- * takes as long as on all devices but one. */
+/* Returns whether there are enough steps to decide. A trial that is far behind from its first steps on ends early:
+ * alone, a step takes as long as on all devices but one. */
 static bool is_ripe(const struct balance *balance, double best)
 {
     double least = INFINITY;
@@ -234,7 +236,8 @@ bool balance_decide(struct balance *balance)
     return false;
 }
 
-/* Of devices that get nothing: what the best step with a sample for them would take. */
+/* For each device without samples: predicts the best step in which it has at least one sample, and a step without
+ * it. */
 static void explain(struct balance *balance)
 {
     struct share_line *lines = memory_new((size_t)balance->count, sizeof(*lines));
@@ -258,7 +261,7 @@ static void explain(struct balance *balance)
 
 void balance_adopt(struct balance *balance)
 {
-    /* A trial, and its end, are no changes from which a gain is expected. */
+    /* No gain is expected from a trial, nor from its end. */
     balance->before_s = balance->trying ? 0 : median(balance->recent, balance->steps);
     int64_t *before = balance->before;
     balance->before = balance->parts;
@@ -274,7 +277,7 @@ void balance_adopt(struct balance *balance)
     explain(balance);
 }
 
-/* Whether the last change was worth it. */
+/* Adjusts patience to whether the last change gained time. */
 static void judge(struct balance *balance)
 {
     if (balance->before_s == 0 || balance->steps < SPEED_RECENT) return;
@@ -311,7 +314,7 @@ void balance_probed(struct balance *balance, int device, int64_t samples, double
 
 /* -------------------------------------------------------------------------------------------------- changes ---- */
 
-/* Where the limits do not hold a batch, micro-batches must do. */
+/* If the limits add up to less than the batch, lifts them: devices use micro-batches. */
 static void make_room(struct balance *balance)
 {
     double room = 0;
@@ -320,7 +323,7 @@ static void make_room(struct balance *balance)
         if (balance->devices[i].limit > 0) balance->devices[i].limit = INT64_MAX;
 }
 
-/* Equal parts within the limits. */
+/* Divides into equal parts within the limits. */
 static tutti_status divide_equally(struct balance *balance)
 {
     struct share *shares = memory_new((size_t)balance->count, sizeof(*shares));
@@ -359,7 +362,7 @@ void balance_free(struct balance *balance)
     *balance = (struct balance) { 0 };
 }
 
-/* As well as is known; equally where nothing is. */
+/* Divides by the known times, or equally if none are known. */
 static tutti_status divide_anew(struct balance *balance)
 {
     if (!isfinite(best_division(balance))) return divide_equally(balance);

@@ -47,7 +47,7 @@ void batches_shuffle(int64_t *order, int64_t count, uint64_t seed, uint64_t epoc
     }
 }
 
-/* Which samples of the batch that begins here are read. */
+/* Sets which samples of the batch at `position` are read. */
 static tutti_status place_batch(const struct batches *batches, int64_t position, int64_t number, struct buffer *buffer)
 {
     const int64_t left = batches->options.end - position;

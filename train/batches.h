@@ -1,4 +1,4 @@
-/* Batches of an epoch, read by a thread of their own while the devices compute the batch before. */
+/* Batches of an epoch, read by a separate thread while the devices compute the previous batch. */
 #ifndef TRAIN_BATCHES_H
 #define TRAIN_BATCHES_H
 
@@ -7,19 +7,19 @@
 struct batches;
 struct world;
 
-/* Batches that may have been read, or begun, behind the one that is worked on: the next one, so that devices can fetch
- * it meanwhile, and the one that is being read. */
+/* Batches that are read ahead of the one in use: the next one, which devices may fetch meanwhile, and the one that is
+ * being read. */
 enum { BATCHES_AHEAD = 2 };
 
 struct batches_options {
     int64_t batch;                 /* samples; the last one of the epoch has what is left */
-    const struct feed_list *feeds; /* of which those that training needs are read */
+    const struct feed_list *feeds; /* only those that training needs are read */
     bool shuffle;
     uint64_t seed, epoch; /* the order depends on these two alone */
     int64_t position;     /* samples of the epoch that are already done: resuming */
     int64_t end;          /* the position where it ends, such as the number of the source's samples */
-    /* Only this rank's part of each batch is read, by the division that holds in its step; the first one's is given.
-     * NULL: whole batches. */
+    /* If not NULL, only this rank's part of each batch is read, by the division of the batch's step. `step` is that
+     * of the first batch. NULL: whole batches. */
     struct world *world;
     int64_t step;
 };
@@ -28,16 +28,17 @@ struct batch {
     struct arrays feeds;
     const int64_t *indices; /* of these samples in their source; NULL where they have none */
     int64_t samples;
-    int64_t first, whole; /* where these begin among the samples of the whole batch, and how many it has; 0: no batch */
-    uint64_t number;      /* of one that was announced (trainer_announce); else 0 */
-    const struct arrays *outputs; /* where its outputs go; NULL: nobody wants them */
+    int64_t first, whole;         /* position of these samples in the whole batch, and its size; 0: no batch */
+    uint64_t number;              /* of an announced batch (trainer_announce); else 0 */
+    const struct arrays *outputs; /* where its outputs go; NULL: not wanted */
 };
 
 /* Starts reading at once. The source must outlive it. */
 tutti_status batches_open(struct batches **batches, const tutti_source *source, const struct batches_options *options);
 /* The next batch, valid until the next call; `whole` is 0 at the end of the epoch. */
 tutti_status batches_next(struct batches *batches, struct batch *batch);
-/* The one behind it, if it has been read: valid as long as it is the next or the given one. */
+/* Gets the batch after it if it has been read; returns whether it has. It is valid while it is the next or the given
+ * batch. */
 bool batches_peek(struct batches *batches, struct batch *batch);
 void batches_close(struct batches *batches); /* takes NULL */
 

@@ -4,11 +4,11 @@
  *   2  the new state, which holds a hash of the new weights, is written, flushed and renamed to NAME.state.safetensors
  *   3  NAME.safetensors.new is renamed to NAME.safetensors
  *
- * Step 2 decides. Killed before its rename, the older state and NAME.safetensors belong together, and a complete or
- * partial .new is ignored because its hash is not the state's. Killed after it, the state's hash is that of
- * NAME.safetensors.new, which loading therefore takes. The next save first finishes a step 3 that was not reached,
- * before it overwrites the .new. At every moment NAME.safetensors, if it was there, is a whole file of weights for
- * others to read, and no array is stored twice.
+ * Step 2 decides. If the process is killed before this rename, the older state and NAME.safetensors belong together,
+ * and a complete or partial .new is ignored because its hash is not the state's. If it is killed after the rename,
+ * the state's hash is that of NAME.safetensors.new, which loading therefore takes. The next save first finishes a
+ * step 3 that was not reached, before it overwrites the .new. At every moment NAME.safetensors, if it was there, is a
+ * whole file of weights for others to read, and no array is stored twice.
  *
  * Two processes that save to one NAME do so one after the other: NAME.lock is there during a save.
  *
@@ -242,7 +242,7 @@ static void describe_state(struct description *description, const struct checkpo
     describe(description, "epsilon", "%.9g", optimizer->epsilon);
 }
 
-/* Where a schedule or the best epoch is asked for. */
+/* Describes the plateau and the best epoch, if a schedule or an option needs them. */
 static void describe_metrics(struct description *description, const struct position *position)
 {
     const struct plateau *plateau = &position->plateau;
@@ -275,7 +275,8 @@ static bool hash_of_state(const struct safetensors *state, uint64_t *hash)
     return *end == '\0';
 }
 
-/* Step 3 of an earlier save that was killed before it. A .new that belongs to nothing is left: it is overwritten. */
+/* Does step 3 of an earlier save that was killed before it. Leaves a .new that does not belong to the state: it will
+ * be overwritten. */
 static tutti_status settle(const struct names *names)
 {
     tutti_status status = TUTTI_OK;
@@ -354,7 +355,7 @@ bool checkpoint_fits(const struct safetensors_tensor *tensor, const struct param
     return equal;
 }
 
-/* Whether the file has this parameter, as floats of its shape. */
+/* Checks that the file has this parameter as floats of its shape. */
 static tutti_status check_tensor(
     const struct safetensors *file, const char *path, const char *name, const struct parameter *parameter)
 {
@@ -422,7 +423,7 @@ done:
     return status;
 }
 
-/* The state of one parameter, or NULL where the file has none: it was frozen. */
+/* Finds a state of one parameter; NULL if the file has none, because the parameter was frozen. */
 static tutti_status find_state(const struct checkpoint *checkpoint, const struct safetensors *file, const char *path,
     int state, const struct parameter *parameter, const struct safetensors_tensor **tensor)
 {
@@ -445,7 +446,7 @@ void checkpoint_begin_state(struct checkpoint *checkpoint, const struct paramete
         memset(values, 0, bytes);
 }
 
-/* The states of a parameter, all or none: check first, copy later. *found: how many the file has. */
+/* Checks the states of a parameter, or copies them if `copy`. *found: number of them in the file. */
 static tutti_status walk_states_of(struct checkpoint *checkpoint, const struct safetensors *file, const char *path,
     const struct parameter *parameter, bool copy, int *found)
 {
@@ -462,7 +463,7 @@ done:
     return status;
 }
 
-/* *begun: parameters without states. The weights are copied before. */
+/* *begun: number of parameters without states. The weights must be copied before. */
 static tutti_status walk_states(
     struct checkpoint *checkpoint, const struct safetensors *file, const char *path, bool copy, int *begun)
 {
@@ -520,7 +521,7 @@ static tutti_status read_real(const struct safetensors *file, const char *path, 
     return TUTTI_OK;
 }
 
-/* Most checkpoints have none: of trainings whose losses are not scaled, and of older versions. */
+/* Most checkpoints have no loss scale: those of trainings without it, and those of older versions. */
 static tutti_status read_loss_scale(
     const struct safetensors *file, const char *path, int64_t steps, struct loss_scale *loss_scale)
 {
@@ -601,8 +602,8 @@ done:
     return status;
 }
 
-/* The weights that belong to the state: NAME.safetensors, or the .new of a save that was killed before its last step.
- */
+/* Opens the weights that belong to the state: NAME.safetensors, or the .new of a save that was killed before its last
+ * step. */
 static tutti_status open_weights(
     const struct names *names, const struct safetensors *state, struct safetensors **weights, const char **path)
 {
@@ -624,7 +625,7 @@ done:
     return status;
 }
 
-/* Whether the state that was opened is no longer the newest. */
+/* Returns whether a newer state has replaced the one that was opened. */
 static bool was_replaced(const struct names *names, const struct safetensors *state)
 {
     struct safetensors *newest = NULL;
@@ -635,7 +636,7 @@ static bool was_replaced(const struct names *names, const struct safetensors *st
     return replaced;
 }
 
-/* A state and its weights. Where another process has saved in between, the newer pair is read. */
+/* Opens a state and its weights. If another process has saved in between, opens the newer pair. */
 static tutti_status open_pair(
     const struct names *names, struct safetensors **state, struct safetensors **weights, const char **path)
 {

@@ -33,30 +33,31 @@ struct checkpoint {
     struct loss_scale loss_scale;
     uint64_t seed;
     struct metadata *metadata; /* saved with the weights; loading adds what is not there yet. NULL: none */
-    int begun;                 /* of loading: parameters that had no states, because they were frozen; theirs begin */
+    int begun;                 /* set by loading: parameters whose states begin, because they were frozen */
 };
 
 /* Refuses NULL, and names without a last component, whose files would be hidden ones. */
 tutti_status checkpoint_check_name(const char *name);
 /* Writes the pair. A kill at any moment leaves the older or the newer pair; a failure leaves the older. */
 tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *name);
-/* Whether it could write there now: creates a file and removes it. TUTTI_FILE names the path and the reason. */
+/* Checks that checkpoint_save() could write there now: creates a file and removes it. TUTTI_FILE names the path and
+ * the reason. */
 tutti_status checkpoint_try(const char *name);
 /* Fills the arrays, position, seed and scale of the loss. On failure nothing is changed. TUTTI_MISMATCH names the first
  * difference. */
 tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name);
-/* The state of a parameter as a training begins: it was frozen, or the optimizer was another one. An average begins as
- * the parameter, which is loaded before. */
+/* Sets a state of a parameter as a training begins, because the parameter was frozen or the optimizer was another
+ * one. An average begins as the parameter, which must be loaded before. */
 void checkpoint_begin_state(struct checkpoint *checkpoint, const struct parameter *parameter, int state);
-/* Some parameters had no states: Adam's and AdamW's begin anew for all, because bias correction
- * counts the steps of all together. */
+/* Call it if some parameters had no states: restarts the states of Adam and AdamW for all parameters, because bias
+ * correction counts the steps of all together. */
 void checkpoint_begin_states(struct checkpoint *checkpoint);
 /* The weights alone: uses parameters, count, weights and, for saving, position.steps and metadata. */
 tutti_status weights_save(const struct checkpoint *checkpoint, const char *path);
 tutti_status weights_load(const struct checkpoint *checkpoint, const char *path);
-/* Whether the array of a file has the shape of the parameter; a scalar fits one of shape [1]. */
+/* Returns whether the array of a file has the shape of the parameter; a scalar fits one of shape [1]. */
 bool checkpoint_fits(const struct safetensors_tensor *tensor, const struct parameter *parameter);
-/* Whether PyTorch's batch normalisations count their steps by an array of this name. */
+/* Returns whether PyTorch's batch normalisations count their steps in an array of this name. */
 bool checkpoint_is_counter(const char *name);
 
 #endif

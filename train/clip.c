@@ -17,7 +17,7 @@ struct squares {
     double *sums; /* of each range */
 };
 
-/* Of a range, in eight sums beside each other. */
+/* Sums the squares of a range, in eight partial sums. */
 static void sum_task(void *argument, int task)
 {
     const struct squares *squares = argument;
@@ -52,7 +52,7 @@ float clip_factor(const struct optimizer *optimizer, float norm)
 
 /* ------------------------------------------------------------------------------------------------- device ---- */
 
-/* Groups of a power of two items. */
+/* Launches groups whose size is a power of two. */
 static struct launch *launch_groups(struct launch_list *list, const char *kernel, size_t groups)
 {
     size_t group = 1;

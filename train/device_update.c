@@ -58,7 +58,7 @@ done:
     return status;
 }
 
-/* While the losses say NaN, the launches update nothing. */
+/* Warms the launches up with losses that are NaN, so that they update nothing. */
 static tutti_status warm_up(struct replica *replica, struct launch_list *list)
 {
     tutti_status status = TUTTI_OK;
@@ -87,7 +87,7 @@ tutti_status update_make(struct replica *replica)
     struct device_update *update = &replica->update;
     const struct tutti_trainer *trainer = replica->trainer;
     const size_t state_bytes = (size_t)trainer->network->trained_floats * sizeof(float);
-    if (update->constants) return TUTTI_OK; /* made before, and then not taken into use */
+    if (update->constants) return TUTTI_OK; /* made before, but not adopted */
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
         TRY(buffer_new(replica->device, state_bytes, &update->states[i]));
     TRY(buffer_new(replica->device, sizeof(struct step_constants), &update->constants));

@@ -10,28 +10,29 @@ struct device_update {
     cl_mem states[OPTIMIZER_STATES];
     cl_mem constants;          /* of the step */
     cl_mem statistics, groups; /* the optimizer's tables */
-    cl_mem norms;              /* where gradients are clipped */
+    cl_mem norms;              /* if gradients are clipped */
     int statistic_count;
-    struct launch_list list, sum_list; /* by the gradients, and by their sum over micro-batches */
+    struct launch_list list, sum_list; /* update from the gradients; from their sum over micro-batches */
     bool made;
     uint32_t check; /* of the gradients, read after an update: 0 if all are finite */
-    float norm;     /* theirs, likewise, where they are clipped */
+    float norm;     /* of the gradients, read likewise, if they are clipped */
 };
 
-/* Makes it, in two steps: the first may run beside other work. Nothing is made twice. */
+/* Make the update in two steps; the first may run beside other work. Nothing is made twice. */
 tutti_status update_make(struct replica *replica);
 tutti_status update_warm(struct replica *replica);
-/* The launches by the sum of micro-batches, where the update is made; drops them. */
+/* Makes the launches that update from the sum of micro-batches, if the update is made; frees them. */
 tutti_status update_take_sum(struct replica *replica);
 void update_drop_sum(struct replica *replica);
 void update_free(struct replica *replica);
 bool update_is_made(const struct replica *replica);
 cl_mem update_state(const struct replica *replica, int state); /* NULL: there is no such state, or it is not made */
 
-/* The last launches of a step. The check of its gradients is read behind them; whether they updated nothing. */
+/* Enqueues the update, the last launches of a step; enqueues reading the check of its gradients; returns whether the
+ * update was skipped. */
 tutti_status update_enqueue(struct replica *replica, bool summed, const struct step_constants *constants);
 tutti_status update_read_check(struct replica *replica, cl_event *event);
 bool update_was_skipped(const struct replica *replica);
-float update_norm(const struct replica *replica); /* of the gradients; NaN where they are not clipped */
+float update_norm(const struct replica *replica); /* of the gradients; NaN if they are not clipped */
 
 #endif

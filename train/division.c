@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Without micro-batches, where statistics are to be over the whole batch. */
+/* Divides by shares. Limits can be too small only if statistics over the whole batch exclude micro-batches. */
 static tutti_status divide_by_limits(
     const tutti_trainer *trainer, const struct share *shares, int64_t samples, int64_t *parts)
 {
@@ -16,7 +16,7 @@ static tutti_status divide_by_limits(
         "without micro-batches");
 }
 
-/* Devices without a share step in when no other is left, or the others cannot take the batch. */
+/* Lets devices without a share step in if no other is left, or the others cannot take the batch. */
 static void let_all_step_in(const tutti_trainer *trainer, struct share *shares, int64_t samples)
 {
     double room = 0;

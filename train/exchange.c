@@ -1,19 +1,19 @@
 /* The exchange of gradients between several devices. Each replica's gradients arrive on the host in ranges of their
- * arena, in its own order; the arena is cut into blocks, and a block is summed over the replicas as soon as all of them
- * have it, always in the replicas' order: the result does not depend on who was first. Losses scale every gradient by
- * 1 / (samples of the whole step), so a plain sum is the weighted mean, whatever the shares.
+ * arena, in its own order. The arena is cut into blocks. A block is summed over the replicas as soon as all of them
+ * have delivered it, always in the order of the replicas, so the result does not depend on the order of arrival.
+ * Losses scale every gradient by 1 / (samples of the whole step), so a plain sum is the weighted mean, whatever the
+ * shares.
  *
- * Where CPU devices compute on all processors, blocks wait for the first of these devices that has finished: sums
- * beside their work would cost them the time that they take, and the one that finishes first, as samples are whole, has
- * some.
+ * If CPU devices occupy all cores, reduction starts when the first of them finishes; earlier, reduction threads would
+ * compete with compute. Parts are whole samples, so one device finishes first, and then has spare time.
  *
- * In the same pass the block's parameters are updated, while others are still on their way: into second copies of the
- * parameters and the optimizer's states, and into the memory of devices that share the host's. The copies change places
- * (exchange_adopt) when the last block is done and all losses are known; until then a device may fail, or a loss turn
- * out not to be finite, and nothing has happened.
+ * This pass also updates the block's parameters, while other blocks are still on their way. It writes to second
+ * copies of the parameters and the optimizer's states, and to the memory of devices that share the host's. The copies
+ * are swapped (exchange_adopt) when the last block is done and all losses are known. If a device fails before, or a
+ * loss is not finite, nothing has changed.
  *
- * Where other ranks' sums are to be added, blocks leave for them instead (world.c), and the update follows the vote.
- * Where gradients are clipped, the sums are kept, and the update follows when their norm is known (step.c). */
+ * With other ranks, blocks go into an all-reduce instead (world.c), and the update follows the vote. If gradients are
+ * clipped, the sums are kept, and the update follows when their norm is known (step.c). */
 #include "train/trainer.h"
 
 #include "base/bf16.h"
@@ -26,21 +26,21 @@
 
 enum {
     PIECE = OPTIMIZER_PIECE, /* floats of a block that are worked on at once */
-    TURN = 16                /* blocks of a thread, a millisecond or two, before other events are looked at */
+    TURN = 16                /* blocks of a thread, a millisecond or two, between checks for events */
 };
-/* Arenas that no cache holds until the next step. */
+/* Size from which on arenas do not stay in a cache until the next step. */
 #define STREAM_BYTES ((size_t)16 << 20)
 
 struct exchange {
     tutti_trainer *trainer;
     struct world *world; /* other ranks, whose sums are added; NULL: there are none */
-    float *kept;         /* the sums, where gradients are clipped */
+    float *kept;         /* the sums, if gradients are clipped */
     struct optimizer_step step;
     struct optimizer_arrays master, updated;
     bool stream;
     int64_t blocks;
     bool *listed, *summed;
-    int64_t *ready; /* blocks that all replicas have, in the order in which they were seen: `taken` are done */
+    int64_t *ready; /* blocks that all replicas have delivered, in the order of discovery: `taken` are done */
     int64_t ready_count, taken, turn_end;
     atomic_llong next;   /* of a turn */
     atomic_uint largest; /* bits of the largest sum */
@@ -53,7 +53,7 @@ static int64_t block_end(const struct exchange *exchange, int64_t block)
     return end < total ? end : total;
 }
 
-/* Where a range that arrived and a block overlap. */
+/* Returns the length of the overlap of an arrival and a range; *first: where it begins. */
 static int64_t overlap(const struct arrival *arrival, int64_t begin, int64_t end, int64_t *first)
 {
     *first = arrival->first > begin ? arrival->first : begin;
@@ -61,7 +61,8 @@ static int64_t overlap(const struct arrival *arrival, int64_t begin, int64_t end
     return last > *first ? last - *first : 0;
 }
 
-/* A replica that is done has no more to come: what did not arrive has no gradient. */
+/* Returns whether a replica has delivered a block. A replica that has ended delivers no more: what did not arrive has
+ * no gradient. */
 static bool has_block(const struct exchange *exchange, const struct replica *replica, int64_t block)
 {
     if (worker_has_ended(&replica->worker)) return true;
@@ -83,7 +84,7 @@ static uint32_t magnitude_bits(float value)
 
 bool exchange_not_finite(const float *values, int64_t count)
 {
-    uint32_t largest = 0; /* which vectors find at the speed of memory */
+    uint32_t largest = 0; /* vectorised, this runs at the speed of memory */
     for (int64_t i = 0; i < count; i++) {
         const uint32_t bits = magnitude_bits(values[i]);
         largest = bits > largest ? bits : largest;
@@ -97,7 +98,7 @@ static void note_largest(struct exchange *exchange, uint32_t largest)
     while (known < largest && !atomic_compare_exchange_weak(&exchange->largest, &known, largest)) continue;
 }
 
-/* Whose gradients were not finite; looked at only where a sum is not. */
+/* Finds the replicas whose gradients were not finite; called only if a sum is not. */
 static void find_not_finite(const tutti_trainer *trainer)
 {
     for (int r = 0; r < trainer->count; r++) {
@@ -113,8 +114,9 @@ static void find_not_finite(const tutti_trainer *trainer)
     }
 }
 
-/* A replica's gradients of a piece: where they are, if one arrival has them all as floats; else put together in
- * `pieces`, zeros where it has none. All that overlap the piece have arrived, and no more are added once one has. */
+/* Returns a replica's gradients of a piece: in place, if one arrival has them all as floats; else assembled in
+ * `pieces`, with zeros where it has none. All arrivals that overlap the piece are complete, and no more are added
+ * once one is. */
 static const float *gradients_of(const struct replica *replica, int64_t begin, int64_t end, float *restrict pieces)
 {
     memset(pieces, 0, (size_t)(end - begin) * sizeof(float));
@@ -131,8 +133,8 @@ static const float *gradients_of(const struct replica *replica, int64_t begin, i
     return pieces;
 }
 
-/* Two addends in one pass: reading both at once takes half of the time of one after the other. Returns the bits of the
- * largest magnitude. */
+/* Adds two addends in one pass, which takes half of the time of two passes. Returns the bits of the largest
+ * magnitude. */
 static uint32_t add_two(const float *restrict a, const float *restrict b, int64_t count, float *restrict sums)
 {
     uint32_t largest = 0;
@@ -144,7 +146,7 @@ static uint32_t add_two(const float *restrict a, const float *restrict b, int64_
     return largest;
 }
 
-/* In the replicas' order. */
+/* Sums a piece in the order of the replicas. Returns the bits of the largest magnitude. */
 static uint32_t sum_piece(const struct exchange *exchange, int64_t begin, int64_t end, float *sums)
 {
     static const float nothing[PIECE];
@@ -172,13 +174,13 @@ static void put(const struct exchange *exchange, float *restrict to, const float
         memcpy(to, from, (size_t)count * sizeof(float));
 }
 
-/* Where devices share the host's memory. */
+/* Writes new parameters to devices that share the host's memory. */
 static void put_on_devices(const struct exchange *exchange, int64_t begin, int64_t count, const float *parameters)
 {
     const tutti_trainer *trainer = exchange->trainer;
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
-        if (trainer->parts[r] == 0) continue; /* it may have been given up, and its thread come back */
+        if (trainer->parts[r] == 0) continue; /* it may have been given up, and its thread may come back */
         for (size_t i = 0; i < replica->port.arrival_count; i++) {
             int64_t first;
             const struct arrival *arrival = &replica->port.arrivals[i];
@@ -249,9 +251,9 @@ static bool computes(const struct replica *replica)
     return worker_works(&replica->worker) && gradients_are_expected(&replica->port);
 }
 
-/* Under the lock. Threads for sums: none while CPU devices compute on every processor, since these sums would take away
- * from them what they take; once one of several has finished, its processors. Other ranks' sums are not waited for
- * longer than needed, so this rank's leave at once. */
+/* Under the lock. Returns the number of threads for sums: none while CPU devices compute on every core, because the
+ * sums would compete with them; when one of several has finished, its cores. With other ranks, all threads, so that
+ * no rank waits longer than needed. */
 static int threads_for_sums(const struct exchange *exchange)
 {
     const tutti_trainer *trainer = exchange->trainer;
@@ -270,7 +272,7 @@ static int threads_for_sums(const struct exchange *exchange)
     return unused > left ? unused : left;
 }
 
-/* Under the lock. True while some replica still works. */
+/* Under the lock. Lists the blocks that have become ready. Returns whether some replica still works. */
 static bool find_ready(struct exchange *exchange, bool *failed)
 {
     const tutti_trainer *trainer = exchange->trainer;
@@ -291,7 +293,8 @@ static bool find_ready(struct exchange *exchange, bool *failed)
     return working;
 }
 
-/* Until all blocks are done: true; or some replica has failed and the others have finished. */
+/* Sums blocks as they arrive. Returns true when all are done; false when some replica has failed and the others have
+ * finished. */
 static bool sum_as_they_arrive(struct exchange *exchange, bool failed)
 {
     tutti_trainer *trainer = exchange->trainer;

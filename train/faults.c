@@ -1,15 +1,17 @@
-/* What is done about devices that fail. Nothing is updated before every part of a step has succeeded, so whatever goes
- * wrong, the step is done again, from the same samples and parameters.
+/* Handles devices that fail. Nothing is updated before every part of a step has succeeded, so after any failure the
+ * step is repeated from the same samples and parameters.
  *
  * - An error: the device is lost, the others do the step.
  * - No memory: the device stays and takes fewer samples at once. CL_OUT_OF_RESOURCES may mean this, too: see
  *   replica_doubt().
- * - A hang (watchdog.c): the same.
+ * - A hang (watchdog.c): the device is lost, as after an error.
  * - Losses or gradients that are not finite, or have no norm: the devices that gave them are left out for one try. If
- *   the others' numbers are finite, those devices are faulty and lost; if they are not, the training diverges. Where
- *   losses are scaled, gradients alone tell nothing about a device: it may be the one that computes in half precision.
+ *   the others' numbers are finite, those devices are faulty and lost; if they are not, the training diverges. If
+ *   losses are scaled, gradients alone prove nothing about a device: it may be the one that computes in half
+ *   precision.
  *
- * - Parameters that are not those of the master copy, where check_replicas asks for it (run.c): an error as any other.
+ * - Parameters that differ from the master copy, if check_replicas asks for the comparison (run.c): an error as any
+ *   other.
  *
  * Other wrong numbers that are finite go unnoticed. */
 #include "train/trainer.h"
@@ -20,7 +22,8 @@
 
 /* ----------------------------------------------------------------------------------------- losing devices ---- */
 
-/* What a device may do to be taken for lost while others go on; anything else is the caller's to hear at once. */
+/* Returns whether a failure makes a device count as lost while others go on. Any other failure goes to the caller at
+ * once. */
 bool is_device_fault(tutti_status status)
 {
     return status == TUTTI_DEVICE || status == TUTTI_DEVICE_LOST || status == TUTTI_DEVICE_MEMORY ||
@@ -61,7 +64,7 @@ tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti
 
 /* ------------------------------------------------------------------------------------------ wrong numbers ---- */
 
-/* Gradients alone are not finite, and their scale is what must change (loss_scale.h). */
+/* Returns whether only gradients are not finite, so that the loss scale must change (loss_scale.h). */
 static bool only_scaled_too_much(const tutti_trainer *trainer)
 {
     bool finite = true;
@@ -70,7 +73,7 @@ static bool only_scaled_too_much(const tutti_trainer *trainer)
     return finite && loss_scale_can_fall(&trainer->course.loss_scale);
 }
 
-/* Of a device that clips and updates itself: finite gradients have a norm. */
+/* Returns whether a device that clips and updates itself has given no norm; finite gradients have one. */
 static bool has_no_norm(const tutti_trainer *trainer, int i)
 {
     const struct replica_work *work = &trainer->works[i];
@@ -86,7 +89,7 @@ static bool is_bad(const tutti_trainer *trainer, int i)
         has_no_norm(trainer, i);
 }
 
-/* The others' numbers were finite where those of the suspects were not. */
+/* Loses the suspects, because the others' numbers were finite where theirs were not. */
 static tutti_status lose_suspects(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
@@ -99,7 +102,7 @@ static tutti_status lose_suspects(tutti_trainer *trainer)
     return status;
 }
 
-/* They are left out of the next try. */
+/* Leaves devices with bad numbers out of the next try. */
 static void suspect_bad(tutti_trainer *trainer)
 {
     for (int i = 0; i < trainer->count; i++) {

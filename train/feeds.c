@@ -36,7 +36,7 @@ static void note_classes(struct feed *feed, const struct node *loss, const struc
     feed->ignored = loss_attributes(loss)->ignored;
 }
 
-/* Targets that are read by a loss as class numbers. */
+/* Finds the targets that a loss reads as class numbers. */
 static void find_classes(
     struct feed_list *list, const struct graph *graph, const int *inputs, const struct objective *objective)
 {
@@ -151,7 +151,7 @@ tutti_status feeds_length(const struct feed_list *list, int64_t *length)
     return TUTTI_OK;
 }
 
-/* That of all feeds that say one. */
+/* Reads the length of sequences, which must be equal in all feeds that give one. */
 static tutti_status read_length(const struct feed_list *list, const tutti_feed *feeds, int count, int64_t *length)
 {
     *length = 0;
@@ -167,13 +167,13 @@ static tutti_status read_length(const struct feed_list *list, const tutti_feed *
     return feeds_length(list, length);
 }
 
-/* Of a sample. */
+/* Returns the number of elements of a sample. */
 static int64_t elements_of(const struct feed_list *list, int number, int64_t length)
 {
     return (int64_t)(arrays_sample_bytes(&list->arrays, number, length) / value_type_bytes(list->feeds[number].type));
 }
 
-/* Room for `samples` samples as int32. */
+/* Makes room for `samples` samples as int32. */
 static tutti_status make_room(struct feed_list *list, int number, int64_t samples, int64_t elements)
 {
     size_t needed;
@@ -257,7 +257,7 @@ tutti_status feeds_check(
         const struct feed *feed = &list->feeds[i];
         const int32_t *labels = arrays->at[i];
         const int64_t elements = elements_of(list, i, arrays->length), count = samples * elements;
-        const int32_t ignored = feed->ignores ? feed->ignored : -1; /* negative ones always are */
+        const int32_t ignored = feed->ignores ? feed->ignored : -1; /* negative labels are always ignored */
         int64_t excluded = 0;
         if (feed->classes == 0 || !labels) continue;
         for (int64_t j = 0; j < count; j++) excluded += labels[j] < 0 || labels[j] == ignored;

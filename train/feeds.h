@@ -1,5 +1,5 @@
-/* The arrays that programs pass, by name and type, as the arrays that the engine reads: a number for each input of the
- * network, in the order in which they were added, and the targets of tutti_training.loss last. */
+/* Maps the arrays that programs pass, by name and type, to the numbered arrays that the engine reads: one for each
+ * input of the network, in the order in which they were added, and the targets of tutti_training.loss last. */
 #ifndef TRAIN_FEEDS_H
 #define TRAIN_FEEDS_H
 
@@ -11,7 +11,7 @@ struct feed {
     char *name;
     enum value_type type;
     int64_t classes; /* a loss reads class numbers below this; 0: none does */
-    int32_t ignored; /* by that loss, which `ignores` it; negative ones always are */
+    int32_t ignored; /* label that this loss ignores, if `ignores`; it always ignores negative ones */
     bool ignores;
     bool trains, infers; /* training and evaluation read it; inference does */
 };
@@ -19,8 +19,8 @@ struct feed {
 struct feed_list {
     struct feed feeds[PLAN_MAX_FEEDS];
     struct array_list arrays;
-    int64_t longest; /* sequence; 0: the network has none */
-    /* Whose labels each loss compares, and the accuracy; -1: none's. */
+    int64_t longest; /* length of sequences; 0: the network has none */
+    /* Number of the feed whose labels each loss compares, and the accuracy; -1: none. */
     int compared[PLAN_MAX_LOSSES], accuracy;
     /* Arrays of int32 for callers that pass int64, valid during a call. */
     int32_t *narrowed[PLAN_MAX_FEEDS];
@@ -32,29 +32,31 @@ struct feed_list {
 tutti_status feeds_init(
     struct feed_list *list, const tutti_network *network, const struct objective *objective, int64_t longest);
 void feeds_free(struct feed_list *list);
-/* Whether sequences can have this length; 0: *length becomes that of the longest. */
+/* Checks that sequences can have this length. If it is 0, sets *length to that of the longest. */
 tutti_status feeds_length(const struct feed_list *list, int64_t *length);
-/* The caller's feeds as arrays. `trains`: all that training reads must be there, else all that inference reads.
- * *borrowed: none is a copy that lives no longer than the next call. Errors: TUTTI_INVALID with the feed's name. */
+/* Converts the caller's feeds to arrays. If `trains`, all feeds that training reads must be there, else all that
+ * inference reads. *borrowed: no array is a copy, which would be valid only until the next call. Errors:
+ * TUTTI_INVALID with the feed's name. */
 tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int count, bool trains, int64_t samples,
     struct arrays *arrays, bool *borrowed);
-/* Class numbers are checked here, where the sample can still be named. Labels that losses exclude are added to the
+/* Checks class numbers here, because the sample can still be named. Adds the labels that losses exclude to the
  * tally. */
 tutti_status feeds_check(
     const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct tally *tally);
-/* The buffers of those that training reads, at most PLAN_MAX_FEEDS; their number. */
+/* Writes the buffers of the feeds that training reads, at most PLAN_MAX_FEEDS. Returns their number. */
 int feeds_buffers(const struct feed_list *list, const struct arrays *arrays, tutti_buffer *buffers);
 
 /* fetches.c: where the trainer's outputs go. */
 struct fetched {
     struct arrays arrays;
-    float *rounded[PLAN_MAX_OUTPUTS]; /* floats of those that the caller wants as another type; else NULL */
+    float *rounded[PLAN_MAX_OUTPUTS]; /* floats of outputs that the caller wants in another type; else NULL */
 };
-/* Errors: TUTTI_INVALID if a tensor is none of the objective's outputs, is named twice, or has a type that is not
- * possible. To be ended by fetches_end(), also after a failure. */
+/* Errors: TUTTI_INVALID if a tensor is not an output of the objective, is named twice, or has an impossible type.
+ * Call fetches_end() also after a failure. */
 tutti_status fetches_begin(struct fetched *fetched, const struct objective *objective, const struct array_list *outputs,
     const tutti_fetch *fetches, int count, struct bound_sizes sizes);
-/* Writes what is rounded, if `status` is TUTTI_OK, and frees what fetches_begin() allocated; returns the status. */
+/* Writes the outputs of other types if `status` is TUTTI_OK, and frees what fetches_begin() allocated; returns the
+ * status. */
 tutti_status fetches_end(struct fetched *fetched, tutti_status status, const struct objective *objective,
     const struct array_list *outputs, const tutti_fetch *fetches, int count, int64_t samples);
 

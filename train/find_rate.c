@@ -49,7 +49,7 @@ done:
     return status;
 }
 
-/* The next batch, of another epoch if this one has ended. */
+/* Gets the next batch, of the next epoch if this one has ended. */
 static tutti_status next_batch(struct test *test, struct batch *batch)
 {
     tutti_status status = TUTTI_OK;
@@ -109,7 +109,8 @@ done:
     return status;
 }
 
-/* Neither where the test has hardly begun nor behind the least loss, where losses that explode fall again. */
+/* Returns the rate of the steepest descent, between `begin` and the least loss: after it, losses that explode may
+ * fall again. */
 static double steepest(const tutti_rate_result *r, int begin, int end)
 {
     double least = 0, found = 0;
@@ -125,7 +126,8 @@ static double steepest(const tutti_rate_result *r, int begin, int end)
     return found;
 }
 
-/* As fastai, by the longest falling subsequence of the smoothed losses: in front of i, it has length[i] elements. */
+/* Returns fastai's suggestion, by the longest falling subsequence of the smoothed losses. length[i]: its elements
+ * before i. */
 static double valley(const tutti_rate_result *r, int begin, int end)
 {
     int length[MOST_STEPS], from[MOST_STEPS], last = begin;
@@ -149,7 +151,7 @@ static void suggest(tutti_rate_result *r)
     r->valley = valley(r, begin, end);
 }
 
-/* Everything but the result is as before. */
+/* Runs the test, and restores everything but the result. */
 static tutti_status run(struct test *test)
 {
     tutti_status status = TUTTI_OK;

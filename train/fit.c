@@ -70,7 +70,7 @@ done:
     return status;
 }
 
-/* All ranks do the same. */
+/* Checks that all ranks do the same. */
 static tutti_status agree(const struct fit *fit, tutti_status status)
 {
     const tutti_fitting *fitting = fit->fitting;
@@ -89,14 +89,14 @@ static int64_t steps_of_epoch(const struct fit *fit)
     return divide_up(fit->source->samples, fit->batch);
 }
 
-/* Done of the training, without those of earlier ones. */
+/* Returns the steps that are done in this training, without those of earlier ones. */
 static int64_t steps_done(const struct fit *fit)
 {
     const struct position *position = &fit->trainer->course.position;
     return position->epoch * steps_of_epoch(fit) + divide_up(position->samples, fit->batch);
 }
 
-/* When it is known where the training begins. */
+/* Called when it is known where the training begins. */
 static tutti_status begin_schedule(struct fit *fit)
 {
     tutti_schedule given;
@@ -108,7 +108,7 @@ static tutti_status begin_schedule(struct fit *fit)
     return schedule_open(&fit->schedule, fit->fitting->schedule ? &given : NULL, steps, epoch);
 }
 
-/* Where to begin: where the checkpoint is, or anew. */
+/* Sets the position to begin at: that of the checkpoint, or the start. */
 static tutti_status begin(struct fit *fit, tutti_status status)
 {
     tutti_trainer *trainer = fit->trainer;
@@ -130,7 +130,7 @@ done:
 
 /* -------------------------------------------------------------------------------------------------- epochs ---- */
 
-/* Of the epoch until now. */
+/* Returns the tally of the epoch so far. */
 static struct tally tally_of(const struct position *position)
 {
     return (struct tally) { .loss = position->loss, .correct = position->correct, .excluded = position->excluded };
@@ -170,7 +170,7 @@ static bool enough(const struct fit *fit)
     return fit->fitting->steps > 0 && fit->steps >= fit->fitting->steps;
 }
 
-/* The call returns when so many epochs are complete. */
+/* Returns the number of complete epochs at which the call returns. */
 static int64_t last_epoch(const struct fit *fit)
 {
     const int64_t pause = fit->fitting->pause_after;
@@ -191,7 +191,7 @@ static void set_rate(const struct fit *fit)
         &fit->schedule, fit->trainer->optimizer.learning_rate, steps_done(fit), course->position.plateau.reductions);
 }
 
-/* The steps that are left of the epoch, or fewer: cancelled, or enough steps done. */
+/* Does the remaining steps of the epoch, or fewer if cancelled or if enough steps are done. */
 static tutti_status train_epoch(struct fit *fit)
 {
     tutti_status status;
@@ -240,7 +240,7 @@ done:
     return status;
 }
 
-/* This rank's part of a source. */
+/* Evaluates this rank's part of a source. */
 static tutti_status evaluate_part(tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores,
     struct sums *sums, int64_t *samples, bool *whole)
 {
@@ -271,7 +271,8 @@ done:
     return status;
 }
 
-/* Loss and accuracy over a source, and scores unless they are NULL; ends early, with *whole false, when cancelled. */
+/* Computes loss and accuracy over a source, and scores unless they are NULL. If cancelled, ends early and sets *whole
+ * to false. */
 static tutti_status evaluate(
     tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores, tutti_metrics *metrics, bool *whole)
 {
@@ -289,7 +290,8 @@ done:
     return status;
 }
 
-/* A full disk may have room again: training goes on, and the next save is tried. All ranks have the same status. */
+/* Saves after an epoch. If the file cannot be written, training goes on, because a full disk may have room at the
+ * next save. All ranks have the same status. */
 static tutti_status save_epoch(struct fit *fit)
 {
     const tutti_status status = save(fit);
@@ -317,8 +319,8 @@ static tutti_status save_best(const struct fit *fit, int64_t epoch, bool *saved)
     return TUTTI_OK;
 }
 
-/* What the epoch's metrics decide. Weights that are the best are saved before the checkpoint says so: a training that
- * is killed in between writes them again. */
+/* Decides by the epoch's metrics on a plateau and the best epoch. The best weights are saved before the checkpoint
+ * records them: a training that is killed in between writes them again. */
 static tutti_status judge(const struct fit *fit, const tutti_metrics *test, struct position *next)
 {
     tutti_status status = TUTTI_OK;
@@ -342,7 +344,7 @@ done:
     return status;
 }
 
-/* No better result for too many epochs. */
+/* Returns whether there was no better result for too many epochs. */
 static bool exhausted(const struct fit *fit)
 {
     const struct position *position = &fit->trainer->course.position;
@@ -372,8 +374,8 @@ done:
     return status;
 }
 
-/* No device is left. What the last complete step gave is saved, if it can be had: several devices share a copy on the
- * host; a single one has the only copy itself. */
+/* No device is left. Saves the result of the last complete step, if it can be read: several devices share a copy on
+ * the host; a single one has the only copy itself. */
 static tutti_status stop_faulty(struct fit *fit, tutti_status status)
 {
     char message[1024];
@@ -398,7 +400,7 @@ static tutti_status stop_cancelled(struct fit *fit)
         fit->fitting->save ? "; saved as " : "", fit->fitting->save ? fit->fitting->save : "");
 }
 
-/* A rank is gone. Where gradients are summed, what rank 0 has is whole, and the last step's. */
+/* A rank is lost. If gradients are summed, rank 0 has the complete result of the last step. */
 static tutti_status stop_without_hosts(const struct fit *fit, tutti_status status)
 {
     char message[1024];
@@ -461,7 +463,7 @@ done:
 
 /* -------------------------------------------------------------------------------------------------- arrays ---- */
 
-/* What tutti_fit() was given. */
+/* The arrays that tutti_fit() was given. */
 struct held {
     const struct feed_list *list;
     struct arrays arrays;

@@ -14,9 +14,9 @@ struct replica;
 struct arrival {
     int64_t first, count;
     size_t bytes;         /* that were copied */
-    const float *data;    /* NULL: they are in */
+    const float *data;    /* NULL: they are in `half` */
     const uint16_t *half; /* bfloat16 */
-    float *parameters;    /* of the same range, where the device has them: for the exchange to write; or NULL */
+    float *parameters;    /* of the same range, in the device's memory, for the exchange to write; or NULL */
     cl_event event;
 };
 
@@ -28,23 +28,23 @@ struct mapping {
 
 struct gradient_port {
     cl_mem gradients; /* on the device */
-    /* Of all micro-batches; not made until there is more than one. */
+    /* Sum over all micro-batches; not made until there is more than one. */
     cl_mem sum;
     struct launch_list add;
-    atomic_bool sum_made; /* read by whoever asks for replica_memory() */
-    bool has_last;        /* gradients of the last step, in part */
+    atomic_bool sum_made; /* read by replica_memory(), also in other threads */
+    bool has_last;        /* the device had a part in the last step, whose gradients it has */
     bool last_is_sum;     /* they are in `sum` */
     /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the watchdog's lock. */
     struct arrival *arrivals;
     size_t arrival_count, arrived, arrival_capacity;
-    /* Page-locked memory; gradients as bfloat16, and the launches that round them: a bucket each, in the order of the
-     * arena; the sum's. */
+    /* Page-locked memory; gradients as bfloat16, and the launches that round them: one for each bucket, in the order
+     * of the arena; those that round the sum. */
     struct {
         struct staging download;
         cl_mem wire;
         struct launch_list to_wire, sum_to_wire;
     } copied;
-    /* Until they are released: gradients, and parameters (`exposed`), which the exchange writes there. */
+    /* Mapped until they are released: gradients and, if `exposed`, parameters, which the exchange writes there. */
     struct {
         struct mapping *mappings;
         size_t count, capacity;
@@ -52,59 +52,60 @@ struct gradient_port {
     } mapped;
 };
 
-/* What leaves: a range of the gradients that a step has enqueued. */
+/* A range of gradients, enqueued by a step, that leaves the device. */
 struct departure {
     const struct plan *plan; /* whose bucket it is */
     int64_t first, count;    /* floats */
     bool sum;                /* of micro-batches */
-    bool exposes;            /* the exchange may write new parameters where the device has them */
+    bool exposes;            /* the exchange may write new parameters to the device's memory */
 };
 
 /* An implementation. Its functions are called by the replica's thread. */
 struct gradient_way {
     bool exposes; /* the exchange may write parameters as soon as gradients leave */
     size_t (*device_bytes)(const struct replica *replica);
-    /* Makes kernels for the buckets of the plan (all plans have the same), or for the sum of micro-batches (NULL),
-     * where that has not been done. */
+    /* Makes kernels for the buckets of the plan (all plans have the same buckets) or, if `plan` is NULL, for the sum
+     * of micro-batches, unless they are made. */
     tutti_status (*build)(struct replica *replica, const struct plan *plan);
-    /* Before launches whose buckets leave: makes what is not there yet. */
+    /* Before launches whose buckets leave: makes what is missing. */
     tutti_status (*open)(struct replica *replica, const struct plan *plan);
-    /* Behind the launch that completes a bucket: it leaves beside the rest of backward. */
+    /* After the launch that completes a bucket: sends it while backward continues. */
     tutti_status (*bucket)(struct replica *replica, const struct departure *departure);
-    /* Behind the step: all gradients. */
+    /* After the step: sends all gradients. */
     tutti_status (*whole)(struct replica *replica, const struct departure *departure);
-    /* Gives the device back what the host may use, before its next work. */
+    /* Before the device's next work: gives it back what the host may use. */
     tutti_status (*release)(struct replica *replica);
-    void (*free)(struct replica *replica); /* what is freed by calls of the driver */
+    void (*free)(struct replica *replica); /* frees what needs calls of the driver */
 };
 extern const struct gradient_way gradients_copied, gradients_mapped;
 const struct gradient_way *gradient_way(const struct replica *replica);
 
-/* Makes the gradients on the device; what is needed for their sum over micro-batches, which a failure leaves to
- * gradients_drop_sum(). */
+/* Makes the gradients on the device; makes what their sum over micro-batches needs. After a failure of the latter,
+ * call gradients_drop_sum(). */
 tutti_status gradients_open(struct replica *replica);
 tutti_status gradients_make_sum(struct replica *replica);
 void gradients_drop_sum(struct replica *replica);
 bool gradients_have_sum(const struct gradient_port *port);
 cl_mem gradients_buffer(const struct gradient_port *port, bool sum); /* one of the two */
-/* Behind the launches of one of several micro-batches: its gradients are added to those before it. */
+/* After the launches of one of several micro-batches: adds its gradients to those before it. */
 tutti_status gradients_add_up(struct replica *replica, int64_t micro_batch);
-/* As work begins: in which of them its gradients will be. When the step has succeeded: whether there are some. */
+/* When work begins: notes whether its gradients will be in `sum`. When the step has succeeded: notes whether the
+ * device had a part in it. */
 void gradients_note_work(struct gradient_port *port, bool sum);
 void gradients_note_step(struct gradient_port *port, bool has_part);
 cl_mem gradients_last(const struct gradient_port *port); /* those of the last step, or NULL */
-/* Under the watchdog's lock: they have not all reached the host. */
+/* Under the watchdog's lock: returns whether some have not reached the host. */
 bool gradients_are_expected(const struct gradient_port *port);
-/* The exchange may write parameters in the device's memory in this step. */
+/* Returns whether the exchange may write parameters to the device's memory in this step. */
 bool gradients_are_exposed(const struct gradient_port *port);
 
-/* For the implementations: takes the arrival's event over, also on failure. */
+/* For the implementations: adds an arrival. Takes over its event, also on failure. */
 tutti_status gradients_add(struct replica *replica, const struct arrival *arrival);
 /* Waits for each arrival in turn and tells the exchange. */
 tutti_status gradients_await(struct replica *replica);
 /* Forgets what arrived; calls no driver that may hang. */
 void gradients_forget(struct replica *replica);
-void gradients_free_buffers(struct replica *replica); /* what is freed by calls of the driver, besides `free` */
-void gradients_free(struct replica *replica);         /* the host's memory, after that and gradients_forget() */
+void gradients_free_buffers(struct replica *replica); /* frees what else needs calls of the driver */
+void gradients_free(struct replica *replica);         /* frees the host's memory, after that and gradients_forget() */
 
 #endif

@@ -1,9 +1,8 @@
-/* Gradients of a device with memory of its own: copied by its second queue, rounded to bfloat16 where that is wanted.
- */
+/* Gradients of a device with memory of its own: copied by its second queue, rounded to bfloat16 if that is wanted. */
 #include "plan/commands.h"
 #include "train/trainer.h"
 
-/* Whether gradients leave in half the bytes. */
+/* Returns whether gradients leave as bfloat16, in half the bytes. */
 static bool rounds(const struct replica *replica)
 {
     const struct tutti_trainer *trainer = replica->trainer;
@@ -25,7 +24,7 @@ static const struct command *bucket_at(const struct plan *plan, int64_t first)
     return ready;
 }
 
-/* A launch for each bucket of the plan; NULL: one for all trained parameters. */
+/* Emits a launch for each bucket of the plan; plan NULL: one launch for all trained parameters. */
 static tutti_status emit(struct replica *replica, const struct plan *plan, struct launch_list *list)
 {
     const int64_t trained = replica->trainer->network->trained_floats;
@@ -70,7 +69,7 @@ static tutti_status open(struct replica *replica, const struct plan *plan)
     return status == TUTTI_OK ? build(replica, plan) : status;
 }
 
-/* Copies a range of gradients to the host, behind what `after` waits for (NULL: behind what is in the queue). */
+/* Copies a range of gradients to the host, after the event `after` (NULL: after what is in the queue). */
 static tutti_status read_range(
     struct replica *replica, cl_command_queue queue, cl_mem from, int64_t first, int64_t count, const cl_event *after)
 {
@@ -92,7 +91,7 @@ done:
     return status;
 }
 
-/* Rounds the bucket, where that is wanted: it leaves from `from`. */
+/* Rounds the bucket, if that is wanted. *from: the buffer that it leaves from. */
 static tutti_status round_bucket(struct replica *replica, const struct departure *departure, cl_mem *from)
 {
     struct gradient_port *port = &replica->port;
@@ -106,7 +105,7 @@ static tutti_status round_bucket(struct replica *replica, const struct departure
     return launch_list_enqueue(&port->copied.to_wire, launch, launch + 1, NULL);
 }
 
-/* By the second queue. */
+/* Sends the bucket by the second queue. */
 static tutti_status bucket(struct replica *replica, const struct departure *departure)
 {
     tutti_status status = TUTTI_OK;

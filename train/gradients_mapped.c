@@ -33,7 +33,7 @@ done:
     return status;
 }
 
-/* What is in the queue no longer writes these gradients, nor reads these parameters. */
+/* Maps them: launches still in the queue neither write these gradients nor read these parameters. */
 static tutti_status whole(struct replica *replica, const struct departure *departure)
 {
     tutti_status status = TUTTI_OK;
@@ -78,7 +78,7 @@ done:
 
 static void free_all(struct replica *replica)
 {
-    (void)release(replica); /* nobody is left who could use a failure */
+    (void)release(replica); /* nobody can handle a failure any more */
 }
 
 const struct gradient_way gradients_mapped = {

@@ -25,12 +25,13 @@ enum { TESTS = 30 };
 #define NAP_MOST_S 1e-3
 /* A nap counts as no longer than this, so that a stopped process does not take the others for dead. */
 #define SLICE_S 0.05
-/* Signs of life in the time after which a silent rank is given up. */
+/* Signs of life that a rank sends within limit_s. */
 #define SIGNS 8
 enum { SIGN_TAG = 1 };
 
 struct link {
-    /* Rounds have one of their own: all ranks begin what is on one communicator in the same order. */
+    /* Rounds have their own communicator, because all ranks must begin the operations on one communicator in the same
+     * order. */
     MPI_Comm communicator, rounds;
     bool ours;        /* MPI was initialised here */
     double *silent;   /* seconds for which this rank has waited without a sign of each rank */
@@ -55,14 +56,14 @@ static tutti_status mpi_failed(struct tutti_hosts *hosts, int error, const char 
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length;
-    membership_lose_all(&hosts->members); /* it does not tell which one */
+    membership_lose_all(&hosts->members); /* MPI does not tell which one */
     MPI_Error_string(error, text, &length);
     return fail(TUTTI_HOST_LOST, "%s with the other hosts failed: %s", what, text);
 }
 
 /* ----------------------------------------------------------------------------------------------------- joining ---- */
 
-/* Whether this process was started as one of several; asked before MPI is touched, which takes time. */
+/* Returns whether this process was started as one of several. Called before MPI is initialised, which takes time. */
 static bool is_started(void)
 {
     static const char *const signs[] = { "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE" };
@@ -73,7 +74,7 @@ static bool is_started(void)
     return initialised;
 }
 
-/* One thread at a time calls, not always the same. */
+/* Only one thread at a time calls MPI, but not always the same one. */
 static tutti_status initialise(struct tutti_hosts *hosts)
 {
     tutti_status status = TUTTI_OK;
@@ -118,7 +119,8 @@ tutti_status link_open(struct tutti_hosts *hosts)
     hosts->link->round = MPI_REQUEST_NULL;
     hosts->link->add_bf16 = MPI_OP_NULL;
     TRY(initialise(hosts));
-    /* Of its own: messages are not mixed with the program's, and failures come back instead of ending the process. */
+    /* A separate communicator: messages are not mixed with the program's, and failures are returned instead of ending
+     * the process. */
     MPI_TRY(MPI_Comm_dup(MPI_COMM_WORLD, &hosts->link->communicator), "beginning");
     MPI_TRY(MPI_Comm_set_errhandler(hosts->link->communicator, MPI_ERRORS_RETURN), "beginning");
     MPI_TRY(MPI_Comm_dup(hosts->link->communicator, &hosts->link->rounds), "beginning");
@@ -168,7 +170,7 @@ done:
     return status;
 }
 
-/* After a nap. */
+/* After a nap: exchanges signs of life, and loses ranks that are silent for too long. */
 static tutti_status look_for_the_dead(struct tutti_hosts *hosts, double napped)
 {
     tutti_status status = TUTTI_OK;
@@ -200,7 +202,7 @@ static double nap(int turn)
     return clock_seconds() - start;
 }
 
-/* Until all are complete; they are freed. */
+/* Waits until all requests are complete, and frees them. */
 static tutti_status wait_for(struct tutti_hosts *hosts, MPI_Request *requests, size_t count)
 {
     tutti_status status = TUTTI_OK;
@@ -221,7 +223,7 @@ bool hosts_progress(struct tutti_hosts *hosts)
     struct link *link = hosts->link;
     int done = 0;
     if (!hosts_are_whole(hosts)) return false;
-    /* What fails here fails again where it is waited for. */
+    /* A failure here occurs again where the operation is waited for. */
     (void)send_signs(hosts);
     (void)receive_signs(hosts);
     if (link->sum_count == 0) return false;
@@ -331,8 +333,8 @@ tutti_status hosts_round_wait(struct tutti_hosts *hosts)
 
 /* ----------------------------------------------------------------------------------------------------- leaving ---- */
 
-/* Signs that were sent and not received must not be left: MPI_Finalize would wait. All have sent their last before the
- * second barrier. */
+/* Receives all signs of life that were sent, because MPI_Finalize would wait for them. All ranks have sent their last
+ * sign when the second barrier completes. */
 static tutti_status part(struct tutti_hosts *hosts)
 {
     tutti_status status = TUTTI_OK;

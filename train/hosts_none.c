@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* What the usual starters tell each process: Open MPI, MPICH and its kin, Slurm. */
+/* Variables in which the usual launchers give the number of processes: Open MPI; MPICH, its derivatives and Slurm. */
 static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE" };
 
 tutti_status link_open(struct tutti_hosts *hosts)

@@ -1,8 +1,7 @@
-/* While one device trains alone (rebalance.c), it has the only copy of the newest parameters. So that they are not lost
- * with it when it fails, the host's copy follows some steps behind, and the batches of these steps are kept: the
- * devices that are left do them again, and end with the same parameters. The copy is renewed so seldom that it costs a
- * four-hundredth of the time; batches that are known ahead are copied while the device computes, and it reads them
- * there. */
+/* While one device trains alone (rebalance.c), it has the only copy of the newest parameters. So that a failure does
+ * not lose them, the host keeps a copy that is some steps older, and the batches of these steps: the other devices
+ * replay them, and get the same parameters. The copy is renewed so rarely that it costs 1/400 of the time. Announced
+ * batches are copied while the device computes, and it reads the copies. */
 #include "train/trainer.h"
 
 #include "base/memory.h"
@@ -11,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time between two copies, in what one takes, and the most bytes of batches: then it is renewed sooner. */
+/* Time between two copies, as a multiple of the time of one; most bytes of batches: with more, it is renewed
+ * sooner. */
 #define REST 400.0
 #define MOST_BYTES ((size_t)256 << 20)
 
@@ -26,11 +26,11 @@ struct journal {
     /* The steps that lead from the host's parameters to the newest ones; the first `done` of them have been done. */
     struct entry *entries; /* all but `count` of the `room` are spare */
     size_t count, room, done, bytes;
-    size_t missing; /* steps behind those that must be done before the parameters are those of the trainer's position */
-    double copy_s;  /* what the last copy took */
+    size_t missing;  /* further steps to replay before the parameters are those of the trainer's position */
+    double copy_s;   /* what the last copy took */
     double passed_s; /* since then */
-    /* Receives the next copy: that of the host stays whole until it is complete; NULL: not yet. A device that hangs
-     * while it writes there keeps it for good. */
+    /* Receives the next copy, so that the host's is valid until it is complete; NULL: not made yet. If a device hangs
+     * while it writes there, it is never freed. */
     struct optimizer_arrays *copy;
 };
 
@@ -67,7 +67,7 @@ static void drop(struct journal *journal, size_t count)
     journal->done = journal->done > count ? journal->done - count : 0;
 }
 
-/* Of the entry with this index. */
+/* Copies samples to the entry with this index. */
 static tutti_status copy_samples(tutti_trainer *trainer, size_t index, const struct arrays *feeds, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
@@ -90,7 +90,7 @@ done:
     return status;
 }
 
-/* Into the entry behind the last, which becomes one by journal_note(). */
+/* Copies samples to the entry after the last, which journal_note() adds. */
 tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work)
 {
     tutti_status status = TUTTI_OK;
@@ -140,7 +140,8 @@ static tutti_status read_all(struct replica *replica, void *argument)
     return replica_read(replica, argument);
 }
 
-/* A device updates its parameters from finite gradients only: others prove that it is faulty. */
+/* A device updates its parameters only from finite gradients, so parameters that are not finite prove that it is
+ * faulty. */
 static tutti_status check_copy(const tutti_trainer *trainer, const struct replica *replica)
 {
     const struct optimizer_arrays *copy = trainer->journal->copy;
@@ -160,7 +161,7 @@ tutti_status journal_copy(tutti_trainer *trainer)
     struct journal *journal = trainer->journal;
     struct replica *replica = parameters_holder(&trainer->store);
     const double start = clock_seconds();
-    const bool touched = journal->copy != NULL; /* else the copy takes longer than those to come */
+    const bool touched = journal->copy != NULL; /* else this copy takes longer than later ones */
     if (!touched) journal->copy = copy_new(trainer);
     struct optimizer_arrays *copy = journal->copy;
     if (!copy) return TUTTI_NO_MEMORY;

@@ -21,7 +21,7 @@ struct matching {
     tutti_match_result result;
 };
 
-/* Without what wrappers put in front: DataParallel, Lightning and others, torch.compile(). */
+/* Strips the prefixes of wrappers: DataParallel, Lightning and others, torch.compile(). */
 static const char *bare(const char *name)
 {
     static const char *const prefixes[] = { "module.", "model.", "_orig_mod." };
@@ -32,7 +32,7 @@ static const char *bare(const char *name)
     return name;
 }
 
-/* Names sorted by what is left without prefixes, so that each is found by a binary search. */
+/* Names without prefixes, sorted for a binary search. */
 struct entry {
     const char *name;
     int position;
@@ -53,7 +53,7 @@ static struct entry *sorted_entries(const struct safetensors *file)
     return entries;
 }
 
-/* The tensor of this very name, or one that differs by prefixes alone; -1: none. */
+/* Returns the position of the tensor with exactly this name, or of one that differs only in prefixes; -1: none. */
 static int position_of(const struct safetensors *file, const struct entry *entries, const char *name)
 {
     const struct entry key = { bare(name), 0 };

@@ -32,7 +32,7 @@ bool membership_is_lost(const struct membership *members, int member);
 int membership_count(const struct membership *members, enum member_state state);
 int membership_left(const struct membership *members);
 
-/* What a member says of a try, the worst last: of all votes, that one counts. */
+/* A member's vote on a try, from best to worst: the worst of all votes counts. */
 enum verdict {
     VOTE_DONE,  /* its part has succeeded */
     VOTE_AGAIN, /* its part has to be done again: something was lost that others replace */
@@ -45,10 +45,10 @@ struct vote {
     char message[1024];  /* and why */
 };
 
-/* What became of something: done, or failed for the reason that status_message() has. */
+/* Returns the vote for a status: done, or failed with the message of status_message(). */
 struct vote vote_of(tutti_status status);
 struct vote vote_again(void);
-/* The vote of a member that goes on only while nothing has failed: takes the next status. */
+/* Adds the next status to the vote of a member that stops at the first failure. */
 void vote_take(struct vote *vote, tutti_status status);
 bool vote_fails(const struct vote *vote);
 /* The status, with its message; TUTTI_OK for other votes than VOTE_FAIL. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the key is, or would be. */
+/* Returns the place of the key, or where it would be inserted. */
 static size_t place_of(const struct metadata *metadata, const char *key, bool *found)
 {
     size_t at = 0;

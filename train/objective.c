@@ -105,7 +105,7 @@ tutti_status trainer_check_reached(const tutti_trainer *trainer)
 
 /* ------------------------------------------------------------------------------------------------- metrics ---- */
 
-/* Whether the `correct` of the sum over all losses means something. */
+/* Returns whether the sum of `correct` over all losses is meaningful. */
 static bool counts_correct(const tutti_trainer *trainer)
 {
     const struct objective *objective = &trainer->objective;

@@ -115,7 +115,7 @@ tutti_status optimizer_groups(
     return TUTTI_OK;
 }
 
-/* What trained parameters' gradients are multiplied by. */
+/* Returns the factor of trained parameters' gradients. */
 static float unscale_of(const struct optimizer_step *step)
 {
     return step->clip ? *step->clip * step->constants->unscale : step->constants->unscale;
@@ -191,7 +191,7 @@ static float momentum_of(const struct optimizer *optimizer, const tutti_network 
     return parameter_momentum(network->parameters[parameter].momentum, uses);
 }
 
-/* Of the range that begins at `first`, where p and g are. */
+/* Updates running statistics in the range that begins at `first`, where p and g point to. */
 static void update_statistics(
     const struct optimizer_step *u, int64_t first, int64_t count, const float *p, const float *g, float *new_p)
 {
@@ -209,7 +209,7 @@ static void update_statistics(
     }
 }
 
-/* The parameters from `first` on, at most `most`, that have one rate and decay. */
+/* Returns the range of parameters from `first` on, at most `most`, that have one rate and one decay. */
 static struct range range_at(const struct optimizer_step *step, int64_t first, int64_t most)
 {
     const struct optimizer_group all = { 1, step->optimizer->weight_decay }, *groups = step->optimizer->groups;
@@ -225,7 +225,7 @@ static struct range range_at(const struct optimizer_step *step, int64_t first, i
     return range;
 }
 
-/* A range whose arrays begin at `at`. */
+/* Updates a range of trained parameters; `at`: its position in the arrays. */
 static void update_trained(const struct optimizer_step *step, const struct range *range, int64_t at,
     const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated)
 {
@@ -260,7 +260,7 @@ void optimizer_update_range(const struct optimizer_step *step, int64_t first, in
         done += range.count;
     }
     if (trained == count) return;
-    memcpy(new_p + trained, p + trained, (size_t)(count - trained) * sizeof(float)); /* nobody's, between statistics */
+    memcpy(new_p + trained, p + trained, (size_t)(count - trained) * sizeof(float)); /* padding between statistics */
     update_statistics(step, first + trained, count - trained, p + trained, gradients + trained, new_p + trained);
 }
 
@@ -320,9 +320,9 @@ tutti_status optimizer_statistics(
     return TUTTI_OK;
 }
 
-/* Work-items of the streaming kernels: CPU class, tasks of equal size and at most RANGE floats; GPU class, groups of
- * 256 items, or as many as the device has, with four neighbouring floats each. Returns the floats of an item, which the
- * kernel is told. */
+/* Work-items of the streaming kernels. CPU class: tasks of equal size, at most RANGE floats each. GPU class: groups
+ * of 256 items, or fewer if that is the device's limit, with four neighbouring floats each. Returns the floats of an
+ * item, which are an argument of the kernel. */
 enum { GPU_GROUP = 256, GPU_FLOATS = 4, TASKS_PER_UNIT = 8, CACHE_LINE = 16 };
 
 static int64_t floats_of_item(const struct device *device, int64_t floats)
@@ -338,7 +338,7 @@ size_t optimizer_group_size(const struct device *device)
     return device->can.group_max < GPU_GROUP ? device->can.group_max : GPU_GROUP;
 }
 
-/* Kernels as clkernels/arena.h has them. */
+/* Adds a launch of a kernel that uses clkernels/arena.h. */
 static struct launch *launch_with(struct launch_list *list, const char *source, const char *kernel, const char *options)
 {
     const size_t group = optimizer_group_size(list->device);
@@ -423,7 +423,8 @@ static void emit_statistics(
     launch_work(launch, 3 * floats, 12 * floats);
 }
 
-/* Running statistics first, where clipping changes what gradients are multiplied by. */
+/* If gradients are clipped, updates running statistics first, because clipping changes the factor of the
+ * gradients. */
 void optimizer_emit(const struct optimizer *optimizer, const tutti_network *network,
     const struct optimizer_buffers *buffers, int statistics, struct launch_list *list)
 {

@@ -1,4 +1,4 @@
-/* The rules by which parameters follow their gradients, as PyTorch defines them, over whole arenas:
+/* The update rules of the optimizers, as PyTorch defines them, over whole arenas:
  *
  *   SGD    g += decay p;  v = momentum v + g;  p -= rate (nesterov ? g + momentum v : v)      (v only with momentum)
  *   Adam   g += decay p;  m += (1 - beta1)(g - m);  v = beta2 v + (1 - beta2) g g;
@@ -20,7 +20,7 @@
 
 #define OPTIMIZER_STATES 3
 
-/* Of tutti_group(); a kernel reads it as a float2. */
+/* Options of tutti_group(); kernels read it as a float2. */
 struct optimizer_group {
     float rate_factor, weight_decay;
 };
@@ -30,11 +30,11 @@ struct optimizer {
     float learning_rate, momentum, weight_decay, beta1, beta2, epsilon;
     bool nesterov;
     float clip_norm, ema_decay; /* 0: gradients are not clipped; parameters are not averaged */
-    /* For each parameter, how many nodes read it on which the output depends: a running statistic is updated as often.
-     * NULL: one. */
+    /* For each parameter, the number of nodes that read it and on which the output depends. A running statistic is
+     * updated that often. NULL: one. */
     const int *uses;
-    /* For each PARAMETER_ALIGNMENT floats of the trained parameters, none of which belong to two. NULL: all have the
-     * learning rate and the weight decay above. */
+    /* One for each PARAMETER_ALIGNMENT floats of the trained parameters; such a range never belongs to two
+     * parameters. NULL: all have the learning rate and the weight decay above. */
     const struct optimizer_group *groups;
     size_t group_count;
 };
@@ -42,15 +42,16 @@ struct optimizer {
 /* Fills in the defaults; refuses what is out of range. */
 tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *training);
 const char *optimizer_name(tutti_optimizer kind); /* "sgd", "adam", "adamw" */
-/* The table of the groups and its length; NULL and 0 where the network has none. The caller frees it. */
+/* Makes the table of the groups; NULL and 0 if the network has no groups. The caller frees it. */
 tutti_status optimizer_groups(
     const struct optimizer *optimizer, const tutti_network *network, struct optimizer_group **groups, size_t *count);
-/* Arrays as long as the trained parameters that are kept from step to step, and their names as PyTorch's. */
+/* Number of states: arrays as long as the trained parameters that are kept from step to step. Their names are
+ * PyTorch's. */
 int optimizer_states(const struct optimizer *optimizer);
 int optimizer_average(const struct optimizer *optimizer); /* which of them averages parameters; -1: none */
 const char *optimizer_state_name(const struct optimizer *optimizer, int state);
-/* Learning rate and bias corrections of the update with this number, counted from 0; gradients are taken as they are.
- */
+/* Sets learning rate and bias corrections for the update with this number, counted from 0, and gradients that are not
+ * scaled. */
 void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct step_constants *constants);
 
 /* On the host. Arenas have network->total_floats; states only network->trained_floats. */
@@ -58,19 +59,20 @@ struct optimizer_step {
     const struct optimizer *optimizer;
     const tutti_network *network;
     const struct step_constants *constants;
-    const float *clip; /* by which gradients are multiplied, but not what running statistics follow; NULL: 1 */
+    const float *clip; /* factor of gradients, except those of running statistics; NULL: 1 */
 };
-/* All of them, in place. */
+/* Updates whole arenas in place. */
 void optimizer_update(const struct optimizer_step *step, struct thread_pool *pool, float *parameters,
     const float *gradients, float *const *states);
 
 struct optimizer_arrays {
     float *parameters, *states[OPTIMIZER_STATES];
 };
-/* Floats whose arrays, old and new ones, stay in a core's first cache. */
+/* Number of floats for which all arrays, old and new, stay in a core's first-level cache. */
 enum { OPTIMIZER_PIECE = 512 };
-/* Of the arenas' floats first .. first + count - 1 only, where all arrays begin; `updated`, which overlaps no other,
- * becomes what `old` would become in place. Any division of the arenas into ranges gives the same bytes. */
+/* Updates only the floats first .. first + count - 1 of the arenas; all arrays begin at `first`. Writes to `updated`,
+ * which overlaps no other array, what an update in place would write to `old`. Any division of the arenas into ranges
+ * gives the same bytes. */
 void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count,
     const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated);
 
@@ -78,12 +80,12 @@ void optimizer_update_range(const struct optimizer_step *step, int64_t first, in
 struct optimizer_buffers {
     cl_mem parameters, gradients, states[OPTIMIZER_STATES];
     cl_mem constants;  /* struct step_constants */
-    cl_mem losses;     /* float[2] per run: nothing is updated where the first of one of them is not finite */
-    cl_mem statistics; /* the table below; NULL where the network has no running statistics */
-    cl_mem groups;     /* optimizer->groups; NULL where that is */
+    cl_mem losses;     /* float[2] per run: if the first one of any run is not finite, nothing is updated */
+    cl_mem statistics; /* the table below; NULL if the network has no running statistics */
+    cl_mem groups;     /* optimizer->groups; NULL if that is NULL */
     cl_mem norms;      /* float[CLIP_NORMS]; NULL: gradients are not clipped */
 };
-/* Contents of the table that the launch over running statistics reads: a row for each of them. */
+/* A row of the table that the launch over running statistics reads: one for each statistic. */
 struct statistic_row {
     int64_t first, count;
     float momentum;
@@ -93,12 +95,14 @@ tutti_status optimizer_statistics(
     const struct optimizer *optimizer, const tutti_network *network, struct statistic_row **rows, int *count);
 void optimizer_emit(const struct optimizer *optimizer, const tutti_network *network,
     const struct optimizer_buffers *buffers, int statistics, struct launch_list *list);
-/* A launch of a kernel as clkernels/arena.h has it, and the size of its groups on devices of the GPU class. */
+/* Adds a launch of a kernel that uses clkernels/arena.h; returns the size of its groups on devices of the GPU
+ * class. */
 struct launch *optimizer_launch(struct launch_list *list, const char *source, const char *kernel);
 size_t optimizer_group_size(const struct device *device);
-/* In front of it: constants->not_finite, by which it then updates nothing, is set where gradients are not finite. */
+/* Emit it before optimizer_emit(): sets constants->not_finite if gradients are not finite; the update then does
+ * nothing. */
 void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem constants, struct launch_list *list);
-/* The floats first .. first + count - 1 of the gradients as bfloat16, at the same place of `wire`. */
+/* Writes the floats first .. first + count - 1 of the gradients as bfloat16 to the same place of `wire`. */
 void optimizer_emit_wire(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list);
 /* sum += gradients over the whole arena: micro-batches. */
 void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list);

@@ -34,7 +34,7 @@ tutti_status parameters_make(struct parameter_store *store, bool exchanges, bool
     const int64_t total = store->network->total_floats, frozen = store->network->frozen_floats;
     TRY(parameters_make_parameters(store));
     if (frozen > 0) TRY(make(&store->frozen, frozen));
-    if (optimizer_average(store->optimizer) >= 0) TRY(make_states(store, &store->master)); /* it begins there */
+    if (optimizer_average(store->optimizer) >= 0) TRY(make_states(store, &store->master)); /* averages begin here */
     store->version = store->frozen_version = 1;
     if (!exchanges) return TUTTI_OK;
     TRY(make_states(store, &store->master));

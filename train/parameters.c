@@ -55,7 +55,7 @@ done:
     return status;
 }
 
-/* The sum over the devices that had a part in the last step, whose own gradients are still theirs. */
+/* Sums the gradients of the devices that had a part in the last step, which still have them. */
 static tutti_status add_gradients(const tutti_trainer *trainer, const struct parameter *parameter, float *values)
 {
     tutti_status status = TUTTI_OK;
@@ -121,7 +121,7 @@ static tutti_status check_trains(const tutti_trainer *trainer, const char *what)
     return fail(TUTTI_INVALID, "this trainer has no loss, so no training to %s", what);
 }
 
-/* A call of all ranks that reads or writes files of this name, unless `status` is a failure. */
+/* Begins a call of all ranks that reads or writes files of this name, unless `status` is a failure. */
 static tutti_status begin_file(tutti_trainer *trainer, const char *name, tutti_status status)
 {
     if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");

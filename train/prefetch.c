@@ -1,7 +1,7 @@
-/* While a device with memory of its own computes a step, the samples of the next one travel to it: through page-locked
- * staging, by a queue of their own, into a buffer of their own, from which the next step copies them on the device.
- * Nothing is under way between two steps. It is never in anybody's way: without room for the buffer, or after a
- * failure, the next step sends its samples itself, and meets the failure if it lasts. */
+/* While a device with its own memory computes a step, the samples of the next step are uploaded: through page-locked
+ * staging, by a separate queue, into a separate buffer, from which the next step copies them on the device. No upload
+ * is in progress between two steps. Without room for the buffer, or after a failure, the next step sends its samples
+ * itself, and reports the failure if it persists. */
 #include "train/replica.h"
 
 #include "train/trainer.h"
@@ -103,7 +103,7 @@ size_t prefetch_bytes(const struct replica *replica)
 void prefetch_free(struct replica *replica)
 {
     buffer_free(&replica->prefetch.buffer);
-    replica->prefetch.bytes = 0; /* each by itself: a plan may be made meanwhile, whose thread reads this */
+    replica->prefetch.bytes = 0; /* each by itself: a thread that makes a plan may read this meanwhile */
     replica->prefetch.number = 0;
     replica->prefetch.sent = NULL;
 }

@@ -1,4 +1,4 @@
-/* Where the time of a step goes: the plan that ran last once more, with an event for each launch. */
+/* Shows where the time of a step goes: runs the last plan again, with an event for each launch. */
 #include "runtime/profile.h"
 
 #include "base/memory.h"
@@ -124,7 +124,7 @@ static void append_launch(struct profile *profile, const struct plan *plan, cons
     append_rates(&profile->text, &total);
 }
 
-/* With the numbers of tutti_explain(). */
+/* Appends the commands, with the numbers of tutti_explain(). */
 static void append_commands(struct profile *profile, const struct plan *plan)
 {
     text_append(&profile->text, "\nby command: layer, operation, kernel; or what else is done\n");
@@ -240,7 +240,7 @@ struct question {
     const struct plan *plan;
 };
 
-/* The last plan that trains, else the last one. */
+/* Returns the last plan that trains, else the last one. */
 static const struct cached_plan *plan_to_show(struct plan_cache *cache)
 {
     const struct cached_plan *latest = NULL;

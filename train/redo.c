@@ -1,10 +1,10 @@
-/* The newest parameters come to the host: from the device that has them, or where it was lost, because others repeat
+/* Brings the newest parameters to the host: from the device that has them or, if it was lost, by replaying on others
  * the steps that it did alone (journal.c). */
 #include "train/trainer.h"
 
 #include <math.h>
 
-/* The next step of the journal once more. */
+/* Replays the next step of the journal. */
 static tutti_status redo_next(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
@@ -25,7 +25,7 @@ done:
     return status;
 }
 
-/* Another device may be lost in one of the steps, and then some are repeated a third time on the way. */
+/* If another device is lost during a replay, some steps are replayed once more. */
 tutti_status redo_lost(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
@@ -42,7 +42,7 @@ tutti_status redo_lost(tutti_trainer *trainer)
     return status;
 }
 
-/* From the only device there is. */
+/* Reads from the only device. */
 static tutti_status fetch_only(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;

@@ -16,7 +16,7 @@ static bool trains(const struct replica *replica)
     return replica->trainer->trains;
 }
 
-/* Of most of a replica's work, with the longest sequences. */
+/* Returns the key of a replica's usual work, with the longest sequences. */
 static struct plan_key usual(const struct replica *replica, int64_t samples)
 {
     const enum plan_mode mode = trains(replica) ? PLAN_TRAIN : PLAN_INFER;
@@ -96,10 +96,10 @@ void replica_forget(struct replica *replica)
     gradients_forget(replica);
     if (gradients_are_exposed(&replica->port))
         holding_drop_parameters(
-            &replica->holding); /* the exchange may have written there, and the step come to nothing */
+            &replica->holding); /* the exchange may have written there although the step failed later */
 }
 
-/* A job: all that is freed by calls of the driver, which may hang. */
+/* A job: frees what needs calls of the driver, which may hang. */
 static tutti_status free_objects(struct replica *replica, void *unused)
 {
     (void)unused;
@@ -117,7 +117,7 @@ static tutti_status free_objects(struct replica *replica, void *unused)
     return TUTTI_OK;
 }
 
-/* False where the device hangs, now or before. */
+/* Returns false if the device hangs, now or before. */
 static bool end_device(struct replica *replica)
 {
     struct worker *worker = &replica->worker;
@@ -177,7 +177,7 @@ uint64_t replica_memory(const struct replica *replica)
 
 /* --------------------------------------------------------------------------------------------------- plans ---- */
 
-/* To the caller, unless it may not be there any more. */
+/* Reports to the caller, unless the device was given up: the caller may have left. */
 static void report_building(void *user, int built, int total)
 {
     struct replica *replica = user;
@@ -217,7 +217,7 @@ static tutti_status make_plan(struct replica *replica, struct plan_key key, stru
     plan_cache_make_place(&replica->plans); /* before memory is asked for */
     struct plan_options options = replica_options(replica, key);
     status = plan_new(replica->device, replica->trainer->network, &options, &plan);
-    if (status == TUTTI_DEVICE_MEMORY && options.arena) { /* the arenas of the others may be in its way */
+    if (status == TUTTI_DEVICE_MEMORY && options.arena) { /* arenas of other plans may take up the memory */
         prefetch_free(replica);
         plan_cache_drop(&replica->plans);
         options.arena = NULL;
@@ -260,7 +260,7 @@ tutti_status replica_tune(struct replica *replica, int64_t samples)
     return samples ? plan_tune(replica->device, replica->trainer->network, &options) : TUTTI_OK;
 }
 
-/* Whether the device has room for the plan of this many samples. */
+/* Determines whether the device has room for the plan of this many samples. */
 static tutti_status measure(struct replica *replica, int64_t samples, bool micro_batches, bool *fits, size_t *bytes)
 {
     struct plan_options options = replica_options(replica, usual(replica, samples));
@@ -317,7 +317,7 @@ done:
 
 tutti_status replica_measure(struct replica *replica, int64_t samples)
 {
-    /* Automatic shares may become anything, and others may not be exceeded later. */
+    /* Automatic shares may take any size; given ones are not exceeded later. */
     const bool any =
         replica->trainer->options.automatic || replica->trainer->world || replica->trainer->options.whole_batch;
     const int64_t share = samples > 0 && !any ? samples : replica->trainer->options.batch;

@@ -16,17 +16,17 @@
 
 struct tutti_trainer;
 
-/* What was copied in one direction between host and device, and for how long, as the driver measures it; how much of
- * that the device computed as well. */
+/* Copies in one direction between host and device: bytes; seconds, as the driver measures them; seconds of these in
+ * which the device also computed. */
 struct traffic {
     double bytes, seconds, beside;
 };
 
-/* What became of a replica's part of a batch. */
+/* The result of a replica's part of a batch. */
 struct result {
     struct tally tally;
-    bool not_finite; /* some gradient; a device that updates itself has updated nothing then */
-    float norm;      /* of the gradients, where such a device clips them */
+    bool not_finite; /* some gradient; if the device updates itself, it has updated nothing */
+    float norm;      /* of the gradients, if such a device clips them */
     double seconds;
     struct traffic sent, received;
 };
@@ -34,25 +34,25 @@ struct result {
 /* What a replica does with its part of a batch. */
 struct replica_work {
     enum plan_mode mode;
-    struct arrays feeds, outputs; /* of the whole batch */
-    bool gives_outputs;           /* some are wanted */
-    int64_t first, samples;       /* this replica's part of it */
-    int64_t whole, before; /* samples of the whole step, and those of them that precede the batch, on other hosts */
+    struct arrays feeds, outputs;    /* of the whole batch */
+    bool gives_outputs;              /* some are wanted */
+    int64_t first, samples;          /* this replica's part of it */
+    int64_t whole, before;           /* samples of the whole step, and those before the batch, on other hosts */
     struct step_constants constants; /* first_sample and runs are set for each launch */
     uint64_t number;                 /* of the batch, as in struct batch */
     struct batch next;               /* the batch that may come next, divided in the same way; number 0: none */
     struct supply supply;            /* of parameters */
     bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
     bool kept;                       /* the feeds are the trainer's memory, not the caller's */
-    bool meets;                      /* others have parts of the batch, and statistics are over all of it */
-    bool check; /* the device's parameters must be those of the master copy at the end, with this checksum */
+    bool meets;                      /* others have parts of the batch, and statistics are over the whole batch */
+    bool check; /* at the end the device's parameters must be those of the master copy, with this checksum */
     uint64_t checksum;
-    bool probe;            /* for its time alone: old parameters do, and results are thrown away */
+    bool probe;            /* only its time counts: old parameters are good enough, and results are dropped */
     struct tally excluded; /* of the whole batch: labels that do not count */
     struct result result;
 };
 
-/* What a replica has done, all steps together, whether it had a part in them or not. */
+/* Totals of a replica over all steps, also those in which it had no part. */
 struct replica_report {
     int64_t samples;
     double busy_s, build_s;
@@ -60,11 +60,11 @@ struct replica_report {
     struct traffic sent, received;
 };
 
-/* Memory of the host that drivers read or write until the work at hand is done. */
+/* Host memory that drivers read or write until the present work is done. */
 struct scratch {
     struct step_constants *constants; /* of each micro-batch */
     float *losses;
-    unsigned char *outputs; /* what a device with a thread gives, before it is the caller's */
+    unsigned char *outputs; /* outputs of a device with a thread, before they are copied to the caller */
     size_t output_capacity;
     float *numbers; /* statistics that are exchanged */
     size_t number_capacity;
@@ -91,52 +91,53 @@ struct replica {
     struct replica_report report;
 };
 
-/* In this order, after its trainer and device are set: measures kernels where that was asked for; how many of `samples`
- * samples fit its memory at once (0: it has no share yet); buffers and the optimizer's launches; the plan. */
+/* Call them in this order, after trainer and device are set: measures kernels, if that was asked for; finds how many
+ * of `samples` samples fit the memory at once (0: it has no share yet); makes buffers and the optimizer's launches;
+ * makes the plan. */
 tutti_status replica_tune(struct replica *replica, int64_t samples);
 tutti_status replica_measure(struct replica *replica, int64_t samples);
 tutti_status replica_init(struct replica *replica);
 void replica_load_ahead(struct replica *replica, int64_t samples); /* the programs of that first plan */
 tutti_status replica_plan_first(struct replica *replica, int64_t samples);
-/* After background_free(). False where a thread is stuck in the driver: then nothing is freed, ever. */
+/* Call it after background_free(). Returns false if a thread is stuck in the driver: then nothing is ever freed. */
 bool replica_free(struct replica *replica);
-/* After the device had no memory left: it takes half as many samples at once from now on. False where that is none. It
- * calls no driver, which may hang: the replica's thread frees the present plans by replica_make_room(). */
-/* The least samples that a device must take at once, so that a step has no more than MOST_RUNS micro-batches: there are
- * arrays with an element for each. */
+/* Most micro-batches of a step: there are arrays with an element for each. replica_least() returns the least samples
+ * that a device must therefore take at once. */
 enum { MOST_RUNS = 1 << 16 };
 int64_t replica_least(const struct tutti_trainer *trainer);
+/* After the device ran out of memory: halves the samples that it takes at once from now on. Returns false if that is
+ * impossible. Does not call the driver, which may hang: the replica's thread frees the present plans by
+ * replica_make_room(). */
 bool replica_shrink(struct replica *replica);
 void replica_make_room(struct replica *replica);
-/* CL_OUT_OF_RESOURCES is what drivers say of a kernel that crashed or was stopped, and of memory that they allocate as
- * late as at the first launch. While a plan has not run yet, it is taken for a lack of memory, once for each replica.
- */
+/* Drivers return CL_OUT_OF_RESOURCES if a kernel crashed or was stopped, but also if memory is lacking that they
+ * allocate only at the first launch. Until a plan has run, it counts as a lack of memory, once for each replica. */
 tutti_status replica_doubt(struct replica *replica, tutti_status status);
-/* Whether it is a lost member (membership.h). */
+/* Returns whether it is a lost member (membership.h). */
 bool replica_is_lost(const struct replica *replica);
-/* A job: what it does next may take as long as a step with this many samples of the longest sequences. */
+/* Called by a job: its next phase may take as long as a step with this many samples of the longest sequences. */
 void replica_allow_step(struct replica *replica, int64_t samples);
-/* The plan with this key, from the cache, or made. */
+/* Gets the plan with this key from the cache, or makes it. */
 tutti_status replica_plan(struct replica *replica, struct plan_key key, struct cached_plan **cached);
 /* Puts a plan that was made into the cache. */
 struct cached_plan *replica_keep(struct replica *replica, struct plan *plan);
-/* How a plan with this key is made. */
+/* Returns the options that a plan with this key is made with. */
 struct plan_options replica_options(struct replica *replica, struct plan_key key);
-/* The same plan once more, outside of the cache, with the texts of its making. */
+/* Makes the plan with this key again, outside of the cache, with the texts that explain it. */
 tutti_status replica_explain(struct replica *replica, struct plan_key key, struct plan **plan);
 uint64_t replica_memory(const struct replica *replica); /* bytes on the device */
 
-/* Reads the device's parameters, and the states where it has them. */
+/* Reads the device's parameters, and the states for which `to` has arrays. */
 tutti_status replica_read(const struct replica *replica, const struct optimizer_arrays *to);
 
 /* Jobs (run.c). */
 tutti_status replica_run(struct replica *replica, void *work); /* struct replica_work */
 
-/* Forgets the gradients that arrived, and which version of the parameters a device has where the exchange may have
- * written it; between two runs, by the trainer's thread, which never calls a driver that may hang. Nothing of a device
- * that was given up is touched. */
+/* Forgets the gradients that arrived, and invalidates the device's parameters if the exchange may have written them.
+ * Called between two runs by the trainer's thread, which never calls a driver that may hang. Does nothing if the
+ * device was given up. */
 void replica_forget(struct replica *replica);
-/* Second set of gradients for micro-batches, and their launches. */
+/* Makes the sum of gradients over micro-batches, and its launches. */
 tutti_status replica_make_sum(struct replica *replica);
 
 #endif

@@ -80,7 +80,8 @@ void tutti_report_reset(tutti_trainer *trainer)
     }
 }
 
-/* A job of the replica: its plan for the longest sequences once more, with the texts that are not kept otherwise. */
+/* For a job of the replica: makes its plan for the longest sequences again, with the texts that are not kept
+ * otherwise. */
 struct explanation {
     int64_t samples;
     bool passes;

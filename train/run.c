@@ -1,7 +1,8 @@
-/* One replica's part of a batch: newest parameters in (if the host changed them), then the commands of the plan, which
- * copy samples in and losses out; for training with several devices, gradients out (in buckets while backward goes on),
- * with one device the update. A part that does not fit the device's memory is run as micro-batches whose gradients are
- * added up. Everything is enqueued without waiting; then the results are awaited. */
+/* Runs one replica's part of a batch: copies the newest parameters in (if the host changed them), then runs the
+ * commands of the plan, which copy samples in and losses out. In training, gradients are copied out if there are
+ * several devices (in buckets, while backward goes on); one device updates itself. A part that does not fit the
+ * device's memory is run as micro-batches, whose gradients are added up. Everything is enqueued without waiting; then
+ * the results are awaited. */
 #include "train/replica.h"
 
 #include "base/memory.h"
@@ -17,18 +18,17 @@ struct run {
     int64_t runs, part;              /* micro-batches, and the samples of all but the last */
     struct arrays feeds;             /* of this part: the caller's memory or staging */
     struct arrays outputs;           /* likewise, or the replica's own memory */
-    cl_mem borrowed[PLAN_MAX_FEEDS]; /* feeds that the micro-batch's launches read where they lie; else NULL */
+    cl_mem borrowed[PLAN_MAX_FEEDS]; /* feeds that the micro-batch's launches read in place; else NULL */
     struct {
         int64_t number, first, samples; /* first: of this part */
     } now;                              /* the micro-batch at hand, and its plan */
     struct plan *plan;
-    size_t parameter_writes; /* of the writes, the first ones */
-    size_t first_piece; /* of the writes, where parameters travel in ranges (pieces), beside launches that do not need
-                           them yet */
-    bool pieces;
-    bool prefetched; /* its samples are on the device */
-    /* Of a device with memory of its own: the first micro-batch's samples are where its plan reads them, and what that
-     * needs first of the parameters; the last launch is done. */
+    size_t parameter_writes; /* number of writes of parameters, which come first */
+    size_t first_piece;      /* number of the first write of a piece */
+    bool pieces;             /* parameters are sent in ranges (pieces), beside launches that do not need them yet */
+    bool prefetched;         /* its samples are on the device */
+    /* Events of a device with its own memory: the first micro-batch's samples, and the parameters that it needs
+     * first, are on the device; the last launch is done. */
     cl_event begun, ended;
     double waited; /* seconds, for statistics of other devices */
     bool first;    /* the work is a plan's first */
@@ -52,7 +52,7 @@ done:
     return status;
 }
 
-/* Of a copy, while the device computed: those of the other queues. */
+/* Returns the seconds of a copy in which the device also computed; only copies by other queues can overlap. */
 static double seconds_beside(const struct run *run, cl_event event)
 {
     cl_command_queue queue = NULL;
@@ -91,7 +91,8 @@ static void note_times(struct run *run, double start)
 
 /* ------------------------------------------------------------------------------------------------ going in ---- */
 
-/* In the order in which forward needs them, by the second queue; nothing on the device uses them now. */
+/* Sends parameters by the second queue, in the order in which forward needs them. Nothing on the device uses them
+ * now. */
 static tutti_status send_pieces(struct run *run, const struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
@@ -109,7 +110,7 @@ done:
     return status;
 }
 
-/* What is enqueued next reads that piece, or one behind it. */
+/* Makes what is enqueued next wait for a piece, because it reads this piece or one after it. */
 static tutti_status await_piece(void *user, const struct command *need)
 {
     tutti_status status = TUTTI_OK;
@@ -123,7 +124,7 @@ done:
     return status;
 }
 
-/* Once, and again where the caller has changed them. */
+/* Uploads frozen parameters: once, and again if the caller has changed them. */
 static tutti_status upload_frozen(struct run *run)
 {
     tutti_status status = TUTTI_OK;
@@ -165,8 +166,8 @@ done:
     return status;
 }
 
-/* Devices with memory of their own take samples from page-locked memory. So do all that have a thread of their own:
- * what a hanging device was given to read must not be the caller's memory, which does not wait for it. */
+/* Devices with their own memory read samples from page-locked memory. So do all devices with a thread: one that hangs
+ * must not read the caller's memory, because the caller does not wait for it. */
 static tutti_status stage_samples(struct run *run)
 {
     tutti_status status = TUTTI_OK;
@@ -190,9 +191,9 @@ done:
     return status;
 }
 
-/* Where host and device share memory, samples are read where the caller holds them; else, where the plan is for more
- * samples than there are, and where they do not lie as kernels need it, they are copied. The buffer is theirs until the
- * plan's launches are enqueued. */
+/* If host and device share memory, launches read samples in place. Otherwise samples are copied; also if the plan is
+ * for more samples than there are, or the kernels need another alignment. The buffer must exist until the plan's
+ * launches are enqueued. */
 static tutti_status send_feed(void *user, const struct command *command)
 {
     tutti_status status = TUTTI_OK;
@@ -220,7 +221,7 @@ done:
     return status;
 }
 
-/* Where that fails, it is tried again before the plan's next run. */
+/* Makes the plan read its own buffers again. If that fails, it is tried again before the plan's next run. */
 static void take_feeds_back(struct run *run)
 {
     for (int i = 0; i < run->plan->feed_count; i++) {
@@ -263,7 +264,7 @@ static tutti_status samples_are_in(void *user, const struct command *command)
 
 /* ---------------------------------------------------------------------------------------------- going out ---- */
 
-/* Where the device's outputs go: to the caller, or first into memory of the replica's own, as above. */
+/* Sets where the device's outputs go: to the caller or, as in stage_samples(), first to the replica's own memory. */
 static tutti_status stage_outputs(struct run *run)
 {
     struct replica *replica = run->replica;
@@ -293,7 +294,7 @@ static tutti_status deliver_outputs(struct run *run)
     return TUTTI_OK;
 }
 
-/* Memory for the largest one, so that none is moved while the device reads it. */
+/* Makes memory for the largest exchange, so that it is not moved while the device reads it. */
 static tutti_status make_numbers(struct replica *replica, const struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
@@ -305,7 +306,7 @@ static tutti_status make_numbers(struct replica *replica, const struct plan *pla
     return status;
 }
 
-/* The device has nothing to do meanwhile: all that it could do next depends on these numbers. */
+/* The device is idle meanwhile, because all of its next work depends on these numbers. */
 static tutti_status meet(void *user, const struct command *command)
 {
     tutti_status status = TUTTI_OK;
@@ -377,8 +378,8 @@ done:
     return status;
 }
 
-/* Inference on any number of samples would make a plan for each number; its samples do not influence each other, so a
- * plan for the next power of two does as well. */
+/* Inference uses the plan for the next power of two, instead of one plan for each number of samples: its samples do
+ * not influence each other. */
 static struct plan_key key_of(const struct run *run, int64_t samples)
 {
     const enum plan_mode mode = run->work->mode;
@@ -389,8 +390,8 @@ static struct plan_key key_of(const struct run *run, int64_t samples)
     return (struct plan_key) { mode, { power < capacity ? power : capacity, length } };
 }
 
-/* Warns once: batch normalisation of one value for each channel gives its bias, whatever the value is. Where devices
- * meet, the others have further values. */
+/* Warns once: batch normalisation of one value for each channel gives its bias, whatever the value is. If devices
+ * synchronise, the others have further values. */
 static void check_statistics(const struct run *run)
 {
     int count;
@@ -449,14 +450,15 @@ static int64_t last_part(const struct run *run)
     return run->work->samples - (run->runs - 1) * run->part;
 }
 
-/* The plans of the work have run to their end. */
+/* Notes that the plans of the work have run to their end. */
 static void note_run(const struct run *run)
 {
     const int64_t parts[] = { run->part, last_part(run) };
     for (int i = 0; i < 2; i++) plan_cache_ran(&run->replica->plans, key_of(run, parts[i]));
 }
 
-/* Plans are made before the clock starts; where the device turns out to have less memory than it said, smaller ones. */
+/* Divides the work into micro-batches and makes their plans, before the clock starts. If the device has less memory
+ * than it reported, makes smaller plans. */
 static tutti_status divide(struct run *run)
 {
     tutti_status status = TUTTI_OK;
@@ -511,7 +513,7 @@ done:
     return status;
 }
 
-/* What the device has computed with is what it was given, to the bit. */
+/* Checks that the device has computed with the parameters that it was given, to the bit. */
 static tutti_status check_parameters(struct replica *replica, uint64_t wanted)
 {
     tutti_status status = TUTTI_OK;
@@ -535,14 +537,15 @@ done:
     return status;
 }
 
-/* Of the slowest step but the first, which may have compiled kernels. */
+/* Notes the time of a step, of which the slowest counts; except the first, which may have compiled kernels. */
 static void note_pace(struct replica *replica, const struct replica_work *work)
 {
     const int64_t length = work->feeds.length, positions = length > 0 ? work->samples * length : work->samples;
     if (replica->report.samples > 0) worker_note_pace(&replica->worker, work->result.seconds / (double)positions);
 }
 
-/* After a failure. What is still queued reads the caller's memory. */
+/* After a failure: waits for what is still queued, which reads the caller's memory, and invalidates what the device
+ * has. */
 static void drop_work(struct replica *replica)
 {
     char message[1024];

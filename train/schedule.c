@@ -52,7 +52,7 @@ tutti_status schedule_open(struct schedule *schedule, const tutti_schedule *give
     return TUTTI_OK;
 }
 
-/* From one rate to another, `part` of the way. */
+/* Returns the rate after `part` of the way from one rate to another. */
 static double anneal(double from, double to, double part)
 {
     return to + (from - to) / 2 * (1 + cos(PI * part));

@@ -29,7 +29,7 @@ struct plateau {
 /* The best epoch so far. */
 struct best {
     int64_t epoch;         /* from 1; 0: none */
-    double loss, accuracy; /* accuracy: -1 if the loss does not tell it */
+    double loss, accuracy; /* accuracy: -1 if it is unknown */
     int64_t bad;           /* epochs since then that patience has counted; 0 after an epoch without patience */
 };
 
@@ -40,7 +40,7 @@ double schedule_rate(const struct schedule *schedule, double base, int64_t step,
 uint64_t schedule_hash(const struct schedule *schedule);
 
 void plateau_judge(struct plateau *plateau, const struct schedule *schedule, double loss);
-/* Whether the metrics are the best so far: of accuracy, where it is told, and of equal ones the lower loss. */
+/* Returns whether the metrics are the best so far: by accuracy or, if it is equal or unknown, by the lower loss. */
 bool best_is_beaten(const struct best *best, const tutti_metrics *metrics);
 struct best best_of(const tutti_metrics *metrics, int64_t epoch);
 

@@ -119,7 +119,7 @@ done:
     return status;
 }
 
-/* The likeliest class of each label, the first of equal ones; none where there is no probability. */
+/* Takes the likeliest class of each label, the first of equal ones; none if all probabilities are 0. */
 static void take_likeliest(const struct scored *scored, const float *from, int64_t samples)
 {
     const int64_t classes = scored->scores->classes, labels = scored->scores->labels;

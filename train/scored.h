@@ -13,19 +13,19 @@ struct scored {
     struct tutti_trainer *trainer;
     struct score_layout layout;
     int target;            /* the feed with the targets */
-    bool soft;             /* which are probabilities */
+    bool soft;             /* the targets are probabilities */
     struct arrays outputs; /* of a batch: the first output */
     int32_t *labels;       /* of a batch; NULL: the targets are used as they are */
 };
-/* Errors: TUTTI_INVALID if the trainer's first output and its targets are not of what these scores are for. To be
- * closed also after a failure. */
+/* Errors: TUTTI_INVALID if the scores do not fit the trainer's first output and its targets. Call scored_close() also
+ * after a failure. */
 tutti_status scored_open(
     struct scored *scored, struct tutti_trainer *trainer, tutti_scores *scores, const tutti_source *source);
 /* Evaluates a batch. */
 tutti_status scored_forward(struct scored *scored, const struct batch *batch, struct sums *sums);
 void scored_close(struct scored *scored);
 
-/* scores_ranks.c: what must be equal on all ranks; the scores become those of all ranks together. */
+/* scores_ranks.c: hash of what must be equal on all ranks; makes the scores those of all ranks together. */
 uint64_t scores_hash(const tutti_scores *scores);
 tutti_status scores_total(struct tutti_trainer *trainer, tutti_scores *scores);
 

@@ -253,7 +253,7 @@ static double share(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-/* A class that has labels, or predictions: where it has no predictions, its precision is 0, and so on. */
+/* Returns whether a class has labels or predictions. If it has no predictions, its precision is 0, and so on. */
 static bool occurs(const int64_t *counts)
 {
     return counts[CLASS_SUPPORT] + counts[CLASS_PREDICTED] > 0;
@@ -295,7 +295,7 @@ static void summarise_classes(const tutti_scores *scores, tutti_scores_summary *
     summary->iou = iou / (double)present;
 }
 
-/* Of one number of a sample; where all targets are the same it is 1 or 0, as scikit-learn has it. */
+/* R2 of one number of a sample; if all targets are equal, it is 1 or 0, as in scikit-learn. */
 static double determination(const struct moments *m)
 {
     if (m->count < 2) return NAN;

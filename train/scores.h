@@ -4,15 +4,15 @@
 
 #include "tutti_scores.h"
 
-/* Exact counts, one behind the other: these, then of each class its labels, its predictions and the right ones of
- * them, then the confusion matrix, where there is one. */
+/* Order of the exact counts: these, then for each class its labels, its predictions and the correct ones of these,
+ * then the confusion matrix, if there is one. */
 enum { SCORES_SEEN, SCORES_SAMPLES, SCORES_LABELS, SCORES_RIGHT, SCORES_TOP_RIGHT, SCORES_TOTALS };
 enum { CLASS_SUPPORT, CLASS_PREDICTED, CLASS_RIGHT, CLASS_COUNTS };
-/* Of more classes there is no confusion matrix: that of 4,096 has 128 MiB. */
+/* Most classes of a confusion matrix: that of 4,096 classes has 128 MiB. */
 enum { SCORES_MATRIX_CLASSES = 4096 };
 
-/* Of one number of a sample: how many targets, their mean, and the sum of squared differences from it (Welford 1962);
- * the sum of squared errors. */
+/* For one number of a sample: the number of targets, their mean and the sum of squared differences from it (Welford
+ * 1962); the sum of squared errors. */
 struct moments {
     double count, mean, spread, squared;
 };
@@ -32,11 +32,11 @@ struct tutti_scores {
     int mistake_count;
 };
 
-/* Where the outputs of a sample are: elements from one class to the next, and from one label to the next. */
+/* Strides in the outputs of a sample: elements from one class to the next, and from one label to the next. */
 struct score_layout {
     int64_t classes, labels;
 };
-/* tutti_scores_add() of outputs that lie so. */
+/* Does what tutti_scores_add() does, for outputs with this layout. */
 tutti_status scores_take(tutti_scores *scores, const float *outputs, struct score_layout layout, const void *targets,
     const int64_t *indices, int64_t samples);
 /* Keeps a mistake if it is one of the worst. */

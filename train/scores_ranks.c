@@ -18,7 +18,8 @@ uint64_t scores_hash(const tutti_scores *scores)
                          : hash;
 }
 
-/* What the ranks have of an array of `size` bytes each goes to join(), piece by piece and in the order of the ranks. */
+/* join_all() passes the ranks' arrays, with elements of `size` bytes, to join(): piece by piece, in the order of the
+ * ranks. */
 struct joining {
     tutti_scores *scores;
     size_t first, count; /* elements of the piece */
@@ -76,7 +77,7 @@ static void join_sums(const struct joining *joining, const void *piece)
     to->absolute += from->absolute;
 }
 
-/* Those that are not kept have size 0. */
+/* Unused entries have size 0. */
 static void join_mistakes(const struct joining *joining, const void *piece)
 {
     const tutti_mistake *from = piece;

@@ -61,7 +61,7 @@ tutti_status shares_divide(const struct share *shares, int count, int64_t batch,
         goto done;
     }
     TRY(check(shares, count, batch));
-    /* A device above its limit is closed at it, and the rest is divided again over the others. */
+    /* A device above its limit gets its limit, and the rest is divided again over the others. */
     for (bool again = true; again;) {
         again = false;
         int64_t left = batch;
@@ -80,7 +80,7 @@ done:
     return status;
 }
 
-/* What the device can do until then. */
+/* Returns the samples that the device can finish by `end`. */
 static int64_t samples_until(const struct share_line *line, double end)
 {
     const double samples = floor((end - line->fixed) / line->each);
@@ -94,7 +94,7 @@ static double samples_of_all(const struct share_line *lines, int count, double e
     return samples;
 }
 
-/* One more sample for the device that will be done with it first. */
+/* Gives one more sample to the device that will finish it first. */
 static void give_one(const struct share_line *lines, int count, int64_t *samples)
 {
     int best = -1;
@@ -116,7 +116,7 @@ double shares_level(const struct share_line *lines, int count, int64_t batch, in
         if (lines[i].limit > 0) late = fmax(late, lines[i].fixed + lines[i].each * (double)(batch + 1));
     }
     if (room < (double)batch || !isfinite(late)) return INFINITY;
-    for (int i = 0; i < 60; i++) { /* all can do the batch until `late`, and no more than it until `early` */
+    for (int i = 0; i < 60; i++) { /* the devices finish the batch by `late`, but not by `early` */
         const double middle = (early + late) / 2;
         *(samples_of_all(lines, count, middle) >= (double)batch ? &late : &early) = middle;
     }

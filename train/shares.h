@@ -9,10 +9,10 @@ struct share {
     int64_t limit; /* samples that it can take, by its memory; micro-batches lift it, so usually INT64_MAX */
 };
 
-/* Writes samples[i] for each device: proportional to the weights, the remainders going to the largest fractions (the
- * earlier device where they are equal: Hare's method), none above its limit. The result depends on the arguments alone.
- * TUTTI_INVALID where a weight is negative or not finite or all are 0; TUTTI_DEVICE_MEMORY where the limits do not add
- * up to the batch. */
+/* Writes samples[i] for each device: proportional to the weights, none above its limit. The remainders go to the
+ * largest fractions (of equal ones to the earlier device: Hare's method). The result depends on the arguments alone.
+ * TUTTI_INVALID if a weight is negative or not finite, or all are 0; TUTTI_DEVICE_MEMORY if the limits do not add up
+ * to the batch. */
 tutti_status shares_divide(const struct share *shares, int count, int64_t batch, int64_t *samples);
 
 /* A device's time for n samples, and what it can take. */
@@ -21,8 +21,8 @@ struct share_line {
     int64_t limit;      /* samples; 0: it gets none */
 };
 
-/* Writes samples[i] so that the last device is done as early as whole samples allow, none above its limit, and gives
- * that time; infinite, and nothing written, where the limits do not add up to the batch. */
+/* Writes samples[i], none above its limit, so that the last device finishes as early as whole samples allow. Returns
+ * that time. If the limits do not add up to the batch, returns infinity and writes nothing. */
 double shares_level(const struct share_line *lines, int count, int64_t batch, int64_t *samples);
 
 #endif

@@ -22,7 +22,7 @@ struct tutti_snapshot {
     struct position position;
     struct loss_scale loss_scale;
     uint64_t seed;
-    struct optimizer optimizer; /* by which states are told apart; its pointers are not kept */
+    struct optimizer optimizer; /* identifies the states; its pointers are not kept */
     int states;
 };
 
@@ -91,7 +91,7 @@ void tutti_snapshot_free(tutti_snapshot *snapshot)
     free(snapshot);
 }
 
-/* Trainers of one network have its parameters in one order. */
+/* Checks that the snapshot is of this network; all trainers of a network have its parameters in the same order. */
 static tutti_status check(const tutti_snapshot *snapshot, const tutti_network *network)
 {
     size_t count = 0;
@@ -122,7 +122,7 @@ static int matching_state(
     return -1;
 }
 
-/* Returns whether states of the rule begin that the snapshot does not have. */
+/* Returns whether the snapshot lacks states of the rule, which then begin. */
 static bool copy(const tutti_snapshot *snapshot, struct checkpoint *checkpoint, int states)
 {
     bool begun = false;

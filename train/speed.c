@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Weight of the belief that a is 0, against one size's relative error: it decides where the sizes lie so close together
- * that noise would choose the slope, and hardly counts where they are a third apart. */
+/* Weight of the prior that a is 0, relative to one size's relative error. It decides if the sizes are so close
+ * together that noise would determine the slope; if they differ by a third, it hardly counts. */
 #define PRIOR 0.02
 
 static int ascending(const void *x, const void *y)
@@ -23,7 +23,7 @@ double speed_median(const double *values, int count)
     return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
 }
 
-/* The size's entry, or the one unused for longest, emptied. */
+/* Returns the size's entry, or else clears and returns the least recently used one. */
 static struct speed_size *size_of(struct speed *speed, enum speed_mode mode, int64_t samples)
 {
     struct speed_size *oldest = &speed->sizes[mode][0];
@@ -37,7 +37,7 @@ static struct speed_size *size_of(struct speed *speed, enum speed_mode mode, int
 }
 
 /* Least squares of the relative errors: (a x + b y - 1)^2 summed over the sizes, x = 1 / t and y = n / t, plus the
- * prior on a. A negative a is no time: then the line goes through the origin. */
+ * prior on a. If a would be negative, the line goes through the origin. */
 static void fit(struct speed *speed, enum speed_mode mode)
 {
     double xx = 0, xy = 0, yy = 0, x1 = 0, y1 = 0, mean = 0;
@@ -94,7 +94,7 @@ void speed_add(struct speed *speed, enum speed_mode mode, int64_t samples, doubl
         const double now = speed_median(speed->recent, step + 1);
         size->seconds = size->before > 0 ? (size->before + now) / 2 : now;
         fit(speed, mode);
-        /* From here on `recent` holds times over those of the fit, which the last of these steps are already. */
+        /* From here on `recent` holds times divided by those of the fit: converts the times of the first steps. */
         for (int i = 0; step == SPEED_LEARN - 1 && i < SPEED_LEARN; i++)
             speed->recent[i] *= speed->scale / (speed->a[mode] + speed->b[mode] * (double)samples);
     } else {

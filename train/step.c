@@ -13,13 +13,13 @@
 
 struct batch trainer_next(const tutti_trainer *trainer, const struct replica_work *work)
 {
-    /* One of as many samples is divided in the same way, unless shares change. */
+    /* A batch of the same size is divided in the same way, unless shares change. */
     const bool same_size = work->mode == PLAN_TRAIN && trainer->ahead.next.samples == work->samples;
     return same_size ? trainer->ahead.next : (struct batch) { 0 };
 }
 
-/* The only device does it all, and updates itself. Where its memory is full, it tries again with fewer samples at once.
- */
+/* The only device does the whole step, and updates itself. If its memory is full, it tries again with fewer samples
+ * at once. */
 static tutti_status run_single(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
 {
     tutti_status status = TUTTI_OK;
@@ -67,7 +67,7 @@ done:
     return status;
 }
 
-/* The host's update from gradients that it has all. */
+/* Updates on the host, which has all gradients. */
 static void update_from_sums(tutti_trainer *trainer, const struct step_constants *constants)
 {
     const struct optimizer_arrays master = parameters_master(&trainer->store);
@@ -78,7 +78,7 @@ static void update_from_sums(tutti_trainer *trainer, const struct step_constants
     optimizer_update(&step, trainer->pool, master.parameters, gradients, master.states);
 }
 
-/* All parts of the step have succeeded; where losses are scaled too much, it updates nothing. */
+/* All parts of the step have succeeded. If the loss scale was too large, the step updates nothing. */
 void trainer_update(tutti_trainer *trainer, const struct step_constants *constants)
 {
     struct replica *alone = trainer_alone(trainer);
@@ -105,7 +105,7 @@ static void traffic_add(struct traffic *sum, const struct traffic *more)
     sum->beside += more->beside;
 }
 
-/* What the devices did in the step: what it took beyond a device's own part, that device was idle. */
+/* Adds the devices' times of the step. A device is idle for the time of the step beyond its own part. */
 static void note_times(tutti_trainer *trainer, double seconds)
 {
     trainer->report.steps++;
@@ -124,7 +124,7 @@ static void note_times(tutti_trainer *trainer, double seconds)
     }
 }
 
-/* Of the step, on all ranks that sum their gradients. */
+/* Returns the samples of the step, on all ranks that sum their gradients. */
 static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batch)
 {
     return world_averages(trainer) ? batch->samples : batch->whole;
@@ -163,7 +163,7 @@ static void note_scale(tutti_trainer *trainer)
 
 /* ------------------------------------------------------------------------------------------------ the step ---- */
 
-/* What this rank does before all do the step. */
+/* Prepares this rank, before all ranks do the step. */
 static tutti_status get_ready(tutti_trainer *trainer, struct replica_work *work)
 {
     tutti_status status = TUTTI_OK;
@@ -190,7 +190,7 @@ static struct replica_work work_of(
     return work;
 }
 
-/* Whether the step may update; one whose losses are scaled too much is none that fails. */
+/* Checks that the step may update. A step with too large a loss scale does not fail. */
 static tutti_status check_finite(const tutti_trainer *trainer, double loss)
 {
     if (isfinite(loss) && (!trainer->last.not_finite || loss_scale_can_fall(&trainer->course.loss_scale)))
@@ -205,7 +205,7 @@ static tutti_status check_finite(const tutti_trainer *trainer, double loss)
         (long long)trainer->course.position.steps + 1, tutti_learning_rate(trainer));
 }
 
-/* Of what fails in it the other ranks know nothing: they end when they hear no more of this one. */
+/* A failure here is not voted on: this rank leaves, and the other ranks end when they hear no more from it. */
 static tutti_status finish(tutti_trainer *trainer, const struct replica_work *work, double start)
 {
     tutti_status status = TUTTI_OK;
@@ -224,7 +224,7 @@ done:
     return status;
 }
 
-/* This rank's part of the step; on all ranks it is the whole of it where gradients are summed. */
+/* Does this rank's part of the step; if ranks sum gradients, the whole step, together with them. */
 static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct replica_work *work, struct sums *sums)
 {
     tutti_status status = TUTTI_OK;
@@ -239,7 +239,7 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct r
         TRY(vote_status(vote));
         if (work->samples > 0) TRY(trainer_run(trainer, work, sums));
     }
-    if (work->samples == 0 && world_averages(trainer)) { /* none for this rank, which averages with the others later */
+    if (work->samples == 0 && world_averages(trainer)) { /* no samples here; this rank averages later */
         trainer->course.position.steps++;
         return TUTTI_OK;
     }
@@ -250,7 +250,7 @@ done:
     return status;
 }
 
-/* Parameters of all ranks become their mean. */
+/* Makes the parameters of all ranks their mean. */
 static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct sums *sums)
 {
     if (!vote_fails(vote)) vote_take(vote, trainer_fetch(trainer));
@@ -267,7 +267,7 @@ tutti_status trainer_settle(tutti_trainer *trainer, struct sums *sums)
     return average(trainer, &vote, sums);
 }
 
-/* What random numbers of layers are made from. */
+/* Seed and step, from which layers make random numbers. */
 static struct step_constants random_constants(const tutti_trainer *trainer)
 {
     const uint64_t seed = trainer->course.seed, step = (uint64_t)trainer->course.position.steps;

@@ -48,7 +48,7 @@ tutti_status sync_devices_exchange(
 void sync_devices_leave(struct replica *replica);
 /* After the step. */
 bool sync_devices_interrupted(const struct sync_devices *sync, int replica);
-/* Whether numbers that are not finite were handed in; whether this replica handed them in. */
+/* Returns whether numbers that are not finite were handed in; returns whether this replica handed them in. */
 bool sync_devices_judged(const struct sync_devices *sync);
 bool sync_devices_spoiled(const struct sync_devices *sync, int replica);
 

@@ -1,11 +1,11 @@
-/* What steps, devices and ranks add up about losses. */
+/* Sums of losses and correct samples, which steps, devices and ranks add up. */
 #ifndef TRAIN_TALLY_H
 #define TRAIN_TALLY_H
 
 #include "plan/types.h"
 
-/* Sums over samples: of what is trained, its loss and the correct ones, and such a pair for each loss of the objective,
- * where there are several. */
+/* Sums over samples: the trained loss and the correct samples, and such a pair for each loss of the objective, if
+ * there are several. */
 struct tally {
     double loss, correct;
     double excluded; /* samples whose labels do not count among the correct ones */
@@ -13,7 +13,7 @@ struct tally {
     double each_excluded[PLAN_MAX_LOSSES];
 };
 
-/* Over a step or an evaluation, and the samples of it. */
+/* Sums over a step or an evaluation, and its samples. */
 struct sums {
     struct tally tally;
     int64_t samples;
@@ -37,7 +37,7 @@ static inline void tally_scale(struct tally *sum, double factor)
     for (int i = 0; i < 2 * PLAN_MAX_LOSSES; i++) sum->each[i] *= factor;
 }
 
-/* plan->metrics as a device gave it: `pairs` pairs of floats. */
+/* Adds plan->metrics as a device wrote it: `pairs` pairs of floats. */
 static inline void tally_add_metrics(struct tally *sum, const float *metrics, int pairs)
 {
     sum->loss += (double)metrics[0];

@@ -1,5 +1,5 @@
 /* A training: what tutti_compile() makes and tutti_trainer_free() frees, the master copy of its parameters, and the
- * public calls for single steps, evaluation and inference. How a step is done stands in step.c. */
+ * public calls for single steps, evaluation and inference. Steps are in step.c. */
 #include "train/trainer.h"
 
 #include "base/memory.h"
@@ -65,7 +65,7 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     return status == TUTTI_OK ? optimizer_init(&trainer->optimizer, training) : status;
 }
 
-/* A job of one replica: everything of it that is made before the first step. */
+/* A job of one replica: makes everything that it needs before the first step. */
 static tutti_status build(struct replica *replica, void *argument)
 {
     int64_t samples = *(const int64_t *)argument;
@@ -120,7 +120,8 @@ static void *make_values(void *argument)
     return NULL;
 }
 
-/* Both at once: the drivers load programs by one core, and no replica looks at the values before the first step. */
+/* Makes both at once: the drivers load programs on one core, and no replica reads the values before the first
+ * step. */
 static tutti_status make_values_and_replicas(tutti_trainer *trainer)
 {
     struct values values = { .trainer = trainer };
@@ -141,7 +142,7 @@ static tutti_status make_groups(tutti_trainer *trainer)
     return status;
 }
 
-/* What is asked for; nothing is made yet. */
+/* Reads what is asked for; makes no replica yet. */
 static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, const tutti_training *training)
 {
     tutti_status status = TUTTI_OK;
@@ -162,7 +163,7 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
     if (trainer->trains) TRY(trainer_check_reached(trainer));
     TRY(shares_divide(
-        trainer->shares, trainer->count, trainer->options.batch, trainer->parts)); /* they can be divided by */
+        trainer->shares, trainer->count, trainer->options.batch, trainer->parts)); /* checks that shares are valid */
 done:
     return status;
 }
@@ -260,7 +261,7 @@ tutti_status trainer_check_still(const tutti_trainer *trainer, const char *call)
         call);
 }
 
-/* This rank's samples of a call that all ranks make together: it may have none. */
+/* Reads this rank's samples of a call that all ranks make together; a rank may have none. */
 static tutti_status read_part(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, struct arrays *arrays)
 {
@@ -272,7 +273,7 @@ static tutti_status read_part(
     return feeds_read(&trainer->feeds, feeds, feed_count, true, samples, arrays, &borrowed);
 }
 
-/* read: whether this rank can take part; outputs: NULL, or where the batch's go. */
+/* Does a step. read: whether this rank can take part; outputs: where the batch's outputs go, or NULL. */
 static tutti_status train_step(tutti_trainer *trainer, tutti_status read, const struct arrays *feeds, int64_t samples,
     const struct arrays *outputs, tutti_metrics *metrics)
 {
@@ -289,7 +290,8 @@ static tutti_status train_step(tutti_trainer *trainer, tutti_status read, const 
     TRY(trainer_step(trainer, &vote, &batch, &sums));
     metrics_tell(trainer, &sums.tally, batch.whole, metrics);
 done:
-    /* After a failure the caller may fill any array anew: none of them is told by its address any more. */
+    /* After a failure the caller may refill any array, so an address does not identify an announced batch any
+     * more. */
     if (status != TUTTI_OK) trainer_forget_announced(trainer);
     return status;
 }
@@ -423,7 +425,7 @@ void trainer_run_begin(tutti_trainer *trainer)
 
 void trainer_run_end(tutti_trainer *trainer)
 {
-    if (--trainer->course.depth > 0) return; /* the one around it is cancelled with it */
+    if (--trainer->course.depth > 0) return; /* a run around it is cancelled, too */
     if (trainer->world) trainer->world->cancelled = false;
     atomic_store(&trainer->course.run, RUN_ENDED);
 }

@@ -16,7 +16,7 @@
 
 #include <stdatomic.h>
 
-/* As the caller wants it, and what follows from that. */
+/* Options of the caller, and what follows from them. */
 struct trainer_options {
     bool exact, tune;
     tutti_precision precision;
@@ -26,8 +26,8 @@ struct trainer_options {
     int64_t batch, micro_batch; /* micro_batch 0: no limit but memory */
     bool batch_given;           /* by the caller, not the default */
     bool automatic;             /* shares by speed */
-    /* --sync-batchnorm, and there is something in the network that it concerns: no device may take its part in
-     * micro-batches, and devices that share a batch synchronise their statistics. */
+    /* --sync-batchnorm, and it concerns something in the network: no device may split its part into micro-batches,
+     * and devices that share a batch synchronise their statistics. */
     bool whole_batch;
 };
 
@@ -36,26 +36,26 @@ struct course {
     uint64_t seed;
     struct position position;
     struct loss_scale loss_scale;
-    bool scheduled; /* a fit under way sets the rate of each step */
+    bool scheduled; /* a running fit sets the rate of each step */
     float rate;
     bool resumed;   /* the next fit goes on from `position` instead of beginning */
-    bool moving;    /* a fit or a test of rates is under way: nothing else may train or set the position */
-    int depth;      /* of the runs under way: a callback of one may evaluate */
+    bool moving;    /* a fit or a test of rates runs: nothing else may train or set the position */
+    int depth;      /* of nested runs: a callback of one may evaluate */
     atomic_int run; /* enum run_state */
 };
 
 /* The last step. */
 struct last_step {
-    bool not_finite; /* some of its summed gradients */
-    float largest;   /* magnitude of them, on this rank */
-    bool stepped;    /* there is one, whose gradients can be asked for */
-    float unscale;   /* of them */
-    float norm;      /* theirs, where they are clipped; else NaN */
-    int64_t length;  /* of its sequences; before it, the longest. 0: the network has none */
+    bool not_finite; /* some of its summed gradients are not finite */
+    float largest;   /* largest magnitude of its gradients, on this rank */
+    bool stepped;    /* there was a step, whose gradients can be read */
+    float unscale;   /* factor of its gradients */
+    float norm;      /* of its gradients, if they are clipped; else NaN */
+    int64_t length;  /* of its sequences; before the first step, the longest. 0: the network has none */
 };
 
-/* Batches that were announced, so that devices with memory of their own can have them before their step begins: that of
- * the step which comes now, and of the one behind it. */
+/* Announced batches, which devices with their own memory can get before their step begins: that of the step which
+ * comes now, and that of the one after it. */
 struct ahead {
     struct batch expected, next;
     uint64_t announced; /* how many */
@@ -65,7 +65,7 @@ struct trainer_report {
     int64_t steps; /* since it was reset */
     double seconds;
     double waited;     /* seconds that steps waited for their samples */
-    struct tally told; /* of the last step or evaluation, of `told_samples`; 0: there was none */
+    struct tally told; /* of the last step or evaluation, of `told_samples` samples; 0: there was none */
     int64_t told_samples;
 };
 
@@ -90,40 +90,41 @@ struct tutti_trainer {
     struct membership members;
     struct replica *replicas;
     struct replica_work *works; /* one for each replica */
-    struct share *shares;       /* as the caller wants them, or balance */
+    struct share *shares;       /* given by the caller, or by `balance` */
     int64_t *parts;             /* of the batch at hand */
     struct watchdog watchdog;   /* over the replicas' workers */
     struct sync_devices sync_devices;
 
     struct world *world; /* trainers of other ranks; NULL: there are none */
-    int64_t part;        /* of the batch, on this host at first */
-    /* Several devices, or ranks: gradients are exchanged and updated on the host (exchange.c). One device: it updates
-     * itself, as does the one that automatic shares leave (rebalance.c). */
+    int64_t part;        /* this rank's initial part of a batch */
+    /* Several devices or ranks: they exchange gradients, and the host updates the parameters (exchange.c). False: the
+     * only device updates itself; so does the only one that automatic shares leave (rebalance.c). */
     bool exchange;
     struct thread_pool *pool;
     struct balance balance;
     struct rebalance *rebalance;
     struct journal *journal; /* of the one device that trains, while there are others */
-    bool repeats;            /* a step at hand is one of the journal's */
+    bool repeats;            /* the present step is one of the journal's */
 };
 
-/* Of a fit or an evaluation, with those that its callbacks make. tutti_cancel() before the first one cancels that;
- * after one has ended it does nothing. */
+/* State of a fit or an evaluation, including those that its callbacks make. tutti_cancel() before the first one
+ * cancels that one; after one has ended, it does nothing. */
 enum run_state { RUN_OPEN, RUN_CANCELLED, RUN_ENDED };
 bool trainer_is_cancelled(const tutti_trainer *trainer); /* on this rank */
 bool trainer_stops(const tutti_trainer *trainer);        /* all ranks have agreed on it */
 void trainer_run_begin(tutti_trainer *trainer);
 void trainer_run_end(tutti_trainer *trainer);
 
-/* For public calls: there is a trainer, which has a loss if `trains`, and at least one sample. */
+/* For public calls: checks that there is a trainer, which has a loss if `trains`, and at least one sample. */
 tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t samples);
-/* No callback of a fit of this trainer makes the call. */
+/* Checks that the call is not made by a callback of a fit of this trainer. */
 tutti_status trainer_check_still(const tutti_trainer *trainer, const char *call);
-/* Before all ranks do something together: whether this one can. If it cannot, the others, which wait for it in the same
- * call, hear of it. */
+/* Call it before all ranks do something together, with a failure if this rank cannot. The other ranks, which wait for
+ * it in the same call, then get the failure. */
 tutti_status trainer_begin_call(tutti_trainer *trainer, tutti_status status);
 
-/* objective.c: reads outputs and losses; what of the parameters is trained, freed by free(), NULL without memory. */
+/* objective.c: reads outputs and losses; returns how many nodes use each parameter (struct optimizer), to be freed by
+ * free(), NULL without memory. */
 tutti_status trainer_read_objective(tutti_trainer *trainer, tutti_tensor output, const tutti_training *training);
 int *trainer_count_uses(const tutti_trainer *trainer);
 /* Refuses a loss that depends on no parameter, and warns of parameters on which it does not depend. */
@@ -131,45 +132,50 @@ tutti_status trainer_check_reached(const tutti_trainer *trainer);
 
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(tutti_trainer *trainer);
-/* Where parameters are averaged: what comes next is evaluated or saved, the averages; or trained. */
+/* If parameters are averaged: shows the averages (`average`), to be evaluated or saved, or the trained parameters. */
 tutti_status trainer_show(tutti_trainer *trainer, bool average);
-/* division.c: the parts of a batch for the replicas that are not lost. */
+/* division.c: divides a batch over the replicas that are not lost. */
 tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts);
-/* One step; the sums of its losses and of the correct samples, of all ranks. `read`: whether this rank's batch could be
- * had; if not, the others hear of it. */
+/* Does one step. *sums: its losses and correct samples, of all ranks. `read`: whether this rank's batch could be
+ * read; if not, the others get the failure. */
 tutti_status trainer_step(
     tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct sums *sums);
-/* Before anything that needs the parameters, where ranks average theirs: averages what was not yet. */
+/* If ranks average parameters: averages what is not averaged yet. Call it before anything that needs the
+ * parameters. */
 tutti_status trainer_settle(tutti_trainer *trainer, struct sums *sums);
-/* The batch behind the one of the next trainer_step(); it stays as it is until its own step has ended, or has not been
- * the one that was done. */
+/* Announces the batch after that of the next trainer_step(). It must not change until its own step, or another one in
+ * its place, has ended. */
 void trainer_announce(tutti_trainer *trainer, const struct batch *next);
-/* No batch is known ahead: its arrays may have other contents by now. */
+/* Ends announcements: their arrays may have other contents by now. */
 void trainer_forget_announced(tutti_trainer *trainer);
-/* The training with the newest values on the host. Where parameters are averaged, files have the averages as the
- * weights and the trained parameters as a state (`average`); for all else the weights are the trained parameters. */
+/* Gives the training as a checkpoint, with the newest values on the host. `average`, for files: if parameters are
+ * averaged, the weights are the averages, and the trained parameters are a state. Otherwise the weights are the
+ * trained parameters. */
 tutti_status trainer_checkpoint(tutti_trainer *trainer, bool average, struct checkpoint *checkpoint);
-/* What tutti_resume() does. */
+/* Does what tutti_resume() does. */
 tutti_status trainer_resume(tutti_trainer *trainer, const char *name);
-/* This rank's parameters and states, if it is the one that writes: what tutti_save() does, without the others. */
+/* Does what tutti_save() does, but without the other ranks: saves this rank's parameters and states if it is the one
+ * that writes. */
 tutti_status trainer_save(tutti_trainer *trainer, const char *name);
 bool trainer_writes(const tutti_trainer *trainer); /* rank 0 has the files */
-/* step.c: runs the work on this rank's devices until it succeeds, and adds up their results; the next batch, if it will
- * be divided like that of the work; all parts of a training step have succeeded: the parameters are those after it. */
+/* step.c: runs the work on this rank's devices until it succeeds, and adds up their results. */
 tutti_status trainer_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums);
-/* Then, before it is judged whether the step may update: the norm of its gradients where they are clipped. If it is not
- * finite, the step updates nothing. */
+/* Call it then, before the check whether the step may update: computes the norm of its gradients if they are clipped.
+ * If it is not finite, the step updates nothing. */
 tutti_status trainer_measure(tutti_trainer *trainer, const struct step_constants *constants);
+/* Returns the next batch, if it will be divided like that of the work. */
 struct batch trainer_next(const tutti_trainer *trainer, const struct replica_work *work);
+/* After all parts of a training step have succeeded: makes the parameters those after it. */
 void trainer_update(tutti_trainer *trainer, const struct step_constants *constants);
-/* The exchange keeps summed gradients, and trainer_update() updates from them: of ranks, or to clip them. */
+/* Returns whether the exchange keeps summed gradients, from which trainer_update() updates: with several ranks, or to
+ * clip them. */
 bool trainer_keeps_sums(const tutti_trainer *trainer);
-/* tries.c: the same on several devices; on all ranks, whose gradients are summed while they arrive, and where one has
- * to do its part again, all sum again. `ready`: whether this rank's part can be done. */
+/* tries.c: does what trainer_run() does on several devices; on all ranks, whose gradients are summed while they
+ * arrive. If one rank has to repeat its part, all sum again. `ready`: whether this rank can do its part. */
 tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums);
 tutti_status tries_run_ranks(
     tutti_trainer *trainer, const struct vote *ready, const struct replica_work *work, struct sums *sums);
-/* The replica that does the whole step and updates itself; NULL where gradients are exchanged. */
+/* Returns the replica that does the whole step and updates itself; NULL if gradients are exchanged. */
 struct replica *trainer_alone(tutti_trainer *trainer);
 /* redo.c: repeats the steps of a device that trained alone and was lost since. They are not counted in `position`. A
  * failure leaves the rest in the journal: nothing is saved or trained from these parameters before they are repeated.
@@ -215,25 +221,24 @@ void journal_return(tutti_trainer *trainer, size_t left);
 struct replica_work journal_next(const tutti_trainer *trainer);
 tutti_status journal_copy(tutti_trainer *trainer);
 
-/* faults.c. Takes note of a replica's failure. TUTTI_OK when others can do its work; the last device is never given up,
- * unless it hangs. */
+/* faults.c. Handles a replica's failure. Returns TUTTI_OK if others can do its work; the last device is never given
+ * up, unless it hangs. */
 tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
-/* The same, but a device whose memory is full goes on with fewer samples at once. */
+/* Handles a failure like trainer_lose(), but a device whose memory is full goes on with fewer samples at once. */
 tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
-/* Whether a failure is a device's, and not the caller's or the host's. */
+/* Returns whether a failure is a device's, not the caller's or the host's. */
 bool is_device_fault(tutti_status status);
-/* After a training step in which no device failed: whether its numbers can be trusted, or it is done again without some
- * of them. */
+/* After a training step in which no device failed: votes whether its numbers can be trusted, or it is repeated
+ * without some of the devices. */
 struct vote faults_check(tutti_trainer *trainer);
-/* Whether a device that hangs may still read samples: they are never freed then. */
+/* Returns whether a device that hangs may still read samples, which are then never freed. */
 bool trainer_may_be_read(const tutti_trainer *trainer);
 
 /* exchange.c: sums the replicas' gradients while they arrive, block by block, and updates the next parameters and
- * states by them, or where the other ranks' are to be added puts them into world->leaving.own; returns when all
- * replicas are done. */
+ * states. With other ranks, puts the sums into world->leaving.own instead. Returns when all replicas are done. */
 enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: what a thread takes at once */
 tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *constants);
-/* The step has succeeded: the next ones are the newest, of trainer->store. */
+/* After the step has succeeded: adopts the next parameters and states as the newest of trainer->store. */
 void exchange_adopt(tutti_trainer *trainer);
 bool exchange_not_finite(const float *values, int64_t count); /* any of them */
 

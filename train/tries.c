@@ -23,7 +23,7 @@ static tutti_status divide(tutti_trainer *trainer, const struct replica_work *wo
     return status == TUTTI_OK ? trainer_divide(trainer, work->mode, work->samples, trainer->parts) : status;
 }
 
-/* Who does how much of `work`; the newest parameters are on the host if some of them needs it. */
+/* Divides `work` over the devices; fetches the newest parameters to the host if some device needs them. */
 static tutti_status prepare(tutti_trainer *trainer, const struct replica_work *work)
 {
     tutti_status status = TUTTI_OK;
@@ -39,7 +39,7 @@ done:
     return status;
 }
 
-/* The part of device `device`, from sample `first` on. */
+/* Starts device `device` on its part, which begins at sample `first`. */
 static void give(tutti_trainer *trainer, int device, const struct replica_work *work, int64_t first)
 {
     struct replica_work *part = &trainer->works[device];
@@ -69,7 +69,7 @@ static void give_all(tutti_trainer *trainer, const struct replica_work *work, bo
     INVARIANT(first == work->samples);
 }
 
-/* What a device says that has not done its part. */
+/* Returns the vote of a device that has not done its part. */
 static struct vote vote_of_failure(tutti_trainer *trainer, int device, tutti_status status)
 {
     if (sync_devices_interrupted(&trainer->sync_devices, device)) return vote_again(); /* by another's failure */
@@ -77,7 +77,7 @@ static struct vote vote_of_failure(tutti_trainer *trainer, int device, tutti_sta
     return lost == TUTTI_OK ? vote_again() : vote_of(lost);
 }
 
-/* When all have ended; the first failure counts. */
+/* Waits for all devices and returns their vote; the first failure counts. */
 static struct vote vote_of_devices(tutti_trainer *trainer)
 {
     struct vote all = vote_of(TUTTI_OK);
@@ -93,7 +93,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer)
     return all;
 }
 
-/* One try. VOTE_AGAIN: a device was lost, and others are left to do it all again. */
+/* Makes one try. VOTE_AGAIN: a device was lost, and others are left to repeat the work. */
 static struct vote try_once(tutti_trainer *trainer, const struct replica_work *work)
 {
     tutti_status exchanged = TUTTI_OK;
@@ -130,8 +130,8 @@ tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, 
     return vote_status(&vote);
 }
 
-/* Each rank's gradients are finite; their sum may not be. It is looked at only where it can be: all ranks have the same
- * bytes, and find the same. */
+/* Each rank's gradients are finite, but their sum may not be. It is checked only if it can overflow. All ranks have
+ * the same bytes, so they find the same. */
 static bool sums_overflow(const tutti_trainer *trainer)
 {
     if (trainer->last.not_finite || trainer->last.largest < FLT_MAX / 2) return false;
@@ -157,7 +157,7 @@ tutti_status tries_run_ranks(
         *sums = own;
         const tutti_status voted = world_vote(trainer, &mine, &all, sums);
         if (voted != TUTTI_OK) return voted;
-        /* Those who do it again need this rank's numbers, too. */
+        /* Ranks that repeat the step need this rank's numbers, too. */
         if (all == VOTE_AGAIN && trainer->world->sync_ranks) mine = vote_again();
     }
     trainer->last.not_finite |= sums_overflow(trainer);

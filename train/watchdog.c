@@ -6,8 +6,9 @@
 #include <math.h>
 #include <time.h>
 
-/* Without a limit by the caller: of a step, so many times as long as steps have taken, and never less than a minute,
- * because other programs may use the device; of a job that makes plans, half an hour: some compilers are slow. */
+/* Limits, unless the caller sets them. A step: so many times as long as steps have taken, and at least a minute,
+ * because other programs may use the device. A job that makes plans: half an hour, because some compilers are
+ * slow. */
 enum { STEP_FACTOR = 20, STEP_LEAST_S = 60, BUILD_S = 1800 };
 /* Time is counted in slices in which this thread was awake, so that a stopped process or a sleeping machine does not
  * look like a hanging device. */

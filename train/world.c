@@ -18,9 +18,10 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Blocks of the exchange that are summed over the ranks at once, 4 MiB: enough that messages are not all latency. */
+/* Blocks of the exchange that are summed over the ranks at once, 4 MiB: enough that latency does not dominate. */
 enum { GROUP = 16 };
-/* Between two looks at what goes on between ranks: sums; a round, while devices have nothing to do. */
+/* Seconds between two checks for progress between ranks: of all-reduces; of a round, while devices have nothing to
+ * do. */
 #define PROGRESS_S 0.0005
 #define ROUND_S 0.0001
 
@@ -52,7 +53,7 @@ static tutti_status exchange_notes(struct tutti_trainer *trainer, const struct v
     return TUTTI_OK;
 }
 
-/* The same, outside of steps. */
+/* Exchanges notes outside of steps. */
 static tutti_status agree(struct tutti_trainer *trainer, tutti_status status)
 {
     const struct vote vote = vote_of(status);
@@ -137,7 +138,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------ opening, closing ---- */
 
-/* Of what makes two trainings one. */
+/* Hash of what must be equal on all ranks. */
 static uint64_t hash_of(const struct tutti_trainer *trainer, const struct world *world)
 {
     const tutti_network *network = trainer->network;
@@ -192,7 +193,8 @@ static double weight_of(const struct tutti_trainer *trainer, bool automatic)
     return automatic ? 1 : weight;
 }
 
-/* The divisions that all ranks begin with: equal where speed will tell, else by the shares of their devices. */
+/* Sets the division that all ranks begin with: equal if it follows speed later, else by the shares of their
+ * devices. */
 static void take_weights(struct world *world)
 {
     for (int i = 0; i < world->hosts->count; i++)
@@ -242,7 +244,7 @@ void world_close(struct tutti_trainer *trainer)
     trainer->world = NULL;
 }
 
-/* Without micro-batches, where statistics are over the whole batch. */
+/* Returns what fits without micro-batches if statistics are over the whole batch; else there is no limit. */
 static int64_t capacity_of(const struct tutti_trainer *trainer)
 {
     int64_t capacity = 0;
@@ -324,8 +326,8 @@ done:
     return status;
 }
 
-/* All ranks have plans for the wanted division. The batch of the step is at hand, and readers may have begun those
- * behind it. */
+/* All ranks have plans for the wanted division: sets the step from which it applies. The batch of this step is in
+ * use, and readers may have begun those after it. */
 static void set_next(struct world *world, int64_t step)
 {
     pthread_mutex_lock(&world->division.lock);
@@ -336,7 +338,7 @@ static void set_next(struct world *world, int64_t step)
     pthread_mutex_unlock(&world->division.lock);
 }
 
-/* Some ranks cannot have what was wanted: none of these gets more than it has. */
+/* Some ranks cannot have the wanted part: limits these to what they have. */
 static tutti_status give_up_division(struct world *world)
 {
     tutti_status status = TUTTI_OK;
@@ -362,8 +364,8 @@ static tutti_status look_at_plans(struct world *world, int64_t step)
     return give_up_division(world);
 }
 
-/* What rank 0 wants is told to all in the notes of a step, and so is how far each rank is with it. All ranks have the
- * same notes, and do the same. */
+/* The notes of a step tell all ranks what rank 0 wants, and how far each rank is with it. All ranks have the same
+ * notes, so they do the same. */
 static tutti_status take_division(struct tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
@@ -397,7 +399,7 @@ static void tell_division(const struct tutti_trainer *trainer)
     free(parts);
 }
 
-/* Rank 0, after a step whose notes are at hand. */
+/* Rank 0 decides on the division after a step, from its notes. */
 static void decide(struct tutti_trainer *trainer, double step_s)
 {
     struct world *world = trainer->world;
@@ -420,7 +422,7 @@ static void decide(struct tutti_trainer *trainer, double step_s)
     free(seconds);
 }
 
-/* Ranks without samples have none of a length. */
+/* Agrees on the length of sequences; ranks without samples have none. */
 static tutti_status agree_on_length(const struct world *world, int64_t *length)
 {
     int first = -1;
@@ -484,7 +486,7 @@ void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, cons
     memcpy(world->leaving.own + first + halves, sums + halves, (size_t)(count - halves) * sizeof(float));
 }
 
-/* What fails here fails again where the sums are waited for. */
+/* Begins the all-reduce of a range. A failure here occurs again where the sums are waited for. */
 static void leave(struct tutti_trainer *trainer, int64_t begin, int64_t end)
 {
     struct world *world = trainer->world;
@@ -533,7 +535,7 @@ tutti_status world_vote(struct tutti_trainer *trainer, const struct vote *vote, 
     tutti_status status = TUTTI_OK;
     struct world *world = trainer->world;
     struct world_note total;
-    world_leave(trainer, NULL); /* the others wait for it, whatever it is */
+    world_leave(trainer, NULL); /* the others wait for all blocks, even invalid ones */
     const tutti_status waited = hosts_sums_wait(world->hosts);
     if (waited != TUTTI_OK && !vote_fails(vote)) return waited;
     if (world->leaving.half)
@@ -549,7 +551,7 @@ tutti_status world_vote(struct tutti_trainer *trainer, const struct vote *vote, 
     TRY(exchange_notes(trainer, vote));
     add_notes(world, &total);
     *all = (enum verdict)total.says;
-    if (*all == VOTE_AGAIN) return TUTTI_OK; /* the division that was told is told again */
+    if (*all == VOTE_AGAIN) return TUTTI_OK; /* the next vote tells the division again */
     trainer->last.not_finite = total.not_finite;
     trainer->last.largest = (float)fmin(total.largest, FLT_MAX);
     sums->tally = total.tally;
@@ -602,7 +604,7 @@ done:
     return status;
 }
 
-/* What the caller has not been told yet of losses. */
+/* Sets the sums of losses that the caller was not told yet. */
 static void tell_rest(struct world *world, struct sums *sums)
 {
     struct world_note total;
@@ -647,7 +649,7 @@ void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, 
     tally_add(&world->average.since.tally, &sums->tally);
     world->average.since.seconds += world->seconds;
     if (world->average.steps >= world->average.every) return;
-    /* Until then the others' samples are taken to be like this rank's. */
+    /* Until the next average, the others' samples are assumed to be like this rank's. */
     const double others = batch->samples > 0 ? (double)batch->whole / (double)batch->samples : 0;
     tally_scale(&sums->tally, others);
     tally_add(&world->average.told.tally, &sums->tally);
