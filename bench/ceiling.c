@@ -1,6 +1,6 @@
-/* What a machine gives when several of its OpenCL devices compute at the same time: products of small matrices that lie
- * in caches, on each device alone and on all together, each driven by a thread of its own. Nothing is exchanged, so no
- * training on these devices together can be nearer to the sum of the single ones. For bench/together.
+/* Measures the rate of a machine whose OpenCL devices compute at the same time: products of small matrices that lie
+ * in caches, on each device alone and on all together, each driven by a thread of its own. Nothing is exchanged, so
+ * training on these devices together cannot come nearer to the sum of their single rates. For bench/together.
  *
  *   ceiling SECONDS INDEX...    indexes as `tutti devices` has them; one line of JSON, in GFLOP/s:
  *                               {"alone": [...], "together": [...]} */

@@ -1,5 +1,5 @@
-/* Trains a network of models/, without its dropout, by given samples in a given order from given weights: what
- * accuracy.py and curves.py compare with PyTorch. Prints a line per step: the loss.
+/* Trains a network of models/, without its dropout, by given samples in a given order from given weights: accuracy.py
+ * and curves.py compare the results with PyTorch's. Prints a line per step: the loss.
  *
  *   steps [--exact] [--precision fp32|bf16|tf32|fp16] MODEL CLASSES BATCH RATE MOMENTUM DECAY WEIGHTS DATA [GRADIENTS]
  *
@@ -112,7 +112,8 @@ done:
     return status;
 }
 
-/* Of a class for each pixel, else none. */
+/* Adds a loss for an output with a class for each pixel. id 0: the output has none, and the model's own loss is
+ * used. */
 static tutti_tensor add_loss(const struct run *run, tutti_tensor output)
 {
     tutti_shape shape = { 0 };
@@ -160,7 +161,7 @@ static bool read_precision(const char *name, struct options *options)
     return name && i < PRECISIONS;
 }
 
-/* Those before the other arguments; how many words they are, or -1. */
+/* Reads the options in front of the other arguments. Returns their number of words, or -1. */
 static int read_options(char **words, struct options *options)
 {
     int read = 0;

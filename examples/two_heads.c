@@ -45,7 +45,7 @@ static void make_data(void)
     }
 }
 
-/* Of one channel: [filters][1][3][3]. */
+/* Filters of one channel: [filters][1][3][3]. */
 static const float edges[FILTERS][9] = {
     { -1, -2, -1, 0, 0, 0, 1, 2, 1 },
     { -1, 0, 1, -2, 0, 2, -1, 0, 1 },

@@ -1,7 +1,7 @@
 /* Tutti: trains one neural network on every OpenCL device of a machine, from any vendor.
  *
- * This header opens devices, builds networks and trains them. It includes tutti_layers.h, which has the layers and the
- * losses. Each other header has one subject more and includes this one: tutti_data.h samples from files,
+ * This header opens devices, builds networks and trains them. It includes tutti_layers.h, which has the layers and
+ * the losses. Each other header covers one more subject and includes this one: tutti_data.h samples from files,
  * tutti_sequences.h layers for sequences and signals, tutti_onnx.h ONNX files, tutti_finetune.h training from other
  * weights, tutti_scores.h metrics, tutti_hosts.h several hosts, tutti_inspect.h layers, kernels and times,
  * tutti_experts.h tuning and other exchanges between devices.
@@ -25,12 +25,12 @@
  *   0.2.0: members that later versions add are then not read.
  *
  * Results
- *   A struct that a function fills in and that begins with `size` can grow in the same way. Set `size` before the call:
- *   the function writes the members up to this size. Members that the library does not know keep their values.
- *   Structs without `size` keep their members. What else a later version tells gets a function of its own.
+ *   A struct that a function fills in and that begins with `size` can grow in the same way. Set `size` before the
+ *   call: the function writes the members up to this size. Members that the library does not know keep their values.
+ *   Structs without `size` keep their members. Later versions return additional information through new functions.
  *
  * Other languages
- *   Beside each function that takes a tutti_shape stands one with a pointer to the sizes and their number. A
+ *   Each function that takes a tutti_shape has a variant that takes a pointer to the sizes and their number. A
  *   tutti_tensor is passed by value: a struct of one int, as any language can declare it. A struct with `size` may be
  *   declared up to the last member that is used, with the size of this declaration in `size` and zeros as padding.
  *
@@ -209,11 +209,12 @@ typedef struct tutti_tensor {
 #define TUTTI_SHAPE(...) ((tutti_shape) { .rank = TUTTI_COUNT(__VA_ARGS__), .sizes = { __VA_ARGS__ } })
 #endif
 #define TUTTI_MAX_RANK 8
-/* A size in the shape of an input: the length of sequences, which can be another one in each step, evaluation and
- * inference (tutti_feed.length), up to tutti_training.sequence. All inputs have the same. Layers give outputs of this
- * length, as those of tutti_reshape() and tutti_op() with this size in their shape. Layers that need a number fail with
+/* A size in the shape of an input: the length of sequences. It can differ in each step, evaluation and inference
+ * (tutti_feed.length), up to tutti_training.sequence, and is the same for all inputs. Outputs of layers keep this
+ * length, and tutti_reshape() and tutti_op() accept this size in their shape. Layers that need a fixed size fail with
  * TUTTI_SHAPE: it cannot be a size of a parameter or of the input of a convolution or pooling, and tutti_concat()
- * cannot join along it. The operation "prefix" of tutti_op() cuts a parameter or constant for the longest to it. */
+ * cannot join along it. The operation "prefix" of tutti_op() cuts a parameter or constant made for the longest
+ * sequence to the present length. */
 #define TUTTI_SEQUENCE (-2)
 typedef struct tutti_shape {
     int rank;
@@ -230,7 +231,7 @@ typedef enum tutti_dtype {
     TUTTI_DTYPE_U8,   /* 1 */
     TUTTI_DTYPE_BOOL  /* 1: 0 is false, anything else is true */
 } tutti_dtype;
-/* Returns the size of an element in bytes; 0 for numbers that are no type. */
+/* Returns the size of an element in bytes; 0 for a number that is not a type. */
 TUTTI_API size_t tutti_dtype_bytes(tutti_dtype dtype);
 
 /* Creates an empty network. Returns NULL on failure, also if the runtime is NULL: the message of tutti_open()
@@ -295,22 +296,24 @@ typedef struct tutti_parameter_options {
 /* Adds a parameter, for the `weight` or `bias` of layers. Files of weights have it by its name, behind the scope. */
 TUTTI_API tutti_tensor tutti_parameter(
     tutti_network *network, const char *name, tutti_shape shape, const tutti_parameter_options *options);
-/* The same with a pointer to one to eight sizes, for languages that have no TUTTI_SHAPE(). */
+/* Adds a parameter as tutti_parameter() does. Takes a pointer to one to eight sizes, for languages that have no
+ * TUTTI_SHAPE(). */
 TUTTI_API tutti_tensor tutti_parameter_sized(
     tutti_network *network, const char *name, const int64_t *sizes, int rank, const tutti_parameter_options *options);
-/* Returns the parameter with a full name, as that of a layer which another one shall share. A gradient is then the sum
- * over all uses, and the optimizer updates the parameter once. */
+/* Returns the parameter with this full name, for example one of a layer that another layer is to share. Its gradient
+ * is then the sum over all uses, and the optimizer updates the parameter once. */
 TUTTI_API tutti_tensor tutti_find_parameter(tutti_network *network, const char *name);
 /* Sets the initial values of a parameter or running statistic, before tutti_compile(): `count` floats, which are
  * copied. Errors: TUTTI_INVALID if there is no such name, `count` is not its number of elements, or a trainer uses the
  * network. */
 TUTTI_API tutti_status tutti_set_initial(tutti_network *network, const char *name, const float *values, int64_t count);
-/* Adds a tensor of fixed float32 values, which are copied, in row-major order. It can be an input where parameters can:
- * of tutti_add(), tutti_mul() and tutti_op(), or a layer's weight or bias. It has no gradient, devices receive it once,
- * and it is no parameter: it is in no file, and no function that takes a parameter's name finds it. The name serves
- * texts alone; NULL: "constant". */
+/* Adds a tensor of fixed float32 values, which are copied, in row-major order. It can be an input where parameters
+ * can: of tutti_add(), tutti_mul() and tutti_op(), or a layer's weight or bias. It has no gradient, devices receive
+ * it once, and it is not a parameter: files do not contain it, and functions that take a parameter's name do not find
+ * it. The name is only used in texts; NULL: "constant". */
 TUTTI_API tutti_tensor tutti_constant(tutti_network *network, const char *name, tutti_shape shape, const float *values);
-/* The same for TUTTI_DTYPE_F32 and TUTTI_DTYPE_I32, with one to eight sizes. tutti_cast() makes floats of int32. */
+/* Adds a constant as tutti_constant() does, of TUTTI_DTYPE_F32 or TUTTI_DTYPE_I32 and with one to eight sizes.
+ * tutti_cast() converts int32 to floats. */
 TUTTI_API tutti_tensor tutti_constant_typed(
     tutti_network *network, const char *name, tutti_dtype dtype, const int64_t *sizes, int rank, const void *values);
 
@@ -394,8 +397,8 @@ typedef struct tutti_training {
      * NULL: as `sharing` says. */
     const double *shares;
     /* Largest number of samples that a device computes at once; 0: as many as fit its memory. Gradients of
-     * micro-batches are added up, so that steps stay the same, but for batch normalisation: its statistics are those of
-     * each one. */
+     * micro-batches are added up, so steps stay the same, except for batch normalisation: it uses the statistics of
+     * each micro-batch. */
     int64_t micro_batch;
     bool exact; /* exclude algorithms that round more than a plain sum, such as Winograd's */
     /* Measure the kernels for problems that this device has never measured, and keep the times in the cache folder for
@@ -426,30 +429,31 @@ typedef struct tutti_training {
      * Micro-batches are not possible: a part of the batch that does not fit the memory of its devices fails with
      * TUTTI_DEVICE_MEMORY. */
     bool sync_batchnorm;
-    /* What is trained instead of `loss`: the sum of loss_weights[i] * losses[i] over at most 8 tensors that functions
-     * such as tutti_cross_entropy() returned. loss_weights NULL: all are 1. A loss with weight 0 is not trained, only
-     * told: a metric. */
+    /* Trained instead of `loss`: the sum of loss_weights[i] * losses[i] over at most 8 tensors that functions such as
+     * tutti_cross_entropy() returned. loss_weights NULL: all are 1. A loss with weight 0 is a metric: it is reported,
+     * not trained. */
     const tutti_tensor *losses;
     const float *loss_weights;
     int loss_count;
-    /* What can be fetched beside `output`, at most 15 tensors. */
+    /* Tensors that can be fetched besides `output`, at most 15. */
     const tutti_tensor *outputs;
     int output_count;
-    bool fetch_in_training;              /* tutti_train_fetch() gives outputs: they are then kept in every step */
+    bool fetch_in_training;              /* allows tutti_train_fetch(): every step then keeps the outputs */
     const tutti_expert_options *experts; /* tutti_experts.h; NULL: the defaults */
-    /* Largest length for which TUTTI_SEQUENCE stands; 0 without such inputs. tutti_compile() makes plans for this
-     * length, and finds for it how many samples fit a device's memory. The first step of another length makes a plan,
-     * which takes up to seconds. A device keeps its last eight plans, also those of evaluation and of other numbers of
-     * samples: programs should pad sequences to a few lengths. */
+    /* Largest length that TUTTI_SEQUENCE stands for; 0 without such inputs. tutti_compile() makes plans for this
+     * length and finds how many samples of it fit a device's memory. The first step of another length makes a plan,
+     * which takes up to seconds. A device keeps its last eight plans, including those of evaluation and of other
+     * numbers of samples: programs should pad sequences to a few lengths. */
     int64_t sequence;
     /* If the norm of all trained parameters' gradients together exceeds clip_norm, they are multiplied by
-     * clip_norm / (norm + 1e-6), as PyTorch's clip_grad_norm_. INFINITY: the norm is only told, by
+     * clip_norm / (norm + 1e-6), as PyTorch's clip_grad_norm_. INFINITY: the norm is only reported, by
      * tutti_gradient_norm(). 0: neither. */
     float clip_norm;
-    /* Above 0 and below 1: each step updates averages of the trained parameters, which begin as these,
-     * average += (1 - ema_decay) (parameter - average). Evaluation and inference use the averages, with the running
-     * statistics of the training, and saved weights are the averages; the state of a checkpoint has the parameters
-     * themselves. Parameters that are set or loaded begin their averages anew. 0: no averages. */
+    /* Above 0 and below 1: each step updates averages of the trained parameters,
+     * average += (1 - ema_decay) (parameter - average). An average begins as its parameter. Evaluation and inference
+     * use the averages, with the running statistics of the training. Saved weights are the averages; the state of a
+     * checkpoint has the parameters themselves. Setting or loading a parameter restarts its average. 0: no
+     * averages. */
     float ema_decay;
 } tutti_training;
 
@@ -465,25 +469,25 @@ TUTTI_API void tutti_trainer_free(tutti_trainer *trainer);
 
 typedef struct tutti_metrics {
     double loss; /* mean over the samples; excluded samples count with loss 0. Several losses: their weighted sum */
-    /* Share of samples whose class is predicted correctly, 0 to 1; of the first loss that counts them; NaN if none
-     * does. Excluded samples, and excluded labels of samples that have several, do not count, if the loss's targets are
-     * an input; 0 where none counts. */
+    /* Share of samples whose class is predicted correctly, 0 to 1, by the first loss that counts them; NaN if none
+     * does. If the loss's targets are an input, excluded samples do not count, nor do excluded labels of samples with
+     * several labels; 0 if nothing counts. */
     double accuracy;
     int64_t samples;
-    double counted; /* samples that the accuracy is of: those of which a half is excluded count as halves */
+    double counted; /* samples in the accuracy; a sample with half of its labels excluded counts as a half */
 } tutti_metrics;
 
 /* An array of samples for one input of the network. Pass one for each input that the call needs, in any order; others
  * are checked and not read. Inference needs the inputs on which the fetched outputs depend; training and evaluation
  * need those of the losses. */
 typedef struct tutti_feed {
-    /* Of the input. The targets of tutti_training.loss are called "targets". NULL: the input with the feed's own
+    /* Name of the input. The targets of tutti_training.loss are called "targets". NULL: the input with the feed's own
      * position; inputs count in the order in which they were added, and "targets" come last. */
     const char *name;
-    tutti_dtype dtype; /* that of the input; TUTTI_DTYPE_I64 also feeds one of TUTTI_DTYPE_I32 */
+    tutti_dtype dtype; /* type of the input; TUTTI_DTYPE_I64 also feeds an input of TUTTI_DTYPE_I32 */
     const void *data;  /* [samples][shape of a sample] */
-    /* What TUTTI_SEQUENCE stands for in the shape of a sample, the same for all feeds of a call and on all ranks. 0: as
-     * another feed of the call says, else tutti_training.sequence. */
+    /* Length that TUTTI_SEQUENCE stands for in the shape of a sample, the same for all feeds of a call and on all
+     * ranks. 0: the length of another feed of the call, else tutti_training.sequence. */
     int64_t length;
 } tutti_feed;
 /* An array for an output of the trainer. */
@@ -493,15 +497,15 @@ typedef struct tutti_fetch {
     void *data;          /* [samples][shape of a sample], with the feeds' length of sequences */
 } tutti_fetch;
 
-/* Trains one step on at least 1 sample and at most tutti_training.batch samples over all ranks, of which some may have
- * none: they pass 0 samples, and feeds may be NULL then. `metrics` may be NULL.
+/* Trains one step on at least 1 sample and at most tutti_training.batch samples over all ranks. A rank without
+ * samples passes 0, and its feeds may be NULL. `metrics` may be NULL.
  * Errors: TUTTI_INVALID if an input is missing or has another type; TUTTI_NOT_FINITE if the loss or a gradient is NaN
  * or infinite; nothing was updated then. With TUTTI_FP16, a step whose gradients overflow returns TUTTI_OK but updates
  * nothing, while the scale of the loss can still be lowered. */
 TUTTI_API tutti_status tutti_train_step(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics);
-/* The same, and gives outputs of the forward pass of this step: before its update, with dropout and the batch's
- * statistics. Errors: TUTTI_INVALID without tutti_training.fetch_in_training. */
+/* Trains as tutti_train_step() does, and writes outputs of the forward pass of this step: before its update, with
+ * dropout and the batch's statistics. Errors: TUTTI_INVALID without tutti_training.fetch_in_training. */
 TUTTI_API tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count,
     int64_t samples, const tutti_fetch *fetches, int fetch_count, tutti_metrics *metrics);
 /* Gives the metrics of one of tutti_training.losses in the last tutti_train_step() or tutti_evaluate(), without its
@@ -518,12 +522,12 @@ TUTTI_API float tutti_learning_rate(const tutti_trainer *trainer);
 TUTTI_API float tutti_gradient_norm(const tutti_trainer *trainer);
 /* Announces the samples of the step after the next one; call it before tutti_train_step(). If both steps have equally
  * many samples, devices with their own memory copy the announced samples while they compute. If automatic shares use
- * one device only, the host copies them meanwhile. Otherwise the call has no effect, nor has it with int64 arrays.
- * Do not modify the arrays until the announced step, or a different one in its place, has returned. A step that fails
- * or is refused ends all announcements. */
+ * one device only, the host copies them meanwhile. Otherwise, and with int64 arrays, the call has no effect. Do not
+ * modify the arrays until the announced step, or a different one in its place, has returned. A step that fails or is
+ * refused ends all announcements. */
 TUTTI_API tutti_status tutti_train_prefetch(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples);
-/* Computes loss and accuracy in inference mode, for any number of samples; over all ranks, of which some may have none.
+/* Computes loss and accuracy in inference mode, for any number of samples over all ranks; a rank may have none.
  * `metrics` may be NULL. */
 TUTTI_API tutti_status tutti_evaluate(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics);
@@ -542,10 +546,10 @@ typedef struct tutti_buffer {
 /* A source of samples that need not be in memory. */
 typedef struct tutti_source {
     int64_t samples;
-    /* Writes the `count` samples with these indices, each 0 to samples - 1, into a buffer for each input that training
-     * needs, in the order in which the inputs were added; "targets" come last. A background thread calls it, one call
-     * at a time. Returns 0, or any other number on failure: the training then fails with TUTTI_FILE, and its message
-     * has that of a function of this library that failed in this call, else this number. */
+    /* Writes the `count` samples with these indices, each 0 to samples - 1, into a buffer for each input that
+     * training needs, in the order in which the inputs were added; "targets" come last. A background thread calls it,
+     * one call at a time. Returns 0, or any other number on failure. The training then fails with TUTTI_FILE. Its
+     * message contains the message of a function of this library that failed during this call, else this number. */
     int (*read)(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count);
     void *user;
     int64_t length; /* of the sequences of all its samples, as tutti_feed.length */
@@ -570,20 +574,20 @@ typedef enum tutti_schedule_kind {
     TUTTI_SCHEDULE_PLATEAU    /* times `factor` after more than `patience` epochs without a lower loss */
 } tutti_schedule_kind;
 #define TUTTI_SCHEDULE_CALL (-1) /* tutti_schedule.steps */
-/* Learning rates as functions of the step, with the formulas of PyTorch's schedulers (docs/training.md). The rate of
- * the trainer, which tutti_set_learning_rate() may change meanwhile, is the highest one. */
+/* Learning rates as functions of the step, with the formulas of PyTorch's schedulers (docs/training.md). The highest
+ * rate is the trainer's, which tutti_set_learning_rate() may change meanwhile. */
 typedef struct tutti_schedule {
     size_t size; /* sizeof(tutti_schedule), or 0 */
     tutti_schedule_kind kind;
-    /* Of the whole training, including what was done before a resume. 0: those of tutti_fitting.epochs.
-     * TUTTI_SCHEDULE_CALL: the training ends where tutti_fitting.steps end this call. */
+    /* Steps of the whole training, including those before a resume. 0: the steps of tutti_fitting.epochs.
+     * TUTTI_SCHEDULE_CALL: the training ends where tutti_fitting.steps ends this call. */
     int64_t steps;
-    /* The rate rises linearly over so many steps or epochs first; give one of them. With ONE_CYCLE, how long it rises.
-     */
+    /* The rate rises linearly over so many steps or epochs first; give one of them. With ONE_CYCLE: how long it
+     * rises. */
     int64_t warmup_steps, warmup_epochs;
     int64_t step_size; /* epochs; 0: 30 */
     float factor;      /* above 0 and below 1; 0: 0.1 */
-    int64_t patience;  /* of PLATEAU; 0: 10. The loss is that of the test data, without these that of the training */
+    int64_t patience;  /* for PLATEAU; 0: 10. The loss is the test data's; without test data, the training's */
     float lowest;      /* of COSINE and PLATEAU */
 } tutti_schedule;
 
@@ -608,20 +612,19 @@ typedef struct tutti_fitting {
      * trainer. With several ranks, all call the same. Other trainers may be used at will. */
     void (*progress)(void *user, const tutti_progress *progress);
     void *user; /* first argument of progress() */
-    /* Called with source->user before the first sample of an epoch, from 0, is read, also of one that was resumed: for
-     * sources that augment. NULL: nothing is called. */
+    /* Called with source->user and the epoch, from 0, before the first sample of the epoch is read; also if the epoch
+     * was resumed. For sources that augment. NULL: nothing is called. */
     void (*begin_epoch)(void *user, int64_t epoch);
     struct tutti_scores *scores;    /* of `test`: reset and filled by each evaluation (tutti_scores.h); NULL: none */
     const tutti_schedule *schedule; /* of the learning rate; NULL: it is constant */
-    /* Stops after so many epochs in a row without a better result, of which those without patience do not count; 0:
-     * goes on. Better is a higher accuracy, where the first loss has one, or an equal one with a lower loss; else a
-     * lower loss. The test data count, without these the training's.
-     */
+    /* Stops after so many epochs in a row without a better result; epochs that were trained without patience do not
+     * count. 0: never stops. If the first loss has an accuracy, better is a higher accuracy, or an equal one with a
+     * lower loss; else a lower loss. The result is that of the test data; without test data, that of the training. */
     int64_t patience;
     /* With `save`: after each epoch with the best result so far, writes NAME.best.safetensors, the weights alone. */
     bool save_best;
-    /* Return when so many epochs are complete, as if they were all; the next call goes on. 0: `epochs`. For trainings
-     * that thaw parameters on the way (tutti_finetune.h). */
+    /* Returns when so many epochs are complete, as if they were all; the next call continues. 0: `epochs`. For
+     * trainings that unfreeze parameters on the way (tutti_finetune.h). */
     int64_t pause_after;
 } tutti_fitting;
 

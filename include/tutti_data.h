@@ -13,20 +13,21 @@ typedef enum tutti_data_part { TUTTI_DATA_TRAIN, TUTTI_DATA_VAL, TUTTI_DATA_TEST
 
 typedef struct tutti_data_options {
     size_t size; /* sizeof(tutti_data_options), or 0 */
-    /* Of images as the network gets them; 0: 3 channels of 224 x 224, of recordings what follows from them. */
+    /* Size of images as the network gets them. 0: 3 channels of 224 x 224; for recordings, the size that follows from
+     * them. */
     int channels, height, width;
     double split;        /* part of each class that is held out where the data have no val/ or test/; 0: 0.2 */
-    uint64_t seed;       /* of what is held out, and of augmentation */
+    uint64_t seed;       /* for the choice of held-out samples, and for augmentation */
     const char *target;  /* tables: the column to predict; NULL: the last one */
-    const char *augment; /* docs/augmentation.md has the words, as "crop,flip,color=0.4"; NULL: none */
-    int threads;         /* that decode; 0: one for each processor */
+    const char *augment; /* words of docs/augmentation.md, as "crop,flip,color=0.4"; NULL: none */
+    int threads;         /* threads that decode; 0: one for each processor */
     int64_t cache;       /* bytes of decoded samples kept in memory; 0: 1 GiB, negative: none */
     bool skip_damaged;   /* leave damaged files out, with a note, instead of failing */
     bool oversample;     /* training: draw each class equally often */
-    void (*note)(void *user, const char *line); /* what was left out, and the like; NULL: nothing is told */
+    void (*note)(void *user, const char *line); /* reports what was left out, and the like; NULL: nothing */
     void *user;
-    /* Images: "imagenet", by ImageNet's mean and std; "measured", by those of the training part; "none"; or the numbers
-     * of each channel, as "0.5,0.4,0.4/0.2,0.2,0.2". NULL: imagenet; of MNIST, CIFAR and digits none */
+    /* Images: "imagenet", by ImageNet's mean and std; "measured", by those of the training part; "none"; or the
+     * numbers of each channel, as "0.5,0.4,0.4/0.2,0.2,0.2". NULL: imagenet; for MNIST, CIFAR and digits: none */
     const char *normalise;
     /* Targets that are numbers: "measured", by mean and std of each number in the training part; "none"; or the
      * numbers, as above. NULL: measured */
@@ -42,9 +43,9 @@ typedef struct tutti_data_info {
     size_t size; /* sizeof(tutti_data_info), or 0; set it before the call */
     /* "images", "masks", "table", "arrays", "recordings", "IDX", "CIFAR-10", "CIFAR-100", "digits", "line" */
     const char *kind;
-    /* Of a sample, and of its target: int32 class numbers, or floats. U8 samples are images, to be normalised by mean
-     * and std with scale 1/255 (tutti_normalise()). Targets of mixed samples with classes are probabilities, floats
-     * [classes]. */
+    /* Types and shapes of a sample and of its target: int32 class numbers, or floats. U8 samples are images, to be
+     * normalised by mean and std with scale 1/255 (tutti_normalise()). Targets of mixed samples with classes are
+     * probabilities, floats [classes]. */
     tutti_dtype dtype, target_dtype;
     tutti_shape shape, target_shape;
     int classes;                    /* 0: targets are numbers */
@@ -53,34 +54,35 @@ typedef struct tutti_data_info {
     int channels;                   /* of mean and std */
     float mean[16], std[16];
     int64_t damaged; /* samples that were left out */
-    /* Of targets that are numbers, [numbers of a target] each: a source gives (number - mean) / std, so that outputs
-     * times std plus mean are in the units of the data. NULL: targets are classes, or stay as they are */
+    /* Mean and std of targets that are numbers, [numbers of a target] each. A source gives (number - mean) / std, so
+     * outputs times std plus mean are in the units of the data. NULL: targets are classes, or stay as they are */
     const double *target_mean, *target_std;
 } tutti_data_info;
 
-/* Opens a folder or file and divides its samples into parts. docs/data.md says what it may hold: data of one's own, or
- * the files of MNIST and CIFAR, whose images have their own size and are floats, x / 255 unless `normalise` says
- * otherwise. "digits" are 28 x 28 digits that are drawn, "line" points of y = 3 x + 2. Free it with tutti_data_free().
- * Returns NULL on failure. */
+/* Opens a folder or file and divides its samples into parts. docs/data.md describes its contents: data of your own,
+ * or the files of MNIST and CIFAR. Images of these have their own size and are floats, x / 255 unless `normalise`
+ * says otherwise. "digits" is a set of 28 x 28 digits that are drawn, "line" a set of points of y = 3 x + 2. Free it
+ * with tutti_data_free(). Returns NULL on failure. */
 TUTTI_API tutti_data *tutti_data_open(const char *path, const tutti_data_options *options);
 TUTTI_API void tutti_data_free(tutti_data *data);
 /* Errors: TUTTI_INVALID if the size is impossible. */
 TUTTI_API tutti_status tutti_data_describe(const tutti_data *data, tutti_data_info *info);
-/* Returns a part as a source, which is valid until tutti_data_free(); NULL if the part is empty. At
- * least one of val and test is not: tests during a training use val, or test if val is empty. Training samples are
- * augmented as for the epoch of the last tutti_data_epoch(). */
+/* Returns a part as a source, which is valid until tutti_data_free(); NULL if the part is empty. At least one of val
+ * and test is not empty: tests during a training use val, or test if val is empty. Training samples are augmented as
+ * for the epoch of the last tutti_data_epoch(). */
 TUTTI_API const tutti_source *tutti_data_source(const tutti_data *data, tutti_data_part part);
-/* For tutti_fitting.begin_epoch, with the data as `user`. */
+/* Sets the epoch for which training samples are augmented. Use it as tutti_fitting.begin_epoch, with the data as
+ * `user`. */
 TUTTI_API void tutti_data_epoch(void *data, int64_t epoch);
 /* Writes the name of a sample for messages: its file, or "row 17". Errors: TUTTI_INVALID if there is no such sample. */
 TUTTI_API tutti_status tutti_data_name(
     const tutti_data *data, tutti_data_part part, int64_t index, char *text, size_t size);
-/* Returns the class of a sample without reading it; -1 where its target is another: numbers, or a class for each pixel.
- */
+/* Returns the class of a sample without reading it; -1 if its target is not one class: numbers, or a class for each
+ * pixel. */
 TUTTI_API int tutti_data_label(const tutti_data *data, tutti_data_part part, int64_t index);
-/* Returns what must be known of the data to use a network that was trained on them: kind, shape, class names, mean,
- * std, those of targets, columns, as one JSON object. Save it with the weights: tutti_set_metadata(trainer, "data",
- * text). Free it with free(). NULL: failure. */
+/* Returns, as one JSON object, what a program must know of the data to use a network that was trained on them: kind,
+ * shape, class names, mean and std, those of targets, columns. Save it with the weights: tutti_set_metadata(trainer,
+ * "data", text). Free it with free(). NULL: failure. */
 TUTTI_API char *tutti_data_json(const tutti_data *data);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* What few programs need: other exchanges between devices and ranks, and measuring kernels. */
+/* Functions for few programs: other exchanges between devices and ranks, and measuring kernels. */
 #ifndef TUTTI_EXPERTS_H
 #define TUTTI_EXPERTS_H
 
@@ -44,7 +44,7 @@ typedef struct tutti_trial {
     double noise; /* relative difference between two measurements of the present kernel; at least 0.03 */
     double gain;  /* relative time saved by the candidate; the smaller of shortest and median */
 } tutti_trial;
-/* Creates a tuner for the opened device at position `device`. Of `training`, which must not be NULL, it reads loss,
+/* Creates a tuner for the opened device at position `device`. `training` must not be NULL; the tuner reads its loss,
  * losses, loss_weights, batch, sequence, exact and precision. The network must outlive the tuner. Returns NULL on
  * failure. */
 TUTTI_API tutti_tuner *tutti_tuner_new(

@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/* Freezes every parameter whose name matches a pattern, as "backbone.*": `*` stands for any text, `?` for a character.
- * A frozen parameter keeps its values: it has no gradient, no optimizer state and no weight decay, and devices receive
- * it once. Running statistics are no such parameters and are still updated. tutti_unfreeze() lets parameters train
- * again. Errors: TUTTI_INVALID if no parameter matches, or a trainer uses the network. */
+/* Freezes every parameter whose name matches a pattern, as "backbone.*": `*` stands for any text, `?` for a
+ * character. A frozen parameter keeps its values: it has no gradient, no optimizer state and no weight decay, and
+ * devices receive it once. Running statistics are not parameters and are still updated. tutti_unfreeze() lets
+ * parameters train again. Errors: TUTTI_INVALID if no parameter matches, or a trainer uses the network. */
 TUTTI_API tutti_status tutti_freeze(tutti_network *network, const char *pattern);
 TUTTI_API tutti_status tutti_unfreeze(tutti_network *network, const char *pattern);
 
@@ -23,13 +23,13 @@ typedef struct tutti_group_options {
     bool has_weight_decay; /* weight_decay replaces tutti_training.weight_decay */
     float weight_decay;
 } tutti_group_options;
-/* Gives every parameter whose name matches a pattern, as for tutti_freeze(), its own rate and decay in any optimizer: a
- * group, as PyTorch's parameter groups. Of several calls for one parameter the last one counts; NULL: as without a
- * group. Files do not have groups: a program that resumes sets them again. Errors: TUTTI_INVALID if no parameter
- * matches, or a trainer uses the network. */
+/* Gives every parameter whose name matches a pattern, as for tutti_freeze(), its own rate and decay in any optimizer:
+ * a group, as PyTorch's parameter groups. After several calls for one parameter, the last one counts. NULL: as
+ * without a group. Files do not contain groups: a program that resumes sets them again. Errors: TUTTI_INVALID if no
+ * parameter matches, or a trainer uses the network. */
 TUTTI_API tutti_status tutti_group(tutti_network *network, const char *pattern, const tutti_group_options *options);
 
-/* The outcome for a parameter or running statistic. */
+/* Outcome for a parameter or running statistic. */
 typedef enum tutti_match {
     TUTTI_MATCH_LOADED,
     TUTTI_MATCH_MISSING, /* the network has it, the file does not */
@@ -50,7 +50,7 @@ typedef struct tutti_match_options {
 
 typedef struct tutti_match_result {
     size_t size;                            /* sizeof(tutti_match_result), or 0; set it before the call */
-    int64_t loaded, missing, unused, other; /* numbers of arrays; other: of another shape or type */
+    int64_t loaded, missing, unused, other; /* numbers of arrays; other: another shape or type */
     int64_t loaded_elements, elements;      /* elements of the loaded arrays, and of all in the network */
 } tutti_match_result;
 

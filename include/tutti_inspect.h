@@ -11,16 +11,16 @@ extern "C" {
 
 /* -------------------------------------------------------------------------------------------------- devices ---- */
 
-/* Tells by which instructions an opened device of class "cpu" multiplies pairs of bfloat16 numbers, of which products
- * with this precision are then made: *form is "tiles" (AMX), "dots" (dot products, AVX512_BF16) or "plain" (none, for
- * tests), or NULL, and *refusal then says why. Both are valid until the runtime is closed. Errors: TUTTI_NO_DEVICE;
- * TUTTI_INVALID if there is no such precision. */
+/* Tells by which instructions an opened device of class "cpu" multiplies pairs of bfloat16 numbers in products with
+ * this precision: *form is "tiles" (AMX), "dots" (dot products, AVX512_BF16) or "plain" (none, for tests). If the
+ * device does not use pairs, *form is NULL and *refusal says why. Both are valid until the runtime is closed. Errors:
+ * TUTTI_NO_DEVICE; TUTTI_INVALID if there is no such precision. */
 TUTTI_API tutti_status tutti_device_pairs(
     const tutti_runtime *runtime, int position, tutti_precision precision, const char **form, const char **refusal);
 
-/* Calls each() for every kernel implementation, and every program ("compiler/..."), that an opened device and its
- * driver failed a check with or could not compile, as stored in the cache folder: it is not used. The texts are valid
- * during the call. Errors: TUTTI_NO_DEVICE. */
+/* Calls each() for every kernel implementation, and every program ("compiler/..."), that an opened device does not
+ * use because it failed a check or its driver could not compile it. The cache folder stores these results. The texts
+ * are valid during the call. Errors: TUTTI_NO_DEVICE. */
 TUTTI_API tutti_status tutti_device_refusals(const tutti_runtime *runtime, int position,
     void (*each)(void *user, const char *kernels, const char *reason), void *user);
 
@@ -44,7 +44,7 @@ typedef struct tutti_layer_info {
     /* Number of trainable values of this layer; running statistics are not counted. A tutti_parameter() counts in the
      * first layer that reads it. */
     int64_t parameters;
-    /* Of the forward pass of one sample, with sequences of length 1; a multiply-add counts as two. */
+    /* FLOPs of the forward pass of one sample, with sequences of length 1; a multiply-add counts as two. */
     double flops;
 } tutti_layer_info;
 /* Returns the number of layers. */
@@ -69,7 +69,7 @@ typedef struct tutti_tensor_info {
     size_t size; /* sizeof(tutti_tensor_info), or 0; set it before the call */
     tutti_tensor_kind kind;
     tutti_dtype dtype;
-    bool for_each_sample; /* it has a batch in front of the shape: inputs, and what depends on them */
+    bool for_each_sample; /* it has a batch axis in front of the shape, as inputs and what depends on them */
     tutti_shape shape;    /* of a sample, or of the whole tensor */
     const char *name;     /* valid until the network is freed; NULL for those of layers */
     const void *values;   /* of a constant, valid until the network is freed; else NULL */
@@ -123,7 +123,8 @@ typedef struct tutti_device_times {
     double idle_s;     /* waiting for other devices and for the host's part of the exchange */
     /* Time of one step with the device and without it, if automatic shares leave the device out; else 0. */
     double with_s, without_s;
-    /* Shares follow the measured speed; no other division of the batch is being tried or prepared. */
+    /* automatic: shares follow the measured speed. settled: no other division of the batch is being tried or
+     * prepared. */
     bool automatic, settled;
     /* Copies to the device (sent) and from it (received): bytes, seconds, and the seconds that overlap with computing
      * (beside). All are 0 if host and device share memory. */
@@ -133,10 +134,10 @@ typedef struct tutti_device_times {
 /* Writes the times of the opened device at `position`. Errors: TUTTI_INVALID if there is no such device, or the size is
  * impossible. */
 TUTTI_API tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutti_device_times *times);
-/* Returns a text about the plan of a device, for training, or for inference if the loss is TUTTI_LOSS_NONE: the kernel
- * chosen for each node and why each other kernel was refused. With `passes` it returns the graph after each pass
- * instead, and then the plan's commands in the order in which they run, one a line. Free the text with free(). Returns
- * NULL on failure. */
+/* Returns a text about the plan of a device, for training, or for inference if the loss is TUTTI_LOSS_NONE: the
+ * kernel chosen for each node and why each other kernel was refused. With `passes` it returns the graph after each
+ * pass instead, and then the plan's commands in the order in which they run, one per line. Free the text with free().
+ * Returns NULL on failure. */
 TUTTI_API char *tutti_explain(tutti_trainer *trainer, int position, bool passes);
 /* Returns a text about the times of the last plan that ran on a device: by operation, by kernel and by command, with
  * the rates that the least possible FLOPs and bytes imply, and their share of the device's measured peak. It runs the

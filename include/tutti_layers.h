@@ -13,7 +13,8 @@ typedef struct tutti_dense_options {
     size_t size; /* sizeof(tutti_dense_options), or 0 */
     const char *name;
     bool no_bias;
-    /* Of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else zeros. */
+    /* Initialisers of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else
+     * zeros. */
     tutti_initialiser init, bias_init;
     float init_scale; /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
     /* A parameter that this layer shares with others, or a tensor made of parameters, instead of its own; NULL: its
@@ -33,7 +34,8 @@ typedef struct tutti_conv2d_options {
     /* Horizontal values, if they differ from the vertical ones. 0: as vertical. padding_w -1: no padding. */
     int64_t kernel_w, stride_w, padding_w, dilation_w;
     bool no_bias;
-    /* Of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else zeros. */
+    /* Initialisers of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else
+     * zeros. */
     tutti_initialiser init, bias_init;
     float init_scale; /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
     /* A parameter that this layer shares with others, or a tensor made of parameters, instead of its own; NULL: its
@@ -51,14 +53,16 @@ TUTTI_API tutti_tensor tutti_conv2d(
 typedef struct tutti_conv_options {
     size_t size; /* sizeof(tutti_conv_options), or 0 */
     const char *name;
-    /* Of each axis; 0: that of the axis before it, or 1 of the first one. */
+    /* One value for each axis; 0: that of the axis before it; for the first axis, 1. */
     int64_t stride[3], dilation[3];
-    /* In front of each axis; 0: that of the axis before it, -1: none. Behind it; 0: as in front, -1: none. */
+    /* Padding in front of each axis; 0: that of the axis before it, -1: none. Padding behind it; 0: as in front, -1:
+     * none. */
     int64_t padding[3], padding_behind[3];
     int64_t output_padding[3]; /* of tutti_conv_transpose(): elements behind each axis of the result */
     int64_t groups;            /* 0: 1 */
     bool no_bias;
-    /* Of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else zeros. */
+    /* Initialisers of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else
+     * zeros. */
     tutti_initialiser init, bias_init;
     float init_scale; /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
     /* A parameter that this layer shares with others, instead of its own; NULL: its own. */
@@ -70,7 +74,7 @@ typedef struct tutti_conv_options {
  * kernel...], bias [channels]. */
 TUTTI_API tutti_tensor tutti_conv(
     tutti_network *network, tutti_tensor x, int64_t channels, tutti_shape kernel, const tutti_conv_options *options);
-/* Its transposition, as PyTorch's ConvTranspose1d and so on: x [C, L...] -> y [channels, OL...], where
+/* Transposed convolution, as PyTorch's ConvTranspose1d and so on: x [C, L...] -> y [channels, OL...], where
  *   OL = stride (L - 1) + dilation (kernel - 1) + 1 + output_padding - padding - padding_behind along each axis.
  * Parameters: weight [C, channels / groups, kernel...], bias [channels]. */
 TUTTI_API tutti_tensor tutti_conv_transpose(
@@ -164,14 +168,14 @@ TUTTI_API tutti_tensor tutti_matmul(
     tutti_network *network, const char *name, tutti_tensor a, tutti_tensor b, bool transpose_a, bool transpose_b);
 /* Einstein's summation, as numpy's einsum: "bij,bjk->bik". Letters name the axes of samples, without the batch, which
  * every result has if an input has it; "..." stands for axes that are broadcast. Each of 1 to 8 inputs is joined to
- * those before it by one product of matrices. Diagonals ("ii->i") are of axes of at most 4096. Errors: TUTTI_INVALID,
- * TUTTI_SHAPE. */
+ * those before it by one product of matrices. Axes of diagonals ("ii->i") have a size of at most 4096. Errors:
+ * TUTTI_INVALID, TUTTI_SHAPE. */
 TUTTI_API tutti_tensor tutti_einsum(
     tutti_network *network, const char *equation, const tutti_tensor *inputs, int count);
-/* The k largest elements of x along an axis of a sample, the smallest ones unless `largest`, the best first; axis -1 is
- * the last one. That axis of the result has size k. Of equal elements the first is better; NaN is larger than all
- * numbers. indices: written, where in x they lie, as float32 and without a gradient; or NULL. Errors: TUTTI_INVALID if
- * the axis does not exist, TUTTI_SHAPE if it has less than k elements or more than 2^24. */
+/* The k largest elements of x along an axis of a sample, the smallest ones unless `largest`, the best first; axis -1
+ * is the last one. That axis of the result has size k. Of equal elements the first is better; NaN is larger than all
+ * numbers. indices: receives their positions along the axis of x, as float32 and without a gradient; or NULL. Errors:
+ * TUTTI_INVALID if the axis does not exist, TUTTI_SHAPE if it has less than k elements or more than 2^24. */
 TUTTI_API tutti_tensor tutti_topk(
     tutti_network *network, tutti_tensor x, int64_t k, int axis, bool largest, tutti_tensor *indices);
 
@@ -180,7 +184,7 @@ TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *
 /* Gives the same elements another shape of one to seven sizes. One size may be -1: it is computed from the others.
  * TUTTI_SEQUENCE stays a size of its own. */
 TUTTI_API tutti_tensor tutti_reshape(tutti_network *network, tutti_tensor x, tutti_shape shape);
-/* The same with a pointer to one to seven sizes. */
+/* Reshapes as tutti_reshape() does; takes a pointer to one to seven sizes. */
 TUTTI_API tutti_tensor tutti_reshape_sized(tutti_network *network, tutti_tensor x, const int64_t *sizes, int rank);
 /* [...] -> [elements of a sample]. */
 TUTTI_API tutti_tensor tutti_flatten(tutti_network *network, tutti_tensor x);
@@ -214,13 +218,13 @@ typedef struct tutti_loss_options {
     int32_t ignored;
     float delta; /* tutti_huber(); 0: 1 */
     /* tutti_cross_entropy(), tutti_nll(). A weight of at least 0 for each class: the loss of a label is multiplied by
-     * its class's; with label_smoothing, each class's part of the loss by that of this class. They are copied. The
-     * loss stays the mean over all labels and samples, as PyTorch's `weight` with reduction="none" and a mean() behind
-     * it: PyTorch's reduction="mean" divides by the sum of the labels' weights instead, which differs from batch to
-     * batch. So any division of a batch over devices and hosts trains the same. Weights whose mean over the labels of
-     * all samples is 1 keep the scale of the loss. NULL and 0: no weights. */
+     * the weight of its class; with label_smoothing, each class's part of the loss by the weight of that class. The
+     * weights are copied. The loss stays the mean over all labels and samples, as PyTorch's `weight` with
+     * reduction="none" and a mean() behind it: PyTorch's reduction="mean" divides by the sum of the labels' weights
+     * instead, which differs from batch to batch. So any division of a batch over devices and hosts trains the same.
+     * Weights whose mean over the labels of all samples is 1 keep the scale of the loss. NULL and 0: no weights. */
     const float *class_weights;
-    int class_weight_count; /* that of the classes */
+    int class_weight_count; /* number of classes */
 } tutti_loss_options;
 /* -log(softmax(logits)[label]). Logits have any shape; targets are int32, one for each position: logits [classes] take
  * targets [], [classes, H, W] take [H, W], and with class_axis -1 [T, classes] take [T]. Accuracy: the share of labels

@@ -14,29 +14,29 @@ typedef struct tutti_scores tutti_scores;
 typedef struct tutti_scores_options {
     size_t size;     /* sizeof(tutti_scores_options), or 0 */
     int64_t classes; /* outputs [classes], targets int32; 0: outputs and targets are floats */
-    /* Labels of a sample, one for each pixel: outputs [classes][labels], targets [labels]; without classes, the numbers
-     * of an output. 0: 1 */
+    /* Number of labels of a sample, such as one for each pixel: outputs [classes][labels], targets [labels]. Without
+     * classes: how many numbers an output has. 0: 1 */
     int64_t labels;
-    int top;   /* of top-k; 0: 5, or fewer classes */
+    int top;   /* k of top-k; 0: 5, or the number of classes if that is smaller */
     int worst; /* samples with the largest losses that are kept, at most 65536; 0: 16 */
-    /* Without classes: what 1 is in the units in which errors are told, [labels], as tutti_data_info.target_std;
-     * copied. NULL: 1 */
+    /* Without classes: the factor from each output to the units of the reported errors, [labels], as
+     * tutti_data_info.target_std; copied. NULL: 1 */
     const float *units;
 } tutti_scores_options;
 
 typedef struct tutti_scores_summary {
     size_t size;             /* sizeof(tutti_scores_summary), or 0; set it before the call */
-    int64_t samples, labels; /* that count: without labels below 0, and without samples that have only such labels */
+    int64_t samples, labels; /* only those that count: no labels below 0, no samples that have only such labels */
     double loss;             /* mean cross-entropy over the labels, or mean squared error */
-    /* Of classes, 0 to 1: the share of labels predicted correctly, and of labels whose class is among the `top`
-     * likeliest; of equally likely classes, the first one wins. Precision, recall, F1 and intersection over union are
-     * means over the classes that occur among targets or predictions, as scikit-learn's `macro` averages with
+    /* For classes, 0 to 1: the share of labels predicted correctly, and of labels whose class is among the `top`
+     * likeliest; among equally likely classes, the first one wins. Precision, recall, F1 and intersection over union
+     * are means over the classes that occur among targets or predictions, as scikit-learn's `macro` averages with
      * zero_division 0. */
     double accuracy, top_accuracy, precision, recall, f1, iou;
-    /* Of numbers: coefficient of determination (mean over the numbers of an output), mean absolute error, root of the
-     * mean squared error; the errors times tutti_scores_options.units. */
+    /* For numbers: coefficient of determination (mean over the numbers of an output), mean absolute error, root of
+     * the mean squared error; the errors times tutti_scores_options.units. */
     double r2, mae, rmse;
-} tutti_scores_summary; /* what does not apply is NaN */
+} tutti_scores_summary; /* members that do not apply are NaN */
 
 typedef struct tutti_class_scores {
     size_t size;                       /* sizeof(tutti_class_scores), or 0; set it before the call */
@@ -47,17 +47,18 @@ typedef struct tutti_class_scores {
 typedef struct tutti_mistake {
     size_t size;               /* sizeof(tutti_mistake), or 0; set it before the call */
     int64_t index;             /* of the sample in its source */
-    int64_t target, predicted; /* of several labels: of the wrong one with the largest loss; of numbers: -1 */
-    double probability, loss;  /* of the predicted class; of the sample, the mean over its labels */
-    double error;              /* of numbers: root of their mean squared error, times the units; of classes: NaN */
+    int64_t target, predicted; /* with several labels: of the wrong one with the largest loss; for numbers: -1 */
+    double probability, loss;  /* of the predicted class; of the sample: the mean over its labels */
+    double error;              /* for numbers: root of their mean squared error, times the units; for classes: NaN */
 } tutti_mistake;
 
 /* Returns NULL on failure. */
 TUTTI_API tutti_scores *tutti_scores_new(const tutti_scores_options *options);
 TUTTI_API void tutti_scores_free(tutti_scores *scores);
 TUTTI_API void tutti_scores_reset(tutti_scores *scores);
-/* Adds `samples` predictions; outputs are logits or numbers. indices: of the samples in their source, or NULL: they are
- * counted. Labels below 0 do not count. Errors: TUTTI_INVALID if a label is not below `classes`; nothing was added. */
+/* Adds `samples` predictions; outputs are logits or numbers. indices: positions of the samples in their source; NULL:
+ * the samples are counted. Labels below 0 do not count. Errors: TUTTI_INVALID if a label is not below `classes`;
+ * nothing was added. */
 TUTTI_API tutti_status tutti_scores_add(
     tutti_scores *scores, const float *outputs, const void *targets, const int64_t *indices, int64_t samples);
 TUTTI_API tutti_status tutti_scores_summarise(const tutti_scores *scores, tutti_scores_summary *summary);
@@ -69,11 +70,12 @@ TUTTI_API const int64_t *tutti_scores_confusion(const tutti_scores *scores);
 /* Describes the wrongly predicted sample with the position-th largest loss, from 0. Errors: TUTTI_INVALID past the last
  * that is kept. */
 TUTTI_API tutti_status tutti_scores_mistake(const tutti_scores *scores, int position, tutti_mistake *mistake);
-/* tutti_evaluate_source() that also fills scores, over all ranks; they are reset first. The trainer's output must be
- * what its first loss reads, with the classes at the first or the last axis; targets that are probabilities count as
- * their likeliest class, and the label `ignored` of a loss does not count. All ranks get the same: counts are exact,
- * and equal on any mix of devices that gives the same predictions; the worst mistakes are those of all ranks. Errors:
- * TUTTI_INVALID if the scores are for other classes, labels or numbers than the trainer's. */
+/* Evaluates as tutti_evaluate_source() does and fills `scores`, which are reset first, over all ranks. The trainer's
+ * output must be what its first loss reads, with the classes at the first or the last axis; targets that are
+ * probabilities count as their likeliest class, and the label `ignored` of a loss does not count. All ranks get the
+ * same: counts are exact, and equal on any mix of devices that gives the same predictions; the worst mistakes are
+ * those of all ranks. Errors: TUTTI_INVALID if the scores are for other classes, labels or numbers than the
+ * trainer's. */
 TUTTI_API tutti_status tutti_evaluate_scores(
     tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores, tutti_metrics *metrics);
 

@@ -15,8 +15,8 @@ extern "C" {
 TUTTI_API tutti_tensor tutti_embedding(
     tutti_network *network, const char *name, tutti_tensor ids, int64_t rows, int64_t width);
 
-/* What tutti_attention_options.scores is: the scaled products of queries and keys; the same with softcap; with what
- * masks add; or the probabilities. */
+/* The stage that tutti_attention_options.scores gets: the scaled products of queries and keys; these after softcap;
+ * these after masks were added; or the probabilities. */
 typedef enum tutti_attention_stage {
     TUTTI_SCORES,
     TUTTI_SCORES_CAPPED,
@@ -26,8 +26,8 @@ typedef enum tutti_attention_stage {
 typedef struct tutti_attention_options {
     size_t size; /* sizeof(tutti_attention_options), or 0 */
     const char *name;
-    /* 0: queries, keys and values are [heads, length, width]. Otherwise they are [length, heads * width], and so is the
-     * result; `kv_heads` are those of keys and values, 0: as many. */
+    /* 0: queries, keys and values are [heads, length, width]. Otherwise they are [length, heads * width], and so is
+     * the result; keys and values have `kv_heads` heads, 0: as many as queries. */
     int64_t heads, kv_heads;
     float scale;   /* of the products; 0: 1 / sqrt(width) */
     float softcap; /* scores become softcap * tanh(scores / softcap); 0: they stay */
@@ -35,12 +35,12 @@ typedef struct tutti_attention_options {
      * `key_counts`, the last query's is that of the last key. */
     bool causal;
     int64_t window_before, window_behind; /* 1 + how many keys before and behind its position it sees; 0: all */
-    /* Added to the scores [heads, length, keys], to which it is broadcast; or of truths: keys where it is 0 are not
-     * seen. If its last axis is shorter, keys behind it are not seen. NULL: none. */
+    /* Broadcast to the scores [heads, length, keys] and added to them; or, if it is boolean, keys where it is 0 are
+     * not seen. If its last axis is shorter, keys behind its end are not seen. NULL: none. */
     const tutti_tensor *mask;
     bool mask_is_boolean;
     const tutti_tensor *past_key, *past_value; /* [kv_heads, past length, width], in front of keys and values */
-    const tutti_tensor *key_counts;            /* of each sample: keys from this number on are not seen */
+    const tutti_tensor *key_counts;            /* one number for each sample: keys from this number on are not seen */
     tutti_tensor *present_key, *present_value; /* written: keys and values with the past ones; NULL: not wanted */
     tutti_tensor *scores;                      /* written; NULL: not wanted */
     tutti_attention_stage scores_stage;        /* which ones */
@@ -65,8 +65,8 @@ typedef struct tutti_recurrent_options {
     size_t size; /* sizeof(tutti_recurrent_options), or 0 */
     const char *name;
     bool no_bias;
-    bool bidirectional, reverse; /* a second layer from the last step to the first one; only such a one */
-    /* [directions, hidden] for each sample, or for all, as zeros are. initial_c: of tutti_lstm(). */
+    bool bidirectional, reverse; /* adds a second layer from the last step to the first one; has only such a layer */
+    /* [directions, hidden], for each sample or the same for all. NULL: zeros. initial_c: for tutti_lstm(). */
     const tutti_tensor *initial_h, *initial_c;
     const tutti_tensor *lengths;   /* steps of each sample, one number, float32 or int32; outputs behind them are 0 */
     tutti_tensor *last_h, *last_c; /* written: the last states [directions, hidden]; last_c: of tutti_lstm() */

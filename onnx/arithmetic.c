@@ -60,7 +60,7 @@ static bool divide(int type, struct extent a, struct extent b, struct extent *y)
     return true;
 }
 
-/* With the sign of the dividend; modulo(): of the divisor. */
+/* The remainder with the sign of the dividend; modulo(): with that of the divisor. */
 static bool remainder_of(int type, struct extent a, struct extent b, struct extent *y)
 {
     if (a.batches || b.batches || b.number == 0) return false;
@@ -85,7 +85,7 @@ static bool equal(int type, struct extent a, struct extent b, struct extent *y)
     return true;
 }
 
-/* -1, 0 or 1. The number of samples is positive, and larger or smaller than other numbers. */
+/* *order: -1, 0 or 1. False: the order depends on the number of samples. */
 static bool compare(int type, struct extent a, struct extent b, int *order)
 {
     if (type == ONNX_UINT64)
@@ -215,7 +215,8 @@ REAL(real_subtract, a - b)
 REAL(real_tan, tan(a))
 REAL(real_tanh, tanh(a))
 
-/* In alphabetical order. NULL: not of elements of this kind. `unary`: the second number is not read. */
+/* In alphabetical order. A function that is NULL: elements of this kind are not supported. `unary`: the second number
+ * is not read. */
 struct operation {
     const char *name;
     whole_function *whole;
@@ -348,7 +349,7 @@ static void divide_all(struct array *y, int type, size_t count)
         known_put(y, type, i, (struct number) { .real = known_at(&sum, i).real / (double)count });
 }
 
-/* Of one input, two, or, as Max, of any number. */
+/* Takes one input, two, or, as Max, any number of them. */
 tutti_status fold_arithmetic(struct step *step)
 {
     const struct operation *operation = find_operation(step->node->op_type);
@@ -488,7 +489,7 @@ tutti_status fold_cast_like(struct step *step)
 
 /* -------------------------------------------------------------------------------------------------- reductions ---- */
 
-/* What a reduction makes of an element, of two, and of the result. */
+/* How a reduction changes each element before it joins them (`function`), and the result after. */
 enum change { AS_IT_IS, ABSOLUTE, SQUARED, EXPONENTIAL, ROOT, LOGARITHM, MEAN };
 static const struct reduction {
     const char *name, *function; /* of operations[] */
@@ -499,7 +500,7 @@ static const struct reduction {
     { "ReduceMin", "Min", AS_IT_IS, AS_IT_IS }, { "ReduceProd", "Mul", AS_IT_IS, AS_IT_IS },
     { "ReduceSum", "Add", AS_IT_IS, AS_IT_IS }, { "ReduceSumSquare", "Add", SQUARED, AS_IT_IS } };
 
-/* Integers only by their own functions. */
+/* Changes integers by functions of integers only. False: there is none, or it fails. */
 static bool change_number(enum change change, int type, int64_t count, struct number *n)
 {
     const bool floats = onnx_type_is_float(type);
@@ -553,7 +554,7 @@ static tutti_status reduce(struct step *step, const struct known *x, const int64
     return status;
 }
 
-/* Axes are an attribute or the second input; all, if none is named. */
+/* Axes are an attribute or the second input; if none is named, all axes are reduced. */
 tutti_status fold_reduce(struct step *step)
 {
     struct known x;

@@ -6,7 +6,8 @@
 
 enum { QUERY, KEY, VALUE, MASK, PAST_KEY, PAST_VALUE, KEY_COUNTS, ATTENTION_INPUTS };
 
-/* The batch is the first axis, or the file has none. One that does not depend on the samples has size 1 there. */
+/* Reads an input whose first axis is the batch, unless the file has none. An input that does not depend on the
+ * samples has size 1 there. */
 static tutti_status read_with_batch(const struct step *step, size_t position, int rank, struct operand *x)
 {
     tutti_status status = step_operand(step, position, x);
@@ -30,7 +31,7 @@ static tutti_status read_inputs(const struct step *step, struct operand *inputs)
     return status;
 }
 
-/* Bounds of -1 are none. */
+/* A bound of -1 means none. */
 static tutti_status read_windows(const struct step *step, tutti_attention_options *options)
 {
     const int64_t left = step_integer(step, "left_window_size", -1),
@@ -87,7 +88,8 @@ tutti_status build_attention(struct step *step)
 
 /* --------------------------------------------------------------------------------------------- RotaryEmbedding ---- */
 
-/* Rows of a table that each sample has its own of: a product with a matrix that has a 1 for each row that is read. */
+/* Reads rows of a table that each sample has of its own, by a product with a matrix that has a 1 for each row that is
+ * read. */
 static tutti_tensor rows_of_own_table(const struct step *step, const struct operand *ids, const struct operand *table)
 {
     float positions[1024];

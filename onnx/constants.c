@@ -6,7 +6,7 @@
 
 enum { MOST = 1 << 20 };
 
-/* Ones along a diagonal, of the input's shape or of that of its rows and columns. */
+/* A matrix of the input's shape, with ones along a diagonal. */
 tutti_status build_eye_like(struct step *step)
 {
     struct extent sizes[TUTTI_MAX_RANK + 1];
@@ -29,7 +29,7 @@ tutti_status build_eye_like(struct step *step)
     return step_known(step, y);
 }
 
-/* Of floats; fold_range() makes that of integers. */
+/* Makes ranges of floats; fold_range() makes those of integers. */
 tutti_status build_range(struct step *step)
 {
     struct known given[3];
@@ -49,7 +49,7 @@ tutti_status build_range(struct step *step)
     return known_finish(step, y);
 }
 
-/* One output of an If, whose branches were written out: its condition, and what the branches have for it. */
+/* One output of an If whose branches were inlined. Inputs: the condition, and the result of each branch. */
 tutti_status build_if(struct step *step)
 {
     const struct array *condition = NULL;

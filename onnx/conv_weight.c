@@ -1,5 +1,5 @@
-/* Conv whose input no sample changes, as tables of positions and weights are: for each element of the kernel a product
- * of matrices with a part of the input. */
+/* Conv whose input does not depend on the samples, as tables of positions and weights: for each element of the
+ * kernel, a product of matrices with a part of the input. */
 #include "onnx/operators.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ struct sizes {
     int64_t image[3], kernel[3], out[3], strides[3], dilations[3], pads[6];
 };
 
-/* The node's list of `count` numbers; without one, all are `otherwise`. */
+/* Reads the node's list of `count` numbers; without one, all are `otherwise`. */
 static tutti_status read_list(const struct step *step, const char *name, int64_t otherwise, int64_t *list, int count)
 {
     size_t said = 0;

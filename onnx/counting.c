@@ -1,5 +1,5 @@
-/* Integers that count samples: indices along the batch, as x[arange(N), i] has them. A network computes each sample by
- * itself, so such a number is stored as that of the first sample, and the value says that it counts. */
+/* Integers that count samples: batch-dependent indices, as in x[arange(N), i]. A network computes each sample by
+ * itself. So it stores such a number as it is for the first sample, and value.counting tells how it counts. */
 #include "onnx/operators.h"
 
 #include "base/memory.h"
@@ -90,7 +90,7 @@ tutti_tensor step_first_sample(const struct step *step, const struct array *x, i
     return made;
 }
 
-/* Whether a value is integers for each of STAND_IN samples. */
+/* Whether a value has integers for each of STAND_IN samples. */
 static bool stands_in(const struct import *import, const struct value *value)
 {
     bool found = false;
@@ -147,7 +147,7 @@ static int64_t factor_of(const struct step *step, size_t position)
     return value ? value->counting.factor : 0;
 }
 
-/* Of a sum or difference. */
+/* Adds or subtracts the factors of the inputs of a sum or difference. */
 static tutti_status add(const struct step *step, bool minus, struct counting *y)
 {
     *y = (struct counting) { 0, EACH };
@@ -160,7 +160,7 @@ static tutti_status add(const struct step *step, bool minus, struct counting *y)
     return TUTTI_OK;
 }
 
-/* One column along the last axis may count, or all inputs in the same way. */
+/* Joins inputs: all may count in the same way, or one of them as one column along the last axis. */
 static tutti_status join(const struct step *step, struct counting *y)
 {
     struct extent sizes[TUTTI_MAX_RANK + 1];

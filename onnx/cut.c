@@ -1,8 +1,8 @@
 /* PyTorch's TorchScript exporter (dynamo=False) folds what torch.nn.MultiheadAttention does to its parameters: it
  * stores the rows of in_proj_weight and in_proj_bias for queries, keys and values apart, under names such as
- * onnx::MatMul_143. Here the parameters become whole again, and the file's initialisers views of their rows. An
- * attention whose keys or values have other sizes has weights q_proj_weight, k_proj_weight and v_proj_weight, but still
- * one bias. */
+ * onnx::MatMul_143. Here the parameters are joined again, and the file's initialisers become views of their rows. An
+ * attention whose keys or values have other sizes has weights q_proj_weight, k_proj_weight and v_proj_weight, but
+ * still one bias. */
 #include "onnx/import.h"
 
 #include "base/memory.h"
@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FAR: nodes between the products of an attention. */
+/* FAR: largest number of nodes between the products of an attention. */
 enum { MOST_PIECES = 3, FAR = 32 };
 
 /* The projections of one attention: matrices [rows][features] as products read them, and their biases. */
 struct projections {
     struct import *import;
     const char *call; /* "attention_1" for the second call of "attention" */
-    int layer_length; /* of its part that is the layer */
+    int layer_length; /* length of its part that names the layer */
     struct value *weights[MOST_PIECES], *biases[MOST_PIECES];
     int count, bias_count;
-    int64_t size, features; /* of the attention; of the matrices so far, side by side */
+    int64_t size, features; /* size: the attention's; features: of the matrices so far, side by side */
     bool alike;             /* all matrices have as many rows as the attention's size */
 };
 
@@ -53,7 +53,7 @@ static struct value *bias_of(const struct import *import, size_t product, int64_
     return bias && bias->stored->n_dims == 1 && bias->stored->dims[0] == features ? bias : NULL;
 }
 
-/* Another matrix of the attention, which node n multiplies by. */
+/* Adds a matrix of the attention, by which node n multiplies. */
 static bool add_projection(struct projections *p, size_t n, struct value *weight)
 {
     const int64_t rows = weight->stored->n_dims == 2 ? weight->stored->dims[0] : 0;
@@ -71,7 +71,7 @@ static bool add_projection(struct projections *p, size_t n, struct value *weight
     return true;
 }
 
-/* The products of the layer from node n on, until they have three times the attention's features. */
+/* Finds the products of the layer from node n on, until they have three times the attention's features. */
 static bool find_projections(struct projections *p, size_t n)
 {
     const Onnx__GraphProto *graph = p->import->model->graph;
@@ -116,8 +116,8 @@ static void become_view(struct value *piece, struct value *whole, int64_t first,
     set_order(&piece->view, rows, whole->array->rank == 2 ? whole->array->sizes[1] : 1);
 }
 
-/* The parameter `part` of the layer, whose rows are those of the pieces. An attention that is called twice has it, and
- * pieces that are others then are no pieces of it. */
+/* Joins the pieces as rows of the layer's parameter `part`. At an attention's second call the parameter exists
+ * already; if the pieces differ from it, they stay as they are. */
 static tutti_status join(struct projections *p, struct value **pieces, const char *part, int rank)
 {
     tutti_status status = TUTTI_OK;

@@ -35,7 +35,8 @@ static void take_out(char *equation, char letter)
     *to = '\0';
 }
 
-/* The letter must be the batch's of every input that has it, and of the output. *place: of the result. */
+/* Takes the batch's letter out of the equation. It must be the same in all inputs that have a batch, and occur in the
+ * output. *place: that of the result. */
 static tutti_status take_batch(char *equation, const struct operand *inputs, size_t count, struct place *place)
 {
     char letter = '\0';

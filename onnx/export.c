@@ -64,7 +64,7 @@ static void find_needed(struct export *export)
     }
 }
 
-/* Tells all that have no form at once, and finds the opset that has the others. */
+/* Reports all operations without a form in ONNX in one message, and finds the opset that has the others. */
 static void check_operations(struct export *export)
 {
     struct text text = { 0 };
@@ -166,7 +166,7 @@ static void add_outputs(struct source *source)
     }
 }
 
-/* Outputs that are no layer's own. */
+/* Adds an Identity for each output whose tensor has another name in the file. */
 static void add_copies(struct source *source)
 {
     struct export *export = source->export;

@@ -1,5 +1,5 @@
-/* What the files of this room share while a network is written: the file's messages, the names that tensors have there,
- * and the node whose form in ONNX is added. */
+/* Shared by the files of this folder while a network is written: the file's messages, the names of tensors in it, and
+ * the node that is converted to ONNX. */
 #ifndef ONNX_EXPORT_H
 #define ONNX_EXPORT_H
 
@@ -21,13 +21,13 @@ struct export
     const char **tensor_names; /* by the tensors' ids; NULL: it has none yet */
     bool *needed;              /* by the tensors' ids */
     size_t tensor_count;
-    void *names, *node_names; /* trees of tsearch(): those that the file's tensors and nodes have */
+    void *names, *node_names; /* trees of tsearch(): names of the file's tensors and nodes */
     struct export_list nodes, initialisers, inputs, outputs;
     struct export_list owned;   /* memory that lives until the file is written */
     const char *batch, *length; /* [1]: the number of samples, the length of sequences; NULL: not written yet */
-    int64_t opset;              /* the lowest that has all operators of the file */
+    int64_t opset;              /* the lowest opset that has all operators of the file */
     tutti_status status;        /* the first failure; later calls do nothing that can be seen */
-    Onnx__NodeProto no_node;    /* what those fill in */
+    Onnx__NodeProto no_node;    /* filled in by calls after a failure */
     Onnx__AttributeProto no_attribute;
 };
 
@@ -62,8 +62,8 @@ struct export_row {
 };
 enum { LEAST_OPSET = 17 };
 const struct export_row *export_find(const char *operation);
-/* recurrent: the dense layer of its products, which becomes part of ONNX's operator; NULL or another operation: none.
- */
+/* For a recurrent node: *dense is the dense layer of its products, which becomes part of ONNX's operator. False:
+ * there is none, or the node is another operation. */
 bool export_absorbed(const struct export *export, const tutti_node_info *node, tutti_node_info *dense);
 
 /* Up to `most` numbers of an attribute. Returns how many there are; 0: the node does not have it. */
@@ -74,16 +74,17 @@ tutti_tensor_info source_tensor(struct source *source, tutti_tensor tensor);
 bool source_is(const struct source *source, int input); /* whether the input is there */
 /* The name that the file has for an input. */
 const char *source_input(struct source *source, int input);
-/* The same where shapes are broadcast, as samples in the network, and as arrays with a batch in ONNX. */
+/* The name of an input that is broadcast: axes of size 1 are inserted behind its batch, as ONNX broadcasts arrays
+ * with the batch, and the network shapes of samples. */
 const char *source_aligned(struct source *source, int input);
 const char *source_output(struct source *source); /* of the first output */
-/* The same of another output; NULL: nothing needs it. */
+/* The name of another output; NULL: nothing needs it. */
 const char *source_output_at(struct source *source, int output);
 const char *source_temporary(struct source *source);
 /* Fails: what the operation does has no form in ONNX. */
 void source_refuse(struct source *source, const char *why);
 
-/* Arrays of the file's own. */
+/* Add constants to the file, and return their names. */
 const char *source_integers(struct source *source, const int64_t *numbers, int count);
 const char *source_integer(struct source *source, int64_t number); /* without axes */
 const char *source_scalar(struct source *source, float number);
@@ -98,10 +99,10 @@ struct made {
 };
 struct made source_node(
     struct source *source, const char *type, const char *a, const char *b, const char *c, const char *output);
-/* The same with any number of inputs. */
+/* Adds a node with any number of inputs. */
 struct made source_node_of(
     struct source *source, const char *type, const char *const *inputs, int count, const char *output);
-/* The same of one or two inputs, with an output that gets a name, which is returned. */
+/* Adds a node with one or two inputs and an output that gets a new name, which is returned. */
 const char *source_step(struct source *source, const char *type, const char *a, const char *b);
 const char *source_cast(struct source *source, const char *from, enum onnx_type type);
 void made_integer(struct made made, const char *name, int64_t number);
@@ -111,21 +112,22 @@ void made_text(struct made made, const char *name, const char *text);
 void made_texts(struct made made, const char *name, const char *const *texts, int count); /* texts that stay */
 void made_output(struct made made, const char *name);                                     /* one more; "": absent */
 
-/* What several functions write. */
+/* Parts that several functions write. */
 const char *source_size(struct source *source, const char *tensor, int64_t axis); /* [1] of int64 */
 const char *source_batch(struct source *source);  /* [1] of int64: the number of samples */
 const char *source_length(struct source *source); /* [1] of int64: the length of sequences */
-/* These sizes, behind a batch if it is not NULL; TUTTI_SEQUENCE becomes the length. */
+/* A list of sizes, behind a batch if it is not NULL; TUTTI_SEQUENCE becomes the length. */
 const char *source_sizes(struct source *source, const char *batch, const int64_t *sizes, int count);
 /* An input with a batch in front of it: one that is the same for all samples is repeated. */
 const char *source_for_each_sample(struct source *source, int input);
-/* From, which no node has read yet, is the first output of the source. */
+/* Makes `from`, which no node has read yet, the first output of the source. */
 void source_finish(struct source *source, const char *from);
-/* From, in the shape of the first output. */
+/* Reshapes `from` to the shape of the first output. */
 void source_reshape(struct source *source, const char *from);
-/* Axis i of the result is axis order[i]. to: NULL for a name, which is returned. */
+/* Permutes axes: axis i of the result is axis order[i] of `from`. to: the result's name, which is returned; NULL: a
+ * new one. */
 const char *source_transpose(struct source *source, const char *from, const int64_t *order, int rank, const char *to);
-/* What lies along the axis from `start` to before `end`; step 1, or -1 to go backwards. */
+/* Elements along the axis from `start` to before `end`, in steps of 1, or -1 to go backwards. */
 const char *source_slice(
     struct source *source, const char *from, int64_t axis, int64_t start, int64_t end, const char *to);
 

@@ -41,7 +41,7 @@ static const char *print_number(struct export *export, size_t number)
     return text;
 }
 
-/* Says in the message where the elements are, and takes them from it. */
+/* Records in the message where the elements are, and removes them from it. */
 static void move_out(struct export *export, Onnx__TensorProto *tensor, const char *location, size_t offset)
 {
     Onnx__StringStringEntryProto **entries = export_new(export, 3, sizeof *entries);

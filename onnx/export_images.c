@@ -27,7 +27,7 @@ void export_conv2d(struct source *source)
     made_integer(made, "group", (int64_t)source_number(source, "groups", 1));
 }
 
-/* Sizes that the strides leave open are told by padding behind the output. */
+/* output_padding gives the sizes that the strides leave open. */
 void export_conv2d_transposed(struct source *source)
 {
     int64_t kernel[2] = { 1, 1 }, stride[2] = { 1, 1 }, padding[2] = { 0 }, dilation[2] = { 1, 1 }, more[2];
@@ -105,7 +105,8 @@ static const char *exchange(struct source *source, const char *from, int axis, i
     return source_transpose(source, from, perm, rank, NULL);
 }
 
-/* The table of positions and weights as a matrix [from, to], and what outputs without positions are, [1, to]. */
+/* Reads the table of positions and weights as a matrix [from, to], and the values of outputs without positions
+ * [1, to]. */
 static bool read_table(struct source *source, int64_t to, float *matrix, float *without)
 {
     const float outside = (float)source_number(source, "outside", 0);
@@ -120,7 +121,7 @@ static bool read_table(struct source *source, int64_t to, float *matrix, float *
     return true;
 }
 
-/* A product with a matrix along the axis: ONNX has no operator for any table. */
+/* A product with a matrix along the axis, since ONNX has no operator for arbitrary tables. */
 void export_resample(struct source *source)
 {
     enum { MOST = 1 << 24 };

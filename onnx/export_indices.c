@@ -11,7 +11,7 @@ static const char *indices(struct source *source, const char *from)
     return source_cast(source, from, ONNX_INT64);
 }
 
-/* [.., 1]: an axis more behind all others. */
+/* Adds an axis behind all others: [.., 1]. */
 static const char *with_last(struct source *source, const char *from, int rank)
 {
     return source_step(source, "Unsqueeze", from, source_integers(source, &(int64_t) { rank }, 1));
@@ -29,7 +29,8 @@ static const char *move_axes(struct source *source, const char *from, int rank, 
     return source_transpose(source, from, order, rank, NULL);
 }
 
-/* Slices along an axis. Of samples with indices of their own: GatherND of the axis, moved to the front. */
+/* Gathers slices along an axis. If samples have indices of their own: by GatherND, with the axis moved to the
+ * front. */
 static void gather_slices(struct source *source, int axis)
 {
     const tutti_tensor_info *x = &source->x, at = source_tensor(source, source->info.inputs[1]);
@@ -92,7 +93,8 @@ static const char *as_rows(struct source *source, const char *from, int64_t rows
     return source_step(source, "Reshape", from, source_integers(source, (int64_t[]) { 0, rows, columns }, 3));
 }
 
-/* One number for each place, of those along several axes; negative ones count from the end of their axis. */
+/* Joins the numbers along several axes to one number for each place; negative ones count from the end of their
+ * axis. */
 static const char *one_number(struct source *source, const struct places *p, const char *numbers)
 {
     const char *sizes = source_integers(source, p->sizes, (int)p->numbers);
@@ -104,8 +106,8 @@ static const char *one_number(struct source *source, const struct places *p, con
     return source_step(source, "ReduceSum", first, source_integers(source, &(int64_t) { 2 }, 1));
 }
 
-/* ONNX's ScatterND has no axes that all inputs share, as the batch here: elements along one axis of places do the same.
- */
+/* ONNX's ScatterND has no axes that all inputs share, as the batch is here. ScatterElements along one axis of places
+ * does the same. */
 static void scatter_places(struct source *source, const char *reduction)
 {
     struct places p;

@@ -54,7 +54,7 @@ static void export_batch_norm(struct source *source)
         (float)source_number(source, "epsilon", 1e-5));
 }
 
-/* In inference it gives what it gets. A program that trains the file finds it there. */
+/* In inference, Dropout returns its input. It is written for programs that train the file. */
 static void export_dropout(struct source *source)
 {
     const char *ratio = source_scalar(source, (float)source_number(source, "ratio", 0.5));

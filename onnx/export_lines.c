@@ -47,7 +47,8 @@ void export_cumsum(struct source *source)
     made_integer(made, "reverse", source_number(source, "reverse", 0) != 0);
 }
 
-/* The elements `by` places on, and ones in front of them; reversed: back, and behind them. */
+/* Moves the elements by `by` places towards the end, with ones in front of them; reversed: towards the front, with
+ * ones behind them. */
 static const char *shifted(
     struct source *source, const char *from, int64_t axis, int64_t size, int64_t by, bool reverse)
 {
@@ -61,7 +62,7 @@ static const char *shifted(
     return to;
 }
 
-/* Products with those of twice as many elements in each step: operators for it came with opset 26 only. */
+/* Each step doubles the number of elements in the products. ONNX has an operator for it only since opset 26. */
 void export_cumprod(struct source *source)
 {
     const int64_t axis = axis_of(source), size = source->y.shape.sizes[axis - source->y.for_each_sample];
@@ -105,8 +106,8 @@ static const char *lengths_along(struct source *source, int64_t batch_axis)
     return source_step(source, "Reshape", numbers, source_integers(source, sizes, rank));
 }
 
-/* ONNX's operator has the time and the batch as the first two axes, and one length for each of the batch. Here element
- * t is element length - 1 - t where that is one. */
+/* ONNX's operator has the time and the batch as the first two axes, and one length for each sample of the batch. Here
+ * element t becomes element length - 1 - t if t is below the length. */
 void export_reverse_sequence(struct source *source)
 {
     const int64_t time = (int64_t)source_number(source, "time_axis", 0), size = source->x.shape.sizes[time];

@@ -9,7 +9,7 @@ void export_reshape(struct source *source)
     source_reshape(source, source_input(source, 0));
 }
 
-/* The batch of the result, which x does not have: `rows` for each sample. */
+/* The size of the result's batch if x has no batch: `rows` for each sample. */
 static const char *new_batch(struct source *source)
 {
     const int64_t rows = (int64_t)source_number(source, "rows", 1);
@@ -17,7 +17,7 @@ static const char *new_batch(struct source *source)
     return rows > 1 ? source_step(source, "Mul", batch, source_integers(source, &rows, 1)) : batch;
 }
 
-/* The batch, and sizes that x has, are 1: ONNX broadcasts the shape, too. */
+/* In the shape, the batch and sizes that x has are 1, since ONNX also broadcasts the shape. */
 void export_expand(struct source *source)
 {
     const tutti_tensor_info *x = &source->x, *y = &source->y;
@@ -43,7 +43,8 @@ void export_transpose(struct source *source)
     (void)source_transpose(source, source_input(source, 0), whole, array_rank(&source->x), source_output(source));
 }
 
-/* What x has from `begins` on, and a constant where it has nothing: Slice and Pad; backwards along some axes: Slice. */
+/* The elements of x from `begins` on, with a constant outside of x: Slice and Pad. If some axes go backwards:
+ * Slice. */
 struct window {
     int64_t starts[TUTTI_MAX_RANK], ends[TUTTI_MAX_RANK], axes[TUTTI_MAX_RANK], pads[2 * TUTTI_MAX_RANK + 2];
     int cut;

@@ -85,7 +85,7 @@ void export_gelu_tanh(struct source *source)
         source_node(source, "Gelu", source_input(source, 0), NULL, NULL, source_output(source)), "approximate", "tanh");
 }
 
-/* PyTorch's, whose slope is not ONNX's default. */
+/* PyTorch's function: its slope is not ONNX's default. */
 void export_hard_sigmoid(struct source *source)
 {
     const struct made made =
@@ -101,7 +101,8 @@ void export_fmod(struct source *source)
         "fmod", 1);
 }
 
-/* ONNX has the rest with the sign of b for integers only: r + b where the signs of r = fmod(a, b) and b differ. */
+/* ONNX has the remainder with the sign of b for integers only. So it is r = fmod(a, b), or r + b where the signs of r
+ * and b differ. */
 void export_mod(struct source *source)
 {
     const char *b = source_aligned(source, 1), *rest = source_temporary(source);

@@ -1,5 +1,5 @@
-/* LSTM, GRU and RNN in ONNX. The network has the products of the inputs in a dense layer of their own, which is a part
- * of ONNX's operator. Gates are in PyTorch's order or in ONNX's. */
+/* LSTM, GRU and RNN in ONNX. In the network, a separate dense layer computes the products of the inputs, which are
+ * part of ONNX's operator. Gates are in PyTorch's order or in ONNX's. */
 #include "onnx/export.h"
 #include "tutti_inspect.h"
 
@@ -50,7 +50,7 @@ static const char *zeros(struct source *source, const struct recurrent *r)
     return values ? source_matrix(source, values, 1, r->gates * r->width) : "";
 }
 
-/* [1, 2 rows]: that of the inputs, then that of the state; "" if there is none. */
+/* Biases [1, 2 rows]: that of the inputs, then that of the state; "" if there is none. */
 static const char *biases(struct source *source, const struct recurrent *r, struct source *dense)
 {
     const bool first = source_is(dense, 2), second = source_is(source, BIAS);

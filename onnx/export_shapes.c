@@ -59,7 +59,7 @@ const char *source_sizes(struct source *source, const char *batch, const int64_t
     return joined;
 }
 
-/* As many times as another input has samples: there may be several rows of each. */
+/* Repeats the input as many times as another input has samples; there may be several rows of each. */
 const char *source_for_each_sample(struct source *source, int input)
 {
     static const int64_t ones[TUTTI_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -82,8 +82,8 @@ static int64_t elements_of(const tutti_shape *shape)
     return elements;
 }
 
-/* The number of samples stays, and is copied (0), unless rows of samples join them or leave them. One size may be open
- * (-1): two would be, where the length of sequences is no longer the axis that it was. */
+/* The number of samples is copied (0), unless rows of samples join the batch or leave it. Only one size may be open
+ * (-1). If the length of sequences moves to another axis there would be two: then the length is computed. */
 void source_reshape(struct source *source, const char *from)
 {
     const tutti_tensor_info *x = &source->x, *y = &source->y;

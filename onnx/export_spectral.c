@@ -1,4 +1,4 @@
-/* Fourier transforms in ONNX: DFT of a whole axis of complex numbers, with what stands in other places moved. */
+/* Fourier transforms in ONNX: DFT of a whole axis of complex numbers. Elements at other positions are moved. */
 #include "onnx/export.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static const char *weighted(
     return source_step(source, "Mul", from, factor);
 }
 
-/* What stands behind the first `from` places, and there goes on with the first ones: a part of it, and the other. */
+/* `count` elements from position `from` on, in a circle: those up to the end, then those from the first one on. */
 static const char *turned(struct source *source, const struct transform *t, const char *x, int64_t from, int64_t count)
 {
     if (from == 0 && count == t->length) return x;
@@ -67,7 +67,8 @@ static const char *turned(struct source *source, const struct transform *t, cons
     return joined;
 }
 
-/* The elements at their places, with zeros elsewhere; DFT itself appends zeros to those from place 0 on. */
+/* Puts the elements at their positions, with zeros elsewhere. If they begin at position 0, DFT itself appends the
+ * zeros. */
 static const char *placed(struct source *source, const struct transform *t, const char *x)
 {
     int64_t pads[2 * TUTTI_MAX_RANK + 4] = { 0 };

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the entries of external_data say. */
+/* Values of the entries of external_data. */
 struct place {
     const char *location;
     uint64_t offset, length;
@@ -102,7 +102,7 @@ static tutti_status read_range(int file, uint64_t offset, unsigned char *data, s
     return TUTTI_OK;
 }
 
-/* Before there is memory for the elements, so that no file can ask for more than it has. */
+/* Called before memory for the elements is allocated, so that no file can ask for more than it has. */
 static tutti_status check_range(const Onnx__TensorProto *tensor, const struct place *place, int file, size_t bytes)
 {
     struct stat about;

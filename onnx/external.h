@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "onnx/proto.h"
 
-/* Reads the `bytes` bytes that the elements of a tensor have. The file must be a regular file in `folder` or a folder
+/* Reads the elements of a tensor, of `bytes` bytes in total. The file must be a regular file in `folder` or a folder
  * in it; links are not followed. *data is freed by free(). */
 tutti_status external_read(const Onnx__TensorProto *tensor, const char *folder, size_t bytes, unsigned char **data);
 

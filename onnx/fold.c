@@ -15,7 +15,7 @@ static void move(struct array *y, size_t to, const struct array *x, size_t from)
     if (y->doubles && x->doubles) y->doubles[to] = x->doubles[from];
 }
 
-/* Reads an array where another one has its strides. */
+/* Fills y with the elements of x that `from` selects. */
 static void copy(struct array *y, const struct array *x, const struct reading *from)
 {
     int64_t at[ARRAY_MAX_RANK] = { 0 };
@@ -66,7 +66,7 @@ tutti_status fold_gather(struct step *step)
     return known_finish(step, y);
 }
 
-/* The part of a result that one input becomes. */
+/* Copies an input to its part of the result. */
 static void put(struct array *y, int axis, int64_t begin, const struct array *x)
 {
     int64_t at[ARRAY_MAX_RANK] = { 0 }, strides[ARRAY_MAX_RANK];
@@ -185,7 +185,8 @@ tutti_status fold_transpose(struct step *step)
     return known_finish(step, y);
 }
 
-/* Whether Expand finds a size for each axis of the batch that it asks for. Else the result is a tensor with a batch. */
+/* Whether x has an axis of another size than 1 wherever Expand asks for the batch. Otherwise the result is a tensor
+ * with a batch. */
 static bool keeps_samples(const struct step *step, const struct array *x)
 {
     const struct array *asked = NULL;
@@ -291,7 +292,7 @@ tutti_status fold_unsqueeze(struct step *step)
     return squeeze_or_unsqueeze(step, true);
 }
 
-/* Numbers from 0 to those of samples, of which the file leaves open how many there are. */
+/* Whether a Range goes from 0 to the number of samples, or a multiple of it, which the file leaves open. */
 static bool counts_samples(const struct step *step)
 {
     const struct array *given[3];

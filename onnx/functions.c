@@ -1,6 +1,6 @@
-/* Functions of a model. A call becomes copies of the function's nodes: their inputs and outputs get the names that the
- * call has for them, all other names one that is new, "#NUMBER/NAME". Branches of If become copies of their nodes in
- * the same way, and know which condition they need (struct guard). */
+/* Functions of a model. A call becomes copies of the function's nodes: their inputs and outputs get the names that
+ * the call has for them, all other names are replaced by new ones, "#NUMBER/NAME". Branches of If become copies of
+ * their nodes in the same way, and know which condition they need (struct guard). */
 #include "onnx/functions.h"
 
 #include "base/memory.h"
@@ -32,8 +32,8 @@ struct expansion {
     Onnx__GraphProto *graph;
     int guard; /* of the branch that is being written out; -1: none */
     size_t count, capacity;
-    size_t kept;  /* nodes of the graph that are not among them yet: there is a place for each */
-    size_t left;  /* bytes of copies */
+    size_t kept;  /* nodes of the graph that are not in `nodes` yet, which has room for them */
+    size_t left;  /* bytes that copies may still take */
     char *mark;   /* no name of the graph begins with it */
     size_t calls; /* so far */
     int depth;
@@ -160,7 +160,7 @@ static tutti_status make_mark(struct expansion *expansion, const Onnx__GraphProt
     return expansion->mark ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-/* Bytes that are not taken through proto_copy_node(), and work. */
+/* Counts bytes that proto_copy_node() does not count, and work. */
 static tutti_status charge(struct expansion *expansion, size_t bytes)
 {
     if (bytes > expansion->left)
@@ -175,7 +175,7 @@ struct call {
     size_t number;
 };
 
-/* What a name in the function is in the graph; the caller frees *made. */
+/* Translates a name in the function to its name in the graph; the caller frees *made. */
 static tutti_status translate(struct expansion *expansion, const struct call *call, const char *name, char **made)
 {
     const struct port *port = find_port(call->function, name);
@@ -208,7 +208,7 @@ static tutti_status translate_all(struct expansion *expansion, const struct call
     return status;
 }
 
-/* The node's name behind that of the call. */
+/* Names a node: the call's name, then its own. */
 static tutti_status name_node(struct expansion *expansion, const struct call *call, Onnx__NodeProto *node)
 {
     enum { LONGEST = 1024 };
@@ -238,7 +238,8 @@ static const Onnx__AttributeProto *referred(const struct call *call, const char 
     return found ? found : find_attribute(proto->attribute_proto, proto->n_attribute_proto, name);
 }
 
-/* Attributes that refer to one of the call become it; without it, they are not there. */
+/* Replaces attributes that refer to an attribute of the call by it. If the call does not have it, they are
+ * removed. */
 static tutti_status resolve_attributes(struct expansion *expansion, const struct call *call, Onnx__NodeProto *node)
 {
     tutti_status status = TUTTI_OK;
@@ -263,7 +264,8 @@ static tutti_status resolve_attributes(struct expansion *expansion, const struct
     return status;
 }
 
-/* The names in a branch within a function, and what its attributes refer to. proto_read() limited how deep they are. */
+/* Translates the names in a branch within a function, and resolves its attributes. proto_read() has limited the depth
+ * of branches. */
 static tutti_status translate_graph(struct expansion *expansion, const struct call *call, Onnx__GraphProto *graph)
 {
     tutti_status status = TUTTI_OK;
@@ -284,7 +286,7 @@ static tutti_status translate_graph(struct expansion *expansion, const struct ca
 
 /* ------------------------------------------------------------------------------------------------------- calls ---- */
 
-/* Takes the node. There is a place for the graph's own ones. */
+/* Takes the node. There is room for the graph's own nodes. */
 static void push(struct expansion *expansion, Onnx__NodeProto *node, int64_t opset)
 {
     expansion->nodes[expansion->count] = node;
@@ -316,7 +318,7 @@ static bool is_if(const Onnx__NodeProto *node)
     return !*domain_of(node->domain) && !strcmp(proto_text(node->op_type), "If") && node->n_attribute > 0;
 }
 
-/* Takes the node: writes out what it calls, or keeps it. */
+/* Takes the node: inlines what it calls, or keeps it. */
 static tutti_status add_made(struct expansion *expansion, Onnx__NodeProto *node, int64_t opset)
 {
     struct function *function = called(expansion, node);
@@ -346,7 +348,7 @@ static tutti_status add_copy(struct expansion *expansion, const struct call *cal
     return status;
 }
 
-/* An output of the function that is one of its inputs, or another output, too. */
+/* Adds an Identity for an output of the function that is also one of its inputs, or another output. */
 static tutti_status add_same(struct expansion *expansion, const struct call *call, size_t output)
 {
     Onnx__NodeProto *copy = NULL, same = ONNX__NODE_PROTO__INIT;
@@ -393,7 +395,8 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* A branch defines names of its own: of nodes' outputs and initialisers. All others are those around it. */
+/* A branch defines names of its own: of nodes' outputs and initialisers. All other names are those of the graph
+ * around it. */
 static void *add_own(void **own, char *name)
 {
     return *name ? tsearch(name, own, compare_texts) : own;
@@ -441,7 +444,8 @@ static tutti_status rename(struct expansion *expansion, const struct branch *bra
     return TUTTI_OK;
 }
 
-/* The names that a graph within the branch reads. What it defines itself it renames later, where it is written out. */
+/* Renames what a graph within the branch reads. Names that it defines itself are renamed later, when it is
+ * inlined. */
 static tutti_status rename_within(struct expansion *expansion, const struct branch *branch, Onnx__GraphProto *graph)
 {
     tutti_status status = TUTTI_OK;
@@ -507,7 +511,7 @@ static tutti_status add_guard(struct expansion *expansion, const char *condition
     return charge(expansion, strlen(copy) + sizeof *made->guards);
 }
 
-/* Writes a branch out. results[i]: the name of its output i, which the caller frees. */
+/* Inlines a branch. results[i]: the name of its output i, which the caller frees. */
 static tutti_status expand_branch(
     struct expansion *expansion, const Onnx__NodeProto *node, bool wanted, int64_t opset, char **results)
 {
@@ -529,7 +533,7 @@ static tutti_status expand_branch(
     return status;
 }
 
-/* Both branches, then for each output an If with the condition and what the branches have for it. */
+/* Inlines both branches, then adds for each output an If with the condition and the results of the branches. */
 static tutti_status expand_if(struct expansion *expansion, const Onnx__NodeProto *node, int64_t opset)
 {
     const size_t count = node->n_output;
@@ -559,7 +563,7 @@ static tutti_status expand_if(struct expansion *expansion, const Onnx__NodeProto
 
 /* ------------------------------------------------------------------------------------------------------- graph ---- */
 
-/* Every node of the graph is in the list then, or was written out, also after a failure. */
+/* Afterwards every node of the graph is in the list or was inlined, also after a failure. */
 static tutti_status expand_graph(struct expansion *expansion, Onnx__GraphProto *graph, int64_t opset)
 {
     tutti_status status = TUTTI_OK;

@@ -9,7 +9,7 @@
 
 /* ----------------------------------------------------------------------------------------------------- Gather ---- */
 
-/* One element along an axis, which is then gone. */
+/* Takes one element along an axis, and removes the axis. */
 static tutti_status gather_one(struct step *step, int64_t index)
 {
     struct operand x;
@@ -143,7 +143,7 @@ tutti_status build_gather(struct step *step)
 /* --------------------------------------------------------------------------------------- elements ----
  */
 
-/* Data, indices, and updates if `count` is 3. *place: of the result. */
+/* Reads data, indices, and updates if `count` is 3. *place: that of the result. */
 static tutti_status read_inputs(const struct step *step, int count, struct operand *inputs, struct place *place)
 {
     tutti_status status = TUTTI_OK;
@@ -209,7 +209,8 @@ tutti_status build_elements(struct step *step)
 /* -------------------------------------------------------------------------------------- Compress, TensorScatter ----
  */
 
-/* The elements of an axis for which a known condition is true; without an axis, of all elements in a row. */
+/* Selects the elements of an axis for which a known condition is true; without an axis, those of all elements in a
+ * row. */
 tutti_status build_compress(struct step *step)
 {
     struct operand x;
@@ -241,8 +242,8 @@ tutti_status build_compress(struct step *step)
     return step_done(step, step_op(step, "gather", pair, 2, "axis=%d", axis), x.place);
 }
 
-/* Where update s of each sample goes along the axis: write_indices + s, in a circle modulo the axis's size. The samples
- * are the first axis of the file, also where a sample is all of it. */
+/* Positions of each sample's update s along the axis: write_indices + s, and modulo the axis's size in the mode
+ * "circular". The samples are the first axis of the file, also if a sample is the whole file. */
 static tutti_tensor places_of(
     const struct step *step, const struct operand *first, const tutti_shape *updates, int axis, int64_t size)
 {

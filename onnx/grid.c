@@ -1,7 +1,7 @@
 /* GridSample. */
 #include "onnx/operators.h"
 
-/* Opset 16 has other names of two. NULL: there is no such mode. */
+/* Opset 16 has other names for two modes. NULL: the mode is unknown. */
 static const char *mode_of(const struct step *step)
 {
     if (!step_attribute(step, "mode") || step_says(step, "mode", "linear") || step_says(step, "mode", "bilinear"))

@@ -84,7 +84,7 @@ struct head {
     int units;                        /* axis of the weight */
 };
 
-/* Gemm, or MatMul and Add, by initialisers; behind it, what keeps the shape. */
+/* Finds a Gemm, or MatMul and Add, with initialisers, behind which only operators of is_behind() follow. */
 static tutti_status find_head(const Onnx__GraphProto *graph, struct head *head)
 {
     const char *at = head_output(graph);
@@ -127,7 +127,7 @@ static tutti_status check_alone(const Onnx__GraphProto *graph, const Onnx__Tenso
         : fail(TUTTI_UNSUPPORTED, "its last layer cannot be replaced: other layers share '%s'", tensor->name);
 }
 
-/* Uniform within 1 / sqrt(fan_in), as those of a dense layer. */
+/* New values: uniform within 1 / sqrt(fan_in), as those of a dense layer. */
 static tutti_status renew(Onnx__TensorProto *tensor, int64_t fan_in, uint32_t stream)
 {
     size_t count, bytes;

@@ -28,7 +28,7 @@ struct value *import_find(const struct import *import, const char *name)
     return found ? *(struct value **)found : NULL;
 }
 
-/* Of an attribute, whose bytes do not end in a zero. */
+/* Checks the text of an attribute, whose bytes do not end in a zero. */
 static tutti_status check_bytes(const ProtobufCBinaryData *bytes)
 {
     if (bytes->len == 0) return TUTTI_OK;
@@ -95,7 +95,7 @@ static bool is_unchanged(const Onnx__GraphProto *graph)
 
 static tutti_status check_opset(struct import *import)
 {
-    if (import->model->n_opset_import) import->opset = NEWEST_OPSET; /* of a model with other domains alone */
+    if (import->model->n_opset_import) import->opset = NEWEST_OPSET; /* a model with other domains only */
     for (size_t i = 0; i < import->model->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *set = import->model->opset_import[i];
         const char *domain = proto_text(set->domain);
@@ -106,7 +106,7 @@ static tutti_status check_opset(struct import *import)
     return refuse_opset(import->opset);
 }
 
-/* Of functions. */
+/* Checks the opsets that functions import. */
 static tutti_status check_opsets(const struct import *import)
 {
     const int64_t *opsets = import->expanded.opsets;
@@ -140,7 +140,7 @@ static bool reads(const Onnx__NodeProto *node, size_t input)
         (input == 0 || strcmp(node->op_type, "CastLike"));
 }
 
-/* Nodes stand in an order in which they can be computed. So there is no cycle. */
+/* A node may only read names that were added before it. So there is no cycle. */
 static tutti_status add_node_names(struct import *import, const Onnx__NodeProto *node, size_t position)
 {
     tutti_status status = TUTTI_OK;
@@ -186,7 +186,7 @@ done:
     return status;
 }
 
-/* The types that the file says values have, in a list of this kind. */
+/* Reads the types that the file declares in a list of values. */
 static void read_types(struct import *import, Onnx__ValueInfoProto *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -250,7 +250,7 @@ static void describe_kind(struct text *text, const Onnx__GraphProto *graph, size
     text_append(text, "%s)", count > MOST_NAMES ? ", ..." : "");
 }
 
-/* Tells all of them at once. */
+/* Reports all unknown operators at once. */
 static tutti_status check_operators(const struct import *import)
 {
     enum { MOST_KINDS = 64 };
@@ -417,7 +417,7 @@ static bool shape_for(const Onnx__TensorShapeProto *sizes, int64_t count, tutti_
     return open >= 0 ? count % product == 0 : count == product;
 }
 
-/* The shape of its values in the file: a number or a row need not have the file's axes. */
+/* Finds the shape in the file of a known input's values: a number or a row need not have the file's axes. */
 static tutti_status known_shape(const Onnx__ValueInfoProto *input, const tutti_onnx_known *known, tutti_shape *shape)
 {
     const Onnx__TypeProto__Tensor *type = input->type ? input->type->tensor_type : NULL;
@@ -540,8 +540,8 @@ static tutti_status wrap(const struct step *step, const struct onnx_operator *ro
     return output->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
-/* Numbers that are known are computed now, where that is possible, and by the network else. If neither is, the message
- * tells both reasons. */
+/* Computes known numbers now if possible, else by the network. If neither is possible, the message has both
+ * reasons. */
 static tutti_status build_node(struct step *step, const struct onnx_operator *row)
 {
     const struct import *import = step->import;
@@ -561,7 +561,7 @@ static tutti_status build_node(struct step *step, const struct onnx_operator *ro
     return status;
 }
 
-/* Whether the branch that a node is in is needed, and those around it. */
+/* Finds whether a node's branch, and the branches around it, are needed. */
 static tutti_status find_guard(const struct import *import, int guard, bool *is_there)
 {
     *is_there = true;
@@ -625,7 +625,7 @@ static tutti_status find_output(struct import *import, const char *name, int pos
     return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }
 
-/* Two outputs of one value: the second one becomes a tensor of its own. */
+/* If two outputs are one value, the second one becomes a tensor of its own. */
 static tutti_status copy_output(struct import *import, tutti_onnx *made, int position)
 {
     tutti_tensor *tensor = &made->outputs[position];
@@ -694,7 +694,7 @@ static void import_free(struct import *import)
     free(import->folder);
 }
 
-/* The changes of the exporter to parameters are undone. */
+/* Undoes the exporter's changes to parameters. */
 static tutti_status read_parameters(struct import *import)
 {
     struct signature signature = { 0 };

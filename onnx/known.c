@@ -29,7 +29,7 @@ struct number known_at(const struct known *x, size_t i)
     return number;
 }
 
-/* As an integer of so many bits has it. */
+/* Wraps a number to an integer of so many bits. */
 static int64_t wrapped(int64_t number, int bits, bool has_sign)
 {
     const uint64_t all = UINT64_C(1) << bits, rest = (uint64_t)number & (all - 1);
@@ -69,8 +69,8 @@ void known_put(struct array *y, int type, size_t i, struct number number)
     y->extents[i] = number.whole;
 }
 
-/* Without the fraction. ONNX leaves open what becomes of numbers that the type does not have: this is what x86
- * processors and onnxruntime make of them. */
+/* Truncates a number. ONNX does not define the result for numbers out of the type's range: this is the result of x86
+ * processors and onnxruntime. */
 static int64_t integer_of(double real, int type)
 {
     const bool wide = type == ONNX_INT64 || type == ONNX_UINT64 || type == ONNX_UINT32;
@@ -87,7 +87,7 @@ bool known_cast(struct number x, int from, int to, struct number *y)
         y->whole = (struct extent) { onnx_type_is_float(from) ? x.real != 0 : x.whole.number || x.whole.batches };
     } else if (onnx_type_is_float(to)) {
         if (x.whole.batches) return false;
-        /* Not by way of a double, which would round twice. */
+        /* Not through a double, which would round twice. */
         if (to != ONNX_DOUBLE && !onnx_type_is_float(from) && from != ONNX_UINT64)
             y->real = (double)(float)x.whole.number;
         if (to != ONNX_DOUBLE && from == ONNX_UINT64) y->real = (double)(float)(uint64_t)x.whole.number;

@@ -14,21 +14,21 @@ struct known {
 };
 tutti_status known_input(const struct step *step, size_t position, struct known *x);
 
-/* An element: as a float, and exactly if its type is one of integers. */
+/* An element: as a float, and exactly if it is of an integer type. */
 struct number {
     double real;
     struct extent whole;
 };
 struct number known_at(const struct known *x, size_t i);
-/* The nearest number of this type; integers wrap around. */
+/* Writes the nearest number of this type; integers wrap around. */
 void known_put(struct array *y, int type, size_t i, struct number number);
-/* As Cast converts it. False: the number of samples cannot become a float. */
+/* Converts a number as Cast does. False: the number of samples cannot become a float. */
 bool known_cast(struct number x, int from, int to, struct number *y);
 
 /* An array of zeros; NULL with a message if it is too large. known_like(): with elements as those of x. */
 struct array *known_new(int rank, const int64_t *sizes, int type);
 struct array *known_like(int rank, const int64_t *sizes, const struct array *x);
-/* The array becomes the node's output; NULL: the failure of known_new(). */
+/* Makes the array the node's output; NULL: returns the failure of known_new(). */
 tutti_status known_finish(const struct step *step, struct array *y);
 
 /* Row-major steps of an array along its own axes. */

@@ -44,7 +44,8 @@ static char *norm_name(const struct step *step)
         tutti_network_layers(step->import->network));
 }
 
-/* What a batch normalisation reads: tensors that others read, too, and constants; and the file's values of its own. */
+/* Inputs of a batch normalisation: tensors that are constants or that other nodes read, too; and the file's values
+ * for its own parameters. */
 struct norm {
     tutti_tensor tensors[NORM_PARTS]; /* id < 0: its own */
     const struct array *arrays[NORM_PARTS];
@@ -106,8 +107,8 @@ static tutti_tensor swap_front(const struct step *step, tutti_tensor x, int rank
     return step_permuted(step, x, order, rank);
 }
 
-/* [C, all other elements], which is normalised over the samples and the other elements: those of all rows of a sample.
- */
+/* Normalises x as [C, all other elements], over the samples and these elements, which are those of all rows of a
+ * sample. */
 static tutti_status batch_norm(struct step *step, struct operand *x, const tutti_batch_norm_options *options)
 {
     const bool whole = x->place.axis == HIDDEN, rows = x->place.rows > 1;
@@ -163,7 +164,7 @@ static tutti_tensor moving_mean(const struct step *step, tutti_tensor old, tutti
     return step_plain(step, "add", parts, 2);
 }
 
-/* Normalises a sample that is all of the file's input, or a weight. Training uses its own statistics, and the moving
+/* Normalises a weight, or a sample that is the file's whole input. Training uses its own statistics, and the moving
  * ones are outputs. Inference uses those that the file computes. */
 static tutti_status batch_norm_of_sample(const struct step *step, const struct operand *x, bool training)
 {
@@ -297,7 +298,7 @@ tutti_status build_gemm(struct step *step)
     return step_done(step, y, place);
 }
 
-/* The batch must be an axis in front of the matrices, and the same one from the last on. */
+/* The batch must be an axis in front of the matrices, and the same axis of both, counted from the last one. */
 static tutti_status check_product(const struct operand *a, const struct operand *b)
 {
     const bool hidden = a->place.axis == HIDDEN && b->place.axis == HIDDEN;

@@ -70,7 +70,8 @@ tutti_status build_linear_regressor(struct step *step)
     return status == TUTTI_OK ? step_done(step, x.tensor, x.place) : status;
 }
 
-/* Logits of what transform() makes: those of a softmax, or logarithms of probabilities. */
+/* Computes logits of the probabilities that transform() makes: the inputs of a softmax, or logarithms of
+ * probabilities. */
 static tutti_status as_logits(const struct step *step, struct operand *x, bool both)
 {
     const int axis = x->shape.rank - 1;
@@ -86,7 +87,8 @@ static tutti_status as_logits(const struct step *step, struct operand *x, bool b
     return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
-/* Scores of classes as the node wants them; of one row of coefficients, both classes of two. */
+/* Computes the scores of classes as post_transform asks. both: one row of coefficients gives the scores of two
+ * classes. */
 static tutti_status transform(const struct step *step, struct operand *x, bool both)
 {
     const struct value *scores = step_output(step, 1);
@@ -107,7 +109,7 @@ static tutti_status transform(const struct step *step, struct operand *x, bool b
     return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
-/* The label of the largest score: its number, or its place among texts. */
+/* Adds the label of the largest score: its number, or its place among texts. */
 static tutti_status add_label(const struct step *step, const struct operand *scores)
 {
     size_t count = 0;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An input and its axis by the attribute `axis`: that of the file, and of the tensor. */
+/* Reads an input and the attribute `axis`: as an axis of the file, and as one of the tensor. */
 static tutti_status read_axis(const struct step *step, int64_t otherwise, struct operand *x, int *of_file, int *axis)
 {
     tutti_status status = step_operand(step, 0, x);
@@ -84,7 +84,7 @@ static tutti_status mix(const struct step *step, tutti_tensor hot, const struct 
     return step_done(step, step_plain(step, "add", (tutti_tensor[]) { scaled, off }, 2), *place);
 }
 
-/* The new axis is before the batch's, or behind it. */
+/* The new axis is in front of the batch axis, or behind it. */
 tutti_status build_one_hot(struct step *step)
 {
     struct operand x;

@@ -1,4 +1,4 @@
-/* Where the largest elements of MaxPool's windows lie, and MaxUnpool, which puts elements there. */
+/* Indices of the largest elements of MaxPool's windows; and MaxUnpool, which puts elements at such indices. */
 #include "onnx/operators.h"
 
 #include "base/memory.h"
@@ -22,7 +22,7 @@ static void read_axis(const struct step *step, const char *name, const struct wi
     for (int i = 0; i < w->axes; i++) list[i] = given && (size_t)i < count ? given[i] : 1;
 }
 
-/* From attributes that the operation max_pool has checked. */
+/* Reads attributes that the operation max_pool has checked. */
 static struct windows read_windows(const struct step *step, const tutti_shape *x, const tutti_shape *y)
 {
     struct windows w = { .axes = x->rank - 1 };
@@ -50,8 +50,8 @@ static void split(int64_t number, const int64_t *sizes, int count, int64_t *at)
     }
 }
 
-/* The element of the image, in row-major order, at a place of a window; -1: there is none. `number`: ONNX's, which can
- * count the first axis fastest. */
+/* Index of the image's element at a place of a window, in row-major order; -1: there is none. *number: ONNX's index,
+ * which can count the first axis fastest. */
 static int64_t element_of(const struct windows *w, int64_t window, int64_t place, bool first_fastest, int32_t *number)
 {
     int64_t out[MOST_AXES], in_window[MOST_AXES], at[MOST_AXES], element = 0, backwards = 0;
@@ -75,8 +75,8 @@ static int64_t product(const int64_t *sizes, int count)
     return all;
 }
 
-/* The elements of each window, and their numbers. A place in the padding has the window's first element again, which is
- * found in its place then. */
+/* Lists the elements of each window, and their numbers. A place in the padding repeats the window's first element,
+ * with the number of this element. */
 static bool fill(const struct windows *w, bool first_fastest, int32_t *elements, int32_t *numbers)
 {
     const int64_t places = product(w->kernel, w->axes), windows = product(w->out, w->axes);
@@ -108,7 +108,7 @@ static tutti_tensor constant(const struct step *step, const char *suffix, tutti_
     return made;
 }
 
-/* `step` i, as floats with the sizes of `shape`. */
+/* i times `each`, as floats with the sizes of `shape`. */
 static tutti_tensor multiples(
     const struct step *step, const char *suffix, int64_t count, int64_t each, tutti_shape shape)
 {
@@ -120,7 +120,7 @@ static tutti_tensor multiples(
     return tutti_cast(step->import->network, made, TUTTI_DTYPE_F32);
 }
 
-/* Of x [C, elements]: the number within its channel of each window's largest element, [C, windows]. */
+/* For x [C, elements]: the number of each window's largest element within its channel, [C, windows]. */
 static tutti_tensor largest(const struct step *step, tutti_tensor x, int64_t windows, int64_t places,
     const int32_t *elements, const int32_t *numbers)
 {
@@ -134,7 +134,7 @@ static tutti_tensor largest(const struct step *step, tutti_tensor x, int64_t win
     return step_op(step, "gather", (tutti_tensor[]) { table, at }, 2, "axis=0");
 }
 
-/* ONNX counts through all samples and channels. */
+/* Adds the indices as ONNX counts them: through all samples and channels. */
 static tutti_status add_indices(const struct step *step, const struct operand *x, const tutti_shape *y,
     const int32_t *elements, const int32_t *numbers)
 {
@@ -190,7 +190,7 @@ tutti_status step_max_pool_indices(const struct step *step, const struct operand
 
 /* --------------------------------------------------------------------------------------------------- MaxUnpool ---- */
 
-/* The image's sizes [C, ...], which the indices count in: those that the windows fill. */
+/* The shape [C, ...] of the image that the indices refer to: the one that the windows fill. */
 static tutti_status filled_shape(const struct step *step, const tutti_shape *x, tutti_shape *filled)
 {
     size_t kernels, strides, pads;
@@ -215,7 +215,7 @@ static tutti_status filled_shape(const struct step *step, const tutti_shape *x, 
     return TUTTI_OK;
 }
 
-/* What the file asks for, behind the batch's axis; the same as the filled shape if it does not ask. */
+/* The output_shape of the file without the batch axis; if it has none, the filled shape. */
 static tutti_status asked_shape(const struct step *step, const tutti_shape *filled, tutti_shape *asked)
 {
     const struct array *array = NULL;

@@ -2,10 +2,10 @@
  * other. They are taken apart here, so that each layer of the exported module has its own again. Tied parameters, which
  * the module itself has only once, stay one.
  *
- * TorchScript (dynamo=False) puts an Identity in the place of an initialiser that it merged, and nothing in that of a
- * tied one. torch.export (dynamo=True) writes all names of the state dict into the file, and of each node the layer
- * that it is in. Of merged tensors it keeps the first one, of tied ones the last name. Where a file tells neither,
- * initialisers whose elements are all equal are taken apart, and others stay one. */
+ * TorchScript (dynamo=False) replaces an initialiser that it merged by an Identity, but not a tied one. torch.export
+ * (dynamo=True) writes all names of the state dict, and the layer of each node, into the file. It keeps the first of
+ * merged tensors, and the last name of tied ones. If a file tells neither, initialisers whose elements are all equal
+ * are taken apart, and others stay one. */
 #include "onnx/signature.h"
 
 #include "base/memory.h"
@@ -47,7 +47,7 @@ static bool is_output(const struct import *import, const char *name)
     return false;
 }
 
-/* The output has the name that the exporter replaced: it becomes the initialiser. */
+/* Makes the output, which has the name that the exporter replaced, an initialiser. */
 static void undo_identity(const struct import *import, const Onnx__NodeProto *node)
 {
     const struct value *from = import_find(import, node->input[0]);
@@ -57,7 +57,7 @@ static void undo_identity(const struct import *import, const Onnx__NodeProto *no
 
 /* -------------------------------------------------------------------------------------------------- new names ---- */
 
-/* The node reads `name`, which has the numbers of `value`, instead. Takes the name. */
+/* Makes the node read `name`, which has the numbers of `value`, instead. Takes the name. */
 static tutti_status read_instead(
     struct import *import, const Onnx__NodeProto *node, size_t input, struct value *value, char *name)
 {
@@ -86,7 +86,7 @@ static char *numbered(const struct import *import, const struct value *value)
 
 /* ------------------------------------------------------------------------------------------- names of a layer ---- */
 
-/* What an input of the node is called in PyTorch's layers. NULL: anything. */
+/* The name that PyTorch's layers have for an input of the node. NULL: any name. */
 static const char *role(const Onnx__NodeProto *node, size_t input)
 {
     static const char *const norm[] = { NULL, "weight", "bias", "running_mean", "running_var" };
@@ -113,7 +113,7 @@ static struct signature_entry *find_in_layer(const struct separation *s, const c
     return entry;
 }
 
-/* The tensor of the node's layer that has the same name in it: "b.norm.weight" for "a.norm.weight" in b. */
+/* The tensor of the node's layer with the same name within the layer: "b.norm.weight" for "a.norm.weight" in b. */
 static struct signature_entry *same_in_layer(const struct separation *s, const char *own, size_t input)
 {
     enum { MOST = 8 };
@@ -143,8 +143,8 @@ static struct signature_entry *missing_in_layer(const struct separation *s, cons
 
 /* ----------------------------------------------------------------------------------------------- torch.export ---- */
 
-/* The name in the state dict of what an initialiser is or was computed from, if this is one parameter. NULL: it is not,
- * or there is no memory. */
+/* The state dict's name of the tensor that an initialiser is, or was computed from. NULL: there is no such tensor or
+ * more than one, or no memory. */
 static char *state_name(const struct signature *signature, const struct value *value)
 {
     char *found = NULL;
@@ -189,7 +189,7 @@ static tutti_status read_entry(
     return TUTTI_OK;
 }
 
-/* A constant that was merged with a parameter, as both are ones. */
+/* Separates a constant that was merged with a parameter, because the elements of both were ones, for example. */
 static tutti_status read_constant(const struct separation *s, size_t input, struct value *value)
 {
     const tutti_status status = read_instead(s->import, s->node, input, value, numbered(s->import, value));
@@ -232,7 +232,7 @@ static bool is_copy_of_layer(const char *layer, const char *name)
     return copy;
 }
 
-/* The file tells layers, but not the state dict. */
+/* The name of a parameter if the file tells layers, but not the state dict. */
 static char *name_by_layer(const struct separation *s, const struct value *value)
 {
     const char *last = strrchr(value->name, '.');
@@ -268,8 +268,8 @@ static bool can_be_apart(const struct value *value)
         !value->apart;
 }
 
-/* Of tied tensors the file has the last name, and PyTorch's parameter the first one, which is that of the node's layer.
- */
+/* Renames a tied tensor: the file has the last of its names, and PyTorch's parameter the first one, which is that of
+ * the node's layer. */
 static tutti_status name_tied(const struct separation *s, size_t input, struct value *value)
 {
     if (!value || !value->initialiser || value->folded_from || !value->state_name) return TUTTI_OK;
@@ -300,7 +300,7 @@ static tutti_status take_node_apart(const struct separation *s)
     return status;
 }
 
-/* Parameters of several nodes about which the file does not tell whether they were merged. */
+/* Notes parameters of several nodes if the file does not tell whether they were merged. */
 static void note_shared(const struct import *import)
 {
     struct name_list list = { .length = 0 };

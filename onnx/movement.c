@@ -31,8 +31,8 @@ tutti_status build_transpose(struct step *step)
     return step_done(step, step_permuted(step, x.tensor, order, at), place);
 }
 
-/* The sizes that a value without a batch is expanded to. *batch: the axis that becomes the batch, with its rows of a
- * sample, or HIDDEN. *guessed: only its number says so. */
+/* Reads the sizes to which a value without a batch is expanded. *batch: the axis that becomes the batch, whose size
+ * is its rows of a sample, or HIDDEN. *guessed: only a size suggests that it is the batch. */
 static tutti_status read_expansion(const struct step *step, const struct operand *x, const struct array *asked,
     tutti_shape *to, int *batch, bool *guessed)
 {
@@ -58,7 +58,8 @@ static tutti_status read_expansion(const struct step *step, const struct operand
     return TUTTI_OK;
 }
 
-/* A file for one number of samples may have as many equal parts already where it asks for one of each sample. */
+/* In a file for one number of samples, an axis to be repeated for each sample may already have equal parts for all of
+ * them. */
 static tutti_status merge_samples(const struct step *step, struct operand *x, const struct array *asked)
 {
     tutti_status status = TUTTI_OK;
@@ -74,7 +75,7 @@ static tutti_status merge_samples(const struct step *step, struct operand *x, co
     return status;
 }
 
-/* Repeats axes of size 1. Along the batch, a value that has none is the same for each sample. */
+/* Repeats axes of size 1. Along the batch, a value without a batch is the same for each sample. */
 static tutti_status expand_fixed(struct step *step, struct operand *x, const struct array *asked)
 {
     tutti_shape to, all;
@@ -130,7 +131,7 @@ tutti_status build_expand(struct step *step)
         place_moved(x.place, more));
 }
 
-/* A part without elements, which no tensor of a network can be: Concat leaves it out. */
+/* Whether an input has no elements. A network has no such tensors: Concat leaves them out. */
 static bool is_empty(const struct step *step, size_t position)
 {
     const struct value *value = step_input(step, position);

@@ -74,8 +74,8 @@ static char *inner_scope(const char *outer, const char *scope, size_t length)
     return whole ? memory_format("%.*s", (int)length, scope) : memory_format("%s.%.*s", outer, (int)length, scope);
 }
 
-/* Of "['', 'block', 'block.fc1', 'linear_2']" the scope before the last one: "block.fc1". The last one is of the
- * operation. NULL: there is none. */
+/* The scope before the last one, which is that of the operation: "block.fc1" in "['', 'block', 'block.fc1',
+ * 'linear_2']". NULL: there is none. */
 static char *layer_in_scopes(const char *scopes)
 {
     char *joined = memory_copy_text("");
@@ -95,8 +95,8 @@ static char *layer_in_scopes(const char *scopes)
     return NULL;
 }
 
-/* Of "/block/fc1/MatMul" the part before the last "/": "block.fc1". In containers, parts repeat the one before them, as
- * in "/net/body/body.0/body.0.1/Gemm", which is in "net.body.0.1". */
+/* The part before the last "/": "block.fc1" for "/block/fc1/MatMul". In containers, parts repeat the one before them:
+ * "/net/body/body.0/body.0.1/Gemm" is in "net.body.0.1". */
 static char *layer_in_path(const char *path)
 {
     const char *last = strrchr(path, '/');
@@ -200,7 +200,7 @@ static char *weight_name(const struct import *import, size_t n)
 /* --------------------------------------------------------------------------------------------------- parameters ----
  */
 
-/* A matrix that a product reads is that of the state dict transposed, as it is in a dense layer. */
+/* Whether a product reads this matrix: then it is the transpose of the state dict's, as of a dense layer. */
 static bool is_matrix_of_product(const Onnx__NodeProto *node, size_t input, const struct value *value)
 {
     return input == 1 && !strcmp(node->op_type, "MatMul") && value->stored->n_dims == 2;
@@ -252,7 +252,7 @@ static int compare_renamed(const void *a, const void *b)
     return strcmp(((const struct value *)a)->renamed, ((const struct value *)b)->renamed);
 }
 
-/* The order of axes of the parameter that the file has in another form. */
+/* Sets the order of axes of a parameter that the file has in another form. */
 static void set_order(const Onnx__NodeProto *node, size_t input, struct value *value)
 {
     const bool transposed = is_matrix_of_product(node, input, value);
@@ -262,8 +262,8 @@ static void set_order(const Onnx__NodeProto *node, size_t input, struct value *v
     value->view.order[1] = 0;
 }
 
-/* A scope with two products, as an attention layer, says of neither what it is: both keep the file's names. But equal
- * ones are one parameter. */
+/* If a scope has two products, as an attention layer, it does not tell which is which: both weights keep the file's
+ * names. But equal weights are one parameter. */
 static tutti_status rename_weight(
     struct import *import, const Onnx__NodeProto *node, size_t input, struct value *value, char **name)
 {
@@ -349,7 +349,8 @@ tutti_status import_restore_names(struct import *import)
 /* ---------------------------------------------------------------------------------------------------- what is gone
  * ---- */
 
-/* PyTorch's newer exporter gives a convolution with which it joined a batch normalisation the scope of this. */
+/* PyTorch's newer exporter folds a batch normalisation into a convolution, and gives this the scope of the
+ * normalisation. */
 void import_note_folded(const struct import *import)
 {
     const Onnx__GraphProto *graph = import->model->graph;

@@ -1,5 +1,6 @@
-/* GatherND and ScatterND. Their indices [.., k] tell places along the first axes of the data. The batch can be an axis
- * behind these, which the indices do not see, or one of these: then a part of the indices counts samples. */
+/* GatherND and ScatterND. Their indices [.., k] are positions along the first k axes of the data. The batch can be an
+ * axis behind these, which the indices do not refer to, or one of these: then a component of the indices counts
+ * samples. */
 #include "onnx/operators.h"
 
 #include "base/memory.h"
@@ -14,12 +15,12 @@ enum { DATA, INDICES, UPDATES, MOST };
 struct nd {
     struct operand in[MOST];
     int count;    /* of inputs */
-    int k;        /* axes of the data that the indices tell, behind `shared` ones */
+    int k;        /* axes of the data that the indices refer to, behind `shared` ones */
     int shared;   /* axes in front that data and indices have in common */
     int q;        /* axes of the indices before the last one */
     int batch;    /* the batch's axis of the data, in the file; HIDDEN: none */
-    int at;       /* that of indices and updates, if the indices count samples */
-    int64_t rows; /* of each sample in indices and updates, then */
+    int at;       /* the batch axis of indices and updates, if the indices count samples */
+    int64_t rows; /* in this case, rows of each sample in indices and updates */
 };
 
 static tutti_status read_inputs(const struct step *step, struct nd *nd)
@@ -47,7 +48,8 @@ static tutti_status read_inputs(const struct step *step, struct nd *nd)
 /* --------------------------------------------------------------------------------------- indices of each sample ----
  */
 
-/* Known indices of all samples become those of each. `rows_of_data`: elements of a sample along the batch's axis. */
+/* Reduces known indices of all samples to those of the first one. `rows_of_data`: elements of a sample along the
+ * data's batch axis. */
 static tutti_status known_indices(const struct step *step, struct nd *nd, int64_t rows_of_data)
 {
     struct operand *indices = &nd->in[INDICES];
@@ -80,7 +82,7 @@ static tutti_status computed_indices(const struct step *step, struct nd *nd, int
 
 /* ----------------------------------------------------------------------------------------- data of each sample ---- */
 
-/* Gives a sample of the data the axis that the indices count along: of its rows, or of size 1. */
+/* Gives a sample of the data the axis along which the indices count: that of its rows, or one of size 1. */
 static tutti_status with_axis(const struct step *step, const struct nd *nd, struct operand *x)
 {
     if (x->shape.rank + 1 >= TUTTI_MAX_RANK) return step_refuse("its data has too many axes");
@@ -88,7 +90,7 @@ static tutti_status with_axis(const struct step *step, const struct nd *nd, stru
     return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
-/* The same for constants with several rows of each sample, along the first axis. */
+/* Reads a constant with several rows of each sample along its first axis, which must be the same for each sample. */
 static tutti_status like_rows(const struct step *step, int input, int64_t rows, struct operand *x)
 {
     const struct array *array = NULL;
@@ -138,7 +140,7 @@ static int counting_component(const struct step *step, int at)
     return HIDDEN;
 }
 
-/* Which axes are the batch, by what has one. */
+/* Finds which axes are the batch, by the operands that have one. */
 static void find_axes(const struct step *step, struct nd *nd)
 {
     const struct place *data = &nd->in[DATA].place, *indices = &nd->in[INDICES].place;
@@ -150,7 +152,7 @@ static void find_axes(const struct step *step, struct nd *nd)
         : nd->at != HIDDEN                  ? counting_component(step, nd->at)
                                             : HIDDEN;
     if (nd->batch == HIDDEN || nd->batch >= nd->k + nd->shared || nd->at != HIDDEN) return;
-    /* Known indices of data that has the batch, without updates that tell where theirs is. */
+    /* The data has the batch, the indices are known, and no updates tell where the indices' batch is. */
     const struct array *x = NULL;
     if (step_array(step, INDICES, &x) != TUTTI_OK || !x->extents) return;
     const int64_t samples = import_samples(step->import);

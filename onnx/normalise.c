@@ -14,7 +14,8 @@ static tutti_status failed(const struct step *step, tutti_tensor tensor)
     return tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
-/* The tensor's axis for the first of the last axes of the file, which must not have the batch among them. */
+/* The tensor's axis for the file's `axis`, from which on all axes are normalised. The batch must not be among
+ * them. */
 static tutti_status first_axis(const struct operand *x, int64_t axis, int *of_tensor)
 {
     const int rank = operand_rank(x);

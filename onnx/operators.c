@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In alphabetical order. docs/onnx.md names the same, and what is read of each. */
+/* In alphabetical order. docs/onnx.md lists the same operators, and what is read of each. */
 static const struct onnx_operator operators[] = {
     { "Abs", build_pointwise, fold_arithmetic, "abs", .overflows = true },
     { "Acos", build_pointwise, fold_arithmetic, "acos" },

@@ -1,5 +1,5 @@
-/* Which initialisers are parameters. What the state dict of the exported module has train; buffers, and what exporters
- * computed without them, as tables of positions, are constants. */
+/* Finds which initialisers are parameters. Those that come from parameters of the exported module's state dict train.
+ * Buffers, and initialisers that exporters computed without parameters, as tables of positions, are constants. */
 #include "onnx/signature.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ static int compare_floats(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of float16 and bfloat16, which are short enough to be equal by chance. */
+/* Whether a number fits float16 or bfloat16, whose numbers are short enough to be equal by chance. */
 static bool is_half(float number)
 {
     uint32_t bits;
@@ -60,8 +60,9 @@ static bool is_half(float number)
     return (bits & 0x1fff) == 0;
 }
 
-/* Whether so many elements are equal to others that they are copies: a quarter of those that are not 0, as in a matrix
- * of relative positions, and of halves all. All elements may be equal, as those of norms that were never trained. */
+/* Whether so many elements are equal to others that they are copies: at least a quarter of those that are not 0, as
+ * in a matrix of relative positions; if all are halves, every one of them. If all elements are equal, as those of
+ * norms that were never trained, they are not copies. */
 static bool repeats(float *sorted, size_t count)
 {
     size_t different = 0, single = 0, all = 0;
@@ -78,8 +79,8 @@ static bool repeats(float *sorted, size_t count)
     return different > 1 && (halves ? single == 0 : different <= all - all / 4);
 }
 
-/* The exporter computed it from a parameter, as a table's rows in an order, so that it has elements several times.
- * Copies that train apart are another network, so they do not train. */
+/* Finds whether an initialiser that the exporter computed from a parameter has elements several times, as a table's
+ * rows in an order. Copies that train apart would be another network, so the initialiser does not train then. */
 static tutti_status keep_copies(struct import *import, struct value *value)
 {
     const tutti_status status = import_load(import, value);
@@ -108,8 +109,9 @@ static tutti_status find_by_state(struct import *import, const struct signature 
     return status;
 }
 
-/* Without a state dict, in files whose nodes tell their scopes: names that the exporter made up, which no layer reads
- * as its weights. PyTorch's older exporter makes up names of parameters that it reshaped, too. */
+/* For files without a state dict whose nodes tell their scopes: constants are initialisers with names that the
+ * exporter made up, which no layer reads as its weights. PyTorch's older exporter also makes up names of parameters
+ * that it reshaped. */
 static void find_by_use(struct import *import)
 {
     for (size_t i = 0; i < import->value_count; i++) {
@@ -121,7 +123,7 @@ static void find_by_use(struct import *import)
 
 /* -------------------------------------------------------------------------------------------- by what reads it ---- */
 
-/* How nodes use a value in the end: nothing but comparisons and shapes, where it is 0. */
+/* How nodes use a value in the end. 0: only in comparisons and shapes. */
 enum { FOR_GRADIENT = 1, FOR_GRID = 2 };
 
 static bool is_one_of(const char *type, const char *const *list)
@@ -221,7 +223,8 @@ static bool is_table_of_angles(const struct array *array)
     return moves;
 }
 
-/* Without a state dict and scopes, as in files of PyTorch's older exporter: what cannot be a parameter, or hardly. */
+/* For files without a state dict and scopes, as those of PyTorch's older exporter: constants are initialisers that
+ * cannot be parameters, or are unlikely to be. */
 static tutti_status find_by_reading(struct import *import)
 {
     find_demands(import);
@@ -265,7 +268,7 @@ static void note_constants(const struct import *import, bool known)
             list.names, name_list_end(&list));
 }
 
-/* Where the file does not tell parameters from buffers. */
+/* Notes initialisers that train although the file does not tell parameters from buffers. */
 static void note_trained(const struct import *import)
 {
     struct name_list list = { .length = 0 };

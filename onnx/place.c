@@ -1,4 +1,4 @@
-/* Where the batch is in a value of the file, and what that makes of the file's axes. */
+/* Which axis of a file's value is the batch, and how the other axes become those of a tensor. */
 #include "onnx/operators.h"
 
 #include <inttypes.h>
@@ -72,7 +72,7 @@ tutti_status value_extents(const struct import *import, const struct value *valu
     return status;
 }
 
-/* A single number has an axis of size 1 where it is the same for all samples, and none where it is of each. */
+/* A single number has an axis of size 1 if it is the same for all samples, and no axis if each sample has its own. */
 tutti_status step_spread_operand(const struct step *step, struct operand *operand)
 {
     const tutti_status status = step_spread(step, &operand->tensor);
@@ -203,7 +203,8 @@ bool place_equal(const struct place *a, const struct place *b)
     return a->axis == b->axis && a->rows == b->rows && a->ahead == b->ahead;
 }
 
-/* A file for one number of samples may have a constant with the same part for each, or integers that count samples. */
+/* A file for one number of samples may have a constant with the same part for each sample, or integers that count
+ * samples. */
 static tutti_status first_of_repeated(const struct step *step, size_t position, int axis, tutti_tensor *tensor)
 {
     const struct array *array = NULL;

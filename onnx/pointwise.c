@@ -10,7 +10,8 @@ enum { MOST_INPUTS = 8 };
 
 /* ---------------------------------------------------------------------------------------------- broadcasting ---- */
 
-/* The batch's axis in a result with `rank` axes: inputs have fewer axes in front. HIDDEN if a sample is all. */
+/* The batch axis in a result with `rank` axes: an input may have fewer axes in front. HIDDEN: a sample is the whole
+ * value. */
 static int place_in(const struct operand *x, int rank)
 {
     return x->place.axis == HIDDEN ? HIDDEN : x->place.axis + rank - operand_rank(x);
@@ -37,7 +38,7 @@ static tutti_status join_places(const struct step *step, struct operand *list, s
     return TUTTI_OK;
 }
 
-/* An input without a batch has no axis where the others have the batch. */
+/* Removes from inputs without a batch the axis that is the batch of the others. */
 static tutti_status align(const struct step *step, struct operand *list, size_t count, const struct place *place)
 {
     tutti_status status = TUTTI_OK;
@@ -60,7 +61,7 @@ static tutti_status align(const struct step *step, struct operand *list, size_t 
     return status;
 }
 
-/* Constants of no axes have one in a network. Where the result has none, neither must they. */
+/* Constants without axes get one in a network. If the result has no axes, they must not have one, either. */
 static tutti_status spread_numbers(const struct step *step, struct operand *list, size_t count)
 {
     tutti_status status = TUTTI_OK;
@@ -99,7 +100,7 @@ static bool repeats_along(
     return array_is_linear(value->array, axis, &factor) && factor == 0;
 }
 
-/* A file for one number of samples may compute states that are the same for each. */
+/* A file for one number of samples may compute states that are the same for each sample. */
 static tutti_status find_repeated(const struct step *step)
 {
     struct value *y = step_output(step, 0);
@@ -213,7 +214,7 @@ tutti_status build_many(struct step *step)
 
 /* ------------------------------------------------------------------------------------------------- functions ---- */
 
-/* Bounds that the network computes, as one below the largest number: min(max(x, low), high). */
+/* Clips to bounds that the network computes, such as one below the largest number: min(max(x, low), high). */
 static tutti_status clip_by_values(struct step *step)
 {
     tutti_tensor list[3] = { { 0 } };
@@ -264,7 +265,7 @@ tutti_status build_hard_sigmoid(struct step *step)
     return step_done(step, step_op(step, "clip", &x, 1, "min=0 max=1"), place);
 }
 
-/* The fraction of a node's output is left out, if its first input is of integers. */
+/* Removes the fraction of a node's output if its first input is of integers. */
 static tutti_status make_whole(const struct step *step)
 {
     const struct value *value = step_input(step, 0);
@@ -376,7 +377,7 @@ tutti_status build_cast_like(struct step *step)
     return like ? cast(step, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
 }
 
-/* Of integers: without what is behind the point. */
+/* The quotient of integers is truncated. */
 tutti_status build_div(struct step *step)
 {
     const struct value *value = step_input(step, 0);
@@ -397,7 +398,7 @@ tutti_status build_dropout(struct step *step)
     const struct value *mode = step_input(step, 2), *mask = step_output(step, 1);
     float trains = mode != NULL;
     if (mode && (mode->stored || mode->array) && (status = step_scalar(step, 2, 0, &trains)) != TUTTI_OK) return status;
-    /* Who reads the mask of a layer that drops gets the message that it is not available. */
+    /* A node that reads the mask of a layer that drops elements gets the message that it is not available. */
     if (mask && (ratio == 0 || trains == 0)) {
         const tutti_tensor one = step_constant(step, 1);
         status = step_made(step, 1, step_elements(step, "where", (tutti_tensor[]) { x.tensor, one, one }, 3), x.place);
@@ -438,7 +439,7 @@ static tutti_tensor reduce(const struct step *step, tutti_tensor x, const char *
     return step_op(step, operation, &x, 1, "axes=%s keepdims=%d", list, keep);
 }
 
-/* What a reduction along no axis is. */
+/* A reduction along no axis. */
 static tutti_tensor reduce_nothing(const struct step *step, tutti_tensor x)
 {
     if (!strcmp(step->operation, "reduce_sum_square")) return step_plain(step, "square", &x, 1);
@@ -512,7 +513,7 @@ tutti_status step_softmax_done(
     return step_done(step, shape->rank == x->shape.rank ? y : step_reshape(step, y, shape), x->place);
 }
 
-/* Along another axis than the last one, it is exchanged with the last one, and back. */
+/* An axis other than the last one is exchanged with the last one, and back. */
 tutti_status build_softmax(struct step *step)
 {
     struct operand x;

@@ -41,7 +41,7 @@ tutti_status proto_check_text(const char *text, const char *what)
 /* ------------------------------------------------------------------------------------------------- graphs within ----
  */
 
-/* Messages in which a graph can lie, and the fields that lead there. */
+/* Messages that can contain a graph, and the fields that lead to it. */
 enum message { MODEL, GRAPH, FUNCTION, NODE, ATTRIBUTE };
 enum { DEEPEST = 32, BYTES = 2 };
 
@@ -77,7 +77,7 @@ static bool contains(enum message message, uint64_t field, enum message *inner)
     return false;
 }
 
-/* Whether graphs lie in each other at most `left` deep. What is damaged is left to protobuf-c, which stops there. */
+/* Whether graphs are nested at most `left` deep. Damaged bytes are left to protobuf-c, which stops at them. */
 static bool is_flat(struct bytes bytes, enum message message, int left)
 {
     static const uint64_t sizes[] = { [1] = 8, [5] = 4 };

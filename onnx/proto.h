@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "onnx/onnx.pb-c.h"
 
-/* A text that a file need not have: "" if it is not there. */
+/* An optional text of a file: "" if it is absent. */
 static inline const char *proto_text(const char *text)
 {
     return text ? text : "";
@@ -13,7 +13,8 @@ static inline const char *proto_text(const char *text)
 
 /* Whether a text can be printed, and be a name: UTF-8 without control characters. */
 bool proto_is_plain(const char *text);
-/* Names are printed and become names of parameters: TUTTI_FORMAT if one is not plain UTF-8. `what` it is. */
+/* Checks a text that is printed or becomes the name of a parameter: TUTTI_FORMAT if it is not plain UTF-8. `what`:
+ * how the message calls it. */
 tutti_status proto_check_text(const char *text, const char *what);
 
 /* Reads and parses a file of at most 2 GiB, which protobuf's messages are limited to. Memory is limited to some times
@@ -21,7 +22,7 @@ tutti_status proto_check_text(const char *text, const char *what);
 tutti_status proto_read(const char *path, Onnx__ModelProto **model);
 void proto_free(Onnx__ModelProto *model); /* accepts NULL */
 
-/* Copies of messages. `left` are the bytes that copies may still take, of proto_copies(); it becomes less. */
+/* Copy messages. *left: bytes that copies may still take, which proto_copies() gives at first; it is reduced. */
 tutti_status proto_copy_node(const Onnx__NodeProto *node, size_t *left, Onnx__NodeProto **copy);
 tutti_status proto_copy_attribute(const Onnx__AttributeProto *attribute, size_t *left, Onnx__AttributeProto **copy);
 tutti_status proto_copy_tensor(const Onnx__TensorProto *tensor, size_t *left, Onnx__TensorProto **copy);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many operators of a model are quantised. */
+/* Notes how many operators of a model are quantised. */
 void import_note_quantised(const struct import *import)
 {
     const Onnx__GraphProto *graph = import->model->graph;
@@ -29,7 +29,8 @@ void import_note_quantised(const struct import *import)
 
 /* ------------------------------------------------------------------------------------------ scales and zeros ---- */
 
-/* What a scale or a zero is for: the axis, whose index it has; blocks of this size along it, or 0. */
+/* What a scale or a zero point is for: each index of an axis; or blocks of this size along the axis, if it is not
+ * 0. */
 struct axis {
     int64_t of_file, block;
 };
@@ -39,7 +40,7 @@ static struct axis read_axis(const struct step *step)
     return (struct axis) { step_integer(step, "axis", 1), step_integer(step, "block_size", 0) };
 }
 
-/* Each element `block` times along the axis, as far as x goes. */
+/* Repeats each element `block` times along the axis, up to the size of x. */
 static tutti_tensor repeated(
     const struct step *step, tutti_tensor t, const tutti_shape *x, int axis, int64_t blocks, int64_t block)
 {
@@ -85,7 +86,8 @@ static tutti_status aligned(
     bool fits = t.shape.rank == x->shape.rank && block > 0 && x->shape.rank < TUTTI_MAX_RANK && block <= size;
     for (int i = 0; i < t.shape.rank && fits; i++)
         fits = t.shape.sizes[i] == (i == axis ? (size - 1) / block + 1 : x->shape.sizes[i]);
-    if (!fits) return step_refuse("input %zu is not a number, and has no number for each index along the axis", position);
+    if (!fits)
+        return step_refuse("input %zu is not a number, and has no number for each index along the axis", position);
     *tensor = repeated(step, t.tensor, &x->shape, axis, t.shape.sizes[axis], block);
     return TUTTI_OK;
 }
@@ -125,9 +127,9 @@ static bool range_of(int type, float *low, float *high)
     return false;
 }
 
-/* round(x) + zero within the range, with the gradient of x where it is not saturated. Rounding has no gradient. So what
- * is added must be 0, and have the gradient of x: the rest x - round(x), less the same number without a gradient, which
- * is a multiple of 2^-24. */
+/* round(x) + zero within the range, with the gradient of x where it is not saturated. Rounding has no gradient. So a
+ * term is added that is 0 and has the gradient of x: the rest x - round(x), less the same number without a gradient,
+ * which is a multiple of 2^-24. */
 static tutti_tensor rounded(const struct step *step, tutti_tensor x, const tutti_tensor *zero, float low, float high)
 {
     const float parts = 1 << 24;
@@ -141,7 +143,7 @@ static tutti_tensor rounded(const struct step *step, tutti_tensor x, const tutti
     return step_binary(step, "add", y, step_binary(step, "mul", inside, step_binary(step, "sub", rest, same)));
 }
 
-/* round(x / scale) + zero, saturated as the type of the zero is, or that which the node says. */
+/* round(x / scale) + zero, saturated to the type of the zero point, or to the type that the node states. */
 static tutti_status quantise(const struct step *step, struct operand *x, size_t scale, size_t zero, struct axis along)
 {
     tutti_tensor t;
@@ -169,7 +171,7 @@ tutti_status build_quantize_linear(struct step *step)
 /* ---------------------------------------------------------------------------------------------- DequantizeLinear ----
  */
 
-/* Where in a scale or zero the number for an element of x lies. */
+/* Finds the position in a scale or zero point of the number for an element of x. */
 static bool number_at(const struct array *t, const struct array *x, size_t element, int axis, int64_t block, size_t *at)
 {
     size_t inner = 1;
@@ -190,8 +192,8 @@ static float number_of(const struct array *array, size_t at)
     return array->floats ? array->floats[at] : (float)array->extents[at].number;
 }
 
-/* The name of the parameter: that of the initialiser, without what onnxruntime appends. NULL: there is another value of
- * this name, or no memory. */
+/* The name of the parameter: that of the initialiser, without the suffix of onnxruntime. NULL: another value has this
+ * name, or there is no memory. */
 static char *name_of_parameter(const struct import *import, const struct value *from)
 {
     static const char end[] = "_quantized";
@@ -237,8 +239,8 @@ static tutti_status dequantise_initialiser(const struct step *step, struct value
     return TUTTI_OK;
 }
 
-/* [directions, inputs, gates] of whole numbers as [directions, gates, inputs] of floats. A scale is of a direction, or
- * of each of its gates. */
+/* [directions, inputs, gates] of whole numbers as [directions, gates, inputs] of floats. There is a scale for each
+ * direction, or for each of its gates. */
 static struct array *gates_of(const struct array *x, const struct array *scale, const struct array *zero)
 {
     const int64_t shape[] = { x->sizes[0], x->sizes[2], x->sizes[1] };
@@ -329,7 +331,7 @@ tutti_status build_dynamic_quantize_linear(struct step *step)
  * ----
  */
 
-/* The node's output so far becomes one of int32, or is quantised by inputs 6 and 7. */
+/* Makes the node's output so far one of int32, or quantises it by inputs 6 and 7. */
 static tutti_status finish_product(const struct step *step, bool scaled, struct axis along)
 {
     const struct value *output = step_output(step, 0);

@@ -23,8 +23,8 @@ static tutti_tensor draw(const struct step *step, tutti_tensor x)
         normal ? (double)second : (double)second - (double)first);
 }
 
-/* Of these sizes. A file for one number of samples has it as the first size of what is of each sample; with one sample,
- * this is also what all samples share, and they get numbers of their own. */
+/* Draws numbers of these sizes. In a file for one number of samples, values of each sample have this number as their
+ * first size. If it is 1, values that all samples share have this size, too, and samples get numbers of their own. */
 static tutti_status draw_sizes(struct step *step, struct extent *sizes, int rank)
 {
     const int64_t batch = step->import->options->whole ? 0 : step->import->fixed_batch;
@@ -73,7 +73,7 @@ tutti_status build_random_like(struct step *step)
     return status == TUTTI_OK ? draw_sizes(step, sizes, rank) : status;
 }
 
-/* 1 with the probability that the input has there. */
+/* 1 with the probability that is the input's element. */
 tutti_status build_bernoulli(struct step *step)
 {
     struct operand p;

@@ -44,7 +44,8 @@ static tutti_status sliced(const struct step *step, const struct operand *x, con
     return step_done(step, y, x->place);
 }
 
-/* Ends of slices. Along the batch's axis, a number of samples that is all of them becomes the largest number. */
+/* Reads the ends of slices. Along the batch axis, an end that is the number of all samples becomes the largest
+ * number. */
 static tutti_status read_ends(
     const struct step *step, const struct operand *x, const int64_t *axes, bool has_axes, int64_t *ends, int *count)
 {
@@ -67,7 +68,7 @@ static tutti_status read_ends(
     return TUTTI_OK;
 }
 
-/* Whether a slice along an axis is all of it: of the batch, too. */
+/* Whether a slice along an axis, which may be the batch, is the whole axis. */
 static bool is_all(const struct step *step, const struct operand *x, int64_t axis, int64_t start, int64_t end)
 {
     const int64_t samples = step->import->fixed_batch, at = axis < 0 ? axis + operand_rank(x) : axis;
@@ -109,7 +110,7 @@ tutti_status build_slice(struct step *step)
 
 /* ------------------------------------------------------------------------------------------------------- Pad ---- */
 
-/* The axes that an operator names, or all: `axes` of the file. */
+/* Reads the axes that an operator names, or all, as axes of the file. */
 static tutti_status read_axes(
     const struct step *step, size_t position, const struct operand *x, int64_t axes[TUTTI_MAX_RANK], int *count)
 {
@@ -157,7 +158,7 @@ tutti_status build_pad(struct step *step)
     return padded(step, &x, before, behind, mode, value);
 }
 
-/* What exceeds the new size is cut off, and what is missing is 0, the half of it at each end. */
+/* Cuts off elements that exceed the new size, and adds zeros where elements are missing: half of them at each end. */
 tutti_status build_center_crop_pad(struct step *step)
 {
     struct operand x;
@@ -182,8 +183,8 @@ tutti_status build_center_crop_pad(struct step *step)
 
 /* ------------------------------------------------------------------------------------------------------ Tile ---- */
 
-/* The repeats, one for each axis of the file. *batch: the axis that is repeated for each sample, or HIDDEN; its number
- * is that of its repeats for one sample. */
+/* Reads the repeats, one for each axis of the file. *batch: the axis that is repeated for each sample, or HIDDEN; its
+ * number is that of the repeats for one sample. */
 static tutti_status read_repeats(const struct step *step, const struct operand *x, int64_t *times, int *batch)
 {
     const struct array *asked = NULL;
@@ -205,7 +206,8 @@ static tutti_status read_repeats(const struct step *step, const struct operand *
     return TUTTI_OK;
 }
 
-/* x is the same for each sample, and has its rows along the axis. guessed: only a size says so. */
+/* The result is the same x for each sample, with the rows of a sample along the axis. guessed: only a size suggests
+ * this. */
 static tutti_status repeated_for_samples(const struct step *step, struct operand *x, int axis, bool guessed)
 {
     struct value *y = step_output(step, 0);

@@ -23,7 +23,7 @@ static bool is_lstm(const struct step *step)
     return !strcmp(step->node->op_type, "LSTM") || is_quantised(step);
 }
 
-/* The layer's samples: the axis of the file that is the batch, or becomes part of it. */
+/* Reads the layer's samples: the axis of the file that is the batch, or becomes part of it. */
 static tutti_status read_samples(const struct step *step, struct reading *r)
 {
     struct operand *x = &r->x;
@@ -49,7 +49,8 @@ static tutti_status read_samples(const struct step *step, struct reading *r)
     return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
-/* An initial state [directions, batch, hidden], or [batch, directions, hidden], as [directions, hidden] of samples. */
+/* Reads an initial state [directions, batch, hidden], or [batch, directions, hidden], as samples [directions,
+ * hidden]. */
 static tutti_status read_state(const struct step *step, size_t position, struct reading *r)
 {
     struct operand *state = &r->others[position];
@@ -102,7 +103,7 @@ static tutti_status read_function(const Onnx__AttributeProto *names, size_t i, t
         (int)(text->len < 40 ? text->len : 40), (const char *)text->data);
 }
 
-/* `each`: functions of a direction. */
+/* `each`: number of functions of a direction. */
 static tutti_status read_functions(
     const struct step *step, int64_t directions, size_t each, tutti_recurrent_options *options)
 {
@@ -148,7 +149,7 @@ static tutti_status read_inputs(const struct step *step, struct reading *r, tutt
     return TUTTI_OK;
 }
 
-/* [steps, directions hidden] or [directions, hidden] of samples as the file has it. */
+/* Converts samples [steps, directions hidden] or [directions, hidden] to the file's order of axes. */
 static tutti_status make_output(
     const struct step *step, size_t output, const struct reading *r, tutti_tensor tensor, bool sequence)
 {

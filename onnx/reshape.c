@@ -41,14 +41,14 @@ static int64_t product(const int64_t *sizes, int count)
     return all;
 }
 
-/* Sizes of the file, with the batch at `axis` (-1: none), where the size is a factor of the number of samples. `open`:
- * the one that is -1, or -1. */
+/* Sizes of the file. `axis`: the batch, whose size is in units of the number of samples; -1: none. `open`: the axis
+ * whose size is -1; -1: none. */
 struct target {
     int64_t sizes[TUTTI_MAX_RANK];
     int rank, axis, open;
 };
 
-/* What Reshape asks for; 0 copies the input's size. */
+/* Reads the shape that Reshape asks for; 0 copies the input's size. */
 static tutti_status read_target(
     const struct step *step, const struct array *asked, const struct extent *from, int from_rank, struct target *to)
 {
@@ -88,7 +88,8 @@ static tutti_status close_target(struct target *to, int64_t have)
     return TUTTI_OK;
 }
 
-/* Of a file for `samples` samples: the axis whose elements are as far apart as samples are, `stride`. */
+/* Finds the batch axis in a file for `samples` samples: the axis whose elements are as far apart as samples are,
+ * `stride`. */
 static void find_axis(struct target *to, int64_t stride, int64_t samples)
 {
     for (int i = 0; i < to->rank; i++) {
@@ -115,7 +116,8 @@ static void keep_axis(
     if (behind && stride % behind == 0 && behind * closed.sizes[axis] % stride == 0) to->axis = axis;
 }
 
-/* Where the batch goes, and all sizes. `each`: elements of a sample. `stride`: elements from one sample to the next. */
+/* Finds the batch axis, and all sizes. `each`: elements of a sample. `stride`: elements from one sample to the
+ * next. */
 static tutti_status resolve(
     const struct step *step, struct target *to, int64_t each, int64_t stride, const struct place *place)
 {
@@ -138,7 +140,7 @@ static tutti_status resolve(
     return TUTTI_OK;
 }
 
-/* Elements of a sample before the batch's axis, and the shape behind it. */
+/* Number of elements of a sample in front of the batch axis. */
 static int64_t ahead_of(const struct place *place, const tutti_shape *shape)
 {
     return product(shape->sizes, place->axis + (place->ahead != 1));
@@ -228,7 +230,7 @@ static tutti_status multiply_all(const struct extent *sizes, int count, struct e
     return TUTTI_OK;
 }
 
-/* Two axes: the product of those before `axis`, and of the others. */
+/* The result has two axes: the product of those in front of `axis`, and that of the others. */
 tutti_status build_flatten(struct step *step)
 {
     struct operand x;
@@ -261,8 +263,8 @@ tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits)
     return TUTTI_OK;
 }
 
-/* Inserts axes of size 1, or takes them away: `bits` are those of the longer shape in the file. The batch's axis stays
- * beside the others. */
+/* Inserts axes of size 1, or removes them. `bits`: these axes in the longer shape of the file. The batch axis keeps
+ * its place beside the others. */
 static tutti_status change_axes(struct step *step, const struct operand *x, unsigned bits, bool insert)
 {
     tutti_shape to = { 0 };

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What is said of each axis of the network's tensor; `sizes` or `scales`. */
+/* Parameters for each axis of the network's tensor; `sizes` or `scales`. */
 struct resized {
     int count;
     int64_t axes[TUTTI_MAX_RANK], sizes[TUTTI_MAX_RANK];
@@ -31,7 +31,7 @@ struct asked {
     const struct array *sizes, *scales, *roi;
 };
 
-/* Whether the batch stays what it is. */
+/* Whether the batch axis keeps its size. */
 static bool keeps_batch(const struct step *step, const struct asked *asked, int i, const struct place *place)
 {
     if (!asked->sizes) return asked->scales->floats[i] == 1;
@@ -40,7 +40,7 @@ static bool keeps_batch(const struct step *step, const struct asked *asked, int 
     return size.batches ? size.batches == place->rows && size.number == 0 : fixed && size.number == fixed;
 }
 
-/* Number `i` of the lists, which is of this axis of the file. */
+/* Adds number `i` of the lists, which is for this axis of the file. */
 static tutti_status add_axis(const struct step *step, const struct operand *x, int64_t of_file,
     const struct asked *asked, int i, struct resized *r)
 {

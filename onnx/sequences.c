@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of all sequences of a file, so that a small file cannot ask for much memory and time. */
+/* Limit for all sequences of a file together, so that a small file cannot ask for much memory and time. */
 enum { MOST_ELEMENTS = 1 << 16 };
 
 /* Makes room for a sequence as the node's output. It owns `own` new values: the first elements. */
@@ -58,7 +58,7 @@ static tutti_status read_position(
 
 /* -------------------------------------------------------------------------------------------- SplitToSequence ---- */
 
-/* Sizes of the parts; *keeps: each keeps the axis. The caller frees *sizes. */
+/* Reads the sizes of the parts; *keeps: each part keeps the axis. The caller frees *sizes. */
 static tutti_status read_parts(const struct step *step, int64_t size, int64_t **sizes, size_t *count, bool *keeps)
 {
     const struct array *split = NULL;

@@ -21,7 +21,7 @@ static tutti_status sizes_of(const struct step *step, struct extent *sizes, int 
     return value ? value_extents(step->import, value, sizes, rank) : fail(TUTTI_FORMAT, "input 0 is missing");
 }
 
-/* An axis that may be counted from the last one; those beyond the ends are the ends. */
+/* Resolves an axis that may be counted from the last one, and clips it to the ends. */
 static int64_t axis_within(int64_t axis, int rank)
 {
     if (axis < 0) axis = axis < -rank ? 0 : axis + rank;
@@ -118,7 +118,7 @@ tutti_status build_constant_of_shape(struct step *step)
     return known_finish(step, y);
 }
 
-/* The number that all elements are; 0 if the node does not say it. */
+/* Reads the number that all elements are; 0 if the node does not state it. */
 static tutti_status constant_number(const struct step *step, float *number, int *type)
 {
     const Onnx__AttributeProto *a = step_attribute(step, "value");

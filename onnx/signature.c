@@ -33,7 +33,7 @@ size_t signature_layer(const struct signature *signature, const char *layer)
 {
     size_t low = 0, high = *layer ? signature->count : 0;
     const size_t length = strlen(layer);
-    while (low < high) { /* names in the layer are those that begin with it and a point, which stand in a row */
+    while (low < high) { /* names in the layer begin with it and a point, and follow each other */
         const size_t middle = low + (high - low) / 2;
         const char *name = signature->entries[middle].name;
         const int order = strncmp(name, layer, length);
@@ -85,7 +85,7 @@ static void sort(struct signature *signature)
     signature->count = kept + 1;
 }
 
-/* The names in "['fc.weight', 'val_1']" are there. */
+/* Marks the names in "['fc.weight', 'val_1']" as present. */
 static tutti_status mark_sources(const struct signature *signature, const char *list)
 {
     for (const char *at = strchr(list, '\''); at;) {
@@ -101,7 +101,7 @@ static tutti_status mark_sources(const struct signature *signature, const char *
     return TUTTI_OK;
 }
 
-/* What the file says of its initialisers. */
+/* Reads what the file states about its initialisers. */
 static tutti_status read_initialisers(struct import *import, const struct signature *signature)
 {
     const Onnx__GraphProto *graph = import->model->graph;

@@ -10,7 +10,7 @@ struct signature_entry {
     size_t position;     /* in the state dict: parameters, then buffers */
     bool parameter;      /* not a buffer or a constant */
     bool present;        /* an initialiser has this name, or was computed from tensors of this name */
-    struct value *value; /* that was made for it, if the exporter merged it with another one; else NULL */
+    struct value *value; /* the value made for it, if the exporter merged it with another one; else NULL */
 };
 
 struct signature {
@@ -22,9 +22,9 @@ struct signature {
 tutti_status signature_read(struct import *import, struct signature *signature);
 void signature_free(struct signature *signature);
 struct signature_entry *signature_find(const struct signature *signature, const char *name); /* NULL: none */
-/* Entries in a layer ("" is the whole module) stand in a row, which begins here. */
+/* The position of the first entry of a layer ("" is the whole module); the others follow it. */
 size_t signature_layer(const struct signature *signature, const char *layer);
-/* Whether a name is of a layer: "a.b.weight" of "a.b" and "a". All are of "". */
+/* Whether a name belongs to a layer: "a.b.weight" belongs to "a.b" and "a". All belong to "". */
 bool signature_is_of(const char *name, const char *layer);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Texts that exporters write for a size without a name are none: axes with them need not be equal. */
+/* Texts that exporters write for a size without a name are not names: axes with them need not be equal. */
 static const char *name_of(const Onnx__ValueInfoProto *input, int axis)
 {
     static const char *const none[] = { "?", "-1", "None", "none", "null", "*" };
@@ -24,7 +24,7 @@ static bool is_axis(const char *name, const Onnx__ValueInfoProto *input, int axi
     return !strncmp(name, input->name, length) && !strcmp(name + length, number);
 }
 
-/* What the caller says of one axis; 0: nothing. `asked`: the shape of a sample of this input, or rank 0. */
+/* The size that the caller gives for one axis; 0: none. `asked`: the shape of a sample of this input, or rank 0. */
 static int64_t said_of(
     const struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked, int axis)
 {
@@ -45,7 +45,7 @@ static tutti_status agree(const Onnx__ValueInfoProto *input, int axis, int64_t f
     return TUTTI_OK;
 }
 
-/* Axes of other inputs with the same name are as long. */
+/* Axes of other inputs with the same name have the same size. */
 static tutti_status agree_by_name(
     const struct import *import, const Onnx__ValueInfoProto *input, int axis, int64_t *size)
 {

@@ -49,7 +49,7 @@ struct frames {
     int64_t step, length, count;
 };
 
-/* Where each frame's elements lie, [frames][length]; the id is negative after a failure. */
+/* Positions of each frame's elements, [frames][length]; the id is negative after a failure. */
 static tutti_tensor frame_indices(const struct step *step, const struct frames *frames)
 {
     tutti_tensor indices = { -1 };
@@ -63,7 +63,7 @@ static tutti_tensor frame_indices(const struct step *step, const struct frames *
     return indices;
 }
 
-/* Of a signal of `size` elements. Their number by the window's, if it is not given. */
+/* Reads how a signal of `size` elements is cut into frames. Frames have the window's length if none is given. */
 static tutti_status read_frames(const struct step *step, const struct operand *window, int64_t size, struct frames *to)
 {
     int64_t numbers[1] = { 0 }, length[1] = { window ? window->shape.sizes[0] : 0 };
@@ -112,7 +112,7 @@ tutti_status build_stft(struct step *step)
 
 /* -------------------------------------------------------------------------------------------------- constants ---- */
 
-/* The number of an input that is known; 0: there is none. */
+/* Reads the number of a known input; 0: the input is absent. */
 static tutti_status whole_number(const struct step *step, size_t position, int64_t most, int64_t *number)
 {
     int count = 0;

@@ -179,7 +179,7 @@ static bool is_finite(const struct array *array)
     return true;
 }
 
-/* Truths become floats, as those are that comparisons make. */
+/* Booleans become floats, as the results of comparisons are. */
 static tutti_status add_truths(struct import *import, struct value *value, tutti_shape shape)
 {
     const struct array *array = value->array;
@@ -212,7 +212,7 @@ static tutti_status add_integers(struct import *import, struct value *value, tut
     return status;
 }
 
-/* Counts what the file has no bytes for, so that many nodes of a small one cannot take the host's memory. */
+/* Counts memory that the file has no bytes for, so that many nodes of a small file cannot take the host's memory. */
 static tutti_status count_bytes(const struct step *step, size_t bytes)
 {
     enum { MOST = 1 << 30 };
@@ -246,7 +246,7 @@ static bool shape_is_equal(const tutti_shape *a, const tutti_shape *b)
     return a->rank == b->rank && !memcmp(a->sizes, b->sizes, (size_t)a->rank * sizeof *a->sizes);
 }
 
-/* The tensor `from` of this shape as a tensor of the value's shape. */
+/* Brings the tensor `from` of this shape to the value's shape. */
 static tutti_tensor as_view(
     const struct step *step, const struct value *value, tutti_tensor from, tutti_shape from_shape, tutti_shape shape)
 {
@@ -259,7 +259,7 @@ static tutti_tensor as_view(
     return shape_is_equal(now, &shape) ? from : step_reshape(step, from, &shape);
 }
 
-/* A parameter with the name and form of the state dict, which the file has in another one. */
+/* Adds a parameter with the name and form that it has in the state dict; the file has it in another form. */
 static tutti_status add_renamed(const struct step *step, struct value *value, tutti_shape shape)
 {
     const tutti_shape flat = squeezed(shape);
@@ -375,7 +375,7 @@ tutti_tensor step_binary(const struct step *step, const char *operation, tutti_t
     return step_elements(step, operation, (tutti_tensor[]) { a, b }, 2);
 }
 
-/* step_constant() has an axis, which one number of a sample does not have. */
+/* step_constant() has an axis. It is removed from a result that is one number of each sample. */
 tutti_tensor step_elements(const struct step *step, const char *operation, const tutti_tensor *inputs, int count)
 {
     const tutti_network *network = step->import->network;
@@ -479,7 +479,7 @@ static tutti_status copy_array(const struct step *step, const struct array *from
     return step_known(step, copy);
 }
 
-/* The value's tensor as it is, if it is or becomes one. */
+/* Makes the value's tensor, which is added if there is none yet, the node's output. */
 static tutti_status copy_tensor(const struct step *step, struct value *value)
 {
     struct operand x;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many elements a TensorProto has in the list of its type, where they are not in raw_data. */
+/* The list of a TensorProto that has the elements of a type, if they are not in raw_data. */
 enum list { FLOATS, INT32S, INT64S, UINT64S, DOUBLES };
 
 struct type {
@@ -177,7 +177,7 @@ static int64_t half_of(const struct type *type, unsigned byte, size_t element)
     return type->number == ONNX_INT4 && number > 7 ? number - 16 : number;
 }
 
-/* Of so many elements in raw_data. False: it does not fit size_t. */
+/* Bytes of so many elements in raw_data. False: the number does not fit size_t. */
 static bool bytes_of(const struct type *type, size_t count, size_t *bytes)
 {
     if (type->bits < 8) *bytes = count / 2 + count % 2;
@@ -197,7 +197,7 @@ static void fill_from_bytes(const struct type *type, const unsigned char *bytes,
     }
 }
 
-/* From float_data, int32_data and so on. */
+/* Reads the elements from float_data, int32_data and so on. */
 static void fill_from_list(const Onnx__TensorProto *tensor, const struct type *type, struct array *array)
 {
     for (size_t i = 0; i < array->count; i++) {

@@ -219,8 +219,8 @@ static bool end_alike(const char *a, const char *b)
     return points == 2;
 }
 
-/* Equal weights are of copies of a layer if their biases are equal, too, and apart. Without biases, the names of the
- * layers tell. */
+/* Equal weights belong to copies of a layer if their biases are equal, too, but not shared. Without biases, the names
+ * of the layers decide. */
 static tutti_status are_copies(const struct import *import, const char *a, const char *b, bool *copies)
 {
     struct value *x = bias_of(import, a), *y = bias_of(import, b);

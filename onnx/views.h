@@ -4,16 +4,16 @@
 
 #include "onnx/import.h"
 
-/* Makes `value` a view of `of` if its elements are those of `of` in an order of axes; *same: whether they are. A matrix
- * that is so in both orders is transposed if `transposed`. */
+/* Makes `value` a view of `of` if it has the elements of `of` in some order of axes; *same: whether it has. A matrix
+ * that matches in both orders is a transposed one if `transposed`. */
 tutti_status view_find(const struct import *import, struct value *value, struct value *of, bool transposed, bool *same);
 
-/* Initialisers by their elements, in any order. */
+/* Initialisers with sums over their elements, which do not depend on the elements' order. */
 struct twin {
     size_t count;
     uint64_t sum; /* of a hash of each element */
     struct value *value;
-    char *name; /* that the parameter would have; NULL: not known */
+    char *name; /* the name that its parameter would have; NULL: not known */
 };
 struct twins {
     struct import *import;
@@ -22,8 +22,8 @@ struct twins {
 };
 tutti_status twins_new(struct import *import, struct twins *twins);
 void twins_free(struct twins *twins);
-/* Makes a nameless value a view of another initialiser with these elements, unless both are of copies of a layer.
- * `name`: of its parameter, or NULL. */
+/* Makes a nameless value a view of another initialiser with the same elements, unless they belong to two copies of a
+ * layer. `name`: that of its parameter, or NULL. */
 tutti_status twins_find(struct twins *twins, struct value *value, bool transposed, const char *name, bool *same);
 
 #endif

@@ -19,7 +19,7 @@ static tutti_status append_list(const struct step *step, struct text *text, cons
     return TUTTI_OK;
 }
 
-/* The attributes that all have in common, as tutti_op() takes them. */
+/* Reads the attributes that all operators have in common, as tutti_op() takes them. */
 static tutti_status read_sliding(const struct step *step, struct text *text)
 {
     static const char *const names[] = { "kernel_shape", "strides", "dilations" };
@@ -117,7 +117,7 @@ static tutti_status read_columns(const struct step *step, struct columns *c)
     return TUTTI_OK;
 }
 
-/* Element j of a window goes to place j: what a transposed convolution does with these weights. */
+/* Weights of a transposed convolution that puts element j of a window at place j. */
 static tutti_tensor spread_weights(const struct step *step, const struct columns *c, int64_t channels, int64_t each)
 {
     enum { MOST = 1 << 22 };

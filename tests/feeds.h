@@ -12,7 +12,7 @@
 #define FEED_PAIR(inputs, targets) \
     (tutti_feed[]) { { NULL, TUTTI_DTYPE_F32, (inputs) }, { NULL, FEED_DTYPE(targets), (targets) } }, 2
 #define FETCH_ONE(fetched, array) (tutti_fetch[]) { { (fetched), TUTTI_DTYPE_F32, (array) } }, 1
-/* Of a trainer whose internals are known here. */
+/* Fetches the first output of a trainer. For tests that include its internals. */
 #define FETCH_FIRST(trainer, array) FETCH_ONE(((tutti_tensor) { (trainer)->objective.outputs[0] }), array)
 
 #endif

@@ -1,5 +1,5 @@
 /* How an OpenCL layer of the tests begins: included once, by the one file of a shared module that the loader is given
- * by OPENCL_LAYERS (CL/cl_layer.h). What the layer does not replace goes straight through. */
+ * by OPENCL_LAYERS (CL/cl_layer.h). Calls that the layer does not replace go straight through. */
 #ifndef TESTS_OPENCL_LAYER_H
 #define TESTS_OPENCL_LAYER_H
 

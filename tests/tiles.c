@@ -13,7 +13,7 @@
 
 enum { TILES = 8, ROWS = 16, ROW_BYTES = 64, LANES = ROW_BYTES / 4, CONFIGURATION_BYTES = 64 };
 
-/* Of a thread, as the processor keeps it. */
+/* State of a thread, as the processor keeps it. */
 static _Thread_local struct {
     uint8_t rows[TILES], row_bytes[TILES];
     uint8_t data[TILES][ROWS][ROW_BYTES];
@@ -81,10 +81,10 @@ static void multiply(int to, int a, int b)
 
 /* ---- decoding ---- */
 
-/* What follows a VEX prefix of three bytes. */
+/* Fields of an instruction with a VEX prefix of three bytes. */
 struct instruction {
     int prefix, opcode;  /* prefix: 0 none, 1 66, 2 F3, 3 F2 */
-    int reg, rm, vector; /* numbers of tiles; rm: where it is no address */
+    int reg, rm, vector; /* numbers of tiles; rm: if it is not an address */
     bool in_memory;
     uint8_t *address;
     int64_t stride;

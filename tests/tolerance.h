@@ -26,9 +26,10 @@ enum tolerance_class {
 #undef TOLERANCE_ENUM
 };
 
-/* More for values stored as bfloat16 on the way, or rounded to it in a product, which has 8 bits of mantissa: each is
- * off by half a unit of the last one, 2^-9 of itself, at most. Sums of such values are off by as much of their rms,
- * since roundings are independent: 2 covers the worst of many, four deviations of 2^-9 / sqrt(3). */
+/* Additional tolerance for values that are stored as bfloat16 in between, or rounded to it in a product. It has 8
+ * bits of mantissa: a value is off by at most half a unit of the last one, 2^-9 of itself. Since roundings are
+ * independent, sums of such values are off by as much of their rms: 2 covers the worst of many, four deviations of
+ * 2^-9 / sqrt(3). */
 static inline double tolerance_of_bf16(int64_t values)
 {
     return ldexp(2 * (double)values, -9);

@@ -220,7 +220,7 @@ START_TEST(random_numbers_have_their_moments)
 }
 END_TEST
 
-/* Against the C library's functions: by less than a float tells, but for a rounding that falls the other way. */
+/* Compared with the C library's functions: equal as floats, except where rounding goes the other way. */
 START_TEST(normal_numbers_are_the_same_one_by_one_and_together)
 {
     enum { COUNT = 70001, FIRST = 0xfffffff0 };
@@ -469,7 +469,7 @@ START_TEST(a_full_disk_keeps_the_older_file)
     expect_message(write_file(in_folder("a"), large, sizeof(large)), TUTTI_FILE, in_folder("a"));
     expect_content(in_folder("a"), "old");
     ck_assert_int_eq(files_in_folder(), 1);
-    /* A caller that does not look at the write's status is told by the commit. */
+    /* A caller that ignores the write's status gets the failure from the commit. */
     ck_assert_int_eq(atomic_file_open(&file, in_folder("a")), TUTTI_OK);
     ck_assert_int_eq(atomic_file_write(file, large, sizeof(large)), TUTTI_FILE);
     expect_message(atomic_file_commit(file), TUTTI_FILE, in_folder("a"));

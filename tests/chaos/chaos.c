@@ -1,6 +1,6 @@
 /* The chaos test: tiny networks train on three devices of two makers while calls of OpenCL fail, hang, are slow or
  * write NaN, shares change and plans are made. Each run ends like the undisturbed run on one device, or with a status
- * that docs/faults.md tells of and a checkpoint from which another device gets there.
+ * that docs/faults.md describes and a checkpoint from which another device reaches the same end.
  *
  *   chaos [--runs N] [--from S] [--seconds T] [--jobs J]   runs with the seeds S .. S + N - 1, in J processes
  *   chaos --seed S [--runs N]                              one run, with its warnings; or the same one N times
@@ -30,7 +30,7 @@
 
 enum { MOST_JOBS = 16, CHUNK = 40 };
 #define WARM_UP_S 1200.0
-/* Beside what a run may take: drivers that start. */
+/* The time that a run may take, and the time that drivers need to start. */
 #define SILENCE_S (RUN_LIMIT_S + 60)
 /* For a run in which a device that does not hang was too slow for the limits. */
 #define PATIENCE 12.0
@@ -128,7 +128,7 @@ static void serve(uint64_t begin, uint64_t end)
     runs_end();
 }
 
-/* Tells the other rank how this one's run ended, and hears of it. False: the other one does not end. */
+/* Exchanges with the other rank how the run ended on each. False: the other rank does not end. */
 static bool exchange(uint64_t index, const char *text, bool *go_on, char *other, size_t size)
 {
     char path[128], part[140];
@@ -240,7 +240,7 @@ static bool start(struct job *job, void (*work)(uint64_t begin, uint64_t end), d
         watch_signals();
         work(job->next, job->end);
         fflush(NULL);
-        _exit(0); /* what hangs in a driver is not waited for */
+        _exit(0); /* does not wait for what hangs in a driver */
     }
     close(ends[1]);
     job->pipe = ends[0];
@@ -305,7 +305,7 @@ static void end(struct job *job, bool late)
     if (!late && WIFSIGNALED(status)) snprintf(text, sizeof(text), "it crashed: %s", strsignal(WTERMSIG(status)));
     if (job->running)
         judge(job->next - 1, text);
-    else if (job->next == job->first && job->next < job->end) { /* another one would not either */
+    else if (job->next == job->first && job->next < job->end) { /* another child would not begin it, either */
         printf("FAILED: runs %llu to %llu were not begun: %s, with status %d\n", (unsigned long long)job->first,
             (unsigned long long)job->end, text, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
         failed++;
@@ -339,7 +339,7 @@ static void warm_up_child(uint64_t begin, uint64_t end)
     warm_up();
 }
 
-/* What faults leave in Tutti's cache, such as verdicts about kernels, is for no other test and no other run. */
+/* Faults leave verdicts about kernels and the like in Tutti's cache: no other test and no other run may read them. */
 /* Other tests use the cache meanwhile: their locks and half-written files come and go. */
 static bool copy_cache(void)
 {

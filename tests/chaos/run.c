@@ -16,10 +16,10 @@
 #include <string.h>
 #include <time.h>
 
-/* What hung and was let go ends within that time. */
+/* Time within which a call that hung ends after it was let go. */
 #define RETURN_S 20.0
-/* Of the largest change of a parameter, where gradients are rounded to 8 bits: rounding was seen to make 1.4e-3, a
- * sample that is lost once 5e-2. */
+/* Tolerance relative to the largest change of a parameter, where gradients are rounded to 8 bits. Rounding was seen
+ * to change parameters by 1.4e-3, a sample that is lost once by 5e-2. */
 #define BF16_TOLERANCE 5e-3
 
 static const struct fault_layer *layer;
@@ -111,8 +111,8 @@ static bool is_documented(const struct chaos_case *it, tutti_status status)
     return is_device_fault(status) || (status == TUTTI_NOT_FINITE && case_count(it, LAYER_NAN) > 0);
 }
 
-/* A run with a device that is neither broken nor hangs must end well, and no such device may be lost. Two devices with
- * wrong numbers one after the other are what a training is that diverges. */
+/* A run with a device that is neither broken nor hangs must end well, and no such device may be lost. If two devices
+ * give wrong numbers one after the other, the training may look as if it diverged. */
 static const char *judge_status(const struct session *session, tutti_status status)
 {
     const struct chaos_case *it = session->it;
@@ -151,7 +151,7 @@ static const char *judge_end(struct session *session, const struct reference *re
     return compare(session->it, &found, &reference->end, reference);
 }
 
-/* Goes on from it, on another device, to where the undisturbed run came. */
+/* Continues from the checkpoint, on another device, to the end of the undisturbed run. */
 static const char *judge_checkpoint(const struct chaos_case *it, const struct reference *reference)
 {
     static struct parameters found;
@@ -184,7 +184,7 @@ static bool all_returned(tutti_trainer *trainer)
     return all;
 }
 
-/* What hung goes on before or after its trainer is closed. */
+/* Calls that hung go on before or after their trainer is closed. */
 static const char *end_session(struct session *session, int threads)
 {
     const bool first = session->it->closes_first;

@@ -18,7 +18,7 @@ const char *runs_warm_up(void);
 const char *run_case(const struct chaos_case *it, double patience);
 /* Whether the last run was one in which devices that do not hang may have been too slow for the limits. */
 bool run_may_be_late(const struct chaos_case *it);
-/* This process among those that mpirun has started; 0 where it is alone. */
+/* The rank of this process among those that mpirun has started; 0 if it is alone. */
 int run_rank(void);
 /* Whether the ranks, if there are several, can agree on another run: the last one has not failed. */
 bool runs_go_on(void);

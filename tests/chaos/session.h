@@ -1,5 +1,4 @@
-/* What the runs of the chaos test have in common: devices, data, networks, and what a run gives that nothing disturbs.
- */
+/* Shared by the runs of the chaos test: devices, data, networks, and the results of a run that nothing disturbs. */
 #ifndef TESTS_CHAOS_SESSION_H
 #define TESTS_CHAOS_SESSION_H
 
@@ -15,7 +14,7 @@ extern tutti_hosts *hosts;   /* NULL: this process alone */
 extern char checkpoint[256]; /* its name */
 extern double patience;      /* times the usual limits, where something hangs */
 
-/* What the log told since it was last set to 0. */
+/* What the log has reported since this was last set to 0. */
 struct told {
     int late;      /* devices that took too long */
     bool nonsense; /* a warning with numbers that cannot be */
@@ -36,7 +35,7 @@ struct parameters {
     bool trained[MOST_PARAMETERS]; /* or a running statistic */
 };
 
-/* Of the first device alone: before the first step, at the end, and after one epoch more. */
+/* Results of the first device alone: before the first step, at the end, and after one more epoch. */
 struct reference {
     bool made;
     double losses[EPOCHS + 1];
@@ -66,8 +65,8 @@ const char *parameters_compare(
 
 /* NULL on failure. */
 const struct reference *session_reference(const struct chaos_case *it);
-/* From the checkpoint on the first device to where the reference's epoch more ends: the optimizer's states count, too.
- */
+/* Continues from the checkpoint on the first device to the end of the reference's additional epoch, so that the
+ * optimizer's states count, too. */
 tutti_status session_resume(const struct chaos_case *it, struct parameters *parameters);
 void checkpoint_remove(void);
 bool checkpoint_exists(void);

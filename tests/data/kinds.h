@@ -1,5 +1,5 @@
-/* What the tests of tables, arrays, recordings and data sets in memory share: collections read without their threads.
- */
+/* Shared by the tests of tables, arrays, recordings and data sets in memory: collections read without their
+ * threads. */
 #ifndef TESTS_DATA_KINDS_H
 #define TESTS_DATA_KINDS_H
 
@@ -24,7 +24,7 @@ const char *in_kinds(const char *name);
 void put(const char *name, const void *bytes, size_t size);
 void put_text(const char *name, const char *text);
 
-/* Of a WAV file; 0xfffe is PCM of the extensible kind. */
+/* Format of a WAV file; 0xfffe is PCM of the extensible kind. */
 struct format {
     int code, channels, rate, bits;
 };

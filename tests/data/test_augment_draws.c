@@ -58,7 +58,7 @@ END_TEST
 
 enum { DRAWS = 20000 };
 
-/* Areas are uniform, the logarithm of the ratio, too, and places. */
+/* Areas, places and the logarithm of the ratio are uniform. */
 START_TEST(draws_boxes)
 {
     const struct augment augment = parsed("crop=0.1-0.5");
@@ -83,7 +83,7 @@ START_TEST(draws_boxes)
 }
 END_TEST
 
-/* Where no ratio fits: the centre. */
+/* If no ratio fits, the centre is taken. */
 START_TEST(falls_back_to_the_centre)
 {
     const struct augment augment = parsed("crop=1-1");

@@ -55,7 +55,7 @@ START_TEST(folder_of_classes)
 }
 END_TEST
 
-/* The seed says which are held out, and the order of files on the disk does not. */
+/* The seed decides which samples are held out; the order of files on the disk does not. */
 START_TEST(division_follows_from_the_seed)
 {
     char first[2000], second[2000];
@@ -103,8 +103,8 @@ START_TEST(folders_of_parts)
 }
 END_TEST
 
-/* Each training sample is once in the part that is looked at, with those of its class evenly among the folds; none that
- * was repeated is on both sides. */
+/* Each training sample is once in the part `val`, and the samples of its class are spread evenly over the folds. No
+ * repeated sample is on both sides. */
 START_TEST(folds_of_the_training_part)
 {
     int seen[3] = { 0 }, in_fold[3];

@@ -1,4 +1,5 @@
-/* What changes recordings, arrays of floats and tables at random: words, distributions, and the same on all threads. */
+/* Random changes of recordings, arrays of floats and tables: their words and distributions; all threads make the
+ * same. */
 #include "kinds.h"
 
 #include "formats/npz.h"

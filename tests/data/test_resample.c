@@ -72,7 +72,7 @@ static double loudness_of(double hertz, int from, int to)
     return sqrt(squares / (double)count);
 }
 
-/* What the lower rate cannot hold is gone; what it can hold stays. */
+/* Frequencies that the lower rate cannot represent are removed; others stay. */
 START_TEST(limits_the_band)
 {
     const double loud = 10000.0 / 32768 / sqrt(2);

@@ -67,7 +67,7 @@ START_TEST(keeps_times)
 }
 END_TEST
 
-/* No digit is lost on the way: floats near 1.7e9 are 128 apart. */
+/* No digit is lost in between, although floats near 1.7e9 are 128 apart. */
 START_TEST(keeps_digits)
 {
     put_text("times.csv", "a,b\n1,1700000000\n2,1700000010\n");

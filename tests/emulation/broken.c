@@ -1,6 +1,6 @@
 /* A layer between a program and its OpenCL drivers that breaks what a driver does by itself: it fails questions about
- * the second device of a platform, adds a platform that fails, and ends, hangs or fills the memory of a process in the
- * compiler. Told by the environment, so that helper processes are, too, and looked at in each call:
+ * the second device of a platform, adds a platform that fails, and ends, hangs or fills the memory of a process in
+ * the compiler. It reads the environment in each call, so that helper processes are affected, too:
  *
  *   BROKEN_QUERY   name, type or memory: this question about the second device fails;
  *                  platform, list: another platform fails to count or to list its devices

@@ -132,8 +132,8 @@ static enum layer_action judge_by(struct slot *slot, enum layer_kind kind)
     return slot->lost || (slot->refused && order->kind == kind) ? LAYER_FAIL : action;
 }
 
-/* What is to be done with a call of this kind on this device; *error: of a call that fails. FAIL and LOSE have been
- * noted as broken. Of several orders for one call the first holds. */
+/* Decides what is done with a call of this kind on this device; *error: that of a call that fails. FAIL and LOSE are
+ * counted as broken. If several orders apply to one call, the first one holds. */
 static enum layer_action judge(cl_device_id device, enum layer_kind kind, cl_int *error)
 {
     enum layer_action action = LAYER_NONE;
@@ -202,8 +202,8 @@ static cl_device_id device_of_event(cl_event event)
 
 /* -------------------------------------------------------------------------------------------- wrong numbers ---- */
 
-/* Makes those words wrong that differ from `before` (NULL: all) and may well be floats: a small integer or a packed
- * index read as a float is far below 1e-6, and a wrong one could send a kernel out of its buffers. */
+/* Changes words that differ from `before` (NULL: all) and are likely to be floats. A small integer or a packed index
+ * read as a float is far below 1e-6; if it were changed, a kernel could leave its buffers. */
 static bool corrupt(enum layer_action action, void *data, const void *before, size_t bytes)
 {
     bool any = false;
@@ -226,7 +226,7 @@ static size_t size_of(cl_mem buffer)
     return bytes;
 }
 
-/* In the device's memory; `before` as above. */
+/* Changes words in the device's memory; `before` as in corrupt(). */
 static void corrupt_buffer(
     enum layer_action action, cl_command_queue queue, cl_mem buffer, size_t offset, size_t bytes, const void *before)
 {
@@ -330,8 +330,8 @@ static bool is_complete(cl_event event)
         state <= CL_COMPLETE;
 }
 
-/* A device that has nothing to do for longer than a host takes between two commands of one step. Work that nobody
- * waited for, as the filling of a new buffer, does not go on while the device rests. */
+/* Whether a device has had nothing to do for longer than a host takes between two commands of one step. Work that
+ * nobody waited for, such as filling a new buffer, does not go on while the device rests. */
 static bool rests(const struct slot *slot)
 {
     return slot->busy_since == 0 ||
@@ -371,8 +371,9 @@ static cl_ulong end_of(cl_event event)
     return end;
 }
 
-/* When the caller of a slow device may hear of the end. After the first wait for work that was enqueued together,
- * others are for what has been done meanwhile: by the times that the device itself tells. */
+/* Time at which the caller of a slow device may learn that work has ended. After the first wait for work that was
+ * enqueued together, further waits are for work that was done meanwhile, at the times that the device itself
+ * reports. */
 static double completion(struct slot *slot, double now, cl_ulong end)
 {
     double completed = now;
@@ -401,7 +402,7 @@ static void end_work(cl_device_id device, cl_event event)
 
 /* ------------------------------------------------------------------------------------ calls that make things ---- */
 
-/* Of a call that is no command of a queue. True where it is to fail; *error: that of the call, where it has one. */
+/* Judges a call that is not a command of a queue. True: it is to fail; *error: that of the call, if it has one. */
 static bool fails(cl_device_id device, enum layer_kind kind, cl_int *error)
 {
     cl_int code;

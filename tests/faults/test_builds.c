@@ -1,6 +1,6 @@
-/* Breaks one of two devices at every call that it makes while a training is built, programs and first checks included,
- * with caches full and empty, and while devices are opened; expects what a run gives that never had that device, and no
- * more than a line about it.
+/* Breaks one of two devices at every call that it makes while a training is built, programs and first checks
+ * included, with caches full and empty, and while devices are opened; expects the results of a run that never had
+ * that device, and no more than a line about it.
  *
  *   test_builds        all but the next
  *   test_builds cold   with nothing in the driver's cache, which is a folder that is emptied every time */
@@ -28,7 +28,7 @@ static const char *cache_of(enum phase phase)
     return phase == PHASE_WARM ? warm : phase == PHASE_KEPT ? kept : first;
 }
 
-/* What was told is not what there was to tell. */
+/* Whether the log did not report what happened. */
 static const char *misled(const struct fault *fault, const struct outcome *outcome)
 {
     const struct layer_order *order = &fault->order;
@@ -113,7 +113,7 @@ static void try_kind(enum phase phase, enum layer_action action, cl_int code, lo
         fault, most);
 }
 
-/* A build takes a second or more: of each kind so many calls that lie evenly. */
+/* A build takes a second or more, so only some calls of each kind are broken, evenly spaced. */
 struct tries {
     enum phase phase;
     enum layer_kind kind;
@@ -151,8 +151,8 @@ static void try_each(const struct tries *tries, size_t count)
     }
 }
 
-/* Launches of a first use compute wrong numbers once: of the first device, which finds no verdicts by the other. The
- * checks come first; behind them kernels are warmed up. */
+/* Launches of a first use compute wrong numbers once. They are those of the first device, which finds no verdicts by
+ * the other. The checks come first; then kernels are warmed up. */
 static void try_wrong_kernels(long most)
 {
     struct fault fault = { .phase = PHASE_FIRST, .victim = 0, .order = { .kind = LAYER_ANY } };

@@ -1,5 +1,6 @@
-/* Breaks one of two devices at every call that it makes in a step of a training, and expects what a run gives that
- * never had that device; prints a table of what was tried. test_builds.c does the same while a training is built. */
+/* Breaks one of two devices at every call that it makes in a step of a training, and expects the results of a run
+ * that never had that device; prints a table of what was tried. test_builds.c does the same while a training is
+ * built. */
 #include "tests/faults/training.h"
 #include "tests/feeds.h"
 
@@ -59,7 +60,8 @@ struct stage {
     struct session session;
     struct snapshot before;
     struct outcome wanted;
-    /* Where gradients are rounded the sum of two is not that of one: wanted where the device was lost in the step. */
+    /* If gradients are rounded, the sum of two devices differs from that of one. This is the expected outcome if the
+     * device was lost in the step. */
     struct outcome without[2];
 };
 static struct stage stages[PHASES];
@@ -81,7 +83,7 @@ static void try_step(const struct fault *fault)
     free(outcome.parameters);
 }
 
-/* In the first step of a training of its own: what is out of resources may be out of memory, once. */
+/* Breaks a call in the first step of a separate training: a call without resources may lack memory, once. */
 static void try_touch(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
@@ -127,8 +129,8 @@ static void try_alone(const struct fault *fault)
     session_close(&session);
 }
 
-/* A device gets other parameters than it was sent, finite ones: by option it is noticed, lost, and its step done again;
- * without, they are in the sum. */
+/* A device gets other, finite, parameters than it was sent. With the option, this is noticed: the device is lost, and
+ * its step is repeated. Without it, they enter the sum. */
 static const char *wrong_parameters(int victim, bool check, struct outcome *outcome)
 {
     const struct fault fault = {
@@ -174,8 +176,8 @@ static void await_plan(struct replica *replica)
     while (!background_is_done(replica)) nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
 }
 
-/* Awaits the plans of both devices, the victim's until its limit. Before, the usual limit of half an hour holds, so a
- * busy machine loses no device earlier. */
+/* Waits for the plans of both devices, for the victim's until its limit. Until then the usual limit of half an hour
+ * holds, so that a busy machine loses no device earlier. */
 static void await_end_of_patience(tutti_trainer *trainer, int victim)
 {
     await_plan(&trainer->replicas[1 - victim]);
@@ -257,7 +259,7 @@ static void try_slow(void)
     session_close(&session);
 }
 
-/* All devices fail for good in a step: what the steps before gave is saved, and another run goes on from there. */
+/* All devices fail for good in a step: the result of the steps before is saved, and another run continues from it. */
 static void lose_all(void *user, const tutti_progress *progress)
 {
     (void)user;

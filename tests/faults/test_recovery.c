@@ -1,5 +1,5 @@
-/* What a trainer does with devices that are suspect, lost or late: it waits no longer than it may, forgets no
- * suspicion, and saves nothing that claims steps which it does not have. */
+/* How a trainer treats devices that are suspect, lost or late: it waits no longer than it may, forgets no suspicion,
+ * and never saves files that claim steps which they do not contain. */
 #include "tests/faults/training.h"
 #include "tests/feeds.h"
 
@@ -239,7 +239,7 @@ static const char *hanging_probe(void)
     return clock_seconds() - start < seconds / 2 ? NULL : "tutti_trainer_free() waited for the probe";
 }
 
-/* What the device's probe reads; NULL while none was begun. */
+/* The samples that the device's probe reads; NULL before one was begun. */
 static const struct replica_work *probe_of(const struct session *session, int device)
 {
     const tutti_trainer *trainer = session->trainer;
@@ -333,8 +333,8 @@ static void try_losing(void)
     session_close(&session);
 }
 
-/* A launch cannot be told where the samples are, or `forever`, not even where they were; and in the next step there is
- * no buffer to lend them in, so that they are copied. Where the step fails, it is tried again. */
+/* A launch cannot be given the buffer of the samples; with `forever`, not even the previous one again. In the next
+ * step there is no buffer to lend them in, so they are copied. A step that fails is tried again. */
 static const char *lending_fails(bool forever)
 {
     static char text[256];

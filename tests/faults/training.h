@@ -1,6 +1,6 @@
-/* What the tests of faults share: a small training of which any call can be broken, what a run that never had the
- * broken device gives, and the table of what was tried. Needs two devices of OpenCL (POCL_DEVICES="pthread pthread")
- * and the layer (OPENCL_LAYERS). */
+/* Shared by the tests of faults: a small training in which any call can be broken, the results of a run that never
+ * had the broken device, and the table of what was tried. Needs two devices of OpenCL (POCL_DEVICES="pthread
+ * pthread") and the layer (OPENCL_LAYERS). */
 #ifndef TESTS_FAULTS_TRAINING_H
 #define TESTS_FAULTS_TRAINING_H
 
@@ -12,8 +12,8 @@
 
 enum { STEPS = 4, BROKEN_STEP = 1, SAMPLES = 8, CLASSES = 5, PIXELS = 2 * 7 * 7 };
 
-/* Of steps that take a few ms: where a device hangs, so that the test need not wait, and where none does, so that a
- * busy machine is not taken for a device that hangs. */
+/* Limits of steps that take a few ms. If a device hangs, the limit is short, so that the test need not wait. If none
+ * does, it is long, so that a busy machine is not taken for a device that hangs. */
 #define HANG_LIMIT_S 0.3
 #define STEP_LIMIT_S 30.0
 
@@ -40,7 +40,7 @@ struct outcome {
     int64_t count;
 };
 
-/* What the log told since it was last set to 0. */
+/* What the log has reported since this was last set to 0. */
 struct told {
     int lost;        /* devices */
     int left_out;    /* devices that could not be opened */
@@ -105,34 +105,34 @@ bool is_hang(const struct fault *fault);
 int column_of(const struct layer_order *order);
 void give(const struct session *session, const struct fault *fault);
 
-/* Of the last broken step or building: calls of the victim by kind. */
+/* Calls of the victim by kind, in the last broken step or build. */
 extern long counted[LAYER_KIND_COUNT + 1];
 void take_counts(void);
 
-/* All steps; `fault`, if it is one of a step, is there during the one that it breaks. */
+/* Trains all steps; a fault of a step is active during the step that it breaks. */
 tutti_status train(struct session *session, const struct fault *fault, struct outcome *outcome);
 /* Compiles, with a fault on the way or without one. */
 tutti_status build(struct session *session, const struct fault *fault, struct outcome *outcome);
 
 extern struct outcome reference; /* of a run on the first device alone */
 tutti_status reference_make(void);
-/* The same of such a session, of which only what is trained is read. */
+/* The outcome of such a run on the first device alone; only members of `kind` that describe the training are read. */
 tutti_status outcome_alone(const struct session *kind, struct outcome *outcome);
 /* NULL, or what is different. */
 const char *difference(const struct outcome *found, const struct outcome *wanted);
-/* Into the table: survived where `text` is NULL; else why not. */
+/* Adds a result to the table. text: NULL if the fault was survived, else why it was not. */
 void judge(const struct fault *fault, const struct outcome *outcome, const char *text);
 /* A check besides the table's. */
 void expect(const char *what, const char *text);
 /* TUTTI_TESTS=few: chosen cases. */
 bool tests_are_few(void);
-/* Each call of each kind in turn; of more than `most` calls of a kind, so many that lie evenly. */
+/* Tries each call of each kind in turn; if a kind has more than `most` calls, that many of them, evenly spaced. */
 void try_all(void (*try)(const struct fault *), struct fault fault, long most);
 void print_table(enum phase phase);
 
-/* Finds the layer and makes the samples. False: there is no layer, which has been told. */
+/* Finds the layer and makes the samples. False: there is no layer; this has been reported. */
 bool tests_begin(void);
-/* Tells the result; the program's status. */
+/* Prints the result and returns the program's status. */
 int tests_end(void);
 
 #endif

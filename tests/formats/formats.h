@@ -1,4 +1,4 @@
-/* What the tests of this group share: a folder of their own, files made of bytes, failures that must be one line. */
+/* Shared by the tests of this group: a folder of their own, files made of bytes, failures that must be one line. */
 #ifndef TESTS_FORMATS_H
 #define TESTS_FORMATS_H
 

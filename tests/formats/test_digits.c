@@ -9,7 +9,8 @@
 
 #define PIXELS (DIGITS_SIDE * DIGITS_SIDE)
 
-/* The same bytes on every machine and with every compiler: whoever changes the drawing changes this number. */
+/* The digits have the same bytes on every machine and with every compiler. A change of the drawing changes this
+ * number. */
 #define CHECKSUM 0xf025c58du
 
 START_TEST(same_everywhere)

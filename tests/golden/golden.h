@@ -23,7 +23,7 @@ extern const struct golden cases[CASES];
 
 /* Labels of a sample. */
 int64_t golden_labels(const struct golden *golden);
-/* Of the network's output, with an input "targets". */
+/* Adds the loss of the network's output, with an input "targets". */
 tutti_tensor golden_loss(tutti_network *network, const struct golden *golden, tutti_tensor output);
 
 /* Values as make.py has them. */

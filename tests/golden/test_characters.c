@@ -68,7 +68,7 @@ static tutti_tensor heads(tutti_network *network, tutti_tensor x)
     return op1(network, "transpose", op1(network, "reshape", x, shape), "perm=1,0,2");
 }
 
-/* Zero, and in the future's places what softmax makes zero of. */
+/* Zero; at future positions, a value that softmax turns into zero. */
 static tutti_tensor causal_mask(tutti_network *network)
 {
     float mask[LENGTH * LENGTH];
@@ -145,8 +145,8 @@ static void make_batch(int step, int64_t *ids, int32_t *targets)
     }
 }
 
-/* Without what would make the input of the first normalisation need a gradient, both parameters of other ones, and one.
- */
+/* Freezes the parameters that would make the input of the first normalisation need a gradient; both parameters of
+ * some other normalisations, and one parameter of another. */
 static void freeze(tutti_network *network)
 {
     static const char *const frozen[] = { "characters.weight", "positions", "blocks.0.norm2.weight", "blocks.1.norm*" };

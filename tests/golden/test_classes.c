@@ -44,7 +44,7 @@ enum { RUNS = sizeof(runs) / sizeof(runs[0]) };
 
 #define GOOD(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
 
-/* The same numbers in each step, in [-1, 1). */
+/* Numbers in [-1, 1), the same in each step. */
 static float *make_inputs(const struct run *run)
 {
     size_t count = (size_t)(BATCH * run->shape.sizes[0] * run->shape.sizes[1] * run->shape.sizes[2]);
@@ -58,8 +58,9 @@ static float *make_inputs(const struct run *run)
     return inputs;
 }
 
-/* Scales and biases for which every ReLU and ReLU6 behind a batch normalisation passes its inputs on, as in make.py:
- * rounding can then flip none, which normalisation over so few samples would make a difference of percents. */
+/* Scales and biases for which every ReLU and ReLU6 behind a batch normalisation passes its inputs on, as in make.py.
+ * So rounding cannot flip any of them; normalisation over so few samples would turn a flip into a difference of
+ * percents. */
 static void keep_from_kinks(tutti_network *network, tutti_trainer *trainer)
 {
     const char *name;
@@ -122,7 +123,7 @@ static tutti_tensor conv_norm(tutti_network *network, tutti_tensor x, int channe
     return tutti_batch_norm(network, tutti_conv2d(network, x, channels, kernel, &options), NULL);
 }
 
-/* What resnet18 has one of each: few and odd numbers of channels for the tiles, stride, shortcuts, poolings. */
+/* One of each part of resnet18: few and odd numbers of channels for the tiles, stride, shortcuts, poolings. */
 static tutti_tensor small_resnet(tutti_network *network, tutti_tensor x, int classes)
 {
     x = tutti_relu(network, conv_norm(network, x, 20, 7, 2));
@@ -148,7 +149,7 @@ static tutti_tensor inverted_residual(tutti_network *network, tutti_tensor x, in
     return stride == 1 && inputs == outputs ? tutti_add(network, x, y) : y;
 }
 
-/* The same of mobilenet_v2. */
+/* One of each part of mobilenet_v2. */
 static tutti_tensor small_mobilenet(tutti_network *network, tutti_tensor x, int classes)
 {
     x = tutti_relu6(network, conv_norm(network, x, 12, 3, 2));

@@ -1,5 +1,5 @@
 /* One training step of whole networks against PyTorch's in double precision: the loss, every gradient, the running
- * statistics, and the updated parameters. make.py recorded the files, and says what stands in them. */
+ * statistics, and the updated parameters. make.py recorded the files, and describes their contents. */
 #include "tests/feeds.h"
 #include <check.h>
 #undef fail
@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Another order of sums, and Winograd's transforms (tests/tolerance.h), lose more than PyTorch does: measured 4.3 times
- * at the most. An array that PyTorch happens to hit exactly still gets the rounding errors of a sum, the longest of
- * which goes over the batch's first images. */
+/* Another order of sums, and Winograd's transforms (tests/tolerance.h), lose more than PyTorch does: measured 4.3
+ * times at the most. If PyTorch happens to be exact for an array, the rounding errors of a sum are still allowed; the
+ * longest sum is over the batch's first images. */
 #define ERRORS_OF_PYTORCH 10.0
 #define ROUNDING tolerance(TOLERANCE_SUM, GOLDEN_BATCH * 32 * 32)
 #define LEARNING_RATE 0.0625f
@@ -149,8 +149,8 @@ START_TEST(test_step)
 }
 END_TEST
 
-/* 0 or 1 as its argument: each network once, smooth or as it is, the other way round for the other number; of those
- * that have one case, some with each number. */
+/* With 0 or 1 as the argument, each network runs once, smooth or as it is; the other number selects the other form.
+ * Networks with only one case are divided between the two numbers. */
 int main(int count, char **words)
 {
     Suite *suite = suite_create("golden");

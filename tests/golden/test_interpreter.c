@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file has 9 digits of a norm and 7 of an element. The momentum of a running statistic is a float. ROUNDING: of
+/* A file has 9 digits of a norm and 7 of an element. The momentum of a running statistic is a float. ROUNDING: for
  * gradients that are 0 in theory. */
 #define OF_NORM 4e-8
 #define OF_ELEMENT 1e-6

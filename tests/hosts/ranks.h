@@ -1,4 +1,4 @@
-/* What programs share that mpirun starts as two ranks: each runs the test that its argument names. */
+/* Shared by programs that mpirun starts as two ranks: each runs the test that its argument names. */
 #ifndef TESTS_HOSTS_RANKS_H
 #define TESTS_HOSTS_RANKS_H
 

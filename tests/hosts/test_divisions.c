@@ -49,7 +49,7 @@ static void order(struct session *session, int64_t first)
     world->division.wanted = hosts->rank == 0;
 }
 
-/* Until the ranks have taken the division or given it up, and some steps more. How many steps were done meanwhile. */
+/* Trains until the ranks have taken the division or given it up, and some steps more. Returns the number of steps. */
 static int64_t go_on(struct session *session)
 {
     const struct world *world = session->trainer->world;
@@ -63,7 +63,7 @@ static int64_t go_on(struct session *session)
     return taken;
 }
 
-/* All parts of the last step, and what plans have taken so far. */
+/* Checks the rank's part of the last step. built(): seconds that plans have taken so far. */
 static void check_parts(struct session *session, int64_t first)
 {
     int64_t samples = 0;
@@ -118,7 +118,7 @@ static void refuse(void)
     session_close(&session);
 }
 
-/* So that making plans for so many samples again takes no time to speak of. */
+/* Makes plans for these numbers of samples once, so that making them again takes hardly any time. */
 static void fill_caches(struct session *session, const int64_t *samples, int count)
 {
     for (int i = 0; i < count; i++) {

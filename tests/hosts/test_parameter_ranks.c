@@ -158,7 +158,7 @@ static int read_zeros(void *user, const int64_t *indices, int64_t count, const t
     return 0;
 }
 
-/* All calls that all ranks make, on rank 1 with what it must refuse. */
+/* Makes all calls that ranks make together, on rank 1 with arguments that it must refuse. */
 static void refused_together(struct session *session)
 {
     const tutti_source source = { .samples = 1, .read = read_zeros };

@@ -1,4 +1,4 @@
-/* Run by mpirun with two processes: what needs gradients that no data set gives. */
+/* Run by mpirun with two processes: tests that need gradients which no data set gives. */
 #include "tests/feeds.h"
 #include "tutti.h"
 #include "tutti_hosts.h"
@@ -54,7 +54,7 @@ static bool overflow_halves_the_scale(tutti_hosts *hosts)
     return good;
 }
 
-/* The sum of two gradients of 1.6e38 is a float, that of two of 2e38 is none: then nothing is updated. */
+/* The sum of two gradients of 1.6e38 fits a float, that of two of 2e38 does not: then nothing is updated. */
 static bool overflow_is_noticed(tutti_hosts *hosts)
 {
     tutti_runtime *runtime = tutti_open(NULL);

@@ -21,7 +21,8 @@
 #define ROUNDING 5e-5
 enum { STEPS = 3, FITTED = 4 * STEP_SAMPLES + 2 };
 
-/* Of rank 0's two devices, and of rank 1's. With the second division rank 1 has no part of the last, small batch. */
+/* Shares of rank 0's two devices and of rank 1's one. With the second division, rank 1 has no part of the last, small
+ * batch. */
 static const double divisions[][3] = { { 1, 1, 2 }, { 8, 7, 1 } };
 
 static void open_ranks(struct session *session, enum kind kind, const double *division, double step_limit_s)
@@ -82,7 +83,7 @@ static struct plan *plan_of(struct session *session, int device)
     return plan_cache_find(&replica->plans, key)->plan;
 }
 
-/* The launch in front of a meeting, which makes what is handed in. */
+/* Breaks the launch in front of a meeting, which computes what is handed in. */
 static void break_before_meeting(struct session *session, int device, size_t number, fault call)
 {
     struct plan *plan = plan_of(session, device);
@@ -102,7 +103,8 @@ static tutti_status rank_step(struct session *session, int step, const float *sa
         &(tutti_metrics) { 0 });
 }
 
-/* The rank's other device does its part, and rank 1's, which has waited for it, its own again. */
+/* The rank's other device computes its part; rank 1's device, which has waited for it, computes its own part
+ * again. */
 static void lose_device(fault call, int quarter)
 {
     struct session one, ranks;
@@ -176,7 +178,7 @@ static tutti_status fall_silent(struct device *device, void *state, cl_event *ev
     return break_down(device, state, event);
 }
 
-/* Noticed within the limit and a moment, by a rank that waits at a meeting. */
+/* A rank that waits at a meeting notices it within the limit and a moment. */
 static void silent(void)
 {
     struct session ranks;

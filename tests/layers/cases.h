@@ -1,4 +1,4 @@
-/* The operations' tests: what a file of tests/layers/ gives for each operation, and what it may look at.
+/* The operations' tests: what a file of tests/layers/ provides for each operation, and what it may use.
  *
  * A test is one line in the table of operations.c and one `struct operation_test`. The harness builds the network with
  * the public builder, runs forward and backward on every device with every implementation that fits, and compares with
@@ -42,8 +42,8 @@ struct operation_test {
     bool inference;                              /* inference mode is another formula: tested too, forward only */
     bool no_gradient;                            /* the gradient is not compared */
     bool kinks; /* the data lie where results are 0, and where differences give no gradient */
-    /* Fills the input by itself: values that a kink, a logarithm or a class number wants. Numbers of its type where it
-     * is not of float32; it then has no gradient. */
+    /* Fills the input by itself: values that a kink, a logarithm or a class number needs. If the input is not
+     * float32, the values are numbers of its type, and it has no gradient. */
     void (*fill)(const struct test_case *c, float *input, int64_t count);
     /* For operations of which the interpreter and the kernels share a description (layers/loop.h, layers/pointwise.h):
      * compares it with numbers from elsewhere; and the forward result in double, with which the interpreter's is
@@ -53,7 +53,7 @@ struct operation_test {
         const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y);
     /* A loss instead of a seed: TUTTI_CROSS_ENTROPY or TUTTI_MSE + 1, and its targets (int32_t or float). */
     int loss_plus_1;
-    /* The same, for a loss that the network has: adds it and its input of targets, behind the network's own. */
+    /* For a loss that is a node of the network: adds it and its input of targets, behind the network's own inputs. */
     tutti_tensor (*loss)(tutti_network *network, tutti_tensor output, const struct test_case *c);
     void (*targets)(const struct test_case *c, void *targets, int64_t count);
 };

@@ -144,7 +144,7 @@ static double root_mean_square(const double *values, int64_t count)
     return count ? sqrt(sum / (double)count) : 0;
 }
 
-/* Of a tensor; a running statistic's is what the node gives for its update. */
+/* Copies the gradient of a tensor; for a running statistic, the value that the node gives for its update. */
 static tutti_status copy_gradient(const double *from, int tensor, struct expected_gradient *gradient)
 {
     tutti_status status = TUTTI_OK;
@@ -197,7 +197,7 @@ static void store(enum value_type type, float number, int64_t i, void *to)
     }
 }
 
-/* of_products: parameters are such numbers too as the precision rounds to, so that products of them are exact. */
+/* of_products: parameters, too, are bfloat16 numbers, so that products of them are exact. */
 static void fill_data(struct expectation *e, bool of_products)
 {
     bool integers = e->class == TOLERANCE_EXACT && !e->test->reals;

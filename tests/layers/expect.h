@@ -9,7 +9,8 @@
 
 enum { MAX_TENSORS = 1 + 64 }; /* the input, then the parameters */
 
-/* The gradient of L = sum of seed * y, or of the loss, by one tensor; what a running statistic is updated with. */
+/* The gradient of L = sum of seed * y, or of the loss, with respect to one tensor; for a running statistic, the value
+ * that updates it. */
 struct expected_gradient {
     int64_t elements;
     double *values; /* NULL: the operation has no gradient, or it is not computed */
@@ -24,15 +25,15 @@ struct expectation {
     bool has_loss;
     int64_t samples, input_elements, output_elements, length;
     enum tolerance_class class;
-    /* TUTTI_BF16: CPU-class devices store values so where kernels can. But for TUTTI_FP32 input and seed are such
-     * numbers; for GPU-class devices, which round what they multiply, parameters are too. */
+    /* TUTTI_BF16: CPU-class devices store values as bfloat16 where kernels can. Unless it is TUTTI_FP32, input and
+     * seed are bfloat16 numbers; so are parameters for GPU-class devices, which round what they multiply. */
     tutti_precision precision;
     enum value_type type; /* of the input: the numbers in `input` are of this type, and `fed` is what devices get */
     float *input, *seed, *parameters, *frozen; /* parameters, frozen: the whole arenas */
     void *fed;
     void *targets; /* of a loss */
     int tensors;
-    /* Of a loss, y is the sum over the samples and the number of correct ones. y_inference: NULL where it is y. */
+    /* For a loss, y is the sum over the samples and the number of correct ones. y_inference: NULL if it equals y. */
     double *y, *y_inference;
     struct expected_gradient gradients[MAX_TENSORS];
 };

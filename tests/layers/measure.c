@@ -1,4 +1,4 @@
-/* Looking into the plan of a case: every choice of implementations, times, refusals. */
+/* Inspects the plan of a case: every choice of implementations, times, refusals. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -399,7 +399,7 @@ static bool add_file(const char *path, char **text)
     return true;
 }
 
-/* What is left of the arguments after the options: nothing, an operation, or a case in one or several words. */
+/* Reads the arguments after the options: nothing, an operation, or a case in one or several words. */
 static bool choose_entries(int count, char **words)
 {
     static char line[512];

@@ -55,7 +55,7 @@ static const char *implementation_of(const struct node *node)
     return node->implementation < 0 ? "" : node->operation->implementations[node->implementation]->name;
 }
 
-/* Whether a product is of pairs of bfloat16 numbers. */
+/* Whether a product multiplies pairs of bfloat16 numbers. */
 static bool multiplies_pairs(const struct plan *plan)
 {
     for (size_t n = 0; n < plan->graph.node_count; n++)
@@ -63,8 +63,8 @@ static bool multiplies_pairs(const struct plan *plan)
     return false;
 }
 
-/* Operands that are rounded as products load them: in the GPU class, and on CPUs that multiply pairs. Each counts
- * several times: a sum's error is that of its terms, which may be larger than the sum. */
+/* Operands that are rounded when products load them: in the GPU class, and on CPUs that multiply pairs. Each counts
+ * several times, because a sum's error is that of its terms, which may be larger than the sum. */
 enum { TERMS = 2 };
 static int computed_operands(const struct plan *plan)
 {
@@ -157,7 +157,7 @@ done:
     return status;
 }
 
-/* What the host reads of a value. */
+/* Reads a value as the host does. */
 static tutti_status read_value(struct bench *b, int value, float *to, int64_t count)
 {
     return buffer_read(b->device, plan_buffer(b->plan, value), 0, to, (size_t)count * sizeof(float));

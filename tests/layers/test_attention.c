@@ -34,7 +34,7 @@ static tutti_tensor stored(tutti_network *network, const struct test_case *c, co
     return tutti_add(network, p, mean);
 }
 
-/* Of query i and key j. */
+/* The mask's element for query i and key j. */
 static float mask_of(const struct test_case *c, int64_t i, int64_t j)
 {
     if (case_get(c, "boolean", 0)) return (i + j) % 3 != 0 && i != 1;

@@ -164,7 +164,8 @@ static const char *const cases[] = {
     NULL,
 };
 
-/* The input as it is, and what a convolution rounded; with each mask, addition and place where statistics are made. */
+/* The input as it is, and rounded by a convolution; with each mask, each addition, and each place where statistics
+ * are made. */
 static const char *const bf16_cases[] = {
     "batch_norm n3 c4 h33 w31 act1",
     "batch_norm n4 c8 h20 w19 residual1 act1",

@@ -1,5 +1,5 @@
-/* What the builders of normalisation, activations, arithmetic, joins and pooling say to wrong attributes and shapes,
- * and the shapes that right ones give. Needs no device. */
+/* Messages of the builders of normalisation, activations, arithmetic, joins and pooling for wrong attributes and
+ * shapes, and the resulting shapes for right ones. Needs no device. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -210,7 +210,7 @@ static tutti_tensor embedding_of_no_rows(struct inputs *in)
     return tutti_embedding(in->network, "words", in->features, 0, 3);
 }
 
-/* What needs the length of sequences as a number. */
+/* An operation that needs the length of sequences as a number. */
 static tutti_tensor frames(struct inputs *in)
 {
     return tutti_input(in->network, "frames", TUTTI_SHAPE(TUTTI_SEQUENCE, 8));

@@ -31,7 +31,7 @@ static tutti_node_info node_at(int position)
     return info;
 }
 
-/* What the last node of these builders says. */
+/* Checks the operation and the attributes of the last node that a builder added. */
 static void expect_last(const char *operation, const char *attributes)
 {
     ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s", tutti_message(NULL));

@@ -13,7 +13,7 @@
 
 #include "tests/layers/cases.h"
 
-/* Of data, numbers and results, without the samples. */
+/* Shapes of data, numbers and results, without the samples. */
 struct shapes {
     int kind, axis, rank, numbers;
     int64_t data[3], indices[4], made[6];
@@ -308,7 +308,7 @@ const struct operation_test test_scatter = {
     .length = length,
 };
 
-/* Of real numbers: two that are equal are a kink. */
+/* On real numbers, since two equal numbers are a kink. */
 static const char *const extremes[] = {
     "scatter_extreme n2 c3 h4 w5 by6 axis1 kind1 reduction3",
     "scatter_extreme n2 c3 h7 w21 by5 axis2 kind1 reduction4",

@@ -16,7 +16,7 @@ static void check(tutti_status status, const char *what)
     ck_assert_msg(status == TUTTI_OK, "%s: %s", what, tutti_message(NULL));
 }
 
-/* Of [terms][kept], or [kept][terms] where `inner`, the terms are joined. */
+/* A loop that joins the terms of [terms][kept], or of [kept][terms] if `inner`. */
 static struct loop reduction(enum loop_join join, int64_t terms, int64_t kept, bool inner)
 {
     struct loop loop = { .rank = 2,
@@ -86,7 +86,7 @@ static void check_division(struct device *device, int64_t terms, int64_t kept, b
     free(to);
 }
 
-/* The fewest terms of which so many parts are made; -1: of none. */
+/* The smallest number of terms that is divided into this many parts; -1: there is none. */
 static int64_t terms_of_parts(const struct device *device, int64_t parts, int64_t kept, bool inner)
 {
     int64_t low = 1, high = (int64_t)1 << 19;

@@ -146,7 +146,7 @@ START_TEST(test_bad_logits)
 }
 END_TEST
 
-/* Of four rows with the labels 0, -1, -100 and 1 the two in the middle count for nothing. */
+/* In four rows with the labels 0, -1, -100 and 1, the two in the middle do not count. */
 static void ignored(const struct direct *d, const char *where)
 {
     const double loss = 2 * log(2);

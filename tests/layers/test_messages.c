@@ -1,5 +1,5 @@
-/* What builders say to wrong attributes and shapes: the first error stays in the network, with the attribute and its
- * value in the message. Needs no device. */
+/* Messages of builders for wrong attributes and shapes: the first error stays in the network, with the attribute and
+ * its value in the message. Needs no device. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The same elements elsewhere.
+/* Operations that move elements without changing them.
  *
  * transpose n c h w order: the axes of a sample, from 1 on, as digits.
  *

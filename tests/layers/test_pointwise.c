@@ -390,7 +390,7 @@ static tutti_tensor build_reduce(tutti_network *network, const struct test_case 
     return tutti_op(network, kind_of(c), &x, 1, text);
 }
 
-/* What is joined of an element, and what becomes of the number that is joined. */
+/* element_of(): the number that a reduction joins for an element; result_of(): its result for the joined number. */
 static double element_of(const struct test_case *c, double x)
 {
     if (case_get(c, "l1", 0)) return fabs(x);

@@ -1,4 +1,4 @@
-/* The same elements elsewhere, by several nodes: every output is one element of the input.
+/* Operations of several nodes that move elements: every output is one element of the input.
  *
  * slice n c h w start end step from until by: of h, and of w
  * pad n c h w mode before behind left right: of h, and of w; mode 1 reflect, 2 edge, 3 wrap

@@ -15,8 +15,8 @@
 enum { TERMS = 500009, SIDE_H = 709, SIDE_W = 719, SIDE = SIDE_H * SIDE_W };
 /* A product of GPU-class devices adds up each of its parts, at most 64, in one chain, and one of pairs has one part. */
 static const double limit = 6e-7, limit_of_products = 3e-4;
-/* Chains in registers of up to 200 multiply-adds, and a hundred of their sums: what the worst of equal numbers loses.
- * PyTorch 2.15 is off by 6e-3. */
+/* Chains in registers of up to 200 multiply-adds, and a hundred of their sums: the largest error of sums of equal
+ * numbers. PyTorch 2.15 is off by 6e-3. */
 static const double limit_of_chains = 4.4e-6;
 static const float value = 0.1f;
 

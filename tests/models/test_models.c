@@ -193,7 +193,7 @@ START_TEST(initial_values_are_torchvisions)
         if (strcmp(torchvision[i].model, model->name) != 0) continue;
         const struct parameter *parameter = network_find(network, torchvision[i].name);
         double found = deviation(arena + parameter->offset, parameter->elements);
-        /* Of n normal numbers the deviation is known to 1 / sqrt(2 n): four times that. */
+        /* The deviation of n normal numbers has a relative error of 1 / sqrt(2 n): four times that is allowed. */
         double slack = 4 / sqrt(2 * (double)parameter->elements) + 0.005;
         ck_assert_msg(fabs(found - torchvision[i].deviation) <= slack * torchvision[i].deviation, "%s: %g, not %g",
             parameter->name, found, torchvision[i].deviation);

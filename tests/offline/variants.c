@@ -35,14 +35,15 @@
 #include "train/optimizer.h"
 #include "tutti_sequences.h"
 
-/* The least and the most that GPUs of the last ten years have: what sizes of tiles and groups follow from. */
+/* The smallest and the largest GPUs of the last ten years: sizes of tiles and groups follow from these. */
 static const struct capabilities devices[] = {
     { .name = "small", .units = 10, .group_max = 256, .local_bytes = 32 << 10, .allocation_max = (size_t)4 << 30 },
     { .name = "large", .units = 132, .group_max = 1024, .local_bytes = 64 << 10, .allocation_max = (size_t)16 << 30 },
 };
 enum { DEVICES = sizeof devices / sizeof *devices };
 
-/* What is rounded to what where, on the large device, beside the plain kernels under each. */
+/* Precisions and forms of matrix instructions that are tried on the large device; the plain kernels are tried with
+ * each, too. */
 static const struct rounding {
     enum matrix_form form;
     tutti_precision precision;
@@ -61,7 +62,8 @@ static const struct rounding {
     { MATRIX_MAD_16, TUTTI_FP16 },
     { MATRIX_MAD_8, TUTTI_FP16 },
 };
-/* By all of them one network, by the first one whose depthwise convolutions have their channels last, too. */
+/* One network is planned with all of these; another one, whose depthwise convolutions have their channels last, with
+ * the first. */
 #define ROUNDED_MODEL "resnet18"
 #define ROUNDED_ONCE "mobilenet_v2"
 enum { ROUNDINGS = sizeof roundings / sizeof *roundings };
@@ -206,7 +208,7 @@ done:
     return status;
 }
 
-/* For those types that the form takes. */
+/* Gives the device this form of matrix instructions, for the types that the form takes. */
 static void have_matrix(enum matrix_form form)
 {
     const struct tile *list[TILES];
@@ -216,7 +218,7 @@ static void have_matrix(enum matrix_form form)
                 .pipelined = form == MATRIX_MMA_LDMATRIX && type != COMPUTE_FP32 };
 }
 
-/* For the first `count` of the roundings. */
+/* Plans the training step with the first `count` of the roundings. */
 static tutti_status ask_rounded(
     const struct model *model, const tutti_network *network, tutti_tensor output, size_t count)
 {
@@ -280,7 +282,7 @@ static tutti_status ask_soft(void)
     return status;
 }
 
-/* The training step again with each form of shuffles: new are the texts that look at it. */
+/* Plans the training step again with each form of shuffles: this adds the texts that depend on the form. */
 static tutti_status ask_shuffled(const struct model *model, const tutti_network *network, tutti_tensor output)
 {
     tutti_status status = TUTTI_OK;
@@ -426,7 +428,7 @@ done:
     return status;
 }
 
-/* What no plan of these asks for: the probes of a device; reorders, which resnet18 needs none of. */
+/* Texts that none of these plans asks for: the probes of a device; reorders, of which resnet18 needs none. */
 static tutti_status ask_probes(void)
 {
     static const struct {

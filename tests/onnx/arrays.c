@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the onnx package, for all its node tests. */
+/* Tolerances of the onnx package for all its node tests. */
 #define RELATIVE 1e-3
 #define ABSOLUTE 1e-7
 

@@ -1,4 +1,4 @@
-/* What the files of tests/onnx/conform.c share: a node test of the onnx package, and what became of it. */
+/* Shared by the files of tests/onnx/conform.c: a node test of the onnx package, and its outcome. */
 #ifndef TESTS_ONNX_CONFORM_H
 #define TESTS_ONNX_CONFORM_H
 
@@ -57,7 +57,7 @@ tutti_status conform_feeds(const struct conform_test *test, const tutti_onnx *ma
 void conform_feeds_free(tutti_feed *feeds, int count);
 /* Computes the outputs, and compares them. Roles become those with which the file was read. */
 void conform_forward(tutti_runtime *runtime, struct conform_test *test, struct outcome *outcome);
-/* The same for gradients, of a test that passed. */
+/* Computes the gradients of a test that passed, and compares them. */
 void conform_gradients(tutti_runtime *runtime, struct conform_test *test, struct outcome *outcome);
 /* The weight of an output's element in the sum whose gradients are compared: 1 or -1 over the output's elements. */
 double conform_weight(const struct conform_test *test, int output, int64_t element);

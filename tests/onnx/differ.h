@@ -1,4 +1,4 @@
-/* What the files of tests/onnx/differ.c share. */
+/* Shared by the files of tests/onnx/differ.c. */
 #ifndef TESTS_ONNX_DIFFER_H
 #define TESTS_ONNX_DIFFER_H
 
@@ -16,7 +16,7 @@ struct session {
     bool whole;
     bool interprets; /* in double precision, without a kernel */
     struct interpreted made;
-    bool verdict;          /* there is one */
+    bool verdict;          /* a verdict was printed */
     char warnings[4096];   /* of the import */
     const char *untrained; /* a parameter of which a warning says that it does not train; NULL: none */
     double worst;          /* the largest error, in limits */

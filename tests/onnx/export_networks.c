@@ -145,7 +145,7 @@ static void build_operations(tutti_network *network, int part)
     }
 }
 
-/* What the builders alone make: types of inputs, pooling, layers on sequences, shared parameters, several names. */
+/* Parts that only builders make: types of inputs, pooling, layers on sequences, shared parameters, several names. */
 static void build_layers(tutti_network *network)
 {
     const float mean[] = { 0.5f, 0.25f, 0.125f, 0, 1, 2 }, std[] = { 1, 2, 3, 4, 5, 6 };

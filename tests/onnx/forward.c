@@ -139,7 +139,7 @@ static int named_input(const struct conform_test *test, const char *message)
     return -1;
 }
 
-/* Whether there are inputs of this kind that were fed; they are given from now on. */
+/* Gives the inputs of this kind that were fed, from now on. Returns whether there are any. */
 static bool give_all(struct conform_test *test, int first, bool floats)
 {
     bool more = false;
@@ -151,8 +151,8 @@ static bool give_all(struct conform_test *test, int first, bool floats)
     return more;
 }
 
-/* Gives what the refusal names; else all integers; else all floats but the first input, which are weights then. Whether
- * that is something new. */
+/* Gives the input that the refusal names; else all integers; else all floats but the first input, which then are
+ * weights. Returns whether this gives a further input. */
 static bool give_more(struct conform_test *test, const char *message)
 {
     const int named = named_input(test, message);
@@ -201,7 +201,7 @@ tutti_status conform_feeds(const struct conform_test *test, const tutti_onnx *ma
     return feeds[(*count)++].data ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-/* What the types of files are in Tutti. */
+/* The type in Tutti for a type of the file. */
 static tutti_dtype dtype_of(const struct safetensors_tensor *array)
 {
     if (array_is_float(array)) return TUTTI_DTYPE_F32;

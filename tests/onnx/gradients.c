@@ -15,7 +15,7 @@
 
 enum { MOST_LOSSES = 8, MOST_PROBES = 32 };
 #define STEP 1e-5
-/* What a gradient may be off by: parts of the element, of the largest one, and of an output's weight. */
+/* Tolerances of a gradient, relative to the element, to the largest one, and to an output's weight. */
 #define OF_ELEMENT 1e-3
 #define OF_LARGEST 1e-4
 #define OF_WEIGHTS 1e-6
@@ -65,7 +65,7 @@ static bool is_finite(const struct safetensors_tensor *array)
     return finite;
 }
 
-/* Of outputs that are finite floats. */
+/* Adds losses of the outputs that are finite floats. */
 static bool add_losses(struct gradients *g)
 {
     for (int i = 0; i < g->test->output_count && g->loss_count < MOST_LOSSES; i++) {
@@ -221,7 +221,7 @@ static bool differs(
     return false;
 }
 
-/* Of every element: that of the interpreter's backward pass. */
+/* Compares every element with the interpreter's backward pass. */
 static bool check_backward(
     struct gradients *g, const char *name, const float *got, const double *wanted, int64_t elements)
 {
@@ -234,7 +234,7 @@ static bool check_backward(
     return true;
 }
 
-/* What nodes.py recorded of PyTorch: of the elements that are probed. NULL: nothing. */
+/* PyTorch's gradients of the probed elements, recorded by nodes.py. NULL: there are none. */
 static const struct safetensors_tensor *recorded(const struct gradients *g, const char *name)
 {
     char key[CONFORM_NAME + 8];
@@ -259,7 +259,7 @@ static bool check_probes(
     return true;
 }
 
-/* Of some elements: differences, and PyTorch's gradients, except at kinks. */
+/* Compares some elements with differences and with PyTorch's gradients, except at kinks. */
 static bool check_differences(struct gradients *g, const char *name, const float *got, int parameter, int64_t elements)
 {
     double *values = interpreted_parameter(&g->reference, parameter), wanted[MOST_PROBES];

@@ -305,7 +305,8 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- completeness ---- */
 
-/* Operations that no file has. Those that a step's plan alone has are in no network that a program makes. */
+/* Operations that are never written to a file. Those that occur in the plan of a step only are not in networks that a
+ * program makes. */
 static const struct {
     const char *operation, *reason;
 } unwritten[] = {
@@ -376,8 +377,8 @@ START_TEST(large_arrays_lie_beside)
 }
 END_TEST
 
-/* check_exports.py has run the file. After a change, also of the version, it is the bytes.onnx that TUTTI_EXPORTS
- * leaves. */
+/* The recorded file has been run by check_exports.py. After a change, also of the version, replace it by the
+ * bytes.onnx that TUTTI_EXPORTS leaves. */
 START_TEST(bytes_stay_the_same)
 {
     struct net net = { 0 };

@@ -35,7 +35,7 @@ static void close_runtime(void)
     tutti_close(runtime);
 }
 
-/* What becomes of a file with these bytes. */
+/* Imports a file with these bytes, and returns the status. */
 static tutti_status import_bytes(const void *data, size_t size)
 {
     tutti_onnx made = { .size = sizeof made };
@@ -70,7 +70,7 @@ START_TEST(cut_files_are_refused)
     size_t size;
     read_file(damaged[_i], &data, &size);
     ck_assert_int_eq(import_bytes(data, size), TUTTI_OK);
-    /* What stands behind the graph is opset_import, some bytes that may be read before they are missed. */
+    /* opset_import stands behind the graph: some bytes may be read before it is found missing. */
     for (size_t cut = 0; cut<size; cut += size> 4096 ? 7 : 1) ck_assert_int_ne(import_bytes(data, cut), TUTTI_OK);
     free(data);
 }
@@ -165,7 +165,7 @@ static void refused_model(
     message_free(model);
 }
 
-/* The same of a model that has nothing else. */
+/* Imports a model that has nothing but this graph, and expects the same as refused_model(). */
 static void refused(struct message *graph, int64_t opset, tutti_status status, const char *words)
 {
     struct message model = { 0 };
@@ -524,7 +524,7 @@ START_TEST(functions_are_checked)
 }
 END_TEST
 
-/* Of functions that call the next one twice; those at the end have a node, or none. */
+/* Functions that each call the next one twice; the calls of the last one have a node, or none. */
 START_TEST(functions_do_not_grow_without_end)
 {
     for (int calls = 0; calls < 2; calls++) {

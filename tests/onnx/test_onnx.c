@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { NAME = 300 };
-/* Of the largest element: sums in another order. */
+/* Tolerance relative to the largest element: sums have another order. */
 #define LIMIT 2e-5
 
 #define GOOD(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
@@ -32,7 +32,7 @@ static void in_files(char path[NAME], const char *name, size_t length, const cha
     snprintf(path, NAME, "%s/tests/onnx/files/%.*s%s", getenv("TUTTI_SOURCE"), (int)length, name, suffix);
 }
 
-/* What is recorded as input.NAME, for each input. */
+/* Feeds each input with the array recorded as input.NAME. */
 static void add_feeds(struct session *s)
 {
     for (int i = 0; i < safetensors_count(s->recorded); i++) {

@@ -14,10 +14,10 @@ extern struct tutti_runtime runtime;
 extern bool bf16; /* of the plans that are made */
 
 void make_device(enum device_class class, size_t allocation_max);
-/* What plans asked of the device's verdicts and tables; after each test too. */
+/* Forgets what plans asked of the device's verdicts and tables; called after each test, too. */
 void forget_device(void);
 
-/* What the plan tests look at: a residual block with everything that fuses, and a dense end. */
+/* A network for the plan tests: a residual block with everything that fuses, and a dense end. */
 tutti_tensor residual(tutti_network *net);
 /* Dense layers of rows. */
 tutti_tensor perceptron(tutti_network *net);

@@ -35,7 +35,7 @@ static size_t bytes_of(const struct attribute *member)
     return member->bytes;
 }
 
-/* What is between two members is padding. */
+/* Only padding lies between two described members. */
 START_TEST(every_member_is_described)
 {
     for (size_t i = 0; i < count_operations(); i++) {

@@ -1,4 +1,4 @@
-/* What the axes of values are of, and which values get layouts of images. */
+/* The meaning of the axes of values, and which values get layouts of images. */
 #include "tests/plan/made.h"
 
 #include <string.h>

@@ -29,7 +29,7 @@ START_TEST(a_forced_implementation_that_refuses_is_an_error)
 }
 END_TEST
 
-/* Between convolutions one of `groups` groups; of 20 it is one of each channel. */
+/* Pointwise convolutions alternate with convolutions of `groups` groups; 20 groups make them depthwise. */
 static tutti_tensor with_groups(tutti_network *net, int groups)
 {
     tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(3, 12, 12));
@@ -45,7 +45,7 @@ static tutti_tensor with_depthwise(tutti_network *net)
     return with_groups(net, 20);
 }
 
-/* For which there is no form with channels last. */
+/* Convolutions of groups for which there is no form with channels last. */
 static tutti_tensor with_pairs(tutti_network *net)
 {
     return with_groups(net, 10);
@@ -169,7 +169,7 @@ static tutti_tensor resnet50(tutti_network *net)
 
 enum { DESIGN_NAME = PROBLEM_NAME + IMPLEMENTATION_KEY + 80 };
 
-/* Of the node's implementation, which has a design, on its problem, in words. */
+/* Describes in words the design of the node's implementation for its problem. */
 static void name_design(const struct plan *plan, const struct node *node, char name[DESIGN_NAME])
 {
     const struct implementation *implementation = node->operation->implementations[node->implementation];
@@ -189,7 +189,8 @@ static void name_design(const struct plan *plan, const struct node *node, char n
     }
 }
 
-/* One for each problem and implementation, though rewriting asks for some of them before the last pass does. */
+/* There is one design for each problem and implementation, although rewriting asks for some of them before the last
+ * pass. */
 START_TEST(nothing_is_designed_twice)
 {
     make_device(_i ? DEVICE_GPU : DEVICE_CPU, (size_t)1 << 32);
@@ -210,13 +211,13 @@ START_TEST(nothing_is_designed_twice)
         if (same == count) designs[count++] = node->design;
         ck_assert_ptr_eq(designs[same], node->design);
     }
-    ck_assert_uint_eq(plan->design_count, count); /* as often was a function that designs called */
+    ck_assert_uint_eq(plan->design_count, count); /* number of calls of functions that design */
     ck_assert_uint_gt(nodes, 2 * count);
     drop(&made);
 }
 END_TEST
 
-/* What --why prints of a training plan; the caller's to free. */
+/* The text that --why prints about a training plan; the caller frees it. */
 static char *explained(tutti_tensor (*build)(tutti_network *), tutti_precision precision)
 {
     tutti_network *network;

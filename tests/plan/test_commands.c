@@ -24,7 +24,7 @@ static struct plan *list_commands(tutti_network *network, tutti_tensor output, e
     return plan;
 }
 
-/* The commands, of launches only the layers. */
+/* Prints the commands; of launches only the layers. */
 static void print_layers(const struct plan *plan, struct text *text)
 {
     const char *last = "-";

@@ -76,8 +76,8 @@ START_TEST(chains_are_one_kernel)
 }
 END_TEST
 
-/* What the gradient of a layer's bias sums, and where the gradient of its activation is taken: masked, by the data
- * gradient before it. */
+/* Checks what the gradient of a layer's bias sums, and where the gradient of its activation is computed; masked: by
+ * the data gradient before it. */
 static void check_pooled(
     const struct graph *graph, const char *layer, const tutti_network *network, int64_t side, bool masked)
 {
@@ -155,8 +155,8 @@ START_TEST(statistics_are_made_where_the_input_is_made)
 }
 END_TEST
 
-/* Whether the only node of this operation in layer "apart" normalises what bn0 is of, which itself makes nothing of it.
- */
+/* Whether the only node of this operation in the layer "apart" normalises the input of bn0, and bn0 itself has no
+ * output. */
 static bool normalises(const struct made *made, const struct operation *operation)
 {
     const struct graph *graph = &made->plan->graph;

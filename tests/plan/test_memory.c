@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 
 /* A replay of the plan on a memory of tags: every 64 bytes hold the number of the value that was written there last.
- * A node that finds another value than its input has been robbed of it. */
+ * If a node finds another value in place of its input, the input was overwritten too early. */
 struct replay {
     const struct made *made;
     int **tags;

@@ -66,7 +66,7 @@ static const struct network {
 };
 enum { NETWORKS = sizeof networks / sizeof *networks };
 
-/* What decides which kernels there are to fuse with. */
+/* Settings that decide which kernels there are to fuse with. */
 static const struct setting {
     const char *name;
     enum device_class class;

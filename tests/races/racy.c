@@ -1,5 +1,5 @@
-/* What oclgrind has to find, one fault in each kernel; the last one is clean. Proves that the test can fail. Prints the
- * name of each kernel that it runs: racy. */
+/* Faults that oclgrind has to find, one in each kernel; the last kernel has none. Proves that the test can fail.
+ * Prints the name of each kernel that it runs: racy. */
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>

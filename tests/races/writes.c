@@ -1,9 +1,9 @@
-/* A layer for oclgrind: what the host writes to a buffer is written together with the rest of that buffer.
+/* A layer for oclgrind: a write of the host to a buffer writes the rest of that buffer, too.
  *
- * oclgrind (21.10, Uninitialized::hostMemoryStore) takes each write of the host as the first one to a buffer of that
- * size: of what was written before, or is filled in steps of a pattern, it forgets that it was. Buffers of these tests
- * are filled with NaN first, which shows in the results where a kernel reads what nobody has computed; oclgrind is for
- * local and private memory. */
+ * oclgrind (21.10, Uninitialized::hostMemoryStore) treats each write of the host as the first one to a buffer of that
+ * size: it forgets what was written before, or was filled in steps of a pattern. Buffers of these tests are filled
+ * with NaN first, so results show if a kernel reads memory that was never computed; oclgrind checks local and private
+ * memory. */
 #include "tests/opencl_layer.h"
 
 #include <stdlib.h>

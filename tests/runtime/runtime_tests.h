@@ -1,4 +1,4 @@
-/* What the tests of this group share. */
+/* Shared by the tests of this group. */
 #ifndef TESTS_RUNTIME_TESTS_H
 #define TESTS_RUNTIME_TESTS_H
 
@@ -30,7 +30,7 @@ tutti_runtime *open_runtime(const tutti_runtime_options *options);
 /* The first device of a runtime opened so, and its closing. */
 struct device *device_begin(void);
 void device_end(struct device *device);
-/* What was logged at debug level since the last call of open_runtime holds this. */
+/* Whether the lines logged at debug level since the last call of open_runtime() contain this. */
 bool logged(const char *part);
 
 void expect_ok(tutti_status status);

@@ -153,7 +153,7 @@ START_TEST(known_kernels_are_known_to_the_next_process)
 }
 END_TEST
 
-/* By itself, whether or not anybody asks for them, and not past the end of the device. */
+/* A thread of the device loads them, whether or not anybody asks for them, and stops when the device ends. */
 START_TEST(known_programs_are_loaded_ahead)
 {
     const struct program_request last = { "check", "-DBUILDER=5" };
@@ -180,8 +180,8 @@ START_TEST(known_programs_are_loaded_ahead)
 }
 END_TEST
 
-/* What a kernel does to a helper's memory, and a program that does not build, hurt the helper alone. The first is not
- * built in this process. */
+/* A kernel that damages a helper's memory, and a program that does not build, harm only the helper. The first one is
+ * not built in this process. */
 START_TEST(bad_programs_hurt_nobody)
 {
     struct device *device = begin(2);

@@ -193,7 +193,7 @@ START_TEST(wrong_settings_are_named)
 }
 END_TEST
 
-/* Of the width and the class; NULL: of neither. */
+/* Checks the options for the width and the class; wanted NULL: there are none for either. */
 static void expect_options(const struct device *device, const char *source, const char *wanted)
 {
     char *options = program_options(device, &(struct program_request) { source, "-DH=3" });

@@ -1,4 +1,4 @@
-/* What drivers do by themselves, by the layer of tests/emulation/broken.c: they fail questions, are called first by two
+/* Faults of drivers, made by the layer of tests/emulation/broken.c: they fail questions, are first called by two
  * threads at a time or in a child of fork(), and their compilers end, hang or fill the memory. */
 #include "runtime_tests.h"
 

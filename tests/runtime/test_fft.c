@@ -145,7 +145,7 @@ static void count_warnings(void *user, tutti_log_level level, const char *line)
     *(int *)user += strstr(line, "'dft/clfft/4096 rows'") != NULL;
 }
 
-/* Of a network, which uses its own kernels where the library's do not compile. */
+/* A network has the transform, too; it uses its own kernels where the library's do not compile. */
 START_TEST(networks_have_the_transform)
 {
     enum { LENGTH = 4096, AT = 5 };

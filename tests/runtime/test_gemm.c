@@ -49,8 +49,8 @@ static void matrix_free(struct matrix *matrix)
 static enum compute_type computed; /* what the products that are made round their operands to */
 static enum matrix_form form;      /* of the matrix instructions that are emulated for them */
 
-/* Moves the numbers on the device so little that they are rounded back to what the host has, and more than a type with
- * more bits would take back. */
+/* Changes the numbers on the device by so little that rounding restores the host's numbers, but by more than a type
+ * with more bits would round away. */
 static void disturb(struct device *device, const struct matrix *matrix)
 {
     const double by = computed == COMPUTE_TF32 ? 1 + 0x1p-12 : 1 + 0x1p-9;
@@ -138,7 +138,7 @@ struct sizes {
     int64_t m, n, k, batch, padding;
 };
 
-/* A small one is quickly compiled: the last of a form's. */
+/* The last tile of a form is small, and so compiles quickly. */
 static int tile_of(int number)
 {
     const struct tile *list[TILES];
@@ -146,7 +146,7 @@ static int tile_of(int number)
     return computed ? 3 : number / 4 % TILES + 1;
 }
 
-/* What a product is given: the matrix alone, or all of its buffer, in which it begins behind the guard. */
+/* The memory that a product gets: the matrix alone, or all of its buffer, in which it begins behind the guard. */
 static cl_mem memory_of(const struct test *test, const struct matrix *matrix)
 {
     return test->gemm.from_c ? matrix->whole : matrix->part;
@@ -185,7 +185,7 @@ static void test_new(struct device *device, int implementation, const struct siz
         g->transpose_a, g->transpose_b, epilogue, g->tile, g->splits);
     test->a = matrix_new(device, (size_t)(g->stride_a * s->batch), 1, not_a_number);
     test->b = matrix_new(device, (size_t)(g->stride_b * s->batch), 2, not_a_number);
-    if (computed && !(implementation == GEMM_PAIRS && computed == COMPUTE_TF32)) { /* two parts take it back */
+    if (computed && !(implementation == GEMM_PAIRS && computed == COMPUTE_TF32)) { /* two parts restore the numbers */
         disturb(device, &test->a);
         disturb(device, &test->b);
     }
@@ -294,7 +294,7 @@ static const struct sizes tile_sizes[TILES] = {
     { 132, 8, 100, 1, 0 },
 };
 
-/* Of every implementation that is named some product is taken. */
+/* Every implementation that is named takes some product. */
 static void run_all(const char *class, const char *width, const char *names, const struct sizes *sizes, int size_count)
 {
     ck_assert_int_eq(setenv("TUTTI_DEVICE_CLASS", class, 1), 0);
@@ -364,7 +364,8 @@ static tutti_runtime *open_gpu(void)
     return runtime;
 }
 
-/* With the instructions that tests/emulation's layer gives it; fault: what the layer calls one, or NULL. */
+/* Opens a device with the instructions that tests/emulation's layer gives it; fault: the layer's name of a fault, or
+ * NULL. */
 static tutti_runtime *open_emulated(enum matrix_form matrix_form, const char *fault)
 {
     char number[16];
@@ -448,7 +449,7 @@ START_TEST(test_pipelined)
 }
 END_TEST
 
-/* What a device without matrix instructions for these products does: it says why, and takes the product below. */
+/* Checks a device without matrix instructions for these products: it gives the reason, and takes the next product. */
 static void expect_none(tutti_runtime *runtime, const char *reason)
 {
     const struct capabilities *can = &runtime->devices[0].can;

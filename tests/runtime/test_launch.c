@@ -233,7 +233,7 @@ START_TEST(calls_are_launches_too)
 }
 END_TEST
 
-/* Of one instruction in flight, or one byte, no device is that slow or that fast. */
+/* No device is slower or faster than these limits. */
 START_TEST(peaks_are_measured)
 {
     struct peak peak;

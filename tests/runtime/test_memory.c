@@ -146,7 +146,7 @@ static double seconds_of(clockid_t clock)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* What this thread did while it waited for what is done 0.4 seconds later. */
+/* What this thread did while it waited for an event that completes 0.4 seconds later. */
 struct waiting {
     double seconds, busy;
     long wakes;
@@ -174,8 +174,8 @@ static struct waiting wait_for_later(struct device *device, tutti_status (*wait)
     return found;
 }
 
-/* Whoever waits for a device that is not this CPU leaves the core to others: a loop takes all of it, this a twentieth,
- * and less where the machine is busy. */
+/* A thread that waits for a device that is not this CPU leaves the core to others. A busy loop would take all of it;
+ * the wait takes a twentieth, and less if the machine is busy. */
 START_TEST(waiting_leaves_the_core)
 {
     struct device *device = device_begin();

@@ -132,7 +132,7 @@ START_TEST(test_errors)
 }
 END_TEST
 
-/* Whether a result is of the kind that IEEE arithmetic gives. */
+/* Checks that a result is of the kind that IEEE arithmetic gives. */
 static void expect_kind(const struct product *p, int i, int j, enum compute_type compute)
 {
     const double want = exact(p, i, j), found = (double)p->c[i * N + j];
@@ -190,7 +190,7 @@ START_TEST(test_largest)
 }
 END_TEST
 
-/* The same bits by tiles and by C. */
+/* Tiles and C give the same bits. */
 START_TEST(test_bits)
 {
     tutti_runtime *tiles = open_cpu("tiles"), *plain = open_cpu("plain");
@@ -207,7 +207,7 @@ START_TEST(test_bits)
 }
 END_TEST
 
-/* That all products were computed, the measurement itself checks. */
+/* The measurement itself checks that all products were computed. */
 START_TEST(test_peaks)
 {
     static const char *const asked[] = { "plain", NULL, "off" };
@@ -273,7 +273,7 @@ START_TEST(test_told)
 }
 END_TEST
 
-/* What is asked for is heard, and what is not there is told. */
+/* Requests are followed, and missing instructions are reported. */
 START_TEST(test_refusals)
 {
     const struct gemm gemm = { .m = 256, .n = 256, .k = 256, .compute = COMPUTE_BF16 },

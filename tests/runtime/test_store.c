@@ -108,7 +108,8 @@ START_TEST(many_entries_are_found_fast)
 }
 END_TEST
 
-/* Two devices of one runtime that are equal: what one removes is gone, and what both changed is the later one's. */
+/* Two equal devices of one runtime: an entry that one of them removes is gone; of an entry that both changed, the
+ * later change holds. */
 START_TEST(later_changes_win)
 {
     struct device *device = device_begin(), twin = *device;

@@ -24,7 +24,7 @@
 enum { BATCH_OF = 8, DATA = 20, EPOCHS = 2, STEPS = 6, LONG = 6, FEATURES = 4, UNITS = 5 };
 enum shape { SHAPE_DENSE, SHAPE_IMAGE, SHAPE_NORM, SHAPE_DROPOUT, SHAPE_SEQUENCE, SHAPES };
 
-/* What a seed chooses. */
+/* Settings that a seed chooses. */
 struct property {
     uint64_t seed;
     enum shape shape;

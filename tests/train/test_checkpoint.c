@@ -98,7 +98,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* What PyTorch's load_state_dict(strict) wants: the counter beside the running statistics. */
+/* PyTorch's load_state_dict(strict) needs the counter beside the running statistics. */
 START_TEST(counts_batches_for_pytorch)
 {
     struct safetensors *file;
@@ -238,7 +238,7 @@ START_TEST(files_that_do_not_belong_together)
 }
 END_TEST
 
-/* The state in between the two renames, and what the next save makes of it, killed or not. */
+/* The state between the two renames, and after the next save, killed or not. */
 START_TEST(between_the_renames)
 {
     save(in_folder("b"), 1);
@@ -323,7 +323,7 @@ START_TEST(killed_at_every_system_call)
 }
 END_TEST
 
-/* Two processes save to one name, both at once: what is there then is of one of them. */
+/* Two processes save to one name at the same time: afterwards the files are those of one of them. */
 START_TEST(two_processes_save_to_one_name)
 {
     enum { ROUNDS = 20 };
@@ -374,7 +374,7 @@ START_TEST(read_while_another_saves)
 }
 END_TEST
 
-/* What a killed process left goes with the next write of the file, whichever function writes it. */
+/* Files that a killed process left are removed by the next write of the file, whichever function writes it. */
 START_TEST(orphans_are_swept)
 {
     struct training training;

@@ -1,5 +1,5 @@
-/* What steers a training: schedules, clipping, averages of the parameters, the best epoch; on one and two devices, and
- * resumed to the same bytes. */
+/* The course of a training: schedules, clipping, averages of the parameters, the best epoch; on one and two devices,
+ * and resumed to the same bytes. */
 #include "tests/feeds.h"
 #include "tests/train/folder.h"
 #include "tests/train/test_devices.h"
@@ -62,7 +62,7 @@ static void open_way(struct session *session, const struct way *way, enum kind k
         (way->apart ? session_open_apart : session_open)(session, way->devices, kind, training);
 }
 
-/* Against the gradients that the devices have; a large limit changes nothing but tells the norm, too. */
+/* Compared with the gradients that the devices have. A large limit changes nothing, but also gives the norm. */
 START_TEST(clips_by_the_norm)
 {
     const struct way *way = &training_ways[_i / 2];

@@ -78,7 +78,8 @@ static void thaw(struct tuning *tuning)
 
 /* ------------------------------------------------------------------------------------------------- thawing ---- */
 
-/* Without a stop; and stopped in front of the thaw, at it, with files saved on either side, and behind it. */
+/* A training without a stop; and one stopped before the thaw, at it, with files saved on either side, and after
+ * it. */
 START_TEST(thawed_and_resumed)
 {
     const char *const devices = _i % 2 ? "0,1" : "0";
@@ -118,7 +119,7 @@ START_TEST(thawed_and_resumed)
 }
 END_TEST
 
-/* What trained before keeps its momentum; Adam's bias correction counts from the thaw. */
+/* Parameters that trained before keep their momentum; Adam's bias correction counts from the thaw. */
 START_TEST(states_after_a_thaw)
 {
     const tutti_training *rule = &rules[_i];
@@ -178,7 +179,7 @@ static void on_match(
     ck_assert((match == TUTTI_MATCH_MISSING) == !in_file && (match == TUTTI_MATCH_UNUSED) == !in_network);
 }
 
-/* The same names, and with what wrappers put in front, on either side. */
+/* Names in the file and in the network are equal, but for prefixes of wrappers on either side. */
 START_TEST(weights_with_another_head)
 {
     const char *const prefixes[] = { "", "module", "model.module" };
@@ -253,7 +254,7 @@ static void snapshot_into(struct tuning *from, struct tuning *to)
     tutti_snapshot_free(snapshot);
 }
 
-/* What trains stays what it is, whichever of two optimizers has averages, a momentum or neither. */
+/* Trained parameters keep their values, whichever of two optimizers has averages, a momentum or neither. */
 START_TEST(snapshots_between_optimizers)
 {
     static const tutti_training optimizers[] = { { .momentum = 0.9f }, { .ema_decay = 0.9f },

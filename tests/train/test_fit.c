@@ -78,7 +78,7 @@ START_TEST(resumed_equals_never_stopped)
 }
 END_TEST
 
-/* What progress told. */
+/* Reports of progress. */
 struct heard {
     struct session *session;
     int64_t cancel_at; /* step */
@@ -379,7 +379,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- callbacks ---- */
 
-/* What a callback of a fit does at its third step. */
+/* A call that a callback of a fit makes at its third step. */
 struct within {
     tutti_trainer *trainer;
     const tutti_snapshot *snapshot;

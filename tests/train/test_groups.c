@@ -1,4 +1,4 @@
-/* Training on devices whose work-groups are small, which tests/emulation lets them be: the parameters are those of the
+/* Training on devices whose work-groups are small, as tests/emulation makes them: the parameters are those of the
  * same devices without that limit. Kernels of GPU-class devices; one work-item is a group on CPU-class ones. */
 #include "tests/train/training.h"
 

@@ -59,7 +59,8 @@ START_TEST(any_number_of_samples)
 }
 END_TEST
 
-/* What inference makes from the parameters is made again after they change: by a step, or by the caller. */
+/* Values that inference computes from the parameters are computed again after these change: by a step, or by the
+ * caller. */
 START_TEST(inference_follows_the_parameters)
 {
     struct session session;

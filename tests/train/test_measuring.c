@@ -23,8 +23,8 @@ static bool chosen_by_measurement(const struct session *session)
     return found;
 }
 
-/* A batch of 8 is taken by more than one matrix product. What was measured serves the next process too, and what rounds
- * no more than before is still as close to the run by rule. */
+/* More than one matrix product accepts a batch of 8. The next process uses the measurements, too. Measured choices
+ * round no more than those by rule, so the result is close to the run by rule. */
 START_TEST(measured_choices_are_kept)
 {
     char folder[] = "/tmp/tutti-tune-XXXXXX";

@@ -31,7 +31,7 @@ static const tutti_training rules[] = {
 };
 enum { RULES = sizeof(rules) / sizeof(*rules) };
 
-/* Of the floats from i on; neighbours are of one group now and then. */
+/* The group of the floats from i on; neighbours sometimes belong to one group. */
 static struct optimizer_group group_at(const tutti_training *t, size_t i)
 {
     static const struct optimizer_group groups[] = { { 0.5f, 0.03f }, { 0.5f, 0.03f }, { 2, 0 } };

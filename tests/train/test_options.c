@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What the calls need besides the struct. */
+/* Objects that the calls need besides the struct. */
 static struct {
     struct session session;
     tutti_network *network; /* has no trainer */

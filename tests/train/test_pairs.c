@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Relative to the largest gradient: the same products, against products of rounded numbers. Those of up to 8 rows are
- * summed in another order (gemm_skinny). A gradient that is stored as bfloat16 afterwards and lies between two such
- * numbers may be rounded to the other one: that is seen in one step of twenty, and makes 1.4e-5. */
+/* Limits relative to the largest gradient. SAME: both sides have the same products; ROUNDED: one side has products of
+ * rounded numbers. Products of up to 8 rows are summed in another order (gemm_skinny). A gradient that is stored as
+ * bfloat16 afterwards and lies between two such numbers may be rounded to the other one: that is seen in one step of
+ * twenty, and makes 1.4e-5. */
 #define SAME 5e-5
 #define ROUNDED 4e-4
 #define SUMS 2e-6 /* of a loss */
@@ -24,7 +25,7 @@ static tutti_runtime *runtime; /* NULL: devices of GPU class, which multiply in 
 /* The first device has 9 samples and more: products of fewer rows are floats on both (gemm_skinny). */
 static const double shares[][2] = { { 3, 1 }, { 5, 3 }, { 1, 0 }, { 0, 1 } };
 
-/* In C, as any processor can; the second device is then denied it. */
+/* Lets C multiply pairs, as any processor can; then denies it to the second device. */
 static void setup(void)
 {
     data_make();

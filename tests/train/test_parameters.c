@@ -79,7 +79,7 @@ static void step(struct session *session, int number)
         tutti_train_step(session->trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, NULL));
 }
 
-/* As a training in which the caller writes their values back after each step. */
+/* The training is the same as one in which the caller writes their values back after each step. */
 START_TEST(frozen_parameters_stay)
 {
     static float first[FROZEN][8 * MOST], now[8 * MOST];
@@ -164,7 +164,7 @@ static const tutti_training rules[RULES] = {
     { .optimizer = TUTTI_ADAMW, .epsilon = 1e-3f },
 };
 
-/* What each parameter has; weight decay is 0.01 where no group says another one. */
+/* Rate and decay of each parameter; weight decay is 0.01 unless a group sets another one. */
 static const struct {
     const char *name;
     double factor, decay;
@@ -195,7 +195,7 @@ static void open_groups(struct session *session, const struct way *way, const tu
     compile(session, x, training);
 }
 
-/* What the optimizer keeps of a parameter, in double precision. */
+/* State that the optimizer keeps of a parameter, in double precision. */
 struct kept {
     double p[MOST * 2], m[MOST * 2], v[MOST * 2];
 };
@@ -285,7 +285,7 @@ START_TEST(groups_take_memory)
 }
 END_TEST
 
-/* The same bytes as without the interruption, where shares are fixed. */
+/* With fixed shares, the result has the same bytes as without the interruption. */
 START_TEST(groups_are_resumed)
 {
     char folder[] = "/tmp/tutti-groups-XXXXXX", name[64], command[96];
@@ -458,7 +458,7 @@ static tutti_tensor op(tutti_network *network, const char *name, tutti_tensor a,
     return tutti_op(network, name, &a, 1, attributes);
 }
 
-/* What constants become by operations is added to an input of zeros. A dense layer with a constant weight follows, so
+/* Results of operations on constants are added to an input of zeros. A dense layer with a constant weight follows, so
  * that a training learns nothing but a bias. */
 START_TEST(constants_go_through_operations)
 {
@@ -546,7 +546,7 @@ START_TEST(wrong_calls_are_told)
 }
 END_TEST
 
-/* What a builder refuses. */
+/* Arguments that a builder refuses. */
 static const struct wrong {
     tutti_status status;
     const char *said;

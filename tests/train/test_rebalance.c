@@ -25,7 +25,8 @@ static void fill(int step)
     memcpy(ring_labels[step % 2], labels + first, sizeof(ring_labels[0]));
 }
 
-/* Of three steps one knows the next one's samples, one knows others that are not taken, and one knows nothing. */
+/* Of each three steps, one announces the next step's samples, one announces samples that are then not used, and one
+ * announces nothing. */
 static void next_step(struct session *session, int *step)
 {
     const int now = *step % 2, other = 1 - now;

@@ -1,5 +1,5 @@
-/* Evaluations that fill scores: what they count is what inference says, on every device and division, with each kind of
- * targets; the loss is that of an evaluation without scores. */
+/* Evaluations that fill scores: the scores are those of inference's outputs, on every device and division, with each
+ * kind of targets; the loss is that of an evaluation without scores. */
 #include "tests/feeds.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"

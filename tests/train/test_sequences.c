@@ -14,7 +14,7 @@ enum { LONGEST = 12, WORDS = 11, WIDTH = 8, HEADS = 2, TEXTS = 6, STEPS = 8 };
 
 static const int64_t lengths[STEPS] = { 5, 12, 1, 8, 5, 12, 3, 8 };
 
-/* Of one step. */
+/* Texts of one step. */
 struct texts {
     int32_t words[TEXTS * LONGEST], labels[TEXTS * LONGEST];
     int64_t wide[TEXTS * LONGEST];

@@ -184,7 +184,7 @@ static void one_step(struct machine *machine)
     ck_assert_int_eq(given, balance->batch);
 }
 
-/* What the trainer does now and then with a device that is left out. */
+/* Probes a device that is left out, as the trainer does now and then. */
 static void probe(struct machine *machine)
 {
     for (int i = 0; i < machine->count; i++) {

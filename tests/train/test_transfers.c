@@ -42,7 +42,7 @@ static void announced_step(struct session *session, int step)
         tutti_train_step(session->trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, NULL));
 }
 
-/* Samples that travel beside the step before change no byte; what comes of them is what was there when they were
+/* Samples that are sent during the step before change no byte; the step uses them as they were when they were
  * announced. Another batch than the announced one is taken from where it is, as are micro-batches. */
 START_TEST(samples_of_the_next_step)
 {

@@ -82,8 +82,7 @@ static tutti_tensor norm(tutti_network *network, tutti_tensor x, const char *nam
     return tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = name });
 }
 
-/* What residual networks are made of: two convolutions and a shortcut, which is a convolution where the size changes.
- */
+/* A block of residual networks: two convolutions and a shortcut, which is a convolution if the size changes. */
 static tutti_tensor residual(tutti_network *network, tutti_tensor x, const char *name, int64_t channels, int64_t stride)
 {
     tutti_conv2d_options options = { .padding = 1, .stride = stride, .no_bias = true };

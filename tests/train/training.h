@@ -55,19 +55,19 @@ struct session {
 #define ASSERT_OK(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
 /* Fails unless a call's status is the wanted one and its message has `said`. */
 void fails_with(tutti_status status, tutti_status wanted, const char *said);
-/* training gives what differs from SGD with momentum 0.9, rate 0.05, batch STEP_SAMPLES, seed 7. */
+/* `training` has the options that differ from SGD with momentum 0.9, rate 0.05, batch STEP_SAMPLES, seed 7. */
 void session_open(struct session *session, const char *devices, enum kind kind, const tutti_training *training);
-/* With a limit of memory; the trainer is NULL where compiling failed. */
+/* Opens a session with a limit of memory; the trainer is NULL if compiling failed. */
 void session_try(
     struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training);
-/* The part behind opening: the session's runtime is there. */
+/* Does what follows opening: the session's runtime exists. */
 void session_compile(struct session *session, enum kind kind, const tutti_training *training);
-/* The same on devices that are taken for ones with memory of their own. */
+/* Opens a session on devices that are treated as ones with memory of their own. */
 void session_open_apart(struct session *session, const char *devices, enum kind kind, const tutti_training *training);
-/* The same with automatic shares; with all others, shares that are not given are equal. */
+/* Opens a session with automatic shares; in all others, shares that are not given are equal. */
 void session_open_automatic(
     struct session *session, const char *devices, enum kind kind, const tutti_training *training);
-/* The same on devices with memory of their own. */
+/* Opens a session with automatic shares on devices treated as ones with memory of their own. */
 void session_open_automatic_apart(
     struct session *session, const char *devices, enum kind kind, const tutti_training *training);
 void session_close(struct session *session);
