@@ -35,7 +35,7 @@ class Onnx(harness.CommandTest):
         self.refused(2, ["10 outputs", "100 classes"], "bench", DIGITS, "--classes", 100)
         self.refused(1, ["axis 2 has size 28", "32"], "bench", DIGITS, "--input", "1x32x28")
         (self.folder / "text.onnx").write_text("no protobuf")
-        self.refused(1, "no ONNX file", "train", "text.onnx")
+        self.refused(1, "not an ONNX file", "train", "text.onnx")
 
     def close(self, got, wanted):
         limit = 2e-5 * max(0.01, *map(abs, wanted[2]))

@@ -668,7 +668,7 @@ START_TEST(external_data_are_of_the_folder)
     refused_external(4, "/etc/passwd", NULL, NULL, TUTTI_FORMAT, "within the model's folder");
     refused_external(4, "", NULL, NULL, TUTTI_FORMAT, "no location");
     refused_external(4, NULL, "0", NULL, TUTTI_FORMAT, "no location");
-    refused_external(4, "inside", NULL, NULL, TUTTI_FILE, "no file");
+    refused_external(4, "inside", NULL, NULL, TUTTI_FILE, "not a file");
     refused_external(4, "none.data", NULL, NULL, TUTTI_FILE, "none.data");
     refused_external(4, "w.data/w", NULL, NULL, TUTTI_FILE, "w.data");
     snprintf(full, sizeof full, "%s/link", folder);
@@ -679,7 +679,7 @@ START_TEST(external_data_are_of_the_folder)
     refused_external(4, "outside/passwd", NULL, NULL, TUTTI_FILE, "outside");
     snprintf(full, sizeof full, "%s/pipe", folder);
     ck_assert_int_eq(mkfifo(full, 0600), 0);
-    refused_external(4, "pipe", NULL, NULL, TUTTI_FILE, "no file");
+    refused_external(4, "pipe", NULL, NULL, TUTTI_FILE, "not a file");
 }
 END_TEST
 
