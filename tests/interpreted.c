@@ -52,6 +52,37 @@ done:
     return status;
 }
 
+double *interpreted_input(const struct interpreted *made, const char *name, int64_t *elements)
+{
+    const struct plan *plan = made->plan;
+    for (int i = 0; i < plan->feed_count; i++) {
+        const struct value *value = graph_at(&plan->graph, plan->feeds[i]);
+        if (!value->name || strcmp(value->name, name)) continue;
+        *elements = value_elements(value);
+        return made->interpreter.values[plan->feeds[i]];
+    }
+    return NULL;
+}
+
+void interpreted_start(const struct interpreted *made)
+{
+    const tutti_network *network = made->plan->network;
+    for (size_t p = 0; p < network->parameter_count; p++) {
+        const struct parameter *how = &network->parameters[p];
+        double *to = interpreted_parameter(made, (int)p);
+        if (how->kind == PARAMETER_CONSTANT || !to) continue;
+        for (int64_t i = 0; i < how->elements; i++) to[i] = (double)(how->values ? how->values[i] : how->init_constant);
+    }
+}
+
+int interpreted_find(const struct interpreted *made, const char *name)
+{
+    const tutti_network *network = made->plan->network;
+    for (size_t p = 0; p < network->parameter_count; p++)
+        if (!strcmp(network->parameters[p].name, name)) return (int)p;
+    return -1;
+}
+
 double *interpreted_parameter(const struct interpreted *made, int parameter)
 {
     const struct graph *graph = &made->plan->graph;

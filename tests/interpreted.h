@@ -15,6 +15,12 @@ struct interpreted {
  * so that nodes are fused as the device wants them. Constants have their values. Free after a failure, too. */
 tutti_status interpreted_new(struct device *device, const tutti_network *network, const struct plan_options *options,
     bool fused, struct interpreted *made);
+/* The array of an input, by its name, and the number of its elements; NULL: the network has no such input. */
+double *interpreted_input(const struct interpreted *made, const char *name, int64_t *elements);
+/* Writes what parameters start with, where the network has it: values, or one number for all elements. */
+void interpreted_start(const struct interpreted *made);
+/* The number of the parameter, constant or statistic with this name; -1: there is none. */
+int interpreted_find(const struct interpreted *made, const char *name);
 /* The array of a parameter, by its number, and of its gradient; NULL: there is none. */
 double *interpreted_parameter(const struct interpreted *made, int parameter);
 double *interpreted_gradient(const struct interpreted *made, int parameter);

@@ -41,13 +41,6 @@ static int compare(const struct array *want, const double *got)
     return !good;
 }
 
-static int find(const tutti_network *network, const char *name)
-{
-    for (size_t p = 0; p < network->parameter_count; p++)
-        if (!strcmp(network->parameters[p].name, name)) return (int)p;
-    ck_abort_msg("there is no parameter %s", name);
-}
-
 static void write_data(const struct golden *golden, const struct interpreted *made)
 {
     const tutti_network *network = made->plan->network;
@@ -66,7 +59,8 @@ static void write_data(const struct golden *golden, const struct interpreted *ma
 /* The gradient of a trained parameter; the running statistic after the step. */
 static int compare_array(const struct interpreted *made, const struct array *want)
 {
-    const int p = find(made->plan->network, want->name);
+    const int p = interpreted_find(made, want->name);
+    ck_assert_msg(p >= 0, "there is no parameter %s", want->name);
     const struct parameter *how = &made->plan->network->parameters[p];
     double *got = interpreted_gradient(made, p), *running = interpreted_parameter(made, p);
     ck_assert_msg(got && how->elements == want->size, "%s has no gradient of its size", want->name);

@@ -6,17 +6,6 @@
 
 #include <string.h>
 
-static void write_parameters(const struct session *s)
-{
-    const tutti_network *network = s->model.network;
-    for (size_t p = 0; p < network->parameter_count; p++) {
-        const struct parameter *how = &network->parameters[p];
-        double *to = interpreted_parameter(&s->made, (int)p);
-        if (how->kind == PARAMETER_CONSTANT || !to) continue;
-        for (int64_t i = 0; i < how->elements; i++) to[i] = (double)(how->values ? how->values[i] : how->init_constant);
-    }
-}
-
 /* Feeds are in the order in which the network's inputs were added: the file's, then the target. */
 static tutti_status write_feeds(const struct session *s, bool target)
 {
@@ -41,7 +30,7 @@ static tutti_status compute(struct session *s, const struct plan_options *option
     TRY(interpreted_new(&s->runtime->devices[0], s->model.network, options, false, &s->made));
     s->made.interpreter.constants.loss_scale = 1.0 / (double)s->samples;
     s->made.interpreter.inference = !trains;
-    write_parameters(s);
+    interpreted_start(&s->made);
     TRY(write_feeds(s, trains));
     TRY(interpreter_run(&s->made.interpreter, s->made.plan->graph.node_count));
 done:
@@ -86,13 +75,6 @@ done:
     return status;
 }
 
-static int parameter_of(const tutti_network *network, const char *name)
-{
-    for (size_t p = 0; p < network->parameter_count; p++)
-        if (!strcmp(network->parameters[p].name, name)) return (int)p;
-    return -1;
-}
-
 /* A parameter that nothing reads has no array. */
 static tutti_status copy(const double *from, float *values, int64_t count)
 {
@@ -102,12 +84,12 @@ static tutti_status copy(const double *from, float *values, int64_t count)
 
 tutti_status interpreted_gradient_of(struct session *s, const char *name, float *values, int64_t count)
 {
-    return copy(interpreted_gradient(&s->made, parameter_of(s->model.network, name)), values, count);
+    return copy(interpreted_gradient(&s->made, interpreted_find(&s->made, name)), values, count);
 }
 
 tutti_status interpreted_value_of(struct session *s, const char *name, float *values, int64_t count)
 {
-    return copy(interpreted_parameter(&s->made, parameter_of(s->model.network, name)), values, count);
+    return copy(interpreted_parameter(&s->made, interpreted_find(&s->made, name)), values, count);
 }
 
 void interpreted_update(struct session *s, double rate)

@@ -1,10 +1,17 @@
 /* Writes networks as ONNX files and reads them again: the same outputs for the same inputs. With TUTTI_EXPORTS=FOLDER,
- * files and arrays stay there, for check_exports.py, and the largest models are written, too. */
+ * files and arrays stay there, for check_exports.py, and the largest models are written, too.
+ *
+ *   test_export [few]
+ *
+ * few: the interpreter computes outputs, and kernels those of one network in EIGHTH. */
 #include "base/file.h"
 #include "formats/npz.h"
+#include "graph/network.h"
 #include "graph/operation.h"
 #include "models/models.h"
 #include "onnx/export.h"
+#include "runtime/device.h"
+#include "tests/interpreted.h"
 #include "tests/onnx/export_networks.h"
 #include "tutti_inspect.h"
 
@@ -14,8 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME = 400, SAMPLES = 3, LENGTH = 5 }; /* LENGTH: of sequences */
-#define LIMIT 1e-5                            /* of the largest element: sums in another order */
+enum { NAME = 400, SAMPLES = 3, LENGTH = 5, SEED = 5, EIGHTH = 8 }; /* LENGTH: of sequences */
+#define LIMIT 1e-5                                                  /* of the largest element: sums in another order */
 
 struct net {
     tutti_network *network;
@@ -26,6 +33,8 @@ struct net {
 };
 
 static tutti_runtime *runtime;
+static bool few;
+static int networks_done;
 static char folder[NAME];
 
 static const char *in_folder(const char *name, const char *suffix)
@@ -110,8 +119,81 @@ static bool has_steps(const tutti_network *network)
     return false;
 }
 
-/* Compiles the network, which has named its outputs, and computes them. */
-static void run(struct net *net)
+static void run_by_kernels(struct net *net, const tutti_feed *feeds, const tutti_fetch *fetches, int64_t length)
+{
+    net->trainer = tutti_compile(net->network, net->tensors[0],
+        &(tutti_training) { .loss = TUTTI_LOSS_NONE,
+            .batch = SAMPLES,
+            .sequence = length,
+            .seed = SEED,
+            .outputs = net->tensors + 1,
+            .output_count = net->output_count - 1 });
+    ck_assert_msg(net->trainer != NULL, "%s", tutti_message(NULL));
+    GOOD(tutti_infer(net->trainer, feeds, net->input_count, SAMPLES, fetches, net->output_count));
+}
+
+static size_t count_of(const struct npz_array *array)
+{
+    size_t count = 1;
+    for (int i = 0; i < array->rank; i++) count *= (size_t)array->sizes[i];
+    return count;
+}
+
+static double element_at(const struct npz_array *array, size_t i)
+{
+    return array->type == NPZ_F32 ? (double)((const float *)array->data)[i]
+        : array->type == NPZ_I32  ? ((const int32_t *)array->data)[i]
+                                  : ((const unsigned char *)array->data)[i];
+}
+
+/* The values that the trainer gave the parameters. */
+static void write_parameters(const struct net *net, const struct interpreted *made)
+{
+    const char *name;
+    tutti_shape shape;
+    for (int p = 0; tutti_parameter_info(net->network, p, &name, &shape, NULL) == TUTTI_OK; p++) {
+        int64_t count = 1;
+        for (int i = 0; i < shape.rank; i++) count *= shape.sizes[i];
+        float *values = malloc((size_t)count * sizeof *values);
+        ck_assert_ptr_nonnull(values);
+        GOOD(tutti_get_parameter(net->trainer, name, values, count));
+        double *to = interpreted_parameter(made, interpreted_find(made, name));
+        for (int64_t i = 0; to && i < count; i++) to[i] = (double)values[i];
+        free(values);
+    }
+}
+
+/* The trainer, which gives parameters their values, is of the input alone, which is of floats, and has no kernels. */
+static void run_by_interpreter(struct net *net, int64_t length)
+{
+    tutti_tensor input;
+    struct interpreted made;
+    GOOD(tutti_network_input(net->network, 0, &input));
+    net->trainer = tutti_compile(net->network, input,
+        &(tutti_training) { .loss = TUTTI_LOSS_NONE, .batch = SAMPLES, .sequence = length, .seed = SEED });
+    ck_assert_msg(net->trainer != NULL, "%s", tutti_message(NULL));
+    struct plan_options options = { .mode = PLAN_INFER, .sizes = { SAMPLES, length } };
+    options.objective.output_count = net->output_count;
+    for (int i = 0; i < net->output_count; i++) options.objective.outputs[i] = net->tensors[i].id;
+    GOOD(interpreted_new(&runtime->devices[0], net->network, &options, true, &made));
+    made.interpreter.inference = true;
+    made.interpreter.constants.seed_low = SEED;
+    write_parameters(net, &made);
+    for (int i = 0; i < net->input_count; i++) {
+        int64_t count;
+        double *to = interpreted_input(&made, net->inputs[i].name, &count);
+        ck_assert_msg(to && (size_t)count == count_of(&net->inputs[i]), "%s has other sizes", net->inputs[i].name);
+        for (int64_t e = 0; e < count; e++) to[e] = element_at(&net->inputs[i], (size_t)e);
+    }
+    GOOD(interpreter_run(&made.interpreter, made.plan->graph.node_count));
+    for (int i = 0; i < net->output_count; i++)
+        for (size_t e = 0; e < count_of(&net->outputs[i]); e++)
+            ((float *)net->outputs[i].data)[e] = (float)made.interpreter.values[made.plan->outputs[i]][e];
+    interpreted_free(&made);
+}
+
+/* Names arrays for the inputs and for the outputs, which the network has named, and computes them. */
+static void run(struct net *net, bool interprets)
 {
     const char *name;
     tutti_tensor tensor;
@@ -131,15 +213,10 @@ static void run(struct net *net)
         fetches[net->output_count++] = (tutti_fetch) { tensor, TUTTI_DTYPE_F32, array->data };
     }
     ck_assert_int_gt(net->output_count, 0);
-    net->trainer = tutti_compile(net->network, net->tensors[0],
-        &(tutti_training) { .loss = TUTTI_LOSS_NONE,
-            .batch = SAMPLES,
-            .sequence = length,
-            .seed = 5,
-            .outputs = net->tensors + 1,
-            .output_count = net->output_count - 1 });
-    ck_assert_msg(net->trainer != NULL, "%s", tutti_message(NULL));
-    GOOD(tutti_infer(net->trainer, feeds, net->input_count, SAMPLES, fetches, net->output_count));
+    if (interprets && net->inputs[0].type == NPZ_F32)
+        run_by_interpreter(net, length);
+    else
+        run_by_kernels(net, feeds, fetches, length);
 }
 
 static void net_free(struct net *net)
@@ -154,14 +231,11 @@ static void compare(const char *file, const struct npz_array *got, const struct 
 {
     const float *a = got->data, *b = wanted->data;
     double largest = 0.01, worst = 0;
-    size_t count = 1;
     ck_assert_str_eq(got->name, wanted->name);
     ck_assert_int_eq(got->rank, wanted->rank);
-    for (int i = 0; i < got->rank; i++) {
+    for (int i = 0; i < got->rank; i++)
         ck_assert_msg(got->sizes[i] == wanted->sizes[i], "%s: %s, axis %d", file, got->name, i);
-        count *= (size_t)got->sizes[i];
-    }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count_of(got); i++) {
         if (isnan(a[i]) && isnan(b[i])) continue;
         largest = fmax(largest, isinf(b[i]) ? 0 : fabs((double)b[i]));
         const double error = a[i] == b[i] ? 0 : fabs((double)a[i] - (double)b[i]);
@@ -211,8 +285,9 @@ static void expect_same(tutti_network *network, const char *name, uint64_t exter
     struct net first = { .network = network }, again = { 0 };
     tutti_onnx made = { .size = sizeof made };
     const char *path = in_folder(name, ".onnx");
+    const bool interprets = few && networks_done++ % EIGHTH != 0;
     GOOD(tutti_network_status(network));
-    run(&first);
+    run(&first, interprets);
     GOOD(tutti_export_onnx(network, first.trainer, path, &(tutti_onnx_export_options) { 0, external_bytes }));
     if (getenv("TUTTI_EXPORTS")) {
         GOOD(npz_save(in_folder(name, ".inputs.npz"), first.inputs, first.input_count));
@@ -221,7 +296,7 @@ static void expect_same(tutti_network *network, const char *name, uint64_t exter
     const tutti_onnx_options steps = steps_of(&first);
     GOOD(tutti_import_onnx(runtime, path, &steps, &made));
     again.network = made.network;
-    run(&again);
+    run(&again, interprets);
     compare_parameters(name, again.network, network);
     ck_assert_int_eq(again.output_count, first.output_count);
     for (int i = 0; i < first.output_count; i++) compare(name, &again.outputs[i], &first.outputs[i]);
@@ -387,7 +462,7 @@ START_TEST(bytes_stay_the_same)
     size_t wanted_size, got_size;
     GOOD(tutti_import_onnx(runtime, recorded("residual"), NULL, &made));
     net.network = made.network;
-    run(&net);
+    run(&net, false);
     GOOD(tutti_export_onnx(net.network, net.trainer, in_folder("bytes", ".onnx"), NULL));
     GOOD(file_read(in_folder("bytes", ".onnx"), 1 << 20, &got, &got_size));
     GOOD(file_read(recorded("exported"), 1 << 20, &wanted, &wanted_size));
@@ -416,7 +491,7 @@ START_TEST(refusals)
     const tutti_tensor loss = tutti_l1(net.network, y, targets, NULL);
     expect_refused(&net, TUTTI_INVALID, in_folder("none", ".onnx"), "tutti_output()");
     GOOD(tutti_output(net.network, "y", y));
-    run(&net);
+    run(&net, false);
     expect_refused(&net, TUTTI_FILE, in_folder("none/none", ".onnx"), "none");
     GOOD(tutti_output(net.network, "loss", loss));
     expect_refused(&net, TUTTI_UNSUPPORTED, in_folder("none", ".onnx"), "l1 (layer");
@@ -424,8 +499,9 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
+int main(int count, char **words)
 {
+    few = count > 1 && !strcmp(words[1], "few");
     Suite *suite = suite_create("export");
     TCase *tests = tcase_create("export");
     tcase_add_checked_fixture(tests, begin, end);

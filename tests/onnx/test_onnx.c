@@ -1,9 +1,19 @@
-/* Reads the files that make.py wrote: outputs are those of onnxruntime, losses and gradients those of PyTorch. */
+/* Reads the files that make.py wrote: outputs are those of onnxruntime, losses and gradients those of PyTorch.
+ *
+ *   test_onnx [few | FILE...]
+ *
+ * Without arguments, kernels compute all files; with the names of files, the outputs of these. few: the interpreter
+ * computes outputs, losses and gradients, with the nodes that are fused for the device's class, and kernels compute one
+ * file in EIGHTH. */
+#include <check.h>
+#undef fail /* base/status.h has its own */
+
 #include "base/memory.h"
 #include "formats/safetensors.h"
-#include <check.h>
-#undef fail
-
+#include "graph/network.h"
+#include "runtime/device.h"
+#include "tests/interpreted.h"
+#include "tests/onnx/conform.h"
 #include "tutti_onnx.h"
 
 #include <math.h>
@@ -11,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME = 300 };
+enum { NAME = 300, EIGHTH = 8 };
 /* Tolerance relative to the largest element: sums have another order. */
 #define LIMIT 2e-5
 
@@ -25,7 +35,10 @@ struct session {
     tutti_feed feeds[TUTTI_ONNX_PORTS];
     int feed_count;
     int64_t samples;
+    struct interpreted made; /* by the interpreter; `trainer` by kernels */
 };
+
+static bool few;
 
 static void in_files(char path[NAME], const char *name, size_t length, const char *suffix)
 {
@@ -79,36 +92,49 @@ static void session_open(struct session *s, const char *name)
 static void session_close(struct session *s)
 {
     safetensors_close(s->recorded);
+    interpreted_free(&s->made);
     tutti_trainer_free(s->trainer);
     tutti_network_free(s->model.network);
     tutti_close(s->runtime);
 }
 
-static double element_at(const struct safetensors_tensor *tensor, size_t element)
+/* The first samples of an array. */
+static void write_input(const struct session *s, const char *name, const struct safetensors_tensor *from)
 {
-    const char *from = (const char *)tensor->data + element * safetensors_type_size(tensor->type);
-    float one;
-    int32_t four;
-    int64_t eight;
-    switch (tensor->type) {
-    case SAFETENSORS_I32: memcpy(&four, from, sizeof four); return four;
-    case SAFETENSORS_I64: memcpy(&eight, from, sizeof eight); return (double)eight;
-    case SAFETENSORS_U8:
-    case SAFETENSORS_BOOL: return *(const unsigned char *)from;
-    default: memcpy(&one, from, sizeof one); return (double)one;
-    }
+    int64_t count;
+    double *to = interpreted_input(&s->made, name, &count);
+    ck_assert_msg(to && count <= array_elements(from), "%s has other sizes", name);
+    for (int64_t i = 0; i < count; i++) to[i] = array_at(from, i);
 }
 
-static size_t count_of(const struct safetensors_tensor *tensor)
+/* Numbers that are quantised depend on the rounding of floats. */
+static bool is_interpreted(const char *name, int number)
 {
-    return tensor->bytes / safetensors_type_size(tensor->type);
+    return few && number % EIGHTH != 0 && strncmp(name, "quantised", 9) != 0;
+}
+
+/* Computes the network in double precision, with the nodes that are fused for the class of the device. */
+static void interpret(struct session *s, enum plan_mode mode, int64_t samples, const struct objective *objective)
+{
+    const struct plan_options options = { .mode = mode, .sizes.samples = samples, .objective = *objective };
+    GOOD(network_layout(s->model.network));
+    GOOD(interpreted_new(&s->runtime->devices[0], s->model.network, &options, true, &s->made));
+    s->made.interpreter.constants.loss_scale = 1.0f / (float)samples;
+    s->made.interpreter.inference = mode == PLAN_INFER;
+    interpreted_start(&s->made);
+    for (int i = 0; i < safetensors_count(s->recorded); i++) {
+        const struct safetensors_tensor *tensor = safetensors_at(s->recorded, i);
+        if (!strncmp(tensor->name, "input.", 6)) write_input(s, tensor->name + 6, tensor);
+        if (mode == PLAN_TRAIN && !strcmp(tensor->name, "labels")) write_input(s, "targets", tensor);
+    }
+    GOOD(interpreter_run(&s->made.interpreter, s->made.plan->graph.node_count));
 }
 
 static void compare(const char *file, const char *name, const float *got, const struct safetensors_tensor *wanted)
 {
     double largest = 0.01, worst = 0;
-    for (size_t i = 0; i < count_of(wanted); i++) {
-        const double one = element_at(wanted, i);
+    for (int64_t i = 0; i < array_elements(wanted); i++) {
+        const double one = array_at(wanted, i);
         largest = fmax(largest, fabs(one));
         const double error = fabs(one - (double)got[i]);
         worst = error <= worst ? worst : error; /* NaN counts */
@@ -158,6 +184,29 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "siamese_new", "buffers", "states", "attentions", "relative_new", "lstm_quantised", "lstm_quantised_gates",
     "tables" };
 
+static void infer_by_kernels(struct session *s, const tutti_fetch *fetches)
+{
+    s->trainer = tutti_compile(s->model.network, s->model.outputs[0],
+        &(tutti_training) { .loss = TUTTI_LOSS_NONE,
+            .batch = 8,
+            .outputs = s->model.outputs + 1,
+            .output_count = s->model.output_count - 1 });
+    ck_assert_msg(s->trainer != NULL, "%s", tutti_message(NULL));
+    GOOD(tutti_infer(s->trainer, s->feeds, s->feed_count, s->samples, fetches, s->model.output_count));
+}
+
+static void infer_by_interpreter(struct session *s, const tutti_fetch *fetches)
+{
+    struct objective objective = { .output_count = s->model.output_count };
+    for (int i = 0; i < s->model.output_count; i++) objective.outputs[i] = s->model.outputs[i].id;
+    interpret(s, PLAN_INFER, s->samples, &objective);
+    for (int i = 0; i < s->model.output_count; i++) {
+        const int64_t count = array_elements(recorded_output(s, i));
+        const double *from = s->made.interpreter.values[s->made.plan->outputs[i]];
+        for (int64_t e = 0; e < count; e++) ((float *)fetches[i].data)[e] = (float)from[e];
+    }
+}
+
 START_TEST(outputs_are_onnxruntimes)
 {
     struct session s;
@@ -168,16 +217,14 @@ START_TEST(outputs_are_onnxruntimes)
         ck_assert_ptr_nonnull(wanted);
         check_shape(&s, i, wanted);
         check_type(&s, i, wanted);
-        fetches[i] = (tutti_fetch) { s.model.outputs[i], TUTTI_DTYPE_F32, malloc(count_of(wanted) * sizeof(float)) };
+        fetches[i] = (tutti_fetch) { s.model.outputs[i], TUTTI_DTYPE_F32,
+            malloc((size_t)array_elements(wanted) * sizeof(float)) };
         ck_assert_ptr_nonnull(fetches[i].data);
     }
-    s.trainer = tutti_compile(s.model.network, s.model.outputs[0],
-        &(tutti_training) { .loss = TUTTI_LOSS_NONE,
-            .batch = 8,
-            .outputs = s.model.outputs + 1,
-            .output_count = s.model.output_count - 1 });
-    ck_assert_msg(s.trainer != NULL, "%s: %s", names[_i], tutti_message(NULL));
-    GOOD(tutti_infer(s.trainer, s.feeds, s.feed_count, s.samples, fetches, s.model.output_count));
+    if (is_interpreted(names[_i], _i))
+        infer_by_interpreter(&s, fetches);
+    else
+        infer_by_kernels(&s, fetches);
     for (int i = 0; i < s.model.output_count; i++) {
         const struct safetensors_tensor *wanted = recorded_output(&s, i);
         compare(names[_i], wanted->name, fetches[i].data, wanted);
@@ -187,12 +234,24 @@ START_TEST(outputs_are_onnxruntimes)
 }
 END_TEST
 
+/* A parameter that nothing reads has no gradient. */
+static void copy_gradient(const struct session *s, const char *name, float *gradient, int64_t count)
+{
+    const int parameter = interpreted_find(&s->made, name);
+    ck_assert_msg(parameter >= 0, "there is no parameter %s", name);
+    const double *from = interpreted_gradient(&s->made, parameter);
+    for (int64_t i = 0; i < count; i++) gradient[i] = from ? (float)from[i] : 0;
+}
+
 static void check_gradient(const struct session *s, const char *file, const struct safetensors_tensor *wanted)
 {
     const int64_t count = (int64_t)(wanted->bytes / sizeof(float));
     float *gradient = malloc(wanted->bytes);
     ck_assert_ptr_nonnull(gradient);
-    GOOD(tutti_get_gradient(s->trainer, wanted->name + 9, gradient, count));
+    if (s->trainer)
+        GOOD(tutti_get_gradient(s->trainer, wanted->name + 9, gradient, count));
+    else
+        copy_gradient(s, wanted->name + 9, gradient, count);
     compare(file, wanted->name, gradient, wanted);
     free(gradient);
 }
@@ -201,22 +260,35 @@ static const char *const trained[] = { "mlp", "mlp_external", "residual", "trans
     "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new", "siamese", "siamese_new",
     "buffers", "states", "attentions", "relative_new" };
 
+static double train_by_kernels(struct session *s, const struct safetensors_tensor *labels)
+{
+    tutti_metrics metrics;
+    s->trainer = tutti_compile(s->model.network, s->model.outputs[0], &(tutti_training) { .batch = labels->sizes[0] });
+    ck_assert_msg(s->trainer != NULL, "%s", tutti_message(NULL));
+    s->feeds[1] = (tutti_feed) { "targets", TUTTI_DTYPE_I32, labels->data };
+    GOOD(tutti_train_step(s->trainer, s->feeds, 2, labels->sizes[0], &metrics));
+    return metrics.loss;
+}
+
+static double train_by_interpreter(struct session *s, int64_t samples)
+{
+    const struct objective objective = objective_of(s->model.outputs[0], TUTTI_CROSS_ENTROPY);
+    interpret(s, PLAN_TRAIN, samples, &objective);
+    return s->made.interpreter.values[s->made.plan->metrics][0] / (double)samples;
+}
+
 START_TEST(gradients_are_pytorchs)
 {
     struct session s;
-    tutti_metrics metrics;
     float loss;
     session_open(&s, trained[_i]);
     const struct safetensors_tensor *labels = safetensors_find(s.recorded, "labels");
     const struct safetensors_tensor *wanted = safetensors_find(s.recorded, "loss");
     ck_assert(labels && wanted);
     memcpy(&loss, wanted->data, sizeof loss);
-    s.trainer = tutti_compile(s.model.network, s.model.outputs[0], &(tutti_training) { .batch = labels->sizes[0] });
-    ck_assert_msg(s.trainer != NULL, "%s", tutti_message(NULL));
-    s.feeds[1] = (tutti_feed) { "targets", TUTTI_DTYPE_I32, labels->data };
-    GOOD(tutti_train_step(s.trainer, s.feeds, 2, labels->sizes[0], &metrics));
-    ck_assert_msg(fabs(metrics.loss - (double)loss) < 1e-5, "%s: the loss is %g, not %g", trained[_i], metrics.loss,
-        (double)loss);
+    const double got =
+        is_interpreted(trained[_i], _i) ? train_by_interpreter(&s, labels->sizes[0]) : train_by_kernels(&s, labels);
+    ck_assert_msg(fabs(got - (double)loss) < 1e-5, "%s: the loss is %g, not %g", trained[_i], got, (double)loss);
     for (int i = 0; i < safetensors_count(s.recorded); i++) {
         const struct safetensors_tensor *tensor = safetensors_at(s.recorded, i);
         if (!strncmp(tensor->name, "gradient.", 9)) check_gradient(&s, trained[_i], tensor);
@@ -229,7 +301,7 @@ static void check_parameter(const struct session *s, const char *file, const str
 {
     float *values = malloc(wanted->bytes);
     ck_assert_ptr_nonnull(values);
-    GOOD(tutti_get_parameter(s->trainer, wanted->name + strlen("after."), values, (int64_t)count_of(wanted)));
+    GOOD(tutti_get_parameter(s->trainer, wanted->name + strlen("after."), values, array_elements(wanted)));
     compare(file, wanted->name, values, wanted);
     free(values);
 }
@@ -526,9 +598,10 @@ START_TEST(stochastic_depth_trains)
 }
 END_TEST
 
-/* test_onnx [FILE...]: all, or the outputs of these files. */
 int main(int count, char **words)
 {
+    few = count == 2 && !strcmp(words[1], "few");
+    if (few) count = 1;
     Suite *suite = suite_create("onnx");
     TCase *cases = tcase_create("files"), *all = tcase_create("all");
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
