@@ -140,9 +140,9 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(len(cores)) as pool:
         # What takes longest comes first, as in CASES, so that no core is left alone with it.
         jobs = [start(pool, {"OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable", "OPENCL_LAYERS": writes},
-                      racy, {"unwritten": "Uninitialized value"}, [[*operations, case] for case in watched] + [[arenas]]),
+                      racy, {"unwritten": "Uninitialized value"}, [[*operations, case] for case in watched] + [[arenas, "once"]]),
                 start(pool, {"OCLGRIND_DATA_RACES": "1"}, racy, {"race": "data race", "outside": "Invalid write"},
-                      [[*operations, *case] for case in raced] + [[arenas]])]
+                      [[*operations, *case] for case in raced] + [[arenas, "once"]])]
         by_matrix = {" ".join(BY_MATRIX + [case]): pool.submit(timed, check, [*operations, *BY_MATRIX, case], {
             "OCLGRIND_DATA_RACES": "1", "OPENCL_LAYERS": emulation, "EMULATED_MATRIX": "1"}) for case in channels_last}
         values_texts = TEXTS if tier == "all" else {text for text in TEXTS if not text.startswith("conv2d_")}
