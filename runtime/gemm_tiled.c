@@ -9,7 +9,8 @@ enum {
     BUFFERS = 2,           /* of local memory, see the kernel */
     LONGEST_ROW = 1 << 23, /* floats: offsets in a tile are ints */
     MOST_SPLITS = 64,
-    LEAST_STEPS = 64, /* of a part of the sum */
+    LEAST_STEPS = 64,   /* of a part of the sum */
+    MOST_STEPS = 12800, /* of a part, which is one chain of additions: longer ones lose digits */
 };
 /* Costs in multiply-adds of a unit: of bringing a float into local memory, and of a launch of its own, which takes
  * some microseconds. ITEMS_BUSY: with fewer work-items, a unit waits for memory more than it computes. */
@@ -39,13 +40,22 @@ static bool has_room(const struct gemm *gemm, const struct capabilities *can, in
     return bytes <= (double)can->allocation_max / 4;
 }
 
+/* Returns the fewest parts of which none is too long, a power of two, as far as there is room for them. */
+static int64_t fewest_splits(const struct gemm *gemm, const struct capabilities *can)
+{
+    int64_t splits = 1;
+    while (gemm->k > MOST_STEPS * splits && has_room(gemm, can, 2 * splits)) splits *= 2;
+    return splits;
+}
+
 /* Chooses the cheapest tile and division of the sum; what the caller has fixed stays. */
 static struct gemm_design choose(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
 {
     struct gemm_design best = { 0 };
     const struct tile *tiles[TILES];
     const int count = tile_list(form, gemm->compute, tiles);
-    const int64_t least = gemm->splits ? gemm->splits : 1, most = gemm->splits ? gemm->splits : MOST_SPLITS;
+    const int64_t least = gemm->splits ? gemm->splits : fewest_splits(gemm, can);
+    const int64_t most = gemm->splits || least > MOST_SPLITS ? least : MOST_SPLITS;
     double best_cost = 0;
     for (int t = 0; t < count; t++) {
         if (!tile_fits(tiles[t], BUFFERS, can) || (gemm->tile && gemm->tile != t + 1)) continue;
