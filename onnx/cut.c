@@ -103,17 +103,10 @@ static void copy_rows(struct array *whole, int64_t first, const struct array *pi
                 piece->floats[turned ? column * rows + row : row * columns + column];
 }
 
-/* Axes of size 1 do not count in the order; see struct view. */
-static void set_order(struct view *view, int64_t rows, int64_t columns)
-{
-    for (int i = 0; i < ARRAY_MAX_RANK; i++) view->order[i] = i;
-    if (rows > 1 && columns > 1) view->order[0] = 1, view->order[1] = 0;
-}
-
 static void become_view(struct value *piece, struct value *whole, int64_t first, int64_t rows)
 {
     piece->view = (struct view) { .of = whole, .first = first, .rows = rows };
-    set_order(&piece->view, rows, whole->array->rank == 2 ? whole->array->sizes[1] : 1);
+    import_transpose(&piece->view, rows, whole->array->rank == 2 ? whole->array->sizes[1] : 1);
 }
 
 /* Joins the pieces as rows of the layer's parameter `part`. At an attention's second call the parameter exists
@@ -173,7 +166,7 @@ static tutti_status join_projections(struct projections *p)
         struct value *weight = p->weights[i];
         weight->renamed = name_in(p, names[i]);
         if (!weight->renamed) return TUTTI_NO_MEMORY;
-        set_order(&weight->view, weight->stored->dims[0], weight->stored->dims[1]);
+        import_transpose(&weight->view, weight->stored->dims[0], weight->stored->dims[1]);
     }
     if (status == TUTTI_OK && p->bias_count) status = join(p, p->biases, "in_proj_bias", 1);
     return status;

@@ -252,14 +252,12 @@ static int compare_renamed(const void *a, const void *b)
     return strcmp(((const struct value *)a)->renamed, ((const struct value *)b)->renamed);
 }
 
-/* Sets the order of axes of a parameter that the file has in another form. */
-static void set_order(const Onnx__NodeProto *node, size_t input, struct value *value)
+void import_transpose(struct view *view, int64_t rows, int64_t columns)
 {
-    const bool transposed = is_matrix_of_product(node, input, value);
-    for (int i = 0; i < ARRAY_MAX_RANK; i++) value->view.order[i] = i;
-    if (!transposed || value->stored->dims[0] == 1 || value->stored->dims[1] == 1) return;
-    value->view.order[0] = 1;
-    value->view.order[1] = 0;
+    for (int i = 0; i < ARRAY_MAX_RANK; i++) view->order[i] = i;
+    if (rows == 1 || columns == 1) return;
+    view->order[0] = 1;
+    view->order[1] = 0;
 }
 
 /* If a scope has two products, as an attention layer, it does not tell which is which: both weights keep the file's
@@ -270,7 +268,8 @@ static tutti_status rename_weight(
     bool same = false;
     value->renamed = *name;
     *name = NULL;
-    set_order(node, input, value);
+    const bool transposed = is_matrix_of_product(node, input, value);
+    import_transpose(&value->view, transposed ? value->stored->dims[0] : 1, transposed ? value->stored->dims[1] : 1);
     struct value **found = tsearch(value, &import->renamed, compare_renamed);
     if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's names");
     if (*found == value) return TUTTI_OK;
