@@ -345,7 +345,7 @@ static void change_model(Onnx__ModelProto *model)
     switch (below(12)) {
     case 0:
         model->has_ir_version = true;
-        model->ir_version ^= (int64_t)16 << below(9);
+        model->ir_version ^= (int64_t)16 << below(11);
         break;
     case 1:
         if (model->n_opset_import) model->opset_import[0]->version = 7 + (int64_t)below(22);

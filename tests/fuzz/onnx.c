@@ -17,7 +17,9 @@ enum {
     INTEGERS = 512,
     FLOATS = 1024,
     NOTES = 2048,
-    SIZES = 4096
+    SIZES = 4096,
+    AXES = 8192,
+    CONSTANTS = 16384
 };
 enum { INPUTS = 8, OPEN = 8, ELEMENTS = 64, INT64 = 7, FLOAT = 1, BOOL = 9, BESIDE = 4096 };
 
@@ -75,6 +77,15 @@ static int open_sizes(const Onnx__GraphProto *graph, tutti_onnx_size sizes[OPEN]
     return count;
 }
 
+/* Each input's batch is another axis, the last of them one that inputs seldom have. */
+static int batch_axes(const Onnx__GraphProto *graph, tutti_onnx_axis axes[INPUTS])
+{
+    int count = 0;
+    for (size_t i = 0; i < graph->n_input && count < INPUTS; i++, count++)
+        axes[count] = (tutti_onnx_axis) { graph->input[i]->name, count };
+    return count;
+}
+
 static void import(const char *path, const tutti_onnx_options *options)
 {
     tutti_onnx made = { .size = sizeof made };
@@ -88,7 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     tutti_onnx_known known[INPUTS];
     tutti_onnx_size sizes[OPEN];
-    tutti_onnx_options options = { .size = sizeof options, .known = known, .sizes = sizes };
+    tutti_onnx_axis axes[INPUTS];
+    tutti_onnx_options options = { .size = sizeof options, .known = known, .sizes = sizes, .batch_axes = axes };
     const char *path = input_path(data, size);
     Onnx__ModelProto *model = NULL;
     const int64_t bits = proto_read(path, &model) == TUTTI_OK ? model->ir_version : 0;
@@ -97,6 +109,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.head = bits & HEAD ? 3 : 0;
     options.batch_axis = bits & SECOND ? 1 : 0;
     if (bits & SHAPE) options.input = TUTTI_SHAPE(3, 5);
+    options.train_constants = bits & CONSTANTS;
+    if (bits & AXES) options.batch_axis_count = batch_axes(model->graph, axes);
     if (bits & NOTES) options.note = ignore;
     if (bits & SIZES) options.size_count = open_sizes(model->graph, sizes);
     if (bits & (INTEGERS | FLOATS))
