@@ -152,7 +152,7 @@ tutti_status update_enqueue(struct replica *replica, bool summed, const struct s
     struct launch_list *list = summed ? &update->sum_list : &update->list;
     TRY(uploads_write(&replica->uploads, replica->device, replica->device->queue, update->constants, 0, constants,
         sizeof(*constants), NULL));
-    holding_tear(&replica->holding, true);
+    versions_tear(&replica->versions, true);
     TRY(launch_list_enqueue(list, 0, list->count, NULL));
     plan_cache_stale(&replica->plans);
 done:

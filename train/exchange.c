@@ -347,5 +347,5 @@ void exchange_adopt(tutti_trainer *trainer)
     parameters_adopt_next(&trainer->store);
     for (int r = 0; r < trainer->count; r++)
         if (trainer->parts[r] > 0 && gradients_are_exposed(&trainer->replicas[r].port))
-            holding_updated(&trainer->replicas[r].holding, &trainer->store, false);
+            versions_updated(&trainer->replicas[r].versions, parameters_version(&trainer->store), false);
 }

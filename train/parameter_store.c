@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* -------------------------------------------------------------------------------------------------- arrays ---- */
 
@@ -112,11 +111,6 @@ float *parameters_gradients(const struct parameter_store *store)
     return store->gradients;
 }
 
-uint64_t parameters_checksum(const tutti_network *network, const float *parameters)
-{
-    return XXH3_64bits(parameters, (size_t)network->total_floats * sizeof(*parameters));
-}
-
 /* ------------------------------------------------------------------------------------------------ averages ---- */
 
 static float *average_of(const struct parameter_store *store)
@@ -202,6 +196,11 @@ void parameters_changed(struct parameter_store *store)
 
 /* ------------------------------------------------------------------------------------------------- devices ---- */
 
+uint64_t parameters_version(const struct parameter_store *store)
+{
+    return store->version;
+}
+
 struct supply parameters_supply(const struct parameter_store *store, const struct replica *replica)
 {
     struct supply supply = { .version = store->version,
@@ -210,56 +209,4 @@ struct supply parameters_supply(const struct parameter_store *store, const struc
         .exposes = store->next.parameters != NULL };
     if (store->holder != replica) supply.master = store->master;
     return supply;
-}
-
-bool holding_lacks_parameters(const struct holding *holding, const struct supply *supply)
-{
-    return supply->master.parameters && holding->parameters != supply->version;
-}
-
-bool holding_lacks_states(const struct holding *holding, const struct supply *supply)
-{
-    return supply->master.parameters && holding->states != supply->version;
-}
-
-bool holding_lacks_frozen(const struct holding *holding, const struct supply *supply)
-{
-    return holding->frozen != supply->frozen_version;
-}
-
-void holding_took_frozen(struct holding *holding, const struct supply *supply)
-{
-    holding->frozen = supply->frozen_version;
-}
-
-void holding_took(struct holding *holding, const struct supply *supply, bool states)
-{
-    holding->parameters = supply->version;
-    if (states) holding->states = supply->version;
-}
-
-void holding_updated(struct holding *holding, const struct parameter_store *store, bool states)
-{
-    holding->parameters = store->version;
-    if (states) holding->states = store->version;
-}
-
-void holding_drop_parameters(struct holding *holding)
-{
-    holding->parameters = 0;
-}
-
-void holding_drop(struct holding *holding)
-{
-    holding->parameters = holding->states = holding->frozen = 0;
-}
-
-void holding_tear(struct holding *holding, bool torn)
-{
-    holding->torn = torn;
-}
-
-bool holding_is_torn(const struct holding *holding)
-{
-    return holding->torn;
 }

@@ -7,7 +7,7 @@
 #define TRAIN_PARAMETER_STORE_H
 
 #include "graph/network.h"
-#include "train/optimizer.h"
+#include "train/parameter_versions.h"
 
 struct replica;
 
@@ -32,22 +32,6 @@ struct parameter_store {
     bool shows_average;               /* the master copy's trained parameters and their averages are swapped */
 };
 
-/* Versions of the parameters on a device; 0: invalid. Its jobs set them, and between jobs the trainer's thread. */
-struct holding {
-    uint64_t parameters, states, frozen;
-    bool torn; /* an update began and did not end: they may be of this step or of the last one */
-};
-
-/* What a device gets before its work. A copy, because the store may change while a device that was given up comes
- * back. */
-struct supply {
-    struct optimizer_arrays master; /* no parameters: the device has the newest */
-    uint64_t version;
-    const float *frozen;
-    uint64_t frozen_version;
-    bool exposes; /* the exchange writes new parameters to devices that share the host's memory */
-};
-
 void parameters_open(struct parameter_store *store, const tutti_network *network, const struct optimizer *optimizer);
 void parameters_close(struct parameter_store *store);
 /* Makes the host's arrays as a training begins. `exchanges`: devices exchange gradients; `sums`: summed gradients are
@@ -70,7 +54,6 @@ struct optimizer_arrays parameters_master(const struct parameter_store *store);
 struct optimizer_arrays parameters_next(const struct parameter_store *store);
 struct parameter_arenas parameters_arenas(const struct parameter_store *store); /* for parameter_in() */
 float *parameters_gradients(const struct parameter_store *store);
-uint64_t parameters_checksum(const tutti_network *network, const float *parameters);
 
 /* If parameters are averaged, and the newest are on the host: swaps the trained parameters and the averages, which
  * are evaluated and saved. Averages begin as the parameters, and begin again where the caller sets these. */
@@ -87,18 +70,8 @@ void parameters_lose(struct parameter_store *store, const struct replica *replic
 bool parameters_claim(struct parameter_store *store);   /* whether there is something to repeat */
 void parameters_changed(struct parameter_store *store); /* the caller has changed the master copy */
 
-/* What a replica gets, and what it has then. */
+/* Returns what a replica gets before its work; returns the version of the newest parameters. */
 struct supply parameters_supply(const struct parameter_store *store, const struct replica *replica);
-bool holding_lacks_parameters(const struct holding *holding, const struct supply *supply);
-bool holding_lacks_states(const struct holding *holding, const struct supply *supply);
-bool holding_lacks_frozen(const struct holding *holding, const struct supply *supply);
-void holding_took_frozen(struct holding *holding, const struct supply *supply);
-void holding_took(struct holding *holding, const struct supply *supply, bool states);
-/* After parameters_updated(), if the device has updated itself, or the exchange has written its memory. */
-void holding_updated(struct holding *holding, const struct parameter_store *store, bool states);
-void holding_drop_parameters(struct holding *holding); /* it gets others before its next work */
-void holding_drop(struct holding *holding);            /* they may be half written */
-void holding_tear(struct holding *holding, bool torn); /* an update begins; it has ended */
-bool holding_is_torn(const struct holding *holding);
+uint64_t parameters_version(const struct parameter_store *store);
 
 #endif

@@ -229,7 +229,7 @@ static tutti_status adopt(tutti_trainer *trainer)
     set_shares(trainer);
     struct replica *alone = rebalance_alone(trainer);
     if (alone && parameters_holder(&trainer->store) != alone)
-        holding_drop_parameters(&alone->holding); /* the optimizer's states are on the host */
+        versions_drop_parameters(&alone->versions); /* the optimizer's states are on the host */
     trainer->rebalance->probing.next = 0;
     tell(trainer);
     return TUTTI_OK;
@@ -253,7 +253,7 @@ static tutti_status end_probe(tutti_trainer *trainer)
     if (!replica || worker_is_busy(&replica->worker)) return TUTTI_OK;
     probing->replica = NULL;
     if (replica_is_lost(replica)) return TUTTI_OK;
-    holding_drop_parameters(&replica->holding);
+    versions_drop_parameters(&replica->versions);
     const tutti_status status = worker_wait(&replica->worker);
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
     const int device = replica->number;

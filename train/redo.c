@@ -61,7 +61,7 @@ tutti_status trainer_fetch(tutti_trainer *trainer)
     struct replica *replica;
     TRY(redo_lost(trainer));
     while ((replica = parameters_holder(&trainer->store))) {
-        if (holding_is_torn(&replica->holding))
+        if (versions_are_torn(&replica->versions))
             FAIL(TUTTI_DEVICE_LOST,
                 "device %d, '%s', failed while it updated the parameters: they may be from two different steps",
                 replica->device->index, replica->device->can.name);

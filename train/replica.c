@@ -95,8 +95,8 @@ void replica_forget(struct replica *replica)
     if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
     gradients_forget(replica);
     if (gradients_are_exposed(&replica->port))
-        holding_drop_parameters(
-            &replica->holding); /* the exchange may have written there although the step failed later */
+        versions_drop_parameters(
+            &replica->versions); /* the exchange may have written there although the step failed later */
 }
 
 /* A job: frees what needs calls of the driver, which may hang. */

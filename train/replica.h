@@ -79,7 +79,7 @@ struct replica {
     bool doubted;     /* see replica_doubt() */
     cl_mem parameters, frozen;
     cl_mem losses; /* of the step: float[2] of each loss and micro-batch */
-    struct holding holding;
+    struct parameter_versions versions;
     struct device_update update;
     struct gradient_port port;
     struct plan_cache plans;

@@ -130,10 +130,10 @@ static tutti_status upload_frozen(struct run *run)
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     const struct supply *supply = &run->work->supply;
-    if (!replica->frozen || !holding_lacks_frozen(&replica->holding, supply)) return TUTTI_OK;
+    if (!replica->frozen || !versions_lack_frozen(&replica->versions, supply)) return TUTTI_OK;
     TRY(enqueue_write(
         replica, replica->frozen, supply->frozen, (size_t)run->trainer->network->frozen_floats * sizeof(float)));
-    holding_took_frozen(&replica->holding, supply);
+    versions_took_frozen(&replica->versions, supply);
     plan_cache_stale(&replica->plans);
 done:
     return status;
@@ -150,14 +150,14 @@ static tutti_status upload_parameters(struct run *run)
     if (work->probe) return TUTTI_OK;
     TRY(upload_frozen(run));
     if (!master->parameters) return TUTTI_OK;
-    if (holding_lacks_parameters(&replica->holding, supply)) {
+    if (versions_lack_parameters(&replica->versions, supply)) {
         plan_cache_stale(&replica->plans);
         run->pieces = replica->device->transfers && work->mode == PLAN_TRAIN;
         if (!run->pieces)
             TRY(enqueue_write(replica, replica->parameters, master->parameters,
                 (size_t)trainer->network->total_floats * sizeof(float)));
     }
-    for (int i = 0; i < OPTIMIZER_STATES && work->update && holding_lacks_states(&replica->holding, supply); i++)
+    for (int i = 0; i < OPTIMIZER_STATES && work->update && versions_lack_states(&replica->versions, supply); i++)
         if (update_state(replica, i) && master->states[i])
             TRY(enqueue_write(replica, update_state(replica, i), master->states[i],
                 (size_t)trainer->network->trained_floats * sizeof(float)));
@@ -553,7 +553,7 @@ static void drop_work(struct replica *replica)
     message[sizeof(message) - 1] = '\0';
     if (!worker_is_abandoned(&replica->worker)) device_wait(replica->device);
     status_set_message(message);
-    holding_drop(&replica->holding);
+    versions_drop(&replica->versions);
     plan_cache_overwritten(&replica->plans);
 }
 
@@ -584,9 +584,9 @@ tutti_status replica_run(struct replica *replica, void *argument)
     prefetch_wait(replica, run.work);
     note_times(&run, start);
     note_run(&run);
-    holding_tear(&replica->holding, false);
+    versions_tear(&replica->versions, false);
     if (run.work->probe) goto done;
-    holding_took(&replica->holding, &run.work->supply, run.work->update);
+    versions_took(&replica->versions, &run.work->supply, run.work->update);
     if (run.parameter_writes > 0) replica->parameters_s = uploads_seconds(&replica->uploads, run.parameter_writes);
     if (!training) goto done;
     note_pace(replica, run.work);

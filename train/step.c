@@ -89,7 +89,7 @@ void trainer_update(tutti_trainer *trainer, const struct step_constants *constan
     if (!alone && trainer_keeps_sums(trainer)) update_from_sums(trainer, constants);
     parameters_updated(&trainer->store, alone);
     if (alone) { /* it has updated itself */
-        holding_updated(&alone->holding, &trainer->store, true);
+        versions_updated(&alone->versions, parameters_version(&trainer->store), true);
     } else if (!trainer_keeps_sums(trainer)) {
         exchange_adopt(trainer);
     }

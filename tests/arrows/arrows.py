@@ -72,7 +72,8 @@ PARTS = {
     "worker": [],
     "watchdog": ["worker"],
     "plan_cache": [],
-    "parameter_store": ["optimizer"],
+    "parameter_versions": ["optimizer"],
+    "parameter_store": ["parameter_versions"],
     "uploads": [],
 }
 # The other headers of train/, from the lower to the higher ones: a header may include parts and headers before it. Any
@@ -85,7 +86,7 @@ OWNERS = {
     "watchdog": ["worker", "watchdog"],
     "plans": ["plan_cache"],
     "store": ["parameter_store"],
-    "holding": ["parameter_store"],
+    "versions": ["parameter_versions"],
     "members": ["membership"],
     "uploads": ["uploads"],
     "update": ["device_update", "optimizer"],  # whose own is another struct

@@ -85,26 +85,26 @@ START_TEST(devices_are_given_what_they_lack)
     float parameters = 1, state = 2;
     struct replica *replica = (void *)&device;
     struct parameter_store store = { .master = { &parameters, { &state } }, .version = 1, .frozen_version = 1 };
-    struct holding holding = { 0 };
+    struct parameter_versions versions = { 0 };
     struct supply supply = parameters_supply(&store, replica);
-    ck_assert(holding_lacks_parameters(&holding, &supply) && holding_lacks_states(&holding, &supply));
-    ck_assert(holding_lacks_frozen(&holding, &supply));
-    holding_took_frozen(&holding, &supply);
-    holding_took(&holding, &supply, false);
-    ck_assert(!holding_lacks_parameters(&holding, &supply) && holding_lacks_states(&holding, &supply));
-    ck_assert(!holding_lacks_frozen(&holding, &supply));
+    ck_assert(versions_lack_parameters(&versions, &supply) && versions_lack_states(&versions, &supply));
+    ck_assert(versions_lack_frozen(&versions, &supply));
+    versions_took_frozen(&versions, &supply);
+    versions_took(&versions, &supply, false);
+    ck_assert(!versions_lack_parameters(&versions, &supply) && versions_lack_states(&versions, &supply));
+    ck_assert(!versions_lack_frozen(&versions, &supply));
     parameters_changed(&store);
     supply = parameters_supply(&store, replica);
-    ck_assert(holding_lacks_parameters(&holding, &supply) && holding_lacks_frozen(&holding, &supply));
+    ck_assert(versions_lack_parameters(&versions, &supply) && versions_lack_frozen(&versions, &supply));
     parameters_updated(&store, replica);
-    holding_updated(&holding, &store, true);
+    versions_updated(&versions, parameters_version(&store), true);
     supply = parameters_supply(&store, replica);
-    ck_assert(!supply.master.parameters && !holding_lacks_parameters(&holding, &supply)); /* it has newer ones */
+    ck_assert(!supply.master.parameters && !versions_lack_parameters(&versions, &supply)); /* it has newer ones */
     parameters_fetched(&store);
     supply = parameters_supply(&store, replica);
-    ck_assert(!holding_lacks_parameters(&holding, &supply) && !holding_lacks_states(&holding, &supply));
-    holding_drop(&holding);
-    ck_assert(holding_lacks_parameters(&holding, &supply) && holding_lacks_states(&holding, &supply));
+    ck_assert(!versions_lack_parameters(&versions, &supply) && !versions_lack_states(&versions, &supply));
+    versions_drop(&versions);
+    ck_assert(versions_lack_parameters(&versions, &supply) && versions_lack_states(&versions, &supply));
 }
 END_TEST
 
