@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "train/trainer.h"
+#include "train/replica_setup.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 static tutti_status check_room(struct replica *replica, const struct plan_options *options)
 {
     size_t bytes = 0;
-    const tutti_status status = plan_measure(replica->device, replica->trainer->network, options, &bytes);
+    const tutti_status status = plan_measure(replica->device, replica->setup->network, options, &bytes);
     if (status != TUTTI_OK || (options->arena && arena_bytes(options->arena) >= bytes)) return status;
     const uint64_t used = replica_memory(replica);
     if (used <= replica->device->can.memory_bytes && bytes <= replica->device->can.memory_bytes - used) return TUTTI_OK;
@@ -34,7 +34,7 @@ static tutti_status make(struct replica *replica)
     if (background->alone) TRY(update_make(replica));
     if (!background->plan_wanted) goto done;
     TRY(check_room(replica, &background->options));
-    TRY(plan_new(replica->device, replica->trainer->network, &background->options, &background->plan));
+    TRY(plan_new(replica->device, replica->setup->network, &background->options, &background->plan));
 done:
     plan_cache_unlock(&replica->plans);
     return status;
@@ -47,30 +47,30 @@ static void *serve(void *argument)
     background->status = make(replica);
     if (background->status != TUTTI_OK)
         snprintf(background->message, sizeof(background->message), "%s", status_message());
-    watchdog_lock(&replica->trainer->watchdog);
+    watchdog_lock(replica->setup->watchdog);
     background->done = true;
-    watchdog_notify(&replica->trainer->watchdog);
-    watchdog_unlock(&replica->trainer->watchdog);
+    watchdog_notify(replica->setup->watchdog);
+    watchdog_unlock(replica->setup->watchdog);
     return NULL;
 }
 
-tutti_status background_start(struct replica *replica, int64_t samples, bool alone)
+void background_start(struct replica *replica, struct bound_sizes sizes, bool alone)
 {
     struct background *background = &replica->background;
-    const int64_t part = divide_up(samples, divide_up(samples, replica->capacity));
-    const struct plan_key key = { PLAN_TRAIN, { part, replica->trainer->last.length } };
+    const int64_t part = divide_up(sizes.samples, divide_up(sizes.samples, replica->capacity));
+    const struct plan_key key = { PLAN_TRAIN, { part, sizes.length } };
     *background = (struct background) { .seen = clock_seconds(),
         .alone = alone && !update_is_made(replica),
         .plan_wanted = !plan_cache_find(&replica->plans, key),
         .options = replica_options(replica, key) };
-    if (!background->alone && !background->plan_wanted) return TUTTI_OK;
+    if (!background->alone && !background->plan_wanted) return;
     background->options.cold = true;
     background->options.progress = NULL;                               /* nobody waits for it */
     if (background->options.arena) background->options.arena->users++; /* its plan may be dropped meanwhile */
     background->started = pthread_create(&background->thread, NULL, serve, replica) == 0;
-    if (background->started) return TUTTI_OK;
+    if (background->started) return;
     arena_free(background->options.arena);
-    return fail(TUTTI_NO_MEMORY, "cannot start a thread for a plan of device %d", replica->device->index);
+    background->status = fail(TUTTI_NO_MEMORY, "cannot start a thread for a plan of device %d", replica->device->index);
 }
 
 /* Under the lock. Returns whether the thread has finished or has exceeded its limit. At most MOMENT_S of the time
@@ -95,9 +95,9 @@ bool background_hangs(const struct replica *replica)
 
 bool background_is_done(struct replica *replica)
 {
-    watchdog_lock(&replica->trainer->watchdog);
+    watchdog_lock(replica->setup->watchdog);
     const bool done = is_over(replica);
-    watchdog_unlock(&replica->trainer->watchdog);
+    watchdog_unlock(replica->setup->watchdog);
     return done;
 }
 
@@ -114,10 +114,10 @@ tutti_status background_wait(struct replica *replica)
 {
     struct background *background = &replica->background;
     if (!background->started) return background->status;
-    watchdog_lock(&replica->trainer->watchdog);
-    while (!is_over(replica)) watchdog_wait(&replica->trainer->watchdog);
+    watchdog_lock(replica->setup->watchdog);
+    while (!is_over(replica)) watchdog_wait(replica->setup->watchdog);
     const bool hangs = background->hangs;
-    watchdog_unlock(&replica->trainer->watchdog);
+    watchdog_unlock(replica->setup->watchdog);
     background->started = false;
     if (hangs) return let_go(replica);
     pthread_join(background->thread, NULL);
@@ -152,36 +152,4 @@ tutti_status background_free(struct replica *replica)
     plan_free(background->plan);
     background->plan = NULL;
     return TUTTI_OK;
-}
-
-/* --------------------------------------------------------------------------------------------- all devices ---- */
-
-void background_start_all(tutti_trainer *trainer, const int64_t *parts, bool alone)
-{
-    for (int i = 0; i < trainer->count; i++)
-        if (parts[i] > 0 && background_start(&trainer->replicas[i], parts[i], alone) != TUTTI_OK)
-            trainer->replicas[i].background.status = TUTTI_NO_MEMORY;
-}
-
-bool background_all_done(tutti_trainer *trainer)
-{
-    bool done = true;
-    for (int i = 0; i < trainer->count; i++)
-        done &= replica_is_lost(&trainer->replicas[i]) || background_is_done(&trainer->replicas[i]);
-    return done;
-}
-
-tutti_status background_adopt_all(tutti_trainer *trainer, const int64_t *parts, struct replica **failed)
-{
-    tutti_status status = TUTTI_OK;
-    *failed = NULL;
-    for (int i = 0; i < trainer->count; i++)
-        if (parts[i] > 0) worker_start(&trainer->replicas[i].worker, background_adopt, NULL);
-    for (int i = 0; i < trainer->count; i++) {
-        const tutti_status one = parts[i] > 0 ? worker_wait(&trainer->replicas[i].worker) : TUTTI_OK;
-        if (one == TUTTI_OK || *failed) continue;
-        *failed = &trainer->replicas[i];
-        status = replica_doubt(*failed, one);
-    }
-    return status;
 }

@@ -8,7 +8,6 @@
 #include <pthread.h>
 
 struct replica;
-struct tutti_trainer;
 
 struct background {
     pthread_t thread;
@@ -23,8 +22,9 @@ struct background {
     char message[1024];
 };
 
-/* Starts a thread that builds what a part of `samples` samples needs; does nothing if all is there. */
-tutti_status background_start(struct replica *replica, int64_t samples, bool alone);
+/* Starts a thread that builds what a part of this size needs; does nothing if all is there. If the start fails,
+ * background_wait() returns the failure. `alone`: the device is to update itself, too. */
+void background_start(struct replica *replica, struct bound_sizes sizes, bool alone);
 bool background_is_done(struct replica *replica);
 bool background_hangs(const struct replica *replica);
 /* Waits for the thread, at most as long as building plans may take. Returns its status. */
@@ -33,11 +33,5 @@ tutti_status background_wait(struct replica *replica);
 tutti_status background_adopt(struct replica *replica, void *unused);
 /* Waits likewise and frees what was built. If the thread hangs, frees nothing and returns the failure. */
 tutti_status background_free(struct replica *replica);
-
-/* Do this on all devices that have a part. If a start fails, background_wait() returns the failure. *failed: the
- * first device that could not adopt what was built, or NULL. */
-void background_start_all(struct tutti_trainer *trainer, const int64_t *parts, bool alone);
-bool background_all_done(struct tutti_trainer *trainer);
-tutti_status background_adopt_all(struct tutti_trainer *trainer, const int64_t *parts, struct replica **failed);
 
 #endif

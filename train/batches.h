@@ -24,15 +24,6 @@ struct batches_options {
     int64_t step;
 };
 
-struct batch {
-    struct arrays feeds;
-    const int64_t *indices; /* of these samples in their source; NULL where they have none */
-    int64_t samples;
-    int64_t first, whole;         /* position of these samples in the whole batch, and its size; 0: no batch */
-    uint64_t number;              /* of an announced batch (trainer_announce); else 0 */
-    const struct arrays *outputs; /* where its outputs go; NULL: not wanted */
-};
-
 /* Starts reading at once. The source must outlive it. */
 tutti_status batches_open(struct batches **batches, const tutti_source *source, const struct batches_options *options);
 /* The next batch, valid until the next call; `whole` is 0 at the end of the epoch. */

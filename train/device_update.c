@@ -2,7 +2,8 @@
 
 #include "runtime/builder.h"
 #include "train/clip.h"
-#include "train/trainer.h"
+#include "train/replica.h"
+#include "train/replica_setup.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@ static tutti_status make_statistics(struct replica *replica)
     tutti_status status = TUTTI_OK;
     struct device_update *update = &replica->update;
     struct statistic_row *rows = NULL;
-    TRY(optimizer_statistics(&replica->trainer->optimizer, replica->trainer->network, &rows, &update->statistic_count));
+    TRY(optimizer_statistics(replica->setup->optimizer, replica->setup->network, &rows, &update->statistic_count));
     if (update->statistic_count == 0) goto done;
     const size_t bytes = (size_t)update->statistic_count * sizeof(*rows);
     TRY(buffer_new(replica->device, bytes, &update->statistics));
@@ -28,8 +29,8 @@ done:
 static tutti_status make_groups(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
-    const struct optimizer_group *groups = replica->trainer->optimizer.groups;
-    const size_t bytes = replica->trainer->optimizer.group_count * sizeof(*groups);
+    const struct optimizer_group *groups = replica->setup->optimizer->groups;
+    const size_t bytes = replica->setup->optimizer->group_count * sizeof(*groups);
     if (!groups) return TUTTI_OK;
     TRY(buffer_new(replica->device, bytes, &replica->update.groups));
     TRY(buffer_write(replica->device, replica->update.groups, 0, groups, bytes));
@@ -41,7 +42,7 @@ static tutti_status make_launches(struct replica *replica, cl_mem gradients, str
 {
     tutti_status status = TUTTI_OK;
     const struct device_update *update = &replica->update;
-    const struct tutti_trainer *trainer = replica->trainer;
+    const struct replica_setup *setup = replica->setup;
     const struct optimizer_buffers buffers = { .parameters = replica->parameters,
         .gradients = gradients,
         .states = { update->states[0], update->states[1], update->states[2] },
@@ -51,8 +52,8 @@ static tutti_status make_launches(struct replica *replica, cl_mem gradients, str
         .groups = update->groups,
         .norms = update->norms };
     launch_list_init(list, replica->device);
-    optimizer_emit_check(trainer->network, gradients, update->constants, list);
-    optimizer_emit(&trainer->optimizer, trainer->network, &buffers, update->statistic_count, list);
+    optimizer_emit_check(setup->network, gradients, update->constants, list);
+    optimizer_emit(setup->optimizer, setup->network, &buffers, update->statistic_count, list);
     TRY(launch_list_realise(list, NULL, NULL));
 done:
     return status;
@@ -85,15 +86,15 @@ tutti_status update_make(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct device_update *update = &replica->update;
-    const struct tutti_trainer *trainer = replica->trainer;
-    const size_t state_bytes = (size_t)trainer->network->trained_floats * sizeof(float);
+    const struct replica_setup *setup = replica->setup;
+    const size_t state_bytes = (size_t)setup->network->trained_floats * sizeof(float);
     if (update->constants) return TUTTI_OK; /* made before, but not adopted */
-    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
+    for (int i = 0; i < optimizer_states(setup->optimizer); i++)
         TRY(buffer_new(replica->device, state_bytes, &update->states[i]));
     TRY(buffer_new(replica->device, sizeof(struct step_constants), &update->constants));
     TRY(make_statistics(replica));
     TRY(make_groups(replica));
-    if (trainer->optimizer.clip_norm > 0) TRY(buffer_new(replica->device, CLIP_NORMS * sizeof(float), &update->norms));
+    if (setup->optimizer->clip_norm > 0) TRY(buffer_new(replica->device, CLIP_NORMS * sizeof(float), &update->norms));
     TRY(make_launches(replica, gradients_buffer(&replica->port, false), &update->list));
     builder_prepare(&update->list, NULL, NULL);
 done:

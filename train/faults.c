@@ -39,6 +39,12 @@ tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *repl
     return TUTTI_OK;
 }
 
+bool trainer_has_lost(const void *user, int replica)
+{
+    const tutti_trainer *trainer = user;
+    return membership_is_lost(&trainer->members, replica);
+}
+
 bool trainer_may_be_read(const tutti_trainer *trainer)
 {
     for (int i = 0; i < trainer->count; i++)

@@ -1,7 +1,8 @@
 #include "train/gradients.h"
 
 #include "base/memory.h"
-#include "train/trainer.h"
+#include "train/replica.h"
+#include "train/replica_setup.h"
 
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@
 
 tutti_status gradients_open(struct replica *replica)
 {
-    const size_t bytes = (size_t)replica->trainer->network->total_floats * sizeof(float);
+    const size_t bytes = (size_t)replica->setup->network->total_floats * sizeof(float);
     return buffer_new(replica->device, bytes, &replica->port.gradients);
 }
 
@@ -17,7 +18,7 @@ tutti_status gradients_make_sum(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct gradient_port *port = &replica->port;
-    const tutti_network *network = replica->trainer->network;
+    const tutti_network *network = replica->setup->network;
     TRY(buffer_new(replica->device, (size_t)network->total_floats * sizeof(float), &port->sum));
     launch_list_init(&port->add, replica->device);
     optimizer_emit_add(network, port->sum, port->gradients, &port->add);
@@ -54,7 +55,7 @@ tutti_status gradients_add_up(struct replica *replica, int64_t micro_batch)
     struct gradient_port *port = &replica->port;
     if (micro_batch > 0) return launch_list_enqueue(&port->add, 0, port->add.count, NULL);
     CL_TRY(clEnqueueCopyBuffer(replica->device->queue, port->gradients, port->sum, 0, 0,
-               (size_t)replica->trainer->network->total_floats * sizeof(float), 0, NULL, NULL),
+               (size_t)replica->setup->network->total_floats * sizeof(float), 0, NULL, NULL),
         "copying gradients on '%s'", replica->device->can.name);
 done:
     return status;
@@ -109,10 +110,10 @@ tutti_status gradients_add(struct replica *replica, const struct arrival *arriva
         clReleaseEvent(arrival->event);
         return status;
     }
-    watchdog_lock(&replica->trainer->watchdog); /* the exchange looks at those that arrived */
+    watchdog_lock(replica->setup->watchdog); /* the exchange looks at those that arrived */
     port->arrivals = array;
     port->arrivals[port->arrival_count++] = *arrival;
-    watchdog_unlock(&replica->trainer->watchdog);
+    watchdog_unlock(replica->setup->watchdog);
     return TUTTI_OK;
 }
 
@@ -124,10 +125,10 @@ tutti_status gradients_await(struct replica *replica)
         const cl_event event = port->arrivals[i].event;
         const bool last = i + 1 == port->arrival_count;
         TRY(last ? event_wait(replica->device, event) : event_wait_amid(replica->device, event));
-        watchdog_lock(&replica->trainer->watchdog);
+        watchdog_lock(replica->setup->watchdog);
         port->arrived = i + 1;
-        watchdog_notify(&replica->trainer->watchdog);
-        watchdog_unlock(&replica->trainer->watchdog);
+        watchdog_notify(replica->setup->watchdog);
+        watchdog_unlock(replica->setup->watchdog);
     }
 done:
     return status;

@@ -1,17 +1,18 @@
 /* Gradients of a device with memory of its own: copied by its second queue, rounded to bfloat16 if that is wanted. */
 #include "plan/commands.h"
-#include "train/trainer.h"
+#include "train/replica.h"
+#include "train/replica_setup.h"
 
 /* Returns whether gradients leave as bfloat16, in half the bytes. */
 static bool rounds(const struct replica *replica)
 {
-    const struct tutti_trainer *trainer = replica->trainer;
-    return trainer->options.experts.wire == TUTTI_BF16 && trainer->exchange && trainer->trains;
+    const struct replica_setup *setup = replica->setup;
+    return setup->wire == TUTTI_BF16 && setup->exchange && setup->trains;
 }
 
 static size_t device_bytes(const struct replica *replica)
 {
-    return rounds(replica) ? (size_t)replica->trainer->network->trained_floats * sizeof(uint16_t) : 0;
+    return rounds(replica) ? (size_t)replica->setup->network->trained_floats * sizeof(uint16_t) : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ kernels ---- */
@@ -27,7 +28,7 @@ static const struct command *bucket_at(const struct plan *plan, int64_t first)
 /* Emits a launch for each bucket of the plan; plan NULL: one launch for all trained parameters. */
 static tutti_status emit(struct replica *replica, const struct plan *plan, struct launch_list *list)
 {
-    const int64_t trained = replica->trainer->network->trained_floats;
+    const int64_t trained = replica->setup->network->trained_floats;
     if (!plan) optimizer_emit_wire(replica->port.sum, replica->port.copied.wire, 0, trained, list);
     for (int64_t first = 0; plan && first < trained;) {
         const struct command *ready = bucket_at(plan, first);
@@ -59,7 +60,7 @@ done:
 static tutti_status make_download(struct replica *replica)
 {
     struct staging *download = &replica->port.copied.download;
-    const size_t bytes = (size_t)replica->trainer->network->total_floats * sizeof(float);
+    const size_t bytes = (size_t)replica->setup->network->total_floats * sizeof(float);
     return download->bytes >= bytes ? TUTTI_OK : staging_new(replica->device, bytes, download);
 }
 
@@ -98,8 +99,7 @@ static tutti_status round_bucket(struct replica *replica, const struct departure
     size_t launch = 0, position = 0;
     const struct command *ready;
     *from = port->gradients;
-    if (port->copied.to_wire.count == 0 || departure->first >= replica->trainer->network->trained_floats)
-        return TUTTI_OK;
+    if (port->copied.to_wire.count == 0 || departure->first >= replica->setup->network->trained_floats) return TUTTI_OK;
     while ((ready = command_next(departure->plan, COMMAND_READY, &position))) launch += ready->first < departure->first;
     *from = port->copied.wire;
     return launch_list_enqueue(&port->copied.to_wire, launch, launch + 1, NULL);
@@ -128,7 +128,7 @@ static tutti_status whole(struct replica *replica, const struct departure *depar
     tutti_status status = TUTTI_OK;
     struct gradient_port *port = &replica->port;
     const cl_command_queue queue = replica->device->queue;
-    const int64_t trained = replica->trainer->network->trained_floats, rest = departure->count - trained;
+    const int64_t trained = replica->setup->network->trained_floats, rest = departure->count - trained;
     const cl_mem gradients = gradients_buffer(port, departure->sum);
     const bool half = departure->sum && port->copied.sum_to_wire.count > 0;
     TRY(make_download(replica));

@@ -1,7 +1,8 @@
 /* Gradients of a device that shares the host's memory: mapped, which copies nothing. The parameters of the same range
  * are mapped too, and the exchange updates them where they are. */
 #include "base/memory.h"
-#include "train/trainer.h"
+#include "train/replica.h"
+#include "train/replica_setup.h"
 
 static size_t device_bytes(const struct replica *replica)
 {

@@ -136,7 +136,7 @@ static struct optimizer_arrays *copy_new(const tutti_trainer *trainer)
 /* A job of the replica. */
 static tutti_status read_all(struct replica *replica, void *argument)
 {
-    replica_allow_step(replica, replica->trainer->options.batch);
+    replica_allow_step(replica, replica->setup->batch);
     return replica_read(replica, argument);
 }
 

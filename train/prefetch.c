@@ -4,7 +4,7 @@
  * itself, and reports the failure if it persists. */
 #include "train/replica.h"
 
-#include "train/trainer.h"
+#include "train/replica_setup.h"
 
 #include <string.h>
 
@@ -38,15 +38,14 @@ done:
 void prefetch_prepare(struct replica *replica, const struct replica_work *work)
 {
     if (!wanted(replica, work)) return;
-    const struct feed_list *feeds = &replica->trainer->feeds;
-    const struct bound_sizes most = { work->samples, feeds->longest };
-    if (make_room(replica, arrays_bytes(&feeds->arrays, most)) != TUTTI_OK) prefetch_free(replica);
+    const struct bound_sizes most = { work->samples, replica->setup->longest };
+    if (make_room(replica, arrays_bytes(replica->setup->feeds, most)) != TUTTI_OK) prefetch_free(replica);
 }
 
 tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int feed, int64_t first, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
-    const struct array_list *list = &replica->trainer->feeds.arrays;
+    const struct array_list *list = replica->setup->feeds;
     const struct prefetch *prefetch = &replica->prefetch;
     const int64_t length = plan->options.sizes.length;
     const size_t sample = arrays_sample_bytes(list, feed, length);
@@ -63,7 +62,7 @@ static tutti_status send(struct replica *replica, const struct replica_work *wor
 {
     tutti_status status = TUTTI_OK;
     struct prefetch *prefetch = &replica->prefetch;
-    const struct array_list *list = &replica->trainer->feeds.arrays;
+    const struct array_list *list = replica->setup->feeds;
     unsigned char *staging = uploads_staging(&replica->uploads);
     if (!worker_guard(&replica->worker))
         FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");

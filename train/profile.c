@@ -19,6 +19,7 @@ struct profile {
     char *trace;
     struct text text;
     struct peak peak;
+    int64_t steps; /* over which replicas have added up their traffic */
 };
 
 /* What launches of one kind took together. */
@@ -141,10 +142,9 @@ static void append_commands(struct profile *profile, const struct plan *plan)
     }
 }
 
-static void append_direction(
-    struct profile *profile, const struct replica *replica, const char *direction, const struct traffic *traffic)
+static void append_direction(struct profile *profile, const char *direction, const struct traffic *traffic)
 {
-    const double steps = (double)replica->trainer->report.steps, megabytes = 1e-6 * traffic->bytes / fmax(steps, 1);
+    const double megabytes = 1e-6 * traffic->bytes / fmax((double)profile->steps, 1);
     if (megabytes < 0.01) return; /* a step's constants always travel */
     text_append(&profile->text, "%s the device %.2f MB a step", direction, megabytes);
     if (traffic->seconds > 0) text_append(&profile->text, ", %.2f GB/s", 1e-9 * traffic->bytes / traffic->seconds);
@@ -173,7 +173,7 @@ static tutti_status run_and_keep_gradients(struct replica *replica, struct plan 
     tutti_status status = TUTTI_OK;
     const cl_mem last = gradients_last(&replica->port);
     const bool keep = plan->options.mode == PLAN_TRAIN && last && last == gradients_buffer(&replica->port, false);
-    const size_t bytes = (size_t)replica->trainer->network->total_floats * sizeof(float);
+    const size_t bytes = (size_t)replica->setup->network->total_floats * sizeof(float);
     void *gradients = keep ? memory_new(bytes, 1) : NULL;
     if (keep && !gradients) return TUTTI_NO_MEMORY;
     if (keep) TRY(buffer_read(replica->device, last, 0, gradients, bytes));
@@ -199,8 +199,8 @@ static tutti_status run(struct replica *replica, void *argument)
     text_append(&profile->text,
         "peak %.0f GFLOP/s, %.1f GB/s (measured); last column: shortest time possible at that peak / time\n",
         1e-9 * profile->peak.flops, 1e-9 * profile->peak.bytes);
-    append_direction(profile, replica, "to", &replica->report.sent);
-    append_direction(profile, replica, "from", &replica->report.received);
+    append_direction(profile, "to", &replica->report.sent);
+    append_direction(profile, "from", &replica->report.received);
     TRY(append_totals(profile, latest->plan, "by operation, implementation", kind_operation));
     TRY(append_totals(profile, latest->plan, "by kernel, file", kind_kernel));
     append_commands(profile, latest->plan);
@@ -221,6 +221,7 @@ char *tutti_profile(tutti_trainer *trainer, int position, const char *trace)
     struct replica *replica = &trainer->replicas[position];
     struct profile *profile = memory_new(1, sizeof *profile);
     if (!profile) return NULL;
+    profile->steps = trainer->report.steps;
     profile->trace = trace ? memory_copy_text(trace) : NULL;
     if (trace && !profile->trace) goto done;
     worker_start(&replica->worker, run, profile);

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "train/background_all.h"
 #include "train/trainer.h"
 
 #include <stdlib.h>

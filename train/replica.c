@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "plan/ahead.h"
 #include "plan/tune.h"
-#include "train/trainer.h"
+#include "train/replica_setup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 
 static bool trains(const struct replica *replica)
 {
-    return replica->trainer->trains;
+    return replica->setup->trains;
 }
 
 /* Returns the key of a replica's usual work, with the longest sequences. */
 static struct plan_key usual(const struct replica *replica, int64_t samples)
 {
     const enum plan_mode mode = trains(replica) ? PLAN_TRAIN : PLAN_INFER;
-    return (struct plan_key) { mode, { samples, replica->trainer->feeds.longest } };
+    return (struct plan_key) { mode, { samples, replica->setup->longest } };
 }
 
 tutti_status replica_make_sum(struct replica *replica)
@@ -39,20 +39,20 @@ done:
 
 static void tell_precision(const struct replica *replica)
 {
-    const tutti_precision precision = replica->trainer->options.precision;
+    const tutti_precision precision = replica->setup->precision;
     if (replica->device->can.class != DEVICE_CPU || (precision != TUTTI_TF32 && precision != TUTTI_FP16)) return;
-    log_info(&replica->trainer->runtime->log, "device %d, '%s', computes in fp32: it does not support %s",
-        replica->device->index, replica->device->can.name, precision == TUTTI_TF32 ? "tf32" : "fp16");
+    log_info(replica->setup->log, "device %d, '%s', computes in fp32: it does not support %s", replica->device->index,
+        replica->device->can.name, precision == TUTTI_TF32 ? "tf32" : "fp16");
 }
 
 tutti_status replica_init(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
-    const struct tutti_trainer *trainer = replica->trainer;
-    const size_t bytes = (size_t)trainer->network->total_floats * sizeof(float);
-    const size_t frozen = (size_t)trainer->network->frozen_floats * sizeof(float);
-    const size_t runs = (size_t)divide_up(trainer->options.batch, replica_least(trainer)); /* of a step, at most */
-    const size_t metrics = 2 * (size_t)objective_pairs(&trainer->objective);
+    const struct replica_setup *setup = replica->setup;
+    const size_t bytes = (size_t)setup->network->total_floats * sizeof(float);
+    const size_t frozen = (size_t)setup->network->frozen_floats * sizeof(float);
+    const size_t runs = (size_t)divide_up(setup->batch, replica_least(setup->batch)); /* of a step, at most */
+    const size_t metrics = 2 * (size_t)objective_pairs(setup->objective);
     tell_precision(replica);
     replica->scratch.constants = memory_new(runs, sizeof(*replica->scratch.constants));
     replica->scratch.losses = memory_new(metrics * runs, sizeof(float));
@@ -62,9 +62,9 @@ tutti_status replica_init(struct replica *replica)
     TRY(buffer_new(replica->device, metrics * runs * sizeof(float), &replica->losses));
     if (!trains(replica)) goto done;
     TRY(gradients_open(replica));
-    if (trainer->exchange && !replica->device->can.unified)
+    if (setup->exchange && !replica->device->can.unified)
         TRY(device_open_queue(replica->device, &replica->device->transfers));
-    if (trainer->exchange) goto done;
+    if (setup->exchange) goto done;
     TRY(update_make(replica));
     TRY(update_warm(replica));
 done:
@@ -74,7 +74,7 @@ done:
 tutti_status replica_read(const struct replica *replica, const struct optimizer_arrays *to)
 {
     tutti_status status = TUTTI_OK;
-    const tutti_network *network = replica->trainer->network;
+    const tutti_network *network = replica->setup->network;
     const size_t total = (size_t)network->total_floats * sizeof(float);
     const size_t trained = (size_t)network->trained_floats * sizeof(float);
     TRY(buffer_read(replica->device, replica->parameters, 0, to->parameters, total));
@@ -86,7 +86,7 @@ done:
 
 void replica_allow_step(struct replica *replica, int64_t samples)
 {
-    const int64_t longest = replica->trainer->feeds.longest;
+    const int64_t longest = replica->setup->longest;
     worker_allow(&replica->worker, worker_step_limit(&replica->worker, longest > 0 ? samples * longest : samples));
 }
 
@@ -103,7 +103,7 @@ void replica_forget(struct replica *replica)
 static tutti_status free_objects(struct replica *replica, void *unused)
 {
     (void)unused;
-    replica_allow_step(replica, replica->trainer->options.batch);
+    replica_allow_step(replica, replica->setup->batch);
     gradient_way(replica)->free(replica);
     plan_cache_free(&replica->plans);
     update_free(replica);
@@ -125,7 +125,7 @@ static bool end_device(struct replica *replica)
     worker_start(worker, free_objects, NULL); /* behind a probe */
     (void)worker_wait(worker);
     if (!worker_is_abandoned(worker)) return true;
-    log_warn(&replica->trainer->runtime->log, "nothing of a device is freed: %s", worker_message(worker));
+    log_warn(replica->setup->log, "nothing of a device is freed: %s", worker_message(worker));
     return false;
 }
 
@@ -134,7 +134,7 @@ bool replica_free(struct replica *replica)
     if (!replica->device) return true;
     const bool freed = end_device(replica);
     if (!worker_close(&replica->worker) || !freed) {
-        replica->device->abandoned = replica->trainer->network->held = true;
+        replica->device->abandoned = replica->setup->network->held = true;
         return false;
     }
     plan_cache_close(&replica->plans);
@@ -148,24 +148,23 @@ bool replica_free(struct replica *replica)
     return true;
 }
 
-int64_t replica_least(const struct tutti_trainer *trainer)
+int64_t replica_least(int64_t batch)
 {
-    return divide_up(trainer->options.batch, MOST_RUNS);
+    return divide_up(batch, MOST_RUNS);
 }
 
 /* Bytes besides the plans' arenas. */
 static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
 {
-    const struct tutti_trainer *trainer = replica->trainer;
+    const struct replica_setup *setup = replica->setup;
     size_t arenas = 1;
     if (trains(replica)) arenas += 1 + micro_batches;
     size_t bytes =
-        (arenas * (size_t)trainer->network->total_floats + (size_t)trainer->network->frozen_floats) * sizeof(float);
+        (arenas * (size_t)setup->network->total_floats + (size_t)setup->network->frozen_floats) * sizeof(float);
     bytes += gradient_way(replica)->device_bytes(replica);
-    if (trains(replica) && (!trainer->exchange || trainer->options.automatic)) /* it may train alone */
-        bytes +=
-            (size_t)optimizer_states(&trainer->optimizer) * (size_t)trainer->network->trained_floats * sizeof(float) +
-            trainer->optimizer.group_count * sizeof(struct optimizer_group);
+    if (trains(replica) && (!setup->exchange || setup->automatic)) /* it may train alone */
+        bytes += (size_t)optimizer_states(setup->optimizer) * (size_t)setup->network->trained_floats * sizeof(float) +
+            setup->optimizer->group_count * sizeof(struct optimizer_group);
     return bytes;
 }
 
@@ -182,7 +181,7 @@ static void report_building(void *user, int built, int total)
 {
     struct replica *replica = user;
     if (!worker_guard(&replica->worker)) return;
-    replica->trainer->options.building(replica->trainer->options.building_user, built, total);
+    replica->setup->building(replica->setup->building_user, built, total);
     worker_unguard(&replica->worker);
 }
 
@@ -190,15 +189,14 @@ struct plan_options replica_options(struct replica *replica, struct plan_key key
 {
     return (struct plan_options) { .mode = key.mode,
         .sizes = key.sizes,
-        .objective = replica->trainer->objective,
-        .exact = replica->trainer->options.exact,
-        .meets = replica->trainer->options.whole_batch && replica->trainer->exchange &&
-            key.sizes.samples < replica->trainer->options.batch,
-        .precision = replica->trainer->options.precision,
+        .objective = *replica->setup->objective,
+        .exact = replica->setup->exact,
+        .meets = replica->setup->whole_batch && replica->setup->exchange && key.sizes.samples < replica->setup->batch,
+        .precision = replica->setup->precision,
         .parameters = replica->parameters,
         .frozen = replica->frozen,
         .gradients = key.mode == PLAN_TRAIN ? gradients_buffer(&replica->port, false) : NULL,
-        .progress = replica->trainer->options.building ? report_building : NULL,
+        .progress = replica->setup->building ? report_building : NULL,
         .user = replica,
         .arena = plan_cache_arena(&replica->plans) };
 }
@@ -216,12 +214,12 @@ static tutti_status make_plan(struct replica *replica, struct plan_key key, stru
     struct plan *plan = NULL;
     plan_cache_make_place(&replica->plans); /* before memory is asked for */
     struct plan_options options = replica_options(replica, key);
-    status = plan_new(replica->device, replica->trainer->network, &options, &plan);
+    status = plan_new(replica->device, replica->setup->network, &options, &plan);
     if (status == TUTTI_DEVICE_MEMORY && options.arena) { /* arenas of other plans may take up the memory */
         prefetch_free(replica);
         plan_cache_drop(&replica->plans);
         options.arena = NULL;
-        status = plan_new(replica->device, replica->trainer->network, &options, &plan);
+        status = plan_new(replica->device, replica->setup->network, &options, &plan);
     }
     if (status == TUTTI_OK) *cached = replica_keep(replica, plan);
     return status;
@@ -248,16 +246,16 @@ tutti_status replica_explain(struct replica *replica, struct plan_key key, struc
     options.explain = true;
     plan_cache_overwritten(&replica->plans);
     plan_cache_lock(&replica->plans);
-    const tutti_status status = plan_new(replica->device, replica->trainer->network, &options, plan);
+    const tutti_status status = plan_new(replica->device, replica->setup->network, &options, plan);
     plan_cache_unlock(&replica->plans);
     return status;
 }
 
 tutti_status replica_tune(struct replica *replica, int64_t samples)
 {
-    const int64_t limit = replica->trainer->options.micro_batch;
+    const int64_t limit = replica->setup->micro_batch;
     struct plan_options options = replica_options(replica, usual(replica, limit && limit < samples ? limit : samples));
-    return samples ? plan_tune(replica->device, replica->trainer->network, &options) : TUTTI_OK;
+    return samples ? plan_tune(replica->device, replica->setup->network, &options) : TUTTI_OK;
 }
 
 /* Determines whether the device has room for the plan of this many samples. */
@@ -266,7 +264,7 @@ static tutti_status measure(struct replica *replica, int64_t samples, bool micro
     struct plan_options options = replica_options(replica, usual(replica, samples));
     options.arena = NULL;
     *bytes = 0;
-    tutti_status status = plan_measure(replica->device, replica->trainer->network, &options, bytes);
+    tutti_status status = plan_measure(replica->device, replica->setup->network, &options, bytes);
     *fits = status == TUTTI_OK;
     if (status == TUTTI_DEVICE_MEMORY) return TUTTI_OK; /* e.g. one value larger than the largest allocation */
     if (!size_add(*bytes, fixed_bytes(replica, micro_batches), bytes)) *fits = false;
@@ -277,11 +275,11 @@ static tutti_status measure(struct replica *replica, int64_t samples, bool micro
 static tutti_status no_room(const struct replica *replica, size_t bytes)
 {
     char samples[64] = "one sample";
-    const int64_t least = replica_least(replica->trainer);
+    const int64_t least = replica_least(replica->setup->batch);
     const struct device *device = replica->device;
     if (least > 1) snprintf(samples, sizeof(samples), "%lld samples, the least of this batch", (long long)least);
     if (bytes == 0) return status_context(TUTTI_DEVICE_MEMORY, "the network does not fit with %s", samples);
-    const tutti_network *network = replica->trainer->network;
+    const tutti_network *network = replica->setup->network;
     const char *name = network->layer_count ? network->layers[0].name : "?";
     return fail(TUTTI_DEVICE_MEMORY,
         "the network of %zu layers ('%s' ...) needs %.1f MiB for %s, but device %d, '%s', has only %.1f MiB: "
@@ -296,7 +294,7 @@ static tutti_status find_capacity(struct replica *replica, int64_t most, int64_t
     tutti_status status = TUTTI_OK;
     bool fits = false;
     size_t bytes = 0;
-    int64_t low = replica_least(replica->trainer), high = most; /* low fits, high does not */
+    int64_t low = replica_least(replica->setup->batch), high = most; /* low fits, high does not */
     TRY(measure(replica, most, most < share, &fits, &bytes));
     replica->capacity = most;
     if (fits) goto done;
@@ -318,10 +316,9 @@ done:
 tutti_status replica_measure(struct replica *replica, int64_t samples)
 {
     /* Automatic shares may take any size; given ones are not exceeded later. */
-    const bool any =
-        replica->trainer->options.automatic || replica->trainer->world || replica->trainer->options.whole_batch;
-    const int64_t share = samples > 0 && !any ? samples : replica->trainer->options.batch;
-    const int64_t limit = replica->trainer->options.micro_batch;
+    const bool any = replica->setup->automatic || replica->setup->ranks || replica->setup->whole_batch;
+    const int64_t share = samples > 0 && !any ? samples : replica->setup->batch;
+    const int64_t limit = replica->setup->micro_batch;
     return find_capacity(replica, limit > 0 && limit < share ? limit : share, share);
 }
 
@@ -330,7 +327,7 @@ void replica_load_ahead(struct replica *replica, int64_t samples)
     if (samples == 0) return;
     const int64_t each = divide_up(samples, divide_up(samples, replica->capacity));
     const struct plan_options options = replica_options(replica, usual(replica, each));
-    plan_load_ahead(replica->device, replica->trainer->network, &options);
+    plan_load_ahead(replica->device, replica->setup->network, &options);
 }
 
 tutti_status replica_plan_first(struct replica *replica, int64_t samples)
@@ -352,7 +349,7 @@ done:
 
 bool replica_is_lost(const struct replica *replica)
 {
-    return membership_is_lost(&replica->trainer->members, replica->number);
+    return replica->setup->is_lost(replica->setup->trainer, replica->number);
 }
 
 tutti_status replica_doubt(struct replica *replica, tutti_status status)
@@ -364,7 +361,7 @@ tutti_status replica_doubt(struct replica *replica, tutti_status status)
 
 bool replica_shrink(struct replica *replica)
 {
-    const int64_t least = replica_least(replica->trainer);
+    const int64_t least = replica_least(replica->setup->batch);
     if (replica->capacity <= least || worker_is_abandoned(&replica->worker)) return false;
     replica->capacity = replica->capacity / 2 > least ? replica->capacity / 2 : least;
     plan_cache_crowd(&replica->plans);

@@ -3,8 +3,8 @@
 #ifndef TRAIN_REPLICA_H
 #define TRAIN_REPLICA_H
 
+#include "train/arrays.h"
 #include "train/background.h"
-#include "train/batches.h"
 #include "train/device_update.h"
 #include "train/gradients.h"
 #include "train/parameter_store.h"
@@ -14,7 +14,7 @@
 #include "train/uploads.h"
 #include "train/worker.h"
 
-struct tutti_trainer;
+struct replica_setup;
 
 /* Copies in one direction between host and device: bytes; seconds, as the driver measures them; seconds of these in
  * which the device also computed. */
@@ -71,7 +71,7 @@ struct scratch {
 };
 
 struct replica {
-    struct tutti_trainer *trainer;
+    struct replica_setup *setup;
     struct device *device;
     struct worker worker;
     int number;       /* among the trainer's replicas */
@@ -91,7 +91,7 @@ struct replica {
     struct replica_report report;
 };
 
-/* Call them in this order, after trainer and device are set: measures kernels, if that was asked for; finds how many
+/* Call them in this order, after setup and device are set: measures kernels, if that was asked for; finds how many
  * of `samples` samples fit the memory at once (0: it has no share yet); makes buffers and the optimizer's launches;
  * makes the plan. */
 tutti_status replica_tune(struct replica *replica, int64_t samples);
@@ -104,7 +104,7 @@ bool replica_free(struct replica *replica);
 /* Most micro-batches of a step: there are arrays with an element for each. replica_least() returns the least samples
  * that a device must therefore take at once. */
 enum { MOST_RUNS = 1 << 16 };
-int64_t replica_least(const struct tutti_trainer *trainer);
+int64_t replica_least(int64_t batch);
 /* After the device ran out of memory: halves the samples that it takes at once from now on. Returns false if that is
  * impossible. Does not call the driver, which may hang: the replica's thread frees the present plans by
  * replica_make_room(). */
@@ -113,7 +113,7 @@ void replica_make_room(struct replica *replica);
 /* Drivers return CL_OUT_OF_RESOURCES if a kernel crashed or was stopped, but also if memory is lacking that they
  * allocate only at the first launch. Until a plan has run, it counts as a lack of memory, once for each replica. */
 tutti_status replica_doubt(struct replica *replica, tutti_status status);
-/* Returns whether it is a lost member (membership.h). */
+/* Returns whether the trainer has lost the device: it gets no more work, and nothing waits long for it. */
 bool replica_is_lost(const struct replica *replica);
 /* Called by a job: its next phase may take as long as a step with this many samples of the longest sequences. */
 void replica_allow_step(struct replica *replica, int64_t samples);

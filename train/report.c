@@ -91,9 +91,8 @@ struct explanation {
 static tutti_status explain(struct replica *replica, void *argument)
 {
     struct explanation *explanation = argument;
-    const tutti_trainer *trainer = replica->trainer;
-    const struct plan_key key = { trainer->trains ? PLAN_TRAIN : PLAN_INFER,
-        { explanation->samples, trainer->feeds.longest } };
+    const struct plan_key key = { replica->setup->trains ? PLAN_TRAIN : PLAN_INFER,
+        { explanation->samples, replica->setup->longest } };
     struct plan *plan = NULL;
     const tutti_status status = replica_explain(replica, key, &plan);
     if (status != TUTTI_OK) return status;

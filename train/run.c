@@ -7,13 +7,13 @@
 
 #include "base/memory.h"
 #include "plan/commands.h"
-#include "train/trainer.h"
+#include "train/replica_setup.h"
 
 #include <string.h>
 
 struct run {
     struct replica *replica;
-    struct tutti_trainer *trainer;
+    struct replica_setup *setup; /* of the replica */
     struct replica_work *work;
     int64_t runs, part;              /* micro-batches, and the samples of all but the last */
     struct arrays feeds;             /* of this part: the caller's memory or staging */
@@ -132,7 +132,7 @@ static tutti_status upload_frozen(struct run *run)
     const struct supply *supply = &run->work->supply;
     if (!replica->frozen || !versions_lack_frozen(&replica->versions, supply)) return TUTTI_OK;
     TRY(enqueue_write(
-        replica, replica->frozen, supply->frozen, (size_t)run->trainer->network->frozen_floats * sizeof(float)));
+        replica, replica->frozen, supply->frozen, (size_t)run->setup->network->frozen_floats * sizeof(float)));
     versions_took_frozen(&replica->versions, supply);
     plan_cache_stale(&replica->plans);
 done:
@@ -143,7 +143,7 @@ static tutti_status upload_parameters(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
-    const struct tutti_trainer *trainer = run->trainer;
+    const struct replica_setup *setup = run->setup;
     const struct replica_work *work = run->work;
     const struct supply *supply = &work->supply;
     const struct optimizer_arrays *master = &supply->master;
@@ -155,12 +155,12 @@ static tutti_status upload_parameters(struct run *run)
         run->pieces = replica->device->transfers && work->mode == PLAN_TRAIN;
         if (!run->pieces)
             TRY(enqueue_write(replica, replica->parameters, master->parameters,
-                (size_t)trainer->network->total_floats * sizeof(float)));
+                (size_t)setup->network->total_floats * sizeof(float)));
     }
     for (int i = 0; i < OPTIMIZER_STATES && work->update && versions_lack_states(&replica->versions, supply); i++)
         if (update_state(replica, i) && master->states[i])
             TRY(enqueue_write(replica, update_state(replica, i), master->states[i],
-                (size_t)trainer->network->trained_floats * sizeof(float)));
+                (size_t)setup->network->trained_floats * sizeof(float)));
     run->parameter_writes = uploads_count(&replica->uploads);
 done:
     return status;
@@ -172,20 +172,19 @@ static tutti_status stage_samples(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
-    const struct tutti_trainer *trainer = run->trainer;
+    const struct replica_setup *setup = run->setup;
     const struct replica_work *work = run->work;
-    run->feeds = arrays_from(&trainer->feeds.arrays, &work->feeds, work->first);
+    run->feeds = arrays_from(setup->feeds, &work->feeds, work->first);
     if (replica->device->can.unified && (!worker_has_thread(&replica->worker) || work->kept)) return TUTTI_OK;
     run->prefetched = prefetch_has(replica, work->number, work->first, work->samples);
     if (run->prefetched) return TUTTI_OK;
     /* The samples of the next step take their place. */
-    const size_t bytes =
-        arrays_bytes(&trainer->feeds.arrays, (struct bound_sizes) { work->samples, trainer->feeds.longest });
+    const size_t bytes = arrays_bytes(setup->feeds, (struct bound_sizes) { work->samples, setup->longest });
     TRY(uploads_stage(&replica->uploads, replica->device, bytes));
     unsigned char *staging = uploads_staging(&replica->uploads);
     if (!worker_guard(&replica->worker))
         FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    run->feeds = arrays_pack(&trainer->feeds.arrays, &run->feeds, work->samples, staging);
+    run->feeds = arrays_pack(setup->feeds, &run->feeds, work->samples, staging);
     worker_unguard(&replica->worker);
 done:
     return status;
@@ -201,9 +200,9 @@ static tutti_status send_feed(void *user, const struct command *command)
     struct plan *plan = run->plan;
     const int feed = (int)command->number;
     const int64_t samples = run->now.samples;
-    const void *data = arrays_from(&run->trainer->feeds.arrays, &run->feeds, run->now.first).at[feed];
+    const void *data = arrays_from(run->setup->feeds, &run->feeds, run->now.first).at[feed];
     const struct device *device = run->replica->device;
-    const size_t bytes = (size_t)samples * arrays_sample_bytes(&run->trainer->feeds.arrays, feed, run->feeds.length);
+    const size_t bytes = (size_t)samples * arrays_sample_bytes(run->setup->feeds, feed, run->feeds.length);
     cl_mem *borrowed = &run->borrowed[feed];
     cl_int error = CL_SUCCESS;
     const bool stays = run->work->kept || !worker_has_thread(&run->replica->worker); /* also if the device hangs */
@@ -244,7 +243,7 @@ static void set_constants(struct run *run)
     *constants = run->work->constants;
     constants->first_sample = (uint32_t)(run->work->before + run->work->first + run->now.first);
     constants->runs = (uint32_t)run->runs;
-    constants->loss_floats = 2 * (uint32_t)objective_pairs(&run->trainer->objective);
+    constants->loss_floats = 2 * (uint32_t)objective_pairs(run->setup->objective);
 }
 
 static tutti_status send_constants(void *user, const struct command *command)
@@ -269,7 +268,7 @@ static tutti_status stage_outputs(struct run *run)
 {
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
-    const struct array_list *list = &run->trainer->outputs;
+    const struct array_list *list = run->setup->outputs;
     run->outputs = arrays_from(list, &work->outputs, work->first);
     if (!work->gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
     void *array = replica->scratch.outputs;
@@ -284,7 +283,7 @@ static tutti_status deliver_outputs(struct run *run)
 {
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
-    const struct array_list *list = &run->trainer->outputs;
+    const struct array_list *list = run->setup->outputs;
     if (!work->gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
     if (!worker_guard(&replica->worker))
         return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
@@ -316,7 +315,8 @@ static tutti_status meet(void *user, const struct command *command)
     const size_t bytes = (size_t)meeting_floats(meeting) * sizeof(float);
     TRY(buffer_read(replica->device, meeting->buffer, 0, replica->scratch.numbers, bytes));
     const double start = clock_seconds();
-    status = sync_devices_exchange(replica, meeting, run->work->samples, replica->scratch.numbers);
+    status = replica->setup->statistics_exchange(
+        replica->setup->trainer, replica->number, meeting, run->work->samples, replica->scratch.numbers);
     run->waited += clock_seconds() - start;
     if (status == TUTTI_OK) status = enqueue_write(replica, meeting->buffer, replica->scratch.numbers, bytes);
 done:
@@ -341,7 +341,7 @@ static tutti_status bucket_leaves(void *user, const struct command *ready)
 static tutti_status gradients_leave(struct run *run)
 {
     const struct departure departure = {
-        .count = run->trainer->network->total_floats, .sum = run->runs > 1, .exposes = exposes(run)
+        .count = run->setup->network->total_floats, .sum = run->runs > 1, .exposes = exposes(run)
     };
     return gradient_way(run->replica)->whole(run->replica, &departure);
 }
@@ -354,7 +354,7 @@ static tutti_status keep_metrics(void *user, const struct command *command)
     tutti_status status = TUTTI_OK;
     struct run *run = user;
     struct replica *replica = run->replica;
-    const size_t bytes = 2 * sizeof(float) * (size_t)objective_pairs(&run->trainer->objective);
+    const size_t bytes = 2 * sizeof(float) * (size_t)objective_pairs(run->setup->objective);
     CL_TRY(clEnqueueCopyBuffer(replica->device->queue, run->plan->buffers[run->plan->metrics], replica->losses, 0,
                (size_t)run->now.number * bytes, bytes, 0, NULL, NULL),
         "copying losses on '%s'", replica->device->can.name);
@@ -367,7 +367,7 @@ static tutti_status read_output(void *user, const struct command *output)
     tutti_status status = TUTTI_OK;
     struct run *run = user;
     const struct device *device = run->replica->device;
-    const struct array_list *list = &run->trainer->outputs;
+    const struct array_list *list = run->setup->outputs;
     const size_t i = output->number;
     if (!run->work->outputs.at[i]) return TUTTI_OK;
     CL_TRY(clEnqueueReadBuffer(device->queue, run->plan->buffers[run->plan->outputs[i]], CL_FALSE, 0,
@@ -397,8 +397,8 @@ static void check_statistics(const struct run *run)
     int count;
     if (run->work->mode != PLAN_TRAIN || run->work->meets || run->now.samples > 1) return;
     const char *name = plan_single_values(run->plan, &count);
-    if (!name || atomic_exchange(&run->trainer->told_single_values, true)) return;
-    log_warn(&run->trainer->runtime->log,
+    if (!name || atomic_exchange(&run->setup->told_single_values, true)) return;
+    log_warn(run->setup->log,
         "layer '%s' has statistics of one value for each channel, as device %d computes 1 sample: it gives its bias, "
         "whatever its input is%s; use larger batches, no batch that is left over, fewer devices, or --sync-batchnorm",
         name, run->replica->device->index, count > 1 ? ", and so do other such layers" : "");
@@ -463,7 +463,7 @@ static tutti_status divide(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
-    const int64_t samples = run->work->samples, least = replica_least(run->trainer);
+    const int64_t samples = run->work->samples, least = replica_least(run->setup->batch);
     struct cached_plan *cached;
     replica_make_room(replica);
     while (true) {
@@ -472,7 +472,7 @@ static tutti_status divide(struct run *run)
         run->runs = divide_up(samples, run->part);
         status = replica_plan(replica, key_of(run, run->part), &cached);
         if (status != TUTTI_DEVICE_MEMORY || run->part <= least) break;
-        if (run->trainer->options.whole_batch && run->work->mode == PLAN_TRAIN) break; /* others take what it cannot */
+        if (run->setup->whole_batch && run->work->mode == PLAN_TRAIN) break; /* others take what it cannot */
         replica->capacity = run->part / 2 > least ? run->part / 2 : least;
     }
     if (status != TUTTI_OK) return status;
@@ -498,7 +498,7 @@ static tutti_status await_results(struct run *run)
         return deliver_outputs(run);
     }
     if (work->update) TRY(update_read_check(replica, &checked)); /* arrives with the losses */
-    const int pairs = objective_pairs(&run->trainer->objective);
+    const int pairs = objective_pairs(run->setup->objective);
     TRY(buffer_read(replica->device, replica->losses, 0, replica->scratch.losses,
         2 * (size_t)pairs * (size_t)run->runs * sizeof(float)));
     for (int64_t i = 0; i < run->runs; i++)
@@ -517,15 +517,15 @@ done:
 static tutti_status check_parameters(struct replica *replica, uint64_t wanted)
 {
     tutti_status status = TUTTI_OK;
-    const tutti_trainer *trainer = replica->trainer;
-    const size_t bytes = (size_t)trainer->network->total_floats * sizeof(float);
+    const struct replica_setup *setup = replica->setup;
+    const size_t bytes = (size_t)setup->network->total_floats * sizeof(float);
     cl_int error = CL_SUCCESS;
     cl_event event = NULL;
     float *mapped = clEnqueueMapBuffer(
         replica->device->queue, replica->parameters, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &event, &error);
     CL_TRY(error, "mapping parameters of '%s'", replica->device->can.name);
     status = event_wait(replica->device, event);
-    const uint64_t found = status == TUTTI_OK ? parameters_checksum(trainer->network, mapped) : 0;
+    const uint64_t found = status == TUTTI_OK ? parameters_checksum(setup->network, mapped) : 0;
     CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, replica->parameters, mapped, 0, NULL, NULL),
         "unmapping parameters of '%s'", replica->device->can.name);
     if (status == TUTTI_OK && found != wanted)
@@ -560,7 +560,7 @@ static void drop_work(struct replica *replica)
 tutti_status replica_run(struct replica *replica, void *argument)
 {
     tutti_status status = TUTTI_OK;
-    struct run run = { .replica = replica, .trainer = replica->trainer, .work = argument };
+    struct run run = { .replica = replica, .setup = replica->setup, .work = argument };
     const bool training = run.work->mode == PLAN_TRAIN;
     replica_allow_step(replica, run.work->samples);
     TRY(gradient_way(replica)->release(replica));
@@ -594,7 +594,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     replica->report.samples += run.work->samples;
 done:
     uploads_forget(&replica->uploads);
-    if (!run.work->probe) sync_devices_leave(replica);
+    if (!run.work->probe) replica->setup->statistics_leave(replica->setup->trainer, replica->number);
     if (run.begun) clReleaseEvent(run.begun);
     if (run.ended) clReleaseEvent(run.ended);
     if (status != TUTTI_OK) drop_work(replica);

@@ -177,12 +177,10 @@ static tutti_status close_round(tutti_trainer *trainer, const struct meeting *me
 }
 
 /* Under the lock. */
-static tutti_status exchange(struct replica *replica, const struct meeting *meeting, const float *numbers)
+static tutti_status exchange(tutti_trainer *trainer, int number, const struct meeting *meeting, const float *numbers)
 {
     tutti_status status = TUTTI_OK;
-    tutti_trainer *trainer = replica->trainer;
     struct sync_devices *sync = &trainer->sync_devices;
-    const int number = replica->number;
     struct participant *mine = &sync->participants[number];
     if (!is_expected(trainer, number))
         return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
@@ -199,27 +197,28 @@ static tutti_status exchange(struct replica *replica, const struct meeting *meet
             return status;
         }
     }
-    while (sync->round == round && !is_broken(trainer)) worker_sleep(&replica->worker);
+    while (sync->round == round && !is_broken(trainer)) worker_sleep(&trainer->replicas[number].worker);
     if (sync->round != round) return TUTTI_OK;
     mine->interrupted = true;
     return fail(TUTTI_CANCELLED, "another device failed");
 }
 
 tutti_status sync_devices_exchange(
-    struct replica *replica, const struct meeting *meeting, int64_t samples, float *numbers)
+    void *user, int replica, const struct meeting *meeting, int64_t samples, float *numbers)
 {
-    watchdog_lock(&replica->trainer->watchdog);
-    const tutti_status status = exchange(replica, meeting, numbers);
-    if (status == TUTTI_OK) read_result(&replica->trainer->sync_devices, meeting, samples, numbers);
-    watchdog_unlock(&replica->trainer->watchdog);
+    tutti_trainer *trainer = user;
+    watchdog_lock(&trainer->watchdog);
+    const tutti_status status = exchange(trainer, replica, meeting, numbers);
+    if (status == TUTTI_OK) read_result(&trainer->sync_devices, meeting, samples, numbers);
+    watchdog_unlock(&trainer->watchdog);
     return status;
 }
 
-void sync_devices_leave(struct replica *replica)
+void sync_devices_leave(void *user, int replica)
 {
-    tutti_trainer *trainer = replica->trainer;
+    tutti_trainer *trainer = user;
     watchdog_lock(&trainer->watchdog);
-    trainer->sync_devices.participants[replica->number].takes_part = false;
+    trainer->sync_devices.participants[replica].takes_part = false;
     watchdog_unlock(&trainer->watchdog);
 }
 

@@ -6,7 +6,6 @@
 
 #include "runtime/launch.h"
 
-struct replica;
 struct tutti_trainer;
 
 enum { SYNC_ROWS = 3 }; /* numbers of a channel, at most */
@@ -40,12 +39,13 @@ tutti_status sync_devices_open(struct tutti_trainer *trainer);
 void sync_devices_close(struct tutti_trainer *trainer);
 /* Before the replicas with a part of the step start. */
 void sync_devices_begin(struct tutti_trainer *trainer, int64_t samples);
-/* A replica's thread calls it: hands in the numbers of its `samples` samples and returns those of all in their place.
- * Errors: TUTTI_CANCELLED if the step is broken off because another device failed; the replica is interrupted then. */
+/* A replica's thread calls it (replica_setup.h): hands in the numbers of its `samples` samples and returns those of all
+ * in their place. Errors: TUTTI_CANCELLED if the step is broken off because another device failed; the replica is
+ * interrupted then. */
 tutti_status sync_devices_exchange(
-    struct replica *replica, const struct meeting *meeting, int64_t samples, float *numbers);
+    void *trainer, int replica, const struct meeting *meeting, int64_t samples, float *numbers);
 /* A replica's thread calls it: the replica exchanges nothing more in this step. */
-void sync_devices_leave(struct replica *replica);
+void sync_devices_leave(void *trainer, int replica);
 /* After the step. */
 bool sync_devices_interrupted(const struct sync_devices *sync, int replica);
 /* Returns whether numbers that are not finite were handed in; returns whether this replica handed them in. */

@@ -48,12 +48,12 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->options.batch = training->batch ? training->batch : 32;
     trainer->options.batch_given = training->batch != 0;
     trainer->options.micro_batch = training->micro_batch;
-    if (training->micro_batch > 0 && training->micro_batch < replica_least(trainer))
+    if (training->micro_batch > 0 && training->micro_batch < replica_least(trainer->options.batch))
         return fail(TUTTI_INVALID,
             "the micro-batch is %lld and the batch %lld: a step has at most %d micro-batches, so it must be at least "
             "%lld",
             (long long)training->micro_batch, (long long)trainer->options.batch, MOST_RUNS,
-            (long long)replica_least(trainer));
+            (long long)replica_least(trainer->options.batch));
     for (int i = 0; i < trainer->count; i++)
         trainer->shares[i] =
             (struct share) { .weight = training->shares ? training->shares[i] : 1, .limit = INT64_MAX };
@@ -70,24 +70,55 @@ static tutti_status build(struct replica *replica, void *argument)
 {
     int64_t samples = *(const int64_t *)argument;
     tutti_status status = TUTTI_OK;
-    if (replica->trainer->options.tune) TRY(replica_tune(replica, samples));
+    if (replica->setup->tune) TRY(replica_tune(replica, samples));
     TRY(replica_measure(replica, samples));
     replica_load_ahead(replica, samples);
     TRY(replica_init(replica));
-    if (replica->trainer->options.whole_batch && samples > replica->capacity) samples = replica->capacity;
+    if (replica->setup->whole_batch && samples > replica->capacity) samples = replica->capacity;
     TRY(replica_plan_first(replica, samples));
 done:
     return status;
 }
 
+static void set_up(tutti_trainer *trainer)
+{
+    const struct trainer_options *options = &trainer->options;
+    trainer->setup = (struct replica_setup) { .network = trainer->network,
+        .log = &trainer->runtime->log,
+        .watchdog = &trainer->watchdog,
+        .objective = &trainer->objective,
+        .optimizer = &trainer->optimizer,
+        .feeds = &trainer->feeds.arrays,
+        .outputs = &trainer->outputs,
+        .longest = trainer->feeds.longest,
+        .batch = options->batch,
+        .micro_batch = options->micro_batch,
+        .precision = options->precision,
+        .wire = options->experts.wire,
+        .trains = trainer->trains,
+        .exact = options->exact,
+        .tune = options->tune,
+        .exchange = trainer->exchange,
+        .automatic = options->automatic,
+        .ranks = trainer->world != NULL,
+        .whole_batch = options->whole_batch,
+        .building = options->building,
+        .building_user = options->building_user,
+        .statistics_exchange = sync_devices_exchange,
+        .statistics_leave = sync_devices_leave,
+        .is_lost = trainer_has_lost,
+        .trainer = trainer };
+}
+
 static tutti_status make_replicas(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
+    set_up(trainer);
     const bool threaded = trainer->exchange || watchdog_has_limit(&trainer->watchdog);
     TRY(shares_divide(trainer->shares, trainer->count, trainer->part, trainer->parts));
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
-        replica->trainer = trainer;
+        replica->setup = &trainer->setup;
         replica->number = i;
         replica->device = &trainer->runtime->devices[i];
         plan_cache_open(&replica->plans);

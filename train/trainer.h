@@ -9,6 +9,7 @@
 #include "train/membership.h"
 #include "train/optimizer.h"
 #include "train/replica.h"
+#include "train/replica_setup.h"
 #include "train/shares.h"
 #include "train/sync_devices.h"
 #include "train/world.h"
@@ -70,7 +71,6 @@ struct trainer_report {
 };
 
 struct tutti_trainer {
-    atomic_bool told_single_values; /* the warning of run.c was given */
     tutti_network *network;
     struct tutti_runtime *runtime;
     struct trainer_options options;
@@ -88,6 +88,7 @@ struct tutti_trainer {
 
     int count; /* of devices */
     struct membership members;
+    struct replica_setup setup; /* which all replicas have in common */
     struct replica *replicas;
     struct replica_work *works; /* one for each replica */
     struct share *shares;       /* given by the caller, or by `balance` */
@@ -226,6 +227,8 @@ tutti_status journal_copy(tutti_trainer *trainer);
 tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
 /* Handles a failure like trainer_lose(), but a device whose memory is full goes on with fewer samples at once. */
 tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
+/* For struct replica_setup: returns whether the replica with this number is lost (membership.h). */
+bool trainer_has_lost(const void *trainer, int replica);
 /* Returns whether a failure is a device's, not the caller's or the host's. */
 bool is_device_fault(tutti_status status);
 /* After a training step in which no device failed: votes whether its numbers can be trusted, or it is repeated

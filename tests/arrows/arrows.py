@@ -52,6 +52,7 @@ def faults(root):
 # include.
 PARTS = {
     "arrays": [],
+    "replica_setup": [],
     "feeds": ["arrays", "tally"],
     "fetches": ["feeds"],
     "shares": [],
@@ -78,8 +79,8 @@ PARTS = {
 }
 # The other headers of train/, from the lower to the higher ones: a header may include parts and headers before it. Any
 # other file may include all of them.
-HEADERS = ["batches", "scored", "gradients", "device_update", "background", "prefetch", "replica", "sync_devices", "sync_ranks",
-           "repartition", "world", "trainer"]
+HEADERS = ["batches", "scored", "gradients", "device_update", "background", "prefetch", "replica", "background_all",
+           "sync_devices", "sync_ranks", "repartition", "world", "trainer"]
 # Members of other structs that are parts: the only files that touch their fields.
 OWNERS = {
     "worker": ["worker", "watchdog"],

@@ -2,6 +2,7 @@
 #include "tests/feeds.h"
 
 #include "tests/chaos/session.h"
+#include "train/background_all.h"
 #include "train/repartition.h"
 
 #include "base/threads.h"

@@ -55,7 +55,7 @@ static void finish(const struct fault *fault, struct session *session, struct ou
         : difference(outcome, fault->phase == PHASE_COURSE_BUILD ? &course_wanted : &reference);
     judge(fault, outcome, text ? text : misled(fault, outcome));
     free(outcome->parameters);
-    for (int i = 0; session->trainer && i < session->trainer->count; i++) revive(&session->trainer->replicas[i]);
+    for (int i = 0; session->trainer && i < session->trainer->count; i++) revive(session->trainer, i);
 }
 
 static void try_build(const struct fault *fault)

@@ -49,7 +49,7 @@ static void snapshot_restore(const struct snapshot *snapshot, struct session *se
             (size_t)trainer->network->trained_floats * sizeof(float));
     trainer->course.position = snapshot->position;
     for (int i = 0; i < trainer->count; i++) {
-        revive(&trainer->replicas[i]);
+        revive(trainer, i);
         trainer->replicas[i].capacity = snapshot->capacity[i];
     }
     parameters_changed(&trainer->store);
@@ -124,7 +124,7 @@ static void try_alone(const struct fault *fault)
     if (!text && !session.trainer->works[fault->victim].update) text = "the device did not train alone";
     judge(fault, &outcome, text);
     free(outcome.parameters);
-    if (session.trainer) revive(&session.trainer->replicas[fault->victim]);
+    if (session.trainer) revive(session.trainer, fault->victim);
     session.runtime = NULL;
     session_close(&session);
 }

@@ -158,8 +158,9 @@ tutti_status session_parameters(struct session *session, struct outcome *outcome
     return TUTTI_OK;
 }
 
-void revive(struct replica *replica)
+void revive(tutti_trainer *trainer, int device)
 {
+    struct replica *replica = &trainer->replicas[device];
     struct worker *worker = &replica->worker;
     if (worker->abandoned) {
         pthread_join(worker->thread, NULL);
@@ -167,7 +168,7 @@ void revive(struct replica *replica)
         replica_forget(replica);
         if (worker_thread(worker) != TUTTI_OK) abort();
     }
-    replica->trainer->members.states[replica->number] = MEMBER_PRESENT;
+    trainer->members.states[device] = MEMBER_PRESENT;
 }
 
 void leave_alone(struct session *session, int device)

@@ -57,7 +57,7 @@ tutti_status session_step(struct session *session, int step, double *loss);
 tutti_status session_parameters(struct session *session, struct outcome *outcome);
 void session_close(struct session *session);
 /* A device that hung was let go: its thread comes back, and ends because nobody waits for it any more. */
-void revive(struct replica *replica);
+void revive(tutti_trainer *trainer, int device);
 /* One device trains alone from the next step on, as if automatic shares had left the other out. */
 void leave_alone(struct session *session, int device);
 

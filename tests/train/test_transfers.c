@@ -192,7 +192,7 @@ END_TEST
 /* What a device gave, rounded as on the wire where that is so. */
 static float *gradients_of(struct replica *replica)
 {
-    const tutti_network *network = replica->trainer->network;
+    const tutti_network *network = replica->setup->network;
     const size_t total = (size_t)network->total_floats;
     float *gradients = memory_new(total, sizeof(float));
     ck_assert_ptr_nonnull(gradients);
