@@ -1,10 +1,11 @@
 /* Plans for other shares, built in the background. A thread runs the passes, compiles programs and makes kernels and
  * buffers while the device continues with its steps. Warming kernels up writes to buffers that these steps use, so it
  * waits until the plan is adopted between two steps. */
-#include "train/replica.h"
+#include "train/background.h"
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "train/replica.h"
 #include "train/replica_setup.h"
 
 #include <math.h>

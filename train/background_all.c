@@ -1,6 +1,6 @@
 #include "train/background_all.h"
 
-#include "train/trainer.h"
+#include "train/state.h"
 
 void background_start_all(tutti_trainer *trainer, const int64_t *parts, bool alone)
 {

@@ -7,10 +7,6 @@
 struct batches;
 struct world;
 
-/* Batches that are read ahead of the one in use: the next one, which devices may fetch meanwhile, and the one that is
- * being read. */
-enum { BATCHES_AHEAD = 2 };
-
 struct batches_options {
     int64_t batch;                 /* samples; the last one of the epoch has what is left */
     const struct feed_list *feeds; /* only those that training needs are read */

@@ -7,19 +7,7 @@
 #include "train/loss_scale.h"
 #include "train/metadata.h"
 #include "train/optimizer.h"
-#include "train/schedule.h"
-
-/* How far a training has come; what resuming needs besides the arrays. */
-struct position {
-    int64_t steps;          /* updates since the beginning: dropout, Adam's bias correction */
-    int64_t epoch;          /* epochs that are complete */
-    int64_t samples;        /* of the epoch that has begun, done already */
-    int64_t epoch_samples;  /* of a whole epoch, 0 before the first */
-    double loss, correct;   /* metrics of the epoch that has begun: sums over its samples */
-    double excluded;        /* of these, samples that do not count among the correct ones */
-    struct plateau plateau; /* what complete epochs have come to */
-    struct best best;
-};
+#include "train/position.h"
 
 struct safetensors_tensor; /* formats/safetensors.h */
 

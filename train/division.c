@@ -1,7 +1,8 @@
 /* The parts of a batch for this trainer's devices. */
-#include "train/trainer.h"
+#include "train/division.h"
 
 #include "base/memory.h"
+#include "train/state.h"
 
 #include <stdlib.h>
 

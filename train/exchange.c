@@ -14,10 +14,13 @@
  *
  * With other ranks, blocks go into an all-reduce instead (world.c), and the update follows the vote. If gradients are
  * clipped, the sums are kept, and the update follows when their norm is known (step.c). */
-#include "train/trainer.h"
+#include "train/exchange.h"
 
 #include "base/bf16.h"
 #include "base/memory.h"
+#include "train/state.h"
+#include "train/step.h"
+#include "train/world.h"
 
 #include <math.h>
 #include <stdalign.h>

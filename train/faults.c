@@ -14,9 +14,11 @@
  *   other.
  *
  * Other wrong numbers that are finite go unnoticed. */
-#include "train/trainer.h"
+#include "train/faults.h"
 
 #include "base/log.h"
+#include "train/run.h"
+#include "train/state.h"
 
 #include <math.h>
 

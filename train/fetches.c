@@ -1,4 +1,6 @@
 /* Outputs on their way to the caller. */
+#include "train/fetches.h"
+
 #include "base/bf16.h"
 #include "base/dtype.h"
 #include "base/half.h"

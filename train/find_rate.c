@@ -1,10 +1,12 @@
 /* The range test of learning rates: see tutti_find_rate(). */
-#include "runtime/forked.h"
-#include "train/batches.h"
-#include "train/trainer.h"
-
 #include "base/memory.h"
 #include "base/options.h"
+#include "runtime/forked.h"
+#include "train/batches.h"
+#include "train/state.h"
+#include "train/step.h"
+#include "train/trainer.h"
+#include "train/world.h"
 #include "tutti_finetune.h"
 
 #include <math.h>

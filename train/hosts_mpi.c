@@ -6,11 +6,10 @@
  *
  * Sums are made by MPI_Iallreduce, which for the same number of ranks and values adds in the same order each time
  * (MPI 3.1, section 5.9.1, advises so, and Open MPI does), and gives the same bytes to all. */
-#include "train/hosts.h"
-
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "train/hosts.h"
 #include "tutti_hosts.h"
 
 #include <math.h>

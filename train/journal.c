@@ -2,10 +2,13 @@
  * not lose them, the host keeps a copy that is some steps older, and the batches of these steps: the other devices
  * replay them, and get the same parameters. The copy is renewed so rarely that it costs 1/400 of the time. Announced
  * batches are copied while the device computes, and it reads the copies. */
-#include "train/trainer.h"
+#include "train/journal.h"
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "train/exchange.h"
+#include "train/faults.h"
+#include "train/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,12 @@
 /* Weights of a network that is not quite this one: see tutti_load_matching(). */
-#include "train/trainer.h"
-
 #include "base/memory.h"
 #include "base/options.h"
 #include "formats/safetensors.h"
 #include "runtime/forked.h"
+#include "train/parameters.h"
+#include "train/run.h"
+#include "train/state.h"
+#include "train/world.h"
 #include "tutti_finetune.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What a trainer is made for: its outputs, its losses, and the arrays that these need. */
-#include "train/trainer.h"
+#include "train/objective.h"
 
 #include "layers/layers.h"
 

@@ -1,9 +1,14 @@
 /* Parameters, gradients and checkpoints of a trainer, as the caller sees them. */
-#include "train/trainer.h"
+#include "train/parameters.h"
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "runtime/forked.h"
+#include "train/redo.h"
+#include "train/state.h"
+#include "train/step.h"
+#include "train/trainer.h"
+#include "train/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +115,7 @@ tutti_status trainer_checkpoint(tutti_trainer *trainer, bool average, struct che
         .position = trainer->course.position,
         .loss_scale = trainer->course.loss_scale,
         .seed = trainer->course.seed,
-        .metadata = &trainer->metadata };
+        .metadata = trainer->metadata };
     for (int i = 0; i < OPTIMIZER_STATES; i++) checkpoint->states[i] = master.states[i];
     return status;
 }
@@ -152,7 +157,7 @@ done:
 tutti_status tutti_set_metadata(tutti_trainer *trainer, const char *key, const char *value)
 {
     if (!trainer || !key) return fail(TUTTI_INVALID, "the trainer or the key is NULL: pass both");
-    return metadata_set(&trainer->metadata, key, value);
+    return metadata_set(trainer->metadata, key, value);
 }
 
 tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)

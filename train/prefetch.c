@@ -2,9 +2,10 @@
  * staging, by a separate queue, into a separate buffer, from which the next step copies them on the device. No upload
  * is in progress between two steps. Without room for the buffer, or after a failure, the next step sends its samples
  * itself, and reports the failure if it persists. */
-#include "train/replica.h"
+#include "train/prefetch.h"
 
 #include "train/replica_setup.h"
+#include "train/run.h"
 
 #include <string.h>
 

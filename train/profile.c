@@ -6,7 +6,7 @@
 #include "plan/commands.h"
 #include "runtime/forked.h"
 #include "runtime/memory.h"
-#include "train/trainer.h"
+#include "train/state.h"
 #include "tutti_inspect.h"
 
 #include <math.h>

@@ -1,12 +1,16 @@
 /* Automatic shares: passes the times of steps to balance.c, builds plans for the division that balance.c wants in the
  * background (background.c), and adopts them between two steps when all are ready. A device without samples is probed
  * from time to time: it computes its former part of a copied batch while the others train; the results are dropped. */
-#include "train/background_all.h"
-#include "train/trainer.h"
+#include "train/rebalance.h"
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "train/background_all.h"
+#include "train/faults.h"
+#include "train/repartition.h"
+#include "train/run.h"
+#include "train/state.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,11 @@
 /* Brings the newest parameters to the host: from the device that has them or, if it was lost, by replaying on others
  * the steps that it did alone (journal.c). */
-#include "train/trainer.h"
+#include "train/redo.h"
+
+#include "train/faults.h"
+#include "train/journal.h"
+#include "train/state.h"
+#include "train/step.h"
 
 #include <math.h>
 

@@ -3,7 +3,10 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "train/background_all.h"
-#include "train/trainer.h"
+#include "train/division.h"
+#include "train/faults.h"
+#include "train/state.h"
+#include "train/world.h"
 
 #include <stdlib.h>
 

@@ -3,14 +3,12 @@
 #ifndef TRAIN_REPLICA_H
 #define TRAIN_REPLICA_H
 
-#include "train/arrays.h"
 #include "train/background.h"
 #include "train/device_update.h"
 #include "train/gradients.h"
 #include "train/parameter_store.h"
 #include "train/plan_cache.h"
 #include "train/prefetch.h"
-#include "train/tally.h"
 #include "train/uploads.h"
 #include "train/worker.h"
 
@@ -20,36 +18,6 @@ struct replica_setup;
  * which the device also computed. */
 struct traffic {
     double bytes, seconds, beside;
-};
-
-/* The result of a replica's part of a batch. */
-struct result {
-    struct tally tally;
-    bool not_finite; /* some gradient; if the device updates itself, it has updated nothing */
-    float norm;      /* of the gradients, if such a device clips them */
-    double seconds;
-    struct traffic sent, received;
-};
-
-/* What a replica does with its part of a batch. */
-struct replica_work {
-    enum plan_mode mode;
-    struct arrays feeds, outputs;    /* of the whole batch */
-    bool gives_outputs;              /* some are wanted */
-    int64_t first, samples;          /* this replica's part of it */
-    int64_t whole, before;           /* samples of the whole step, and those before the batch, on other hosts */
-    struct step_constants constants; /* first_sample and runs are set for each launch */
-    uint64_t number;                 /* of the batch, as in struct batch */
-    struct batch next;               /* the batch that may come next, divided in the same way; number 0: none */
-    struct supply supply;            /* of parameters */
-    bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
-    bool kept;                       /* the feeds are the trainer's memory, not the caller's */
-    bool meets;                      /* others have parts of the batch, and statistics are over the whole batch */
-    bool check; /* at the end the device's parameters must be those of the master copy, with this checksum */
-    uint64_t checksum;
-    bool probe;            /* only its time counts: old parameters are good enough, and results are dropped */
-    struct tally excluded; /* of the whole batch: labels that do not count */
-    struct result result;
 };
 
 /* Totals of a replica over all steps, also those in which it had no part. */
@@ -129,9 +97,6 @@ uint64_t replica_memory(const struct replica *replica); /* bytes on the device *
 
 /* Reads the device's parameters, and the states for which `to` has arrays. */
 tutti_status replica_read(const struct replica *replica, const struct optimizer_arrays *to);
-
-/* Jobs (run.c). */
-tutti_status replica_run(struct replica *replica, void *work); /* struct replica_work */
 
 /* Forgets the gradients that arrived, and invalidates the device's parameters if the exchange may have written them.
  * Called between two runs by the trainer's thread, which never calls a driver that may hang. Does nothing if the

@@ -1,10 +1,11 @@
 /* What the devices did, and why their plans are as they are. */
-#include "train/trainer.h"
-
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "runtime/forked.h"
+#include "train/division.h"
+#include "train/state.h"
+#include "train/world.h"
 #include "tutti_inspect.h"
 
 #include <stdlib.h>

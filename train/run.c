@@ -3,7 +3,7 @@
  * several devices (in buckets, while backward goes on); one device updates itself. A part that does not fit the
  * device's memory is run as micro-batches, whose gradients are added up. Everything is enqueued without waiting; then
  * the results are awaited. */
-#include "train/replica.h"
+#include "train/run.h"
 
 #include "base/memory.h"
 #include "plan/commands.h"

@@ -9,6 +9,7 @@
 #ifndef TRAIN_SCHEDULE_H
 #define TRAIN_SCHEDULE_H
 
+#include "train/position.h"
 #include "tutti.h"
 
 struct schedule {
@@ -16,21 +17,6 @@ struct schedule {
     int64_t steps;          /* of the whole training */
     int64_t warmup;         /* steps */
     int64_t epoch;          /* steps of one */
-};
-
-/* What ReduceLROnPlateau keeps; zeros as a training begins. */
-struct plateau {
-    int64_t any; /* 1: there is a best loss */
-    double best;
-    int64_t bad; /* epochs since the last reduction without a better one */
-    int64_t reductions;
-};
-
-/* The best epoch so far. */
-struct best {
-    int64_t epoch;         /* from 1; 0: none */
-    double loss, accuracy; /* accuracy: -1 if it is unknown */
-    int64_t bad;           /* epochs since then that patience has counted; 0 after an epoch without patience */
 };
 
 /* options NULL: a constant rate. `steps`: of the training; `epoch`: of an epoch, at least 1. */

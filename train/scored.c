@@ -4,7 +4,8 @@
 #include "layers/layers.h"
 #include "layers/loss.h"
 #include "plan/pipeline.h"
-#include "train/trainer.h"
+#include "train/state.h"
+#include "train/step.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

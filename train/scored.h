@@ -25,8 +25,4 @@ tutti_status scored_open(
 tutti_status scored_forward(struct scored *scored, const struct batch *batch, struct sums *sums);
 void scored_close(struct scored *scored);
 
-/* scores_ranks.c: hash of what must be equal on all ranks; makes the scores those of all ranks together. */
-uint64_t scores_hash(const tutti_scores *scores);
-tutti_status scores_total(struct tutti_trainer *trainer, tutti_scores *scores);
-
 #endif

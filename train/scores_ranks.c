@@ -1,7 +1,10 @@
 /* Scores of all ranks together. Counts are exact; sums of floats are added in the order of the ranks. */
+#include "train/scores_ranks.h"
+
 #include "base/memory.h"
 #include "train/scored.h"
-#include "train/trainer.h"
+#include "train/state.h"
+#include "train/world.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,12 @@
 /* A copy of a training in memory: see include/tutti_finetune.h. */
-#include "train/trainer.h"
-
 #include "base/memory.h"
 #include "runtime/forked.h"
+#include "train/parameters.h"
+#include "train/redo.h"
+#include "train/state.h"
+#include "train/step.h"
+#include "train/trainer.h"
+#include "train/world.h"
 #include "tutti_finetune.h"
 
 #include <stdlib.h>

@@ -1,11 +1,20 @@
 /* A step. The batch is divided over the replicas (shares.c), each runs its part (run.c), their gradients are summed and
  * the master copy is updated (tries.c, exchange.c). A single device has the whole batch, and its update is part of its
  * run: such a step is read in this file from top to bottom, and goes on in run.c. */
-#include "train/trainer.h"
+#include "train/step.h"
 
 #include "base/log.h"
 #include "base/threads.h"
 #include "train/clip.h"
+#include "train/division.h"
+#include "train/exchange.h"
+#include "train/faults.h"
+#include "train/journal.h"
+#include "train/rebalance.h"
+#include "train/redo.h"
+#include "train/state.h"
+#include "train/tries.h"
+#include "train/world.h"
 
 #include <math.h>
 
@@ -202,7 +211,7 @@ static tutti_status check_finite(const tutti_trainer *trainer, double loss)
         isnan(loss)          ? "NaN"
             : isfinite(loss) ? "not finite"
                              : "infinite",
-        (long long)trainer->course.position.steps + 1, tutti_learning_rate(trainer));
+        (long long)trainer->course.position.steps + 1, trainer_learning_rate(trainer));
 }
 
 /* A failure here is not voted on: this rank leaves, and the other ranks end when they hear no more from it. */
@@ -285,7 +294,7 @@ tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const
     constants.loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0;
     optimizer_constants(
         &trainer->optimizer, trainer->course.position.steps - trainer->course.loss_scale.skipped, &constants);
-    constants.learning_rate = tutti_learning_rate(trainer);
+    constants.learning_rate = trainer_learning_rate(trainer);
     loss_scale_constants(&trainer->course.loss_scale, &constants);
     *sums = (struct sums) { 0 };
     struct replica_work work = work_of(trainer, batch, &constants);

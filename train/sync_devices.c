@@ -1,7 +1,8 @@
 #include "train/sync_devices.h"
 
 #include "base/memory.h"
-#include "train/trainer.h"
+#include "train/state.h"
+#include "train/world.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,8 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "train/trainer.h"
+#include "train/state.h"
+#include "train/world.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,6 +6,15 @@
 #include "base/options.h"
 #include "layers/layers.h"
 #include "runtime/forked.h"
+#include "train/division.h"
+#include "train/faults.h"
+#include "train/fetches.h"
+#include "train/journal.h"
+#include "train/metadata.h"
+#include "train/objective.h"
+#include "train/rebalance.h"
+#include "train/step.h"
+#include "train/world.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -182,7 +191,9 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
     trainer->works = memory_new((size_t)trainer->count, sizeof(*trainer->works));
     trainer->shares = memory_new((size_t)trainer->count, sizeof(*trainer->shares));
     trainer->parts = memory_new((size_t)trainer->count, sizeof(*trainer->parts));
-    if (!trainer->replicas || !trainer->works || !trainer->shares || !trainer->parts) return TUTTI_NO_MEMORY;
+    trainer->metadata = memory_new(1, sizeof(*trainer->metadata));
+    if (!trainer->replicas || !trainer->works || !trainer->shares || !trainer->parts || !trainer->metadata)
+        return TUTTI_NO_MEMORY;
     TRY(membership_open(&trainer->members, trainer->count));
     TRY(trainer_read_objective(trainer, output, training));
     TRY(read_options(trainer, training));
@@ -259,7 +270,8 @@ void tutti_trainer_free(tutti_trainer *trainer)
     feeds_free(&trainer->feeds);
     parameters_close(&trainer->store);
     membership_close(&trainer->members);
-    metadata_free(&trainer->metadata);
+    if (trainer->metadata) metadata_free(trainer->metadata);
+    free(trainer->metadata);
     free(trainer->replicas);
     free(trainer->works);
     free(trainer->shares);
@@ -386,7 +398,7 @@ tutti_status tutti_set_learning_rate(tutti_trainer *trainer, float learning_rate
 float tutti_learning_rate(const tutti_trainer *trainer)
 {
     if (!trainer) return NAN;
-    return trainer->course.scheduled ? trainer->course.rate : trainer->optimizer.learning_rate;
+    return trainer_learning_rate(trainer);
 }
 
 float tutti_gradient_norm(const tutti_trainer *trainer)
@@ -436,27 +448,4 @@ void tutti_cancel(tutti_trainer *trainer)
 {
     int open = RUN_OPEN;
     if (trainer) (void)atomic_compare_exchange_strong(&trainer->course.run, &open, RUN_CANCELLED);
-}
-
-bool trainer_is_cancelled(const tutti_trainer *trainer)
-{
-    return atomic_load(&trainer->course.run) == RUN_CANCELLED;
-}
-
-bool trainer_stops(const tutti_trainer *trainer)
-{
-    return trainer->world ? trainer->world->cancelled : trainer_is_cancelled(trainer);
-}
-
-void trainer_run_begin(tutti_trainer *trainer)
-{
-    int ended = RUN_ENDED;
-    if (trainer->course.depth++ == 0) (void)atomic_compare_exchange_strong(&trainer->course.run, &ended, RUN_OPEN);
-}
-
-void trainer_run_end(tutti_trainer *trainer)
-{
-    if (--trainer->course.depth > 0) return; /* a run around it is cancelled, too */
-    if (trainer->world) trainer->world->cancelled = false;
-    atomic_store(&trainer->course.run, RUN_ENDED);
 }

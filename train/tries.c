@@ -1,11 +1,20 @@
 /* A step on several devices or ranks. Each device runs its part (run.c), their gradients are summed (exchange.c); a
  * device that fails is lost, and the others try the whole step again from the same samples and parameters, because
  * nothing is updated before every part has succeeded and the losses are finite. All ranks try again together. */
-#include "train/trainer.h"
+#include "train/tries.h"
 
 #include "base/invariant.h"
 #include "base/threads.h"
+#include "train/division.h"
+#include "train/exchange.h"
+#include "train/faults.h"
+#include "train/journal.h"
+#include "train/rebalance.h"
+#include "train/redo.h"
+#include "train/state.h"
+#include "train/step.h"
 #include "train/sync_ranks.h"
+#include "train/world.h"
 
 #include <float.h>
 

@@ -1,4 +1,6 @@
 /* Waits for the jobs of devices, which may hang, up to their limits. */
+#include "train/watchdog.h"
+
 #include "base/numbers.h"
 #include "base/threads.h"
 #include "train/worker.h"

@@ -1,30 +1,19 @@
-/* The thread of a device, which runs one job at a time for its replica, and the watchdog over all such threads of a
- * trainer. Devices may hang: the trainer's thread waits for a job only as long as the job's limit (watchdog.c). After
- * that it abandons the device, the thread that is stuck in the driver, and the memory that this thread may still use.
+/* The thread of a device, which runs one job at a time for its replica. Devices may hang: the trainer's thread waits
+ * for a job only as long as the job's limit (watchdog.c). After that it abandons the device, the thread that is stuck
+ * in the driver, and the memory that this thread may still use.
  *
  * The trainer's thread makes all calls, unless a comment says that a job makes them. */
 #ifndef TRAIN_WORKER_H
 #define TRAIN_WORKER_H
 
 #include "runtime/device.h"
+#include "train/watchdog.h"
 
 #include <pthread.h>
 
 struct replica;
-struct worker;
 
 typedef tutti_status worker_job(struct replica *replica, void *argument);
-
-struct watchdog {
-    pthread_mutex_t lock; /* guards jobs, arrived gradients, exchanged statistics and plans in the background */
-    pthread_cond_t changed;
-    struct worker *workers;             /* a linked list */
-    double step_limit_s, build_limit_s; /* 0: automatic */
-    /* Called under the lock while a thread waits: makes progress with the communication between ranks. Returns the
-     * seconds until the next call, or 0 if there is no communication. */
-    double (*progress)(void *user);
-    void *user;
-};
 
 struct worker {
     struct watchdog *watchdog;
@@ -46,18 +35,6 @@ struct worker {
     bool abandoned;             /* a job exceeded its limit: the thread is, or was, stuck in the driver */
     double waited_s, allowed_s; /* of the present phase of the job: the time so far, and its limit */
 };
-
-void watchdog_open(struct watchdog *watchdog, double (*progress)(void *user), void *user);
-void watchdog_close(struct watchdog *watchdog);
-void watchdog_set_limits(struct watchdog *watchdog, double step_s, double build_s); /* 0: automatic */
-bool watchdog_has_limit(const struct watchdog *watchdog);                           /* the caller has limited steps */
-/* Any thread may call these two. */
-void watchdog_lock(struct watchdog *watchdog);
-void watchdog_unlock(struct watchdog *watchdog);
-/* Wakes all waiting threads. Any thread may call it, under the lock. */
-void watchdog_notify(struct watchdog *watchdog);
-/* Under the lock: waits for watchdog_notify() or a short time, then abandons the devices that exceed their limits. */
-void watchdog_wait(struct watchdog *watchdog);
 
 /* The worker has no thread before worker_thread() starts it. */
 void worker_open(
@@ -91,9 +68,5 @@ void worker_unguard(struct worker *worker);
 void worker_sleep(struct worker *worker);
 /* A job calls it: a step took so many seconds per position. Positions are samples times the length of sequences. */
 void worker_note_pace(struct worker *worker, double seconds);
-
-/* Limits in seconds: of a job that builds plans, and of a step with this many positions. */
-double worker_build_limit(const struct worker *worker);
-double worker_step_limit(const struct worker *worker, int64_t positions);
 
 #endif

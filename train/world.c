@@ -6,9 +6,9 @@
 #include "base/numbers.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "train/batches.h"
+#include "train/exchange.h"
+#include "train/state.h"
 #include "train/sync_ranks.h"
-#include "train/trainer.h"
 #include "tutti_hosts.h"
 
 #include <float.h>

@@ -4,8 +4,8 @@
 #ifndef TRAIN_WORLD_H
 #define TRAIN_WORLD_H
 
+#include "train/arrays.h"
 #include "train/balance.h"
-#include "train/batches.h"
 #include "train/hosts.h"
 #include "train/repartition.h"
 #include "train/shares.h"
@@ -36,6 +36,10 @@ struct leaving {
     uint16_t *own_half, *half; /* trained parameters' as bfloat16, and all ranks'; NULL if sent as floats */
     int64_t blocks_left;
 };
+
+/* Batches that are read ahead of the one in use: the next one, which devices may fetch meanwhile, and the one that is
+ * being read. */
+enum { BATCHES_AHEAD = 2 };
 
 /* The division of batches over the ranks; the thread that reads batches uses it, too. The next division applies from
  * `next_step` on, which no rank's reader has begun. */
@@ -80,6 +84,9 @@ void world_close(struct tutti_trainer *trainer);
  * parameters. */
 tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status);
 
+/* Call it before all ranks do something together, with a failure if this rank cannot. The other ranks, which wait for
+ * it in the same call, then get the failure. */
+tutti_status trainer_begin_call(struct tutti_trainer *trainer, tutti_status status);
 /* All ranks call it with their status; a failure of one becomes that of all. */
 tutti_status world_agree(struct tutti_trainer *trainer, tutti_status status);
 /* Does what world_agree() does, and checks that all ranks have the same hash of `what`. */

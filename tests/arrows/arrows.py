@@ -54,7 +54,7 @@ PARTS = {
     "arrays": [],
     "replica_setup": [],
     "feeds": ["arrays", "tally"],
-    "fetches": ["feeds"],
+    "fetches": ["arrays", "feeds"],
     "shares": [],
     "speed": [],
     "balance": ["shares", "speed"],
@@ -64,13 +64,14 @@ PARTS = {
     "metadata": [],
     "optimizer": ["clip"],  # a part of it
     "clip": ["optimizer"],
-    "schedule": [],
-    "checkpoint": ["loss_scale", "metadata", "optimizer", "schedule"],
+    "position": [],
+    "schedule": ["position"],
+    "checkpoint": ["loss_scale", "metadata", "optimizer", "position"],
     "membership": [],
     "hosts": ["membership"],
     "hosts_mpi": ["hosts"],
     "hosts_none": ["hosts"],
-    "worker": [],
+    "worker": ["watchdog"],
     "watchdog": ["worker"],
     "plan_cache": [],
     "parameter_versions": ["optimizer"],
@@ -79,8 +80,9 @@ PARTS = {
 }
 # The other headers of train/, from the lower to the higher ones: a header may include parts and headers before it. Any
 # other file may include all of them.
-HEADERS = ["batches", "scored", "gradients", "device_update", "background", "prefetch", "replica", "background_all",
-           "sync_devices", "sync_ranks", "repartition", "world", "trainer"]
+HEADERS = ["course", "batches", "scored", "scores_ranks", "gradients", "device_update", "background", "prefetch", "replica", "run",
+           "background_all", "sync_devices", "sync_ranks", "division", "exchange", "faults", "journal", "rebalance", "redo",
+           "repartition", "tries", "step", "world", "parameters", "trainer", "state", "objective"]
 # Members of other structs that are parts: the only files that touch their fields.
 OWNERS = {
     "worker": ["worker", "watchdog"],

@@ -7,6 +7,8 @@
 
 #include "base/threads.h"
 #include "tests/tolerance.h"
+#include "train/faults.h"
+#include "train/rebalance.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -3,6 +3,9 @@
  * built. */
 #include "tests/faults/training.h"
 #include "tests/feeds.h"
+#include "train/faults.h"
+#include "train/rebalance.h"
+#include "train/run.h"
 
 #include <math.h>
 #include <stdio.h>

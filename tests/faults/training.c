@@ -5,6 +5,7 @@
 #include "base/threads.h"
 
 #include "tests/tolerance.h"
+#include "train/rebalance.h"
 #include "tutti_experts.h"
 
 #include <dlfcn.h>

@@ -7,6 +7,7 @@
  */
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
+#include "train/world.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -7,6 +7,7 @@
  *   test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
+#include "train/world.h"
 #include "tutti_finetune.h"
 
 #include <math.h>

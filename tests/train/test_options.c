@@ -4,6 +4,7 @@
 #include "tests/train/folder.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
+#include "train/world.h"
 
 #include "tutti_data.h"
 #include "tutti_experts.h"

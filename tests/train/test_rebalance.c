@@ -2,6 +2,9 @@
 #include "tests/feeds.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
+#include "train/faults.h"
+#include "train/rebalance.h"
+#include "train/run.h"
 #include "tutti_inspect.h"
 
 #include <math.h>

@@ -1,0 +1,20 @@
+/* Parameters as checkpoints, files and arrays of the caller. */
+#ifndef TRAIN_PARAMETERS_H
+#define TRAIN_PARAMETERS_H
+
+#include "train/checkpoint.h"
+
+struct tutti_trainer;
+
+/* Gives the training as a checkpoint, with the newest values on the host. `average`, for files: if parameters are
+ * averaged, the weights are the averages, and the trained parameters are a state. Otherwise the weights are the
+ * trained parameters. */
+tutti_status trainer_checkpoint(struct tutti_trainer *trainer, bool average, struct checkpoint *checkpoint);
+/* Does what tutti_resume() does. */
+tutti_status trainer_resume(struct tutti_trainer *trainer, const char *name);
+/* Does what tutti_save() does, but without the other ranks: saves this rank's parameters and states if it is the one
+ * that writes. */
+tutti_status trainer_save(struct tutti_trainer *trainer, const char *name);
+bool trainer_writes(const struct tutti_trainer *trainer); /* rank 0 has the files */
+
+#endif
