@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "train/world.h"
+#include "parallel/world.h"
 
 #include <pthread.h>
 #include <stdlib.h>

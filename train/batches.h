@@ -2,7 +2,7 @@
 #ifndef TRAIN_BATCHES_H
 #define TRAIN_BATCHES_H
 
-#include "train/feeds.h"
+#include "parallel/feeds.h"
 
 struct batches;
 struct world;

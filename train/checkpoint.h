@@ -4,10 +4,10 @@
 #define TRAIN_CHECKPOINT_H
 
 #include "graph/network.h"
-#include "train/loss_scale.h"
+#include "parallel/loss_scale.h"
+#include "parallel/position.h"
+#include "replica/optimizer.h"
 #include "train/metadata.h"
-#include "train/optimizer.h"
-#include "train/position.h"
 
 struct safetensors_tensor; /* formats/safetensors.h */
 

@@ -5,7 +5,7 @@
 #include "base/dtype.h"
 #include "base/half.h"
 #include "base/memory.h"
-#include "train/feeds.h"
+#include "parallel/feeds.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef TRAIN_FETCHES_H
 #define TRAIN_FETCHES_H
 
-#include "train/arrays.h"
+#include "replica/arrays.h"
 #include "tutti.h"
 
 struct objective;

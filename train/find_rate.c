@@ -1,12 +1,12 @@
 /* The range test of learning rates: see tutti_find_rate(). */
 #include "base/memory.h"
 #include "base/options.h"
+#include "parallel/state.h"
+#include "parallel/step.h"
+#include "parallel/world.h"
 #include "runtime/forked.h"
 #include "train/batches.h"
-#include "train/state.h"
-#include "train/step.h"
 #include "train/trainer.h"
-#include "train/world.h"
 #include "tutti_finetune.h"
 
 #include <math.h>

@@ -2,17 +2,17 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "parallel/faults.h"
+#include "parallel/step.h"
+#include "parallel/world.h"
 #include "runtime/forked.h"
 #include "train/batches.h"
-#include "train/faults.h"
 #include "train/objective.h"
 #include "train/parameters.h"
 #include "train/schedule.h"
 #include "train/scored.h"
 #include "train/scores_ranks.h"
-#include "train/step.h"
 #include "train/trainer.h"
-#include "train/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,11 +2,11 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "formats/safetensors.h"
+#include "parallel/state.h"
+#include "parallel/world.h"
+#include "replica/run.h"
 #include "runtime/forked.h"
 #include "train/parameters.h"
-#include "train/run.h"
-#include "train/state.h"
-#include "train/world.h"
 #include "tutti_finetune.h"
 
 #include <stdlib.h>

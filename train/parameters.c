@@ -3,12 +3,12 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "parallel/redo.h"
+#include "parallel/state.h"
+#include "parallel/step.h"
+#include "parallel/world.h"
 #include "runtime/forked.h"
-#include "train/redo.h"
-#include "train/state.h"
-#include "train/step.h"
 #include "train/trainer.h"
-#include "train/world.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,10 +3,10 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "parallel/state.h"
 #include "plan/commands.h"
 #include "runtime/forked.h"
 #include "runtime/memory.h"
-#include "train/state.h"
 #include "tutti_inspect.h"
 
 #include <math.h>

@@ -2,10 +2,10 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "parallel/division.h"
+#include "parallel/state.h"
+#include "parallel/world.h"
 #include "runtime/forked.h"
-#include "train/division.h"
-#include "train/state.h"
-#include "train/world.h"
 #include "tutti_inspect.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #ifndef TRAIN_SCHEDULE_H
 #define TRAIN_SCHEDULE_H
 
-#include "train/position.h"
+#include "parallel/position.h"
 #include "tutti.h"
 
 struct schedule {

@@ -3,9 +3,9 @@
 #include "base/memory.h"
 #include "layers/layers.h"
 #include "layers/loss.h"
+#include "parallel/state.h"
+#include "parallel/step.h"
 #include "plan/pipeline.h"
-#include "train/state.h"
-#include "train/step.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 #ifndef TRAIN_SCORED_H
 #define TRAIN_SCORED_H
 
+#include "replica/tally.h"
 #include "train/batches.h"
 #include "train/scores.h"
-#include "train/tally.h"
 
 struct tutti_trainer;
 

@@ -2,9 +2,9 @@
 #include "train/scores_ranks.h"
 
 #include "base/memory.h"
+#include "parallel/state.h"
+#include "parallel/world.h"
 #include "train/scored.h"
-#include "train/state.h"
-#include "train/world.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* A copy of a training in memory: see include/tutti_finetune.h. */
 #include "base/memory.h"
+#include "parallel/redo.h"
+#include "parallel/state.h"
+#include "parallel/step.h"
+#include "parallel/world.h"
 #include "runtime/forked.h"
 #include "train/parameters.h"
-#include "train/redo.h"
-#include "train/state.h"
-#include "train/step.h"
 #include "train/trainer.h"
-#include "train/world.h"
 #include "tutti_finetune.h"
 
 #include <stdlib.h>

@@ -5,16 +5,16 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "layers/layers.h"
+#include "parallel/division.h"
+#include "parallel/faults.h"
+#include "parallel/journal.h"
+#include "parallel/rebalance.h"
+#include "parallel/step.h"
+#include "parallel/world.h"
 #include "runtime/forked.h"
-#include "train/division.h"
-#include "train/faults.h"
 #include "train/fetches.h"
-#include "train/journal.h"
 #include "train/metadata.h"
 #include "train/objective.h"
-#include "train/rebalance.h"
-#include "train/step.h"
-#include "train/world.h"
 
 #include <math.h>
 #include <stdio.h>

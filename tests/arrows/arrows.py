@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the arrows between the rooms: a file may include its own room, the rooms below it and include/tutti.h; and
-those between the parts of train/.
-Checks, too, that the build knows every text of a kernel, that the header and the documentation name only functions
-and types that exist, that every function has a caller, and that numbers become text and back through base/numbers.h,
-which does not depend on the program's locale; that no pass of plan/ knows an operation by name, and that kernels
-with many parameters have a list of them.
+"""Checks the arrows between the rooms: a file may include its own room, the rooms below it and include/tutti.h.
+Checks, too, that fields which several threads use, or which follow a state machine, are touched by their own file alone;
+that the build knows every text of a kernel, that the header and the documentation name only functions and types that
+exist, that every function has a caller, and that numbers become text and back through base/numbers.h, which does not
+depend on the program's locale; that no pass of plan/ knows an operation by name, and that kernels with many parameters
+have a list of them.
 
     arrows.py ROOT
 """
@@ -21,7 +21,9 @@ ALLOWED = {
     "graph": ["runtime", "base"],
     "layers": ["graph", "runtime", "clkernels", "base"],
     "plan": ["layers", "graph", "runtime", "base"],
-    "train": ["plan", "layers", "graph", "runtime", "clkernels", "formats", "base"],
+    "replica": ["plan", "graph", "runtime", "clkernels", "base"],
+    "parallel": ["replica", "plan", "layers", "graph", "runtime", "base"],
+    "train": ["parallel", "replica", "plan", "layers", "graph", "runtime", "formats", "base"],
     "onnx": ["base"],
     "models": [],
     "tools": ["models", "formats", "base"],
@@ -48,74 +50,25 @@ def faults(root):
                     yield f"{path.relative_to(root)}:{number}: {room}/ may not include \"{found[1]}\""
 
 
-# Within train/: parts that know nothing of replicas, ranks and trainers, and the parts whose headers their files may
-# include.
-PARTS = {
-    "arrays": [],
-    "replica_setup": [],
-    "feeds": ["arrays", "tally"],
-    "fetches": ["arrays", "feeds"],
-    "shares": [],
-    "speed": [],
-    "balance": ["shares", "speed"],
-    "tally": [],
-    "scores": [],
-    "loss_scale": [],
-    "metadata": [],
-    "optimizer": ["clip"],  # a part of it
-    "clip": ["optimizer"],
-    "position": [],
-    "schedule": ["position"],
-    "checkpoint": ["loss_scale", "metadata", "optimizer", "position"],
-    "membership": [],
-    "hosts": ["membership"],
-    "hosts_mpi": ["hosts"],
-    "hosts_none": ["hosts"],
-    "worker": ["watchdog"],
-    "watchdog": ["worker"],
-    "plan_cache": [],
-    "parameter_versions": ["optimizer"],
-    "parameter_store": ["parameter_versions"],
-    "uploads": [],
-}
-# The other headers of train/, from the lower to the higher ones: a header may include parts and headers before it. Any
-# other file may include all of them.
-HEADERS = ["course", "batches", "scored", "scores_ranks", "gradients", "device_update", "background", "prefetch", "replica", "run",
-           "background_all", "sync_devices", "sync_ranks", "division", "exchange", "faults", "journal", "rebalance", "redo",
-           "repartition", "tries", "step", "world", "parameters", "trainer", "state", "objective"]
-# Members of other structs that are parts: the only files that touch their fields.
+# Members that several threads use under a lock, or that follow a state machine, and the only files that touch their fields.
 OWNERS = {
-    "worker": ["worker", "watchdog"],
-    "watchdog": ["worker", "watchdog"],
-    "plans": ["plan_cache"],
-    "store": ["parameter_store"],
-    "versions": ["parameter_versions"],
-    "members": ["membership"],
-    "uploads": ["uploads"],
-    "update": ["device_update", "optimizer"],  # whose own is another struct
-    "background": ["background"],
-    "prefetch": ["prefetch"],
-    "port": ["gradients", "gradients_copied", "gradients_mapped", "exchange", "run"],
+    "worker": ["replica/worker", "replica/watchdog"],
+    "watchdog": ["replica/worker", "replica/watchdog"],
+    "port": ["replica/gradients", "replica/gradients_copied", "replica/gradients_mapped", "replica/run", "parallel/exchange"],
+    "versions": ["replica/parameter_versions"],
+    "store": ["parallel/parameter_store"],
+    "members": ["parallel/membership"],
 }
 FIELD = re.compile(r"\b(" + "|".join(OWNERS) + r")(?:\.|->)\w")
 
 
-def part_faults(root):
-    """An arrow within train/ that leads upwards, or a field of a part that another file touches."""
-    for path in sorted((root / "train").glob("*.[ch]")):
-        allowed = [path.stem, *PARTS.get(path.stem, [])] if path.stem in PARTS else None
-        if path.suffix == ".h" and path.stem in HEADERS:
-            allowed = [*PARTS, *HEADERS[:HEADERS.index(path.stem)]]
-        elif path.suffix == ".h" and not allowed:
-            yield f"{path.relative_to(root)}: say in PARTS or HEADERS of arrows.py what it may include"
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            found = re.match(r'#include "train/(\w+)\.h"', line)
-            if found and allowed is not None and found[1] not in allowed:
-                yield f"{path.relative_to(root)}:{number}: {path.name} may not include \"{found[1]}.h\""
+def owner_faults(root):
+    """A field that another file than its owner touches."""
+    for path in (path for room in ("replica", "parallel", "train") for path in sorted((root / room).glob("*.[ch]"))):
         for number, line in enumerate(code_of(path).splitlines(), 1):
             for name in set(FIELD.findall(line)):
-                if path.stem not in OWNERS[name]:
-                    yield f"{path.relative_to(root)}:{number}: the fields of `{name}` belong to train/{OWNERS[name][0]}.c"
+                if f"{path.parent.name}/{path.stem}" not in OWNERS[name]:
+                    yield f"{path.relative_to(root)}:{number}: the fields of `{name}` belong to {OWNERS[name][0]}.c"
 
 
 # Functions of graph/operation.h whose names begin like those of operations.
@@ -177,7 +130,7 @@ def name_faults(root):
                     yield f"{path.relative_to(root)}:{number}: there is no {name}"
 
 
-LIBRARY = ("base", "formats", "data", "runtime", "graph", "layers", "plan", "train", "onnx", "models", "tools")
+LIBRARY = ("base", "formats", "data", "runtime", "graph", "layers", "plan", "replica", "parallel", "train", "onnx", "models", "tools")
 CODE = (*LIBRARY, "tests", "bench", "examples")
 # Of a function at the beginning of a line: its declaration or definition, and not a call, which is indented.
 DECLARATION = re.compile(r"^(?!typedef\b|static\b)[a-z][\w *]*?[ *](\w+)\(", re.M)
@@ -215,7 +168,7 @@ def locale_faults(root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    found = [*faults(root), *part_faults(root), *operation_faults(root), *kernel_faults(root), *parameter_faults(root),
+    found = [*faults(root), *owner_faults(root), *operation_faults(root), *kernel_faults(root), *parameter_faults(root),
              *name_faults(root), *caller_faults(root), *locale_faults(root)]
     print("\n".join(found))
     rooms = [room for room in ALLOWED if (root / room).is_dir()]

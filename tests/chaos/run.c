@@ -1,14 +1,14 @@
 #include "tests/chaos/run.h"
 #include "tests/feeds.h"
 
+#include "parallel/background_all.h"
+#include "parallel/repartition.h"
 #include "tests/chaos/session.h"
-#include "train/background_all.h"
-#include "train/repartition.h"
 
 #include "base/threads.h"
+#include "parallel/faults.h"
+#include "parallel/rebalance.h"
 #include "tests/tolerance.h"
-#include "train/faults.h"
-#include "train/rebalance.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
 #include "tests/feeds.h"
 
 #include "base/random.h"
-#include "train/world.h"
+#include "parallel/world.h"
 #include "tutti_experts.h"
 #include "tutti_hosts.h"
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_CHAOS_SESSION_H
 #define TESTS_CHAOS_SESSION_H
 
-#include "train/state.h"
+#include "parallel/state.h"
 
 #include "tests/chaos/case.h"
 

@@ -1,11 +1,11 @@
 /* Breaks one of two devices at every call that it makes in a step of a training, and expects the results of a run
  * that never had that device; prints a table of what was tried. test_builds.c does the same while a training is
  * built. */
+#include "parallel/faults.h"
+#include "parallel/rebalance.h"
+#include "replica/run.h"
 #include "tests/faults/training.h"
 #include "tests/feeds.h"
-#include "train/faults.h"
-#include "train/rebalance.h"
-#include "train/run.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
 #include "tests/feeds.h"
 
 #include "base/threads.h"
-#include "train/faults.h"
-#include "train/rebalance.h"
-#include "train/run.h"
+#include "parallel/faults.h"
+#include "parallel/rebalance.h"
+#include "replica/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #include "base/random.h"
 #include "base/threads.h"
 
+#include "parallel/rebalance.h"
 #include "tests/tolerance.h"
-#include "train/rebalance.h"
 #include "tutti_experts.h"
 
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
 #ifndef TESTS_FAULTS_TRAINING_H
 #define TESTS_FAULTS_TRAINING_H
 
-#include "train/state.h"
+#include "parallel/state.h"
 
 #include "tests/faults/layer.h" /* after the headers that choose OpenCL's version */
 

@@ -1,6 +1,6 @@
 #include "tests/hosts/ranks.h"
 
-#include "train/world.h"
+#include "parallel/world.h"
 #include "tutti_hosts.h"
 
 #include <stdio.h>

@@ -5,9 +5,9 @@
  *   test_divisions refuse    rank 1 has no room for a larger part: all keep what they have
  *   test_divisions hang      a plan is never finished, first of one of rank 0's two devices, then of rank 1's only one
  */
+#include "parallel/world.h"
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
-#include "train/world.h"
 
 #include <stdlib.h>
 #include <time.h>

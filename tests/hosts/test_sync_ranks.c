@@ -8,7 +8,7 @@
 #include "tests/hosts/ranks.h"
 
 #include "base/threads.h"
-#include "train/world.h"
+#include "parallel/world.h"
 
 #include <math.h>
 #include <signal.h>

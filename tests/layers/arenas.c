@@ -11,10 +11,10 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "replica/clip.h"
 #include "runtime/launch.h"
 #include "runtime/memory.h"
 #include "tests/layers/cases.h"
-#include "train/clip.h"
 
 enum { TRAINED = 1104, TOTAL = TRAINED + 112, STEPS = 3, LIMIT_ULP = 16 }; /* multiples of 16, of whole vectors */
 

@@ -24,6 +24,7 @@
 #include "plan/passes.h"
 #include "plan/pipeline.h"
 #include "plan/trial.h"
+#include "replica/optimizer.h"
 #include "runtime/check.h"
 #include "runtime/kernels_text.h"
 #include "runtime/matrix.h"
@@ -32,7 +33,6 @@
 #include "runtime/source.h"
 #include "runtime/store.h"
 #include "runtime/tile.h"
-#include "train/optimizer.h"
 #include "tutti_sequences.h"
 
 /* The smallest and the largest GPUs of the last ten years: sizes of tiles and groups follow from these. */

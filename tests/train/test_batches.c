@@ -1,7 +1,7 @@
 #include "tests/train/test_train.h"
 
+#include "parallel/world.h"
 #include "train/batches.h"
-#include "train/world.h"
 
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* The scale of losses by itself: how it changes, and what a checkpoint makes of it. */
 #include "tests/train/test_train.h"
 
-#include "train/loss_scale.h"
+#include "parallel/loss_scale.h"
 
 static void updates(struct loss_scale *loss_scale, int count)
 {

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "train/optimizer.h"
+#include "replica/optimizer.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 #include "tests/train/test_train.h"
 
 #include "base/status.h"
-#include "train/membership.h"
-#include "train/parameter_store.h"
-#include "train/worker.h"
+#include "parallel/membership.h"
+#include "parallel/parameter_store.h"
+#include "replica/worker.h"
 
 #include <stdatomic.h>
 #include <time.h>

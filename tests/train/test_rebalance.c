@@ -1,10 +1,10 @@
 /* Divisions that change while the training goes on: plans made in the background, a device alone and back. */
+#include "parallel/faults.h"
+#include "parallel/rebalance.h"
+#include "replica/run.h"
 #include "tests/feeds.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
-#include "train/faults.h"
-#include "train/rebalance.h"
-#include "train/run.h"
 #include "tutti_inspect.h"
 
 #include <math.h>

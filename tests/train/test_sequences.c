@@ -4,8 +4,8 @@
 #include "tests/train/training.h"
 
 #include "base/random.h"
-#include "train/faults.h"
-#include "train/rebalance.h"
+#include "parallel/faults.h"
+#include "parallel/rebalance.h"
 #include "tutti_sequences.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "tests/train/test_train.h"
 
 #include "base/random.h"
-#include "train/shares.h"
+#include "parallel/shares.h"
 
 #include <math.h>
 #include <string.h>

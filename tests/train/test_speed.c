@@ -2,9 +2,9 @@
 #include "tests/train/test_train.h"
 
 #include "base/random.h"
-#include "train/balance.h"
-#include "train/shares.h"
-#include "train/speed.h"
+#include "parallel/balance.h"
+#include "parallel/shares.h"
+#include "parallel/speed.h"
 
 #include <math.h>
 

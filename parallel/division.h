@@ -1,0 +1,12 @@
+/* The division of a batch over the replicas. */
+#ifndef PARALLEL_DIVISION_H
+#define PARALLEL_DIVISION_H
+
+#include "plan/types.h"
+
+struct tutti_trainer;
+
+/* Divides a batch over the replicas that are not lost. */
+tutti_status trainer_divide(const struct tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts);
+
+#endif

@@ -1,0 +1,354 @@
+/* The exchange of gradients between several devices. Each replica's gradients arrive on the host in ranges of their
+ * arena, in its own order. The arena is cut into blocks. A block is summed over the replicas as soon as all of them
+ * have delivered it, always in the order of the replicas, so the result does not depend on the order of arrival.
+ * Losses scale every gradient by 1 / (samples of the whole step), so a plain sum is the weighted mean, whatever the
+ * shares.
+ *
+ * If CPU devices occupy all cores, reduction starts when the first of them finishes; earlier, reduction threads would
+ * compete with compute. Parts are whole samples, so one device finishes first, and then has spare time.
+ *
+ * This pass also updates the block's parameters, while other blocks are still on their way. It writes to second
+ * copies of the parameters and the optimizer's states, and to the memory of devices that share the host's. The copies
+ * are swapped (exchange_adopt) when the last block is done and all losses are known. If a device fails before, or a
+ * loss is not finite, nothing has changed.
+ *
+ * With other ranks, blocks go into an all-reduce instead (world.c), and the update follows the vote. If gradients are
+ * clipped, the sums are kept, and the update follows when their norm is known (step.c). */
+#include "parallel/exchange.h"
+
+#include "base/bf16.h"
+#include "base/memory.h"
+#include "parallel/state.h"
+#include "parallel/step.h"
+#include "parallel/world.h"
+
+#include <math.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PIECE = OPTIMIZER_PIECE, /* floats of a block that are worked on at once */
+    TURN = 16                /* blocks of a thread, a millisecond or two, between checks for events */
+};
+/* Size from which on arenas do not stay in a cache until the next step. */
+#define STREAM_BYTES ((size_t)16 << 20)
+
+struct exchange {
+    tutti_trainer *trainer;
+    struct world *world; /* other ranks, whose sums are added; NULL: there are none */
+    float *kept;         /* the sums, if gradients are clipped */
+    struct optimizer_step step;
+    struct optimizer_arrays master, updated;
+    bool stream;
+    int64_t blocks;
+    bool *listed, *summed;
+    int64_t *ready; /* blocks that all replicas have delivered, in the order of discovery: `taken` are done */
+    int64_t ready_count, taken, turn_end;
+    atomic_llong next;   /* of a turn */
+    atomic_uint largest; /* bits of the largest sum */
+};
+
+static int64_t block_end(const struct exchange *exchange, int64_t block)
+{
+    const int64_t total = exchange->trainer->network->total_floats;
+    const int64_t end = (block + 1) * EXCHANGE_BLOCK;
+    return end < total ? end : total;
+}
+
+/* Returns the length of the overlap of an arrival and a range; *first: where it begins. */
+static int64_t overlap(const struct arrival *arrival, int64_t begin, int64_t end, int64_t *first)
+{
+    *first = arrival->first > begin ? arrival->first : begin;
+    const int64_t last = arrival->first + arrival->count < end ? arrival->first + arrival->count : end;
+    return last > *first ? last - *first : 0;
+}
+
+/* Returns whether a replica has delivered a block. A replica that has ended delivers no more: what did not arrive has
+ * no gradient. */
+static bool has_block(const struct exchange *exchange, const struct replica *replica, int64_t block)
+{
+    if (worker_has_ended(&replica->worker)) return true;
+    const int64_t begin = block * EXCHANGE_BLOCK, end = block_end(exchange, block);
+    int64_t covered = 0, first;
+    for (size_t i = 0; i < replica->port.arrived; i++)
+        covered += overlap(&replica->port.arrivals[i], begin, end, &first);
+    return covered == end - begin;
+}
+
+enum { INFINITE = 0x7f800000 };
+
+static uint32_t magnitude_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits & 0x7fffffffu;
+}
+
+bool exchange_not_finite(const float *values, int64_t count)
+{
+    uint32_t largest = 0; /* vectorised, this runs at the speed of memory */
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t bits = magnitude_bits(values[i]);
+        largest = bits > largest ? bits : largest;
+    }
+    return largest >= INFINITE;
+}
+
+static void note_largest(struct exchange *exchange, uint32_t largest)
+{
+    unsigned known = atomic_load(&exchange->largest);
+    while (known < largest && !atomic_compare_exchange_weak(&exchange->largest, &known, largest)) continue;
+}
+
+/* Finds the replicas whose gradients were not finite; called only if a sum is not. */
+static void find_not_finite(const tutti_trainer *trainer)
+{
+    for (int r = 0; r < trainer->count; r++) {
+        const struct gradient_port *port = &trainer->replicas[r].port;
+        struct replica_work *work = &trainer->works[r];
+        if (trainer->parts[r] == 0) continue;
+        for (size_t i = 0; i < port->arrival_count; i++) {
+            const struct arrival *arrival = &port->arrivals[i];
+            if (arrival->data) work->result.not_finite |= exchange_not_finite(arrival->data, arrival->count);
+            for (int64_t j = 0; arrival->half && j < arrival->count; j++)
+                work->result.not_finite |= !isfinite(bf16_to_float(arrival->half[j]));
+        }
+    }
+}
+
+/* Returns a replica's gradients of a piece: in place, if one arrival has them all as floats; else assembled in
+ * `pieces`, with zeros where it has none. All arrivals that overlap the piece are complete, and no more are added
+ * once one is. */
+static const float *gradients_of(const struct replica *replica, int64_t begin, int64_t end, float *restrict pieces)
+{
+    memset(pieces, 0, (size_t)(end - begin) * sizeof(float));
+    for (size_t i = 0; i < replica->port.arrival_count; i++) {
+        int64_t first;
+        const struct arrival *arrival = &replica->port.arrivals[i];
+        const int64_t count = overlap(arrival, begin, end, &first), skip = first - arrival->first;
+        if (count == 0) continue;
+        if (arrival->data && count == end - begin) return arrival->data + skip;
+        if (arrival->data) memcpy(pieces + (first - begin), arrival->data + skip, (size_t)count * sizeof(float));
+        for (int64_t j = 0; !arrival->data && j < count; j++)
+            pieces[first - begin + j] = bf16_to_float(arrival->half[skip + j]);
+    }
+    return pieces;
+}
+
+/* Adds two addends in one pass, which takes half of the time of two passes. Returns the bits of the largest
+ * magnitude. */
+static uint32_t add_two(const float *restrict a, const float *restrict b, int64_t count, float *restrict sums)
+{
+    uint32_t largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] = sums[i] + a[i] + b[i];
+        const uint32_t bits = magnitude_bits(sums[i]);
+        largest = bits > largest ? bits : largest;
+    }
+    return largest;
+}
+
+/* Sums a piece in the order of the replicas. Returns the bits of the largest magnitude. */
+static uint32_t sum_piece(const struct exchange *exchange, int64_t begin, int64_t end, float *sums)
+{
+    static const float nothing[PIECE];
+    const tutti_trainer *trainer = exchange->trainer;
+    alignas(64) float pieces[2][PIECE];
+    const float *addends[2];
+    int count = 0;
+    uint32_t largest = 0;
+    memset(sums, 0, (size_t)(end - begin) * sizeof(float));
+    for (int r = 0; r < trainer->count; r++) {
+        if (trainer->parts[r] == 0) continue;
+        addends[count] = gradients_of(&trainer->replicas[r], begin, end, pieces[count]);
+        if (++count < 2) continue;
+        largest = add_two(addends[0], addends[1], end - begin, sums);
+        count = 0;
+    }
+    return count == 0 ? largest : add_two(addends[0], nothing, end - begin, sums);
+}
+
+static void put(const struct exchange *exchange, float *restrict to, const float *restrict from, int64_t count)
+{
+    if (exchange->stream)
+        memory_stream(to, from, count);
+    else
+        memcpy(to, from, (size_t)count * sizeof(float));
+}
+
+/* Writes new parameters to devices that share the host's memory. */
+static void put_on_devices(const struct exchange *exchange, int64_t begin, int64_t count, const float *parameters)
+{
+    const tutti_trainer *trainer = exchange->trainer;
+    for (int r = 0; r < trainer->count; r++) {
+        const struct replica *replica = &trainer->replicas[r];
+        if (trainer->parts[r] == 0) continue; /* it may have been given up, and its thread may come back */
+        for (size_t i = 0; i < replica->port.arrival_count; i++) {
+            int64_t first;
+            const struct arrival *arrival = &replica->port.arrivals[i];
+            const int64_t here = overlap(arrival, begin, begin + count, &first);
+            if (arrival->parameters && here > 0)
+                put(exchange, arrival->parameters + (first - arrival->first), parameters + (first - begin), here);
+        }
+    }
+}
+
+static void update_piece(const struct exchange *exchange, int64_t first, int64_t count, const float *sums)
+{
+    const tutti_trainer *trainer = exchange->trainer;
+    const int64_t left = trainer->network->trained_floats - first, trained = left < count ? left : count;
+    alignas(64) float parameters[PIECE], states[OPTIMIZER_STATES][PIECE];
+    struct optimizer_arrays old = { exchange->master.parameters + first, { NULL } };
+    for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
+        if (exchange->master.states[i]) old.states[i] = exchange->master.states[i] + first;
+    optimizer_update_range(&exchange->step, first, count, &old, sums,
+        &(struct optimizer_arrays) { parameters, { states[0], states[1], states[2] } });
+    put(exchange, exchange->updated.parameters + first, parameters, count);
+    for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
+        put(exchange, exchange->updated.states[i] + first, states[i], trained);
+    put_on_devices(exchange, first, count, parameters);
+}
+
+static void work_on_block(struct exchange *exchange, int64_t block)
+{
+    const int64_t end = block_end(exchange, block);
+    alignas(64) float sums[PIECE];
+    uint32_t largest = 0;
+    for (int64_t first = block * EXCHANGE_BLOCK; first < end; first += PIECE) {
+        const int64_t count = end - first < PIECE ? end - first : PIECE;
+        const uint32_t here = sum_piece(exchange, first, first + count, sums);
+        largest = here > largest ? here : largest;
+        if (exchange->world)
+            world_put(exchange->trainer, first, count, sums);
+        else if (exchange->kept)
+            memcpy(exchange->kept + first, sums, (size_t)count * sizeof(float));
+        else
+            update_piece(exchange, first, count, sums);
+    }
+    note_largest(exchange, largest);
+    exchange->summed[block] = true;
+}
+
+static void work_on_blocks(void *argument, int thread)
+{
+    (void)thread;
+    struct exchange *exchange = argument;
+    int64_t i;
+    while ((i = atomic_fetch_add(&exchange->next, 1)) < exchange->turn_end) work_on_block(exchange, exchange->ready[i]);
+    memory_streamed();
+}
+
+static void take_turn(struct exchange *exchange, int threads)
+{
+    const int64_t left = exchange->ready_count - exchange->taken, most = (int64_t)threads * TURN;
+    exchange->turn_end = exchange->taken + (left < most ? left : most);
+    atomic_store(&exchange->next, exchange->taken);
+    thread_pool_run(exchange->trainer->pool, threads, work_on_blocks, exchange);
+    exchange->taken = exchange->turn_end;
+    if (exchange->world) world_leave(exchange->trainer, exchange->summed);
+}
+
+static bool computes(const struct replica *replica)
+{
+    return worker_works(&replica->worker) && gradients_are_expected(&replica->port);
+}
+
+/* Under the lock. Returns the number of threads for sums: none while CPU devices compute on every core, because the
+ * sums would compete with them; when one of several has finished, its cores. With other ranks, all threads, so that
+ * no rank waits longer than needed. */
+static int threads_for_sums(const struct exchange *exchange)
+{
+    const tutti_trainer *trainer = exchange->trainer;
+    const int threads = thread_pool_size(trainer->pool);
+    int devices = 0, computing = 0, units = 0;
+    for (int r = 0; r < trainer->count; r++) {
+        const struct replica *replica = &trainer->replicas[r];
+        if (trainer->parts[r] == 0 || !replica->device->host_memory) continue;
+        devices++;
+        if (!computes(replica)) continue;
+        computing++;
+        units += replica->device->can.units;
+    }
+    if (exchange->world || computing == 0) return threads;
+    const int unused = threads - units, left = (int)divide_up((int64_t)threads * (devices - computing), devices);
+    return unused > left ? unused : left;
+}
+
+/* Under the lock. Lists the blocks that have become ready. Returns whether some replica still works. */
+static bool find_ready(struct exchange *exchange, bool *failed)
+{
+    const tutti_trainer *trainer = exchange->trainer;
+    bool working = false;
+    for (int r = 0; r < trainer->count; r++) {
+        if (trainer->parts[r] == 0) continue;
+        working |= worker_works(&trainer->replicas[r].worker);
+        *failed |= worker_failed(&trainer->replicas[r].worker);
+    }
+    for (int64_t block = 0; block < exchange->blocks && !*failed; block++) {
+        bool ready = !exchange->listed[block];
+        for (int r = 0; r < trainer->count && ready; r++)
+            ready = trainer->parts[r] == 0 || has_block(exchange, &trainer->replicas[r], block);
+        if (!ready) continue;
+        exchange->ready[exchange->ready_count++] = block;
+        exchange->listed[block] = true;
+    }
+    return working;
+}
+
+/* Sums blocks as they arrive. Returns true when all are done; false when some replica has failed and the others have
+ * finished. */
+static bool sum_as_they_arrive(struct exchange *exchange, bool failed)
+{
+    tutti_trainer *trainer = exchange->trainer;
+    watchdog_lock(&trainer->watchdog);
+    while (true) {
+        const bool working = find_ready(exchange, &failed);
+        const int threads = !failed && exchange->taken < exchange->ready_count ? threads_for_sums(exchange) : 0;
+        if (threads > 0) {
+            watchdog_unlock(&trainer->watchdog);
+            take_turn(exchange, threads);
+            watchdog_lock(&trainer->watchdog);
+        } else if (working) {
+            watchdog_wait(&trainer->watchdog);
+        } else {
+            break;
+        }
+    }
+    watchdog_unlock(&trainer->watchdog);
+    return !failed;
+}
+
+tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *constants)
+{
+    tutti_status status = TUTTI_OK;
+    struct exchange exchange = { .trainer = trainer,
+        .world = world_sums(trainer) ? trainer->world : NULL,
+        .kept = trainer_keeps_sums(trainer) ? parameters_gradients(&trainer->store) : NULL,
+        .step = { &trainer->optimizer, trainer->network, constants, NULL },
+        .master = parameters_master(&trainer->store),
+        .updated = parameters_next(&trainer->store),
+        .stream = (size_t)trainer->network->total_floats * sizeof(float) >= STREAM_BYTES,
+        .blocks = divide_up(trainer->network->total_floats, EXCHANGE_BLOCK) };
+    exchange.listed = memory_new((size_t)exchange.blocks, sizeof(*exchange.listed));
+    exchange.summed = memory_new((size_t)exchange.blocks, sizeof(*exchange.summed));
+    exchange.ready = memory_new((size_t)exchange.blocks, sizeof(*exchange.ready));
+    if (!exchange.listed || !exchange.summed || !exchange.ready) status = TUTTI_NO_MEMORY;
+    const bool all = sum_as_they_arrive(&exchange, status != TUTTI_OK);
+    const uint32_t largest = atomic_load(&exchange.largest);
+    memcpy(&trainer->last.largest, &largest, sizeof(largest));
+    trainer->last.not_finite = largest >= INFINITE;
+    if (trainer->last.not_finite && all) find_not_finite(trainer);
+    free(exchange.listed);
+    free(exchange.summed);
+    free(exchange.ready);
+    return status;
+}
+
+void exchange_adopt(tutti_trainer *trainer)
+{
+    parameters_adopt_next(&trainer->store);
+    for (int r = 0; r < trainer->count; r++)
+        if (trainer->parts[r] > 0 && gradients_are_exposed(&trainer->replicas[r].port))
+            versions_updated(&trainer->replicas[r].versions, parameters_version(&trainer->store), false);
+}

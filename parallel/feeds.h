@@ -1,0 +1,49 @@
+/* Maps the arrays that programs pass, by name and type, to the numbered arrays that the engine reads: one for each
+ * input of the network, in the order in which they were added, and the targets of tutti_training.loss last. */
+#ifndef PARALLEL_FEEDS_H
+#define PARALLEL_FEEDS_H
+
+#include "graph/network.h"
+#include "replica/arrays.h"
+#include "replica/tally.h"
+
+struct feed {
+    char *name;
+    enum value_type type;
+    int64_t classes; /* a loss reads class numbers below this; 0: none does */
+    int32_t ignored; /* label that this loss ignores, if `ignores`; it always ignores negative ones */
+    bool ignores;
+    bool trains, infers; /* training and evaluation read it; inference does */
+};
+
+struct feed_list {
+    struct feed feeds[PLAN_MAX_FEEDS];
+    struct array_list arrays;
+    int64_t longest; /* length of sequences; 0: the network has none */
+    /* Number of the feed whose labels each loss compares, and the accuracy; -1: none. */
+    int compared[PLAN_MAX_LOSSES], accuracy;
+    /* Arrays of int32 for callers that pass int64, valid during a call. */
+    int32_t *narrowed[PLAN_MAX_FEEDS];
+    size_t room[PLAN_MAX_FEEDS]; /* of each, in numbers */
+};
+
+/* longest: tutti_training.sequence. Errors: TUTTI_INVALID if the network has no input, or too many, or sequences whose
+ * longest is not given. */
+tutti_status feeds_init(
+    struct feed_list *list, const tutti_network *network, const struct objective *objective, int64_t longest);
+void feeds_free(struct feed_list *list);
+/* Checks that sequences can have this length. If it is 0, sets *length to that of the longest. */
+tutti_status feeds_length(const struct feed_list *list, int64_t *length);
+/* Converts the caller's feeds to arrays. If `trains`, all feeds that training reads must be there, else all that
+ * inference reads. *borrowed: no array is a copy, which would be valid only until the next call. Errors:
+ * TUTTI_INVALID with the feed's name. */
+tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int count, bool trains, int64_t samples,
+    struct arrays *arrays, bool *borrowed);
+/* Checks class numbers here, because the sample can still be named. Adds the labels that losses exclude to the
+ * tally. */
+tutti_status feeds_check(
+    const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct tally *tally);
+/* Writes the buffers of the feeds that training reads, at most PLAN_MAX_FEEDS. Returns their number. */
+int feeds_buffers(const struct feed_list *list, const struct arrays *arrays, tutti_buffer *buffers);
+
+#endif

@@ -1,0 +1,57 @@
+/* Who takes part in a training: the devices of this rank, and the ranks. One state machine serves both. Members vote at
+ * the end of each try at a step: it is done on all of them or on none. */
+#ifndef PARALLEL_MEMBERSHIP_H
+#define PARALLEL_MEMBERSHIP_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+
+/* The transitions are functions of membership.c:
+ *
+ *   PRESENT  membership_suspect(): its numbers are not finite, so one try is made without it   SUSPECT
+ *   SUSPECT  membership_clear(): no other member could do better                               PRESENT
+ *   any      membership_lose(): it failed, hangs or is silent; it never comes back             LOST */
+enum member_state { MEMBER_PRESENT, MEMBER_SUSPECT, MEMBER_LOST };
+
+struct membership {
+    enum member_state *states;
+    int count;
+};
+
+tutti_status membership_open(struct membership *members, int count); /* all are present */
+void membership_close(struct membership *members);
+void membership_suspect(struct membership *members, int member);
+void membership_clear(struct membership *members); /* all that are suspect */
+void membership_lose(struct membership *members, int member);
+void membership_lose_all(struct membership *members);
+bool membership_is_present(const struct membership *members, int member);
+bool membership_is_suspect(const struct membership *members, int member);
+bool membership_is_lost(const struct membership *members, int member);
+/* How many are in a state; how many are not lost. */
+int membership_count(const struct membership *members, enum member_state state);
+int membership_left(const struct membership *members);
+
+/* A member's vote on a try, from best to worst: the worst of all votes counts. */
+enum verdict {
+    VOTE_DONE,  /* its part has succeeded */
+    VOTE_AGAIN, /* its part has to be done again: something was lost that others replace */
+    VOTE_FAIL   /* the training cannot go on */
+};
+
+struct vote {
+    enum verdict says;
+    tutti_status status; /* of VOTE_FAIL, */
+    char message[1024];  /* and why */
+};
+
+/* Returns the vote for a status: done, or failed with the message of status_message(). */
+struct vote vote_of(tutti_status status);
+struct vote vote_again(void);
+/* Adds the next status to the vote of a member that stops at the first failure. */
+void vote_take(struct vote *vote, tutti_status status);
+bool vote_fails(const struct vote *vote);
+/* The status, with its message; TUTTI_OK for other votes than VOTE_FAIL. */
+tutti_status vote_status(const struct vote *vote);
+
+#endif

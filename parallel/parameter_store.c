@@ -1,0 +1,212 @@
+#include "parallel/parameter_store.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -------------------------------------------------------------------------------------------------- arrays ---- */
+
+void parameters_open(struct parameter_store *store, const tutti_network *network, const struct optimizer *optimizer)
+{
+    *store = (struct parameter_store) { .network = network, .optimizer = optimizer };
+}
+
+static tutti_status make(float **array, int64_t floats)
+{
+    if (!*array) *array = memory_new((size_t)floats, sizeof(float));
+    return *array ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+static tutti_status make_states(const struct parameter_store *store, struct optimizer_arrays *arrays)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < optimizer_states(store->optimizer); i++)
+        TRY(make(&arrays->states[i], store->network->trained_floats));
+done:
+    return status;
+}
+
+tutti_status parameters_make(struct parameter_store *store, bool exchanges, bool sums)
+{
+    tutti_status status = TUTTI_OK;
+    const int64_t total = store->network->total_floats, frozen = store->network->frozen_floats;
+    TRY(parameters_make_parameters(store));
+    if (frozen > 0) TRY(make(&store->frozen, frozen));
+    if (optimizer_average(store->optimizer) >= 0) TRY(make_states(store, &store->master)); /* averages begin here */
+    store->version = store->frozen_version = 1;
+    if (!exchanges) return TUTTI_OK;
+    TRY(make_states(store, &store->master));
+    if (sums) return make(&store->gradients, total);
+    TRY(make(&store->next.parameters, total));
+    TRY(make_states(store, &store->next));
+done:
+    return status;
+}
+
+tutti_status parameters_make_states(struct parameter_store *store)
+{
+    return make_states(store, &store->master);
+}
+
+tutti_status parameters_make_parameters(struct parameter_store *store)
+{
+    return make(&store->master.parameters, store->network->total_floats);
+}
+
+struct optimizer_arrays parameters_copy_new(const struct parameter_store *store)
+{
+    struct optimizer_arrays copy = { 0 };
+    if (make(&copy.parameters, store->network->total_floats) != TUTTI_OK || make_states(store, &copy) != TUTTI_OK)
+        parameters_copy_free(&copy);
+    return copy;
+}
+
+void parameters_copy_free(struct optimizer_arrays *copy)
+{
+    free(copy->parameters);
+    for (int i = 0; i < OPTIMIZER_STATES; i++) free(copy->states[i]);
+    *copy = (struct optimizer_arrays) { 0 };
+}
+
+void parameters_drop(struct parameter_store *store)
+{
+    parameters_copy_free(&store->master);
+    parameters_copy_free(&store->next);
+    free(store->gradients);
+    store->gradients = NULL;
+}
+
+void parameters_close(struct parameter_store *store)
+{
+    parameters_drop(store);
+    free(store->frozen);
+    store->frozen = NULL;
+}
+
+void parameters_exchange(struct parameter_store *store, struct optimizer_arrays *copy)
+{
+    const struct optimizer_arrays master = store->master;
+    store->master = *copy;
+    *copy = master;
+}
+
+struct optimizer_arrays parameters_master(const struct parameter_store *store)
+{
+    return store->master;
+}
+
+struct optimizer_arrays parameters_next(const struct parameter_store *store)
+{
+    return store->next;
+}
+
+struct parameter_arenas parameters_arenas(const struct parameter_store *store)
+{
+    return (struct parameter_arenas) { store->master.parameters, store->frozen };
+}
+
+float *parameters_gradients(const struct parameter_store *store)
+{
+    return store->gradients;
+}
+
+/* ------------------------------------------------------------------------------------------------ averages ---- */
+
+static float *average_of(const struct parameter_store *store)
+{
+    const int average = optimizer_average(store->optimizer);
+    return average >= 0 ? store->master.states[average] : NULL;
+}
+
+void parameters_show(struct parameter_store *store, bool average)
+{
+    float *parameters = store->master.parameters, *averages = average_of(store);
+    if (!averages || store->shows_average == average) return;
+    for (int64_t i = 0; i < store->network->trained_floats; i++) {
+        const float value = parameters[i];
+        parameters[i] = averages[i];
+        averages[i] = value;
+    }
+    store->shows_average = average;
+    store->version++;
+}
+
+bool parameters_shows_average(const struct parameter_store *store)
+{
+    return store->shows_average;
+}
+
+void parameters_begin_average(struct parameter_store *store, int64_t first, int64_t count)
+{
+    float *averages = average_of(store);
+    const int64_t left = store->network->trained_floats - first, trained = left < count ? left : count;
+    if (averages && trained > 0)
+        memcpy(averages + first, store->master.parameters + first, (size_t)trained * sizeof(float));
+}
+
+/* --------------------------------------------------------------------------------------------- transitions ---- */
+
+static void go_to(struct parameter_store *store, enum newest newest, struct replica *holder)
+{
+    store->newest = newest;
+    store->holder = holder;
+}
+
+struct replica *parameters_holder(const struct parameter_store *store)
+{
+    return store->holder;
+}
+
+void parameters_updated(struct parameter_store *store, struct replica *holder)
+{
+    go_to(store, holder ? NEWEST_ON_DEVICE : NEWEST_ON_HOST, holder);
+    store->version++;
+}
+
+void parameters_adopt_next(struct parameter_store *store)
+{
+    parameters_exchange(store, &store->next);
+}
+
+void parameters_fetched(struct parameter_store *store)
+{
+    if (store->newest == NEWEST_ON_DEVICE) go_to(store, NEWEST_ON_HOST, NULL);
+}
+
+void parameters_lose(struct parameter_store *store, const struct replica *replica)
+{
+    if (store->newest != NEWEST_ON_DEVICE || store->holder != replica) return;
+    go_to(store, NEWEST_LOST, NULL);
+    parameters_changed(store);
+}
+
+bool parameters_claim(struct parameter_store *store)
+{
+    if (store->newest != NEWEST_LOST) return false;
+    go_to(store, NEWEST_ON_HOST, NULL);
+    return true;
+}
+
+void parameters_changed(struct parameter_store *store)
+{
+    store->version++;
+    store->frozen_version++;
+}
+
+/* ------------------------------------------------------------------------------------------------- devices ---- */
+
+uint64_t parameters_version(const struct parameter_store *store)
+{
+    return store->version;
+}
+
+struct supply parameters_supply(const struct parameter_store *store, const struct replica *replica)
+{
+    struct supply supply = { .version = store->version,
+        .frozen = store->frozen,
+        .frozen_version = store->frozen_version,
+        .exposes = store->next.parameters != NULL };
+    if (store->holder != replica) supply.master = store->master;
+    return supply;
+}

@@ -1,0 +1,77 @@
+/* The master copy of the parameters and of the optimizer's states, and where newer ones are. If devices exchange
+ * gradients, the newest are on the host after each step; a device that trains alone keeps them until they are needed
+ * elsewhere.
+ *
+ * Only the caller changes frozen parameters, so the host always has the newest. */
+#ifndef PARALLEL_PARAMETER_STORE_H
+#define PARALLEL_PARAMETER_STORE_H
+
+#include "graph/network.h"
+#include "replica/parameter_versions.h"
+
+struct replica;
+
+/* Where the newest parameters are. The transitions are functions of parameter_store.c:
+ *
+ *   ON_HOST    parameters_updated(device): it has updated itself               ON_DEVICE
+ *   ON_DEVICE  parameters_fetched(): they were copied                          ON_HOST
+ *   ON_DEVICE  parameters_lose(): with the device                              LOST
+ *   LOST       parameters_claim(): others repeat its steps, see journal.c      ON_HOST */
+enum newest { NEWEST_ON_HOST, NEWEST_ON_DEVICE, NEWEST_LOST };
+
+struct parameter_store {
+    const tutti_network *network;
+    const struct optimizer *optimizer;
+    enum newest newest;
+    struct replica *holder;         /* the device that has them; else NULL */
+    struct optimizer_arrays master; /* on the host; freed while the only device has newer ones */
+    struct optimizer_arrays next;   /* results of a step in progress, if devices exchange gradients */
+    float *gradients;               /* their sum over devices and ranks; NULL if it is not kept */
+    float *frozen;
+    uint64_t version, frozen_version; /* count changes */
+    bool shows_average;               /* the master copy's trained parameters and their averages are swapped */
+};
+
+void parameters_open(struct parameter_store *store, const tutti_network *network, const struct optimizer *optimizer);
+void parameters_close(struct parameter_store *store);
+/* Makes the host's arrays as a training begins. `exchanges`: devices exchange gradients; `sums`: summed gradients are
+ * kept, and the update begins when all are there. */
+tutti_status parameters_make(struct parameter_store *store, bool exchanges, bool sums);
+/* Makes the optimizer's states, which the host does not have before the first step, and never without a loss; makes
+ * the parameters after they were dropped. */
+tutti_status parameters_make_states(struct parameter_store *store);
+tutti_status parameters_make_parameters(struct parameter_store *store);
+void parameters_drop(struct parameter_store *store); /* all but the frozen ones */
+
+/* Makes arrays like those of the master copy. If there are no parameters in the result, the host has no memory. */
+struct optimizer_arrays parameters_copy_new(const struct parameter_store *store);
+void parameters_copy_free(struct optimizer_arrays *copy);
+/* Swaps `copy` and the master copy. */
+void parameters_exchange(struct parameter_store *store, struct optimizer_arrays *copy);
+
+/* Return the arrays, which do not move until the next step. */
+struct optimizer_arrays parameters_master(const struct parameter_store *store);
+struct optimizer_arrays parameters_next(const struct parameter_store *store);
+struct parameter_arenas parameters_arenas(const struct parameter_store *store); /* for parameter_in() */
+float *parameters_gradients(const struct parameter_store *store);
+
+/* If parameters are averaged, and the newest are on the host: swaps the trained parameters and the averages, which
+ * are evaluated and saved. Averages begin as the parameters, and begin again where the caller sets these. */
+void parameters_show(struct parameter_store *store, bool average);
+bool parameters_shows_average(const struct parameter_store *store);
+void parameters_begin_average(struct parameter_store *store, int64_t first, int64_t count);
+
+/* Transitions. */
+struct replica *parameters_holder(const struct parameter_store *store);         /* NULL: not a device */
+void parameters_updated(struct parameter_store *store, struct replica *holder); /* NULL: the host has updated its own */
+void parameters_adopt_next(struct parameter_store *store); /* a step's next arrays become the master copy */
+void parameters_fetched(struct parameter_store *store);
+void parameters_lose(struct parameter_store *store, const struct replica *replica); /* if it is the holder */
+bool parameters_claim(struct parameter_store *store);   /* whether there is something to repeat */
+void parameters_changed(struct parameter_store *store); /* the caller has changed the master copy */
+
+/* Returns what a replica gets before its work; returns the version of the newest parameters. */
+struct supply parameters_supply(const struct parameter_store *store, const struct replica *replica);
+uint64_t parameters_version(const struct parameter_store *store);
+
+#endif

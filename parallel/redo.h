@@ -1,0 +1,19 @@
+/* Brings the newest parameters to the host, and repeats the steps of a lost device. */
+#ifndef PARALLEL_REDO_H
+#define PARALLEL_REDO_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+
+struct tutti_trainer;
+
+/* Repeats the steps of a device that trained alone and was lost since. They are not counted in `position`. A failure
+ * leaves the rest in the journal: nothing is saved or trained from these parameters before they are repeated. */
+tutti_status redo_lost(struct tutti_trainer *trainer);
+/* Makes the host's arenas the newest. */
+tutti_status trainer_fetch(struct tutti_trainer *trainer);
+/* If parameters are averaged: shows the averages (`average`), to be evaluated or saved, or the trained parameters. */
+tutti_status trainer_show(struct tutti_trainer *trainer, bool average);
+
+#endif

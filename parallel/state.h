@@ -1,0 +1,99 @@
+/* The state of a trainer: the network on all devices, and how far its training has come. */
+#ifndef PARALLEL_STATE_H
+#define PARALLEL_STATE_H
+
+#include "parallel/balance.h"
+#include "parallel/course.h"
+#include "parallel/feeds.h"
+#include "parallel/membership.h"
+#include "parallel/parameter_store.h"
+#include "parallel/shares.h"
+#include "parallel/sync_devices.h"
+#include "replica/optimizer.h"
+#include "replica/replica.h"
+#include "replica/replica_setup.h"
+#include "tutti_experts.h"
+
+struct metadata;
+struct replica_work;
+struct world;
+
+/* Options of the caller, and what follows from them. */
+struct trainer_options {
+    bool exact, tune;
+    tutti_precision precision;
+    tutti_expert_options experts;
+    void (*building)(void *user, int built, int total); /* of struct tutti_training */
+    void *building_user;
+    int64_t batch, micro_batch; /* micro_batch 0: no limit but memory */
+    bool batch_given;           /* by the caller, not the default */
+    bool automatic;             /* shares by speed */
+    /* --sync-batchnorm, and it concerns something in the network: no device may split its part into micro-batches,
+     * and devices that share a batch synchronise their statistics. */
+    bool whole_batch;
+};
+
+/* The last step. */
+struct last_step {
+    bool not_finite; /* some of its summed gradients are not finite */
+    float largest;   /* largest magnitude of its gradients, on this rank */
+    bool stepped;    /* there was a step, whose gradients can be read */
+    float unscale;   /* factor of its gradients */
+    float norm;      /* of its gradients, if they are clipped; else NaN */
+    int64_t length;  /* of its sequences; before the first step, the longest. 0: the network has none */
+};
+
+/* Announced batches, which devices with their own memory can get before their step begins: that of the step which
+ * comes now, and that of the one after it. */
+struct ahead {
+    struct batch expected, next;
+    uint64_t announced; /* how many */
+};
+
+struct trainer_report {
+    int64_t steps; /* since it was reset */
+    double seconds;
+    double waited;     /* seconds that steps waited for their samples */
+    struct tally told; /* of the last step or evaluation, of `told_samples` samples; 0: there was none */
+    int64_t told_samples;
+};
+
+struct tutti_trainer {
+    tutti_network *network;
+    struct tutti_runtime *runtime;
+    struct trainer_options options;
+    struct objective objective;
+    bool trains;               /* it has a loss */
+    struct feed_list feeds;    /* what a step reads */
+    struct array_list outputs; /* what the caller can fetch */
+    struct optimizer optimizer;
+    struct parameter_store store;
+    struct metadata *metadata; /* texts that are saved with the weights */
+    struct course course;
+    struct last_step last;
+    struct ahead ahead;
+    struct trainer_report report;
+
+    int count; /* of devices */
+    struct membership members;
+    struct replica_setup setup; /* which all replicas have in common */
+    struct replica *replicas;
+    struct replica_work *works; /* one for each replica */
+    struct share *shares;       /* given by the caller, or by `balance` */
+    int64_t *parts;             /* of the batch at hand */
+    struct watchdog watchdog;   /* over the replicas' workers */
+    struct sync_devices sync_devices;
+
+    struct world *world; /* trainers of other ranks; NULL: there are none */
+    int64_t part;        /* this rank's initial part of a batch */
+    /* Several devices or ranks: they exchange gradients, and the host updates the parameters (exchange.c). False: the
+     * only device updates itself; so does the only one that automatic shares leave (rebalance.c). */
+    bool exchange;
+    struct thread_pool *pool;
+    struct balance balance;
+    struct rebalance *rebalance;
+    struct journal *journal; /* of the one device that trains, while there are others */
+    bool repeats;            /* the present step is one of the journal's */
+};
+
+#endif

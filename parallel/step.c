@@ -1,0 +1,337 @@
+/* A step. The batch is divided over the replicas (shares.c), each runs its part (run.c), their gradients are summed and
+ * the master copy is updated (tries.c, exchange.c). A single device has the whole batch, and its update is part of its
+ * run: such a step is read in this file from top to bottom, and goes on in run.c. */
+#include "parallel/step.h"
+
+#include "base/log.h"
+#include "base/threads.h"
+#include "parallel/division.h"
+#include "parallel/exchange.h"
+#include "parallel/faults.h"
+#include "parallel/journal.h"
+#include "parallel/rebalance.h"
+#include "parallel/redo.h"
+#include "parallel/state.h"
+#include "parallel/tries.h"
+#include "parallel/world.h"
+#include "replica/clip.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------------------------------------- one device ---- */
+
+struct batch trainer_next(const tutti_trainer *trainer, const struct replica_work *work)
+{
+    /* A batch of the same size is divided in the same way, unless shares change. */
+    const bool same_size = work->mode == PLAN_TRAIN && trainer->ahead.next.samples == work->samples;
+    return same_size ? trainer->ahead.next : (struct batch) { 0 };
+}
+
+/* The only device does the whole step, and updates itself. If its memory is full, it tries again with fewer samples
+ * at once. */
+static tutti_status run_single(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = &trainer->replicas[0];
+    struct replica_work *part = &trainer->works[0];
+    while (true) {
+        TRY(trainer_divide(trainer, work->mode, work->samples, trainer->parts)); /* it may be lost */
+        *part = *work;
+        part->supply = parameters_supply(&trainer->store, replica);
+        part->update = work->mode == PLAN_TRAIN;
+        part->next = trainer_next(trainer, work);
+        worker_start(&replica->worker, replica_run, part);
+        status = worker_wait(&replica->worker);
+        replica_forget(replica);
+        if (status == TUTTI_OK) break;
+        TRY(trainer_shrink_or_lose(trainer, replica, status));
+    }
+    trainer->last.not_finite = part->result.not_finite;
+    tally_add(&sums->tally, &part->result.tally);
+    tally_add(&sums->tally, &work->excluded);
+done:
+    return status;
+}
+
+tutti_status trainer_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
+{
+    return trainer->exchange ? tries_run(trainer, work, sums) : run_single(trainer, work, sums);
+}
+
+bool trainer_keeps_sums(const tutti_trainer *trainer)
+{
+    return world_sums(trainer) || (trainer->exchange && trainer->optimizer.clip_norm > 0);
+}
+
+tutti_status trainer_measure(tutti_trainer *trainer, const struct step_constants *constants)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *alone = trainer_alone(trainer);
+    trainer->last.norm = alone ? trainer->works[alone->number].result.norm : NAN;
+    if (alone || trainer->optimizer.clip_norm <= 0 || trainer->last.not_finite) return TUTTI_OK;
+    TRY(clip_norm_of(parameters_gradients(&trainer->store), trainer->network->trained_floats, constants->unscale,
+        trainer->pool, &trainer->last.norm));
+    trainer->last.not_finite = !isfinite(trainer->last.norm);
+done:
+    return status;
+}
+
+/* Updates on the host, which has all gradients. */
+static void update_from_sums(tutti_trainer *trainer, const struct step_constants *constants)
+{
+    const struct optimizer_arrays master = parameters_master(&trainer->store);
+    const float *gradients = parameters_gradients(&trainer->store);
+    struct optimizer_step step = { &trainer->optimizer, trainer->network, constants, NULL };
+    const float clip = clip_factor(&trainer->optimizer, trainer->last.norm);
+    if (trainer->optimizer.clip_norm > 0) step.clip = &clip;
+    optimizer_update(&step, trainer->pool, master.parameters, gradients, master.states);
+}
+
+/* All parts of the step have succeeded. If the loss scale was too large, the step updates nothing. */
+void trainer_update(tutti_trainer *trainer, const struct step_constants *constants)
+{
+    struct replica *alone = trainer_alone(trainer);
+    for (int i = 0; i < trainer->count; i++) gradients_note_step(&trainer->replicas[i].port, trainer->parts[i] > 0);
+    trainer->last.unscale = constants->unscale;
+    trainer->last.stepped = true;
+    if (trainer->last.not_finite) return;
+    if (!alone && trainer_keeps_sums(trainer)) update_from_sums(trainer, constants);
+    parameters_updated(&trainer->store, alone);
+    if (alone) { /* it has updated itself */
+        versions_updated(&alone->versions, parameters_version(&trainer->store), true);
+    } else if (!trainer_keeps_sums(trainer)) {
+        exchange_adopt(trainer);
+    }
+    if (!trainer->exchange) parameters_drop(&trainer->store);
+}
+
+/* ------------------------------------------------------------------------------------------- after a step ---- */
+
+static void traffic_add(struct traffic *sum, const struct traffic *more)
+{
+    sum->bytes += more->bytes;
+    sum->seconds += more->seconds;
+    sum->beside += more->beside;
+}
+
+/* Adds the devices' times of the step. A device is idle for the time of the step beyond its own part. */
+static void note_times(tutti_trainer *trainer, double seconds)
+{
+    trainer->report.steps++;
+    trainer->report.seconds += seconds;
+    for (int i = 0; i < trainer->count; i++) {
+        struct replica_report *report = &trainer->replicas[i].report;
+        const struct result done = trainer->parts[i] > 0 ? trainer->works[i].result : (struct result) { 0 };
+        const double busy = fmin(done.seconds, seconds);
+        const double beside = done.sent.beside + done.received.beside;
+        const double transfer = fmin(done.sent.seconds + done.received.seconds - beside, busy);
+        report->compute_s += busy - transfer;
+        report->transfer_s += transfer;
+        report->idle_s += seconds - busy;
+        traffic_add(&report->sent, &done.sent);
+        traffic_add(&report->received, &done.received);
+    }
+}
+
+/* Returns the samples of the step, on all ranks that sum their gradients. */
+static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batch)
+{
+    return world_averages(trainer) ? batch->samples : batch->whole;
+}
+
+static bool batch_is_same(const struct batch *a, const struct batch *b)
+{
+    return a->samples == b->samples && arrays_equal(&a->feeds, &b->feeds);
+}
+
+void trainer_announce(tutti_trainer *trainer, const struct batch *next)
+{
+    trainer->ahead.next = *next;
+    trainer->ahead.next.number = ++trainer->ahead.announced;
+}
+
+void trainer_forget_announced(tutti_trainer *trainer)
+{
+    trainer->ahead.expected = trainer->ahead.next = (struct batch) { 0 };
+}
+
+static void note_scale(tutti_trainer *trainer)
+{
+    struct loss_scale *loss_scale = &trainer->course.loss_scale;
+    if (!trainer->last.not_finite) {
+        loss_scale_updated(loss_scale);
+        return;
+    }
+    loss_scale_skipped(loss_scale);
+    if (world_sums(trainer) && trainer->world->hosts->rank > 0) return; /* they all do the same */
+    log_warn(&trainer->runtime->log,
+        "step %lld updated nothing, because its gradients overflow; losses are scaled by %.0f instead of %.0f from now "
+        "on",
+        (long long)trainer->course.position.steps, loss_scale->scale, 2 * loss_scale->scale);
+}
+
+/* ------------------------------------------------------------------------------------------------ the step ---- */
+
+/* Prepares this rank, before all ranks do the step. */
+static tutti_status get_ready(tutti_trainer *trainer, struct replica_work *work)
+{
+    tutti_status status = TUTTI_OK;
+    if (work->samples > 0) trainer->last.length = work->feeds.length;
+    TRY(feeds_check(&trainer->feeds, &work->feeds, work->samples, &work->excluded));
+    if (trainer->world) TRY(repartition_advance(trainer, rebalance_is_changing(trainer)));
+    if (trainer->options.automatic) TRY(rebalance_before_step(trainer, work->samples));
+done:
+    return status;
+}
+
+static struct replica_work work_of(
+    const tutti_trainer *trainer, const struct batch *batch, const struct step_constants *constants)
+{
+    struct replica_work work = { .mode = PLAN_TRAIN,
+        .feeds = batch->feeds,
+        .samples = batch->samples,
+        .whole = samples_of(trainer, batch),
+        .before = batch->first,
+        .number = batch_is_same(batch, &trainer->ahead.expected) ? trainer->ahead.expected.number : 0,
+        .constants = *constants,
+        .gives_outputs = batch->outputs != NULL };
+    if (batch->outputs) work.outputs = *batch->outputs;
+    return work;
+}
+
+/* Checks that the step may update. A step with too large a loss scale does not fail. */
+static tutti_status check_finite(const tutti_trainer *trainer, double loss)
+{
+    if (isfinite(loss) && (!trainer->last.not_finite || loss_scale_can_fall(&trainer->course.loss_scale)))
+        return TUTTI_OK;
+    return fail(TUTTI_NOT_FINITE,
+        "the %s %s at step %lld: nothing was updated; lower the learning rate (%g) or look for "
+        "NaN in the data",
+        isfinite(loss) ? "gradients are" : "loss is",
+        isnan(loss)          ? "NaN"
+            : isfinite(loss) ? "not finite"
+                             : "infinite",
+        (long long)trainer->course.position.steps + 1, trainer_learning_rate(trainer));
+}
+
+/* A failure here is not voted on: this rank leaves, and the other ranks end when they hear no more from it. */
+static tutti_status finish(tutti_trainer *trainer, const struct replica_work *work, double start)
+{
+    tutti_status status = TUTTI_OK;
+    trainer_update(trainer, &work->constants);
+    trainer->course.position.steps++;
+    note_scale(trainer);
+    if (!trainer->last.not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
+    TRY(redo_lost(trainer));
+    const double seconds = clock_seconds() - start;
+    note_times(trainer, seconds);
+    if (world_sums(trainer)) world_stepped(trainer, seconds);
+    if (trainer->options.automatic)
+        TRY(rebalance_after_step(trainer, work, world_sums(trainer) ? trainer->world->seconds : seconds));
+done:
+    if (status != TUTTI_OK && world_sums(trainer)) hosts_leave(trainer->world->hosts);
+    return status;
+}
+
+/* Does this rank's part of the step; if ranks sum gradients, the whole step, together with them. */
+static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct replica_work *work, struct sums *sums)
+{
+    tutti_status status = TUTTI_OK;
+    if (!vote_fails(vote)) vote_take(vote, trainer_show(trainer, false));
+    if (!vote_fails(vote)) vote_take(vote, get_ready(trainer, work));
+    const double start = clock_seconds();
+    if (!vote_fails(vote) && work->samples > 0 && trainer->journal && trainer_alone(trainer))
+        TRY(journal_take(trainer, work));
+    if (world_sums(trainer)) {
+        TRY(tries_run_ranks(trainer, vote, work, sums));
+    } else {
+        TRY(vote_status(vote));
+        if (work->samples > 0) TRY(trainer_run(trainer, work, sums));
+    }
+    if (work->samples == 0 && world_averages(trainer)) { /* no samples here; this rank averages later */
+        trainer->course.position.steps++;
+        return TUTTI_OK;
+    }
+    TRY(trainer_measure(trainer, &work->constants));
+    TRY(check_finite(trainer, sums->tally.loss));
+    TRY(finish(trainer, work, start));
+done:
+    return status;
+}
+
+/* Makes the parameters of all ranks their mean. */
+static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct sums *sums)
+{
+    if (!vote_fails(vote)) vote_take(vote, trainer_fetch(trainer));
+    if (!vote_fails(vote)) vote_take(vote, trainer_show(trainer, false)); /* on all ranks */
+    if (!vote_fails(vote)) vote_take(vote, parameters_make_states(&trainer->store));
+    return world_average(trainer, vote, sums);
+}
+
+tutti_status trainer_settle(tutti_trainer *trainer, struct sums *sums)
+{
+    *sums = (struct sums) { 0 };
+    if (!world_averages(trainer) || trainer->world->average.steps == 0) return TUTTI_OK;
+    struct vote vote = vote_of(TUTTI_OK);
+    return average(trainer, &vote, sums);
+}
+
+/* Seed and step, from which layers make random numbers. */
+static struct step_constants random_constants(const tutti_trainer *trainer)
+{
+    const uint64_t seed = trainer->course.seed, step = (uint64_t)trainer->course.position.steps;
+    return (struct step_constants) { .seed_low = (uint32_t)seed,
+        .seed_high = (uint32_t)(seed >> 32),
+        .step_low = (uint32_t)step,
+        .step_high = (uint32_t)(step >> 32) };
+}
+
+tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct sums *sums)
+{
+    struct vote vote = *read;
+    const int64_t samples = samples_of(trainer, batch);
+    struct step_constants constants = random_constants(trainer);
+    constants.loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0;
+    optimizer_constants(
+        &trainer->optimizer, trainer->course.position.steps - trainer->course.loss_scale.skipped, &constants);
+    constants.learning_rate = trainer_learning_rate(trainer);
+    loss_scale_constants(&trainer->course.loss_scale, &constants);
+    *sums = (struct sums) { 0 };
+    struct replica_work work = work_of(trainer, batch, &constants);
+    const double start = clock_seconds();
+    tutti_status status = run_step(trainer, &vote, &work, sums);
+    membership_clear(&trainer->members);
+    if (world_averages(trainer)) {
+        vote = vote_of(status);
+        trainer->world->seconds = clock_seconds() - start;
+        world_local_step(trainer, batch, sums);
+        if (vote_fails(&vote) || trainer->world->average.steps >= trainer->world->average.every)
+            status = average(trainer, &vote, sums);
+    }
+    sums->samples = batch->whole;
+    trainer->ahead.expected = trainer->ahead.next;
+    trainer->ahead.next = (struct batch) { 0 };
+    return status;
+}
+
+tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
+    struct sums *sums, const struct arrays *outputs)
+{
+    tutti_status status = TUTTI_OK;
+    if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples, &sums->tally));
+    TRY(trainer_show(trainer, true));
+    for (int64_t done_samples = 0; done_samples < samples;) {
+        const int64_t left = samples - done_samples;
+        struct replica_work work = { .mode = mode, .samples = left < trainer->part ? left : trainer->part };
+        work.feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
+        if (outputs) work.outputs = arrays_from(&trainer->outputs, outputs, done_samples);
+        work.gives_outputs = outputs != NULL;
+        work.constants = random_constants(trainer);
+        work.constants.loss_scale = (float)(1.0 / (double)work.samples);
+        work.before = done_samples;
+        TRY(trainer_run(trainer, &work, sums));
+        done_samples += work.samples;
+    }
+done:
+    return status;
+}

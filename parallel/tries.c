@@ -1,0 +1,174 @@
+/* A step on several devices or ranks. Each device runs its part (run.c), their gradients are summed (exchange.c); a
+ * device that fails is lost, and the others try the whole step again from the same samples and parameters, because
+ * nothing is updated before every part has succeeded and the losses are finite. All ranks try again together. */
+#include "parallel/tries.h"
+
+#include "base/invariant.h"
+#include "base/threads.h"
+#include "parallel/division.h"
+#include "parallel/exchange.h"
+#include "parallel/faults.h"
+#include "parallel/journal.h"
+#include "parallel/rebalance.h"
+#include "parallel/redo.h"
+#include "parallel/state.h"
+#include "parallel/step.h"
+#include "parallel/sync_ranks.h"
+#include "parallel/world.h"
+
+#include <float.h>
+
+struct replica *trainer_alone(tutti_trainer *trainer)
+{
+    if (world_sums(trainer)) return NULL;
+    if (!trainer->options.automatic) return trainer->exchange ? NULL : &trainer->replicas[0];
+    struct replica *alone = rebalance_alone(trainer);
+    return alone && membership_is_present(&trainer->members, alone->number) ? alone : NULL;
+}
+
+static tutti_status divide(tutti_trainer *trainer, const struct replica_work *work)
+{
+    const tutti_status status = rebalance_lost(trainer);
+    return status == TUTTI_OK ? trainer_divide(trainer, work->mode, work->samples, trainer->parts) : status;
+}
+
+/* Divides `work` over the devices; fetches the newest parameters to the host if some device needs them. */
+static tutti_status prepare(tutti_trainer *trainer, const struct replica_work *work)
+{
+    tutti_status status = TUTTI_OK;
+    bool wanted = false;
+    TRY(redo_lost(trainer));
+    TRY(divide(trainer, work));
+    for (int i = 0; i < trainer->count; i++)
+        wanted |= trainer->parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
+    if (!wanted) return TUTTI_OK;
+    TRY(trainer_fetch(trainer));
+    TRY(divide(trainer, work)); /* a device may be lost now */
+done:
+    return status;
+}
+
+/* Starts device `device` on its part, which begins at sample `first`. */
+static void give(tutti_trainer *trainer, int device, const struct replica_work *work, int64_t first)
+{
+    struct replica_work *part = &trainer->works[device];
+    *part = *work;
+    part->supply = parameters_supply(&trainer->store, &trainer->replicas[device]);
+    part->first = first;
+    part->samples = trainer->parts[device];
+    part->next = trainer_next(trainer, work);
+    part->meets = trainer->options.whole_batch && trainer->parts[device] < work->whole;
+    INVARIANT(membership_is_present(&trainer->members, device));
+    worker_start(&trainer->replicas[device].worker, replica_run, part);
+}
+
+static void give_all(tutti_trainer *trainer, const struct replica_work *work, bool alone)
+{
+    struct replica_work whole = *work;
+    int64_t first = 0;
+    whole.update = alone;
+    whole.check = trainer->options.experts.check_replicas && work->mode == PLAN_TRAIN && !alone;
+    if (whole.check)
+        whole.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        give(trainer, i, &whole, first);
+        first += trainer->parts[i];
+    }
+    INVARIANT(first == work->samples);
+}
+
+/* Returns the vote of a device that has not done its part. */
+static struct vote vote_of_failure(tutti_trainer *trainer, int device, tutti_status status)
+{
+    if (sync_devices_interrupted(&trainer->sync_devices, device)) return vote_again(); /* by another's failure */
+    const tutti_status lost = trainer_shrink_or_lose(trainer, &trainer->replicas[device], status);
+    return lost == TUTTI_OK ? vote_again() : vote_of(lost);
+}
+
+/* Waits for all devices and returns their vote; the first failure counts. */
+static struct vote vote_of_devices(tutti_trainer *trainer)
+{
+    struct vote all = vote_of(TUTTI_OK);
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        const tutti_status status = worker_wait(&trainer->replicas[i].worker);
+        replica_forget(&trainer->replicas[i]);
+        if (status == TUTTI_OK)
+            trainer->last.not_finite |= trainer->works[i].result.not_finite;
+        else if (!vote_fails(&all))
+            all = vote_of_failure(trainer, i, status);
+    }
+    return all;
+}
+
+/* Makes one try. VOTE_AGAIN: a device was lost, and others are left to repeat the work. */
+static struct vote try_once(tutti_trainer *trainer, const struct replica_work *work)
+{
+    tutti_status exchanged = TUTTI_OK;
+    trainer->last.not_finite = false;
+    const tutti_status prepared = prepare(trainer, work);
+    if (prepared != TUTTI_OK) return vote_of(prepared);
+    sync_devices_begin(trainer, work->whole);
+    const bool trains = work->mode == PLAN_TRAIN, alone = trains && trainer_alone(trainer);
+    give_all(trainer, work, alone);
+    if (trains && !alone) exchanged = exchange_run(trainer, &work->constants);
+    if (alone && trainer->journal) journal_take_ahead(trainer);
+    struct vote vote = vote_of_devices(trainer);
+    if (!vote_fails(&vote)) vote_take(&vote, exchanged);
+    if (vote.says == VOTE_DONE && trains) vote = faults_check(trainer);
+    return vote;
+}
+
+static void add_results(const tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
+{
+    tally_add(&sums->tally, &work->excluded);
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        tally_add(&sums->tally, &trainer->works[i].result.tally);
+    }
+}
+
+tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
+{
+    struct vote vote;
+    do {
+        vote = try_once(trainer, work);
+    } while (vote.says == VOTE_AGAIN);
+    if (!vote_fails(&vote)) add_results(trainer, work, sums);
+    return vote_status(&vote);
+}
+
+/* Each rank's gradients are finite, but their sum may not be. It is checked only if it can overflow. All ranks have
+ * the same bytes, so they find the same. */
+static bool sums_overflow(const tutti_trainer *trainer)
+{
+    if (trainer->last.not_finite || trainer->last.largest < FLT_MAX / 2) return false;
+    return exchange_not_finite(parameters_gradients(&trainer->store), trainer->network->total_floats);
+}
+
+tutti_status tries_run_ranks(
+    tutti_trainer *trainer, const struct vote *ready, const struct replica_work *work, struct sums *sums)
+{
+    struct vote mine = vote_fails(ready) ? *ready : vote_again();
+    enum verdict all = VOTE_AGAIN;
+    struct sums own = { 0 };
+    while (all == VOTE_AGAIN) {
+        world_try(trainer);
+        if (mine.says == VOTE_AGAIN) {
+            const double start = clock_seconds();
+            own = (struct sums) { .samples = work->samples };
+            mine = try_once(trainer, work);
+            if (mine.says == VOTE_DONE) add_results(trainer, work, &own);
+            trainer->world->seconds = clock_seconds() - start - sync_ranks_waited(trainer);
+        }
+        sync_ranks_end(trainer, &mine);
+        *sums = own;
+        const tutti_status voted = world_vote(trainer, &mine, &all, sums);
+        if (voted != TUTTI_OK) return voted;
+        /* Ranks that repeat the step need this rank's numbers, too. */
+        if (all == VOTE_AGAIN && trainer->world->sync_ranks) mine = vote_again();
+    }
+    trainer->last.not_finite |= sums_overflow(trainer);
+    return TUTTI_OK;
+}

@@ -1,0 +1,135 @@
+/* This trainer among those of the other ranks (hosts.h): who takes which part of a batch, and what is agreed on. Every
+ * rank has the network, the parameters and the optimizer's states whole, and calls the same functions in the same
+ * order; a step is updated on all ranks or on none. */
+#ifndef PARALLEL_WORLD_H
+#define PARALLEL_WORLD_H
+
+#include "parallel/balance.h"
+#include "parallel/hosts.h"
+#include "parallel/repartition.h"
+#include "parallel/shares.h"
+#include "replica/arrays.h"
+#include "replica/tally.h"
+
+/* A rank's message to all others when they agree on something; zero if it has nothing to say. */
+struct world_note {
+    int32_t says;   /* enum verdict: the worst of all ranks' counts for all */
+    int32_t status; /* tutti_status, of a failure */
+    int32_t not_finite;
+    int32_t cancelled;
+    int32_t divides;     /* rank 0: a new division follows */
+    int32_t repartition; /* enum repartition_state, of the next division */
+    int32_t partial;     /* did not go through all of its samples */
+    uint64_t hash;       /* of what must be the same everywhere */
+    int64_t samples;     /* its own, of which the tally has the sums */
+    struct tally tally;
+    double seconds; /* time for these samples, without waiting for others */
+    double weight;
+    int64_t capacity; /* samples that it takes at most */
+    double largest;   /* largest magnitude of this rank's gradients; the ranks' total bounds their sum */
+};
+
+/* Gradients that are sent to the other ranks: this rank's sums, as long as the arena, and the number of blocks that
+ * are not sent yet. */
+struct leaving {
+    float *own;
+    uint16_t *own_half, *half; /* trained parameters' as bfloat16, and all ranks'; NULL if sent as floats */
+    int64_t blocks_left;
+};
+
+/* Batches that are read ahead of the one in use: the next one, which devices may fetch meanwhile, and the one that is
+ * being read. */
+enum { BATCHES_AHEAD = 2 };
+
+/* The division of batches over the ranks; the thread that reads batches uses it, too. The next division applies from
+ * `next_step` on, which no rank's reader has begun. */
+struct division {
+    pthread_mutex_t lock;
+    struct share *shares, *next;
+    int64_t next_step; /* 0: there is no next one */
+    bool automatic;
+    struct balance balance; /* rank 0 decides */
+    bool wanted;            /* it has decided, but not told the others */
+    bool preparing;         /* the others were told, but not all ranks have plans for it */
+    struct repartition repartition;
+};
+
+/* Averages of parameters. */
+struct average {
+    int64_t every; /* steps between them; 0: gradients are summed in every step */
+    /* Since the last one: steps, and samples of all ranks; this rank's sums; the estimated sums of all ranks that the
+     * caller was told. */
+    int64_t steps, whole;
+    struct world_note since, told;
+};
+
+struct world {
+    struct tutti_hosts *hosts;
+    bool cancelled; /* all ranks have agreed to cancel */
+    struct world_note *notes, mine;
+    struct leaving leaving;
+    struct sync_ranks *sync_ranks; /* NULL: devices of several ranks do not synchronise within a step */
+    double seconds;                /* of this rank's own part of the last step */
+    struct division division;
+    struct average average;
+};
+
+struct tutti_trainer;
+
+/* Call it after the options were read, with their status: joins the trainers of the other ranks. Without other ranks,
+ * trainer->world is NULL. */
+tutti_status world_open(struct tutti_trainer *trainer, const tutti_training *training, tutti_status status);
+void world_close(struct tutti_trainer *trainer);
+/* The last part of tutti_compile(): agrees that all ranks succeeded, and makes them begin with the same
+ * parameters. */
+tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status);
+
+/* Call it before all ranks do something together, with a failure if this rank cannot. The other ranks, which wait for
+ * it in the same call, then get the failure. */
+tutti_status trainer_begin_call(struct tutti_trainer *trainer, tutti_status status);
+/* All ranks call it with their status; a failure of one becomes that of all. */
+tutti_status world_agree(struct tutti_trainer *trainer, tutti_status status);
+/* Does what world_agree() does, and checks that all ranks have the same hash of `what`. */
+tutti_status world_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what);
+/* Does what world_agree() does, and sums over all ranks. *whole: all went through all of their samples. */
+tutti_status world_total(
+    struct tutti_trainer *trainer, tutti_status status, struct sums *sums, int64_t *samples, bool *whole);
+/* Sends rank 0's arrays to all. */
+tutti_status world_share_arenas(struct tutti_trainer *trainer);
+tutti_status world_broadcast(struct tutti_trainer *trainer, void *data, size_t bytes);
+
+/* Gives this rank's part of a batch of `whole` samples in a step, and where it begins. */
+tutti_status world_part(struct world *world, int64_t step, int64_t whole, int64_t *first, int64_t *samples);
+/* Sets the size of later batches. */
+tutti_status world_resize(struct world *world, int64_t batch);
+/* All ranks call it with their own samples; `read`: whether they could be read. Sets how many there are in all, and
+ * where this rank's begin. A rank without samples gets the others' length of sequences. */
+tutti_status world_place(struct tutti_trainer *trainer, tutti_status read, struct batch *batch);
+
+/* Returns whether gradients are summed over ranks in every step. If not, there are no other ranks, or they
+ * average. */
+bool world_sums(const struct tutti_trainer *trainer);
+/* Begins a try at such a step. */
+void world_try(struct tutti_trainer *trainer);
+/* Puts this rank's sums of a range. Any thread may call it. */
+void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums);
+/* Begins the all-reduce of what is summed on this rank, from the end of the arena on: the blocks marked in `summed`,
+ * or all (NULL). */
+void world_leave(struct tutti_trainer *trainer, const bool *summed);
+/* For watchdog_open(): communication between ranks makes progress only during these calls. */
+double world_progress(void *trainer);
+/* Ends a try with this rank's vote. *all: what counts for all ranks, VOTE_DONE or VOTE_AGAIN. `sums` becomes those of
+ * all ranks. */
+tutti_status world_vote(struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct sums *sums);
+/* Call it after a step that took so long. */
+void world_stepped(struct tutti_trainer *trainer, double seconds);
+
+/* Returns whether ranks average parameters. */
+bool world_averages(const struct tutti_trainer *trainer);
+/* Call it after a step. Unless an average is due (world->average.steps), `sums` become an estimate for all ranks. */
+void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct sums *sums);
+/* Averages parameters and states, the newest of which must be on the host unless this rank has failed. `sums` become
+ * what the caller was not told yet. */
+tutti_status world_average(struct tutti_trainer *trainer, const struct vote *vote, struct sums *sums);
+
+#endif

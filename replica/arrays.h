@@ -1,0 +1,52 @@
+/* Several arrays with the same samples: what a step reads (feeds.h) or returns. */
+#ifndef REPLICA_ARRAYS_H
+#define REPLICA_ARRAYS_H
+
+#include "plan/types.h"
+
+enum { ARRAYS_MAX = PLAN_MAX_FEEDS > PLAN_MAX_OUTPUTS ? PLAN_MAX_FEEDS : PLAN_MAX_OUTPUTS };
+
+/* Which arrays there are. */
+struct array_list {
+    int count;
+    size_t bytes[ARRAYS_MAX];  /* of one sample, with a sequence length of 1 */
+    int sequences[ARRAYS_MAX]; /* number of its axes that have the length of sequences */
+};
+
+/* Pointers to the arrays, each [samples][a sample]. NULL: the array is not read (inference does not read targets), or
+ * not wanted. */
+struct arrays {
+    void *at[ARRAYS_MAX];
+    int64_t length; /* of their sequences; 0: the network has none */
+};
+
+/* The samples of a step, as a trainer or a replica gets them. */
+struct batch {
+    struct arrays feeds;
+    const int64_t *indices; /* of these samples in their source; NULL where they have none */
+    int64_t samples;
+    int64_t first, whole;         /* position of these samples in the whole batch, and its size; 0: no batch */
+    uint64_t number;              /* of an announced batch (trainer_announce); else 0 */
+    const struct arrays *outputs; /* where its outputs go; NULL: not wanted */
+};
+
+/* Adds the array of a value of the network. */
+void arrays_add(struct array_list *list, const struct value *value);
+/* Bytes of one sample of array `number`. */
+size_t arrays_sample_bytes(const struct array_list *list, int number, int64_t length);
+/* Bytes of the samples of all arrays, one behind the other. */
+size_t arrays_bytes(const struct array_list *list, struct bound_sizes sizes);
+/* Byte offset of array `number` if all arrays lie one behind the other. */
+size_t arrays_offset(const struct array_list *list, int number, struct bound_sizes sizes);
+/* Returns the arrays from sample `first` on. */
+struct arrays arrays_from(const struct array_list *list, const struct arrays *arrays, int64_t first);
+/* Returns arrays that lie at `memory`, one behind the other. */
+struct arrays arrays_at(const struct array_list *list, void *memory, struct bound_sizes sizes);
+/* Copies `samples` samples of the arrays that are not NULL in both. */
+void arrays_copy(const struct array_list *list, const struct arrays *from, int64_t samples, const struct arrays *to);
+/* Copies `samples` samples to `memory`, one array behind the other, and returns these arrays. Does not copy arrays
+ * that are NULL. */
+struct arrays arrays_pack(const struct array_list *list, const struct arrays *from, int64_t samples, void *memory);
+bool arrays_equal(const struct arrays *a, const struct arrays *b);
+
+#endif

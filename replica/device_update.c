@@ -1,0 +1,187 @@
+#include "replica/device_update.h"
+
+#include "replica/clip.h"
+#include "replica/replica.h"
+#include "replica/replica_setup.h"
+#include "runtime/builder.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/* --------------------------------------------------------------------------------------------------- making ---- */
+
+static tutti_status make_statistics(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    struct device_update *update = &replica->update;
+    struct statistic_row *rows = NULL;
+    TRY(optimizer_statistics(replica->setup->optimizer, replica->setup->network, &rows, &update->statistic_count));
+    if (update->statistic_count == 0) goto done;
+    const size_t bytes = (size_t)update->statistic_count * sizeof(*rows);
+    TRY(buffer_new(replica->device, bytes, &update->statistics));
+    TRY(buffer_write(replica->device, update->statistics, 0, rows, bytes));
+done:
+    free(rows);
+    return status;
+}
+
+static tutti_status make_groups(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    const struct optimizer_group *groups = replica->setup->optimizer->groups;
+    const size_t bytes = replica->setup->optimizer->group_count * sizeof(*groups);
+    if (!groups) return TUTTI_OK;
+    TRY(buffer_new(replica->device, bytes, &replica->update.groups));
+    TRY(buffer_write(replica->device, replica->update.groups, 0, groups, bytes));
+done:
+    return status;
+}
+
+static tutti_status make_launches(struct replica *replica, cl_mem gradients, struct launch_list *list)
+{
+    tutti_status status = TUTTI_OK;
+    const struct device_update *update = &replica->update;
+    const struct replica_setup *setup = replica->setup;
+    const struct optimizer_buffers buffers = { .parameters = replica->parameters,
+        .gradients = gradients,
+        .states = { update->states[0], update->states[1], update->states[2] },
+        .constants = update->constants,
+        .losses = replica->losses,
+        .statistics = update->statistics,
+        .groups = update->groups,
+        .norms = update->norms };
+    launch_list_init(list, replica->device);
+    optimizer_emit_check(setup->network, gradients, update->constants, list);
+    optimizer_emit(setup->optimizer, setup->network, &buffers, update->statistic_count, list);
+    TRY(launch_list_realise(list, NULL, NULL));
+done:
+    return status;
+}
+
+/* Warms the launches up with losses that are NaN, so that they update nothing. */
+static tutti_status warm_up(struct replica *replica, struct launch_list *list)
+{
+    tutti_status status = TUTTI_OK;
+    const struct step_constants constants = { .runs = 1 };
+    const float not_finite[2] = { NAN, 0 };
+    TRY(buffer_write(replica->device, replica->update.constants, 0, &constants, sizeof(constants)));
+    TRY(buffer_write(replica->device, replica->losses, 0, not_finite, sizeof(not_finite)));
+    TRY(launch_list_warm_up(list));
+done:
+    return status;
+}
+
+static void free_buffers(struct device_update *update)
+{
+    for (int i = 0; i < OPTIMIZER_STATES; i++) buffer_free(&update->states[i]);
+    launch_list_free(&update->list);
+    buffer_free(&update->constants);
+    buffer_free(&update->statistics);
+    buffer_free(&update->groups);
+    buffer_free(&update->norms);
+}
+
+tutti_status update_make(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    struct device_update *update = &replica->update;
+    const struct replica_setup *setup = replica->setup;
+    const size_t state_bytes = (size_t)setup->network->trained_floats * sizeof(float);
+    if (update->constants) return TUTTI_OK; /* made before, but not adopted */
+    for (int i = 0; i < optimizer_states(setup->optimizer); i++)
+        TRY(buffer_new(replica->device, state_bytes, &update->states[i]));
+    TRY(buffer_new(replica->device, sizeof(struct step_constants), &update->constants));
+    TRY(make_statistics(replica));
+    TRY(make_groups(replica));
+    if (setup->optimizer->clip_norm > 0) TRY(buffer_new(replica->device, CLIP_NORMS * sizeof(float), &update->norms));
+    TRY(make_launches(replica, gradients_buffer(&replica->port, false), &update->list));
+    builder_prepare(&update->list, NULL, NULL);
+done:
+    if (status != TUTTI_OK) free_buffers(update);
+    return status;
+}
+
+tutti_status update_warm(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(warm_up(replica, &replica->update.list));
+    replica->update.made = true;
+    if (gradients_have_sum(&replica->port)) TRY(update_take_sum(replica)); /* micro-batches came first */
+done:
+    return status;
+}
+
+tutti_status update_take_sum(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    struct device_update *update = &replica->update;
+    if (!update->made) return TUTTI_OK;
+    TRY(make_launches(replica, gradients_buffer(&replica->port, true), &update->sum_list));
+    TRY(warm_up(replica, &update->sum_list));
+done:
+    return status;
+}
+
+void update_drop_sum(struct replica *replica)
+{
+    launch_list_free(&replica->update.sum_list);
+}
+
+void update_free(struct replica *replica)
+{
+    free_buffers(&replica->update);
+    update_drop_sum(replica);
+}
+
+bool update_is_made(const struct replica *replica)
+{
+    return replica->update.made;
+}
+
+cl_mem update_state(const struct replica *replica, int state)
+{
+    return replica->update.states[state];
+}
+
+/* ------------------------------------------------------------------------------------------------- updating ---- */
+
+tutti_status update_enqueue(struct replica *replica, bool summed, const struct step_constants *constants)
+{
+    tutti_status status = TUTTI_OK;
+    struct device_update *update = &replica->update;
+    struct launch_list *list = summed ? &update->sum_list : &update->list;
+    TRY(uploads_write(&replica->uploads, replica->device, replica->device->queue, update->constants, 0, constants,
+        sizeof(*constants), NULL));
+    versions_tear(&replica->versions, true);
+    TRY(launch_list_enqueue(list, 0, list->count, NULL));
+    plan_cache_stale(&replica->plans);
+done:
+    return status;
+}
+
+tutti_status update_read_check(struct replica *replica, cl_event *event)
+{
+    tutti_status status = TUTTI_OK;
+    struct device_update *update = &replica->update;
+    update->norm = NAN;
+    if (update->norms)
+        CL_TRY(clEnqueueReadBuffer(replica->device->queue, update->norms, CL_FALSE, 0, sizeof(update->norm),
+                   &update->norm, 0, NULL, NULL),
+            "reading the norm of gradients from '%s'", replica->device->can.name);
+    CL_TRY(clEnqueueReadBuffer(replica->device->queue, update->constants, CL_FALSE,
+               offsetof(struct step_constants, not_finite), sizeof(update->check), &update->check, 0, NULL, event),
+        "reading the check of gradients from '%s'", replica->device->can.name);
+done:
+    return status;
+}
+
+bool update_was_skipped(const struct replica *replica)
+{
+    return replica->update.check != 0;
+}
+
+float update_norm(const struct replica *replica)
+{
+    return replica->update.norm;
+}

@@ -1,0 +1,38 @@
+/* The optimizer on a device that updates its parameters itself: the only one, or one that trains alone. */
+#ifndef REPLICA_DEVICE_UPDATE_H
+#define REPLICA_DEVICE_UPDATE_H
+
+#include "replica/optimizer.h"
+
+struct replica;
+
+struct device_update {
+    cl_mem states[OPTIMIZER_STATES];
+    cl_mem constants;          /* of the step */
+    cl_mem statistics, groups; /* the optimizer's tables */
+    cl_mem norms;              /* if gradients are clipped */
+    int statistic_count;
+    struct launch_list list, sum_list; /* update from the gradients; from their sum over micro-batches */
+    bool made;
+    uint32_t check; /* of the gradients, read after an update: 0 if all are finite */
+    float norm;     /* of the gradients, read likewise, if they are clipped */
+};
+
+/* Make the update in two steps; the first may run beside other work. Nothing is made twice. */
+tutti_status update_make(struct replica *replica);
+tutti_status update_warm(struct replica *replica);
+/* Makes the launches that update from the sum of micro-batches, if the update is made; frees them. */
+tutti_status update_take_sum(struct replica *replica);
+void update_drop_sum(struct replica *replica);
+void update_free(struct replica *replica);
+bool update_is_made(const struct replica *replica);
+cl_mem update_state(const struct replica *replica, int state); /* NULL: there is no such state, or it is not made */
+
+/* Enqueues the update, the last launches of a step; enqueues reading the check of its gradients; returns whether the
+ * update was skipped. */
+tutti_status update_enqueue(struct replica *replica, bool summed, const struct step_constants *constants);
+tutti_status update_read_check(struct replica *replica, cl_event *event);
+bool update_was_skipped(const struct replica *replica);
+float update_norm(const struct replica *replica); /* of the gradients; NaN if they are not clipped */
+
+#endif

@@ -1,0 +1,165 @@
+/* Gradients of a device with memory of its own: copied by its second queue, rounded to bfloat16 if that is wanted. */
+#include "plan/commands.h"
+#include "replica/replica.h"
+#include "replica/replica_setup.h"
+
+/* Returns whether gradients leave as bfloat16, in half the bytes. */
+static bool rounds(const struct replica *replica)
+{
+    const struct replica_setup *setup = replica->setup;
+    return setup->wire == TUTTI_BF16 && setup->exchange && setup->trains;
+}
+
+static size_t device_bytes(const struct replica *replica)
+{
+    return rounds(replica) ? (size_t)replica->setup->network->trained_floats * sizeof(uint16_t) : 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ kernels ---- */
+
+static const struct command *bucket_at(const struct plan *plan, int64_t first)
+{
+    size_t position = 0;
+    const struct command *ready;
+    while ((ready = command_next(plan, COMMAND_READY, &position)) && ready->first != first) continue;
+    return ready;
+}
+
+/* Emits a launch for each bucket of the plan; plan NULL: one launch for all trained parameters. */
+static tutti_status emit(struct replica *replica, const struct plan *plan, struct launch_list *list)
+{
+    const int64_t trained = replica->setup->network->trained_floats;
+    if (!plan) optimizer_emit_wire(replica->port.sum, replica->port.copied.wire, 0, trained, list);
+    for (int64_t first = 0; plan && first < trained;) {
+        const struct command *ready = bucket_at(plan, first);
+        if (!ready) return fail(TUTTI_INTERNAL, "no bucket begins at offset %lld", (long long)first);
+        optimizer_emit_wire(replica->port.gradients, replica->port.copied.wire, first, ready->count, list);
+        first += ready->count;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status build(struct replica *replica, const struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    struct gradient_port *port = &replica->port;
+    struct launch_list *list = plan ? &port->copied.to_wire : &port->copied.sum_to_wire;
+    if (!rounds(replica) || list->count > 0) return TUTTI_OK;
+    launch_list_init(list, replica->device);
+    if (!port->copied.wire) TRY(buffer_new(replica->device, device_bytes(replica), &port->copied.wire));
+    TRY(emit(replica, plan, list));
+    TRY(launch_list_realise(list, NULL, NULL));
+    TRY(launch_list_warm_up(list));
+done:
+    if (status != TUTTI_OK) launch_list_free(list);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- leaving ---- */
+
+static tutti_status make_download(struct replica *replica)
+{
+    struct staging *download = &replica->port.copied.download;
+    const size_t bytes = (size_t)replica->setup->network->total_floats * sizeof(float);
+    return download->bytes >= bytes ? TUTTI_OK : staging_new(replica->device, bytes, download);
+}
+
+static tutti_status open(struct replica *replica, const struct plan *plan)
+{
+    const tutti_status status = make_download(replica);
+    return status == TUTTI_OK ? build(replica, plan) : status;
+}
+
+/* Copies a range of gradients to the host, after the event `after` (NULL: after what is in the queue). */
+static tutti_status read_range(
+    struct replica *replica, cl_command_queue queue, cl_mem from, int64_t first, int64_t count, const cl_event *after)
+{
+    tutti_status status = TUTTI_OK;
+    struct gradient_port *port = &replica->port;
+    const bool half = from == port->copied.wire;
+    const size_t size = half ? sizeof(uint16_t) : sizeof(float);
+    unsigned char *to = (unsigned char *)port->copied.download.pointer + (size_t)first * size;
+    struct arrival arrival = { .first = first, .count = count, .bytes = (size_t)count * size };
+    if (half)
+        arrival.half = (uint16_t *)(void *)to;
+    else
+        arrival.data = (float *)(void *)to;
+    CL_TRY(clEnqueueReadBuffer(
+               queue, from, CL_FALSE, (size_t)first * size, arrival.bytes, to, after ? 1 : 0, after, &arrival.event),
+        "reading gradients from '%s'", replica->device->can.name);
+    status = gradients_add(replica, &arrival);
+done:
+    return status;
+}
+
+/* Rounds the bucket, if that is wanted. *from: the buffer that it leaves from. */
+static tutti_status round_bucket(struct replica *replica, const struct departure *departure, cl_mem *from)
+{
+    struct gradient_port *port = &replica->port;
+    size_t launch = 0, position = 0;
+    const struct command *ready;
+    *from = port->gradients;
+    if (port->copied.to_wire.count == 0 || departure->first >= replica->setup->network->trained_floats) return TUTTI_OK;
+    while ((ready = command_next(departure->plan, COMMAND_READY, &position))) launch += ready->first < departure->first;
+    *from = port->copied.wire;
+    return launch_list_enqueue(&port->copied.to_wire, launch, launch + 1, NULL);
+}
+
+/* Sends the bucket by the second queue. */
+static tutti_status bucket(struct replica *replica, const struct departure *departure)
+{
+    tutti_status status = TUTTI_OK;
+    const struct device *device = replica->device;
+    cl_event complete = NULL;
+    cl_mem from;
+    TRY(round_bucket(replica, departure, &from));
+    CL_TRY(
+        clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &complete), "marking gradients of '%s'", device->can.name);
+    CL_TRY(clFlush(device->queue), "sending work to '%s'", device->can.name);
+    TRY(read_range(replica, device->transfers, from, departure->first, departure->count, &complete));
+    CL_TRY(clFlush(device->transfers), "reading gradients from '%s'", device->can.name);
+done:
+    if (complete) clReleaseEvent(complete);
+    return status;
+}
+
+static tutti_status whole(struct replica *replica, const struct departure *departure)
+{
+    tutti_status status = TUTTI_OK;
+    struct gradient_port *port = &replica->port;
+    const cl_command_queue queue = replica->device->queue;
+    const int64_t trained = replica->setup->network->trained_floats, rest = departure->count - trained;
+    const cl_mem gradients = gradients_buffer(port, departure->sum);
+    const bool half = departure->sum && port->copied.sum_to_wire.count > 0;
+    TRY(make_download(replica));
+    if (half) TRY(launch_list_enqueue(&port->copied.sum_to_wire, 0, port->copied.sum_to_wire.count, NULL));
+    TRY(read_range(replica, queue, half ? port->copied.wire : gradients, 0, trained, NULL));
+    if (rest > 0) TRY(read_range(replica, queue, gradients, trained, rest, NULL));
+done:
+    return status;
+}
+
+static tutti_status release(struct replica *replica)
+{
+    (void)replica;
+    return TUTTI_OK;
+}
+
+static void free_all(struct replica *replica)
+{
+    struct gradient_port *port = &replica->port;
+    launch_list_free(&port->copied.to_wire);
+    launch_list_free(&port->copied.sum_to_wire);
+    buffer_free(&port->copied.wire);
+    if (port->copied.download.buffer) staging_free(&port->copied.download);
+}
+
+const struct gradient_way gradients_copied = {
+    .device_bytes = device_bytes,
+    .build = build,
+    .open = open,
+    .bucket = bucket,
+    .whole = whole,
+    .release = release,
+    .free = free_all,
+};

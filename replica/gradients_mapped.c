@@ -1,0 +1,94 @@
+/* Gradients of a device that shares the host's memory: mapped, which copies nothing. The parameters of the same range
+ * are mapped too, and the exchange updates them where they are. */
+#include "base/memory.h"
+#include "replica/replica.h"
+#include "replica/replica_setup.h"
+
+static size_t device_bytes(const struct replica *replica)
+{
+    (void)replica;
+    return 0;
+}
+
+static tutti_status nothing(struct replica *replica, const struct plan *plan)
+{
+    (void)replica;
+    (void)plan;
+    return TUTTI_OK;
+}
+
+static tutti_status map(struct replica *replica, cl_mem buffer, cl_map_flags flags, int64_t first, int64_t count,
+    cl_event *event, float **pointer)
+{
+    tutti_status status = TUTTI_OK;
+    cl_int error = CL_SUCCESS;
+    struct gradient_port *port = &replica->port;
+    void *array = port->mapped.mappings;
+    TRY(memory_grow(&array, &port->mapped.capacity, port->mapped.count + 1, sizeof(*port->mapped.mappings)));
+    port->mapped.mappings = array;
+    *pointer = clEnqueueMapBuffer(replica->device->queue, buffer, CL_FALSE, flags, (size_t)first * sizeof(float),
+        (size_t)count * sizeof(float), 0, NULL, event, &error);
+    CL_TRY(error, "mapping memory of '%s'", replica->device->can.name);
+    port->mapped.mappings[port->mapped.count++] = (struct mapping) { buffer, *pointer };
+done:
+    return status;
+}
+
+/* Maps them: launches still in the queue neither write these gradients nor read these parameters. */
+static tutti_status whole(struct replica *replica, const struct departure *departure)
+{
+    tutti_status status = TUTTI_OK;
+    const int64_t first = departure->first, count = departure->count;
+    struct arrival arrival = { .first = first, .count = count };
+    float *data = NULL;
+    if (departure->exposes) {
+        replica->port.mapped.exposed = true;
+        TRY(map(replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &arrival.parameters));
+    }
+    const cl_mem gradients = gradients_buffer(&replica->port, departure->sum);
+    TRY(map(replica, gradients, CL_MAP_READ, first, count, &arrival.event, &data));
+    arrival.data = data;
+    status = gradients_add(replica, &arrival);
+done:
+    return status;
+}
+
+static tutti_status bucket(struct replica *replica, const struct departure *departure)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(whole(replica, departure));
+    CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
+done:
+    return status;
+}
+
+static tutti_status release(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    struct gradient_port *port = &replica->port;
+    if (port->mapped.exposed) plan_cache_stale(&replica->plans);
+    port->mapped.exposed = false;
+    while (port->mapped.count > 0) {
+        const struct mapping *mapping = &port->mapped.mappings[--port->mapped.count];
+        CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, mapping->buffer, mapping->pointer, 0, NULL, NULL),
+            "unmapping memory of '%s'", replica->device->can.name);
+    }
+done:
+    return status;
+}
+
+static void free_all(struct replica *replica)
+{
+    (void)release(replica); /* nobody can handle a failure any more */
+}
+
+const struct gradient_way gradients_mapped = {
+    .exposes = true,
+    .device_bytes = device_bytes,
+    .build = nothing,
+    .open = nothing,
+    .bucket = bucket,
+    .whole = whole,
+    .release = release,
+    .free = free_all,
+};

@@ -1,0 +1,374 @@
+#include "replica/replica.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "plan/ahead.h"
+#include "plan/tune.h"
+#include "replica/replica_setup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------------------------------------- buffers ---- */
+
+static bool trains(const struct replica *replica)
+{
+    return replica->setup->trains;
+}
+
+/* Returns the key of a replica's usual work, with the longest sequences. */
+static struct plan_key usual(const struct replica *replica, int64_t samples)
+{
+    const enum plan_mode mode = trains(replica) ? PLAN_TRAIN : PLAN_INFER;
+    return (struct plan_key) { mode, { samples, replica->setup->longest } };
+}
+
+tutti_status replica_make_sum(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    if (gradients_have_sum(&replica->port)) return TUTTI_OK;
+    TRY(gradients_make_sum(replica));
+    TRY(update_take_sum(replica));
+done:
+    if (status != TUTTI_OK) {
+        update_drop_sum(replica);
+        gradients_drop_sum(replica);
+    }
+    return status;
+}
+
+static void tell_precision(const struct replica *replica)
+{
+    const tutti_precision precision = replica->setup->precision;
+    if (replica->device->can.class != DEVICE_CPU || (precision != TUTTI_TF32 && precision != TUTTI_FP16)) return;
+    log_info(replica->setup->log, "device %d, '%s', computes in fp32: it does not support %s", replica->device->index,
+        replica->device->can.name, precision == TUTTI_TF32 ? "tf32" : "fp16");
+}
+
+tutti_status replica_init(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    const struct replica_setup *setup = replica->setup;
+    const size_t bytes = (size_t)setup->network->total_floats * sizeof(float);
+    const size_t frozen = (size_t)setup->network->frozen_floats * sizeof(float);
+    const size_t runs = (size_t)divide_up(setup->batch, replica_least(setup->batch)); /* of a step, at most */
+    const size_t metrics = 2 * (size_t)objective_pairs(setup->objective);
+    tell_precision(replica);
+    replica->scratch.constants = memory_new(runs, sizeof(*replica->scratch.constants));
+    replica->scratch.losses = memory_new(metrics * runs, sizeof(float));
+    if (!replica->scratch.constants || !replica->scratch.losses) return TUTTI_NO_MEMORY;
+    TRY(buffer_new(replica->device, bytes, &replica->parameters));
+    if (frozen > 0) TRY(buffer_new(replica->device, frozen, &replica->frozen));
+    TRY(buffer_new(replica->device, metrics * runs * sizeof(float), &replica->losses));
+    if (!trains(replica)) goto done;
+    TRY(gradients_open(replica));
+    if (setup->exchange && !replica->device->can.unified)
+        TRY(device_open_queue(replica->device, &replica->device->transfers));
+    if (setup->exchange) goto done;
+    TRY(update_make(replica));
+    TRY(update_warm(replica));
+done:
+    return status;
+}
+
+tutti_status replica_read(const struct replica *replica, const struct optimizer_arrays *to)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_network *network = replica->setup->network;
+    const size_t total = (size_t)network->total_floats * sizeof(float);
+    const size_t trained = (size_t)network->trained_floats * sizeof(float);
+    TRY(buffer_read(replica->device, replica->parameters, 0, to->parameters, total));
+    for (int i = 0; i < OPTIMIZER_STATES; i++)
+        if (to->states[i]) TRY(buffer_read(replica->device, update_state(replica, i), 0, to->states[i], trained));
+done:
+    return status;
+}
+
+void replica_allow_step(struct replica *replica, int64_t samples)
+{
+    const int64_t longest = replica->setup->longest;
+    worker_allow(&replica->worker, worker_step_limit(&replica->worker, longest > 0 ? samples * longest : samples));
+}
+
+void replica_forget(struct replica *replica)
+{
+    if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
+    gradients_forget(replica);
+    if (gradients_are_exposed(&replica->port))
+        versions_drop_parameters(
+            &replica->versions); /* the exchange may have written there although the step failed later */
+}
+
+/* A job: frees what needs calls of the driver, which may hang. */
+static tutti_status free_objects(struct replica *replica, void *unused)
+{
+    (void)unused;
+    replica_allow_step(replica, replica->setup->batch);
+    gradient_way(replica)->free(replica);
+    plan_cache_free(&replica->plans);
+    update_free(replica);
+    gradients_free_buffers(replica);
+    buffer_free(&replica->parameters);
+    buffer_free(&replica->frozen);
+    buffer_free(&replica->losses);
+    prefetch_free(replica);
+    uploads_free_staging(&replica->uploads);
+    (void)device_wait(replica->device); /* else tutti_close() would wait for it, without a limit */
+    return TUTTI_OK;
+}
+
+/* Returns false if the device hangs, now or before. */
+static bool end_device(struct replica *replica)
+{
+    struct worker *worker = &replica->worker;
+    if (worker_is_abandoned(worker) || background_hangs(replica)) return false;
+    worker_start(worker, free_objects, NULL); /* behind a probe */
+    (void)worker_wait(worker);
+    if (!worker_is_abandoned(worker)) return true;
+    log_warn(replica->setup->log, "nothing of a device is freed: %s", worker_message(worker));
+    return false;
+}
+
+bool replica_free(struct replica *replica)
+{
+    if (!replica->device) return true;
+    const bool freed = end_device(replica);
+    if (!worker_close(&replica->worker) || !freed) {
+        replica->device->abandoned = replica->setup->network->held = true;
+        return false;
+    }
+    plan_cache_close(&replica->plans);
+    replica_forget(replica);
+    free(replica->scratch.constants);
+    free(replica->scratch.losses);
+    free(replica->scratch.numbers);
+    uploads_free(&replica->uploads);
+    free(replica->scratch.outputs);
+    gradients_free(replica);
+    return true;
+}
+
+int64_t replica_least(int64_t batch)
+{
+    return divide_up(batch, MOST_RUNS);
+}
+
+/* Bytes besides the plans' arenas. */
+static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
+{
+    const struct replica_setup *setup = replica->setup;
+    size_t arenas = 1;
+    if (trains(replica)) arenas += 1 + micro_batches;
+    size_t bytes =
+        (arenas * (size_t)setup->network->total_floats + (size_t)setup->network->frozen_floats) * sizeof(float);
+    bytes += gradient_way(replica)->device_bytes(replica);
+    if (trains(replica) && (!setup->exchange || setup->automatic)) /* it may train alone */
+        bytes += (size_t)optimizer_states(setup->optimizer) * (size_t)setup->network->trained_floats * sizeof(float) +
+            setup->optimizer->group_count * sizeof(struct optimizer_group);
+    return bytes;
+}
+
+uint64_t replica_memory(const struct replica *replica)
+{
+    return fixed_bytes(replica, gradients_have_sum(&replica->port)) + prefetch_bytes(replica) +
+        plan_cache_bytes(&replica->plans);
+}
+
+/* --------------------------------------------------------------------------------------------------- plans ---- */
+
+/* Reports to the caller, unless the device was given up: the caller may have left. */
+static void report_building(void *user, int built, int total)
+{
+    struct replica *replica = user;
+    if (!worker_guard(&replica->worker)) return;
+    replica->setup->building(replica->setup->building_user, built, total);
+    worker_unguard(&replica->worker);
+}
+
+struct plan_options replica_options(struct replica *replica, struct plan_key key)
+{
+    return (struct plan_options) { .mode = key.mode,
+        .sizes = key.sizes,
+        .objective = *replica->setup->objective,
+        .exact = replica->setup->exact,
+        .meets = replica->setup->whole_batch && replica->setup->exchange && key.sizes.samples < replica->setup->batch,
+        .precision = replica->setup->precision,
+        .parameters = replica->parameters,
+        .frozen = replica->frozen,
+        .gradients = key.mode == PLAN_TRAIN ? gradients_buffer(&replica->port, false) : NULL,
+        .progress = replica->setup->building ? report_building : NULL,
+        .user = replica,
+        .arena = plan_cache_arena(&replica->plans) };
+}
+
+struct cached_plan *replica_keep(struct replica *replica, struct plan *plan)
+{
+    replica->report.build_s += plan->build_seconds;
+    return plan_cache_keep(&replica->plans, plan);
+}
+
+static tutti_status make_plan(struct replica *replica, struct plan_key key, struct cached_plan **cached)
+{
+    tutti_status status = TUTTI_OK;
+    worker_allow(&replica->worker, worker_build_limit(&replica->worker));
+    struct plan *plan = NULL;
+    plan_cache_make_place(&replica->plans); /* before memory is asked for */
+    struct plan_options options = replica_options(replica, key);
+    status = plan_new(replica->device, replica->setup->network, &options, &plan);
+    if (status == TUTTI_DEVICE_MEMORY && options.arena) { /* arenas of other plans may take up the memory */
+        prefetch_free(replica);
+        plan_cache_drop(&replica->plans);
+        options.arena = NULL;
+        status = plan_new(replica->device, replica->setup->network, &options, &plan);
+    }
+    if (status == TUTTI_OK) *cached = replica_keep(replica, plan);
+    return status;
+}
+
+tutti_status replica_plan(struct replica *replica, struct plan_key key, struct cached_plan **cached)
+{
+    *cached = plan_cache_find(&replica->plans, key);
+    if (*cached) {
+        plan_cache_use(&replica->plans, *cached);
+        return TUTTI_OK;
+    }
+    worker_allow(&replica->worker,
+        worker_build_limit(&replica->worker)); /* a plan in the background may hold the lock as long */
+    plan_cache_lock(&replica->plans);
+    const tutti_status status = make_plan(replica, key, cached);
+    plan_cache_unlock(&replica->plans);
+    return replica_doubt(replica, status);
+}
+
+tutti_status replica_explain(struct replica *replica, struct plan_key key, struct plan **plan)
+{
+    struct plan_options options = replica_options(replica, key);
+    options.explain = true;
+    plan_cache_overwritten(&replica->plans);
+    plan_cache_lock(&replica->plans);
+    const tutti_status status = plan_new(replica->device, replica->setup->network, &options, plan);
+    plan_cache_unlock(&replica->plans);
+    return status;
+}
+
+tutti_status replica_tune(struct replica *replica, int64_t samples)
+{
+    const int64_t limit = replica->setup->micro_batch;
+    struct plan_options options = replica_options(replica, usual(replica, limit && limit < samples ? limit : samples));
+    return samples ? plan_tune(replica->device, replica->setup->network, &options) : TUTTI_OK;
+}
+
+/* Determines whether the device has room for the plan of this many samples. */
+static tutti_status measure(struct replica *replica, int64_t samples, bool micro_batches, bool *fits, size_t *bytes)
+{
+    struct plan_options options = replica_options(replica, usual(replica, samples));
+    options.arena = NULL;
+    *bytes = 0;
+    tutti_status status = plan_measure(replica->device, replica->setup->network, &options, bytes);
+    *fits = status == TUTTI_OK;
+    if (status == TUTTI_DEVICE_MEMORY) return TUTTI_OK; /* e.g. one value larger than the largest allocation */
+    if (!size_add(*bytes, fixed_bytes(replica, micro_batches), bytes)) *fits = false;
+    if (*bytes > replica->device->can.memory_bytes) *fits = false;
+    return status;
+}
+
+static tutti_status no_room(const struct replica *replica, size_t bytes)
+{
+    char samples[64] = "one sample";
+    const int64_t least = replica_least(replica->setup->batch);
+    const struct device *device = replica->device;
+    if (least > 1) snprintf(samples, sizeof(samples), "%lld samples, the least of this batch", (long long)least);
+    if (bytes == 0) return status_context(TUTTI_DEVICE_MEMORY, "the network does not fit with %s", samples);
+    const tutti_network *network = replica->setup->network;
+    const char *name = network->layer_count ? network->layers[0].name : "?";
+    return fail(TUTTI_DEVICE_MEMORY,
+        "the network of %zu layers ('%s' ...) needs %.1f MiB for %s, but device %d, '%s', has only %.1f MiB: "
+        "use a smaller network or input, or a device with more memory",
+        network->layer_count, name, (double)bytes / 0x1p20, samples, device->index, device->can.name,
+        (double)device->can.memory_bytes / 0x1p20);
+}
+
+/* The largest number of samples up to `most` that fits the device's memory. */
+static tutti_status find_capacity(struct replica *replica, int64_t most, int64_t share)
+{
+    tutti_status status = TUTTI_OK;
+    bool fits = false;
+    size_t bytes = 0;
+    int64_t low = replica_least(replica->setup->batch), high = most; /* low fits, high does not */
+    TRY(measure(replica, most, most < share, &fits, &bytes));
+    replica->capacity = most;
+    if (fits) goto done;
+    if (most > low) TRY(measure(replica, low, share > low, &fits, &bytes));
+    if (!fits) {
+        status = no_room(replica, bytes);
+        goto done;
+    }
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        TRY(measure(replica, middle, true, &fits, &bytes));
+        *(fits ? &low : &high) = middle;
+    }
+    replica->capacity = low;
+done:
+    return status;
+}
+
+tutti_status replica_measure(struct replica *replica, int64_t samples)
+{
+    /* Automatic shares may take any size; given ones are not exceeded later. */
+    const bool any = replica->setup->automatic || replica->setup->ranks || replica->setup->whole_batch;
+    const int64_t share = samples > 0 && !any ? samples : replica->setup->batch;
+    const int64_t limit = replica->setup->micro_batch;
+    return find_capacity(replica, limit > 0 && limit < share ? limit : share, share);
+}
+
+void replica_load_ahead(struct replica *replica, int64_t samples)
+{
+    if (samples == 0) return;
+    const int64_t each = divide_up(samples, divide_up(samples, replica->capacity));
+    const struct plan_options options = replica_options(replica, usual(replica, each));
+    plan_load_ahead(replica->device, replica->setup->network, &options);
+}
+
+tutti_status replica_plan_first(struct replica *replica, int64_t samples)
+{
+    tutti_status status = TUTTI_OK;
+    struct cached_plan *cached;
+    if (samples == 0) goto done; /* a plan is made if it ever gets work */
+    do {                         /* the device may have less memory than it says */
+        replica_make_room(replica);
+        const int64_t runs = divide_up(samples, replica->capacity);
+        status = replica_plan(replica, usual(replica, divide_up(samples, runs)), &cached);
+        if (status == TUTTI_OK && runs > 1 && trains(replica)) status = replica_make_sum(replica);
+        if (status == TUTTI_OK && runs == 1 && trains(replica))
+            status = gradient_way(replica)->build(replica, cached->plan);
+    } while (status == TUTTI_DEVICE_MEMORY && replica_shrink(replica));
+done:
+    return status;
+}
+
+bool replica_is_lost(const struct replica *replica)
+{
+    return replica->setup->is_lost(replica->setup->trainer, replica->number);
+}
+
+tutti_status replica_doubt(struct replica *replica, tutti_status status)
+{
+    if (status != TUTTI_DEVICE_RESOURCES || replica->doubted) return status;
+    replica->doubted = true;
+    return TUTTI_DEVICE_MEMORY;
+}
+
+bool replica_shrink(struct replica *replica)
+{
+    const int64_t least = replica_least(replica->setup->batch);
+    if (replica->capacity <= least || worker_is_abandoned(&replica->worker)) return false;
+    replica->capacity = replica->capacity / 2 > least ? replica->capacity / 2 : least;
+    plan_cache_crowd(&replica->plans);
+    return true;
+}
+
+void replica_make_room(struct replica *replica)
+{
+    if (plan_cache_empty(&replica->plans)) prefetch_free(replica);
+}

@@ -1,0 +1,108 @@
+/* A replica: the network on one device. It has the device's copy of the parameters, plans for the numbers of samples
+ * that occur, and, where there are several devices, a thread of its own. */
+#ifndef REPLICA_REPLICA_H
+#define REPLICA_REPLICA_H
+
+#include "replica/background.h"
+#include "replica/device_update.h"
+#include "replica/gradients.h"
+#include "replica/parameter_versions.h"
+#include "replica/plan_cache.h"
+#include "replica/prefetch.h"
+#include "replica/uploads.h"
+#include "replica/worker.h"
+
+struct replica_setup;
+
+/* Copies in one direction between host and device: bytes; seconds, as the driver measures them; seconds of these in
+ * which the device also computed. */
+struct traffic {
+    double bytes, seconds, beside;
+};
+
+/* Totals of a replica over all steps, also those in which it had no part. */
+struct replica_report {
+    int64_t samples;
+    double busy_s, build_s;
+    double compute_s, transfer_s, idle_s;
+    struct traffic sent, received;
+};
+
+/* Host memory that drivers read or write until the present work is done. */
+struct scratch {
+    struct step_constants *constants; /* of each micro-batch */
+    float *losses;
+    unsigned char *outputs; /* outputs of a device with a thread, before they are copied to the caller */
+    size_t output_capacity;
+    float *numbers; /* statistics that are exchanged */
+    size_t number_capacity;
+};
+
+struct replica {
+    struct replica_setup *setup;
+    struct device *device;
+    struct worker worker;
+    int number;       /* among the trainer's replicas */
+    int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
+    bool doubted;     /* see replica_doubt() */
+    cl_mem parameters, frozen;
+    cl_mem losses; /* of the step: float[2] of each loss and micro-batch */
+    struct parameter_versions versions;
+    struct device_update update;
+    struct gradient_port port;
+    struct plan_cache plans;
+    struct background background;
+    struct uploads uploads;
+    struct prefetch prefetch;
+    struct scratch scratch;
+    double parameters_s; /* of the last transfer of all parameters to the device */
+    struct replica_report report;
+};
+
+/* Call them in this order, after setup and device are set: measures kernels, if that was asked for; finds how many
+ * of `samples` samples fit the memory at once (0: it has no share yet); makes buffers and the optimizer's launches;
+ * makes the plan. */
+tutti_status replica_tune(struct replica *replica, int64_t samples);
+tutti_status replica_measure(struct replica *replica, int64_t samples);
+tutti_status replica_init(struct replica *replica);
+void replica_load_ahead(struct replica *replica, int64_t samples); /* the programs of that first plan */
+tutti_status replica_plan_first(struct replica *replica, int64_t samples);
+/* Call it after background_free(). Returns false if a thread is stuck in the driver: then nothing is ever freed. */
+bool replica_free(struct replica *replica);
+/* Most micro-batches of a step: there are arrays with an element for each. replica_least() returns the least samples
+ * that a device must therefore take at once. */
+enum { MOST_RUNS = 1 << 16 };
+int64_t replica_least(int64_t batch);
+/* After the device ran out of memory: halves the samples that it takes at once from now on. Returns false if that is
+ * impossible. Does not call the driver, which may hang: the replica's thread frees the present plans by
+ * replica_make_room(). */
+bool replica_shrink(struct replica *replica);
+void replica_make_room(struct replica *replica);
+/* Drivers return CL_OUT_OF_RESOURCES if a kernel crashed or was stopped, but also if memory is lacking that they
+ * allocate only at the first launch. Until a plan has run, it counts as a lack of memory, once for each replica. */
+tutti_status replica_doubt(struct replica *replica, tutti_status status);
+/* Returns whether the trainer has lost the device: it gets no more work, and nothing waits long for it. */
+bool replica_is_lost(const struct replica *replica);
+/* Called by a job: its next phase may take as long as a step with this many samples of the longest sequences. */
+void replica_allow_step(struct replica *replica, int64_t samples);
+/* Gets the plan with this key from the cache, or makes it. */
+tutti_status replica_plan(struct replica *replica, struct plan_key key, struct cached_plan **cached);
+/* Puts a plan that was made into the cache. */
+struct cached_plan *replica_keep(struct replica *replica, struct plan *plan);
+/* Returns the options that a plan with this key is made with. */
+struct plan_options replica_options(struct replica *replica, struct plan_key key);
+/* Makes the plan with this key again, outside of the cache, with the texts that explain it. */
+tutti_status replica_explain(struct replica *replica, struct plan_key key, struct plan **plan);
+uint64_t replica_memory(const struct replica *replica); /* bytes on the device */
+
+/* Reads the device's parameters, and the states for which `to` has arrays. */
+tutti_status replica_read(const struct replica *replica, const struct optimizer_arrays *to);
+
+/* Forgets the gradients that arrived, and invalidates the device's parameters if the exchange may have written them.
+ * Called between two runs by the trainer's thread, which never calls a driver that may hang. Does nothing if the
+ * device was given up. */
+void replica_forget(struct replica *replica);
+/* Makes the sum of gradients over micro-batches, and its launches. */
+tutti_status replica_make_sum(struct replica *replica);
+
+#endif

@@ -1,0 +1,602 @@
+/* Runs one replica's part of a batch: copies the newest parameters in (if the host changed them), then runs the
+ * commands of the plan, which copy samples in and losses out. In training, gradients are copied out if there are
+ * several devices (in buckets, while backward goes on); one device updates itself. A part that does not fit the
+ * device's memory is run as micro-batches, whose gradients are added up. Everything is enqueued without waiting; then
+ * the results are awaited. */
+#include "replica/run.h"
+
+#include "base/memory.h"
+#include "plan/commands.h"
+#include "replica/replica_setup.h"
+
+#include <string.h>
+
+struct run {
+    struct replica *replica;
+    struct replica_setup *setup; /* of the replica */
+    struct replica_work *work;
+    int64_t runs, part;              /* micro-batches, and the samples of all but the last */
+    struct arrays feeds;             /* of this part: the caller's memory or staging */
+    struct arrays outputs;           /* likewise, or the replica's own memory */
+    cl_mem borrowed[PLAN_MAX_FEEDS]; /* feeds that the micro-batch's launches read in place; else NULL */
+    struct {
+        int64_t number, first, samples; /* first: of this part */
+    } now;                              /* the micro-batch at hand, and its plan */
+    struct plan *plan;
+    size_t parameter_writes; /* number of writes of parameters, which come first */
+    size_t first_piece;      /* number of the first write of a piece */
+    bool pieces;             /* parameters are sent in ranges (pieces), beside launches that do not need them yet */
+    bool prefetched;         /* its samples are on the device */
+    /* Events of a device with its own memory: the first micro-batch's samples, and the parameters that it needs
+     * first, are on the device; the last launch is done. */
+    cl_event begun, ended;
+    double waited; /* seconds, for statistics of other devices */
+    bool first;    /* the work is a plan's first */
+};
+
+static tutti_status enqueue_write(struct replica *replica, cl_mem buffer, const void *data, size_t bytes)
+{
+    return uploads_write(&replica->uploads, replica->device, replica->device->queue, buffer, 0, data, bytes, NULL);
+}
+
+/* --------------------------------------------------------------------------------------------------- times ---- */
+
+static tutti_status mark(struct run *run, cl_event *event)
+{
+    tutti_status status = TUTTI_OK;
+    const struct device *device = run->replica->device;
+    if (device->can.unified || *event) return TUTTI_OK;
+    CL_TRY(
+        clEnqueueMarkerWithWaitList(device->queue, 0, NULL, event), "marking the launches of '%s'", device->can.name);
+done:
+    return status;
+}
+
+/* Returns the seconds of a copy in which the device also computed; only copies by other queues can overlap. */
+static double seconds_beside(const struct run *run, cl_event event)
+{
+    cl_command_queue queue = NULL;
+    cl_ulong start = 0, end = 0, begun = 0, ended = 0;
+    const size_t size = sizeof(cl_ulong);
+    if (!run->begun || !run->ended ||
+        clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL) != CL_SUCCESS ||
+        queue == run->replica->device->queue ||
+        clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, size, &start, NULL) != CL_SUCCESS ||
+        clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, size, &end, NULL) != CL_SUCCESS ||
+        clGetEventProfilingInfo(run->begun, CL_PROFILING_COMMAND_END, size, &begun, NULL) != CL_SUCCESS ||
+        clGetEventProfilingInfo(run->ended, CL_PROFILING_COMMAND_END, size, &ended, NULL) != CL_SUCCESS)
+        return 0;
+    if (start < begun) start = begun;
+    if (end > ended) end = ended;
+    return end > start ? 1e-9 * (double)(end - start) : 0;
+}
+
+static void note_times(struct run *run, double start)
+{
+    const struct replica *replica = run->replica;
+    struct replica_work *work = run->work;
+    work->result.seconds = clock_seconds() - start - run->waited;
+    const struct uploads *uploads = &replica->uploads;
+    const size_t count = uploads_count(uploads);
+    work->result.sent = (struct traffic) { (double)uploads_bytes(uploads), uploads_seconds(uploads, count), 0 };
+    for (size_t i = 0; i < count; i++) work->result.sent.beside += seconds_beside(run, *uploads_event(uploads, i));
+    work->result.received = (struct traffic) { 0 };
+    for (size_t i = 0; i < replica->port.arrival_count; i++) {
+        const struct arrival *arrival = &replica->port.arrivals[i];
+        work->result.received.seconds += event_seconds(arrival->event);
+        work->result.received.beside += seconds_beside(run, arrival->event);
+        work->result.received.bytes += (double)arrival->bytes;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ going in ---- */
+
+/* Sends parameters by the second queue, in the order in which forward needs them. Nothing on the device uses them
+ * now. */
+static tutti_status send_pieces(struct run *run, const struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    run->first_piece = uploads_count(&replica->uploads);
+    size_t position = 0;
+    const struct command *need;
+    while ((need = command_next(plan, COMMAND_NEED, &position)))
+        TRY(uploads_write(&replica->uploads, replica->device, replica->device->transfers, replica->parameters,
+            (size_t)need->first * sizeof(float), run->work->supply.master.parameters + need->first,
+            (size_t)need->count * sizeof(float), NULL));
+    CL_TRY(clFlush(replica->device->transfers), "sending parameters to '%s'", replica->device->can.name);
+    run->parameter_writes = uploads_count(&replica->uploads);
+done:
+    return status;
+}
+
+/* Makes what is enqueued next wait for a piece, because it reads this piece or one after it. */
+static tutti_status await_piece(void *user, const struct command *need)
+{
+    tutti_status status = TUTTI_OK;
+    struct run *run = user;
+    const struct device *device = run->replica->device;
+    const cl_event *piece = uploads_event(&run->replica->uploads, run->first_piece + need->number);
+    CL_TRY(
+        clEnqueueMarkerWithWaitList(device->queue, 1, piece, NULL), "waiting for parameters of '%s'", device->can.name);
+    TRY(mark(run, &run->begun));
+done:
+    return status;
+}
+
+/* Uploads frozen parameters: once, and again if the caller has changed them. */
+static tutti_status upload_frozen(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const struct supply *supply = &run->work->supply;
+    if (!replica->frozen || !versions_lack_frozen(&replica->versions, supply)) return TUTTI_OK;
+    TRY(enqueue_write(
+        replica, replica->frozen, supply->frozen, (size_t)run->setup->network->frozen_floats * sizeof(float)));
+    versions_took_frozen(&replica->versions, supply);
+    plan_cache_stale(&replica->plans);
+done:
+    return status;
+}
+
+static tutti_status upload_parameters(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const struct replica_setup *setup = run->setup;
+    const struct replica_work *work = run->work;
+    const struct supply *supply = &work->supply;
+    const struct optimizer_arrays *master = &supply->master;
+    if (work->probe) return TUTTI_OK;
+    TRY(upload_frozen(run));
+    if (!master->parameters) return TUTTI_OK;
+    if (versions_lack_parameters(&replica->versions, supply)) {
+        plan_cache_stale(&replica->plans);
+        run->pieces = replica->device->transfers && work->mode == PLAN_TRAIN;
+        if (!run->pieces)
+            TRY(enqueue_write(replica, replica->parameters, master->parameters,
+                (size_t)setup->network->total_floats * sizeof(float)));
+    }
+    for (int i = 0; i < OPTIMIZER_STATES && work->update && versions_lack_states(&replica->versions, supply); i++)
+        if (update_state(replica, i) && master->states[i])
+            TRY(enqueue_write(replica, update_state(replica, i), master->states[i],
+                (size_t)setup->network->trained_floats * sizeof(float)));
+    run->parameter_writes = uploads_count(&replica->uploads);
+done:
+    return status;
+}
+
+/* Devices with their own memory read samples from page-locked memory. So do all devices with a thread: one that hangs
+ * must not read the caller's memory, because the caller does not wait for it. */
+static tutti_status stage_samples(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const struct replica_setup *setup = run->setup;
+    const struct replica_work *work = run->work;
+    run->feeds = arrays_from(setup->feeds, &work->feeds, work->first);
+    if (replica->device->can.unified && (!worker_has_thread(&replica->worker) || work->kept)) return TUTTI_OK;
+    run->prefetched = prefetch_has(replica, work->number, work->first, work->samples);
+    if (run->prefetched) return TUTTI_OK;
+    /* The samples of the next step take their place. */
+    const size_t bytes = arrays_bytes(setup->feeds, (struct bound_sizes) { work->samples, setup->longest });
+    TRY(uploads_stage(&replica->uploads, replica->device, bytes));
+    unsigned char *staging = uploads_staging(&replica->uploads);
+    if (!worker_guard(&replica->worker))
+        FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
+    run->feeds = arrays_pack(setup->feeds, &run->feeds, work->samples, staging);
+    worker_unguard(&replica->worker);
+done:
+    return status;
+}
+
+/* If host and device share memory, launches read samples in place. Otherwise samples are copied; also if the plan is
+ * for more samples than there are, or the kernels need another alignment. The buffer must exist until the plan's
+ * launches are enqueued. */
+static tutti_status send_feed(void *user, const struct command *command)
+{
+    tutti_status status = TUTTI_OK;
+    struct run *run = user;
+    struct plan *plan = run->plan;
+    const int feed = (int)command->number;
+    const int64_t samples = run->now.samples;
+    const void *data = arrays_from(run->setup->feeds, &run->feeds, run->now.first).at[feed];
+    const struct device *device = run->replica->device;
+    const size_t bytes = (size_t)samples * arrays_sample_bytes(run->setup->feeds, feed, run->feeds.length);
+    cl_mem *borrowed = &run->borrowed[feed];
+    cl_int error = CL_SUCCESS;
+    const bool stays = run->work->kept || !worker_has_thread(&run->replica->worker); /* also if the device hangs */
+    const bool aligned = (uintptr_t)data % sizeof(cl_float4) == 0; /* kernels read four numbers at once */
+    if (!device->host_memory || !stays || !aligned || samples != plan->options.sizes.samples) goto copy;
+    /* The kernels that get it only read it: plan/memory.c puts nothing into an input's memory. */
+    *borrowed =
+        clCreateBuffer(device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, (void *)(uintptr_t)data, &error);
+    if (error != CL_SUCCESS) *borrowed = NULL;
+    if (*borrowed && plan_read_feed_from(plan, feed, *borrowed) == TUTTI_OK) return TUTTI_OK;
+    TRY(plan_read_feed_from(plan, feed, NULL));
+copy:
+    TRY(enqueue_write(run->replica, plan->buffers[plan->feeds[feed]], data, bytes));
+done:
+    return status;
+}
+
+/* Makes the plan read its own buffers again. If that fails, it is tried again before the plan's next run. */
+static void take_feeds_back(struct run *run)
+{
+    for (int i = 0; i < run->plan->feed_count; i++) {
+        if (!run->borrowed[i]) continue;
+        (void)plan_read_feed_from(run->plan, i, NULL);
+        clReleaseMemObject(run->borrowed[i]); /* it lives until the launches that read it have ended */
+        run->borrowed[i] = NULL;
+    }
+}
+
+static tutti_status take_prefetched(void *user, const struct command *feed)
+{
+    struct run *run = user;
+    return prefetch_take(run->replica, run->plan, (int)feed->number, run->now.first, run->now.samples);
+}
+
+static void set_constants(struct run *run)
+{
+    struct step_constants *constants = &run->replica->scratch.constants[run->now.number];
+    *constants = run->work->constants;
+    constants->first_sample = (uint32_t)(run->work->before + run->work->first + run->now.first);
+    constants->runs = (uint32_t)run->runs;
+    constants->loss_floats = 2 * (uint32_t)objective_pairs(run->setup->objective);
+}
+
+static tutti_status send_constants(void *user, const struct command *command)
+{
+    (void)command;
+    struct run *run = user;
+    const struct step_constants *constants = &run->replica->scratch.constants[run->now.number];
+    return enqueue_write(run->replica, run->plan->buffers[run->plan->constants], constants, sizeof(*constants));
+}
+
+static tutti_status samples_are_in(void *user, const struct command *command)
+{
+    (void)command;
+    struct run *run = user;
+    return mark(run, &run->begun);
+}
+
+/* ---------------------------------------------------------------------------------------------- going out ---- */
+
+/* Sets where the device's outputs go: to the caller or, as in stage_samples(), first to the replica's own memory. */
+static tutti_status stage_outputs(struct run *run)
+{
+    struct replica *replica = run->replica;
+    const struct replica_work *work = run->work;
+    const struct array_list *list = run->setup->outputs;
+    run->outputs = arrays_from(list, &work->outputs, work->first);
+    if (!work->gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
+    void *array = replica->scratch.outputs;
+    const struct bound_sizes sizes = { work->samples, work->outputs.length };
+    const tutti_status status = memory_grow(&array, &replica->scratch.output_capacity, arrays_bytes(list, sizes), 1);
+    replica->scratch.outputs = array;
+    if (status == TUTTI_OK) run->outputs = arrays_at(list, replica->scratch.outputs, sizes);
+    return status;
+}
+
+static tutti_status deliver_outputs(struct run *run)
+{
+    struct replica *replica = run->replica;
+    const struct replica_work *work = run->work;
+    const struct array_list *list = run->setup->outputs;
+    if (!work->gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
+    if (!worker_guard(&replica->worker))
+        return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
+    const struct arrays to = arrays_from(list, &work->outputs, work->first);
+    arrays_copy(list, &run->outputs, work->samples, &to);
+    worker_unguard(&replica->worker);
+    return TUTTI_OK;
+}
+
+/* Makes memory for the largest exchange, so that it is not moved while the device reads it. */
+static tutti_status make_numbers(struct replica *replica, const struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    void *array = replica->scratch.numbers;
+    for (size_t i = 0; i < plan->step.meeting_count && status == TUTTI_OK; i++)
+        status = memory_grow(&array, &replica->scratch.number_capacity, (size_t)meeting_floats(&plan->step.meetings[i]),
+            sizeof(*replica->scratch.numbers));
+    replica->scratch.numbers = array;
+    return status;
+}
+
+/* The device is idle meanwhile, because all of its next work depends on these numbers. */
+static tutti_status meet(void *user, const struct command *command)
+{
+    tutti_status status = TUTTI_OK;
+    struct run *run = user;
+    struct replica *replica = run->replica;
+    const struct meeting *meeting = &run->plan->step.meetings[command->number];
+    const size_t bytes = (size_t)meeting_floats(meeting) * sizeof(float);
+    TRY(buffer_read(replica->device, meeting->buffer, 0, replica->scratch.numbers, bytes));
+    const double start = clock_seconds();
+    status = replica->setup->statistics_exchange(
+        replica->setup->trainer, replica->number, meeting, run->work->samples, replica->scratch.numbers);
+    run->waited += clock_seconds() - start;
+    if (status == TUTTI_OK) status = enqueue_write(replica, meeting->buffer, replica->scratch.numbers, bytes);
+done:
+    return status;
+}
+
+static bool exposes(const struct run *run)
+{
+    return run->work->supply.exposes && !run->work->probe;
+}
+
+/* Called as soon as the launch that completes the bucket is enqueued. */
+static tutti_status bucket_leaves(void *user, const struct command *ready)
+{
+    struct run *run = user;
+    const struct departure departure = {
+        .plan = run->plan, .first = ready->first, .count = ready->count, .exposes = exposes(run)
+    };
+    return gradient_way(run->replica)->bucket(run->replica, &departure);
+}
+
+static tutti_status gradients_leave(struct run *run)
+{
+    const struct departure departure = {
+        .count = run->setup->network->total_floats, .sum = run->runs > 1, .exposes = exposes(run)
+    };
+    return gradient_way(run->replica)->whole(run->replica, &departure);
+}
+
+/* ---------------------------------------------------------------------------------------------- in between ---- */
+
+static tutti_status keep_metrics(void *user, const struct command *command)
+{
+    (void)command;
+    tutti_status status = TUTTI_OK;
+    struct run *run = user;
+    struct replica *replica = run->replica;
+    const size_t bytes = 2 * sizeof(float) * (size_t)objective_pairs(run->setup->objective);
+    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, run->plan->buffers[run->plan->metrics], replica->losses, 0,
+               (size_t)run->now.number * bytes, bytes, 0, NULL, NULL),
+        "copying losses on '%s'", replica->device->can.name);
+done:
+    return status;
+}
+
+static tutti_status read_output(void *user, const struct command *output)
+{
+    tutti_status status = TUTTI_OK;
+    struct run *run = user;
+    const struct device *device = run->replica->device;
+    const struct array_list *list = run->setup->outputs;
+    const size_t i = output->number;
+    if (!run->work->outputs.at[i]) return TUTTI_OK;
+    CL_TRY(clEnqueueReadBuffer(device->queue, run->plan->buffers[run->plan->outputs[i]], CL_FALSE, 0,
+               (size_t)run->now.samples * arrays_sample_bytes(list, (int)i, run->outputs.length),
+               arrays_from(list, &run->outputs, run->now.first).at[i], 0, NULL, NULL),
+        "reading outputs from '%s'", device->can.name);
+done:
+    return status;
+}
+
+/* Inference uses the plan for the next power of two, instead of one plan for each number of samples: its samples do
+ * not influence each other. */
+static struct plan_key key_of(const struct run *run, int64_t samples)
+{
+    const enum plan_mode mode = run->work->mode;
+    const int64_t length = run->work->feeds.length, capacity = run->replica->capacity;
+    int64_t power = 1;
+    if (mode != PLAN_INFER || samples >= capacity) return (struct plan_key) { mode, { samples, length } };
+    while (power < samples) power *= 2;
+    return (struct plan_key) { mode, { power < capacity ? power : capacity, length } };
+}
+
+/* Warns once: batch normalisation of one value for each channel gives its bias, whatever the value is. If devices
+ * synchronise, the others have further values. */
+static void check_statistics(const struct run *run)
+{
+    int count;
+    if (run->work->mode != PLAN_TRAIN || run->work->meets || run->now.samples > 1) return;
+    const char *name = plan_single_values(run->plan, &count);
+    if (!name || atomic_exchange(&run->setup->told_single_values, true)) return;
+    log_warn(run->setup->log,
+        "layer '%s' has statistics of one value for each channel, as device %d computes 1 sample: it gives its bias, "
+        "whatever its input is%s; use larger batches, no batch that is left over, fewer devices, or --sync-batchnorm",
+        name, run->replica->device->index, count > 1 ? ", and so do other such layers" : "");
+}
+
+static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const struct replica_work *work = run->work;
+    const struct gradient_way *way = gradient_way(replica);
+    const bool checked_first = work->check && way->exposes; /* parameters are checked before any update */
+    const bool leave = work->mode == PLAN_TRAIN && !work->update && run->runs == 1 && !checked_first;
+    const bool pieces = run->pieces && number == 0;
+    command_handler *const handlers[COMMAND_KINDS] = {
+        [COMMAND_FEED] = run->prefetched ? take_prefetched : send_feed,
+        [COMMAND_CONSTANTS] = send_constants,
+        [COMMAND_WAIT] = pieces ? NULL : samples_are_in,
+        [COMMAND_NEED] = pieces ? await_piece : NULL,
+        [COMMAND_MEET] = work->meets ? meet : NULL,
+        [COMMAND_READY] = leave ? bucket_leaves : NULL,
+        [COMMAND_METRICS] = keep_metrics,
+        [COMMAND_OUTPUT] = work->gives_outputs ? read_output : NULL,
+    };
+    struct cached_plan *cached;
+    run->now.number = number;
+    run->now.first = number * run->part;
+    run->now.samples = work->samples - run->now.first < run->part ? work->samples - run->now.first : run->part;
+    TRY(replica_plan(replica, key_of(run, run->now.samples), &cached));
+    run->plan = cached->plan;
+    check_statistics(run);
+    if (leave) TRY(way->open(replica, run->plan));
+    if (work->meets) TRY(make_numbers(replica, run->plan));
+    TRY(plan_cache_prepare(&replica->plans, cached));
+    if (pieces) TRY(send_pieces(run, run->plan));
+    set_constants(run);
+    for (int i = 0; i < run->plan->feed_count; i++) TRY(plan_read_feed_from(run->plan, i, NULL));
+    status = plan_enqueue(run->plan, handlers, run);
+    take_feeds_back(run);
+    if (status != TUTTI_OK) goto done;
+    plan_cache_enqueued(&replica->plans, cached);
+    if (work->mode == PLAN_TRAIN && run->runs > 1) TRY(gradients_add_up(replica, number));
+done:
+    return status;
+}
+
+static int64_t last_part(const struct run *run)
+{
+    return run->work->samples - (run->runs - 1) * run->part;
+}
+
+/* Notes that the plans of the work have run to their end. */
+static void note_run(const struct run *run)
+{
+    const int64_t parts[] = { run->part, last_part(run) };
+    for (int i = 0; i < 2; i++) plan_cache_ran(&run->replica->plans, key_of(run, parts[i]));
+}
+
+/* Divides the work into micro-batches and makes their plans, before the clock starts. If the device has less memory
+ * than it reported, makes smaller plans. */
+static tutti_status divide(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const int64_t samples = run->work->samples, least = replica_least(run->setup->batch);
+    struct cached_plan *cached;
+    replica_make_room(replica);
+    while (true) {
+        run->runs = divide_up(samples, replica->capacity);
+        run->part = divide_up(samples, run->runs);
+        run->runs = divide_up(samples, run->part);
+        status = replica_plan(replica, key_of(run, run->part), &cached);
+        if (status != TUTTI_DEVICE_MEMORY || run->part <= least) break;
+        if (run->setup->whole_batch && run->work->mode == PLAN_TRAIN) break; /* others take what it cannot */
+        replica->capacity = run->part / 2 > least ? run->part / 2 : least;
+    }
+    if (status != TUTTI_OK) return status;
+    run->first = !cached->ran;
+    TRY(replica_plan(replica, key_of(run, last_part(run)), &cached));
+    run->first |= !cached->ran;
+    if (run->work->mode == PLAN_TRAIN && run->runs > 1) TRY(replica_make_sum(replica));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- waiting ---- */
+
+static tutti_status await_results(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    struct replica_work *work = run->work;
+    cl_event checked = NULL;
+    work->result.tally = (struct tally) { 0 };
+    if (work->mode == PLAN_INFER) {
+        TRY(device_wait(replica->device));
+        return deliver_outputs(run);
+    }
+    if (work->update) TRY(update_read_check(replica, &checked)); /* arrives with the losses */
+    const int pairs = objective_pairs(run->setup->objective);
+    TRY(buffer_read(replica->device, replica->losses, 0, replica->scratch.losses,
+        2 * (size_t)pairs * (size_t)run->runs * sizeof(float)));
+    for (int64_t i = 0; i < run->runs; i++)
+        tally_add_metrics(&work->result.tally, replica->scratch.losses + 2 * pairs * i, pairs);
+    TRY(deliver_outputs(run));
+    if (!checked) goto done;
+    TRY(event_wait(replica->device, checked));
+    work->result.not_finite = update_was_skipped(replica);
+    work->result.norm = update_norm(replica);
+done:
+    if (checked) clReleaseEvent(checked);
+    return status;
+}
+
+/* Checks that the device has computed with the parameters that it was given, to the bit. */
+static tutti_status check_parameters(struct replica *replica, uint64_t wanted)
+{
+    tutti_status status = TUTTI_OK;
+    const struct replica_setup *setup = replica->setup;
+    const size_t bytes = (size_t)setup->network->total_floats * sizeof(float);
+    cl_int error = CL_SUCCESS;
+    cl_event event = NULL;
+    float *mapped = clEnqueueMapBuffer(
+        replica->device->queue, replica->parameters, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &event, &error);
+    CL_TRY(error, "mapping parameters of '%s'", replica->device->can.name);
+    status = event_wait(replica->device, event);
+    const uint64_t found = status == TUTTI_OK ? parameters_checksum(setup->network, mapped) : 0;
+    CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, replica->parameters, mapped, 0, NULL, NULL),
+        "unmapping parameters of '%s'", replica->device->can.name);
+    if (status == TUTTI_OK && found != wanted)
+        FAIL(TUTTI_WRONG_RESULT,
+            "its parameters have the checksum %016llx, but the master copy has %016llx: see 'tutti devices --check'",
+            (unsigned long long)found, (unsigned long long)wanted);
+done:
+    if (event) clReleaseEvent(event);
+    return status;
+}
+
+/* Notes the time of a step, of which the slowest counts; except the first, which may have compiled kernels. */
+static void note_pace(struct replica *replica, const struct replica_work *work)
+{
+    const int64_t length = work->feeds.length, positions = length > 0 ? work->samples * length : work->samples;
+    if (replica->report.samples > 0) worker_note_pace(&replica->worker, work->result.seconds / (double)positions);
+}
+
+/* After a failure: waits for what is still queued, which reads the caller's memory, and invalidates what the device
+ * has. */
+static void drop_work(struct replica *replica)
+{
+    char message[1024];
+    strncpy(message, status_message(), sizeof(message) - 1);
+    message[sizeof(message) - 1] = '\0';
+    if (!worker_is_abandoned(&replica->worker)) device_wait(replica->device);
+    status_set_message(message);
+    versions_drop(&replica->versions);
+    plan_cache_overwritten(&replica->plans);
+}
+
+tutti_status replica_run(struct replica *replica, void *argument)
+{
+    tutti_status status = TUTTI_OK;
+    struct run run = { .replica = replica, .setup = replica->setup, .work = argument };
+    const bool training = run.work->mode == PLAN_TRAIN;
+    replica_allow_step(replica, run.work->samples);
+    TRY(gradient_way(replica)->release(replica));
+    TRY(divide(&run)); /* may make plans, which takes its own time */
+    const double start = clock_seconds();
+    replica_allow_step(replica, run.work->samples);
+    TRY(stage_samples(&run));
+    prefetch_prepare(replica, run.work);
+    TRY(stage_outputs(&run));
+    TRY(upload_parameters(&run));
+    if (training) gradients_note_work(&replica->port, run.runs > 1);
+    for (int64_t number = 0; number < run.runs; number++) TRY(enqueue_micro_batch(&run, number));
+    if (run.work->update) TRY(update_enqueue(replica, run.runs > 1, &replica->scratch.constants[0]));
+    TRY(mark(&run, &run.ended));
+    if (run.work->check) TRY(check_parameters(replica, run.work->checksum));
+    if (training && !run.work->update && replica->port.arrival_count == 0) TRY(gradients_leave(&run));
+    CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
+    prefetch_send(replica, run.work, run.begun);
+    TRY(gradients_await(replica));
+    TRY(await_results(&run));
+    prefetch_wait(replica, run.work);
+    note_times(&run, start);
+    note_run(&run);
+    versions_tear(&replica->versions, false);
+    if (run.work->probe) goto done;
+    versions_took(&replica->versions, &run.work->supply, run.work->update);
+    if (run.parameter_writes > 0) replica->parameters_s = uploads_seconds(&replica->uploads, run.parameter_writes);
+    if (!training) goto done;
+    note_pace(replica, run.work);
+    replica->report.busy_s += run.work->result.seconds;
+    replica->report.samples += run.work->samples;
+done:
+    uploads_forget(&replica->uploads);
+    if (!run.work->probe) replica->setup->statistics_leave(replica->setup->trainer, replica->number);
+    if (run.begun) clReleaseEvent(run.begun);
+    if (run.ended) clReleaseEvent(run.ended);
+    if (status != TUTTI_OK) drop_work(replica);
+    return run.first ? replica_doubt(replica, status) : status;
+}

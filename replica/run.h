@@ -1,0 +1,42 @@
+/* A replica's part of a batch. */
+#ifndef REPLICA_RUN_H
+#define REPLICA_RUN_H
+
+#include "replica/arrays.h"
+#include "replica/replica.h"
+#include "replica/tally.h"
+
+/* The result of a replica's part of a batch. */
+struct result {
+    struct tally tally;
+    bool not_finite; /* some gradient; if the device updates itself, it has updated nothing */
+    float norm;      /* of the gradients, if such a device clips them */
+    double seconds;
+    struct traffic sent, received;
+};
+
+/* What a replica does with its part of a batch. */
+struct replica_work {
+    enum plan_mode mode;
+    struct arrays feeds, outputs;    /* of the whole batch */
+    bool gives_outputs;              /* some are wanted */
+    int64_t first, samples;          /* this replica's part of it */
+    int64_t whole, before;           /* samples of the whole step, and those before the batch, on other hosts */
+    struct step_constants constants; /* first_sample and runs are set for each launch */
+    uint64_t number;                 /* of the batch, as in struct batch */
+    struct batch next;               /* the batch that may come next, divided in the same way; number 0: none */
+    struct supply supply;            /* of parameters */
+    bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
+    bool kept;                       /* the feeds are the trainer's memory, not the caller's */
+    bool meets;                      /* others have parts of the batch, and statistics are over the whole batch */
+    bool check; /* at the end the device's parameters must be those of the master copy, with this checksum */
+    uint64_t checksum;
+    bool probe;            /* only its time counts: old parameters are good enough, and results are dropped */
+    struct tally excluded; /* of the whole batch: labels that do not count */
+    struct result result;
+};
+
+/* A job. `work`: a struct replica_work. */
+tutti_status replica_run(struct replica *replica, void *work);
+
+#endif
