@@ -5,6 +5,7 @@
 #include "parallel/balance.h"
 #include "parallel/course.h"
 #include "parallel/feeds.h"
+#include "parallel/lookahead.h"
 #include "parallel/membership.h"
 #include "parallel/parameter_store.h"
 #include "parallel/shares.h"
@@ -43,13 +44,6 @@ struct last_step {
     int64_t length;  /* of its sequences; before the first step, the longest. 0: the network has none */
 };
 
-/* Announced batches, which devices with their own memory can get before their step begins: that of the step which
- * comes now, and that of the one after it. */
-struct ahead {
-    struct batch expected, next;
-    uint64_t announced; /* how many */
-};
-
 struct trainer_report {
     int64_t steps; /* since it was reset */
     double seconds;
@@ -71,7 +65,7 @@ struct tutti_trainer {
     struct metadata *metadata; /* texts that are saved with the weights */
     struct course course;
     struct last_step last;
-    struct ahead ahead;
+    struct lookahead lookahead;
     struct trainer_report report;
 
     int count; /* of devices */

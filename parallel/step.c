@@ -20,13 +20,6 @@
 
 /* ------------------------------------------------------------------------------------------------- one device ---- */
 
-struct batch trainer_next(const tutti_trainer *trainer, const struct replica_work *work)
-{
-    /* A batch of the same size is divided in the same way, unless shares change. */
-    const bool same_size = work->mode == PLAN_TRAIN && trainer->ahead.next.samples == work->samples;
-    return same_size ? trainer->ahead.next : (struct batch) { 0 };
-}
-
 /* The only device does the whole step, and updates itself. If its memory is full, it tries again with fewer samples
  * at once. */
 static tutti_status run_single(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
@@ -39,7 +32,7 @@ static tutti_status run_single(tutti_trainer *trainer, const struct replica_work
         *part = *work;
         part->supply = parameters_supply(&trainer->store, replica);
         part->update = work->mode == PLAN_TRAIN;
-        part->next = trainer_next(trainer, work);
+        if (part->update) part->next = lookahead_next(&trainer->lookahead, work->samples);
         worker_start(&replica->worker, replica_run, part);
         status = worker_wait(&replica->worker);
         replica_forget(replica);
@@ -139,22 +132,6 @@ static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batc
     return world_averages(trainer) ? batch->samples : batch->whole;
 }
 
-static bool batch_is_same(const struct batch *a, const struct batch *b)
-{
-    return a->samples == b->samples && arrays_equal(&a->feeds, &b->feeds);
-}
-
-void trainer_announce(tutti_trainer *trainer, const struct batch *next)
-{
-    trainer->ahead.next = *next;
-    trainer->ahead.next.number = ++trainer->ahead.announced;
-}
-
-void trainer_forget_announced(tutti_trainer *trainer)
-{
-    trainer->ahead.expected = trainer->ahead.next = (struct batch) { 0 };
-}
-
 static void note_scale(tutti_trainer *trainer)
 {
     struct loss_scale *loss_scale = &trainer->course.loss_scale;
@@ -192,7 +169,7 @@ static struct replica_work work_of(
         .samples = batch->samples,
         .whole = samples_of(trainer, batch),
         .before = batch->first,
-        .number = batch_is_same(batch, &trainer->ahead.expected) ? trainer->ahead.expected.number : 0,
+        .number = lookahead_number(&trainer->lookahead, batch),
         .constants = *constants,
         .gives_outputs = batch->outputs != NULL };
     if (batch->outputs) work.outputs = *batch->outputs;
@@ -309,8 +286,7 @@ tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const
             status = average(trainer, &vote, sums);
     }
     sums->samples = batch->whole;
-    trainer->ahead.expected = trainer->ahead.next;
-    trainer->ahead.next = (struct batch) { 0 };
+    lookahead_advance(&trainer->lookahead);
     return status;
 }
 

@@ -14,18 +14,11 @@ tutti_status trainer_step(
 /* If ranks average parameters: averages what is not averaged yet. Call it before anything that needs the
  * parameters. */
 tutti_status trainer_settle(struct tutti_trainer *trainer, struct sums *sums);
-/* Announces the batch after that of the next trainer_step(). It must not change until its own step, or another one in
- * its place, has ended. */
-void trainer_announce(struct tutti_trainer *trainer, const struct batch *next);
-/* Ends announcements: their arrays may have other contents by now. */
-void trainer_forget_announced(struct tutti_trainer *trainer);
 /* Runs the work on this rank's devices until it succeeds, and adds up their results. */
 tutti_status trainer_run(struct tutti_trainer *trainer, const struct replica_work *work, struct sums *sums);
 /* Call it then, before the check whether the step may update: computes the norm of its gradients if they are clipped.
  * If it is not finite, the step updates nothing. */
 tutti_status trainer_measure(struct tutti_trainer *trainer, const struct step_constants *constants);
-/* Returns the next batch, if it will be divided like that of the work. */
-struct batch trainer_next(const struct tutti_trainer *trainer, const struct replica_work *work);
 /* After all parts of a training step have succeeded: makes the parameters those after it. */
 void trainer_update(struct tutti_trainer *trainer, const struct step_constants *constants);
 /* Returns whether the exchange keeps summed gradients, from which trainer_update() updates: with several ranks, or to

@@ -26,7 +26,7 @@ struct batch {
     const int64_t *indices; /* of these samples in their source; NULL where they have none */
     int64_t samples;
     int64_t first, whole;         /* position of these samples in the whole batch, and its size; 0: no batch */
-    uint64_t number;              /* of an announced batch (trainer_announce); else 0 */
+    uint64_t number;              /* of an announced batch (lookahead.h); else 0 */
     const struct arrays *outputs; /* where its outputs go; NULL: not wanted */
 };
 

@@ -176,7 +176,7 @@ static tutti_status run(struct test *test)
     trainer->course.moving = false;
     trainer_run_end(trainer);
     batches_close(test->batches);
-    trainer_forget_announced(trainer);
+    lookahead_forget(&trainer->lookahead);
     trainer->optimizer.learning_rate = rate;
     const tutti_status restored = tutti_snapshot_restore(trainer, snapshot);
     if (status == TUTTI_OK) status = restored;

@@ -223,7 +223,7 @@ static tutti_status train_epoch(struct fit *fit)
         trainer->report.waited += clock_seconds() - start;
         if (!vote_fails(&read) && batch.whole == 0) break;
         struct batch next;
-        if (batches_peek(batches, &next)) trainer_announce(trainer, &next);
+        if (batches_peek(batches, &next)) lookahead_announce(&trainer->lookahead, &next);
         set_rate(fit);
         TRY(trainer_step(trainer, &read, &batch, &sums));
         fit->epoch_seconds += clock_seconds() - start;
@@ -241,7 +241,7 @@ static tutti_status train_epoch(struct fit *fit)
     position->correct += sums.tally.correct;
     position->excluded += sums.tally.excluded;
 done:
-    trainer_forget_announced(trainer);
+    lookahead_forget(&trainer->lookahead);
     batches_close(batches);
     return status;
 }
@@ -437,7 +437,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     if (status == TUTTI_OK && !source) status = fail(TUTTI_INVALID, "the source is NULL: pass one");
     status = trainer_begin_call(trainer, status);
     if (status != TUTTI_OK) return status;
-    trainer_forget_announced(trainer);
+    lookahead_forget(&trainer->lookahead);
     trainer_run_begin(trainer);
     trainer->course.moving = true;
     TRY(begin(&fit, check(&fit)));

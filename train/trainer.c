@@ -335,7 +335,7 @@ static tutti_status train_step(tutti_trainer *trainer, tutti_status read, const 
 done:
     /* After a failure the caller may refill any array, so an address does not identify an announced batch any
      * more. */
-    if (status != TUTTI_OK) trainer_forget_announced(trainer);
+    if (status != TUTTI_OK) lookahead_forget(&trainer->lookahead);
     return status;
 }
 
@@ -377,10 +377,10 @@ tutti_status tutti_train_prefetch(tutti_trainer *trainer, const tutti_feed *feed
     struct batch next = { .samples = samples };
     TRY(trainer_check_still(trainer, "tutti_train_prefetch()"));
     TRY(trainer_check(trainer, true, trainer && trainer->world && samples == 0 ? 1 : samples));
-    trainer->ahead.next = (struct batch) { 0 };
+    lookahead_withdraw(&trainer->lookahead);
     if (samples == 0) return TUTTI_OK;
     TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &next.feeds, &borrowed));
-    if (borrowed) trainer_announce(trainer, &next);
+    if (borrowed) lookahead_announce(&trainer->lookahead, &next);
 done:
     return status;
 }

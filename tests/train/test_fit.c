@@ -244,8 +244,8 @@ START_TEST(batches_are_announced)
     const tutti_fitting fitting = { .epochs = 2, .steps = 8, .progress = dawdle };
     ASSERT_OK(fit(&shared, fitting));
     ASSERT_OK(fit(&apart, fitting));
-    ck_assert_uint_gt(apart.trainer->ahead.announced, 0);
-    ck_assert(apart.trainer->ahead.expected.number == 0 && apart.trainer->ahead.next.number == 0);
+    ck_assert_uint_gt(apart.trainer->lookahead.announced, 0);
+    ck_assert(apart.trainer->lookahead.expected.number == 0 && apart.trainer->lookahead.next.number == 0);
     same_bytes(&shared, &apart);
     session_close(&shared);
     session_close(&apart);
