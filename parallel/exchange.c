@@ -18,8 +18,8 @@
 
 #include "base/bf16.h"
 #include "base/memory.h"
+#include "parallel/commit.h"
 #include "parallel/state.h"
-#include "parallel/step.h"
 #include "parallel/world.h"
 
 #include <math.h>
@@ -319,13 +319,18 @@ static bool sum_as_they_arrive(struct exchange *exchange, bool failed)
     return !failed;
 }
 
-tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *constants)
+bool trainer_keeps_sums(const tutti_trainer *trainer)
+{
+    return world_sums(trainer) || (trainer->exchange && trainer->optimizer.clip_norm > 0);
+}
+
+tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
 {
     tutti_status status = TUTTI_OK;
     struct exchange exchange = { .trainer = trainer,
         .world = world_sums(trainer) ? trainer->world : NULL,
         .kept = trainer_keeps_sums(trainer) ? parameters_gradients(&trainer->store) : NULL,
-        .step = { &trainer->optimizer, trainer->network, constants, NULL },
+        .step = { &trainer->optimizer, trainer->network, &step->work.constants, NULL },
         .master = parameters_master(&trainer->store),
         .updated = parameters_next(&trainer->store),
         .stream = (size_t)trainer->network->total_floats * sizeof(float) >= STREAM_BYTES,
@@ -336,9 +341,9 @@ tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *c
     if (!exchange.listed || !exchange.summed || !exchange.ready) status = TUTTI_NO_MEMORY;
     const bool all = sum_as_they_arrive(&exchange, status != TUTTI_OK);
     const uint32_t largest = atomic_load(&exchange.largest);
-    memcpy(&trainer->last.largest, &largest, sizeof(largest));
-    trainer->last.not_finite = largest >= INFINITE;
-    if (trainer->last.not_finite && all) find_not_finite(trainer);
+    memcpy(&step->result.largest, &largest, sizeof(largest));
+    step->result.not_finite = largest >= INFINITE;
+    if (step->result.not_finite && all) find_not_finite(trainer);
     free(exchange.listed);
     free(exchange.summed);
     free(exchange.ready);

@@ -120,12 +120,12 @@ static void suspect_bad(tutti_trainer *trainer)
     }
 }
 
-struct vote faults_check(tutti_trainer *trainer)
+struct vote faults_check(tutti_trainer *trainer, bool replayed)
 {
     int bad = 0, good = 0;
     struct membership *members = &trainer->members;
     const bool tried = membership_count(members, MEMBER_SUSPECT) > 0;
-    if (trainer->repeats && tried) return vote_of(TUTTI_OK); /* their own step is yet to come */
+    if (replayed && tried) return vote_of(TUTTI_OK); /* their own step is yet to come */
     for (int i = 0; i < trainer->count; i++) {
         bad += is_bad(trainer, i);
         good += !membership_is_lost(members, i) && !is_bad(trainer, i);

@@ -17,8 +17,8 @@ bool trainer_has_lost(const void *trainer, int replica);
 /* Returns whether a failure is a device's, not the caller's or the host's. */
 bool is_device_fault(tutti_status status);
 /* After a training step in which no device failed: votes whether its numbers can be trusted, or it is repeated
- * without some of the devices. */
-struct vote faults_check(struct tutti_trainer *trainer);
+ * without some of the devices. `replayed`: the step is one of the journal's. */
+struct vote faults_check(struct tutti_trainer *trainer, bool replayed);
 /* Returns whether a device that hangs may still read samples, which are then never freed. */
 bool trainer_may_be_read(const struct tutti_trainer *trainer);
 

@@ -278,7 +278,7 @@ static int64_t probe_samples(tutti_trainer *trainer, int device)
         const struct speed_size *size = &speed->sizes[SPEED_TOGETHER][i];
         if (size->samples > 0 && size->samples <= trainer->replicas[device].capacity &&
             plan_cache_find(&trainer->replicas[device].plans,
-                (struct plan_key) { PLAN_TRAIN, { size->samples, trainer->last.length } }) &&
+                (struct plan_key) { PLAN_TRAIN, { size->samples, trainer->length } }) &&
             (!last || size->used > last->used))
             last = size;
     }

@@ -2,30 +2,20 @@
  * the steps that it did alone (journal.c). */
 #include "parallel/redo.h"
 
+#include "parallel/commit.h"
 #include "parallel/faults.h"
 #include "parallel/journal.h"
 #include "parallel/state.h"
 #include "parallel/step.h"
 
-#include <math.h>
-
 /* Replays the next step of the journal. */
 static tutti_status redo_next(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    const struct replica_work work = journal_next(trainer);
-    struct sums sums = { 0 };
-    const bool repeats = trainer->repeats;
-    trainer->repeats = true;
-    status = trainer_run(trainer, &work, &sums);
-    trainer->repeats = repeats;
-    TRY(status);
-    TRY(trainer_measure(trainer, &work.constants));
-    if (!isfinite(sums.tally.loss) || trainer->last.not_finite)
-        FAIL(TUTTI_NOT_FINITE,
-            "a step was finite on a device that is now lost, but is not on the others: see 'tutti devices --check'");
-    trainer_update(trainer, &work.constants);
-    TRY(journal_note(trainer, &work, 0));
+    struct step step = { .work = journal_next(trainer), .replayed = true };
+    TRY(trainer_run(trainer, &step));
+    TRY(step_commit(trainer, &step));
+    TRY(journal_note(trainer, &step.work, 0));
 done:
     return status;
 }

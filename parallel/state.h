@@ -34,14 +34,11 @@ struct trainer_options {
     bool whole_batch;
 };
 
-/* The last step. */
+/* The last step: step_commit() writes it. */
 struct last_step {
-    bool not_finite; /* some of its summed gradients are not finite */
-    float largest;   /* largest magnitude of its gradients, on this rank */
-    bool stepped;    /* there was a step, whose gradients can be read */
-    float unscale;   /* factor of its gradients */
-    float norm;      /* of its gradients, if they are clipped; else NaN */
-    int64_t length;  /* of its sequences; before the first step, the longest. 0: the network has none */
+    bool stepped;  /* there was a step, whose gradients can be read */
+    float unscale; /* factor of its gradients */
+    float norm;    /* of its gradients, if they are clipped; else NaN */
 };
 
 struct trainer_report {
@@ -65,6 +62,7 @@ struct tutti_trainer {
     struct metadata *metadata; /* texts that are saved with the weights */
     struct course course;
     struct last_step last;
+    int64_t length; /* of the last step's sequences; before the first step, the longest. 0: the network has none */
     struct lookahead lookahead;
     struct trainer_report report;
 
@@ -87,7 +85,6 @@ struct tutti_trainer {
     struct balance balance;
     struct rebalance *rebalance;
     struct journal *journal; /* of the one device that trains, while there are others */
-    bool repeats;            /* the present step is one of the journal's */
 };
 
 #endif

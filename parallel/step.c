@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "parallel/division.h"
-#include "parallel/exchange.h"
 #include "parallel/faults.h"
 #include "parallel/journal.h"
 #include "parallel/rebalance.h"
@@ -14,7 +13,6 @@
 #include "parallel/state.h"
 #include "parallel/tries.h"
 #include "parallel/world.h"
-#include "replica/clip.h"
 
 #include <math.h>
 
@@ -22,9 +20,10 @@
 
 /* The only device does the whole step, and updates itself. If its memory is full, it tries again with fewer samples
  * at once. */
-static tutti_status run_single(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
+static tutti_status run_single(tutti_trainer *trainer, struct step *step)
 {
     tutti_status status = TUTTI_OK;
+    const struct replica_work *work = &step->work;
     struct replica *replica = &trainer->replicas[0];
     struct replica_work *part = &trainer->works[0];
     while (true) {
@@ -39,63 +38,16 @@ static tutti_status run_single(tutti_trainer *trainer, const struct replica_work
         if (status == TUTTI_OK) break;
         TRY(trainer_shrink_or_lose(trainer, replica, status));
     }
-    trainer->last.not_finite = part->result.not_finite;
-    tally_add(&sums->tally, &part->result.tally);
-    tally_add(&sums->tally, &work->excluded);
+    step->result.not_finite = part->result.not_finite;
+    tally_add(&step->result.sums.tally, &part->result.tally);
+    tally_add(&step->result.sums.tally, &work->excluded);
 done:
     return status;
 }
 
-tutti_status trainer_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
+tutti_status trainer_run(tutti_trainer *trainer, struct step *step)
 {
-    return trainer->exchange ? tries_run(trainer, work, sums) : run_single(trainer, work, sums);
-}
-
-bool trainer_keeps_sums(const tutti_trainer *trainer)
-{
-    return world_sums(trainer) || (trainer->exchange && trainer->optimizer.clip_norm > 0);
-}
-
-tutti_status trainer_measure(tutti_trainer *trainer, const struct step_constants *constants)
-{
-    tutti_status status = TUTTI_OK;
-    struct replica *alone = trainer_alone(trainer);
-    trainer->last.norm = alone ? trainer->works[alone->number].result.norm : NAN;
-    if (alone || trainer->optimizer.clip_norm <= 0 || trainer->last.not_finite) return TUTTI_OK;
-    TRY(clip_norm_of(parameters_gradients(&trainer->store), trainer->network->trained_floats, constants->unscale,
-        trainer->pool, &trainer->last.norm));
-    trainer->last.not_finite = !isfinite(trainer->last.norm);
-done:
-    return status;
-}
-
-/* Updates on the host, which has all gradients. */
-static void update_from_sums(tutti_trainer *trainer, const struct step_constants *constants)
-{
-    const struct optimizer_arrays master = parameters_master(&trainer->store);
-    const float *gradients = parameters_gradients(&trainer->store);
-    struct optimizer_step step = { &trainer->optimizer, trainer->network, constants, NULL };
-    const float clip = clip_factor(&trainer->optimizer, trainer->last.norm);
-    if (trainer->optimizer.clip_norm > 0) step.clip = &clip;
-    optimizer_update(&step, trainer->pool, master.parameters, gradients, master.states);
-}
-
-/* All parts of the step have succeeded. If the loss scale was too large, the step updates nothing. */
-void trainer_update(tutti_trainer *trainer, const struct step_constants *constants)
-{
-    struct replica *alone = trainer_alone(trainer);
-    for (int i = 0; i < trainer->count; i++) gradients_note_step(&trainer->replicas[i].port, trainer->parts[i] > 0);
-    trainer->last.unscale = constants->unscale;
-    trainer->last.stepped = true;
-    if (trainer->last.not_finite) return;
-    if (!alone && trainer_keeps_sums(trainer)) update_from_sums(trainer, constants);
-    parameters_updated(&trainer->store, alone);
-    if (alone) { /* it has updated itself */
-        versions_updated(&alone->versions, parameters_version(&trainer->store), true);
-    } else if (!trainer_keeps_sums(trainer)) {
-        exchange_adopt(trainer);
-    }
-    if (!trainer->exchange) parameters_drop(&trainer->store);
+    return trainer->exchange ? tries_run(trainer, step) : run_single(trainer, step);
 }
 
 /* ------------------------------------------------------------------------------------------- after a step ---- */
@@ -132,10 +84,10 @@ static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batc
     return world_averages(trainer) ? batch->samples : batch->whole;
 }
 
-static void note_scale(tutti_trainer *trainer)
+static void note_scale(tutti_trainer *trainer, const struct step_result *result)
 {
     struct loss_scale *loss_scale = &trainer->course.loss_scale;
-    if (!trainer->last.not_finite) {
+    if (!result->not_finite) {
         loss_scale_updated(loss_scale);
         return;
     }
@@ -153,7 +105,7 @@ static void note_scale(tutti_trainer *trainer)
 static tutti_status get_ready(tutti_trainer *trainer, struct replica_work *work)
 {
     tutti_status status = TUTTI_OK;
-    if (work->samples > 0) trainer->last.length = work->feeds.length;
+    if (work->samples > 0) trainer->length = work->feeds.length;
     TRY(feeds_check(&trainer->feeds, &work->feeds, work->samples, &work->excluded));
     if (trainer->world) TRY(repartition_advance(trainer, rebalance_is_changing(trainer)));
     if (trainer->options.automatic) TRY(rebalance_before_step(trainer, work->samples));
@@ -176,29 +128,14 @@ static struct replica_work work_of(
     return work;
 }
 
-/* Checks that the step may update. A step with too large a loss scale does not fail. */
-static tutti_status check_finite(const tutti_trainer *trainer, double loss)
-{
-    if (isfinite(loss) && (!trainer->last.not_finite || loss_scale_can_fall(&trainer->course.loss_scale)))
-        return TUTTI_OK;
-    return fail(TUTTI_NOT_FINITE,
-        "the %s %s at step %lld: nothing was updated; lower the learning rate (%g) or look for "
-        "NaN in the data",
-        isfinite(loss) ? "gradients are" : "loss is",
-        isnan(loss)          ? "NaN"
-            : isfinite(loss) ? "not finite"
-                             : "infinite",
-        (long long)trainer->course.position.steps + 1, trainer_learning_rate(trainer));
-}
-
 /* A failure here is not voted on: this rank leaves, and the other ranks end when they hear no more from it. */
-static tutti_status finish(tutti_trainer *trainer, const struct replica_work *work, double start)
+static tutti_status finish(tutti_trainer *trainer, const struct step *step, double start)
 {
     tutti_status status = TUTTI_OK;
-    trainer_update(trainer, &work->constants);
+    const struct replica_work *work = &step->work;
     trainer->course.position.steps++;
-    note_scale(trainer);
-    if (!trainer->last.not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
+    note_scale(trainer, &step->result);
+    if (!step->result.not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
     TRY(redo_lost(trainer));
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
@@ -211,27 +148,27 @@ done:
 }
 
 /* Does this rank's part of the step; if ranks sum gradients, the whole step, together with them. */
-static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct replica_work *work, struct sums *sums)
+static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct step *step)
 {
     tutti_status status = TUTTI_OK;
+    struct replica_work *work = &step->work;
     if (!vote_fails(vote)) vote_take(vote, trainer_show(trainer, false));
     if (!vote_fails(vote)) vote_take(vote, get_ready(trainer, work));
     const double start = clock_seconds();
     if (!vote_fails(vote) && work->samples > 0 && trainer->journal && trainer_alone(trainer))
         TRY(journal_take(trainer, work));
     if (world_sums(trainer)) {
-        TRY(tries_run_ranks(trainer, vote, work, sums));
+        TRY(tries_run_ranks(trainer, vote, step));
     } else {
         TRY(vote_status(vote));
-        if (work->samples > 0) TRY(trainer_run(trainer, work, sums));
+        if (work->samples > 0) TRY(trainer_run(trainer, step));
     }
     if (work->samples == 0 && world_averages(trainer)) { /* no samples here; this rank averages later */
         trainer->course.position.steps++;
         return TUTTI_OK;
     }
-    TRY(trainer_measure(trainer, &work->constants));
-    TRY(check_finite(trainer, sums->tally.loss));
-    TRY(finish(trainer, work, start));
+    TRY(step_commit(trainer, step));
+    TRY(finish(trainer, step, start));
 done:
     return status;
 }
@@ -273,10 +210,10 @@ tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const
         &trainer->optimizer, trainer->course.position.steps - trainer->course.loss_scale.skipped, &constants);
     constants.learning_rate = trainer_learning_rate(trainer);
     loss_scale_constants(&trainer->course.loss_scale, &constants);
-    *sums = (struct sums) { 0 };
-    struct replica_work work = work_of(trainer, batch, &constants);
+    struct step step = { .work = work_of(trainer, batch, &constants) };
     const double start = clock_seconds();
-    tutti_status status = run_step(trainer, &vote, &work, sums);
+    tutti_status status = run_step(trainer, &vote, &step);
+    *sums = step.result.sums;
     membership_clear(&trainer->members);
     if (world_averages(trainer)) {
         vote = vote_of(status);
@@ -298,15 +235,19 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
     TRY(trainer_show(trainer, true));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
-        struct replica_work work = { .mode = mode, .samples = left < trainer->part ? left : trainer->part };
-        work.feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
-        if (outputs) work.outputs = arrays_from(&trainer->outputs, outputs, done_samples);
-        work.gives_outputs = outputs != NULL;
-        work.constants = random_constants(trainer);
-        work.constants.loss_scale = (float)(1.0 / (double)work.samples);
-        work.before = done_samples;
-        TRY(trainer_run(trainer, &work, sums));
-        done_samples += work.samples;
+        struct step step = { .result.sums = *sums };
+        struct replica_work *work = &step.work;
+        work->mode = mode;
+        work->samples = left < trainer->part ? left : trainer->part;
+        work->feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
+        if (outputs) work->outputs = arrays_from(&trainer->outputs, outputs, done_samples);
+        work->gives_outputs = outputs != NULL;
+        work->constants = random_constants(trainer);
+        work->constants.loss_scale = (float)(1.0 / (double)work->samples);
+        work->before = done_samples;
+        TRY(trainer_run(trainer, &step));
+        *sums = step.result.sums;
+        done_samples += work->samples;
     }
 done:
     return status;

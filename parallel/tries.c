@@ -5,6 +5,7 @@
 
 #include "base/invariant.h"
 #include "base/threads.h"
+#include "parallel/commit.h"
 #include "parallel/division.h"
 #include "parallel/exchange.h"
 #include "parallel/faults.h"
@@ -87,7 +88,7 @@ static struct vote vote_of_failure(tutti_trainer *trainer, int device, tutti_sta
 }
 
 /* Waits for all devices and returns their vote; the first failure counts. */
-static struct vote vote_of_devices(tutti_trainer *trainer)
+static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *result)
 {
     struct vote all = vote_of(TUTTI_OK);
     for (int i = 0; i < trainer->count; i++) {
@@ -95,7 +96,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer)
         const tutti_status status = worker_wait(&trainer->replicas[i].worker);
         replica_forget(&trainer->replicas[i]);
         if (status == TUTTI_OK)
-            trainer->last.not_finite |= trainer->works[i].result.not_finite;
+            result->not_finite |= trainer->works[i].result.not_finite;
         else if (!vote_fails(&all))
             all = vote_of_failure(trainer, i, status);
     }
@@ -103,20 +104,21 @@ static struct vote vote_of_devices(tutti_trainer *trainer)
 }
 
 /* Makes one try. VOTE_AGAIN: a device was lost, and others are left to repeat the work. */
-static struct vote try_once(tutti_trainer *trainer, const struct replica_work *work)
+static struct vote try_once(tutti_trainer *trainer, struct step *step)
 {
     tutti_status exchanged = TUTTI_OK;
-    trainer->last.not_finite = false;
+    const struct replica_work *work = &step->work;
+    step->result.not_finite = false;
     const tutti_status prepared = prepare(trainer, work);
     if (prepared != TUTTI_OK) return vote_of(prepared);
     sync_devices_begin(trainer, work->whole);
     const bool trains = work->mode == PLAN_TRAIN, alone = trains && trainer_alone(trainer);
     give_all(trainer, work, alone);
-    if (trains && !alone) exchanged = exchange_run(trainer, &work->constants);
+    if (trains && !alone) exchanged = exchange_run(trainer, step);
     if (alone && trainer->journal) journal_take_ahead(trainer);
-    struct vote vote = vote_of_devices(trainer);
+    struct vote vote = vote_of_devices(trainer, &step->result);
     if (!vote_fails(&vote)) vote_take(&vote, exchanged);
-    if (vote.says == VOTE_DONE && trains) vote = faults_check(trainer);
+    if (vote.says == VOTE_DONE && trains) vote = faults_check(trainer, step->replayed);
     return vote;
 }
 
@@ -129,26 +131,25 @@ static void add_results(const tutti_trainer *trainer, const struct replica_work 
     }
 }
 
-tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
+tutti_status tries_run(tutti_trainer *trainer, struct step *step)
 {
     struct vote vote;
     do {
-        vote = try_once(trainer, work);
+        vote = try_once(trainer, step);
     } while (vote.says == VOTE_AGAIN);
-    if (!vote_fails(&vote)) add_results(trainer, work, sums);
+    if (!vote_fails(&vote)) add_results(trainer, &step->work, &step->result.sums);
     return vote_status(&vote);
 }
 
 /* Each rank's gradients are finite, but their sum may not be. It is checked only if it can overflow. All ranks have
  * the same bytes, so they find the same. */
-static bool sums_overflow(const tutti_trainer *trainer)
+static bool sums_overflow(const tutti_trainer *trainer, const struct step_result *result)
 {
-    if (trainer->last.not_finite || trainer->last.largest < FLT_MAX / 2) return false;
+    if (result->not_finite || result->largest < FLT_MAX / 2) return false;
     return exchange_not_finite(parameters_gradients(&trainer->store), trainer->network->total_floats);
 }
 
-tutti_status tries_run_ranks(
-    tutti_trainer *trainer, const struct vote *ready, const struct replica_work *work, struct sums *sums)
+tutti_status tries_run_ranks(tutti_trainer *trainer, const struct vote *ready, struct step *step)
 {
     struct vote mine = vote_fails(ready) ? *ready : vote_again();
     enum verdict all = VOTE_AGAIN;
@@ -157,18 +158,18 @@ tutti_status tries_run_ranks(
         world_try(trainer);
         if (mine.says == VOTE_AGAIN) {
             const double start = clock_seconds();
-            own = (struct sums) { .samples = work->samples };
-            mine = try_once(trainer, work);
-            if (mine.says == VOTE_DONE) add_results(trainer, work, &own);
+            own = (struct sums) { .samples = step->work.samples };
+            mine = try_once(trainer, step);
+            if (mine.says == VOTE_DONE) add_results(trainer, &step->work, &own);
             trainer->world->seconds = clock_seconds() - start - sync_ranks_waited(trainer);
         }
         sync_ranks_end(trainer, &mine);
-        *sums = own;
-        const tutti_status voted = world_vote(trainer, &mine, &all, sums);
+        step->result.sums = own;
+        const tutti_status voted = world_vote(trainer, &mine, &all, &step->result);
         if (voted != TUTTI_OK) return voted;
         /* Ranks that repeat the step need this rank's numbers, too. */
         if (all == VOTE_AGAIN && trainer->world->sync_ranks) mine = vote_again();
     }
-    trainer->last.not_finite |= sums_overflow(trainer);
+    step->result.not_finite |= sums_overflow(trainer, &step->result);
     return TUTTI_OK;
 }

@@ -530,7 +530,8 @@ void world_leave(struct tutti_trainer *trainer, const bool *summed)
     }
 }
 
-tutti_status world_vote(struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct sums *sums)
+tutti_status world_vote(
+    struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct step_result *result)
 {
     tutti_status status = TUTTI_OK;
     struct world *world = trainer->world;
@@ -541,10 +542,10 @@ tutti_status world_vote(struct tutti_trainer *trainer, const struct vote *vote, 
     if (world->leaving.half)
         thread_pool_run(
             trainer->pool, (int)divide_up(trainer->network->trained_floats, EXCHANGE_BLOCK), widen, trainer);
-    world->mine.not_finite = trainer->last.not_finite;
-    world->mine.largest = trainer->last.largest;
-    world->mine.samples = sums->samples;
-    world->mine.tally = sums->tally;
+    world->mine.not_finite = result->not_finite;
+    world->mine.largest = result->largest;
+    world->mine.samples = result->sums.samples;
+    world->mine.tally = result->sums.tally;
     world->mine.seconds = world->seconds;
     world->mine.divides = world->division.wanted;
     world->mine.repartition = (int32_t)world->division.repartition.state;
@@ -552,9 +553,9 @@ tutti_status world_vote(struct tutti_trainer *trainer, const struct vote *vote, 
     add_notes(world, &total);
     *all = (enum verdict)total.says;
     if (*all == VOTE_AGAIN) return TUTTI_OK; /* the next vote tells the division again */
-    trainer->last.not_finite = total.not_finite;
-    trainer->last.largest = (float)fmin(total.largest, FLT_MAX);
-    sums->tally = total.tally;
+    result->not_finite = total.not_finite;
+    result->largest = (float)fmin(total.largest, FLT_MAX);
+    result->sums.tally = total.tally;
     if (world->division.automatic) TRY(take_division(trainer));
     world->division.wanted = false;
 done:

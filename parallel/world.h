@@ -5,6 +5,7 @@
 #define PARALLEL_WORLD_H
 
 #include "parallel/balance.h"
+#include "parallel/commit.h"
 #include "parallel/hosts.h"
 #include "parallel/repartition.h"
 #include "parallel/shares.h"
@@ -118,9 +119,10 @@ void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, cons
 void world_leave(struct tutti_trainer *trainer, const bool *summed);
 /* For watchdog_open(): communication between ranks makes progress only during these calls. */
 double world_progress(void *trainer);
-/* Ends a try with this rank's vote. *all: what counts for all ranks, VOTE_DONE or VOTE_AGAIN. `sums` becomes those of
- * all ranks. */
-tutti_status world_vote(struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct sums *sums);
+/* Ends a try with this rank's vote. *all: what counts for all ranks, VOTE_DONE or VOTE_AGAIN. `result` becomes
+ * that of all ranks. */
+tutti_status world_vote(
+    struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct step_result *result);
 /* Call it after a step that took so long. */
 void world_stepped(struct tutti_trainer *trainer, double seconds);
 

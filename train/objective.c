@@ -66,7 +66,7 @@ tutti_status trainer_read_objective(tutti_trainer *trainer, tutti_tensor output,
     }
     trainer->trains = objective->loss || objective->loss_count > 0;
     TRY(feeds_init(&trainer->feeds, trainer->network, objective, training->sequence));
-    trainer->last.length = trainer->feeds.longest;
+    trainer->length = trainer->feeds.longest;
 done:
     return status;
 }

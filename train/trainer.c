@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "layers/layers.h"
 #include "parallel/division.h"
+#include "parallel/exchange.h"
 #include "parallel/faults.h"
 #include "parallel/journal.h"
 #include "parallel/rebalance.h"

@@ -1,0 +1,79 @@
+#include "parallel/commit.h"
+
+#include "parallel/exchange.h"
+#include "parallel/state.h"
+#include "parallel/tries.h"
+#include "replica/clip.h"
+
+#include <math.h>
+
+/* Computes the norm of the gradients if they are clipped. If it is not finite, the step updates nothing. */
+static tutti_status measure(const tutti_trainer *trainer, const struct replica *alone, struct step *step)
+{
+    tutti_status status = TUTTI_OK;
+    struct step_result *result = &step->result;
+    result->norm = alone ? trainer->works[alone->number].result.norm : NAN;
+    if (alone || trainer->optimizer.clip_norm <= 0 || result->not_finite) return TUTTI_OK;
+    TRY(clip_norm_of(parameters_gradients(&trainer->store), trainer->network->trained_floats,
+        step->work.constants.unscale, trainer->pool, &result->norm));
+    result->not_finite = !isfinite(result->norm);
+done:
+    return status;
+}
+
+/* Updates on the host, which has all gradients. */
+static void update_from_sums(tutti_trainer *trainer, const struct step *done)
+{
+    const struct optimizer_arrays master = parameters_master(&trainer->store);
+    const float *gradients = parameters_gradients(&trainer->store);
+    struct optimizer_step step = { &trainer->optimizer, trainer->network, &done->work.constants, NULL };
+    const float clip = clip_factor(&trainer->optimizer, done->result.norm);
+    if (trainer->optimizer.clip_norm > 0) step.clip = &clip;
+    optimizer_update(&step, trainer->pool, master.parameters, gradients, master.states);
+}
+
+static void update(tutti_trainer *trainer, struct replica *alone, const struct step *step)
+{
+    if (!alone && trainer_keeps_sums(trainer)) update_from_sums(trainer, step);
+    parameters_updated(&trainer->store, alone);
+    if (alone) { /* it has updated itself */
+        versions_updated(&alone->versions, parameters_version(&trainer->store), true);
+    } else if (!trainer_keeps_sums(trainer)) {
+        exchange_adopt(trainer);
+    }
+    if (!trainer->exchange) parameters_drop(&trainer->store);
+}
+
+/* Checks that the step may update. A step with too large a loss scale does not fail. */
+static tutti_status check_finite(const tutti_trainer *trainer, const struct step *step)
+{
+    const double loss = step->result.sums.tally.loss;
+    const bool may_skip = !step->replayed && loss_scale_can_fall(&trainer->course.loss_scale);
+    if (isfinite(loss) && (!step->result.not_finite || may_skip)) return TUTTI_OK;
+    if (step->replayed)
+        return fail(TUTTI_NOT_FINITE,
+            "a step was finite on a device that is now lost, but is not on the others: see 'tutti devices --check'");
+    return fail(TUTTI_NOT_FINITE,
+        "the %s %s at step %lld: nothing was updated; lower the learning rate (%g) or look for "
+        "NaN in the data",
+        isfinite(loss) ? "gradients are" : "loss is",
+        isnan(loss)          ? "NaN"
+            : isfinite(loss) ? "not finite"
+                             : "infinite",
+        (long long)trainer->course.position.steps + 1, trainer_learning_rate(trainer));
+}
+
+tutti_status step_commit(tutti_trainer *trainer, struct step *step)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *alone = trainer_alone(trainer);
+    TRY(measure(trainer, alone, step));
+    trainer->last.norm = step->result.norm; /* also of a step that fails now */
+    TRY(check_finite(trainer, step));
+    for (int i = 0; i < trainer->count; i++) gradients_note_step(&trainer->replicas[i].port, trainer->parts[i] > 0);
+    trainer->last.unscale = step->work.constants.unscale;
+    trainer->last.stepped = true;
+    if (!step->result.not_finite) update(trainer, alone, step);
+done:
+    return status;
+}
