@@ -203,6 +203,11 @@ tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *wor
     return status == TUTTI_OK ? TUTTI_OK : trainer_lose(trainer, holder, status);
 }
 
+bool journal_lacks_steps(const tutti_trainer *trainer)
+{
+    return trainer->journal && (trainer->journal->missing > 0 || parameters_are_lost(&trainer->store));
+}
+
 size_t journal_claim(tutti_trainer *trainer)
 {
     struct journal *journal = trainer->journal;

@@ -9,16 +9,17 @@ struct tutti_trainer;
 /* - journal_take() copies the samples of a step before such a device runs it; journal_take_ahead() copies those of the
  *   next step meanwhile, if they are known.
  * - journal_note() is called after each step, which took `seconds`.
- * - journal_claim() returns the number of steps to repeat because that device is lost, and the caller promises to
- *   repeat them: each is journal_next(), ended by journal_note(). A caller that fails calls journal_return() with the
- *   number that is left: until they are repeated, the parameters are those of an older step than
- *   trainer->course.position.
+ * - journal_lacks_steps() returns whether steps have to be repeated because that device is lost.
+ * - journal_claim() returns their number, and the caller promises to repeat them: each is journal_next(), ended by
+ *   journal_note(). A caller that fails calls journal_return() with the number that is left: until they are repeated,
+ *   the parameters are those of an older step than trainer->course.position.
  * - journal_copy() makes the host's parameters the newest, if the device works. */
 tutti_status journal_open(struct tutti_trainer *trainer);
 void journal_free(struct tutti_trainer *trainer);
 tutti_status journal_take(struct tutti_trainer *trainer, struct replica_work *work);
 void journal_take_ahead(struct tutti_trainer *trainer);
 tutti_status journal_note(struct tutti_trainer *trainer, const struct replica_work *work, double seconds);
+bool journal_lacks_steps(const struct tutti_trainer *trainer);
 size_t journal_claim(struct tutti_trainer *trainer);
 void journal_return(struct tutti_trainer *trainer, size_t left);
 struct replica_work journal_next(const struct tutti_trainer *trainer);

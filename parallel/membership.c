@@ -82,6 +82,11 @@ struct vote vote_again(void)
     return (struct vote) { .says = VOTE_AGAIN };
 }
 
+struct vote vote_replay(void)
+{
+    return (struct vote) { .says = VOTE_REPLAY };
+}
+
 void vote_take(struct vote *vote, tutti_status status)
 {
     if (status == TUTTI_OK) return;

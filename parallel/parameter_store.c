@@ -181,6 +181,11 @@ void parameters_lose(struct parameter_store *store, const struct replica *replic
     parameters_changed(store);
 }
 
+bool parameters_are_lost(const struct parameter_store *store)
+{
+    return store->newest == NEWEST_LOST;
+}
+
 bool parameters_claim(struct parameter_store *store)
 {
     if (store->newest != NEWEST_LOST) return false;

@@ -67,6 +67,7 @@ void parameters_updated(struct parameter_store *store, struct replica *holder); 
 void parameters_adopt_next(struct parameter_store *store); /* a step's next arrays become the master copy */
 void parameters_fetched(struct parameter_store *store);
 void parameters_lose(struct parameter_store *store, const struct replica *replica); /* if it is the holder */
+bool parameters_are_lost(const struct parameter_store *store);
 bool parameters_claim(struct parameter_store *store);   /* whether there is something to repeat */
 void parameters_changed(struct parameter_store *store); /* the caller has changed the master copy */
 

@@ -1,19 +1,18 @@
-/* Brings the newest parameters to the host: from the device that has them or, if it was lost, by replaying on others
- * the steps that it did alone (journal.c). */
+/* Replays on other devices the steps that a device did alone and that were lost with it (journal.c). */
 #include "parallel/redo.h"
 
 #include "parallel/commit.h"
-#include "parallel/faults.h"
+#include "parallel/fetch.h"
 #include "parallel/journal.h"
 #include "parallel/state.h"
-#include "parallel/step.h"
+#include "parallel/tries.h"
 
 /* Replays the next step of the journal. */
 static tutti_status redo_next(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     struct step step = { .work = journal_next(trainer), .replayed = true };
-    TRY(trainer_run(trainer, &step));
+    TRY(redo_and_run(trainer, &step));
     TRY(step_commit(trainer, &step));
     TRY(journal_note(trainer, &step.work, 0));
 done:
@@ -37,35 +36,24 @@ tutti_status redo_lost(tutti_trainer *trainer)
     return status;
 }
 
-/* Reads from the only device. */
-static tutti_status fetch_only(tutti_trainer *trainer)
+tutti_status redo_and_run(tutti_trainer *trainer, struct step *step)
 {
-    tutti_status status = TUTTI_OK;
-    struct parameter_store *store = &trainer->store;
-    TRY(parameters_make_parameters(store));
-    TRY(parameters_make_states(store));
-    const struct optimizer_arrays master = parameters_master(store);
-    status = replica_read(parameters_holder(store), &master);
-done:
-    return status;
+    struct vote vote;
+    while ((vote = tries_run(trainer, step)).says == VOTE_REPLAY) {
+        const tutti_status status = redo_lost(trainer);
+        if (status != TUTTI_OK) return status;
+    }
+    return vote_status(&vote);
 }
 
 tutti_status trainer_fetch(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    struct replica *replica;
     TRY(redo_lost(trainer));
-    while ((replica = parameters_holder(&trainer->store))) {
-        if (versions_are_torn(&replica->versions))
-            FAIL(TUTTI_DEVICE_LOST,
-                "device %d, '%s', failed while it updated the parameters: they may be from two different steps",
-                replica->device->index, replica->device->can.name);
-        status = trainer->journal ? journal_copy(trainer) : fetch_only(trainer);
-        if (status == TUTTI_OK) break;
-        TRY(trainer_lose(trainer, replica, status)); /* others do its last steps again */
-        TRY(redo_lost(trainer));
+    while (parameters_holder(&trainer->store)) {
+        TRY(fetch_newest(trainer));
+        TRY(redo_lost(trainer)); /* if the device was lost */
     }
-    parameters_fetched(&trainer->store);
 done:
     return status;
 }

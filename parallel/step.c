@@ -1,12 +1,10 @@
-/* A step. The batch is divided over the replicas (shares.c), each runs its part (run.c), their gradients are summed and
- * the master copy is updated (tries.c, exchange.c). A single device has the whole batch, and its update is part of its
- * run: such a step is read in this file from top to bottom, and goes on in run.c. */
+/* A step. The batch is divided over the replicas (shares.c), each runs its part (replica/run.c), their gradients are
+ * summed (tries.c, exchange.c), and the step is committed (commit.c). A single device has the whole batch, and its
+ * update is part of its run. */
 #include "parallel/step.h"
 
 #include "base/log.h"
 #include "base/threads.h"
-#include "parallel/division.h"
-#include "parallel/faults.h"
 #include "parallel/journal.h"
 #include "parallel/rebalance.h"
 #include "parallel/redo.h"
@@ -15,40 +13,6 @@
 #include "parallel/world.h"
 
 #include <math.h>
-
-/* ------------------------------------------------------------------------------------------------- one device ---- */
-
-/* The only device does the whole step, and updates itself. If its memory is full, it tries again with fewer samples
- * at once. */
-static tutti_status run_single(tutti_trainer *trainer, struct step *step)
-{
-    tutti_status status = TUTTI_OK;
-    const struct replica_work *work = &step->work;
-    struct replica *replica = &trainer->replicas[0];
-    struct replica_work *part = &trainer->works[0];
-    while (true) {
-        TRY(trainer_divide(trainer, work->mode, work->samples, trainer->parts)); /* it may be lost */
-        *part = *work;
-        part->supply = parameters_supply(&trainer->store, replica);
-        part->update = work->mode == PLAN_TRAIN;
-        if (part->update) part->next = lookahead_next(&trainer->lookahead, work->samples);
-        worker_start(&replica->worker, replica_run, part);
-        status = worker_wait(&replica->worker);
-        replica_forget(replica);
-        if (status == TUTTI_OK) break;
-        TRY(trainer_shrink_or_lose(trainer, replica, status));
-    }
-    step->result.not_finite = part->result.not_finite;
-    tally_add(&step->result.sums.tally, &part->result.tally);
-    tally_add(&step->result.sums.tally, &work->excluded);
-done:
-    return status;
-}
-
-tutti_status trainer_run(tutti_trainer *trainer, struct step *step)
-{
-    return trainer->exchange ? tries_run(trainer, step) : run_single(trainer, step);
-}
 
 /* ------------------------------------------------------------------------------------------- after a step ---- */
 
@@ -161,7 +125,7 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
         TRY(tries_run_ranks(trainer, vote, step));
     } else {
         TRY(vote_status(vote));
-        if (work->samples > 0) TRY(trainer_run(trainer, step));
+        if (work->samples > 0) TRY(redo_and_run(trainer, step));
     }
     if (work->samples == 0 && world_averages(trainer)) { /* no samples here; this rank averages later */
         trainer->course.position.steps++;
@@ -245,7 +209,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         work->constants = random_constants(trainer);
         work->constants.loss_scale = (float)(1.0 / (double)work->samples);
         work->before = done_samples;
-        TRY(trainer_run(trainer, &step));
+        TRY(redo_and_run(trainer, &step));
         *sums = step.result.sums;
         done_samples += work->samples;
     }

@@ -2,8 +2,8 @@
 #ifndef PARALLEL_STEP_H
 #define PARALLEL_STEP_H
 
-#include "parallel/commit.h"
 #include "parallel/membership.h"
+#include "replica/run.h"
 
 struct tutti_trainer;
 
@@ -14,8 +14,6 @@ tutti_status trainer_step(
 /* If ranks average parameters: averages what is not averaged yet. Call it before anything that needs the
  * parameters. */
 tutti_status trainer_settle(struct tutti_trainer *trainer, struct sums *sums);
-/* Runs the step's work on this rank's devices until it succeeds, and adds its results to step->result. */
-tutti_status trainer_run(struct tutti_trainer *trainer, struct step *step);
 /* Evaluation or inference of any number of samples. */
 tutti_status trainer_forward(struct tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds,
     int64_t samples, struct sums *sums, const struct arrays *outputs);

@@ -9,11 +9,10 @@
 #include "parallel/division.h"
 #include "parallel/exchange.h"
 #include "parallel/faults.h"
+#include "parallel/fetch.h"
 #include "parallel/journal.h"
 #include "parallel/rebalance.h"
-#include "parallel/redo.h"
 #include "parallel/state.h"
-#include "parallel/step.h"
 #include "parallel/sync_ranks.h"
 #include "parallel/world.h"
 
@@ -34,19 +33,20 @@ static tutti_status divide(tutti_trainer *trainer, const struct replica_work *wo
 }
 
 /* Divides `work` over the devices; fetches the newest parameters to the host if some device needs them. */
-static tutti_status prepare(tutti_trainer *trainer, const struct replica_work *work)
+static struct vote prepare(tutti_trainer *trainer, const struct replica_work *work)
 {
     tutti_status status = TUTTI_OK;
     bool wanted = false;
-    TRY(redo_lost(trainer));
+    if (journal_lacks_steps(trainer)) return vote_replay();
     TRY(divide(trainer, work));
     for (int i = 0; i < trainer->count; i++)
         wanted |= trainer->parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
-    if (!wanted) return TUTTI_OK;
-    TRY(trainer_fetch(trainer));
-    TRY(divide(trainer, work)); /* a device may be lost now */
+    if (!wanted) return vote_of(TUTTI_OK);
+    TRY(fetch_newest(trainer));
+    if (journal_lacks_steps(trainer)) return vote_replay(); /* a device is lost now */
+    TRY(divide(trainer, work));
 done:
-    return status;
+    return vote_of(status);
 }
 
 /* Starts device `device` on its part, which begins at sample `first`. */
@@ -103,14 +103,15 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
     return all;
 }
 
-/* Makes one try. VOTE_AGAIN: a device was lost, and others are left to repeat the work. */
+/* Makes one try. VOTE_AGAIN: a device was lost, and others are left to repeat the work; VOTE_REPLAY: with steps that
+ * it did alone. */
 static struct vote try_once(tutti_trainer *trainer, struct step *step)
 {
     tutti_status exchanged = TUTTI_OK;
     const struct replica_work *work = &step->work;
     step->result.not_finite = false;
-    const tutti_status prepared = prepare(trainer, work);
-    if (prepared != TUTTI_OK) return vote_of(prepared);
+    const struct vote prepared = prepare(trainer, work);
+    if (prepared.says != VOTE_DONE) return prepared;
     sync_devices_begin(trainer, work->whole);
     const bool trains = work->mode == PLAN_TRAIN, alone = trains && trainer_alone(trainer);
     give_all(trainer, work, alone);
@@ -131,14 +132,37 @@ static void add_results(const tutti_trainer *trainer, const struct replica_work 
     }
 }
 
-tutti_status tries_run(tutti_trainer *trainer, struct step *step)
+/* The only device does the whole step, and updates itself. If its memory is full, it tries again with fewer samples
+ * at once. */
+static struct vote try_single(tutti_trainer *trainer, struct step *step)
+{
+    struct replica *replica = &trainer->replicas[0];
+    struct replica_work *part = &trainer->works[0];
+    tutti_status status = trainer_divide(trainer, step->work.mode, step->work.samples, trainer->parts);
+    if (status != TUTTI_OK) return vote_of(status); /* it may be lost */
+    *part = step->work;
+    part->supply = parameters_supply(&trainer->store, replica);
+    part->update = part->mode == PLAN_TRAIN;
+    if (part->update) part->next = lookahead_next(&trainer->lookahead, part->samples);
+    worker_start(&replica->worker, replica_run, part);
+    status = worker_wait(&replica->worker);
+    replica_forget(replica);
+    if (status == TUTTI_OK) {
+        step->result.not_finite = part->result.not_finite;
+        return vote_of(TUTTI_OK);
+    }
+    const tutti_status lost = trainer_shrink_or_lose(trainer, replica, status);
+    return lost == TUTTI_OK ? vote_again() : vote_of(lost);
+}
+
+struct vote tries_run(tutti_trainer *trainer, struct step *step)
 {
     struct vote vote;
     do {
-        vote = try_once(trainer, step);
+        vote = trainer->exchange ? try_once(trainer, step) : try_single(trainer, step);
     } while (vote.says == VOTE_AGAIN);
-    if (!vote_fails(&vote)) add_results(trainer, &step->work, &step->result.sums);
-    return vote_status(&vote);
+    if (vote.says == VOTE_DONE) add_results(trainer, &step->work, &step->result.sums);
+    return vote;
 }
 
 /* Each rank's gradients are finite, but their sum may not be. It is checked only if it can overflow. All ranks have
@@ -160,6 +184,7 @@ tutti_status tries_run_ranks(tutti_trainer *trainer, const struct vote *ready, s
             const double start = clock_seconds();
             own = (struct sums) { .samples = step->work.samples };
             mine = try_once(trainer, step);
+            INVARIANT(mine.says != VOTE_REPLAY); /* no device trains alone */
             if (mine.says == VOTE_DONE) add_results(trainer, &step->work, &own);
             trainer->world->seconds = clock_seconds() - start - sync_ranks_waited(trainer);
         }

@@ -1,0 +1,32 @@
+#include "parallel/fetch.h"
+
+#include "parallel/faults.h"
+#include "parallel/journal.h"
+#include "parallel/state.h"
+
+/* Reads from the only device. */
+static tutti_status fetch_only(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    struct parameter_store *store = &trainer->store;
+    TRY(parameters_make_parameters(store));
+    TRY(parameters_make_states(store));
+    const struct optimizer_arrays master = parameters_master(store);
+    status = replica_read(parameters_holder(store), &master);
+done:
+    return status;
+}
+
+tutti_status fetch_newest(tutti_trainer *trainer)
+{
+    struct replica *replica = parameters_holder(&trainer->store);
+    if (!replica) return TUTTI_OK;
+    if (versions_are_torn(&replica->versions))
+        return fail(TUTTI_DEVICE_LOST,
+            "device %d, '%s', failed while it updated the parameters: they may be from two different steps",
+            replica->device->index, replica->device->can.name);
+    const tutti_status status = trainer->journal ? journal_copy(trainer) : fetch_only(trainer);
+    if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
+    parameters_fetched(&trainer->store);
+    return TUTTI_OK;
+}
