@@ -1,8 +1,8 @@
 #include "parallel/commit.h"
 
 #include "parallel/exchange.h"
+#include "parallel/retry.h"
 #include "parallel/state.h"
-#include "parallel/tries.h"
 #include "replica/clip.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* A step. The batch is divided over the replicas (shares.c), each runs its part (replica/run.c), their gradients are
- * summed (tries.c, exchange.c), and the step is committed (commit.c). A single device has the whole batch, and its
+ * summed (retry.c, exchange.c), and the step is committed (commit.c). A single device has the whole batch, and its
  * update is part of its run. */
 #include "parallel/step.h"
 
@@ -7,9 +7,9 @@
 #include "base/threads.h"
 #include "parallel/journal.h"
 #include "parallel/rebalance.h"
-#include "parallel/redo.h"
+#include "parallel/replay.h"
+#include "parallel/retry.h"
 #include "parallel/state.h"
-#include "parallel/tries.h"
 #include "parallel/world.h"
 
 #include <math.h>
@@ -100,7 +100,7 @@ static tutti_status finish(tutti_trainer *trainer, const struct step *step, doub
     trainer->course.position.steps++;
     note_scale(trainer, &step->result);
     if (!step->result.not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
-    TRY(redo_lost(trainer));
+    TRY(replay_lost(trainer));
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
     if (world_sums(trainer)) world_stepped(trainer, seconds);
@@ -122,10 +122,10 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
     if (!vote_fails(vote) && work->samples > 0 && trainer->journal && trainer_alone(trainer))
         TRY(journal_take(trainer, work));
     if (world_sums(trainer)) {
-        TRY(tries_run_ranks(trainer, vote, step));
+        TRY(retry_run_ranks(trainer, vote, step));
     } else {
         TRY(vote_status(vote));
-        if (work->samples > 0) TRY(redo_and_run(trainer, step));
+        if (work->samples > 0) TRY(replay_and_run(trainer, step));
     }
     if (work->samples == 0 && world_averages(trainer)) { /* no samples here; this rank averages later */
         trainer->course.position.steps++;
@@ -209,7 +209,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         work->constants = random_constants(trainer);
         work->constants.loss_scale = (float)(1.0 / (double)work->samples);
         work->before = done_samples;
-        TRY(redo_and_run(trainer, &step));
+        TRY(replay_and_run(trainer, &step));
         *sums = step.result.sums;
         done_samples += work->samples;
     }

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "parallel/redo.h"
+#include "parallel/replay.h"
 #include "parallel/state.h"
 #include "parallel/step.h"
 #include "parallel/world.h"

@@ -1,7 +1,7 @@
 /* A step on several devices or ranks. Each device runs its part (run.c), their gradients are summed (exchange.c); a
  * device that fails is lost, and the others try the whole step again from the same samples and parameters, because
  * nothing is updated before every part has succeeded and the losses are finite. All ranks try again together. */
-#include "parallel/tries.h"
+#include "parallel/retry.h"
 
 #include "base/invariant.h"
 #include "base/threads.h"
@@ -155,7 +155,7 @@ static struct vote try_single(tutti_trainer *trainer, struct step *step)
     return lost == TUTTI_OK ? vote_again() : vote_of(lost);
 }
 
-struct vote tries_run(tutti_trainer *trainer, struct step *step)
+struct vote retry_run(tutti_trainer *trainer, struct step *step)
 {
     struct vote vote;
     do {
@@ -173,7 +173,7 @@ static bool sums_overflow(const tutti_trainer *trainer, const struct step_result
     return exchange_not_finite(parameters_gradients(&trainer->store), trainer->network->total_floats);
 }
 
-tutti_status tries_run_ranks(tutti_trainer *trainer, const struct vote *ready, struct step *step)
+tutti_status retry_run_ranks(tutti_trainer *trainer, const struct vote *ready, struct step *step)
 {
     struct vote mine = vote_fails(ready) ? *ready : vote_again();
     enum verdict all = VOTE_AGAIN;

@@ -1,6 +1,6 @@
 /* Steps that were lost with a device are repeated; what needs all steps. */
-#ifndef PARALLEL_REDO_H
-#define PARALLEL_REDO_H
+#ifndef PARALLEL_REPLAY_H
+#define PARALLEL_REPLAY_H
 
 #include "base/status.h"
 
@@ -11,10 +11,10 @@ struct tutti_trainer;
 
 /* Repeats the steps of a device that trained alone and was lost since. They are not counted in `position`. A failure
  * leaves the rest in the journal: nothing is saved or trained from these parameters before they are repeated. */
-tutti_status redo_lost(struct tutti_trainer *trainer);
+tutti_status replay_lost(struct tutti_trainer *trainer);
 /* Runs the work of a step or a forward pass on this rank's devices until it succeeds, and adds its results to
  * step->result. Repeats lost steps before. */
-tutti_status redo_and_run(struct tutti_trainer *trainer, struct step *step);
+tutti_status replay_and_run(struct tutti_trainer *trainer, struct step *step);
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(struct tutti_trainer *trainer);
 /* If parameters are averaged: shows the averages (`average`), to be evaluated or saved, or the trained parameters. */

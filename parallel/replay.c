@@ -1,18 +1,18 @@
 /* Replays on other devices the steps that a device did alone and that were lost with it (journal.c). */
-#include "parallel/redo.h"
+#include "parallel/replay.h"
 
 #include "parallel/commit.h"
 #include "parallel/fetch.h"
 #include "parallel/journal.h"
+#include "parallel/retry.h"
 #include "parallel/state.h"
-#include "parallel/tries.h"
 
 /* Replays the next step of the journal. */
-static tutti_status redo_next(tutti_trainer *trainer)
+static tutti_status replay_next(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     struct step step = { .work = journal_next(trainer), .replayed = true };
-    TRY(redo_and_run(trainer, &step));
+    TRY(replay_and_run(trainer, &step));
     TRY(step_commit(trainer, &step));
     TRY(journal_note(trainer, &step.work, 0));
 done:
@@ -20,14 +20,14 @@ done:
 }
 
 /* If another device is lost during a replay, some steps are replayed once more. */
-tutti_status redo_lost(tutti_trainer *trainer)
+tutti_status replay_lost(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     for (size_t left = journal_claim(trainer); left > 0;) {
-        status = redo_next(trainer);
+        status = replay_next(trainer);
         if (status == TUTTI_OK) {
             left--;
-            status = redo_lost(trainer);
+            status = replay_lost(trainer);
         }
         if (status == TUTTI_OK) continue;
         journal_return(trainer, left);
@@ -36,11 +36,11 @@ tutti_status redo_lost(tutti_trainer *trainer)
     return status;
 }
 
-tutti_status redo_and_run(tutti_trainer *trainer, struct step *step)
+tutti_status replay_and_run(tutti_trainer *trainer, struct step *step)
 {
     struct vote vote;
-    while ((vote = tries_run(trainer, step)).says == VOTE_REPLAY) {
-        const tutti_status status = redo_lost(trainer);
+    while ((vote = retry_run(trainer, step)).says == VOTE_REPLAY) {
+        const tutti_status status = replay_lost(trainer);
         if (status != TUTTI_OK) return status;
     }
     return vote_status(&vote);
@@ -49,10 +49,10 @@ tutti_status redo_and_run(tutti_trainer *trainer, struct step *step)
 tutti_status trainer_fetch(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    TRY(redo_lost(trainer));
+    TRY(replay_lost(trainer));
     while (parameters_holder(&trainer->store)) {
         TRY(fetch_newest(trainer));
-        TRY(redo_lost(trainer)); /* if the device was lost */
+        TRY(replay_lost(trainer)); /* if the device was lost */
     }
 done:
     return status;
