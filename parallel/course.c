@@ -1,7 +1,7 @@
 #include "parallel/course.h"
 
+#include "parallel/ranks.h"
 #include "parallel/state.h"
-#include "parallel/world.h"
 
 bool trainer_is_cancelled(const tutti_trainer *trainer)
 {
@@ -10,7 +10,7 @@ bool trainer_is_cancelled(const tutti_trainer *trainer)
 
 bool trainer_stops(const tutti_trainer *trainer)
 {
-    return trainer->world ? trainer->world->cancelled : trainer_is_cancelled(trainer);
+    return trainer->ranks ? trainer->ranks->cancelled : trainer_is_cancelled(trainer);
 }
 
 void trainer_run_begin(tutti_trainer *trainer)
@@ -22,7 +22,7 @@ void trainer_run_begin(tutti_trainer *trainer)
 void trainer_run_end(tutti_trainer *trainer)
 {
     if (--trainer->course.depth > 0) return; /* a run around it is cancelled, too */
-    if (trainer->world) trainer->world->cancelled = false;
+    if (trainer->ranks) trainer->ranks->cancelled = false;
     atomic_store(&trainer->course.run, RUN_ENDED);
 }
 

@@ -12,15 +12,15 @@
  * are swapped (exchange_adopt) when the last block is done and all losses are known. If a device fails before, or a
  * loss is not finite, nothing has changed.
  *
- * With other ranks, blocks go into an all-reduce instead (world.c), and the update follows the vote. If gradients are
+ * With other ranks, blocks go into an all-reduce instead (ranks.c), and the update follows the vote. If gradients are
  * clipped, the sums are kept, and the update follows when their norm is known (step.c). */
 #include "parallel/exchange.h"
 
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "parallel/commit.h"
+#include "parallel/ranks.h"
 #include "parallel/state.h"
-#include "parallel/world.h"
 
 #include <math.h>
 #include <stdalign.h>
@@ -36,7 +36,7 @@ enum {
 
 struct exchange {
     tutti_trainer *trainer;
-    struct world *world; /* other ranks, whose sums are added; NULL: there are none */
+    struct ranks *ranks; /* other ranks, whose sums are added; NULL: there are none */
     float *kept;         /* the sums, if gradients are clipped */
     struct optimizer_step step;
     struct optimizer_arrays master, updated;
@@ -219,8 +219,8 @@ static void work_on_block(struct exchange *exchange, int64_t block)
         const int64_t count = end - first < PIECE ? end - first : PIECE;
         const uint32_t here = sum_piece(exchange, first, first + count, sums);
         largest = here > largest ? here : largest;
-        if (exchange->world)
-            world_put(exchange->trainer, first, count, sums);
+        if (exchange->ranks)
+            ranks_put(exchange->trainer, first, count, sums);
         else if (exchange->kept)
             memcpy(exchange->kept + first, sums, (size_t)count * sizeof(float));
         else
@@ -246,7 +246,7 @@ static void take_turn(struct exchange *exchange, int threads)
     atomic_store(&exchange->next, exchange->taken);
     thread_pool_run(exchange->trainer->pool, threads, work_on_blocks, exchange);
     exchange->taken = exchange->turn_end;
-    if (exchange->world) world_leave(exchange->trainer, exchange->summed);
+    if (exchange->ranks) ranks_leave(exchange->trainer, exchange->summed);
 }
 
 static bool computes(const struct replica *replica)
@@ -270,7 +270,7 @@ static int threads_for_sums(const struct exchange *exchange)
         computing++;
         units += replica->device->can.units;
     }
-    if (exchange->world || computing == 0) return threads;
+    if (exchange->ranks || computing == 0) return threads;
     const int unused = threads - units, left = (int)divide_up((int64_t)threads * (devices - computing), devices);
     return unused > left ? unused : left;
 }
@@ -321,14 +321,14 @@ static bool sum_as_they_arrive(struct exchange *exchange, bool failed)
 
 bool trainer_keeps_sums(const tutti_trainer *trainer)
 {
-    return world_sums(trainer) || (trainer->exchange && trainer->optimizer.clip_norm > 0);
+    return ranks_sums(trainer) || (trainer->exchange && trainer->optimizer.clip_norm > 0);
 }
 
 tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
 {
     tutti_status status = TUTTI_OK;
     struct exchange exchange = { .trainer = trainer,
-        .world = world_sums(trainer) ? trainer->world : NULL,
+        .ranks = ranks_sums(trainer) ? trainer->ranks : NULL,
         .kept = trainer_keeps_sums(trainer) ? parameters_gradients(&trainer->store) : NULL,
         .step = { &trainer->optimizer, trainer->network, &step->work.constants, NULL },
         .master = parameters_master(&trainer->store),

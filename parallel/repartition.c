@@ -5,38 +5,38 @@
 #include "parallel/background_all.h"
 #include "parallel/division.h"
 #include "parallel/faults.h"
+#include "parallel/ranks.h"
 #include "parallel/state.h"
-#include "parallel/world.h"
 
 #include <stdlib.h>
 
 tutti_status repartition_open(struct tutti_trainer *trainer)
 {
-    trainer->world->division.repartition.parts = memory_new((size_t)trainer->count, sizeof(int64_t));
-    return trainer->world->division.repartition.parts ? TUTTI_OK : TUTTI_NO_MEMORY;
+    trainer->ranks->division.repartition.parts = memory_new((size_t)trainer->count, sizeof(int64_t));
+    return trainer->ranks->division.repartition.parts ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
 void repartition_close(struct tutti_trainer *trainer)
 {
-    free(trainer->world->division.repartition.parts);
+    free(trainer->ranks->division.repartition.parts);
 }
 
 void repartition_begin(struct tutti_trainer *trainer, int64_t samples)
 {
-    trainer->world->division.repartition.state = samples > 0 ? REPARTITION_WAITING : REPARTITION_READY;
-    trainer->world->division.repartition.samples = samples;
+    trainer->ranks->division.repartition.state = samples > 0 ? REPARTITION_WAITING : REPARTITION_READY;
+    trainer->ranks->division.repartition.samples = samples;
 }
 
 bool repartition_keeps_shares(const struct tutti_trainer *trainer)
 {
-    if (!trainer->world) return false;
-    return trainer->world->division.repartition.state == REPARTITION_BUILDING ||
-        trainer->world->division.repartition.state == REPARTITION_READY;
+    if (!trainer->ranks) return false;
+    return trainer->ranks->division.repartition.state == REPARTITION_BUILDING ||
+        trainer->ranks->division.repartition.state == REPARTITION_READY;
 }
 
 const int64_t *repartition_parts(const struct tutti_trainer *trainer, int64_t samples)
 {
-    const struct repartition *repartition = trainer->world ? &trainer->world->division.repartition : NULL;
+    const struct repartition *repartition = trainer->ranks ? &trainer->ranks->division.repartition : NULL;
     if (!repartition || repartition->samples != samples) return NULL;
     if (repartition->state != REPARTITION_READY && repartition->state != REPARTITION_ADOPTED) return NULL;
     for (int i = 0; i < trainer->count; i++)
@@ -48,7 +48,7 @@ const int64_t *repartition_parts(const struct tutti_trainer *trainer, int64_t sa
  * with its old plans until it needs another one. */
 static tutti_status refuse(struct tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
-    trainer->world->division.repartition.state = REPARTITION_REFUSED;
+    trainer->ranks->division.repartition.state = REPARTITION_REFUSED;
     const bool lose = background_hangs(replica) && membership_left(&trainer->members) > 1;
     if (!lose)
         log_warn(&trainer->runtime->log,
@@ -62,7 +62,7 @@ static tutti_status refuse(struct tutti_trainer *trainer, struct replica *replic
 /* Divides by the present shares, as the first step of the new division will. */
 static void start(struct tutti_trainer *trainer)
 {
-    struct repartition *repartition = &trainer->world->division.repartition;
+    struct repartition *repartition = &trainer->ranks->division.repartition;
     const tutti_status status = trainer_divide(trainer, PLAN_TRAIN, repartition->samples, repartition->parts);
     bool possible = status == TUTTI_OK;
     for (int i = 0; i < trainer->count; i++) {
@@ -77,7 +77,7 @@ static void start(struct tutti_trainer *trainer)
 static tutti_status adopt(struct tutti_trainer *trainer)
 {
     struct replica *failed = NULL;
-    struct repartition *repartition = &trainer->world->division.repartition;
+    struct repartition *repartition = &trainer->ranks->division.repartition;
     for (int i = 0; i < trainer->count; i++) {
         if (repartition->parts[i] == 0) continue;
         const tutti_status made = background_wait(&trainer->replicas[i]);
@@ -90,7 +90,7 @@ static tutti_status adopt(struct tutti_trainer *trainer)
 
 tutti_status repartition_advance(struct tutti_trainer *trainer, bool busy)
 {
-    const enum repartition_state state = trainer->world->division.repartition.state;
+    const enum repartition_state state = trainer->ranks->division.repartition.state;
     if (state != REPARTITION_WAITING && state != REPARTITION_BUILDING) return TUTTI_OK;
     if (busy || !background_all_done(trainer)) return TUTTI_OK;
     if (state == REPARTITION_BUILDING) return adopt(trainer);

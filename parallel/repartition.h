@@ -1,5 +1,5 @@
 /* The next division of the batch over the ranks. Each rank builds plans for its part in the background (background.c)
- * while it trains with the present division. When all ranks are ready, all switch at the same step (world.c). If a rank
+ * while it trains with the present division. When all ranks are ready, all switch at the same step (ranks.c). If a rank
  * cannot build its plans, all ranks keep the present division.
  *
  * The trainer's thread makes all calls, between two steps. */

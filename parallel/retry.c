@@ -11,16 +11,16 @@
 #include "parallel/faults.h"
 #include "parallel/fetch.h"
 #include "parallel/journal.h"
+#include "parallel/ranks.h"
 #include "parallel/rebalance.h"
 #include "parallel/state.h"
 #include "parallel/sync_ranks.h"
-#include "parallel/world.h"
 
 #include <float.h>
 
 struct replica *trainer_alone(tutti_trainer *trainer)
 {
-    if (world_sums(trainer)) return NULL;
+    if (ranks_sums(trainer)) return NULL;
     if (!trainer->options.automatic) return trainer->exchange ? NULL : &trainer->replicas[0];
     struct replica *alone = rebalance_alone(trainer);
     return alone && membership_is_present(&trainer->members, alone->number) ? alone : NULL;
@@ -179,21 +179,21 @@ tutti_status retry_run_ranks(tutti_trainer *trainer, const struct vote *ready, s
     enum verdict all = VOTE_AGAIN;
     struct sums own = { 0 };
     while (all == VOTE_AGAIN) {
-        world_try(trainer);
+        ranks_try(trainer);
         if (mine.says == VOTE_AGAIN) {
             const double start = clock_seconds();
             own = (struct sums) { .samples = step->work.samples };
             mine = try_once(trainer, step);
             INVARIANT(mine.says != VOTE_REPLAY); /* no device trains alone */
             if (mine.says == VOTE_DONE) add_results(trainer, &step->work, &own);
-            trainer->world->seconds = clock_seconds() - start - sync_ranks_waited(trainer);
+            trainer->ranks->seconds = clock_seconds() - start - sync_ranks_waited(trainer);
         }
         sync_ranks_end(trainer, &mine);
         step->result.sums = own;
-        const tutti_status voted = world_vote(trainer, &mine, &all, &step->result);
+        const tutti_status voted = ranks_vote(trainer, &mine, &all, &step->result);
         if (voted != TUTTI_OK) return voted;
         /* Ranks that repeat the step need this rank's numbers, too. */
-        if (all == VOTE_AGAIN && trainer->world->sync_ranks) mine = vote_again();
+        if (all == VOTE_AGAIN && trainer->ranks->sync_ranks) mine = vote_again();
     }
     step->result.not_finite |= sums_overflow(trainer, &step->result);
     return TUTTI_OK;

@@ -17,7 +17,7 @@
 
 struct metadata;
 struct replica_work;
-struct world;
+struct ranks;
 
 /* Options of the caller, and what follows from them. */
 struct trainer_options {
@@ -76,7 +76,7 @@ struct tutti_trainer {
     struct watchdog watchdog;   /* over the replicas' workers */
     struct sync_devices sync_devices;
 
-    struct world *world; /* trainers of other ranks; NULL: there are none */
+    struct ranks *ranks; /* trainers of other ranks; NULL: there are none */
     int64_t part;        /* this rank's initial part of a batch */
     /* Several devices or ranks: they exchange gradients, and the host updates the parameters (exchange.c). False: the
      * only device updates itself; so does the only one that automatic shares leave (rebalance.c). */

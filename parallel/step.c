@@ -6,11 +6,11 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "parallel/journal.h"
+#include "parallel/ranks.h"
 #include "parallel/rebalance.h"
 #include "parallel/replay.h"
 #include "parallel/retry.h"
 #include "parallel/state.h"
-#include "parallel/world.h"
 
 #include <math.h>
 
@@ -45,7 +45,7 @@ static void note_times(tutti_trainer *trainer, double seconds)
 /* Returns the samples of the step, on all ranks that sum their gradients. */
 static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batch)
 {
-    return world_averages(trainer) ? batch->samples : batch->whole;
+    return ranks_averages(trainer) ? batch->samples : batch->whole;
 }
 
 static void note_scale(tutti_trainer *trainer, const struct step_result *result)
@@ -56,7 +56,7 @@ static void note_scale(tutti_trainer *trainer, const struct step_result *result)
         return;
     }
     loss_scale_skipped(loss_scale);
-    if (world_sums(trainer) && trainer->world->hosts->rank > 0) return; /* they all do the same */
+    if (ranks_sums(trainer) && trainer->ranks->hosts->rank > 0) return; /* they all do the same */
     log_warn(&trainer->runtime->log,
         "step %lld updated nothing, because its gradients overflow; losses are scaled by %.0f instead of %.0f from now "
         "on",
@@ -71,7 +71,7 @@ static tutti_status get_ready(tutti_trainer *trainer, struct replica_work *work)
     tutti_status status = TUTTI_OK;
     if (work->samples > 0) trainer->length = work->feeds.length;
     TRY(feeds_check(&trainer->feeds, &work->feeds, work->samples, &work->excluded));
-    if (trainer->world) TRY(repartition_advance(trainer, rebalance_is_changing(trainer)));
+    if (trainer->ranks) TRY(repartition_advance(trainer, rebalance_is_changing(trainer)));
     if (trainer->options.automatic) TRY(rebalance_before_step(trainer, work->samples));
 done:
     return status;
@@ -103,11 +103,11 @@ static tutti_status finish(tutti_trainer *trainer, const struct step *step, doub
     TRY(replay_lost(trainer));
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
-    if (world_sums(trainer)) world_stepped(trainer, seconds);
+    if (ranks_sums(trainer)) ranks_stepped(trainer, seconds);
     if (trainer->options.automatic)
-        TRY(rebalance_after_step(trainer, work, world_sums(trainer) ? trainer->world->seconds : seconds));
+        TRY(rebalance_after_step(trainer, work, ranks_sums(trainer) ? trainer->ranks->seconds : seconds));
 done:
-    if (status != TUTTI_OK && world_sums(trainer)) hosts_leave(trainer->world->hosts);
+    if (status != TUTTI_OK && ranks_sums(trainer)) hosts_leave(trainer->ranks->hosts);
     return status;
 }
 
@@ -121,13 +121,13 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
     const double start = clock_seconds();
     if (!vote_fails(vote) && work->samples > 0 && trainer->journal && trainer_alone(trainer))
         TRY(journal_take(trainer, work));
-    if (world_sums(trainer)) {
+    if (ranks_sums(trainer)) {
         TRY(retry_run_ranks(trainer, vote, step));
     } else {
         TRY(vote_status(vote));
         if (work->samples > 0) TRY(replay_and_run(trainer, step));
     }
-    if (work->samples == 0 && world_averages(trainer)) { /* no samples here; this rank averages later */
+    if (work->samples == 0 && ranks_averages(trainer)) { /* no samples here; this rank averages later */
         trainer->course.position.steps++;
         return TUTTI_OK;
     }
@@ -143,13 +143,13 @@ static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct su
     if (!vote_fails(vote)) vote_take(vote, trainer_fetch(trainer));
     if (!vote_fails(vote)) vote_take(vote, trainer_show(trainer, false)); /* on all ranks */
     if (!vote_fails(vote)) vote_take(vote, parameters_make_states(&trainer->store));
-    return world_average(trainer, vote, sums);
+    return ranks_average(trainer, vote, sums);
 }
 
 tutti_status trainer_settle(tutti_trainer *trainer, struct sums *sums)
 {
     *sums = (struct sums) { 0 };
-    if (!world_averages(trainer) || trainer->world->average.steps == 0) return TUTTI_OK;
+    if (!ranks_averages(trainer) || trainer->ranks->average.steps == 0) return TUTTI_OK;
     struct vote vote = vote_of(TUTTI_OK);
     return average(trainer, &vote, sums);
 }
@@ -179,11 +179,11 @@ tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const
     tutti_status status = run_step(trainer, &vote, &step);
     *sums = step.result.sums;
     membership_clear(&trainer->members);
-    if (world_averages(trainer)) {
+    if (ranks_averages(trainer)) {
         vote = vote_of(status);
-        trainer->world->seconds = clock_seconds() - start;
-        world_local_step(trainer, batch, sums);
-        if (vote_fails(&vote) || trainer->world->average.steps >= trainer->world->average.every)
+        trainer->ranks->seconds = clock_seconds() - start;
+        ranks_local_step(trainer, batch, sums);
+        if (vote_fails(&vote) || trainer->ranks->average.steps >= trainer->ranks->average.every)
             status = average(trainer, &vote, sums);
     }
     sums->samples = batch->whole;

@@ -1,8 +1,8 @@
 #include "parallel/sync_devices.h"
 
 #include "base/memory.h"
+#include "parallel/ranks.h"
 #include "parallel/state.h"
-#include "parallel/world.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -168,7 +168,7 @@ static tutti_status close_round(tutti_trainer *trainer, const struct meeting *me
 {
     const tutti_status status = combine(trainer, meeting);
     if (status != TUTTI_OK) return status;
-    if (!trainer->world || !trainer->world->sync_ranks) {
+    if (!trainer->ranks || !trainer->ranks->sync_ranks) {
         sync_devices_conclude(trainer, true);
         return TUTTI_OK;
     }

@@ -2,8 +2,8 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "parallel/ranks.h"
 #include "parallel/state.h"
-#include "parallel/world.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ struct sync_ranks {
 
 static struct sync_ranks *sync_of(const struct tutti_trainer *trainer)
 {
-    return trainer->world ? trainer->world->sync_ranks : NULL;
+    return trainer->ranks ? trainer->ranks->sync_ranks : NULL;
 }
 
 /* A batch normalisation has as many channels as each of its running statistics has elements. */
@@ -44,13 +44,13 @@ static size_t most_numbers(const tutti_network *network)
 
 tutti_status sync_ranks_open(struct tutti_trainer *trainer)
 {
-    if (!trainer->options.whole_batch || trainer->world->average.every > 0) return TUTTI_OK;
-    struct sync_ranks *sync = trainer->world->sync_ranks = memory_new(1, sizeof(*sync));
+    if (!trainer->options.whole_batch || trainer->ranks->average.every > 0) return TUTTI_OK;
+    struct sync_ranks *sync = trainer->ranks->sync_ranks = memory_new(1, sizeof(*sync));
     if (!sync) return TUTTI_NO_MEMORY;
     sync->room = most_numbers(trainer->network);
     sync->bytes = sizeof(struct message) + sync->room * sizeof(double);
     sync->mine = memory_new(sync->bytes, 1);
-    sync->all = memory_new((size_t)trainer->world->hosts->count, sync->bytes);
+    sync->all = memory_new((size_t)trainer->ranks->hosts->count, sync->bytes);
     return sync->mine && sync->all ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
@@ -61,7 +61,7 @@ void sync_ranks_close(struct tutti_trainer *trainer)
     free(sync->mine);
     free(sync->all);
     free(sync);
-    trainer->world->sync_ranks = NULL;
+    trainer->ranks->sync_ranks = NULL;
 }
 
 void sync_ranks_begin(struct tutti_trainer *trainer)
@@ -89,14 +89,14 @@ static const struct message *message_of(const struct sync_ranks *sync, int rank)
 static int ranks_that_say(const struct tutti_trainer *trainer, enum says says)
 {
     int count = 0;
-    for (int i = 0; i < trainer->world->hosts->count; i++)
-        count += message_of(trainer->world->sync_ranks, i)->says == (int32_t)says;
+    for (int i = 0; i < trainer->ranks->hosts->count; i++)
+        count += message_of(trainer->ranks->sync_ranks, i)->says == (int32_t)says;
     return count;
 }
 
 static tutti_status begin(struct tutti_trainer *trainer, enum says says)
 {
-    struct sync_ranks *sync = trainer->world->sync_ranks;
+    struct sync_ranks *sync = trainer->ranks->sync_ranks;
     struct message *message = (void *)sync->mine;
     *message = (struct message) { .says = (int32_t)says };
     if (says == SAYS_NUMBERS) {
@@ -110,7 +110,7 @@ static tutti_status begin(struct tutti_trainer *trainer, enum says says)
         memcpy(message->numbers, devices->whole, numbers * sizeof(double));
     }
     sync->begun = clock_seconds();
-    return hosts_round(trainer->world->hosts, sync->mine, sync->all, sync->bytes);
+    return hosts_round(trainer->ranks->hosts, sync->mine, sync->all, sync->bytes);
 }
 
 static bool is_finite(const struct message *message, size_t numbers)
@@ -128,8 +128,8 @@ static tutti_status add_up(struct tutti_trainer *trainer)
     const struct meeting *meeting = devices->meeting;
     const size_t numbers = sync_devices_numbers(meeting);
     memset(devices->whole, 0, numbers * sizeof(*devices->whole));
-    for (int i = 0; i < trainer->world->hosts->count; i++) {
-        const struct message *message = message_of(trainer->world->sync_ranks, i);
+    for (int i = 0; i < trainer->ranks->hosts->count; i++) {
+        const struct message *message = message_of(trainer->ranks->sync_ranks, i);
         if (message->says != SAYS_NUMBERS) continue;
         if (message->kind != (int32_t)meeting->kind || message->channels != meeting->channels)
             return fail(TUTTI_INTERNAL, "the devices of rank %d synchronise at another layer", i);
@@ -146,7 +146,7 @@ static tutti_status add_up(struct tutti_trainer *trainer)
 
 static void read_result(struct tutti_trainer *trainer)
 {
-    struct sync_ranks *sync = trainer->world->sync_ranks;
+    struct sync_ranks *sync = trainer->ranks->sync_ranks;
     tutti_status status = TUTTI_OK;
     sync->over = ranks_that_say(trainer, SAYS_FAILED) > 0;
     if (!sync->over) status = add_up(trainer);
@@ -162,7 +162,7 @@ bool sync_ranks_progress(struct tutti_trainer *trainer)
     if (!sync || sync->over || (!sync->under_way && !trainer->sync_devices.complete)) return false;
     if (!sync->under_way) status = begin(trainer, SAYS_NUMBERS);
     sync->under_way = status == TUTTI_OK;
-    if (status == TUTTI_OK) status = hosts_round_test(trainer->world->hosts, &back);
+    if (status == TUTTI_OK) status = hosts_round_test(trainer->ranks->hosts, &back);
     if (status == TUTTI_OK && !back) return true;
     sync->under_way = false;
     sync->waited += clock_seconds() - sync->begun;
@@ -171,7 +171,7 @@ bool sync_ranks_progress(struct tutti_trainer *trainer)
         return false;
     }
     vote_take(&sync->vote, status);
-    sync->over = !hosts_are_whole(trainer->world->hosts);
+    sync->over = !hosts_are_whole(trainer->ranks->hosts);
     sync_devices_conclude(trainer, false);
     return false;
 }
@@ -183,7 +183,7 @@ void sync_ranks_end(struct tutti_trainer *trainer, struct vote *vote)
     if (!vote_fails(vote) && vote_fails(&sync->vote)) *vote = sync->vote;
     while (!sync->over) {
         tutti_status met = begin(trainer, vote->says == VOTE_DONE ? SAYS_DONE : SAYS_FAILED);
-        if (met == TUTTI_OK) met = hosts_round_wait(trainer->world->hosts);
+        if (met == TUTTI_OK) met = hosts_round_wait(trainer->ranks->hosts);
         if (!vote_fails(vote)) vote_take(vote, met);
         sync->over =
             met != TUTTI_OK || ranks_that_say(trainer, SAYS_FAILED) > 0 || ranks_that_say(trainer, SAYS_NUMBERS) == 0;

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "parallel/world.h"
+#include "parallel/ranks.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -54,9 +54,9 @@ static tutti_status place_batch(const struct batches *batches, int64_t position,
     buffer->whole = left < batches->options.batch ? left : batches->options.batch;
     buffer->first = 0;
     buffer->samples = buffer->whole;
-    if (!batches->options.world) return TUTTI_OK;
-    return world_part(
-        batches->options.world, batches->options.step + number, buffer->whole, &buffer->first, &buffer->samples);
+    if (!batches->options.ranks) return TUTTI_OK;
+    return ranks_part(
+        batches->options.ranks, batches->options.step + number, buffer->whole, &buffer->first, &buffer->samples);
 }
 
 static tutti_status read_batch(struct batches *batches, int64_t position, int64_t number, struct buffer *buffer)

@@ -5,7 +5,7 @@
 #include "parallel/feeds.h"
 
 struct batches;
-struct world;
+struct ranks;
 
 struct batches_options {
     int64_t batch;                 /* samples; the last one of the epoch has what is left */
@@ -16,7 +16,7 @@ struct batches_options {
     int64_t end;          /* the position where it ends, such as the number of the source's samples */
     /* If not NULL, only this rank's part of each batch is read, by the division of the batch's step. `step` is that
      * of the first batch. NULL: whole batches. */
-    struct world *world;
+    struct ranks *ranks;
     int64_t step;
 };
 

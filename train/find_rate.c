@@ -1,9 +1,9 @@
 /* The range test of learning rates: see tutti_find_rate(). */
 #include "base/memory.h"
 #include "base/options.h"
+#include "parallel/ranks.h"
 #include "parallel/state.h"
 #include "parallel/step.h"
-#include "parallel/world.h"
 #include "runtime/forked.h"
 #include "train/batches.h"
 #include "train/trainer.h"
@@ -33,7 +33,7 @@ static tutti_status check(struct test *test)
     if (!test->source) FAIL(TUTTI_INVALID, "the source is NULL: pass one");
     TRY(trainer_check(trainer, true, test->source->samples));
     if (!test->source->read) FAIL(TUTTI_INVALID, "the data have no read function: set tutti_source.read");
-    if (world_averages(trainer))
+    if (ranks_averages(trainer))
         FAIL(TUTTI_UNSUPPORTED, "ranks that average parameters cannot test rates: sum their gradients in each step");
     if (o->low == 0) o->low = 1e-7;
     if (o->high == 0) o->high = 10;
@@ -58,7 +58,7 @@ static tutti_status next_batch(struct test *test, struct batch *batch)
     tutti_trainer *trainer = test->trainer;
     const struct batches_options options = { .batch = test->options.batch,
         .feeds = &trainer->feeds,
-        .world = trainer->world,
+        .ranks = trainer->ranks,
         .shuffle = true,
         .seed = trainer->course.seed,
         .epoch = (uint64_t)test->epoch,

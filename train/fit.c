@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "parallel/faults.h"
+#include "parallel/ranks.h"
 #include "parallel/step.h"
-#include "parallel/world.h"
 #include "runtime/forked.h"
 #include "train/batches.h"
 #include "train/objective.h"
@@ -84,8 +84,8 @@ static tutti_status agree(const struct fit *fit, tutti_status status)
         fitting->test ? fitting->test->samples : 0, fitting->save != NULL, fitting->resume != NULL, fit->source->length,
         fitting->patience, fitting->save_best, fitting->test ? fitting->test->length : 0,
         (int64_t)scores_hash(fitting->scores), fitting->pause_after };
-    TRY(world_same(fit->trainer, status, XXH3_64bits(numbers, sizeof(numbers)), "data or lengths of training"));
-    if (fit->trainer->world) TRY(world_resize(fit->trainer->world, fit->batch));
+    TRY(ranks_same(fit->trainer, status, XXH3_64bits(numbers, sizeof(numbers)), "data or lengths of training"));
+    if (fit->trainer->ranks) TRY(ranks_resize(fit->trainer->ranks, fit->batch));
 done:
     return status;
 }
@@ -129,7 +129,7 @@ static tutti_status begin(struct fit *fit, tutti_status status)
             "data",
             (long long)position->epoch_samples, (long long)fit->source->samples);
     position->epoch_samples = fit->source->samples;
-    TRY(world_same(trainer, begin_schedule(fit), schedule_hash(&fit->schedule), "schedules"));
+    TRY(ranks_same(trainer, begin_schedule(fit), schedule_hash(&fit->schedule), "schedules"));
 done:
     return status;
 }
@@ -185,7 +185,7 @@ static int64_t last_epoch(const struct fit *fit)
 
 static struct batches_options batches_of(const tutti_trainer *trainer, int64_t batch)
 {
-    return (struct batches_options) { .batch = batch, .feeds = &trainer->feeds, .world = trainer->world };
+    return (struct batches_options) { .batch = batch, .feeds = &trainer->feeds, .ranks = trainer->ranks };
 }
 
 static void set_rate(const struct fit *fit)
@@ -214,7 +214,7 @@ static tutti_status train_epoch(struct fit *fit)
     fit->epoch_samples = 0;
     fit->epoch_seconds = 0;
     if (fit->fitting->begin_epoch) fit->fitting->begin_epoch(fit->source->user, position->epoch);
-    TRY(world_agree(trainer, batches_open(&batches, fit->source, &options)));
+    TRY(ranks_agree(trainer, batches_open(&batches, fit->source, &options)));
     struct sums sums;
     while (!cancelled(fit) && !enough(fit)) {
         struct batch batch;
@@ -255,11 +255,11 @@ static tutti_status evaluate_part(tutti_trainer *trainer, const tutti_source *so
     struct batches *batches = NULL;
     struct batches_options options = batches_of(trainer, trainer->part);
     options.end = source->samples;
-    options.world = NULL;
+    options.ranks = NULL;
     TRY(scored_open(&scored, trainer, scores, source));
-    if (trainer->world) {
+    if (trainer->ranks) {
         int64_t count;
-        TRY(world_part(trainer->world, trainer->course.position.steps, source->samples, &options.position, &count));
+        TRY(ranks_part(trainer->ranks, trainer->course.position.steps, source->samples, &options.position, &count));
         options.end = options.position + count;
     }
     TRY(batches_open(&batches, source, &options));
@@ -289,7 +289,7 @@ static tutti_status evaluate(
     sums = (struct sums) { 0 };
     *whole = false;
     status = evaluate_part(trainer, source, scores, &sums, &samples, whole);
-    TRY(world_total(trainer, status, &sums, &samples, whole));
+    TRY(ranks_total(trainer, status, &sums, &samples, whole));
     if (*whole) TRY(scores_total(trainer, scores));
     metrics_tell(trainer, &sums.tally, samples, metrics);
 done:
@@ -412,7 +412,7 @@ static tutti_status stop_without_hosts(const struct fit *fit, tutti_status statu
     char message[1024];
     const char *name = fit->fitting->save;
     if (!name) return status_context(status, "nothing was saved");
-    if (fit->trainer->world->hosts->rank != 0 || world_averages(fit->trainer))
+    if (fit->trainer->ranks->hosts->rank != 0 || ranks_averages(fit->trainer))
         return status_context(status, "the training since '%s' was saved is lost; resume from it", name);
     snprintf(message, sizeof(message), "%s", status_message());
     const tutti_status saved = trainer_save(fit->trainer, name);
@@ -540,6 +540,6 @@ tutti_status tutti_evaluate_scores(
     tutti_status status = forked_check();
     if (status != TUTTI_OK) return status;
     if (!scores) status = fail(TUTTI_INVALID, "the scores are NULL: pass some");
-    status = world_same(trainer, status, scores ? scores_hash(scores) : 0, "scores");
+    status = ranks_same(trainer, status, scores ? scores_hash(scores) : 0, "scores");
     return status == TUTTI_OK ? evaluate_source(trainer, source, scores, metrics) : status;
 }

@@ -2,8 +2,8 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "formats/safetensors.h"
+#include "parallel/ranks.h"
 #include "parallel/state.h"
-#include "parallel/world.h"
 #include "replica/run.h"
 #include "runtime/forked.h"
 #include "train/parameters.h"
@@ -164,9 +164,9 @@ tutti_status tutti_load_matching(
     matching.store = &trainer->store;
     status = trainer_checkpoint(trainer, false, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = load(&matching, path);
-    TRY(world_agree(trainer, status));
-    TRY(world_broadcast(trainer, &matching.result, sizeof(matching.result)));
-    TRY(world_share_arenas(trainer));
+    TRY(ranks_agree(trainer, status));
+    TRY(ranks_broadcast(trainer, &matching.result, sizeof(matching.result)));
+    TRY(ranks_share_arenas(trainer));
     parameters_changed(&trainer->store);
     if (result) status = RESULT_WRITE(result, &matching.result, tutti_match_result);
 done:

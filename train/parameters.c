@@ -3,10 +3,10 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "parallel/ranks.h"
 #include "parallel/replay.h"
 #include "parallel/state.h"
 #include "parallel/step.h"
-#include "parallel/world.h"
 #include "runtime/forked.h"
 #include "train/trainer.h"
 
@@ -92,7 +92,7 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
         FAIL(TUTTI_INVALID, "'%s' is %s: it has no gradient", name,
             parameter->kind == PARAMETER_FROZEN ? "frozen" : "a running statistic");
     if (!trainer->last.stepped) FAIL(TUTTI_INVALID, "'%s' has no gradient before the first training step", name);
-    if (world_sums(trainer))
+    if (ranks_sums(trainer))
         memcpy(values, parameters_gradients(&trainer->store) + parameter->offset, (size_t)count * sizeof(float));
     else
         TRY(add_gradients(trainer, parameter, values));
@@ -136,7 +136,7 @@ static tutti_status begin_file(tutti_trainer *trainer, const char *name, tutti_s
 
 bool trainer_writes(const tutti_trainer *trainer)
 {
-    return !trainer->world || trainer->world->hosts->rank == 0;
+    return !trainer->ranks || trainer->ranks->hosts->rank == 0;
 }
 
 tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
@@ -149,7 +149,7 @@ tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
     TRY(trainer_settle(trainer, &sums));
     status = trainer_checkpoint(trainer, true, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_save(&checkpoint, path);
-    status = world_agree(trainer, status);
+    status = ranks_agree(trainer, status);
 done:
     return status;
 }
@@ -168,8 +168,8 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
     TRY(begin_file(trainer, path, TUTTI_OK));
     status = trainer_checkpoint(trainer, false, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_load(&checkpoint, path);
-    TRY(world_agree(trainer, status));
-    TRY(world_share_arenas(trainer));
+    TRY(ranks_agree(trainer, status));
+    TRY(ranks_share_arenas(trainer));
     parameters_begin_average(&trainer->store, 0, trainer->network->trained_floats);
     parameters_changed(&trainer->store);
 done:
@@ -195,7 +195,7 @@ tutti_status tutti_save(tutti_trainer *trainer, const char *name)
     TRY(forked_check());
     TRY(begin_file(trainer, name, check_trains(trainer, "save: use tutti_save_weights()")));
     TRY(trainer_settle(trainer, &sums));
-    TRY(world_agree(trainer, trainer_save(trainer, name)));
+    TRY(ranks_agree(trainer, trainer_save(trainer, name)));
 done:
     return status;
 }
@@ -221,11 +221,11 @@ tutti_status trainer_resume(tutti_trainer *trainer, const char *name)
     struct checkpoint checkpoint;
     TRY(forked_check());
     TRY(begin_file(trainer, name, check_trains(trainer, "resume: use tutti_load_weights()")));
-    TRY(world_agree(trainer, load(trainer, name, &checkpoint)));
-    TRY(world_share_arenas(trainer));
-    TRY(world_broadcast(trainer, &checkpoint.position, sizeof(checkpoint.position)));
-    TRY(world_broadcast(trainer, &checkpoint.loss_scale, sizeof(checkpoint.loss_scale)));
-    TRY(world_broadcast(trainer, &checkpoint.seed, sizeof(checkpoint.seed)));
+    TRY(ranks_agree(trainer, load(trainer, name, &checkpoint)));
+    TRY(ranks_share_arenas(trainer));
+    TRY(ranks_broadcast(trainer, &checkpoint.position, sizeof(checkpoint.position)));
+    TRY(ranks_broadcast(trainer, &checkpoint.loss_scale, sizeof(checkpoint.loss_scale)));
+    TRY(ranks_broadcast(trainer, &checkpoint.seed, sizeof(checkpoint.seed)));
     trainer->course.position = checkpoint.position;
     loss_scale_resume(&trainer->course.loss_scale, &checkpoint.loss_scale);
     trainer->course.seed = checkpoint.seed;

@@ -3,8 +3,8 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "parallel/division.h"
+#include "parallel/ranks.h"
 #include "parallel/state.h"
-#include "parallel/world.h"
 #include "runtime/forked.h"
 #include "tutti_inspect.h"
 
@@ -32,8 +32,8 @@ tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_devi
         goto done;
     }
     part = trainer->options.batch;
-    if (trainer->world)
-        TRY(world_part(trainer->world, trainer->course.position.steps, trainer->options.batch, &first, &part));
+    if (trainer->ranks)
+        TRY(ranks_part(trainer->ranks, trainer->course.position.steps, trainer->options.batch, &first, &part));
     TRY(trainer_divide(trainer, PLAN_TRAIN, part, parts));
     report->share = parts[position];
 done:

@@ -2,8 +2,8 @@
 #include "train/scores_ranks.h"
 
 #include "base/memory.h"
+#include "parallel/ranks.h"
 #include "parallel/state.h"
-#include "parallel/world.h"
 #include "train/scored.h"
 
 #include <stdlib.h>
@@ -106,8 +106,8 @@ static tutti_status share_mistakes(struct tutti_hosts *hosts, tutti_scores *scor
 tutti_status scores_total(struct tutti_trainer *trainer, tutti_scores *scores)
 {
     tutti_status status = TUTTI_OK;
-    if (!scores || !trainer->world) return TUTTI_OK;
-    struct tutti_hosts *hosts = trainer->world->hosts;
+    if (!scores || !trainer->ranks) return TUTTI_OK;
+    struct tutti_hosts *hosts = trainer->ranks->hosts;
     TRY(join_all(hosts, scores, scores->counts, (size_t)scores->count, sizeof(*scores->counts), join_counts));
     TRY(join_all(hosts, scores, &scores->sums, 1, sizeof(scores->sums), join_sums));
     if (scores->moments)

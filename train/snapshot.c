@@ -1,9 +1,9 @@
 /* A copy of a training in memory: see include/tutti_finetune.h. */
 #include "base/memory.h"
+#include "parallel/ranks.h"
 #include "parallel/replay.h"
 #include "parallel/state.h"
 #include "parallel/step.h"
-#include "parallel/world.h"
 #include "runtime/forked.h"
 #include "train/parameters.h"
 #include "train/trainer.h"
@@ -158,7 +158,7 @@ tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot
     if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     TRY(trainer_check_still(trainer, "tutti_snapshot_restore()"));
     status = snapshot ? check(snapshot, trainer->network) : fail(TUTTI_INVALID, "the snapshot is NULL: pass one");
-    TRY(world_agree(trainer, status));
+    TRY(ranks_agree(trainer, status));
     TRY(trainer_settle(trainer, &sums));
     TRY(trainer_fetch(trainer));
     if (trainer->trains) TRY(parameters_make_states(&trainer->store));

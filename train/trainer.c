@@ -9,9 +9,9 @@
 #include "parallel/exchange.h"
 #include "parallel/faults.h"
 #include "parallel/journal.h"
+#include "parallel/ranks.h"
 #include "parallel/rebalance.h"
 #include "parallel/step.h"
-#include "parallel/world.h"
 #include "runtime/forked.h"
 #include "train/fetches.h"
 #include "train/metadata.h"
@@ -110,7 +110,7 @@ static void set_up(tutti_trainer *trainer)
         .tune = options->tune,
         .exchange = trainer->exchange,
         .automatic = options->automatic,
-        .ranks = trainer->world != NULL,
+        .ranks = trainer->ranks != NULL,
         .whole_batch = options->whole_batch,
         .building = options->building,
         .building_user = options->building_user,
@@ -244,10 +244,10 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     network->trainers++;
     trainer->runtime = network->runtime;
     parameters_open(&trainer->store, network, &trainer->optimizer);
-    watchdog_open(&trainer->watchdog, world_progress, trainer);
-    TRY(world_open(trainer, training, plan_training(trainer, output, training)));
-    trainer->exchange = trainer->count > 1 || world_sums(trainer);
-    TRY(world_begin(trainer, make_all(trainer)));
+    watchdog_open(&trainer->watchdog, ranks_progress, trainer);
+    TRY(ranks_open(trainer, training, plan_training(trainer, output, training)));
+    trainer->exchange = trainer->count > 1 || ranks_sums(trainer);
+    TRY(ranks_begin(trainer, make_all(trainer)));
     return trainer;
 done:
     tutti_trainer_free(trainer);
@@ -266,7 +266,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     if (stuck) return;               /* a thread that hangs in a driver may come back and use the rest */
     trainer->network->trainers--;
     rebalance_close(trainer);
-    world_close(trainer);
+    ranks_close(trainer);
     journal_free(trainer);
     feeds_free(&trainer->feeds);
     parameters_close(&trainer->store);
@@ -310,7 +310,7 @@ static tutti_status read_part(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, struct arrays *arrays)
 {
     bool borrowed;
-    const bool none = trainer->world && samples == 0;
+    const bool none = trainer->ranks && samples == 0;
     *arrays = (struct arrays) { 0 };
     const tutti_status status = trainer_check(trainer, true, none ? 1 : samples);
     if (status != TUTTI_OK || none) return status;
@@ -324,7 +324,7 @@ static tutti_status train_step(tutti_trainer *trainer, tutti_status read, const 
     tutti_status status;
     struct sums sums;
     struct batch batch = { .samples = samples, .feeds = *feeds, .outputs = outputs };
-    TRY(world_place(trainer, read, &batch));
+    TRY(ranks_place(trainer, read, &batch));
     if (batch.whole > trainer->options.batch)
         FAIL(TUTTI_INVALID,
             "the step has %lld samples, but tutti_training.batch is %lld: pass fewer samples or compile with a larger "
@@ -377,7 +377,7 @@ tutti_status tutti_train_prefetch(tutti_trainer *trainer, const tutti_feed *feed
     bool borrowed;
     struct batch next = { .samples = samples };
     TRY(trainer_check_still(trainer, "tutti_train_prefetch()"));
-    TRY(trainer_check(trainer, true, trainer && trainer->world && samples == 0 ? 1 : samples));
+    TRY(trainer_check(trainer, true, trainer && trainer->ranks && samples == 0 ? 1 : samples));
     lookahead_withdraw(&trainer->lookahead);
     if (samples == 0) return TUTTI_OK;
     TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &next.feeds, &borrowed));
@@ -416,12 +416,12 @@ tutti_status tutti_evaluate(
     struct arrays arrays;
     if (!trainer) return trainer_check(trainer, true, samples);
     const struct vote read = vote_of(read_part(trainer, feeds, feed_count, samples, &arrays));
-    if (!trainer->world) TRY(vote_status(&read));
+    if (!trainer->ranks) TRY(vote_status(&read));
     TRY(trainer_settle(trainer, &sums));
     sums = (struct sums) { 0 };
     status = vote_status(&read);
     if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_EVALUATE, &arrays, samples, &sums, NULL);
-    TRY(world_total(trainer, status, &sums, &samples, &whole));
+    TRY(ranks_total(trainer, status, &sums, &samples, &whole));
     if (samples == 0) FAIL(TUTTI_INVALID, "no rank has a sample to evaluate: one of them needs some");
     metrics_tell(trainer, &sums.tally, samples, metrics);
 done:

@@ -2,7 +2,7 @@
 #include "tests/feeds.h"
 
 #include "base/random.h"
-#include "parallel/world.h"
+#include "parallel/ranks.h"
 #include "tutti_experts.h"
 #include "tutti_hosts.h"
 

@@ -1,6 +1,6 @@
 #include "tests/hosts/ranks.h"
 
-#include "parallel/world.h"
+#include "parallel/ranks.h"
 #include "tutti_hosts.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  *   test_divisions refuse    rank 1 has no room for a larger part: all keep what they have
  *   test_divisions hang      a plan is never finished, first of one of rank 0's two devices, then of rank 1's only one
  */
-#include "parallel/world.h"
+#include "parallel/ranks.h"
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 
@@ -37,28 +37,28 @@ static void open_ranks(struct session *session)
         .momentum = 0.9f, .learning_rate = 0.001f, .sharing = TUTTI_SHARES_AUTO, .hosts = hosts
     };
     session_open_automatic(session, hosts->rank ? "0" : "0,1", KIND_PLAIN, &training);
-    session->trainer->world->division.balance.cold = MOST_STEPS;
+    session->trainer->ranks->division.balance.cold = MOST_STEPS;
     if (hosts->rank == 0) session->trainer->balance.cold = MOST_STEPS;
     steps(session, 3);
 }
 
 static void order(struct session *session, int64_t first)
 {
-    struct world *world = session->trainer->world;
-    world->division.balance.wanted[0] = first;
-    world->division.balance.wanted[1] = STEP_SAMPLES - first;
-    world->division.wanted = hosts->rank == 0;
+    struct ranks *ranks = session->trainer->ranks;
+    ranks->division.balance.wanted[0] = first;
+    ranks->division.balance.wanted[1] = STEP_SAMPLES - first;
+    ranks->division.wanted = hosts->rank == 0;
 }
 
 /* Trains until the ranks have taken the division or given it up, and some steps more. Returns the number of steps. */
 static int64_t go_on(struct session *session)
 {
-    const struct world *world = session->trainer->world;
+    const struct ranks *ranks = session->trainer->ranks;
     const int64_t before = session->trainer->course.position.steps;
     do {
         steps(session, 1);
         ck_assert_int_lt(session->trainer->course.position.steps - before, MOST_STEPS);
-    } while (world->division.preparing || world->division.next_step > 0);
+    } while (ranks->division.preparing || ranks->division.next_step > 0);
     const int64_t taken = session->trainer->course.position.steps - before;
     steps(session, 3);
     return taken;
@@ -87,10 +87,10 @@ static void change(void)
     static const int64_t firsts[] = { 6, 12, 6 };
     for (int i = 0; i < 3; i++) {
         order(&session, firsts[i]);
-        struct world *world = session.trainer->world;
+        struct ranks *ranks = session.trainer->ranks;
         do { /* until all are ready: nothing is made any more from then on */
             steps(&session, 1);
-        } while (world->division.preparing);
+        } while (ranks->division.preparing);
         const double before = built(&session);
         go_on(&session);
         check_parts(&session, firsts[i]);

@@ -5,7 +5,7 @@
  *   test_parameter_ranks other    a rank that has another group, or another constant, is refused
  *   test_parameter_ranks lengths  sequences of another length in each step; the ranks must have the same
  *   test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
-#include "parallel/world.h"
+#include "parallel/ranks.h"
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 #include "tutti_finetune.h"

@@ -8,7 +8,7 @@
 #include "tests/hosts/ranks.h"
 
 #include "base/threads.h"
-#include "parallel/world.h"
+#include "parallel/ranks.h"
 
 #include <math.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* Option and result structs of programs that were built with an older header, or that declare them up to the last
  * member which they use: each of every legal size, at the end of a page behind which nothing may be read or written. */
-#include "parallel/world.h"
+#include "parallel/ranks.h"
 #include "tests/feeds.h"
 #include "tests/train/folder.h"
 #include "tests/train/test_devices.h"

@@ -1,8 +1,8 @@
 /* This trainer among those of the other ranks (hosts.h): who takes which part of a batch, and what is agreed on. Every
  * rank has the network, the parameters and the optimizer's states whole, and calls the same functions in the same
  * order; a step is updated on all ranks or on none. */
-#ifndef PARALLEL_WORLD_H
-#define PARALLEL_WORLD_H
+#ifndef PARALLEL_RANKS_H
+#define PARALLEL_RANKS_H
 
 #include "parallel/balance.h"
 #include "parallel/commit.h"
@@ -13,7 +13,7 @@
 #include "replica/tally.h"
 
 /* A rank's message to all others when they agree on something; zero if it has nothing to say. */
-struct world_note {
+struct rank_note {
     int32_t says;   /* enum verdict: the worst of all ranks' counts for all */
     int32_t status; /* tutti_status, of a failure */
     int32_t not_finite;
@@ -61,13 +61,13 @@ struct average {
     /* Since the last one: steps, and samples of all ranks; this rank's sums; the estimated sums of all ranks that the
      * caller was told. */
     int64_t steps, whole;
-    struct world_note since, told;
+    struct rank_note since, told;
 };
 
-struct world {
+struct ranks {
     struct tutti_hosts *hosts;
     bool cancelled; /* all ranks have agreed to cancel */
-    struct world_note *notes, mine;
+    struct rank_note *notes, mine;
     struct leaving leaving;
     struct sync_ranks *sync_ranks; /* NULL: devices of several ranks do not synchronise within a step */
     double seconds;                /* of this rank's own part of the last step */
@@ -78,60 +78,60 @@ struct world {
 struct tutti_trainer;
 
 /* Call it after the options were read, with their status: joins the trainers of the other ranks. Without other ranks,
- * trainer->world is NULL. */
-tutti_status world_open(struct tutti_trainer *trainer, const tutti_training *training, tutti_status status);
-void world_close(struct tutti_trainer *trainer);
+ * trainer->ranks is NULL. */
+tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *training, tutti_status status);
+void ranks_close(struct tutti_trainer *trainer);
 /* The last part of tutti_compile(): agrees that all ranks succeeded, and makes them begin with the same
  * parameters. */
-tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status);
+tutti_status ranks_begin(struct tutti_trainer *trainer, tutti_status status);
 
 /* Call it before all ranks do something together, with a failure if this rank cannot. The other ranks, which wait for
  * it in the same call, then get the failure. */
 tutti_status trainer_begin_call(struct tutti_trainer *trainer, tutti_status status);
 /* All ranks call it with their status; a failure of one becomes that of all. */
-tutti_status world_agree(struct tutti_trainer *trainer, tutti_status status);
-/* Does what world_agree() does, and checks that all ranks have the same hash of `what`. */
-tutti_status world_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what);
-/* Does what world_agree() does, and sums over all ranks. *whole: all went through all of their samples. */
-tutti_status world_total(
+tutti_status ranks_agree(struct tutti_trainer *trainer, tutti_status status);
+/* Does what ranks_agree() does, and checks that all ranks have the same hash of `what`. */
+tutti_status ranks_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what);
+/* Does what ranks_agree() does, and sums over all ranks. *whole: all went through all of their samples. */
+tutti_status ranks_total(
     struct tutti_trainer *trainer, tutti_status status, struct sums *sums, int64_t *samples, bool *whole);
 /* Sends rank 0's arrays to all. */
-tutti_status world_share_arenas(struct tutti_trainer *trainer);
-tutti_status world_broadcast(struct tutti_trainer *trainer, void *data, size_t bytes);
+tutti_status ranks_share_arenas(struct tutti_trainer *trainer);
+tutti_status ranks_broadcast(struct tutti_trainer *trainer, void *data, size_t bytes);
 
 /* Gives this rank's part of a batch of `whole` samples in a step, and where it begins. */
-tutti_status world_part(struct world *world, int64_t step, int64_t whole, int64_t *first, int64_t *samples);
+tutti_status ranks_part(struct ranks *ranks, int64_t step, int64_t whole, int64_t *first, int64_t *samples);
 /* Sets the size of later batches. */
-tutti_status world_resize(struct world *world, int64_t batch);
+tutti_status ranks_resize(struct ranks *ranks, int64_t batch);
 /* All ranks call it with their own samples; `read`: whether they could be read. Sets how many there are in all, and
  * where this rank's begin. A rank without samples gets the others' length of sequences. */
-tutti_status world_place(struct tutti_trainer *trainer, tutti_status read, struct batch *batch);
+tutti_status ranks_place(struct tutti_trainer *trainer, tutti_status read, struct batch *batch);
 
 /* Returns whether gradients are summed over ranks in every step. If not, there are no other ranks, or they
  * average. */
-bool world_sums(const struct tutti_trainer *trainer);
+bool ranks_sums(const struct tutti_trainer *trainer);
 /* Begins a try at such a step. */
-void world_try(struct tutti_trainer *trainer);
+void ranks_try(struct tutti_trainer *trainer);
 /* Puts this rank's sums of a range. Any thread may call it. */
-void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums);
+void ranks_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums);
 /* Begins the all-reduce of what is summed on this rank, from the end of the arena on: the blocks marked in `summed`,
  * or all (NULL). */
-void world_leave(struct tutti_trainer *trainer, const bool *summed);
+void ranks_leave(struct tutti_trainer *trainer, const bool *summed);
 /* For watchdog_open(): communication between ranks makes progress only during these calls. */
-double world_progress(void *trainer);
+double ranks_progress(void *trainer);
 /* Ends a try with this rank's vote. *all: what counts for all ranks, VOTE_DONE or VOTE_AGAIN. `result` becomes
  * that of all ranks. */
-tutti_status world_vote(
+tutti_status ranks_vote(
     struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct step_result *result);
 /* Call it after a step that took so long. */
-void world_stepped(struct tutti_trainer *trainer, double seconds);
+void ranks_stepped(struct tutti_trainer *trainer, double seconds);
 
 /* Returns whether ranks average parameters. */
-bool world_averages(const struct tutti_trainer *trainer);
-/* Call it after a step. Unless an average is due (world->average.steps), `sums` become an estimate for all ranks. */
-void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct sums *sums);
+bool ranks_averages(const struct tutti_trainer *trainer);
+/* Call it after a step. Unless an average is due (ranks->average.steps), `sums` become an estimate for all ranks. */
+void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct sums *sums);
 /* Averages parameters and states, the newest of which must be on the host unless this rank has failed. `sums` become
  * what the caller was not told yet. */
-tutti_status world_average(struct tutti_trainer *trainer, const struct vote *vote, struct sums *sums);
+tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vote, struct sums *sums);
 
 #endif
