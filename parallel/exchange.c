@@ -19,7 +19,7 @@
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "parallel/commit.h"
-#include "parallel/ranks.h"
+#include "parallel/ranks_sum.h"
 #include "parallel/state.h"
 
 #include <math.h>

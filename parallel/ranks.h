@@ -5,11 +5,9 @@
 #define PARALLEL_RANKS_H
 
 #include "parallel/balance.h"
-#include "parallel/commit.h"
 #include "parallel/hosts.h"
 #include "parallel/repartition.h"
 #include "parallel/shares.h"
-#include "replica/arrays.h"
 #include "replica/tally.h"
 
 /* A rank's message to all others when they agree on something; zero if it has nothing to say. */
@@ -37,10 +35,6 @@ struct leaving {
     uint16_t *own_half, *half; /* trained parameters' as bfloat16, and all ranks'; NULL if sent as floats */
     int64_t blocks_left;
 };
-
-/* Batches that are read ahead of the one in use: the next one, which devices may fetch meanwhile, and the one that is
- * being read. */
-enum { BATCHES_AHEAD = 2 };
 
 /* The division of batches over the ranks; the thread that reads batches uses it, too. The next division applies from
  * `next_step` on, which no rank's reader has begun. */
@@ -84,54 +78,7 @@ void ranks_close(struct tutti_trainer *trainer);
 /* The last part of tutti_compile(): agrees that all ranks succeeded, and makes them begin with the same
  * parameters. */
 tutti_status ranks_begin(struct tutti_trainer *trainer, tutti_status status);
-
-/* Call it before all ranks do something together, with a failure if this rank cannot. The other ranks, which wait for
- * it in the same call, then get the failure. */
-tutti_status trainer_begin_call(struct tutti_trainer *trainer, tutti_status status);
-/* All ranks call it with their status; a failure of one becomes that of all. */
-tutti_status ranks_agree(struct tutti_trainer *trainer, tutti_status status);
-/* Does what ranks_agree() does, and checks that all ranks have the same hash of `what`. */
-tutti_status ranks_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what);
-/* Does what ranks_agree() does, and sums over all ranks. *whole: all went through all of their samples. */
-tutti_status ranks_total(
-    struct tutti_trainer *trainer, tutti_status status, struct sums *sums, int64_t *samples, bool *whole);
-/* Sends rank 0's arrays to all. */
-tutti_status ranks_share_arenas(struct tutti_trainer *trainer);
-tutti_status ranks_broadcast(struct tutti_trainer *trainer, void *data, size_t bytes);
-
-/* Gives this rank's part of a batch of `whole` samples in a step, and where it begins. */
-tutti_status ranks_part(struct ranks *ranks, int64_t step, int64_t whole, int64_t *first, int64_t *samples);
-/* Sets the size of later batches. */
-tutti_status ranks_resize(struct ranks *ranks, int64_t batch);
-/* All ranks call it with their own samples; `read`: whether they could be read. Sets how many there are in all, and
- * where this rank's begin. A rank without samples gets the others' length of sequences. */
-tutti_status ranks_place(struct tutti_trainer *trainer, tutti_status read, struct batch *batch);
-
-/* Returns whether gradients are summed over ranks in every step. If not, there are no other ranks, or they
- * average. */
-bool ranks_sums(const struct tutti_trainer *trainer);
-/* Begins a try at such a step. */
-void ranks_try(struct tutti_trainer *trainer);
-/* Puts this rank's sums of a range. Any thread may call it. */
-void ranks_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums);
-/* Begins the all-reduce of what is summed on this rank, from the end of the arena on: the blocks marked in `summed`,
- * or all (NULL). */
-void ranks_leave(struct tutti_trainer *trainer, const bool *summed);
 /* For watchdog_open(): communication between ranks makes progress only during these calls. */
 double ranks_progress(void *trainer);
-/* Ends a try with this rank's vote. *all: what counts for all ranks, VOTE_DONE or VOTE_AGAIN. `result` becomes
- * that of all ranks. */
-tutti_status ranks_vote(
-    struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct step_result *result);
-/* Call it after a step that took so long. */
-void ranks_stepped(struct tutti_trainer *trainer, double seconds);
-
-/* Returns whether ranks average parameters. */
-bool ranks_averages(const struct tutti_trainer *trainer);
-/* Call it after a step. Unless an average is due (ranks->average.steps), `sums` become an estimate for all ranks. */
-void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct sums *sums);
-/* Averages parameters and states, the newest of which must be on the host unless this rank has failed. `sums` become
- * what the caller was not told yet. */
-tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vote, struct sums *sums);
 
 #endif

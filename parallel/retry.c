@@ -11,7 +11,7 @@
 #include "parallel/faults.h"
 #include "parallel/fetch.h"
 #include "parallel/journal.h"
-#include "parallel/ranks.h"
+#include "parallel/ranks_sum.h"
 #include "parallel/rebalance.h"
 #include "parallel/state.h"
 #include "parallel/sync_ranks.h"

@@ -6,7 +6,9 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "parallel/journal.h"
-#include "parallel/ranks.h"
+#include "parallel/ranks_average.h"
+#include "parallel/ranks_division.h"
+#include "parallel/ranks_sum.h"
 #include "parallel/rebalance.h"
 #include "parallel/replay.h"
 #include "parallel/retry.h"
@@ -103,7 +105,7 @@ static tutti_status finish(tutti_trainer *trainer, const struct step *step, doub
     TRY(replay_lost(trainer));
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
-    if (ranks_sums(trainer)) ranks_stepped(trainer, seconds);
+    if (ranks_sums(trainer)) ranks_decide(trainer, seconds);
     if (trainer->options.automatic)
         TRY(rebalance_after_step(trainer, work, ranks_sums(trainer) ? trainer->ranks->seconds : seconds));
 done:

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "parallel/ranks.h"
+#include "parallel/ranks_division.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* The range test of learning rates: see tutti_find_rate(). */
 #include "base/memory.h"
 #include "base/options.h"
-#include "parallel/ranks.h"
+#include "parallel/ranks_average.h"
+#include "parallel/ranks_notes.h"
 #include "parallel/state.h"
 #include "parallel/step.h"
 #include "runtime/forked.h"

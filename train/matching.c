@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "formats/safetensors.h"
-#include "parallel/ranks.h"
+#include "parallel/ranks_notes.h"
 #include "parallel/state.h"
 #include "replica/run.h"
 #include "runtime/forked.h"

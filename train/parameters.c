@@ -3,7 +3,8 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "parallel/ranks.h"
+#include "parallel/ranks_notes.h"
+#include "parallel/ranks_sum.h"
 #include "parallel/replay.h"
 #include "parallel/state.h"
 #include "parallel/step.h"

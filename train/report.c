@@ -3,7 +3,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "parallel/division.h"
-#include "parallel/ranks.h"
+#include "parallel/ranks_division.h"
 #include "parallel/state.h"
 #include "runtime/forked.h"
 #include "tutti_inspect.h"

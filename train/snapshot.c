@@ -1,6 +1,6 @@
 /* A copy of a training in memory: see include/tutti_finetune.h. */
 #include "base/memory.h"
-#include "parallel/ranks.h"
+#include "parallel/ranks_notes.h"
 #include "parallel/replay.h"
 #include "parallel/state.h"
 #include "parallel/step.h"

@@ -1,6 +1,6 @@
 #include "tests/train/test_train.h"
 
-#include "parallel/ranks.h"
+#include "parallel/ranks_division.h"
 #include "train/batches.h"
 
 #include <sched.h>

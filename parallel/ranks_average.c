@@ -1,0 +1,92 @@
+/* Federated averaging (McMahan et al. 2017, algorithm 1): each rank goes on from the same parameters for some steps;
+ * then they become the mean of all ranks', weighted by the samples that each has trained. So do running statistics, and
+ * the optimizer's states (as Yu, Jin and Yang 2019 do with momentum), so that after an average all ranks are equal and
+ * a checkpoint is as complete as ever. */
+#include "parallel/ranks_average.h"
+
+#include "parallel/ranks_division.h"
+#include "parallel/ranks_notes.h"
+#include "parallel/ranks_sum.h"
+#include "parallel/state.h"
+
+bool ranks_averages(const struct tutti_trainer *trainer)
+{
+    return trainer->ranks && trainer->ranks->average.every > 0;
+}
+
+static tutti_status average_array(struct ranks *ranks, float *values, int64_t count, float weight)
+{
+    tutti_status status = TUTTI_OK;
+    for (int64_t i = 0; i < count; i++) ranks->leaving.own[i] = weight * values[i];
+    for (int64_t begin = 0; begin < count; begin += SUM_FLOATS) {
+        const int64_t left = count - begin;
+        TRY(hosts_sum(ranks->hosts, ranks->leaving.own + begin, values + begin, left < SUM_FLOATS ? left : SUM_FLOATS));
+    }
+    TRY(hosts_sums_wait(ranks->hosts));
+done:
+    return status;
+}
+
+static tutti_status average_arenas(struct tutti_trainer *trainer, float weight)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_network *network = trainer->network;
+    const struct optimizer_arrays master = parameters_master(&trainer->store);
+    TRY(average_array(trainer->ranks, master.parameters, network->total_floats, weight));
+    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
+        TRY(average_array(trainer->ranks, master.states[i], network->trained_floats, weight));
+    parameters_changed(&trainer->store);
+done:
+    return status;
+}
+
+/* Sets the sums of losses that the caller was not told yet. */
+static void tell_rest(struct ranks *ranks, struct sums *sums)
+{
+    struct rank_note total;
+    ranks_add_notes(ranks, &total);
+    tally_scale(&ranks->average.told.tally, -1);
+    sums->tally = total.tally;
+    tally_add(&sums->tally, &ranks->average.told.tally);
+    ranks->average.told = ranks->average.since = (struct rank_note) { 0 };
+    ranks->average.steps = ranks->average.whole = 0;
+}
+
+tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vote, struct sums *sums)
+{
+    tutti_status status = TUTTI_OK;
+    struct ranks *ranks = trainer->ranks;
+    const double whole = (double)ranks->average.whole, own = (double)ranks->average.since.samples;
+    const int64_t steps = ranks->average.steps;
+    ranks->mine = ranks->average.since;
+    if (steps > 0) {
+        ranks->mine.samples = (ranks->average.since.samples + steps / 2) / steps;
+        ranks->mine.seconds = ranks->average.since.seconds / (double)steps;
+    }
+    ranks->mine.divides = ranks->division.wanted;
+    ranks->mine.repartition = (int32_t)ranks->division.repartition.state;
+    TRY(ranks_exchange_notes(trainer, vote));
+    TRY(average_arenas(trainer, whole > 0 ? (float)(own / whole) : 0));
+    if (ranks->division.automatic) TRY(ranks_take_division(trainer));
+    ranks->division.wanted = false;
+    tell_rest(ranks, sums);
+    ranks_decide(trainer, 0);
+done:
+    return status;
+}
+
+void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct sums *sums)
+{
+    struct ranks *ranks = trainer->ranks;
+    hosts_progress(ranks->hosts); /* a sign of life */
+    ranks->average.steps++;
+    ranks->average.whole += batch->whole;
+    ranks->average.since.samples += batch->samples;
+    tally_add(&ranks->average.since.tally, &sums->tally);
+    ranks->average.since.seconds += ranks->seconds;
+    if (ranks->average.steps >= ranks->average.every) return;
+    /* Until the next average, the others' samples are assumed to be like this rank's. */
+    const double others = batch->samples > 0 ? (double)batch->whole / (double)batch->samples : 0;
+    tally_scale(&sums->tally, others);
+    tally_add(&ranks->average.told.tally, &sums->tally);
+}

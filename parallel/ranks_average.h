@@ -1,0 +1,18 @@
+/* Parameters that ranks average, instead of summing gradients in every step. */
+#ifndef PARALLEL_RANKS_AVERAGE_H
+#define PARALLEL_RANKS_AVERAGE_H
+
+#include "parallel/ranks.h"
+#include "replica/arrays.h"
+
+struct tutti_trainer;
+
+/* Returns whether ranks average parameters. */
+bool ranks_averages(const struct tutti_trainer *trainer);
+/* Call it after a step. Unless an average is due (ranks->average.steps), `sums` become an estimate for all ranks. */
+void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct sums *sums);
+/* Averages parameters and states, the newest of which must be on the host unless this rank has failed. `sums` become
+ * what the caller was not told yet. */
+tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vote, struct sums *sums);
+
+#endif

@@ -1,0 +1,28 @@
+/* The division of batches over the ranks. */
+#ifndef PARALLEL_RANKS_DIVISION_H
+#define PARALLEL_RANKS_DIVISION_H
+
+#include "parallel/ranks.h"
+#include "replica/arrays.h"
+
+struct tutti_trainer;
+
+/* Batches that are read ahead of the one in use: the next one, which devices may fetch meanwhile, and the one that is
+ * being read. */
+enum { BATCHES_AHEAD = 2 };
+
+/* Gives this rank's part of a batch of `whole` samples in a step, and where it begins. */
+tutti_status ranks_part(struct ranks *ranks, int64_t step, int64_t whole, int64_t *first, int64_t *samples);
+/* Sets the size of later batches. */
+tutti_status ranks_resize(struct ranks *ranks, int64_t batch);
+/* All ranks call it with their own samples; `read`: whether they could be read. Sets how many there are in all, and
+ * where this rank's begin. A rank without samples gets the others' length of sequences. */
+tutti_status ranks_place(struct tutti_trainer *trainer, tutti_status read, struct batch *batch);
+
+/* The notes of a step tell all ranks what rank 0 wants, and how far each rank is with it. All ranks have the same
+ * notes, so they do the same. */
+tutti_status ranks_take_division(struct tutti_trainer *trainer);
+/* Rank 0 decides on the division after a step that took so long, from its notes. */
+void ranks_decide(struct tutti_trainer *trainer, double seconds);
+
+#endif

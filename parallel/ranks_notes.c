@@ -1,0 +1,107 @@
+#include "parallel/ranks_notes.h"
+
+#include "parallel/state.h"
+
+#include <stdio.h>
+
+/* The first rank that failed tells why. */
+static tutti_status share_failure(const struct ranks *ranks, int rank, const struct vote *vote)
+{
+    char text[sizeof(vote->message)] = "";
+    const tutti_status status = (tutti_status)ranks->notes[rank].status;
+    if (ranks->hosts->rank == rank) snprintf(text, sizeof(text), "%s", vote->message);
+    const tutti_status shared = hosts_broadcast(ranks->hosts, rank, text, sizeof(text));
+    return shared == TUTTI_OK ? fail(status, "rank %d: %s", rank, text) : shared;
+}
+
+tutti_status ranks_exchange_notes(struct tutti_trainer *trainer, const struct vote *vote)
+{
+    struct ranks *ranks = trainer->ranks;
+    ranks->mine.says = (int32_t)vote->says;
+    ranks->mine.status = (int32_t)vote->status;
+    ranks->mine.cancelled = trainer_is_cancelled(trainer);
+    const tutti_status gathered = hosts_gather(ranks->hosts, &ranks->mine, ranks->notes, sizeof(ranks->mine));
+    ranks->mine = (struct rank_note) { 0 };
+    if (gathered != TUTTI_OK) return vote_fails(vote) ? vote_status(vote) : gathered;
+    for (int i = 0; i < ranks->hosts->count; i++) ranks->cancelled |= ranks->notes[i].cancelled != 0;
+    for (int i = 0; i < ranks->hosts->count; i++)
+        if (ranks->notes[i].says == VOTE_FAIL) return share_failure(ranks, i, vote);
+    return TUTTI_OK;
+}
+
+tutti_status ranks_agree(struct tutti_trainer *trainer, tutti_status status)
+{
+    if (!trainer->ranks) return status;
+    const struct vote vote = vote_of(status);
+    return ranks_exchange_notes(trainer, &vote);
+}
+
+tutti_status trainer_begin_call(struct tutti_trainer *trainer, tutti_status status)
+{
+    return status == TUTTI_OK ? TUTTI_OK : ranks_agree(trainer, status);
+}
+
+tutti_status ranks_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what)
+{
+    struct ranks *ranks = trainer->ranks;
+    if (!ranks) return status;
+    ranks->mine.hash = hash;
+    status = ranks_agree(trainer, status);
+    for (int i = 1; i < ranks->hosts->count && status == TUTTI_OK; i++)
+        if (ranks->notes[i].hash != ranks->notes[0].hash)
+            status =
+                fail(TUTTI_MISMATCH, "rank %d and rank 0 have different %s: start all ranks with the same", i, what);
+    return status;
+}
+
+void ranks_add_notes(const struct ranks *ranks, struct rank_note *total)
+{
+    *total = (struct rank_note) { 0 };
+    for (int i = 0; i < ranks->hosts->count; i++) {
+        total->samples += ranks->notes[i].samples;
+        tally_add(&total->tally, &ranks->notes[i].tally);
+        total->not_finite |= ranks->notes[i].not_finite;
+        if (ranks->notes[i].says > total->says) total->says = ranks->notes[i].says;
+        total->partial |= ranks->notes[i].partial;
+        total->largest += ranks->notes[i].largest;
+    }
+}
+
+tutti_status ranks_total(
+    struct tutti_trainer *trainer, tutti_status status, struct sums *sums, int64_t *samples, bool *whole)
+{
+    struct ranks *ranks = trainer->ranks;
+    struct rank_note total;
+    if (!ranks) return status;
+    ranks->mine.tally = sums->tally;
+    ranks->mine.samples = *samples;
+    ranks->mine.partial = !*whole;
+    status = ranks_agree(trainer, status);
+    if (status != TUTTI_OK) return status;
+    ranks_add_notes(ranks, &total);
+    sums->tally = total.tally;
+    *samples = total.samples;
+    *whole = !total.partial;
+    return TUTTI_OK;
+}
+
+tutti_status ranks_broadcast(struct tutti_trainer *trainer, void *data, size_t bytes)
+{
+    return trainer->ranks ? hosts_broadcast(trainer->ranks->hosts, 0, data, bytes) : TUTTI_OK;
+}
+
+tutti_status ranks_share_arenas(struct tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_network *network = trainer->network;
+    if (!trainer->ranks) return TUTTI_OK;
+    const struct optimizer_arrays master = parameters_master(&trainer->store);
+    float *const frozen = parameters_arenas(&trainer->store).frozen;
+    TRY(ranks_broadcast(trainer, master.parameters, (size_t)network->total_floats * sizeof(float)));
+    if (frozen) TRY(ranks_broadcast(trainer, frozen, (size_t)network->frozen_floats * sizeof(float)));
+    for (int i = 0; i < OPTIMIZER_STATES; i++)
+        if (master.states[i])
+            TRY(ranks_broadcast(trainer, master.states[i], (size_t)network->trained_floats * sizeof(float)));
+done:
+    return status;
+}

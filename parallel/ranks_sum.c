@@ -1,0 +1,110 @@
+#include "parallel/ranks_sum.h"
+
+#include "base/bf16.h"
+#include "base/memory.h"
+#include "parallel/exchange.h"
+#include "parallel/ranks_division.h"
+#include "parallel/ranks_notes.h"
+#include "parallel/state.h"
+#include "parallel/sync_ranks.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* Blocks of the exchange that are summed over the ranks at once. */
+enum { GROUP = SUM_FLOATS / EXCHANGE_BLOCK };
+
+static int64_t blocks_of(const struct tutti_trainer *trainer)
+{
+    return divide_up(trainer->network->total_floats, EXCHANGE_BLOCK);
+}
+
+bool ranks_sums(const struct tutti_trainer *trainer)
+{
+    return trainer->ranks && trainer->ranks->average.every == 0;
+}
+
+void ranks_try(struct tutti_trainer *trainer)
+{
+    trainer->ranks->leaving.blocks_left = blocks_of(trainer);
+    sync_ranks_begin(trainer);
+}
+
+void ranks_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums)
+{
+    struct ranks *ranks = trainer->ranks;
+    const int64_t left = trainer->network->trained_floats - first;
+    const int64_t halves = !ranks->leaving.half || left < 0 ? 0 : left < count ? left : count;
+    for (int64_t i = 0; i < halves; i++) ranks->leaving.own_half[first + i] = bf16_from_float(sums[i]);
+    memcpy(ranks->leaving.own + first + halves, sums + halves, (size_t)(count - halves) * sizeof(float));
+}
+
+/* Begins the all-reduce of a range. A failure here occurs again where the sums are waited for. */
+static void leave(struct tutti_trainer *trainer, int64_t begin, int64_t end)
+{
+    struct ranks *ranks = trainer->ranks;
+    const int64_t trained = trainer->network->trained_floats;
+    const int64_t middle = !ranks->leaving.half || trained < begin ? begin : trained < end ? trained : end;
+    if (middle > begin)
+        (void)hosts_sum_bf16(
+            ranks->hosts, ranks->leaving.own_half + begin, ranks->leaving.half + begin, middle - begin);
+    float *const sums = parameters_gradients(&trainer->store);
+    if (end > middle) (void)hosts_sum(ranks->hosts, ranks->leaving.own + middle, sums + middle, end - middle);
+}
+
+static void widen(void *argument, int task)
+{
+    struct tutti_trainer *trainer = argument;
+    const int64_t begin = (int64_t)task * EXCHANGE_BLOCK, left = trainer->network->trained_floats - begin;
+    const int64_t count = left < EXCHANGE_BLOCK ? left : EXCHANGE_BLOCK;
+    float *const gradients = parameters_gradients(&trainer->store);
+    for (int64_t i = begin; i < begin + count; i++) gradients[i] = bf16_to_float(trainer->ranks->leaving.half[i]);
+}
+
+void ranks_leave(struct tutti_trainer *trainer, const bool *summed)
+{
+    struct ranks *ranks = trainer->ranks;
+    const int64_t total = trainer->network->total_floats;
+    while (ranks->leaving.blocks_left > 0) {
+        const int64_t last = ranks->leaving.blocks_left, first = last > GROUP ? last - GROUP : 0;
+        for (int64_t block = first; summed && block < last; block++)
+            if (!summed[block]) return;
+        const int64_t begin = first * EXCHANGE_BLOCK;
+        const int64_t end = last * EXCHANGE_BLOCK < total ? last * EXCHANGE_BLOCK : total;
+        leave(trainer, begin, end);
+        ranks->leaving.blocks_left = first;
+    }
+}
+
+tutti_status ranks_vote(
+    struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct step_result *result)
+{
+    tutti_status status = TUTTI_OK;
+    struct ranks *ranks = trainer->ranks;
+    struct rank_note total;
+    ranks_leave(trainer, NULL); /* the others wait for all blocks, even invalid ones */
+    const tutti_status waited = hosts_sums_wait(ranks->hosts);
+    if (waited != TUTTI_OK && !vote_fails(vote)) return waited;
+    if (ranks->leaving.half)
+        thread_pool_run(
+            trainer->pool, (int)divide_up(trainer->network->trained_floats, EXCHANGE_BLOCK), widen, trainer);
+    ranks->mine.not_finite = result->not_finite;
+    ranks->mine.largest = result->largest;
+    ranks->mine.samples = result->sums.samples;
+    ranks->mine.tally = result->sums.tally;
+    ranks->mine.seconds = ranks->seconds;
+    ranks->mine.divides = ranks->division.wanted;
+    ranks->mine.repartition = (int32_t)ranks->division.repartition.state;
+    TRY(ranks_exchange_notes(trainer, vote));
+    ranks_add_notes(ranks, &total);
+    *all = (enum verdict)total.says;
+    if (*all == VOTE_AGAIN) return TUTTI_OK; /* the next vote tells the division again */
+    result->not_finite = total.not_finite;
+    result->largest = (float)fmin(total.largest, FLT_MAX);
+    result->sums.tally = total.tally;
+    if (ranks->division.automatic) TRY(ranks_take_division(trainer));
+    ranks->division.wanted = false;
+done:
+    return status;
+}

@@ -1,0 +1,28 @@
+/* Gradients that are summed over the ranks in every step. */
+#ifndef PARALLEL_RANKS_SUM_H
+#define PARALLEL_RANKS_SUM_H
+
+#include "parallel/commit.h"
+#include "parallel/ranks.h"
+
+struct tutti_trainer;
+
+/* Floats that are summed over the ranks at once, 4 MiB: enough that latency does not dominate. */
+enum { SUM_FLOATS = 1 << 20 };
+
+/* Returns whether gradients are summed over ranks in every step. If not, there are no other ranks, or they
+ * average. */
+bool ranks_sums(const struct tutti_trainer *trainer);
+/* Begins a try at such a step. */
+void ranks_try(struct tutti_trainer *trainer);
+/* Puts this rank's sums of a range. Any thread may call it. */
+void ranks_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums);
+/* Begins the all-reduce of what is summed on this rank, from the end of the arena on: the blocks marked in `summed`,
+ * or all (NULL). */
+void ranks_leave(struct tutti_trainer *trainer, const bool *summed);
+/* Ends a try with this rank's vote. *all: what counts for all ranks, VOTE_DONE or VOTE_AGAIN. `result` becomes
+ * that of all ranks. */
+tutti_status ranks_vote(
+    struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct step_result *result);
+
+#endif
