@@ -356,6 +356,8 @@ typedef enum tutti_sharing {
 } tutti_sharing;
 
 typedef enum tutti_optimizer { TUTTI_SGD, TUTTI_ADAM, TUTTI_ADAMW } tutti_optimizer;
+/* The name in checkpoints and for `tutti train --optimizer`: "sgd", "adam", ... NULL after the last optimizer. */
+TUTTI_API const char *tutti_optimizer_name(tutti_optimizer optimizer);
 
 /* Precision of the values between layers during a step, and of the operands of matrix products and convolutions. Sums,
  * parameters, their gradients, statistics and optimizer states are always float32, so checkpoints do not depend on the

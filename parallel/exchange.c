@@ -203,7 +203,7 @@ static void update_piece(const struct exchange *exchange, int64_t first, int64_t
     for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
         if (exchange->master.states[i]) old.states[i] = exchange->master.states[i] + first;
     optimizer_update_range(&exchange->step, first, count, &old, sums,
-        &(struct optimizer_arrays) { parameters, { states[0], states[1], states[2] } });
+        &(struct optimizer_arrays) { parameters, { states[0], states[1], states[2], states[3] } });
     put(exchange, exchange->updated.parameters + first, parameters, count);
     for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
         put(exchange, exchange->updated.states[i] + first, states[i], trained);

@@ -45,7 +45,7 @@ static tutti_status make_launches(struct replica *replica, cl_mem gradients, str
     const struct replica_setup *setup = replica->setup;
     const struct optimizer_buffers buffers = { .parameters = replica->parameters,
         .gradients = gradients,
-        .states = { update->states[0], update->states[1], update->states[2] },
+        .states = { update->states[0], update->states[1], update->states[2], update->states[3] },
         .constants = update->constants,
         .losses = replica->losses,
         .statistics = update->statistics,

@@ -3,36 +3,114 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "clkernels/arguments/optimizer.h"
+#include "clkernels/arguments/update.h"
+#include "clkernels/optimizer_rules.h"
 #include "replica/clip.h"
 #include "runtime/arguments.h"
 
 #include <math.h>
 #include <stdalign.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ------------------------------------------------------------------------------------------------- rules ---- */
+
+/* Sets the constants of step `step` = 1, 2, ... */
+typedef void corrections(const struct optimizer *optimizer, double step, struct step_constants *constants);
+
+static void uncorrected(const struct optimizer *optimizer, double step, struct step_constants *constants)
+{
+    (void)step;
+    constants->learning_rate = optimizer->learning_rate;
+    constants->bias_correction1 = constants->bias_correction2 = 1;
+}
+
+static void bias_corrected(const struct optimizer *optimizer, double step, struct step_constants *constants)
+{
+    constants->learning_rate = optimizer->learning_rate;
+    constants->bias_correction1 = (float)(1 - pow(optimizer->beta1, step));
+    constants->bias_correction2 = (float)(1 - pow(optimizer->beta2, step));
+}
+
+/* What an update of parameters of one group reads: the names of optimizer_rules.h. */
+struct factors {
+    float rate, decay, keep, unscale, corrected, root;
+    float momentum, beta1, beta2, rest1, rest2, epsilon;
+};
+
+/* Updates `count` parameters. States that the rule does not have are NULL. */
+typedef void update_loop(int64_t count, const struct factors *factors, const float *restrict old_p,
+    const float *restrict gradients, const float *restrict old_a, const float *restrict old_b,
+    const float *restrict old_c, float *restrict new_p, float *restrict new_a, float *restrict new_b,
+    float *restrict new_c);
+
+#define READ(state) , state = old_##state[i]
+#define WRITE(state) new_##state[i] = state;
+#define LOOP(rule, KIND, title, options, states, names, default1, default2, default3, decay_kind, corrections, update) \
+    static void update_##rule(int64_t count, const struct factors *factors, const float *restrict old_p,               \
+        const float *restrict gradients, const float *restrict old_a, const float *restrict old_b,                     \
+        const float *restrict old_c, float *restrict new_p, float *restrict new_a, float *restrict new_b,              \
+        float *restrict new_c)                                                                                         \
+    {                                                                                                                  \
+        const float rate = factors->rate, decay = factors->decay, keep = factors->keep, unscale = factors->unscale,    \
+                    corrected = factors->corrected, root = factors->root, momentum = factors->momentum,                \
+                    beta1 = factors->beta1, beta2 = factors->beta2, rest1 = factors->rest1, rest2 = factors->rest2,    \
+                    epsilon = factors->epsilon;                                                                        \
+        (void)rate, (void)keep, (void)corrected, (void)root, (void)momentum, (void)beta1, (void)beta2, (void)rest1;    \
+        (void)rest2, (void)epsilon, (void)old_a, (void)old_b, (void)old_c, (void)new_a, (void)new_b, (void)new_c;      \
+        for (int64_t i = 0; i < count; i++) {                                                                          \
+            const float g = unscale * gradients[i] + decay * old_p[i];                                                 \
+            float p = old_p[i] RULE_STATES_##states(READ);                                                             \
+            update;                                                                                                    \
+            new_p[i] = p;                                                                                              \
+            RULE_STATES_##states(WRITE)                                                                                \
+        }                                                                                                              \
+    }
+#define sqrt(x) sqrtf(x)
+OPTIMIZER_RULES(LOOP)
+#undef sqrt
+
+struct rule {
+    const char *kernel, *name;
+    tutti_optimizer kind;
+    unsigned options;
+    int states;
+    const char *names[OPTIMIZER_STATES - 1];
+    float learning_rate, beta2, epsilon;
+    bool decoupled;
+    corrections *correct;
+    update_loop *update;
+};
+
+#define NAMES(...)  \
+    {               \
+        __VA_ARGS__ \
+    }
+#define ROW(rule, KIND, title, options, states, names, rate, beta2, epsilon, decay, corrections, update)       \
+    { #rule, title, TUTTI_##KIND, options, states, NAMES names, rate, beta2, epsilon, decay == RULE_DECOUPLED, \
+        corrections, update_##rule },
+static const struct rule rules[] = { OPTIMIZER_RULES(ROW) };
+enum { RULES = sizeof(rules) / sizeof(*rules) };
+
+/* The first rule of the optimizer whose options are all set; NULL if the optimizer does not exist. */
+static const struct rule *rule_of(const struct optimizer *optimizer)
+{
+    const unsigned given = optimizer->momentum != 0 ? RULE_MOMENTUM | (optimizer->nesterov ? RULE_NESTEROV : 0) : 0;
+    for (int i = 0; i < RULES; i++)
+        if (rules[i].kind == optimizer->kind && (rules[i].options & ~given) == 0) return &rules[i];
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------- options ---- */
 
 static bool in_range(float value, float low, float high)
 {
     return value >= low && value < high; /* false for NaN */
 }
 
-tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *training)
+static tutti_status check(const struct optimizer *optimizer)
 {
-    *optimizer = (struct optimizer) {
-        .kind = training->optimizer,
-        .learning_rate = training->learning_rate,
-        .momentum = training->momentum,
-        .nesterov = training->nesterov,
-        .weight_decay = training->weight_decay,
-        .beta1 = training->beta1 != 0 ? training->beta1 : 0.9f,
-        .beta2 = training->beta2 != 0 ? training->beta2 : 0.999f,
-        .epsilon = training->epsilon != 0 ? training->epsilon : 1e-8f,
-        .clip_norm = training->clip_norm,
-        .ema_decay = training->ema_decay,
-    };
-    if (optimizer->kind != TUTTI_SGD && optimizer->kind != TUTTI_ADAM && optimizer->kind != TUTTI_ADAMW)
-        return fail(TUTTI_INVALID, "optimizer %d does not exist: pass one of tutti_optimizer", (int)optimizer->kind);
-    if (optimizer->learning_rate == 0) optimizer->learning_rate = optimizer->kind == TUTTI_SGD ? 0.01f : 0.001f;
     if (!in_range(optimizer->learning_rate, 0, INFINITY))
         return fail(TUTTI_INVALID, "the learning rate is %g: it must be positive and finite", optimizer->learning_rate);
     if (!in_range(optimizer->momentum, 0, 1))
@@ -53,39 +131,57 @@ tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *t
     return TUTTI_OK;
 }
 
-const char *optimizer_name(tutti_optimizer kind)
+tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *training)
 {
-    static const char *const names[] = { [TUTTI_SGD] = "sgd", [TUTTI_ADAM] = "adam", [TUTTI_ADAMW] = "adamw" };
-    return names[kind];
+    *optimizer = (struct optimizer) {
+        .kind = training->optimizer,
+        .momentum = training->momentum,
+        .nesterov = training->nesterov,
+        .weight_decay = training->weight_decay,
+        .clip_norm = training->clip_norm,
+        .ema_decay = training->ema_decay,
+    };
+    const struct rule *rule = rule_of(optimizer);
+    if (!rule)
+        return fail(TUTTI_INVALID, "optimizer %d does not exist: pass one of tutti_optimizer", (int)optimizer->kind);
+    optimizer->learning_rate = training->learning_rate != 0 ? training->learning_rate : rule->learning_rate;
+    optimizer->beta1 = training->beta1 != 0 ? training->beta1 : 0.9f;
+    optimizer->beta2 = training->beta2 != 0 ? training->beta2 : rule->beta2;
+    optimizer->epsilon = training->epsilon != 0 ? training->epsilon : rule->epsilon;
+    return check(optimizer);
 }
 
-static int rule_states(const struct optimizer *optimizer)
+const char *tutti_optimizer_name(tutti_optimizer kind)
 {
-    return optimizer->kind == TUTTI_SGD ? optimizer->momentum != 0 : 2;
+    for (int i = 0; i < RULES; i++)
+        if (rules[i].kind == kind) return rules[i].name;
+    return NULL;
 }
 
 int optimizer_states(const struct optimizer *optimizer)
 {
-    return rule_states(optimizer) + (optimizer->ema_decay > 0);
+    return rule_of(optimizer)->states + (optimizer->ema_decay > 0);
 }
 
 int optimizer_average(const struct optimizer *optimizer)
 {
-    return optimizer->ema_decay > 0 ? rule_states(optimizer) : -1;
+    return optimizer->ema_decay > 0 ? rule_of(optimizer)->states : -1;
 }
 
 const char *optimizer_state_name(const struct optimizer *optimizer, int state)
 {
     if (state == optimizer_average(optimizer)) return "parameter"; /* files have averages as the weights: swapped */
-    if (optimizer->kind == TUTTI_SGD) return "momentum_buffer";
-    return state == 0 ? "exp_avg" : "exp_avg_sq";
+    return rule_of(optimizer)->names[state];
+}
+
+bool optimizer_counts_steps(const struct optimizer *optimizer)
+{
+    return rule_of(optimizer)->correct != uncorrected;
 }
 
 void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct step_constants *constants)
 {
-    constants->learning_rate = optimizer->learning_rate;
-    constants->bias_correction1 = (float)(1 - pow(optimizer->beta1, (double)step + 1));
-    constants->bias_correction2 = (float)(1 - pow(optimizer->beta2, (double)step + 1));
+    rule_of(optimizer)->correct(optimizer, (double)step + 1, constants);
     constants->unscale = 1;
 }
 
@@ -127,50 +223,21 @@ struct range {
     int64_t count;
 };
 
-static void update_sgd(const struct optimizer_step *u, const struct range *range, const float *restrict p,
-    const float *restrict g, float *restrict new_p)
-{
-    const int64_t n = range->count;
-    const float rate = range->rate, decay = range->decay, unscale = unscale_of(u);
-    for (int64_t i = 0; i < n; i++) new_p[i] = p[i] - rate * (unscale * g[i] + decay * p[i]);
-}
-
-static void update_momentum(const struct optimizer_step *u, const struct range *range, const float *restrict p,
-    const float *restrict g, const float *restrict v, float *restrict new_p, float *restrict new_v)
-{
-    const int64_t n = range->count;
-    const float rate = range->rate, decay = range->decay, momentum = u->optimizer->momentum, unscale = unscale_of(u);
-    if (!u->optimizer->nesterov)
-        for (int64_t i = 0; i < n; i++) {
-            new_v[i] = momentum * v[i] + (unscale * g[i] + decay * p[i]);
-            new_p[i] = p[i] - rate * new_v[i];
-        }
-    else
-        for (int64_t i = 0; i < n; i++) {
-            const float gradient = unscale * g[i] + decay * p[i];
-            new_v[i] = momentum * v[i] + gradient;
-            new_p[i] = p[i] - rate * (gradient + momentum * new_v[i]);
-        }
-}
-
-static void update_adam(const struct optimizer_step *u, const struct range *range, const float *restrict p,
-    const float *restrict g, const float *restrict m, const float *restrict v, float *restrict new_p,
-    float *restrict new_m, float *restrict new_v)
+static struct factors factors_of(const struct optimizer_step *u, const struct rule *rule, const struct range *range)
 {
     const struct optimizer *o = u->optimizer;
-    const int64_t n = range->count;
-    const float rate = range->rate / u->constants->bias_correction1;
-    const float root = sqrtf(u->constants->bias_correction2);
-    const float rest1 = 1 - o->beta1, rest2 = 1 - o->beta2, beta2 = o->beta2, epsilon = o->epsilon,
-                unscale = unscale_of(u);
-    const float keep = o->kind == TUTTI_ADAMW ? 1 - range->rate * range->decay : 1;
-    const float decay = o->kind == TUTTI_ADAMW ? 0 : range->decay;
-    for (int64_t i = 0; i < n; i++) {
-        const float gradient = unscale * g[i] + decay * p[i];
-        new_m[i] = m[i] + rest1 * (gradient - m[i]);
-        new_v[i] = beta2 * v[i] + rest2 * (gradient * gradient);
-        new_p[i] = keep * p[i] - rate * (new_m[i] / (sqrtf(new_v[i]) / root + epsilon));
-    }
+    return (struct factors) { .rate = range->rate,
+        .decay = rule->decoupled ? 0 : range->decay,
+        .keep = rule->decoupled ? 1 - range->rate * range->decay : 1,
+        .unscale = unscale_of(u),
+        .corrected = range->rate / u->constants->bias_correction1,
+        .root = sqrtf(u->constants->bias_correction2),
+        .momentum = o->momentum,
+        .beta1 = o->beta1,
+        .beta2 = o->beta2,
+        .rest1 = 1 - o->beta1,
+        .rest2 = 1 - o->beta2,
+        .epsilon = o->epsilon };
 }
 
 static void update_average(
@@ -229,19 +296,16 @@ static struct range range_at(const struct optimizer_step *step, int64_t first, i
 static void update_trained(const struct optimizer_step *step, const struct range *range, int64_t at,
     const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated)
 {
-    const int kept = rule_states(step->optimizer), average = optimizer_average(step->optimizer);
-    const float *p = old->parameters + at, *g = gradients + at;
-    float *new_p = updated->parameters + at, *s[OPTIMIZER_STATES] = { 0 }, *new_s[OPTIMIZER_STATES] = { 0 };
-    for (int i = 0; i < kept; i++) {
+    const struct rule *rule = rule_of(step->optimizer);
+    const int average = optimizer_average(step->optimizer);
+    const struct factors factors = factors_of(step, rule, range);
+    const float *const p = old->parameters + at, *s[OPTIMIZER_STATES] = { NULL };
+    float *const new_p = updated->parameters + at, *new_s[OPTIMIZER_STATES] = { NULL };
+    for (int i = 0; i < rule->states; i++) {
         s[i] = old->states[i] + at;
         new_s[i] = updated->states[i] + at;
     }
-    if (kept == 0)
-        update_sgd(step, range, p, g, new_p);
-    else if (kept == 1)
-        update_momentum(step, range, p, g, s[0], new_p, new_s[0]);
-    else
-        update_adam(step, range, p, g, s[0], s[1], new_p, new_s[0], new_s[1]);
+    rule->update(range->count, &factors, p, gradients + at, s[0], s[1], s[2], new_p, new_s[0], new_s[1], new_s[2]);
     if (average >= 0)
         update_average(1 - step->optimizer->ema_decay, range->count, new_p, old->states[average] + at,
             updated->states[average] + at);
@@ -281,7 +345,7 @@ static void update_piece(const struct update *u, int64_t first, int64_t count)
     for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
         if (u->arrays.states[i]) old.states[i] = u->arrays.states[i] + first;
     optimizer_update_range(u->step, first, count, &old, u->gradients + first,
-        &(struct optimizer_arrays) { parameters, { states[0], states[1], states[2] } });
+        &(struct optimizer_arrays) { parameters, { states[0], states[1], states[2], states[3] } });
     memcpy(old.parameters, parameters, (size_t)count * sizeof(float));
     for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
         memcpy(old.states[i], states[i], (size_t)trained * sizeof(float));
@@ -362,35 +426,26 @@ static void launch_stream(struct launch *launch, const struct device *device, in
         launch_grid(launch, 1, size_round_up(items, group), 1, 1, group, 1, 1);
 }
 
-ARGUMENTS(sgd, SGD_ARGUMENTS)
-ARGUMENTS(sgd_momentum, SGD_MOMENTUM_ARGUMENTS)
-ARGUMENTS(adam, ADAM_ARGUMENTS)
+ARGUMENTS(update, UPDATE_ARGUMENTS)
 ARGUMENTS(average, AVERAGE_ARGUMENTS)
 ARGUMENTS(groups, GROUPS_ARGUMENTS)
-#define UPDATE_VALUES(buffers)                                                                \
-    .p = (buffers)->parameters, .g = (buffers)->gradients, .constants = (buffers)->constants, \
-    .losses = (buffers)->losses
 
 static void emit_trained(
     const struct optimizer *o, int64_t floats, const struct optimizer_buffers *buffers, struct launch_list *list)
 {
-    static const char *const kernels[] = { "sgd", "sgd_momentum", "adam" };
-    const int states = rule_states(o);
-    struct launch *launch = launch_with(list, "optimizer", kernels[states], o->groups ? "-DGROUPED=1" : "");
-    const int64_t each = floats_of_item(list->device, floats);
-    const double decay = o->weight_decay;
-    if (states == 0)
-        ARGUMENTS_SET(launch, sgd, UPDATE_VALUES(buffers), .n = floats, .floats = each, .decay = decay);
-    else if (states == 1)
-        ARGUMENTS_SET(launch, sgd_momentum, UPDATE_VALUES(buffers), .v = buffers->states[0], .n = floats,
-            .floats = each, .decay = decay, .momentum = o->momentum, .nesterov = o->nesterov);
-    else
-        ARGUMENTS_SET(launch, adam, UPDATE_VALUES(buffers), .m = buffers->states[0], .v = buffers->states[1],
-            .n = floats, .floats = each, .decay = decay, .beta1 = o->beta1, .beta2 = o->beta2, .epsilon = o->epsilon,
-            .decoupled = o->kind == TUTTI_ADAMW);
+    const struct rule *rule = rule_of(o);
+    char options[80];
+    snprintf(options, sizeof(options), "-DRULE=%s -DSTATES=%d%s", rule->kernel, rule->states,
+        o->groups ? " -DGROUPED=1" : "");
+    struct launch *launch = launch_with(list, "update", rule->kernel, options);
+    ARGUMENTS_SET(launch, update, .parameters = buffers->parameters, .gradients = buffers->gradients,
+        .constants = buffers->constants, .losses = buffers->losses, .n = floats,
+        .floats = floats_of_item(list->device, floats), .weight_decay = o->weight_decay, .momentum = o->momentum,
+        .beta1 = o->beta1, .beta2 = o->beta2, .epsilon = o->epsilon);
+    launch_buffers(launch, buffers->states, (size_t)rule->states);
     if (o->groups) ARGUMENTS_SET(launch, groups, .groups = buffers->groups);
     launch_stream(launch, list->device, floats);
-    launch_work(launch, (double)floats * (2 + 6 * states), (double)floats * 4 * (3 + 2 * states));
+    launch_work(launch, (double)floats * (2 + 6 * rule->states), (double)floats * 4 * (3 + 2 * rule->states));
 }
 
 static void emit_average(

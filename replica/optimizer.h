@@ -1,12 +1,6 @@
-/* The update rules of the optimizers, as PyTorch defines them, over whole arenas:
- *
- *   SGD    g += decay p;  v = momentum v + g;  p -= rate (nesterov ? g + momentum v : v)      (v only with momentum)
- *   Adam   g += decay p;  m += (1 - beta1)(g - m);  v = beta2 v + (1 - beta2) g g;
- *          p -= rate / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
- *   AdamW  p -= rate decay p, then as Adam without g += decay p
- *
- * where parameters of a group have a factor of the rate and a decay of their own;
- * and running statistics, which lie behind the trained parameters: p = (1 - momentum) p + momentum g.
+/* The optimizers over whole arenas. Their rules are the table of clkernels/optimizer_rules.h, where parameters of a
+ * group have a factor of the rate and a decay of their own.
+ * Running statistics lie behind the trained parameters: p = (1 - momentum) p + momentum g.
  * With ema_decay, a state behind the rule's own averages the trained parameters: a += (1 - ema_decay)(p - a), as timm's
  * ModelEma, from their initial values on. With clip_norm, gradients are clipped before (clip.h).
  * There are two forms of each rule, equal up to rounding: loops on the host's threads (several devices share one master
@@ -18,7 +12,7 @@
 #include "graph/network.h"
 #include "graph/operation.h"
 
-#define OPTIMIZER_STATES 3
+#define OPTIMIZER_STATES 4 /* up to three of a rule, and the average */
 
 /* Options of tutti_group(); kernels read it as a float2. */
 struct optimizer_group {
@@ -41,7 +35,6 @@ struct optimizer {
 
 /* Fills in the defaults; refuses what is out of range. */
 tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *training);
-const char *optimizer_name(tutti_optimizer kind); /* "sgd", "adam", "adamw" */
 /* Makes the table of the groups; NULL and 0 if the network has no groups. The caller frees it. */
 tutti_status optimizer_groups(
     const struct optimizer *optimizer, const tutti_network *network, struct optimizer_group **groups, size_t *count);
@@ -50,6 +43,8 @@ tutti_status optimizer_groups(
 int optimizer_states(const struct optimizer *optimizer);
 int optimizer_average(const struct optimizer *optimizer); /* which of them averages parameters; -1: none */
 const char *optimizer_state_name(const struct optimizer *optimizer, int state);
+/* Whether updates depend on the number of the step, as bias corrections do: states then must begin all together. */
+bool optimizer_counts_steps(const struct optimizer *optimizer);
 /* Sets learning rate and bias corrections for the update with this number, counted from 0, and gradients that are not
  * scaled. */
 void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct step_constants *constants);

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEFAULT_EPOCHS = 5 };
+enum { DEFAULT_EPOCHS = 5, MOST_OPTIMIZERS = 32 };
 
 struct settings {
     const char *model, *data, *optimizer, *save, *resume;
@@ -56,7 +56,6 @@ struct training {
     tutti_status output; /* of writing JSON lines */
 };
 
-static const char *const optimizers[] = { "sgd", "adam", "adamw", NULL };
 /* A signal handler can reach nothing else. The second signal ends the process at once. */
 static _Atomic(tutti_trainer *) running;
 
@@ -88,6 +87,8 @@ static const char *const details =
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
+    const char *optimizers[MOST_OPTIMIZERS + 1] = { NULL };
+    for (int i = 0; i < MOST_OPTIMIZERS; i++) optimizers[i] = tutti_optimizer_name((tutti_optimizer)i);
     const struct option options[] = {
         OPTION_HEADING("Data"),
         { "data", OPTION_TEXT, &s->data, "DIR",
@@ -142,8 +143,8 @@ static tutti_training choose_training(const struct settings *s, const struct mod
         .nesterov = s->nesterov,
         .seed = (uint64_t)s->seed,
         .batch = s->batch };
-    for (int i = 0; s->optimizer && optimizers[i]; i++) {
-        if (!strcmp(s->optimizer, optimizers[i])) training.optimizer = (tutti_optimizer)i;
+    for (int i = 0; s->optimizer && tutti_optimizer_name((tutti_optimizer)i); i++) {
+        if (!strcmp(s->optimizer, tutti_optimizer_name((tutti_optimizer)i))) training.optimizer = (tutti_optimizer)i;
     }
     if (training.optimizer == model->optimizer) {
         training.learning_rate = model->learning_rate;

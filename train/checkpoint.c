@@ -232,7 +232,7 @@ static void describe_state(struct description *description, const struct checkpo
     describe(description, "epoch_correct", "%a", position->correct);
     if (position->excluded != 0) describe(description, "epoch_excluded", "%a", position->excluded);
     describe(description, "seed", "%" PRIu64, checkpoint->seed);
-    describe(description, "optimizer", "%s", optimizer_name(optimizer->kind));
+    describe(description, "optimizer", "%s", tutti_optimizer_name(optimizer->kind));
     describe(description, "learning_rate", "%.9g", optimizer->learning_rate);
     describe(description, "momentum", "%.9g", optimizer->momentum);
     describe(description, "nesterov", "%d", optimizer->nesterov);
@@ -490,7 +490,7 @@ done:
 
 void checkpoint_begin_states(struct checkpoint *checkpoint)
 {
-    if (checkpoint->optimizer->kind == TUTTI_SGD) return;
+    if (!optimizer_counts_steps(checkpoint->optimizer)) return;
     for (int s = 0; s < optimizer_states(checkpoint->optimizer); s++)
         for (size_t i = 0; i < checkpoint->count; i++)
             if (checkpoint->parameters[i].kind == PARAMETER_TRAINED && s != optimizer_average(checkpoint->optimizer))
@@ -580,9 +580,10 @@ static tutti_status read_state(
             "'%s' is not a training state of this version: its kind is '%s'; use a file written by --save or "
             "tutti_save()",
             path, text_printable(kind ? kind : "missing").text);
-    if (!optimizer || strcmp(optimizer, optimizer_name(checkpoint->optimizer->kind)) != 0)
+    if (!optimizer || strcmp(optimizer, tutti_optimizer_name(checkpoint->optimizer->kind)) != 0)
         FAIL(TUTTI_MISMATCH, "the optimizer is %s in '%s', but %s in this training: resume with the same optimizer",
-            text_printable(optimizer ? optimizer : "missing").text, path, optimizer_name(checkpoint->optimizer->kind));
+            text_printable(optimizer ? optimizer : "missing").text, path,
+            tutti_optimizer_name(checkpoint->optimizer->kind));
     TRY(read_integer(file, path, "steps", &position->steps));
     TRY(read_integer(file, path, "epoch", &position->epoch));
     TRY(read_integer(file, path, "position", &position->samples));

@@ -49,7 +49,7 @@ static tutti_status upload(cl_mem *buffer, const void *data, size_t bytes)
 static void free_buffers(struct buffers *b)
 {
     cl_mem *const all[] = { &b->o.parameters, &b->o.gradients, &b->o.states[0], &b->o.states[1], &b->o.states[2],
-        &b->o.norms, &b->o.constants, &b->o.losses, &b->o.statistics, &b->o.groups, &b->wire };
+        &b->o.states[3], &b->o.norms, &b->o.constants, &b->o.losses, &b->o.statistics, &b->o.groups, &b->wire };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) buffer_free(all[i]);
 }
 
@@ -94,7 +94,7 @@ static tutti_status on_the_host(const struct optimizer *optimizer, float *p)
 {
     tutti_status status = TUTTI_OK;
     struct thread_pool *pool = NULL;
-    float all[OPTIMIZER_STATES][TOTAL] = { 0 }, *states[] = { all[0], all[1], all[2] }, norm, clip;
+    float all[OPTIMIZER_STATES][TOTAL] = { 0 }, *states[] = { all[0], all[1], all[2], all[3] }, norm, clip;
     const int average = optimizer_average(optimizer);
     TRY(thread_pool_new(&pool, 1));
     memcpy(p, given[0], sizeof given[0]);
@@ -146,8 +146,9 @@ static bool check_rule(const tutti_training *training, bool grouped)
     if (grouped) optimizer.groups = groups;
     if (status == TUTTI_OK) status = on_the_host(&optimizer, want);
     if (status == TUTTI_OK) status = on_the_device(&optimizer, got);
-    if (status != TUTTI_OK) return printf("%s: %s\n", optimizer_name(training->optimizer), tutti_message(NULL)), false;
-    return compare(optimizer_name(training->optimizer), got, want, 2 * TOTAL);
+    if (status != TUTTI_OK)
+        return printf("%s: %s\n", tutti_optimizer_name(training->optimizer), tutti_message(NULL)), false;
+    return compare(tutti_optimizer_name(training->optimizer), got, want, 2 * TOTAL);
 }
 
 /* Sums of micro-batches, and a range of gradients rounded to bfloat16: 16 floats before and behind it stay 0. */

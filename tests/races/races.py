@@ -41,7 +41,7 @@ CHANNELS_LAST_TEXTS = set("""channel_sum conv2d_channels_last conv2d_channels_la
     reorder_gpu""".split())
 TEXTS = set("""batch_norm_plain channel_sum conv2d_depthwise_gpu conv2d_implicit_gemm conv2d_implicit_gemm_weights conv2d_pack_gpu
     conv2d_plain conv2d_winograd_gpu dropout embedding gemm_finish gemm_plain gemm_tiled generated layer_norm loss_gpu loss_sum
-    optimizer pool_plain random_like rows softmax_gpu wire""".split())     # that both have to run
+    optimizer pool_plain random_like rows softmax_gpu update wire""".split())     # that both have to run
 
 
 def run(command, folder, watch):

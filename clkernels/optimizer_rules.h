@@ -1,0 +1,48 @@
+/* The update rules of the optimizers. A line of the table below defines one, for the host and for devices. */
+#ifndef OPTIMIZER_RULES_H
+#define OPTIMIZER_RULES_H
+
+/* X(rule, KIND, name, options, states, names of states, rate, beta2, epsilon, decay, corrections, update)
+ *
+ * rule: the name of its kernel. KIND, name: tutti_optimizer without its prefix, and the name in commands and files.
+ * options: the settings that it is for. An optimizer takes the first of its rules whose options are all set.
+ * states: number of arrays that are kept from step to step, 0 to 3, and their names in files, which are PyTorch's.
+ * rate, beta2, epsilon: defaults. decay: RULE_COUPLED or RULE_DECOUPLED.
+ * corrections: the function of train/optimizer.c that sets the step's constants; uncorrected: only the learning rate.
+ *
+ * update: assigns new values to the parameter p and to the states a, b and c, in the order of the names, all 0 before
+ * the first step. It reads
+ *   g                        gradient; with RULE_COUPLED plus weight_decay * p
+ *   keep                     1; with RULE_DECOUPLED 1 - rate * weight_decay
+ *   rate                     learning rate of the parameter
+ *   corrected, root          rate / bias_correction1 and sqrt(bias_correction2) of struct step_constants
+ *   rest1, rest2             1 - beta1, 1 - beta2
+ *   momentum, beta1, beta2, epsilon
+ * The text is compiled as C with floats (train/optimizer.c) and as OpenCL C with vectors (update.cl). Constants are
+ * whole numbers. */
+/* clang-format off */
+#define OPTIMIZER_RULES(X)                                                                                             \
+    X(sgd_nesterov, SGD, "sgd", RULE_MOMENTUM | RULE_NESTEROV, 1, ("momentum_buffer"), 0.01f, 0.999f, 1e-8f,           \
+        RULE_COUPLED, uncorrected, (a = momentum * a + g, p -= rate * (g + momentum * a)))                             \
+    X(sgd_momentum, SGD, "sgd", RULE_MOMENTUM, 1, ("momentum_buffer"), 0.01f, 0.999f, 1e-8f,                           \
+        RULE_COUPLED, uncorrected, (a = momentum * a + g, p -= rate * a))                                              \
+    X(sgd, SGD, "sgd", 0, 0, (NULL), 0.01f, 0.999f, 1e-8f, RULE_COUPLED, uncorrected, (p -= rate * g))                 \
+    X(adam, ADAM, "adam", 0, 2, ("exp_avg", "exp_avg_sq"), 0.001f, 0.999f, 1e-8f, RULE_COUPLED, bias_corrected,        \
+        (a += rest1 * (g - a), b = beta2 * b + rest2 * (g * g),                                                        \
+            p = keep * p - corrected * (a / (sqrt(b) / root + epsilon))))                                              \
+    X(adamw, ADAMW, "adamw", 0, 2, ("exp_avg", "exp_avg_sq"), 0.001f, 0.999f, 1e-8f, RULE_DECOUPLED, bias_corrected,   \
+        (a += rest1 * (g - a), b = beta2 * b + rest2 * (g * g),                                                        \
+            p = keep * p - corrected * (a / (sqrt(b) / root + epsilon))))
+/* clang-format on */
+
+/* Bits of `options`. */
+enum { RULE_MOMENTUM = 1, RULE_NESTEROV = 2 };
+enum { RULE_COUPLED, RULE_DECOUPLED };
+
+/* RULE_STATES_n(X): X for each of n states. */
+#define RULE_STATES_0(X)
+#define RULE_STATES_1(X) X(a)
+#define RULE_STATES_2(X) X(a) X(b)
+#define RULE_STATES_3(X) X(a) X(b) X(c)
+
+#endif
