@@ -1,4 +1,5 @@
 /* The rules on the host against their definition in double precision, over several steps. */
+#include "tests/train/reference.h"
 #include "tests/train/test_train.h"
 
 #include "base/memory.h"
@@ -47,27 +48,12 @@ static float gradient_at(int step, size_t i)
 /* One element after all steps. */
 static double expected(const tutti_training *t, size_t i, double p, bool grouped)
 {
-    double v = 0, m = 0;
+    struct reference r = { .p = p };
     const struct optimizer_group group = grouped ? group_at(t, i) : (struct optimizer_group) { 1, t->weight_decay };
-    const double rate = (double)group.rate_factor * t->learning_rate, decay = group.weight_decay;
-    const double beta1 = t->beta1 != 0 ? t->beta1 : 0.9f, beta2 = 0.999f,
-                 epsilon = t->epsilon != 0 ? t->epsilon : 1e-8f;
-    for (int step = 1; step <= STEPS; step++) {
-        double g = gradient_at(step, i);
-        if (t->optimizer == TUTTI_ADAMW)
-            p -= rate * decay * p;
-        else
-            g += decay * p;
-        if (t->optimizer == TUTTI_SGD) {
-            v = t->momentum * v + g;
-            p -= rate * (t->nesterov ? g + t->momentum * v : v);
-            continue;
-        }
-        m = beta1 * m + (1 - beta1) * g;
-        v = beta2 * v + (1 - beta2) * g * g;
-        p -= rate / (1 - pow(beta1, step)) * m / (sqrt(v / (1 - pow(beta2, step))) + epsilon);
-    }
-    return p;
+    for (int step = 1; step <= STEPS; step++)
+        reference_update(
+            &r, t, gradient_at(step, i), (double)group.rate_factor * t->learning_rate, group.weight_decay, step);
+    return r.p;
 }
 
 static void train(const tutti_training *training, int threads, float *p, bool grouped)
@@ -75,9 +61,9 @@ static void train(const tutti_training *training, int threads, float *p, bool gr
     static struct optimizer_group groups[TRAINED / PARAMETER_ALIGNMENT];
     struct thread_pool *pool;
     struct optimizer optimizer;
-    float *states[2] = { memory_new(TRAINED, sizeof(float)), memory_new(TRAINED, sizeof(float)) };
-    float *g = memory_new(TOTAL, sizeof(float));
-    ck_assert(g && states[0] && states[1]);
+    float *states[OPTIMIZER_STATES], *g = memory_new(TOTAL, sizeof(float));
+    for (int i = 0; i < OPTIMIZER_STATES; i++) ck_assert_ptr_nonnull(states[i] = memory_new(TRAINED, sizeof(float)));
+    ck_assert_ptr_nonnull(g);
     ck_assert_int_eq(optimizer_init(&optimizer, training), TUTTI_OK);
     for (size_t i = 0; i < TRAINED; i += PARAMETER_ALIGNMENT) groups[i / PARAMETER_ALIGNMENT] = group_at(training, i);
     if (grouped) optimizer.groups = groups;
@@ -92,8 +78,7 @@ static void train(const tutti_training *training, int threads, float *p, bool gr
     }
     thread_pool_free(pool);
     free(g);
-    free(states[0]);
-    free(states[1]);
+    for (int i = 0; i < OPTIMIZER_STATES; i++) free(states[i]);
 }
 
 START_TEST(rule_as_defined)

@@ -1,5 +1,6 @@
 /* Frozen parameters, groups, parameters that layers share, constants, and initial values that the caller gives. */
 #include "tests/feeds.h"
+#include "tests/train/reference.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 #include "tutti_finetune.h"
@@ -155,14 +156,15 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------- groups ---- */
 
-enum { RULES = 4, TENSORS = 4 };
+enum { TENSORS = 4 };
 
-static const tutti_training rules[RULES] = {
+static const tutti_training rules[] = {
     { .optimizer = TUTTI_SGD },
     { .optimizer = TUTTI_SGD, .momentum = 0.9f, .nesterov = true },
     { .optimizer = TUTTI_ADAM, .epsilon = 1e-3f },
     { .optimizer = TUTTI_ADAMW, .epsilon = 1e-3f },
 };
+enum { RULES = sizeof(rules) / sizeof(*rules) };
 
 /* Rate and decay of each parameter; weight decay is 0.01 unless a group sets another one. */
 static const struct {
@@ -195,38 +197,11 @@ static void open_groups(struct session *session, const struct way *way, const tu
     compile(session, x, training);
 }
 
-/* State that the optimizer keeps of a parameter, in double precision. */
-struct kept {
-    double p[MOST * 2], m[MOST * 2], v[MOST * 2];
-};
-
-static void expect_step(struct kept *kept, const tutti_training *rule, int tensor, const float *gradients,
-    int64_t count, double rate, int t)
-{
-    const double decay = tensors[tensor].decay, beta1 = 0.9f, beta2 = 0.999f;
-    rate *= tensors[tensor].factor;
-    for (int64_t i = 0; i < count; i++) {
-        double *p = &kept->p[i], *m = &kept->m[i], *v = &kept->v[i], g = gradients[i];
-        if (rule->optimizer == TUTTI_ADAMW)
-            *p -= rate * decay * *p;
-        else
-            g += decay * *p;
-        if (rule->optimizer == TUTTI_SGD) {
-            *v = rule->momentum * *v + g;
-            *p -= rate * (rule->nesterov ? g + rule->momentum * *v : *v);
-            continue;
-        }
-        *m = beta1 * *m + (1 - beta1) * g;
-        *v = beta2 * *v + (1 - beta2) * g * g;
-        *p -= rate / (1 - pow(beta1, t)) * *m / (sqrt(*v / (1 - pow(beta2, t))) + rule->epsilon);
-    }
-}
-
 /* Every optimizer, in every way, against double precision from the steps' own gradients; the rate changes on the way.
  */
 START_TEST(groups_have_rates_and_decays)
 {
-    static struct kept kept[TENSORS];
+    static struct reference kept[TENSORS][2 * MOST];
     static float values[2 * MOST];
     const tutti_training *rule = &rules[_i % RULES];
     struct session session;
@@ -234,7 +209,7 @@ START_TEST(groups_have_rates_and_decays)
     memset(kept, 0, sizeof(kept));
     for (int k = 0; k < TENSORS; k++) {
         get(&session, tensors[k].name, values);
-        for (int64_t i = 0; i < elements_of(session.network, tensors[k].name); i++) kept[k].p[i] = values[i];
+        for (int64_t i = 0; i < elements_of(session.network, tensors[k].name); i++) kept[k][i].p = values[i];
     }
     for (int number = 0; number < STEPS; number++) {
         const float rate = number == 0 ? 0.05f : 0.02f;
@@ -243,12 +218,14 @@ START_TEST(groups_have_rates_and_decays)
         for (int k = 0; k < TENSORS; k++) {
             const int64_t count = elements_of(session.network, tensors[k].name);
             ASSERT_OK(tutti_get_gradient(session.trainer, tensors[k].name, values, count));
-            expect_step(&kept[k], rule, k, values, count, (double)rate, number + 1);
+            for (int64_t i = 0; i < count; i++)
+                reference_update(
+                    &kept[k][i], rule, values[i], (double)rate * tensors[k].factor, tensors[k].decay, number + 1);
             get(&session, tensors[k].name, values);
             for (int64_t i = 0; i < count; i++)
-                ck_assert_msg(fabs(values[i] - kept[k].p[i]) < 2e-6 * (1 + fabs(kept[k].p[i])),
+                ck_assert_msg(fabs(values[i] - kept[k][i].p) < 2e-6 * (1 + fabs(kept[k][i].p)),
                     "step %d, %s[%d] is %.9g, and must be %.9g", number, tensors[k].name, (int)i, (double)values[i],
-                    kept[k].p[i]);
+                    kept[k][i].p);
         }
     }
     session_close(&session);

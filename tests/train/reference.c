@@ -1,0 +1,58 @@
+#include "tests/train/reference.h"
+
+#include <math.h>
+
+/* Settings of a step, with the defaults in place of 0; g: the gradient. */
+struct step {
+    double g, rate, decay, momentum, beta1, beta2, epsilon;
+    bool nesterov;
+    int number;
+};
+
+static void sgd(struct reference *r, struct step *s)
+{
+    const double g = s->g + s->decay * r->p;
+    r->a = s->momentum * r->a + g;
+    r->p -= s->rate * (s->nesterov ? g + s->momentum * r->a : r->a);
+}
+
+/* a, b: the moments. */
+static void adam_from(struct reference *r, const struct step *s, double g)
+{
+    r->a = s->beta1 * r->a + (1 - s->beta1) * g;
+    r->b = s->beta2 * r->b + (1 - s->beta2) * g * g;
+    const double mean = r->a / (1 - pow(s->beta1, s->number)), square = r->b / (1 - pow(s->beta2, s->number));
+    r->p -= s->rate * mean / (sqrt(square) + s->epsilon);
+}
+
+static void adam(struct reference *r, struct step *s)
+{
+    adam_from(r, s, s->g + s->decay * r->p);
+}
+
+static void adamw(struct reference *r, struct step *s)
+{
+    r->p -= s->rate * s->decay * r->p;
+    adam_from(r, s, s->g);
+}
+
+void reference_update(
+    struct reference *r, const tutti_training *training, double gradient, double rate, double decay, int step)
+{
+    static const struct {
+        void (*update)(struct reference *r, struct step *step);
+        float beta2, epsilon;
+    } rules[] = {
+        [TUTTI_SGD] = { sgd }, [TUTTI_ADAM] = { adam, 0.999f, 1e-8f }, [TUTTI_ADAMW] = { adamw, 0.999f, 1e-8f }
+    };
+    struct step s = { .g = gradient,
+        .rate = rate,
+        .decay = decay,
+        .momentum = training->momentum,
+        .beta1 = training->beta1 != 0 ? training->beta1 : 0.9f,
+        .beta2 = training->beta2 != 0 ? training->beta2 : rules[training->optimizer].beta2,
+        .epsilon = training->epsilon != 0 ? training->epsilon : rules[training->optimizer].epsilon,
+        .nesterov = training->nesterov,
+        .number = step };
+    rules[training->optimizer].update(r, &s);
+}
