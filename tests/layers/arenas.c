@@ -15,6 +15,7 @@
 #include "runtime/launch.h"
 #include "runtime/memory.h"
 #include "tests/layers/cases.h"
+#include "tests/train/reference.h"
 
 enum { TRAINED = 1104, TOTAL = TRAINED + 112, STEPS = 3, LIMIT_ULP = 16 }; /* multiples of 16, of whole vectors */
 
@@ -226,15 +227,11 @@ static void hear(void *user, tutti_log_level level, const char *line)
 
 int main(int count, char **words)
 {
-    static const tutti_training rules[] = {
-        { .optimizer = TUTTI_SGD, .learning_rate = 0.1f, .weight_decay = 0.01f },
-        { .optimizer = TUTTI_SGD, .learning_rate = 0.1f, .momentum = 0.9f, .nesterov = true },
-        { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .weight_decay = 0.1f },
-        { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .weight_decay = 0.1f },
+    static const tutti_training clipped[] = {
         { .optimizer = TUTTI_SGD, .learning_rate = 0.1f, .clip_norm = 2, .ema_decay = 0.9f },
         { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .epsilon = 0.1f, .clip_norm = 1e6f, .ema_decay = 0.5f },
     };
-    enum { RULES = sizeof rules / sizeof *rules };
+    enum { CLIPPED = sizeof clipped / sizeof *clipped, CASES = REFERENCE_TRAININGS + CLIPPED };
     int failed = 0;
     if (count > 1 && !strcmp(words[1], "once")) steps = 1;
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .log_level = TUTTI_LOG_DEBUG, .log = hear });
@@ -242,11 +239,12 @@ int main(int count, char **words)
     device = &runtime->devices[0];
     for (int i = 0; i < TOTAL; i++)
         for (int kind = 0; kind < 2; kind++) given[kind][i] = random_normal(5, (uint32_t)kind, (uint64_t)i);
-    for (int i = 0; i < 2 * RULES; i++) failed += !check_rule(&rules[i / 2], i % 2);
+    for (int i = 0; i < 2 * REFERENCE_TRAININGS; i++) failed += !check_rule(&reference_trainings[i / 2], i % 2);
+    for (int i = 0; i < 2 * CLIPPED; i++) failed += !check_rule(&clipped[i / 2], i % 2);
     failed += !check_gradients();
     failed += !check_finite();
     tutti_close(runtime);
     failed += undeclared;
-    printf("%d passed, %d failed\n", 2 * RULES + 3 - failed, failed);
+    printf("%d passed, %d failed\n", 2 * CASES + 3 - failed, failed);
     return failed != 0;
 }

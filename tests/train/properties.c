@@ -10,6 +10,7 @@
  *   properties --seed SEED                     one of them, which is described */
 #include "tests/feeds.h"
 #include "tests/train/folder.h"
+#include "tests/train/reference.h"
 #include "tests/train/training.h"
 
 #include "base/random.h"
@@ -69,13 +70,8 @@ enum { DIVISIONS = sizeof(divisions) / sizeof(*divisions) };
 static void choose_optimizer(struct property *p)
 {
     tutti_training *t = &p->training;
-    const uint64_t kind = draw(p, 5);
-    t->optimizer = kind < 3 ? TUTTI_SGD : kind == 3 ? TUTTI_ADAM : TUTTI_ADAMW;
-    t->learning_rate = t->optimizer == TUTTI_SGD ? 0.05f : 0.01f;
-    t->epsilon = 1e-2f; /* or Adam makes steps of rounding, where gradients are nearly 0 */
-    if (kind == 1 || kind == 2) t->momentum = 0.9f;
-    t->nesterov = kind == 2;
-    if (draw(p, 2)) t->weight_decay = 0.05f;
+    *t = reference_trainings[draw(p, REFERENCE_TRAININGS)];
+    t->weight_decay = draw(p, 2) ? 0.05f : 0;
     if (draw(p, 3) == 0) t->clip_norm = draw(p, 2) ? 0.3f : INFINITY;
     if (draw(p, 2)) t->ema_decay = 0.75f;
 }
@@ -118,12 +114,13 @@ static struct property choose(uint64_t seed)
 static void describe(const struct property *p)
 {
     static const char *const shapes[] = { "dense", "image", "norm", "dropout", "sequence" };
-    printf("seed %llu: %s, optimizer %d, momentum %g%s, decay %g, clip %g, ema %g, schedule %d, group %d, freeze %d, "
+    printf("seed %llu: %s, %s, momentum %g%s, decay %g, clip %g, ema %g, schedule %d, group %d, freeze %d, "
            "test %d, patience %lld, %s, stopped at step %lld, disturbance %d\n",
-        (unsigned long long)p->seed, shapes[p->shape], (int)p->training.optimizer, (double)p->training.momentum,
-        p->training.nesterov ? " (nesterov)" : "", (double)p->training.weight_decay, (double)p->training.clip_norm,
-        (double)p->training.ema_decay, p->scheduled ? (int)p->schedule.kind : -1, p->bias_group, p->freezes, p->test,
-        (long long)p->patience, divisions[p->division].name, (long long)p->stop, p->disturbance);
+        (unsigned long long)p->seed, shapes[p->shape], tutti_optimizer_name(p->training.optimizer),
+        (double)p->training.momentum, p->training.nesterov ? " (nesterov)" : "", (double)p->training.weight_decay,
+        (double)p->training.clip_norm, (double)p->training.ema_decay, p->scheduled ? (int)p->schedule.kind : -1,
+        p->bias_group, p->freezes, p->test, (long long)p->patience, divisions[p->division].name, (long long)p->stop,
+        p->disturbance);
     fflush(stdout);
 }
 

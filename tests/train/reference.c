@@ -56,3 +56,13 @@ void reference_update(
         .number = step };
     rules[training->optimizer].update(r, &s);
 }
+
+const tutti_training reference_trainings[REFERENCE_TRAININGS] = {
+    { .optimizer = TUTTI_SGD, .learning_rate = 0.05f },
+    { .optimizer = TUTTI_SGD, .learning_rate = 0.05f, .momentum = 0.9f },
+    { .optimizer = TUTTI_SGD, .learning_rate = 0.05f, .momentum = 0.9f, .nesterov = true, .weight_decay = 0.01f },
+    { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .epsilon = 1e-2f },
+    { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .epsilon = 1e-2f, .weight_decay = 0.05f },
+    { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .epsilon = 1e-2f },
+    { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .epsilon = 1e-2f, .weight_decay = 0.1f },
+};

@@ -1,4 +1,5 @@
-/* The optimizers in double precision, one number at a time, after the formulas in PyTorch's documentation. */
+/* The optimizers in double precision, one number at a time, after the formulas in PyTorch's documentation; and a list
+ * of trainings in which each of them occurs. */
 #ifndef TESTS_TRAIN_REFERENCE_H
 #define TESTS_TRAIN_REFERENCE_H
 
@@ -12,5 +13,10 @@ struct reference {
 /* Makes step number 1, 2, ... with the rate and the weight decay of the parameter. */
 void reference_update(
     struct reference *r, const tutti_training *training, double gradient, double rate, double decay, int step);
+
+/* Every rule, with settings for small networks: epsilon is large, or steps would be of rounding where gradients are
+ * nearly 0. */
+enum { REFERENCE_TRAININGS = 7 };
+extern const tutti_training reference_trainings[REFERENCE_TRAININGS];
 
 #endif

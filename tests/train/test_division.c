@@ -1,5 +1,6 @@
 /* One batch, however it is divided over devices and micro-batches, gives the same gradients and updates. */
 #include "tests/feeds.h"
+#include "tests/train/reference.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 #include "tutti_inspect.h"
@@ -27,18 +28,11 @@ START_TEST(two_devices_equal_one)
 }
 END_TEST
 
-static const tutti_training rules[] = {
-    { .optimizer = TUTTI_SGD },
-    { .optimizer = TUTTI_SGD, .momentum = 0.9f, .nesterov = true, .weight_decay = 0.01f },
-    { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .epsilon = 1e-3f },
-    { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .weight_decay = 0.1f, .epsilon = 1e-3f },
-};
-
 /* The rules on the device against those on the host: with all samples on the first device, the gradients are equal. */
 START_TEST(update_on_device_equals_host)
 {
     const double all[2] = { 1, 0 };
-    tutti_training training = rules[_i];
+    tutti_training training = reference_trainings[_i];
     struct session one, two;
     session_open(&one, "0", KIND_NORM, &training);
     training.shares = all;
@@ -149,7 +143,7 @@ void division_together(TCase *cases)
 
 void division_alone(TCase *cases)
 {
-    add_cases(cases, update_on_device_equals_host, (int)(sizeof(rules) / sizeof(*rules)));
+    add_cases(cases, update_on_device_equals_host, REFERENCE_TRAININGS);
     add_cases(cases, same_again_gives_same_bytes, 4);
     tcase_add_test(cases, memory_limit);
 }

@@ -158,14 +158,6 @@ END_TEST
 
 enum { TENSORS = 4 };
 
-static const tutti_training rules[] = {
-    { .optimizer = TUTTI_SGD },
-    { .optimizer = TUTTI_SGD, .momentum = 0.9f, .nesterov = true },
-    { .optimizer = TUTTI_ADAM, .epsilon = 1e-3f },
-    { .optimizer = TUTTI_ADAMW, .epsilon = 1e-3f },
-};
-enum { RULES = sizeof(rules) / sizeof(*rules) };
-
 /* Rate and decay of each parameter; weight decay is 0.01 unless a group sets another one. */
 static const struct {
     const char *name;
@@ -189,11 +181,10 @@ static void open_groups(struct session *session, const struct way *way, const tu
     ASSERT_OK(tutti_group(network, "fc.weight", NULL));
     ASSERT_OK(tutti_group(network, "in.*", &slow));
     ASSERT_OK(tutti_group(network, "in.b*", &free_of_decay));
-    tutti_training training = way->training;
-    training.optimizer = rule->optimizer;
-    training.momentum = rule->momentum;
-    training.nesterov = rule->nesterov;
-    training.epsilon = rule->epsilon;
+    tutti_training training = *rule;
+    training.sharing = way->training.sharing;
+    training.shares = way->training.shares;
+    training.micro_batch = way->training.micro_batch;
     compile(session, x, training);
 }
 
@@ -203,9 +194,9 @@ START_TEST(groups_have_rates_and_decays)
 {
     static struct reference kept[TENSORS][2 * MOST];
     static float values[2 * MOST];
-    const tutti_training *rule = &rules[_i % RULES];
+    const tutti_training *rule = &reference_trainings[_i % REFERENCE_TRAININGS];
     struct session session;
-    open_groups(&session, &training_ways[_i / RULES], rule);
+    open_groups(&session, &training_ways[_i / REFERENCE_TRAININGS], rule);
     memset(kept, 0, sizeof(kept));
     for (int k = 0; k < TENSORS; k++) {
         get(&session, tensors[k].name, values);
@@ -270,8 +261,8 @@ START_TEST(groups_are_resumed)
     const bool automatic = training_ways[_i].training.sharing == TUTTI_SHARES_AUTO;
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(name, sizeof(name), "%s/saved", folder);
-    open_groups(&one, &training_ways[_i], &rules[3]);
-    open_groups(&other, &training_ways[_i], &rules[3]);
+    open_groups(&one, &training_ways[_i], &reference_trainings[REFERENCE_TRAININGS - 1]);
+    open_groups(&other, &training_ways[_i], &reference_trainings[REFERENCE_TRAININGS - 1]);
     step(&one, 0);
     ASSERT_OK(tutti_save(one.trainer, name));
     ASSERT_OK(tutti_resume(other.trainer, name));
@@ -597,7 +588,7 @@ Suite *suite_parameters(void)
     tcase_add_test(cases, frozen_parameters_are_saved);
     add_cases(cases, shared_parameters_sum_their_gradients, WAYS);
     add_cases(cases, shared_parameters_train, WAYS);
-    add_cases(cases, groups_have_rates_and_decays, WAYS * RULES);
+    add_cases(cases, groups_have_rates_and_decays, WAYS * REFERENCE_TRAININGS);
     add_cases(cases, groups_are_resumed, WAYS);
     tcase_add_test(cases, groups_take_memory);
     add_cases(cases, constants_are_inputs, WAYS);
