@@ -19,7 +19,7 @@
  *   rest1, rest2             1 - beta1, 1 - beta2
  *   momentum, beta1, beta2, epsilon
  * The text is compiled as C with floats (train/optimizer.c) and as OpenCL C with vectors (update.cl). Constants are
- * whole numbers. */
+ * whole numbers. positive(x) is x, or 0 if x is negative. */
 /* clang-format off */
 #define OPTIMIZER_RULES(X)                                                                                             \
     X(sgd_nesterov, SGD, "sgd", RULE_MOMENTUM | RULE_NESTEROV, 1, ("momentum_buffer"), 0.01f, 0.999f, 1e-8f,           \
@@ -32,11 +32,24 @@
             p = keep * p - corrected * (a / (sqrt(b) / root + epsilon))))                                              \
     X(adamw, ADAMW, "adamw", 0, 2, ("exp_avg", "exp_avg_sq"), 0.001f, 0.999f, 1e-8f, RULE_DECOUPLED, bias_corrected,   \
         (a += rest1 * (g - a), b = beta2 * b + rest2 * (g * g),                                                        \
-            p = keep * p - corrected * (a / (sqrt(b) / root + epsilon))))
+            p = keep * p - corrected * (a / (sqrt(b) / root + epsilon))))                                              \
+    X(rmsprop_centered_momentum, RMSPROP, "rmsprop", RULE_CENTERED | RULE_MOMENTUM, 3,                                 \
+        ("square_avg", "grad_avg", "momentum_buffer"), 0.01f, 0.99f, 1e-8f, RULE_COUPLED, uncorrected,                 \
+        (a = beta2 * a + rest2 * (g * g), b += rest2 * (g - b),                                                        \
+            c = momentum * c + g / (sqrt(positive(a - b * b)) + epsilon), p -= rate * c))                              \
+    X(rmsprop_centered, RMSPROP, "rmsprop", RULE_CENTERED, 2, ("square_avg", "grad_avg"), 0.01f, 0.99f, 1e-8f,         \
+        RULE_COUPLED, uncorrected,                                                                                     \
+        (a = beta2 * a + rest2 * (g * g), b += rest2 * (g - b),                                                        \
+            p -= rate * (g / (sqrt(positive(a - b * b)) + epsilon))))                                                  \
+    X(rmsprop_momentum, RMSPROP, "rmsprop", RULE_MOMENTUM, 2, ("square_avg", "momentum_buffer"), 0.01f, 0.99f, 1e-8f,  \
+        RULE_COUPLED, uncorrected,                                                                                     \
+        (a = beta2 * a + rest2 * (g * g), b = momentum * b + g / (sqrt(a) + epsilon), p -= rate * b))                  \
+    X(rmsprop, RMSPROP, "rmsprop", 0, 1, ("square_avg"), 0.01f, 0.99f, 1e-8f, RULE_COUPLED, uncorrected,               \
+        (a = beta2 * a + rest2 * (g * g), p -= rate * (g / (sqrt(a) + epsilon))))
 /* clang-format on */
 
 /* Bits of `options`. */
-enum { RULE_MOMENTUM = 1, RULE_NESTEROV = 2 };
+enum { RULE_MOMENTUM = 1, RULE_NESTEROV = 2, RULE_CENTERED = 4 };
 enum { RULE_COUPLED, RULE_DECOUPLED };
 
 /* RULE_STATES_n(X): X for each of n states. */

@@ -26,6 +26,7 @@
 #define STATE_LOAD(state) state = VLOAD(0, state##_of + i);
 #define STATE_STORE(state) VSTORE(state, 0, state##_of + i);
 
+#define positive(x) fmax(x, 0.0f)
 /* The branch that is compiled. */
 #define NUMBER(rule, KIND, name, options, states, names, default1, default2, default3, decay, corrections, update) \
     NUMBER_##rule,

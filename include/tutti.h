@@ -355,7 +355,21 @@ typedef enum tutti_sharing {
     TUTTI_SHARES_EQUAL /* equal parts: as with given shares, every run produces the same bytes */
 } tutti_sharing;
 
-typedef enum tutti_optimizer { TUTTI_SGD, TUTTI_ADAM, TUTTI_ADAMW } tutti_optimizer;
+/* Update rules, as PyTorch defines them, for a parameter p with gradient g in step t = 1, 2, ... The other letters are
+ * states, which begin as 0. */
+typedef enum tutti_optimizer {
+    /* v = momentum v + g, p -= learning_rate v; nesterov: p -= learning_rate (g + momentum v) */
+    TUTTI_SGD,
+    /* m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
+     * p -= learning_rate m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) (Kingma and Ba 2015) */
+    TUTTI_ADAM,
+    /* p -= learning_rate weight_decay p, then as TUTTI_ADAM (Loshchilov and Hutter 2019) */
+    TUTTI_ADAMW,
+    /* v = beta2 v + (1 - beta2) g^2, p -= learning_rate g / (sqrt(v) + epsilon) (Tieleman and Hinton 2012). momentum:
+     * b = momentum b + g / (sqrt(v) + epsilon), p -= learning_rate b. centered: a = beta2 a + (1 - beta2) g, and
+     * v - a^2 in place of v in the root. */
+    TUTTI_RMSPROP
+} tutti_optimizer;
 /* The name in checkpoints and for `tutti train --optimizer`: "sgd", "adam", ... NULL after the last optimizer. */
 TUTTI_API const char *tutti_optimizer_name(tutti_optimizer optimizer);
 
@@ -385,13 +399,13 @@ typedef struct tutti_training {
     size_t size; /* sizeof(tutti_training), or 0 */
     tutti_loss loss;
     tutti_optimizer optimizer;
-    float learning_rate; /* 0: 0.01 for SGD, 0.001 for Adam and AdamW */
-    float momentum;      /* SGD, as in PyTorch: v = momentum v + g, p = p - learning_rate v */
+    float learning_rate; /* 0: 0.001 for Adam and AdamW, 0.01 for the others */
+    float momentum;      /* SGD and RMSprop; the others ignore it */
     bool nesterov;       /* SGD with Nesterov's momentum; needs momentum > 0 */
-    /* SGD and Adam: adds weight_decay * p to the gradient. AdamW: decoupled (Loshchilov and Hutter 2019). */
-    float weight_decay;
-    float beta1, beta2, epsilon; /* Adam and AdamW (Kingma and Ba 2015); 0: 0.9, 0.999, 1e-8 */
-    uint64_t seed;               /* of the initial weights, shuffling, dropout and random numbers */
+    float weight_decay;  /* adds weight_decay * p to the gradient, except where the rule has it apart (AdamW) */
+    /* 0: 0.9; 0.999, for RMSprop 0.99 (PyTorch's alpha); 1e-8 */
+    float beta1, beta2, epsilon;
+    uint64_t seed; /* of the initial weights, shuffling, dropout and random numbers */
     /* Samples of a step, over all devices and ranks. Plans are made for this number; smaller batches are allowed.
      * 0: 32 */
     int64_t batch;
@@ -457,6 +471,7 @@ typedef struct tutti_training {
      * checkpoint has the parameters themselves. Setting or loading a parameter restarts its average. 0: no
      * averages. */
     float ema_decay;
+    bool centered; /* RMSprop: divides by the deviation of the gradient. Refused with other optimizers */
 } tutti_training;
 
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,

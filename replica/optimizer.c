@@ -45,6 +45,11 @@ typedef void update_loop(int64_t count, const struct factors *factors, const flo
     const float *restrict old_c, float *restrict new_p, float *restrict new_a, float *restrict new_b,
     float *restrict new_c);
 
+static inline float positive(float x)
+{
+    return x > 0 ? x : 0;
+}
+
 #define READ(state) , state = old_##state[i]
 #define WRITE(state) new_##state[i] = state;
 #define LOOP(rule, KIND, title, options, states, names, default1, default2, default3, decay_kind, corrections, update) \
@@ -93,10 +98,17 @@ struct rule {
 static const struct rule rules[] = { OPTIMIZER_RULES(ROW) };
 enum { RULES = sizeof(rules) / sizeof(*rules) };
 
+static unsigned options_of(const struct optimizer *optimizer)
+{
+    unsigned given = optimizer->centered ? RULE_CENTERED : 0;
+    if (optimizer->momentum != 0) given |= RULE_MOMENTUM | (optimizer->nesterov ? RULE_NESTEROV : 0);
+    return given;
+}
+
 /* The first rule of the optimizer whose options are all set; NULL if the optimizer does not exist. */
 static const struct rule *rule_of(const struct optimizer *optimizer)
 {
-    const unsigned given = optimizer->momentum != 0 ? RULE_MOMENTUM | (optimizer->nesterov ? RULE_NESTEROV : 0) : 0;
+    const unsigned given = options_of(optimizer);
     for (int i = 0; i < RULES; i++)
         if (rules[i].kind == optimizer->kind && (rules[i].options & ~given) == 0) return &rules[i];
     return NULL;
@@ -109,6 +121,15 @@ static bool in_range(float value, float low, float high)
     return value >= low && value < high; /* false for NaN */
 }
 
+/* Options that any rule of the optimizer is for. */
+static unsigned options_known(tutti_optimizer kind)
+{
+    unsigned known = 0;
+    for (int i = 0; i < RULES; i++)
+        if (rules[i].kind == kind) known |= rules[i].options;
+    return known;
+}
+
 static tutti_status check(const struct optimizer *optimizer)
 {
     if (!in_range(optimizer->learning_rate, 0, INFINITY))
@@ -117,6 +138,10 @@ static tutti_status check(const struct optimizer *optimizer)
         return fail(TUTTI_INVALID, "momentum is %g: it must be at least 0 and below 1", optimizer->momentum);
     if (optimizer->kind == TUTTI_SGD && optimizer->nesterov && optimizer->momentum == 0)
         return fail(TUTTI_INVALID, "nesterov is set, but momentum is 0: it must be above 0");
+    const unsigned missing = options_of(optimizer) & ~options_known(optimizer->kind);
+    if (missing & RULE_CENTERED)
+        return fail(TUTTI_INVALID, "centered is set, but the optimizer is %s: only rmsprop has this option",
+            tutti_optimizer_name(optimizer->kind));
     if (!in_range(optimizer->weight_decay, 0, INFINITY))
         return fail(TUTTI_INVALID, "weight decay is %g: it must be at least 0 and finite", optimizer->weight_decay);
     if (!in_range(optimizer->beta1, 0, 1) || !in_range(optimizer->beta2, 0, 1))
@@ -137,6 +162,7 @@ tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *t
         .kind = training->optimizer,
         .momentum = training->momentum,
         .nesterov = training->nesterov,
+        .centered = training->centered,
         .weight_decay = training->weight_decay,
         .clip_norm = training->clip_norm,
         .ema_decay = training->ema_decay,

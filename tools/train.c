@@ -25,7 +25,7 @@ struct settings {
     const char *model, *data, *optimizer, *save, *resume;
     int64_t epochs, steps, batch, seed, average_every;
     double rate, momentum, weight_decay;
-    bool no_shuffle, nesterov, json;
+    bool no_shuffle, nesterov, centered, json;
     bool epochs_given, batch_given, rate_given, momentum_given, weight_decay_given;
     struct finetune finetune;
     struct session_options session;
@@ -106,9 +106,10 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "optimizer", OPTION_TEXT, &s->optimizer, "NAME", "optimizer (default the model's)", .choices = optimizers },
         { "lr", OPTION_NUMBER, &s->rate, "X", "learning rate (default the model's)", 1e-30, 1e30,
             .given = &s->rate_given },
-        { "momentum", OPTION_NUMBER, &s->momentum, "X", "momentum, for sgd (default the model's)", 0, 1,
+        { "momentum", OPTION_NUMBER, &s->momentum, "X", "momentum, for sgd and rmsprop (default the model's)", 0, 1,
             .given = &s->momentum_given },
         { "nesterov", OPTION_FLAG, &s->nesterov, NULL, "use Nesterov's momentum, for sgd" },
+        { "centered", OPTION_FLAG, &s->centered, NULL, "divide by the deviation of the gradient, for rmsprop" },
         { "weight-decay", OPTION_NUMBER, &s->weight_decay, "X", "weight decay (default the model's)", 0, 1e30,
             .given = &s->weight_decay_given },
         { "seed", OPTION_INTEGER, &s->seed, "N", "seed of initial weights, shuffling and dropout", 0, 9e15 },
@@ -141,6 +142,7 @@ static tutti_training choose_training(const struct settings *s, const struct mod
     tutti_training training = { .loss = numbers ? TUTTI_MSE : TUTTI_CROSS_ENTROPY,
         .optimizer = model->optimizer,
         .nesterov = s->nesterov,
+        .centered = s->centered,
         .seed = (uint64_t)s->seed,
         .batch = s->batch };
     for (int i = 0; s->optimizer && tutti_optimizer_name((tutti_optimizer)i); i++) {

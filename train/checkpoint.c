@@ -240,6 +240,7 @@ static void describe_state(struct description *description, const struct checkpo
     describe(description, "beta1", "%.9g", optimizer->beta1);
     describe(description, "beta2", "%.9g", optimizer->beta2);
     describe(description, "epsilon", "%.9g", optimizer->epsilon);
+    if (optimizer->centered) describe(description, "centered", "1");
 }
 
 /* Describes the plateau and the best epoch, if a schedule or an option needs them. */
@@ -481,7 +482,7 @@ static tutti_status walk_states(
     if (safetensors_count(file) != found || (found == 0 && wanted > 0) || !whole)
         FAIL(TUTTI_MISMATCH,
             "'%s' has %d arrays of optimizer state, of which this training has %d, and %d in all: resume with the same "
-            "optimizer, momentum and averages, and freeze no more parameters than before",
+            "optimizer, its options and averages, and freeze no more parameters than before",
             path, safetensors_count(file), found, wanted);
     *begun = states ? (wanted - found) / states : 0;
 done:

@@ -5,7 +5,7 @@
 /* Settings of a step, with the defaults in place of 0; g: the gradient. */
 struct step {
     double g, rate, decay, momentum, beta1, beta2, epsilon;
-    bool nesterov;
+    bool nesterov, centered;
     int number;
 };
 
@@ -36,15 +36,27 @@ static void adamw(struct reference *r, struct step *s)
     adam_from(r, s, s->g);
 }
 
+/* a: mean of squares; b: mean; c: velocity. */
+static void rmsprop(struct reference *r, struct step *s)
+{
+    const double g = s->g + s->decay * r->p;
+    r->a = s->beta2 * r->a + (1 - s->beta2) * g * g;
+    r->b = s->beta2 * r->b + (1 - s->beta2) * g;
+    const double root = s->centered ? sqrt(r->a - r->b * r->b) : sqrt(r->a);
+    r->c = s->momentum * r->c + g / (root + s->epsilon);
+    r->p -= s->rate * r->c;
+}
+
 void reference_update(
     struct reference *r, const tutti_training *training, double gradient, double rate, double decay, int step)
 {
     static const struct {
         void (*update)(struct reference *r, struct step *step);
         float beta2, epsilon;
-    } rules[] = {
-        [TUTTI_SGD] = { sgd }, [TUTTI_ADAM] = { adam, 0.999f, 1e-8f }, [TUTTI_ADAMW] = { adamw, 0.999f, 1e-8f }
-    };
+    } rules[] = { [TUTTI_SGD] = { sgd },
+        [TUTTI_ADAM] = { adam, 0.999f, 1e-8f },
+        [TUTTI_ADAMW] = { adamw, 0.999f, 1e-8f },
+        [TUTTI_RMSPROP] = { rmsprop, 0.99f, 1e-8f } };
     struct step s = { .g = gradient,
         .rate = rate,
         .decay = decay,
@@ -53,6 +65,7 @@ void reference_update(
         .beta2 = training->beta2 != 0 ? training->beta2 : rules[training->optimizer].beta2,
         .epsilon = training->epsilon != 0 ? training->epsilon : rules[training->optimizer].epsilon,
         .nesterov = training->nesterov,
+        .centered = training->centered,
         .number = step };
     rules[training->optimizer].update(r, &s);
 }
@@ -65,4 +78,8 @@ const tutti_training reference_trainings[REFERENCE_TRAININGS] = {
     { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .epsilon = 1e-2f, .weight_decay = 0.05f },
     { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .epsilon = 1e-2f },
     { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .epsilon = 1e-2f, .weight_decay = 0.1f },
+    { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .epsilon = 1e-2f, .centered = true, .momentum = 0.5f },
+    { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .epsilon = 1e-2f, .centered = true },
+    { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .epsilon = 1e-2f, .momentum = 0.5f, .weight_decay = 0.1f },
+    { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .epsilon = 1e-2f },
 };
