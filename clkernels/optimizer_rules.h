@@ -45,7 +45,9 @@
         RULE_COUPLED, uncorrected,                                                                                     \
         (a = beta2 * a + rest2 * (g * g), b = momentum * b + g / (sqrt(a) + epsilon), p -= rate * b))                  \
     X(rmsprop, RMSPROP, "rmsprop", 0, 1, ("square_avg"), 0.01f, 0.99f, 1e-8f, RULE_COUPLED, uncorrected,               \
-        (a = beta2 * a + rest2 * (g * g), p -= rate * (g / (sqrt(a) + epsilon))))
+        (a = beta2 * a + rest2 * (g * g), p -= rate * (g / (sqrt(a) + epsilon))))                                      \
+    X(adagrad, ADAGRAD, "adagrad", 0, 1, ("sum"), 0.01f, 0.999f, 1e-10f, RULE_COUPLED, uncorrected,                    \
+        (a += g * g, p -= rate * (g / (sqrt(a) + epsilon))))
 /* clang-format on */
 
 /* Bits of `options`. */

@@ -368,7 +368,9 @@ typedef enum tutti_optimizer {
     /* v = beta2 v + (1 - beta2) g^2, p -= learning_rate g / (sqrt(v) + epsilon) (Tieleman and Hinton 2012). momentum:
      * b = momentum b + g / (sqrt(v) + epsilon), p -= learning_rate b. centered: a = beta2 a + (1 - beta2) g, and
      * v - a^2 in place of v in the root. */
-    TUTTI_RMSPROP
+    TUTTI_RMSPROP,
+    /* s = s + g^2, p -= learning_rate g / (sqrt(s) + epsilon) (Duchi et al. 2011) */
+    TUTTI_ADAGRAD
 } tutti_optimizer;
 /* The name in checkpoints and for `tutti train --optimizer`: "sgd", "adam", ... NULL after the last optimizer. */
 TUTTI_API const char *tutti_optimizer_name(tutti_optimizer optimizer);
@@ -403,7 +405,7 @@ typedef struct tutti_training {
     float momentum;      /* SGD and RMSprop; the others ignore it */
     bool nesterov;       /* SGD with Nesterov's momentum; needs momentum > 0 */
     float weight_decay;  /* adds weight_decay * p to the gradient, except where the rule has it apart (AdamW) */
-    /* 0: 0.9; 0.999, for RMSprop 0.99 (PyTorch's alpha); 1e-8 */
+    /* 0: 0.9; 0.999, for RMSprop 0.99 (PyTorch's alpha); 1e-8, for Adagrad 1e-10 */
     float beta1, beta2, epsilon;
     uint64_t seed; /* of the initial weights, shuffling, dropout and random numbers */
     /* Samples of a step, over all devices and ranks. Plans are made for this number; smaller batches are allowed.

@@ -47,6 +47,13 @@ static void rmsprop(struct reference *r, struct step *s)
     r->p -= s->rate * r->c;
 }
 
+static void adagrad(struct reference *r, struct step *s)
+{
+    const double g = s->g + s->decay * r->p;
+    r->a += g * g;
+    r->p -= s->rate * g / (sqrt(r->a) + s->epsilon);
+}
+
 void reference_update(
     struct reference *r, const tutti_training *training, double gradient, double rate, double decay, int step)
 {
@@ -56,7 +63,8 @@ void reference_update(
     } rules[] = { [TUTTI_SGD] = { sgd },
         [TUTTI_ADAM] = { adam, 0.999f, 1e-8f },
         [TUTTI_ADAMW] = { adamw, 0.999f, 1e-8f },
-        [TUTTI_RMSPROP] = { rmsprop, 0.99f, 1e-8f } };
+        [TUTTI_RMSPROP] = { rmsprop, 0.99f, 1e-8f },
+        [TUTTI_ADAGRAD] = { adagrad, 0, 1e-10f } };
     struct step s = { .g = gradient,
         .rate = rate,
         .decay = decay,
@@ -82,4 +90,5 @@ const tutti_training reference_trainings[REFERENCE_TRAININGS] = {
     { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .epsilon = 1e-2f, .centered = true },
     { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .epsilon = 1e-2f, .momentum = 0.5f, .weight_decay = 0.1f },
     { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .epsilon = 1e-2f },
+    { .optimizer = TUTTI_ADAGRAD, .learning_rate = 0.02f, .epsilon = 1e-2f, .weight_decay = 0.05f },
 };

@@ -33,6 +33,8 @@ static const tutti_training rules[] = {
     { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .momentum = 0.9f, .weight_decay = 0.1f, .beta2 = 0.9f },
     { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .centered = true, .epsilon = 1e-3f },
     { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .centered = true, .momentum = 0.8f, .epsilon = 1e-3f },
+    { .optimizer = TUTTI_ADAGRAD, .learning_rate = 0.1f },
+    { .optimizer = TUTTI_ADAGRAD, .learning_rate = 0.1f, .weight_decay = 0.1f, .epsilon = 1e-3f },
 };
 enum { RULES = sizeof(rules) / sizeof(*rules) };
 
