@@ -8,13 +8,14 @@
  * options: the settings that it is for. An optimizer takes the first of its rules whose options are all set.
  * states: number of arrays that are kept from step to step, 0 to 3, and their names in files, which are PyTorch's.
  * rate, beta2, epsilon: defaults. decay: RULE_COUPLED or RULE_DECOUPLED.
- * corrections: the function of train/optimizer.c that sets the step's constants; uncorrected: only the learning rate.
+ * corrections: the function of train/optimizer.c that sets the bias corrections of a step, which are 1 if
+ * `uncorrected`, and may multiply its learning rate.
  *
  * update: assigns new values to the parameter p and to the states a, b and c, in the order of the names, all 0 before
  * the first step. It reads
  *   g                        gradient; with RULE_COUPLED plus weight_decay * p
  *   keep                     1; with RULE_DECOUPLED 1 - rate * weight_decay
- *   rate                     learning rate of the parameter
+ *   rate                     learning rate of the parameter, times the factor that `corrections` may have
  *   corrected, root          rate / bias_correction1 and sqrt(bias_correction2) of struct step_constants
  *   rest1, rest2             1 - beta1, 1 - beta2
  *   momentum, beta1, beta2, epsilon
@@ -47,7 +48,10 @@
     X(rmsprop, RMSPROP, "rmsprop", 0, 1, ("square_avg"), 0.01f, 0.99f, 1e-8f, RULE_COUPLED, uncorrected,               \
         (a = beta2 * a + rest2 * (g * g), p -= rate * (g / (sqrt(a) + epsilon))))                                      \
     X(adagrad, ADAGRAD, "adagrad", 0, 1, ("sum"), 0.01f, 0.999f, 1e-10f, RULE_COUPLED, uncorrected,                    \
-        (a += g * g, p -= rate * (g / (sqrt(a) + epsilon))))
+        (a += g * g, p -= rate * (g / (sqrt(a) + epsilon))))                                                           \
+    X(nadam, NADAM, "nadam", 0, 2, ("exp_avg", "exp_avg_sq"), 0.002f, 0.999f, 1e-8f, RULE_COUPLED, nesterov_corrected, \
+        (a += rest1 * (g - a), b = beta2 * b + rest2 * (g * g),                                                        \
+            p -= (rate * g + corrected * a) / (sqrt(b) / root + epsilon)))
 /* clang-format on */
 
 /* Bits of `options`. */

@@ -370,7 +370,11 @@ typedef enum tutti_optimizer {
      * v - a^2 in place of v in the root. */
     TUTTI_RMSPROP,
     /* s = s + g^2, p -= learning_rate g / (sqrt(s) + epsilon) (Duchi et al. 2011) */
-    TUTTI_ADAGRAD
+    TUTTI_ADAGRAD,
+    /* m and v as in TUTTI_ADAM, u(t) = beta1 (1 - 0.96^(0.004 t) / 2), P(t) = u(1) u(2) ... u(t),
+     * p -= learning_rate (u(t+1) m / (1 - P(t+1)) + (1 - u(t)) g / (1 - P(t))) / (sqrt(v / (1 - beta2^t)) + epsilon)
+     * (Dozat 2016) */
+    TUTTI_NADAM
 } tutti_optimizer;
 /* The name in checkpoints and for `tutti train --optimizer`: "sgd", "adam", ... NULL after the last optimizer. */
 TUTTI_API const char *tutti_optimizer_name(tutti_optimizer optimizer);
@@ -401,7 +405,7 @@ typedef struct tutti_training {
     size_t size; /* sizeof(tutti_training), or 0 */
     tutti_loss loss;
     tutti_optimizer optimizer;
-    float learning_rate; /* 0: 0.001 for Adam and AdamW, 0.01 for the others */
+    float learning_rate; /* 0: 0.001 for Adam and AdamW, 0.002 for NAdam, 0.01 for the others */
     float momentum;      /* SGD and RMSprop; the others ignore it */
     bool nesterov;       /* SGD with Nesterov's momentum; needs momentum > 0 */
     float weight_decay;  /* adds weight_decay * p to the gradient, except where the rule has it apart (AdamW) */

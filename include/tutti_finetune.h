@@ -65,10 +65,10 @@ TUTTI_API tutti_status tutti_load_matching(
  *
  * To freeze or unfreeze parameters within a training, take a snapshot, free the trainer, call tutti_unfreeze() or
  * tutti_freeze(), compile again and restore the snapshot. The next tutti_fit() continues the training, as after
- * tutti_resume(). Parameters that were frozen before have no optimizer states: their momentum begins at zero. Adam and
- * AdamW then reset the states of all parameters and the number of steps in their bias correction: with the old number,
- * the first updates of these parameters would be up to ten times too large. tutti_resume() does the same with a
- * checkpoint that was saved while fewer parameters trained. States are matched by their names. With
+ * tutti_resume(). Parameters that were frozen before have no optimizer states: their momentum begins at zero. Adam,
+ * AdamW and NAdam then reset the states of all parameters and the number of steps in their bias correction: with the
+ * old number, the first updates of these parameters would be up to ten times too large. tutti_resume() does the same
+ * with a checkpoint that was saved while fewer parameters trained. States are matched by their names. With
  * tutti_training.ema_decay, a snapshot has the trained parameters as well as their averages: parameters that are frozen
  * keep what they have learnt, and averages that the snapshot lacks begin as the parameters. */
 typedef struct tutti_snapshot tutti_snapshot;

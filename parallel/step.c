@@ -172,9 +172,8 @@ tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const
     const int64_t samples = samples_of(trainer, batch);
     struct step_constants constants = random_constants(trainer);
     constants.loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0;
-    optimizer_constants(
-        &trainer->optimizer, trainer->course.position.steps - trainer->course.loss_scale.skipped, &constants);
-    constants.learning_rate = trainer_learning_rate(trainer);
+    optimizer_constants(&trainer->optimizer, trainer_learning_rate(trainer),
+        trainer->course.position.steps - trainer->course.loss_scale.skipped, &constants);
     loss_scale_constants(&trainer->course.loss_scale, &constants);
     struct step step = { .work = work_of(trainer, batch, &constants) };
     const double start = clock_seconds();

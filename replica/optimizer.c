@@ -8,6 +8,7 @@
 #include "replica/clip.h"
 #include "runtime/arguments.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdalign.h>
 #include <stdio.h>
@@ -16,20 +17,37 @@
 
 /* ------------------------------------------------------------------------------------------------- rules ---- */
 
-/* Sets the constants of step `step` = 1, 2, ... */
+/* Sets the bias corrections of step `step` = 1, 2, ..., and may multiply the learning rate. */
 typedef void corrections(const struct optimizer *optimizer, double step, struct step_constants *constants);
 
 static void uncorrected(const struct optimizer *optimizer, double step, struct step_constants *constants)
 {
-    (void)step;
-    constants->learning_rate = optimizer->learning_rate;
+    (void)optimizer, (void)step;
     constants->bias_correction1 = constants->bias_correction2 = 1;
 }
 
 static void bias_corrected(const struct optimizer *optimizer, double step, struct step_constants *constants)
 {
-    constants->learning_rate = optimizer->learning_rate;
     constants->bias_correction1 = (float)(1 - pow(optimizer->beta1, step));
+    constants->bias_correction2 = (float)(1 - pow(optimizer->beta2, step));
+}
+
+/* NAdam's beta1 of a step, with PyTorch's default of momentum_decay. */
+static double nadam_beta1(const struct optimizer *optimizer, double step)
+{
+    return optimizer->beta1 * (1 - 0.5 * pow(0.96, 0.004 * step));
+}
+
+/* The learning rate gets the factor of the gradient; divided by the first correction, it has that of the mean. The
+ * product of all beta1 is soon too small to change 1 - product. */
+static void nesterov_corrected(const struct optimizer *optimizer, double step, struct step_constants *constants)
+{
+    const double next = nadam_beta1(optimizer, step + 1);
+    double product = 1;
+    for (double t = 1; t <= step && product > DBL_EPSILON / 4; t++) product *= nadam_beta1(optimizer, t);
+    const double factor = (1 - nadam_beta1(optimizer, step)) / (1 - product);
+    constants->learning_rate = (float)(constants->learning_rate * factor);
+    constants->bias_correction1 = (float)(factor * (1 - product * next) / next);
     constants->bias_correction2 = (float)(1 - pow(optimizer->beta2, step));
 }
 
@@ -205,8 +223,10 @@ bool optimizer_counts_steps(const struct optimizer *optimizer)
     return rule_of(optimizer)->correct != uncorrected;
 }
 
-void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct step_constants *constants)
+void optimizer_constants(
+    const struct optimizer *optimizer, float learning_rate, int64_t step, struct step_constants *constants)
 {
+    constants->learning_rate = learning_rate;
     rule_of(optimizer)->correct(optimizer, (double)step + 1, constants);
     constants->unscale = 1;
 }

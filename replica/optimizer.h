@@ -47,7 +47,8 @@ const char *optimizer_state_name(const struct optimizer *optimizer, int state);
 bool optimizer_counts_steps(const struct optimizer *optimizer);
 /* Sets learning rate and bias corrections for the update with this number, counted from 0, and gradients that are not
  * scaled. */
-void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct step_constants *constants);
+void optimizer_constants(
+    const struct optimizer *optimizer, float learning_rate, int64_t step, struct step_constants *constants);
 
 /* On the host. Arenas have network->total_floats; states only network->trained_floats. */
 struct optimizer_step {

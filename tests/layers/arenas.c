@@ -101,7 +101,7 @@ static tutti_status on_the_host(const struct optimizer *optimizer, float *p)
     memcpy(p, given[0], sizeof given[0]);
     for (int step = 0; step < steps; step++) {
         struct step_constants constants = { .runs = 1 };
-        optimizer_constants(optimizer, step, &constants);
+        optimizer_constants(optimizer, optimizer->learning_rate, step, &constants);
         constants.unscale = 0.25f;
         TRY(clip_norm_of(given[1], TRAINED, constants.unscale, pool, &norm));
         clip = clip_factor(optimizer, norm);
@@ -126,7 +126,7 @@ static tutti_status on_the_device(const struct optimizer *optimizer, float *p)
     optimizer_emit(optimizer, &network, &b.o, statistics, &list);
     for (int step = 0; step < steps; step++) {
         struct step_constants constants = { .runs = 1 };
-        optimizer_constants(optimizer, step, &constants);
+        optimizer_constants(optimizer, optimizer->learning_rate, step, &constants);
         constants.unscale = 0.25f;
         TRY(buffer_write(device, b.o.constants, 0, &constants, sizeof constants));
         TRY(step ? launch_list_enqueue(&list, 0, list.count, NULL) : run(&list));
@@ -196,7 +196,7 @@ static bool check_finite(void)
         launch_list_init(&list, device);
         tutti_status status = new_buffers(&b, &statistics);
         if (status == TUTTI_OK) status = optimizer_init(&optimizer, &(tutti_training) { .learning_rate = 0.1f });
-        optimizer_constants(&optimizer, 0, &constants);
+        optimizer_constants(&optimizer, optimizer.learning_rate, 0, &constants);
         optimizer_emit_check(&network, b.o.gradients, b.o.constants, &list);
         optimizer_emit(&optimizer, &network, &b.o, statistics, &list);
         if (status == TUTTI_OK) status = buffer_write(device, b.o.constants, 0, &constants, sizeof constants);

@@ -54,6 +54,21 @@ static void adagrad(struct reference *r, struct step *s)
     r->p -= s->rate * g / (sqrt(r->a) + s->epsilon);
 }
 
+static void nadam(struct reference *r, struct step *s)
+{
+    const double g = s->g + s->decay * r->p;
+    double product = 1, mean = 0;
+    for (int t = 1; t <= s->number + 1; t++) {
+        const double beta1 = s->beta1 * (1 - 0.5 * pow(0.96, 0.004 * t));
+        if (t == s->number) mean += (1 - beta1) * g / (1 - product * beta1);
+        product *= beta1;
+        if (t > s->number) mean += beta1 * (s->beta1 * r->a + (1 - s->beta1) * g) / (1 - product);
+    }
+    r->a = s->beta1 * r->a + (1 - s->beta1) * g;
+    r->b = s->beta2 * r->b + (1 - s->beta2) * g * g;
+    r->p -= s->rate * mean / (sqrt(r->b / (1 - pow(s->beta2, s->number))) + s->epsilon);
+}
+
 void reference_update(
     struct reference *r, const tutti_training *training, double gradient, double rate, double decay, int step)
 {
@@ -64,7 +79,8 @@ void reference_update(
         [TUTTI_ADAM] = { adam, 0.999f, 1e-8f },
         [TUTTI_ADAMW] = { adamw, 0.999f, 1e-8f },
         [TUTTI_RMSPROP] = { rmsprop, 0.99f, 1e-8f },
-        [TUTTI_ADAGRAD] = { adagrad, 0, 1e-10f } };
+        [TUTTI_ADAGRAD] = { adagrad, 0, 1e-10f },
+        [TUTTI_NADAM] = { nadam, 0.999f, 1e-8f } };
     struct step s = { .g = gradient,
         .rate = rate,
         .decay = decay,
@@ -91,4 +107,5 @@ const tutti_training reference_trainings[REFERENCE_TRAININGS] = {
     { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .epsilon = 1e-2f, .momentum = 0.5f, .weight_decay = 0.1f },
     { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .epsilon = 1e-2f },
     { .optimizer = TUTTI_ADAGRAD, .learning_rate = 0.02f, .epsilon = 1e-2f, .weight_decay = 0.05f },
+    { .optimizer = TUTTI_NADAM, .learning_rate = 0.01f, .epsilon = 1e-2f, .weight_decay = 0.05f },
 };

@@ -25,6 +25,7 @@ static const tutti_training rules[] = {
     { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f },
     { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .weight_decay = 0.1f },
     { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.005f, .momentum = 0.5f, .centered = true, .epsilon = 1e-2f },
+    { .optimizer = TUTTI_NADAM, .learning_rate = 0.01f, .epsilon = 1e-3f },
 };
 enum { RULES = sizeof(rules) / sizeof(*rules) };
 
@@ -124,7 +125,8 @@ END_TEST
 START_TEST(states_after_a_thaw)
 {
     const tutti_training *rule = &rules[_i];
-    const bool counts = rule->optimizer == TUTTI_ADAM || rule->optimizer == TUTTI_ADAMW;
+    const bool counts =
+        rule->optimizer == TUTTI_ADAM || rule->optimizer == TUTTI_ADAMW || rule->optimizer == TUTTI_NADAM;
     struct tuning tuning;
     open_tuning(&tuning, "0", "", CLASSES, rule, true);
     ASSERT_OK(fit(&tuning, (tutti_fitting) { .epochs = 2, .pause_after = 1 }));

@@ -35,6 +35,8 @@ static const tutti_training rules[] = {
     { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .centered = true, .momentum = 0.8f, .epsilon = 1e-3f },
     { .optimizer = TUTTI_ADAGRAD, .learning_rate = 0.1f },
     { .optimizer = TUTTI_ADAGRAD, .learning_rate = 0.1f, .weight_decay = 0.1f, .epsilon = 1e-3f },
+    { .optimizer = TUTTI_NADAM, .learning_rate = 0.01f },
+    { .optimizer = TUTTI_NADAM, .learning_rate = 0.01f, .weight_decay = 0.1f, .beta1 = 0.8f, .epsilon = 1e-3f },
 };
 enum { RULES = sizeof(rules) / sizeof(*rules) };
 
@@ -77,7 +79,7 @@ static void train(const tutti_training *training, int threads, float *p, bool gr
     for (int step = 1; step <= STEPS; step++) {
         struct step_constants constants = { 0 };
         for (size_t i = 0; i < TOTAL; i++) g[i] = 4 * gradient_at(step, i);
-        optimizer_constants(&optimizer, step - 1, &constants);
+        optimizer_constants(&optimizer, optimizer.learning_rate, step - 1, &constants);
         constants.unscale = 0.25f;
         const struct optimizer_step rule = { &optimizer, &network, &constants };
         optimizer_update(&rule, pool, p, g, states);
