@@ -28,9 +28,17 @@
     X(sgd_momentum, SGD, "sgd", RULE_MOMENTUM, 1, ("momentum_buffer"), 0.01f, 0.999f, 1e-8f,                           \
         RULE_COUPLED, uncorrected, (a = momentum * a + g, p -= rate * a))                                              \
     X(sgd, SGD, "sgd", 0, 0, (NULL), 0.01f, 0.999f, 1e-8f, RULE_COUPLED, uncorrected, (p -= rate * g))                 \
+    X(adam_amsgrad, ADAM, "adam", RULE_AMSGRAD, 3, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),                        \
+        0.001f, 0.999f, 1e-8f, RULE_COUPLED, bias_corrected,                                                           \
+        (a += rest1 * (g - a), b = beta2 * b + rest2 * (g * g), c = c > b ? c : b,                                     \
+            p = keep * p - corrected * (a / (sqrt(c) / root + epsilon))))                                              \
     X(adam, ADAM, "adam", 0, 2, ("exp_avg", "exp_avg_sq"), 0.001f, 0.999f, 1e-8f, RULE_COUPLED, bias_corrected,        \
         (a += rest1 * (g - a), b = beta2 * b + rest2 * (g * g),                                                        \
             p = keep * p - corrected * (a / (sqrt(b) / root + epsilon))))                                              \
+    X(adamw_amsgrad, ADAMW, "adamw", RULE_AMSGRAD, 3, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),                     \
+        0.001f, 0.999f, 1e-8f, RULE_DECOUPLED, bias_corrected,                                                         \
+        (a += rest1 * (g - a), b = beta2 * b + rest2 * (g * g), c = c > b ? c : b,                                     \
+            p = keep * p - corrected * (a / (sqrt(c) / root + epsilon))))                                              \
     X(adamw, ADAMW, "adamw", 0, 2, ("exp_avg", "exp_avg_sq"), 0.001f, 0.999f, 1e-8f, RULE_DECOUPLED, bias_corrected,   \
         (a += rest1 * (g - a), b = beta2 * b + rest2 * (g * g),                                                        \
             p = keep * p - corrected * (a / (sqrt(b) / root + epsilon))))                                              \
@@ -55,7 +63,7 @@
 /* clang-format on */
 
 /* Bits of `options`. */
-enum { RULE_MOMENTUM = 1, RULE_NESTEROV = 2, RULE_CENTERED = 4 };
+enum { RULE_MOMENTUM = 1, RULE_NESTEROV = 2, RULE_CENTERED = 4, RULE_AMSGRAD = 8 };
 enum { RULE_COUPLED, RULE_DECOUPLED };
 
 /* RULE_STATES_n(X): X for each of n states. */

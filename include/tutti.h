@@ -478,6 +478,8 @@ typedef struct tutti_training {
      * averages. */
     float ema_decay;
     bool centered; /* RMSprop: divides by the deviation of the gradient. Refused with other optimizers */
+    /* Adam and AdamW: the largest v of all steps in place of v (Reddi et al. 2018). Refused with other optimizers */
+    bool amsgrad;
 } tutti_training;
 
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,

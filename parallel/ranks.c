@@ -24,7 +24,7 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct ranks 
     const struct operation *loss = trainer->objective.loss;
     const double numbers[] = { trainer->objective.loss_count, loss ? 1 + loss->takes_classes : 0, o->kind,
         o->learning_rate, o->momentum, o->weight_decay, o->beta1, o->beta2, o->epsilon, o->nesterov, o->clip_norm,
-        o->ema_decay, o->centered, trainer->options.experts.wire, (double)trainer->options.batch,
+        o->ema_decay, o->amsgrad, o->centered, trainer->options.experts.wire, (double)trainer->options.batch,
         (double)ranks->average.every, ranks->division.automatic, trainer->options.whole_batch,
         trainer->course.loss_scale.on, (double)trainer->feeds.longest };
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->course.seed);

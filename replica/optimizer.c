@@ -118,7 +118,7 @@ enum { RULES = sizeof(rules) / sizeof(*rules) };
 
 static unsigned options_of(const struct optimizer *optimizer)
 {
-    unsigned given = optimizer->centered ? RULE_CENTERED : 0;
+    unsigned given = (optimizer->centered ? RULE_CENTERED : 0) | (optimizer->amsgrad ? RULE_AMSGRAD : 0);
     if (optimizer->momentum != 0) given |= RULE_MOMENTUM | (optimizer->nesterov ? RULE_NESTEROV : 0);
     return given;
 }
@@ -160,6 +160,9 @@ static tutti_status check(const struct optimizer *optimizer)
     if (missing & RULE_CENTERED)
         return fail(TUTTI_INVALID, "centered is set, but the optimizer is %s: only rmsprop has this option",
             tutti_optimizer_name(optimizer->kind));
+    if (missing & RULE_AMSGRAD)
+        return fail(TUTTI_INVALID, "amsgrad is set, but the optimizer is %s: only adam and adamw have this option",
+            tutti_optimizer_name(optimizer->kind));
     if (!in_range(optimizer->weight_decay, 0, INFINITY))
         return fail(TUTTI_INVALID, "weight decay is %g: it must be at least 0 and finite", optimizer->weight_decay);
     if (!in_range(optimizer->beta1, 0, 1) || !in_range(optimizer->beta2, 0, 1))
@@ -181,6 +184,7 @@ tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *t
         .momentum = training->momentum,
         .nesterov = training->nesterov,
         .centered = training->centered,
+        .amsgrad = training->amsgrad,
         .weight_decay = training->weight_decay,
         .clip_norm = training->clip_norm,
         .ema_decay = training->ema_decay,

@@ -22,7 +22,7 @@ struct optimizer_group {
 struct optimizer {
     tutti_optimizer kind;
     float learning_rate, momentum, weight_decay, beta1, beta2, epsilon;
-    bool nesterov, centered;
+    bool nesterov, centered, amsgrad;
     float clip_norm, ema_decay; /* 0: gradients are not clipped; parameters are not averaged */
     /* For each parameter, the number of nodes that read it and on which the output depends. A running statistic is
      * updated that often. NULL: one. */

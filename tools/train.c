@@ -25,7 +25,7 @@ struct settings {
     const char *model, *data, *optimizer, *save, *resume;
     int64_t epochs, steps, batch, seed, average_every;
     double rate, momentum, weight_decay;
-    bool no_shuffle, nesterov, centered, json;
+    bool no_shuffle, nesterov, centered, amsgrad, json;
     bool epochs_given, batch_given, rate_given, momentum_given, weight_decay_given;
     struct finetune finetune;
     struct session_options session;
@@ -110,6 +110,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
             .given = &s->momentum_given },
         { "nesterov", OPTION_FLAG, &s->nesterov, NULL, "use Nesterov's momentum, for sgd" },
         { "centered", OPTION_FLAG, &s->centered, NULL, "divide by the deviation of the gradient, for rmsprop" },
+        { "amsgrad", OPTION_FLAG, &s->amsgrad, NULL, "keep the largest mean of squares, for adam and adamw" },
         { "weight-decay", OPTION_NUMBER, &s->weight_decay, "X", "weight decay (default the model's)", 0, 1e30,
             .given = &s->weight_decay_given },
         { "seed", OPTION_INTEGER, &s->seed, "N", "seed of initial weights, shuffling and dropout", 0, 9e15 },
@@ -143,6 +144,7 @@ static tutti_training choose_training(const struct settings *s, const struct mod
         .optimizer = model->optimizer,
         .nesterov = s->nesterov,
         .centered = s->centered,
+        .amsgrad = s->amsgrad,
         .seed = (uint64_t)s->seed,
         .batch = s->batch };
     for (int i = 0; s->optimizer && tutti_optimizer_name((tutti_optimizer)i); i++) {

@@ -240,6 +240,7 @@ static void describe_state(struct description *description, const struct checkpo
     describe(description, "beta1", "%.9g", optimizer->beta1);
     describe(description, "beta2", "%.9g", optimizer->beta2);
     describe(description, "epsilon", "%.9g", optimizer->epsilon);
+    if (optimizer->amsgrad) describe(description, "amsgrad", "1");
     if (optimizer->centered) describe(description, "centered", "1");
 }
 

@@ -67,7 +67,8 @@ class Training(harness.CommandTest):
     def test_optimizers(self):
         for options in (["--optimizer", "adam"], ["--optimizer", "adamw", "--weight-decay", "0.1", "--lr", "0.002"],
                         ["--optimizer", "sgd", "--momentum", "0.8", "--nesterov", "--lr", "0.02"], ["--no-shuffle"],
-                        ["--optimizer", "rmsprop", "--momentum", "0.5", "--centered", "--lr", "0.001"]):
+                        ["--optimizer", "rmsprop", "--momentum", "0.5", "--centered", "--lr", "0.001"],
+                        ["--optimizer", "adamw", "--amsgrad"]):
             with self.subTest(options):
                 lines = self.train("--epochs", "3", "--json", *options).lines()
                 self.assertLess(lines[2]["loss"], lines[0]["loss"])

@@ -5,7 +5,7 @@
 /* Settings of a step, with the defaults in place of 0; g: the gradient. */
 struct step {
     double g, rate, decay, momentum, beta1, beta2, epsilon;
-    bool nesterov, centered;
+    bool nesterov, centered, amsgrad;
     int number;
 };
 
@@ -16,12 +16,14 @@ static void sgd(struct reference *r, struct step *s)
     r->p -= s->rate * (s->nesterov ? g + s->momentum * r->a : r->a);
 }
 
-/* a, b: the moments. */
+/* a, b: the moments; c: the largest b. */
 static void adam_from(struct reference *r, const struct step *s, double g)
 {
     r->a = s->beta1 * r->a + (1 - s->beta1) * g;
     r->b = s->beta2 * r->b + (1 - s->beta2) * g * g;
-    const double mean = r->a / (1 - pow(s->beta1, s->number)), square = r->b / (1 - pow(s->beta2, s->number));
+    r->c = fmax(r->c, r->b);
+    const double mean = r->a / (1 - pow(s->beta1, s->number));
+    const double square = (s->amsgrad ? r->c : r->b) / (1 - pow(s->beta2, s->number));
     r->p -= s->rate * mean / (sqrt(square) + s->epsilon);
 }
 
@@ -90,6 +92,7 @@ void reference_update(
         .epsilon = training->epsilon != 0 ? training->epsilon : rules[training->optimizer].epsilon,
         .nesterov = training->nesterov,
         .centered = training->centered,
+        .amsgrad = training->amsgrad,
         .number = step };
     rules[training->optimizer].update(r, &s);
 }
@@ -108,4 +111,6 @@ const tutti_training reference_trainings[REFERENCE_TRAININGS] = {
     { .optimizer = TUTTI_RMSPROP, .learning_rate = 0.01f, .epsilon = 1e-2f },
     { .optimizer = TUTTI_ADAGRAD, .learning_rate = 0.02f, .epsilon = 1e-2f, .weight_decay = 0.05f },
     { .optimizer = TUTTI_NADAM, .learning_rate = 0.01f, .epsilon = 1e-2f, .weight_decay = 0.05f },
+    { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .epsilon = 1e-2f, .amsgrad = true },
+    { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .epsilon = 1e-2f, .amsgrad = true, .weight_decay = 0.1f },
 };

@@ -37,6 +37,8 @@ static const tutti_training rules[] = {
     { .optimizer = TUTTI_ADAGRAD, .learning_rate = 0.1f, .weight_decay = 0.1f, .epsilon = 1e-3f },
     { .optimizer = TUTTI_NADAM, .learning_rate = 0.01f },
     { .optimizer = TUTTI_NADAM, .learning_rate = 0.01f, .weight_decay = 0.1f, .beta1 = 0.8f, .epsilon = 1e-3f },
+    { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .amsgrad = true, .beta2 = 0.5f },
+    { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .amsgrad = true, .beta2 = 0.5f, .weight_decay = 0.1f },
 };
 enum { RULES = sizeof(rules) / sizeof(*rules) };
 
@@ -158,7 +160,7 @@ START_TEST(bad_options)
     static const tutti_training bad[] = { { .learning_rate = -1 }, { .learning_rate = NAN },
         { .learning_rate = INFINITY }, { .momentum = 1 }, { .momentum = -0.1f }, { .nesterov = true },
         { .weight_decay = -1 }, { .beta1 = 1 }, { .beta2 = 2 }, { .epsilon = -1 }, { .optimizer = (tutti_optimizer)77 },
-        { .centered = true } };
+        { .centered = true }, { .amsgrad = true } };
     struct optimizer optimizer;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         ck_assert_msg(optimizer_init(&optimizer, &bad[i]) == TUTTI_INVALID, "case %zu was taken", i);
