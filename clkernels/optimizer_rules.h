@@ -20,7 +20,7 @@
  *   rest1, rest2             1 - beta1, 1 - beta2
  *   momentum, beta1, beta2, epsilon
  * The text is compiled as C with floats (train/optimizer.c) and as OpenCL C with vectors (update.cl). Constants are
- * whole numbers. positive(x) is x, or 0 if x is negative. */
+ * whole numbers. positive(x) is x, or 0 if x is negative; sign(x) is 1, 0 or -1. */
 /* clang-format off */
 #define OPTIMIZER_RULES(X)                                                                                             \
     X(sgd_nesterov, SGD, "sgd", RULE_MOMENTUM | RULE_NESTEROV, 1, ("momentum_buffer"), 0.01f, 0.999f, 1e-8f,           \
@@ -59,7 +59,9 @@
         (a += g * g, p -= rate * (g / (sqrt(a) + epsilon))))                                                           \
     X(nadam, NADAM, "nadam", 0, 2, ("exp_avg", "exp_avg_sq"), 0.002f, 0.999f, 1e-8f, RULE_COUPLED, nesterov_corrected, \
         (a += rest1 * (g - a), b = beta2 * b + rest2 * (g * g),                                                        \
-            p -= (rate * g + corrected * a) / (sqrt(b) / root + epsilon)))
+            p -= (rate * g + corrected * a) / (sqrt(b) / root + epsilon)))                                             \
+    X(lion, LION, "lion", 0, 1, ("exp_avg"), 0.0001f, 0.99f, 1e-8f, RULE_DECOUPLED, uncorrected,                       \
+        (p = keep * p - rate * sign(beta1 * a + rest1 * g), a = beta2 * a + rest2 * g))
 /* clang-format on */
 
 /* Bits of `options`. */

@@ -355,8 +355,8 @@ typedef enum tutti_sharing {
     TUTTI_SHARES_EQUAL /* equal parts: as with given shares, every run produces the same bytes */
 } tutti_sharing;
 
-/* Update rules, as PyTorch defines them, for a parameter p with gradient g in step t = 1, 2, ... The other letters are
- * states, which begin as 0. */
+/* Update rules, as PyTorch defines them (Lion: its authors), for a parameter p with gradient g in step t = 1, 2, ...
+ * The other letters are states, which begin as 0. */
 typedef enum tutti_optimizer {
     /* v = momentum v + g, p -= learning_rate v; nesterov: p -= learning_rate (g + momentum v) */
     TUTTI_SGD,
@@ -374,7 +374,10 @@ typedef enum tutti_optimizer {
     /* m and v as in TUTTI_ADAM, u(t) = beta1 (1 - 0.96^(0.004 t) / 2), P(t) = u(1) u(2) ... u(t),
      * p -= learning_rate (u(t+1) m / (1 - P(t+1)) + (1 - u(t)) g / (1 - P(t))) / (sqrt(v / (1 - beta2^t)) + epsilon)
      * (Dozat 2016) */
-    TUTTI_NADAM
+    TUTTI_NADAM,
+    /* p -= learning_rate (sign(beta1 m + (1 - beta1) g) + weight_decay p), m = beta2 m + (1 - beta2) g
+     * (Chen et al. 2023) */
+    TUTTI_LION
 } tutti_optimizer;
 /* The name in checkpoints and for `tutti train --optimizer`: "sgd", "adam", ... NULL after the last optimizer. */
 TUTTI_API const char *tutti_optimizer_name(tutti_optimizer optimizer);
@@ -405,11 +408,11 @@ typedef struct tutti_training {
     size_t size; /* sizeof(tutti_training), or 0 */
     tutti_loss loss;
     tutti_optimizer optimizer;
-    float learning_rate; /* 0: 0.001 for Adam and AdamW, 0.002 for NAdam, 0.01 for the others */
+    float learning_rate; /* 0: 0.001 for Adam and AdamW, 0.002 for NAdam, 0.0001 for Lion, 0.01 for the others */
     float momentum;      /* SGD and RMSprop; the others ignore it */
     bool nesterov;       /* SGD with Nesterov's momentum; needs momentum > 0 */
-    float weight_decay;  /* adds weight_decay * p to the gradient, except where the rule has it apart (AdamW) */
-    /* 0: 0.9; 0.999, for RMSprop 0.99 (PyTorch's alpha); 1e-8, for Adagrad 1e-10 */
+    float weight_decay;  /* adds weight_decay * p to the gradient, except where the rule has it apart (AdamW, Lion) */
+    /* 0: 0.9; 0.999, for RMSprop (PyTorch's alpha) and Lion 0.99; 1e-8, for Adagrad 1e-10 */
     float beta1, beta2, epsilon;
     uint64_t seed; /* of the initial weights, shuffling, dropout and random numbers */
     /* Samples of a step, over all devices and ranks. Plans are made for this number; smaller batches are allowed.

@@ -68,6 +68,11 @@ static inline float positive(float x)
     return x > 0 ? x : 0;
 }
 
+static inline float sign(float x)
+{
+    return (float)((x > 0) - (x < 0));
+}
+
 #define READ(state) , state = old_##state[i]
 #define WRITE(state) new_##state[i] = state;
 #define LOOP(rule, KIND, title, options, states, names, default1, default2, default3, decay_kind, corrections, update) \

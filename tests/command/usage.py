@@ -49,7 +49,7 @@ class WrongUse(harness.CommandTest):
         self.refused(2, ["--batch", "\"-4\""], "train", "lenet", "--batch=-4")
         self.refused(2, ["--lr", "\"nan\""], "train", "lenet", "--lr", "nan")
         self.refused(2, ["--batch", "\"99999999999999999999\""], "bench", "lenet", "--batch", "99999999999999999999")
-        self.refused(2, ["--optimizer", "sgd, adam, adamw, rmsprop, adagrad, nadam"], "train", "lenet", "--optimizer", "sgdd")
+        self.refused(2, ["--optimizer", "sgd, adam, adamw, rmsprop, adagrad, nadam, lion"], "train", "lenet", "--optimizer", "sgdd")
         self.refused(2, ["--mode", "train, infer"], "bench", "lenet", "--mode", "sleep")
         self.refused(2, ["--input", "\"3by4\""], "bench", "lenet", "--input", "3by4")
         self.refused(2, ["--save"], "train", "lenet", "--save")

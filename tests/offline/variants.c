@@ -241,9 +241,10 @@ static tutti_status ask_optimizers(const tutti_network *network, const char *nam
     const tutti_training trainings[] = { { .optimizer = TUTTI_SGD }, { .optimizer = TUTTI_SGD, .momentum = 0.9f },
         { .optimizer = TUTTI_SGD, .momentum = 0.9f, .nesterov = true },
         { .optimizer = TUTTI_ADAM, .clip_norm = 1, .ema_decay = 0.9f }, { .optimizer = TUTTI_ADAMW },
-        { .optimizer = TUTTI_ADAM, .amsgrad = true }, { .optimizer = TUTTI_ADAMW, .amsgrad = true },
-        { .optimizer = TUTTI_NADAM }, { .optimizer = TUTTI_ADAGRAD }, { .optimizer = TUTTI_RMSPROP },
-        { .optimizer = TUTTI_RMSPROP, .momentum = 0.9f }, { .optimizer = TUTTI_RMSPROP, .centered = true },
+        { .optimizer = TUTTI_LION }, { .optimizer = TUTTI_ADAM, .amsgrad = true },
+        { .optimizer = TUTTI_ADAMW, .amsgrad = true }, { .optimizer = TUTTI_NADAM }, { .optimizer = TUTTI_ADAGRAD },
+        { .optimizer = TUTTI_RMSPROP }, { .optimizer = TUTTI_RMSPROP, .momentum = 0.9f },
+        { .optimizer = TUTTI_RMSPROP, .centered = true },
         { .optimizer = TUTTI_RMSPROP, .momentum = 0.9f, .centered = true } };
     const struct optimizer_group group = { 1, 0 };
     for (size_t i = 0; i < 2 * sizeof trainings / sizeof *trainings; i++) {

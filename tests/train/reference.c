@@ -71,6 +71,13 @@ static void nadam(struct reference *r, struct step *s)
     r->p -= s->rate * mean / (sqrt(r->b / (1 - pow(s->beta2, s->number))) + s->epsilon);
 }
 
+static void lion(struct reference *r, struct step *s)
+{
+    const double mean = s->beta1 * r->a + (1 - s->beta1) * s->g, sign = mean > 0 ? 1 : mean < 0 ? -1 : 0;
+    r->p -= s->rate * (sign + s->decay * r->p);
+    r->a = s->beta2 * r->a + (1 - s->beta2) * s->g;
+}
+
 void reference_update(
     struct reference *r, const tutti_training *training, double gradient, double rate, double decay, int step)
 {
@@ -82,7 +89,8 @@ void reference_update(
         [TUTTI_ADAMW] = { adamw, 0.999f, 1e-8f },
         [TUTTI_RMSPROP] = { rmsprop, 0.99f, 1e-8f },
         [TUTTI_ADAGRAD] = { adagrad, 0, 1e-10f },
-        [TUTTI_NADAM] = { nadam, 0.999f, 1e-8f } };
+        [TUTTI_NADAM] = { nadam, 0.999f, 1e-8f },
+        [TUTTI_LION] = { lion, 0.99f } };
     struct step s = { .g = gradient,
         .rate = rate,
         .decay = decay,
@@ -113,4 +121,5 @@ const tutti_training reference_trainings[REFERENCE_TRAININGS] = {
     { .optimizer = TUTTI_NADAM, .learning_rate = 0.01f, .epsilon = 1e-2f, .weight_decay = 0.05f },
     { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .epsilon = 1e-2f, .amsgrad = true },
     { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .epsilon = 1e-2f, .amsgrad = true, .weight_decay = 0.1f },
+    { .optimizer = TUTTI_LION, .learning_rate = 0.00005f, .weight_decay = 1 },
 };

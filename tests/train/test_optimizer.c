@@ -39,6 +39,8 @@ static const tutti_training rules[] = {
     { .optimizer = TUTTI_NADAM, .learning_rate = 0.01f, .weight_decay = 0.1f, .beta1 = 0.8f, .epsilon = 1e-3f },
     { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .amsgrad = true, .beta2 = 0.5f },
     { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .amsgrad = true, .beta2 = 0.5f, .weight_decay = 0.1f },
+    { .optimizer = TUTTI_LION, .learning_rate = 0.01f },
+    { .optimizer = TUTTI_LION, .learning_rate = 0.01f, .weight_decay = 0.1f, .beta1 = 0.8f, .beta2 = 0.95f },
 };
 enum { RULES = sizeof(rules) / sizeof(*rules) };
 
