@@ -3,7 +3,7 @@
  *
  * Arguments: p, g and a: arenas of n floats, n a multiple of 16. constants: of this step; gradients are multiplied by
  * constants->unscale, a power of two, and 1 where losses are not scaled. losses: as update_wanted.h has it.
- * Launched by train/optimizer.c at the end of a step, as arena.h has it. */
+ * Launched by replica/optimizer.c at the end of a step, as arena.h has it. */
 #include "parameters.h"
 #include "arguments/optimizer.h"
 #include "step.h"

@@ -8,7 +8,7 @@
  * options: the settings that it is for. An optimizer takes the first of its rules whose options are all set.
  * states: number of arrays that are kept from step to step, 0 to 3, and their names in files, which are PyTorch's.
  * rate, beta2, epsilon: defaults. decay: RULE_COUPLED or RULE_DECOUPLED.
- * corrections: the function of train/optimizer.c that sets the bias corrections of a step, which are 1 if
+ * corrections: the function of replica/optimizer.c that sets the bias corrections of a step, which are 1 if
  * `uncorrected`, and may multiply its learning rate.
  *
  * update: assigns new values to the parameter p and to the states a, b and c, in the order of the names, all 0 before
@@ -19,7 +19,7 @@
  *   corrected, root          rate / bias_correction1 and sqrt(bias_correction2) of struct step_constants
  *   rest1, rest2             1 - beta1, 1 - beta2
  *   momentum, beta1, beta2, epsilon
- * The text is compiled as C with floats (train/optimizer.c) and as OpenCL C with vectors (update.cl). Constants are
+ * The text is compiled as C with floats (replica/optimizer.c) and as OpenCL C with vectors (update.cl). Constants are
  * whole numbers. positive(x) is x, or 0 if x is negative; sign(x) is 1, 0 or -1. */
 /* clang-format off */
 #define OPTIMIZER_RULES(X)                                                                                             \

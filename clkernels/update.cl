@@ -5,7 +5,7 @@
  * GROUPED 1: groups has a factor of the rate, and a weight decay instead of the argument's, for each 256 floats.
  * Arguments: parameters, gradients and the states: arenas of n floats, n a multiple of 16. constants: of this step;
  * gradients are multiplied by constants->unscale. losses: as update_wanted.h has it.
- * Launched by train/optimizer.c at the end of a step, as arena.h has it; the host's loops are there. */
+ * Launched by replica/optimizer.c at the end of a step, as arena.h has it; the host's loops are there. */
 #include "parameters.h"
 #include "arguments/update.h"
 #include "step.h"

@@ -5,8 +5,8 @@
  * ModelEma, from their initial values on. With clip_norm, gradients are clipped before (clip.h).
  * There are two forms of each rule, equal up to rounding: loops on the host's threads (several devices share one master
  * copy), and launches at the end of the list of a single device. */
-#ifndef TRAIN_OPTIMIZER_H
-#define TRAIN_OPTIMIZER_H
+#ifndef REPLICA_OPTIMIZER_H
+#define REPLICA_OPTIMIZER_H
 
 #include "base/threads.h"
 #include "graph/network.h"
