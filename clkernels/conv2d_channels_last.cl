@@ -51,7 +51,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
     IMAGE_LAST_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
     local float4 a_tile[FOURS(BM * LINE_LENGTH / IN_FOUR)], b_tile[FOURS(BN * LINE_LENGTH / IN_FOUR)];
-    const int item = get_local_id(0), first_pixel = get_group_id(0) * BM, first_channel = get_group_id(1) * BN;
+    const KEPT int item = get_local_id(0);
+    const int first_pixel = get_group_id(0) * BM, first_channel = get_group_id(1) * BN;
     SHAPE(get_group_id(2));
     const int grid = rows * columns, pixels = N * grid, taps = R * S;
 #if GRADIENT && !ALWAYS_STEPS /* a smaller class */
@@ -74,8 +75,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
 
     float acc[TM][TN];
     UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
-    float4 a_next[A_LOADS / 4];
-    four_t b_next[B_LOADS / 4];
+    KEPT float4 a_next[A_LOADS / 4];
+    KEPT four_t b_next[B_LOADS / 4];
 
 #define LOAD_WEIGHTS(at)                                                                                               \
     UNROLL_GPU for (int q = 0; q < B_LOADS / 4; q++) b_next[q] =                                                       \
@@ -102,7 +103,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
     }
 #define PLACE
 #else
-    int at[A_LOADS / 4]; /* of the pixel under this tap, in numbers; -1: outside */
+    KEPT int at[A_LOADS / 4]; /* of the pixel under this tap, in numbers; -1: outside */
 #define PLACE                                                                                                          \
     UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++)                                                                   \
     {                                                                                                                  \

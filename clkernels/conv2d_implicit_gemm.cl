@@ -55,7 +55,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
     IMAGE_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
     local float4 a_tile[FOURS(BK * A_ROW / IN_FOUR)], b_tile[FOURS(BK * B_ROW / IN_FOUR)];
-    const int item = get_local_id(0), first_channel = get_group_id(1) * BM, first_pixel = get_group_id(0) * BN;
+    const KEPT int item = get_local_id(0);
+    const int first_channel = get_group_id(1) * BM, first_pixel = get_group_id(0) * BN;
 #if GRADIENT
     const int classes = stride_h * stride_w, residue = get_group_id(2) % classes, group = get_group_id(2) / classes;
 #else
@@ -78,17 +79,17 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
         exists[q] = pixel < pixels;
         from[q] = exists[q] ? source + ((long)(pixel / grid) * groups + group) * CS * plane + pixel % grid : source;
     }
-    float4 b_next[EACH(BN)];
+    KEPT float4 b_next[EACH(BN)];
 #else /* the pixel of its column */
     const int pixel = first_pixel + item % BN;
     const bool exists = pixel < pixels;
     const int image = exists ? pixel / grid : 0, place = exists ? pixel % grid : 0;
     const int from_h = place / columns * step_h, from_w = place % columns * step_w;
     global const float *from = source + ((long)image * groups + group) * CS * plane;
-    float b_next[B_LOADS];
+    KEPT float b_next[B_LOADS];
 #endif
 
-    float4 a_next[EACH(BM)];
+    KEPT float4 a_next[EACH(BM)];
     float acc[TM][TN];
     UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
 
