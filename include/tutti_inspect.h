@@ -35,6 +35,24 @@ typedef struct tutti_device_peaks {
  * 512 MiB of the device. Errors: TUTTI_NO_DEVICE; TUTTI_DEVICE_MEMORY; the status of the OpenCL call that failed. */
 TUTTI_API tutti_status tutti_device_measure(tutti_runtime *runtime, int position, tutti_device_peaks *peaks);
 
+/* ----------------------------------------------------------------------------------------------- operations ---- */
+
+/* The types of attributes of tutti_op(), and how their values are written. Axes are those of a sample, counted from the
+ * end if negative. */
+typedef enum tutti_attribute_type {
+    TUTTI_ATTRIBUTE_NUMBER,   /* 0.5; also inf and -inf */
+    TUTTI_ATTRIBUTE_NUMBERS,  /* 0.5,2 */
+    TUTTI_ATTRIBUTE_FLAG,     /* 0 or 1 */
+    TUTTI_ATTRIBUTE_INTEGER,  /* 3 */
+    TUTTI_ATTRIBUTE_INTEGERS, /* 3,-1 */
+    TUTTI_ATTRIBUTE_AXIS,     /* -1 */
+    TUTTI_ATTRIBUTE_AXES,     /* 0,-1: different ones */
+    TUTTI_ATTRIBUTE_ORDER,    /* 2,0,1: all of them, in another order */
+    TUTTI_ATTRIBUTE_SHAPE,    /* 3,-1: of a sample; -2 is TUTTI_SEQUENCE */
+    TUTTI_ATTRIBUTE_CHOICE,   /* one of several words */
+    TUTTI_ATTRIBUTE_TEXT      /* without spaces */
+} tutti_attribute_type;
+
 /* ------------------------------------------------------------------------------------------------- networks ---- */
 
 /* One layer, as `tutti show` prints it. */

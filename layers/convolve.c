@@ -158,6 +158,12 @@ static tutti_status transpose_volume(
 /* ------------------------------------------------------------------------------------------------ operations ---- */
 
 /* Checks w: [C, channels / groups, ...] of a transposition, [channels, C / groups, ...] of a convolution. */
+static tutti_status check_groups(const char *name, int64_t groups)
+{
+    if (groups >= 1 && groups <= INT32_MAX) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "%s: group is %lld: it must be at least 1", name, (long long)groups);
+}
+
 static tutti_status check_weights(
     const char *name, const struct graph *graph, const int *inputs, int count, int64_t groups, bool transposed)
 {
@@ -176,13 +182,15 @@ static tutti_status check_weights(
     return TUTTI_OK;
 }
 
-tutti_status op_conv(tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+tutti_status op_conv(
+    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
     struct graph *graph = &network->graph;
     const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
     const int bias = count > 2 ? inputs[2] : NO_VALUE;
-    tutti_status status = sliding_resolve("conv", x, &said->sliding, w->shape.sizes + SPACE_AXIS, &s);
+    tutti_status status = sliding_resolve("conv", x, call->arguments, w->shape.sizes + SPACE_AXIS, &s);
+    if (status == TUTTI_OK) status = check_groups("conv", s.groups);
     if (status == TUTTI_OK) status = check_weights("conv", graph, inputs, count, s.groups, false);
     if (status != TUTTI_OK) return status;
     if (s.axes == 3) return convolve_volume(network, layer, inputs[0], inputs[1], bias, &s, y);
@@ -192,14 +200,15 @@ tutti_status op_conv(tutti_network *network, int layer, const int *inputs, int c
 }
 
 tutti_status op_conv_transpose(
-    tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
     struct graph *graph = &network->graph;
     const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
     const int bias = count > 2 ? inputs[2] : NO_VALUE;
     tutti_status status =
-        sliding_resolve_transposed("conv_transpose", x, &said->sliding, w->shape.sizes + SPACE_AXIS, &s);
+        sliding_resolve_transposed("conv_transpose", x, call->arguments, w->shape.sizes + SPACE_AXIS, &s);
+    if (status == TUTTI_OK) status = check_groups("conv_transpose", s.groups);
     if (status == TUTTI_OK) status = check_weights("conv_transpose", graph, inputs, count, s.groups, true);
     if (status != TUTTI_OK) return status;
     if (s.axes == 3) return transpose_volume(network, layer, inputs[0], inputs[1], bias, &s, y);

@@ -1,4 +1,4 @@
-/* Attributes parsed by tutti_op(), and builders of operations that expand to several nodes. */
+/* Builders of tutti_op() for operations that expand to several nodes, and what they read. */
 #ifndef LAYERS_OP_BUILDERS_H
 #define LAYERS_OP_BUILDERS_H
 
@@ -15,38 +15,55 @@ struct reals {
     double numbers[2 * TUTTI_MAX_RANK];
 };
 
+/* What the text can set that is not a member of the node's attributes, of each builder below. Choices are in the order
+ * of the schema's words (layers/schema.h). */
+struct slice_arguments {
+    struct list starts, ends, axes, steps;
+};
 /* Modes of pad, and of depth_to_space and back: in the depth, the block precedes (DCR) or follows the channels. */
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
+struct pad_arguments {
+    struct list before, behind;
+    int mode;
+};
+struct tile_arguments {
+    struct list repeats;
+};
 enum block_mode { BLOCK_DCR, BLOCK_CRD };
-
-/* Attributes of convolutions and pooling, with ONNX's names. */
+struct block_arguments {
+    int64_t size;
+    int mode;
+};
+struct resize_arguments {
+    struct list axes, sizes;
+    struct reals scales, roi;
+    struct resize how;
+};
+struct dft_arguments {
+    int axis;
+    bool inverse, onesided;
+    int64_t length; /* 0: the axis's */
+};
+/* Convolutions and pooling, with ONNX's names. Empty lists are the defaults. */
 enum auto_pad { AUTO_PAD_NOTSET, AUTO_PAD_VALID, AUTO_PAD_SAME_UPPER, AUTO_PAD_SAME_LOWER };
-struct sliding_words {
-    struct list kernel, strides, dilations, group;
+struct sliding_arguments {
+    struct list kernel, strides, dilations;
     struct list pads; /* in front of each axis, then behind each */
     struct list output_padding, output_shape;
-    struct list auto_pad;
+    int auto_pad;
+    int64_t group;
     bool ceil_mode, count_include_pad;
     float p;
 };
 
-/* Attributes in the text that are not those of the operation. */
-struct said {
-    bool keepdims, inverse, onesided;
-    int axis;
-    unsigned axes;
-    struct list picked, starts, ends, steps, sizes;
-    struct reals scales, roi;
-    struct list mode; /* choices are lists of one number, or of none: the first one */
-    struct list resize_mode, resize_coordinates, resize_nearest, resize_policy;
-    struct resize resize;
-    struct sliding_words sliding;
-    const void *attributes; /* of the recipe's operation, if it has one */
+/* What tutti_op() read. */
+struct op_call {
+    const void *attributes; /* of the schema's operation, if it has one */
+    const void *arguments;  /* the struct above */
 };
-
 /* Appends the nodes and writes the result's value; NO_VALUE where the graph has failed. */
 typedef tutti_status op_builder(
-    struct tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y);
+    struct tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y);
 op_builder op_slice, op_pad, op_tile, op_depth_to_space, op_space_to_depth, op_resize;
 op_builder op_conv, op_conv_transpose, op_max_pool, op_average_pool, op_lp_pool, op_dft;
 

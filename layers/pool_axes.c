@@ -128,11 +128,11 @@ static tutti_status sum_axes(tutti_network *network, int layer, const struct sli
 /* ------------------------------------------------------------------------------------------------ operations ---- */
 
 tutti_status op_max_pool(
-    tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
     struct graph *graph = &network->graph;
-    tutti_status status = sliding_resolve("max_pool", graph_at(graph, inputs[0]), &said->sliding, NULL, &s);
+    tutti_status status = sliding_resolve("max_pool", graph_at(graph, inputs[0]), call->arguments, NULL, &s);
     bool dilated = false;
     (void)count;
     *y = inputs[0];
@@ -153,12 +153,12 @@ tutti_status op_max_pool(
 }
 
 tutti_status op_average_pool(
-    tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
     struct graph *graph = &network->graph;
-    const tutti_status status = sliding_resolve("average_pool", graph_at(graph, inputs[0]), &said->sliding, NULL, &s);
-    const bool all = said->sliding.count_include_pad;
+    const tutti_status status = sliding_resolve("average_pool", graph_at(graph, inputs[0]), call->arguments, NULL, &s);
+    const bool all = ((const struct sliding_arguments *)call->arguments)->count_include_pad;
     (void)count;
     *y = inputs[0];
     if (status != TUTTI_OK) return status;
@@ -185,12 +185,12 @@ static int constant(tutti_network *network, const char *name, float value)
 
 /* (sum of |x|^p)^(1 / p). Where the sum is 0, 1 less 1, as in compose_reduce_l2(), so that the gradient is 0. */
 tutti_status op_lp_pool(
-    tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
     struct graph *graph = &network->graph;
-    const float p = said->sliding.p;
-    tutti_status status = sliding_resolve("lp_pool", graph_at(graph, inputs[0]), &said->sliding, NULL, &s);
+    const float p = ((const struct sliding_arguments *)call->arguments)->p;
+    tutti_status status = sliding_resolve("lp_pool", graph_at(graph, inputs[0]), call->arguments, NULL, &s);
     (void)count;
     if (status == TUTTI_OK && !(p >= 1 && p <= 1e6f))
         status = fail(TUTTI_INVALID, "lp_pool: p is %g: it must be from 1 to 1e6", (double)p);

@@ -106,12 +106,14 @@ static tutti_status slice_axis(const struct value *x, int axis, int64_t start, i
 }
 
 /* Makes one window, then takes the first of each `stride` elements of it. */
-tutti_status op_slice(tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+tutti_status op_slice(
+    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     tutti_status status = TUTTI_OK;
     struct graph *graph = &network->graph;
     const struct value x = *graph_at(graph, inputs[0]);
-    const struct list *axes = &said->picked, *starts = &said->starts, *ends = &said->ends, *steps = &said->steps;
+    const struct slice_arguments *o = call->arguments;
+    const struct list *axes = &o->axes, *starts = &o->starts, *ends = &o->ends, *steps = &o->steps;
     struct window_attributes a = { .shape = x.shape };
     struct strided strided[TUTTI_MAX_RANK] = { { 0 } };
     (void)count;
@@ -164,15 +166,16 @@ static tutti_status pad_axis(
 }
 
 /* `before` and `behind`: the number of elements added at each end of each axis of a sample. */
-tutti_status op_pad(tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+tutti_status op_pad(tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     tutti_status status = TUTTI_OK;
     struct graph *graph = &network->graph;
     const struct value x = *graph_at(graph, inputs[0]);
     const int rank = x.shape.rank - x.batched;
-    const struct list *before = &said->starts, *behind = &said->ends;
-    const enum pad_mode mode = (enum pad_mode)said->mode.numbers[0];
-    struct window_attributes a = *(const struct window_attributes *)said->attributes;
+    const struct pad_arguments *o = call->arguments;
+    const struct list *before = &o->before, *behind = &o->behind;
+    const enum pad_mode mode = (enum pad_mode)o->mode;
+    struct window_attributes a = *(const struct window_attributes *)call->attributes;
     (void)count;
     if ((before->count && before->count != rank) || (behind->count && behind->count != rank))
         return fail(TUTTI_INVALID, "pad: before and behind need a number for each of the %d axes", rank);
@@ -208,10 +211,11 @@ static int repeat(struct graph *graph, int layer, int x, int axis, int64_t times
     return op_join(graph, layer, graph_append(graph, &operation_expand, &attributes, &x, 1, layer), axis);
 }
 
-tutti_status op_tile(tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+tutti_status op_tile(
+    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     const struct value x = *graph_at(&network->graph, inputs[0]);
-    const struct list *times = &said->sizes;
+    const struct list *times = &((const struct tile_arguments *)call->arguments)->repeats;
     (void)count;
     if (times->count != x.shape.rank - x.batched)
         return fail(TUTTI_INVALID, "tile: repeats need a number for each of the %d axes", x.shape.rank - x.batched);
@@ -245,38 +249,40 @@ static tutti_status check_blocks(const char *name, const struct value *x, int64_
 
 /* [N, b, b, C, H, W] or [N, C, b, b, H, W] -> [N, C, H, b, W, b]. */
 tutti_status op_depth_to_space(
-    tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     static const int dcr[] = { 0, 3, 4, 1, 5, 2 }, crd[] = { 0, 1, 4, 2, 5, 3 };
     struct graph *graph = &network->graph;
     const struct value x = *graph_at(graph, inputs[0]);
-    const int64_t b = said->sizes.numbers[0], *s = x.shape.sizes;
+    const struct block_arguments *o = call->arguments;
+    const int64_t b = o->size, *s = x.shape.sizes;
     const tutti_status status = check_blocks("depth_to_space", &x, b, true);
     (void)count;
     if (status != TUTTI_OK) return status;
     const int64_t c = s[1] / b / b;
-    const tutti_shape apart = said->mode.numbers[0] == BLOCK_DCR ? TUTTI_SHAPE(s[0], b, b, c, s[2], s[3])
-                                                                 : TUTTI_SHAPE(s[0], c, b, b, s[2], s[3]);
+    const tutti_shape apart =
+        o->mode == BLOCK_DCR ? TUTTI_SHAPE(s[0], b, b, c, s[2], s[3]) : TUTTI_SHAPE(s[0], c, b, b, s[2], s[3]);
     *y = op_reshape(graph, layer, inputs[0], apart);
-    *y = op_transpose(graph, layer, *y, said->mode.numbers[0] == BLOCK_DCR ? dcr : crd, apart.rank);
+    *y = op_transpose(graph, layer, *y, o->mode == BLOCK_DCR ? dcr : crd, apart.rank);
     *y = op_reshape(graph, layer, *y, TUTTI_SHAPE(s[0], c, s[2] * b, s[3] * b));
     return TUTTI_OK;
 }
 
 /* [N, C, H, b, W, b] -> [N, b, b, C, H, W] or [N, C, b, b, H, W]. */
 tutti_status op_space_to_depth(
-    tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     static const int dcr[] = { 0, 3, 5, 1, 2, 4 }, crd[] = { 0, 1, 3, 5, 2, 4 };
     struct graph *graph = &network->graph;
     const struct value x = *graph_at(graph, inputs[0]);
-    const int64_t b = said->sizes.numbers[0], *s = x.shape.sizes;
+    const struct block_arguments *o = call->arguments;
+    const int64_t b = o->size, *s = x.shape.sizes;
     const tutti_status status = check_blocks("space_to_depth", &x, b, false);
     (void)count;
     if (status != TUTTI_OK) return status;
     const tutti_shape apart = TUTTI_SHAPE(s[0], s[1], s[2] / b, b, s[3] / b, b);
     *y = op_reshape(graph, layer, inputs[0], apart);
-    *y = op_transpose(graph, layer, *y, said->mode.numbers[0] == BLOCK_DCR ? dcr : crd, apart.rank);
+    *y = op_transpose(graph, layer, *y, o->mode == BLOCK_DCR ? dcr : crd, apart.rank);
     *y = op_reshape(graph, layer, *y, TUTTI_SHAPE(s[0], s[1] * b * b, s[2] / b, s[3] / b));
     return TUTTI_OK;
 }

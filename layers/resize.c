@@ -107,51 +107,50 @@ tutti_status resize_taps(const struct resize *how, const struct resize_axis *axi
 
 /* --------------------------------------------------------------------------------------------------- builder ---- */
 
-static tutti_status check(const struct value *x, const struct said *said)
+static tutti_status check(const struct value *x, const struct resize_arguments *o)
 {
     const int rank = x->shape.rank - x->batched;
-    const struct list *axes = &said->picked;
-    const int count = axes->count ? axes->count : rank, given = said->scales.count + said->sizes.count;
-    if (said->resize.mode == RESIZE_NEAREST && said->resize.antialias)
+    const struct list *axes = &o->axes;
+    const int count = axes->count ? axes->count : rank, given = o->scales.count + o->sizes.count;
+    if (o->how.mode == RESIZE_NEAREST && o->how.antialias)
         return fail(TUTTI_INVALID, "resize: the mode nearest has no antialias");
-    if (given != count || (said->scales.count && said->sizes.count))
+    if (given != count || (o->scales.count && o->sizes.count))
         return fail(TUTTI_INVALID, "resize: it needs either scales or sizes, one for each of %d axes", count);
-    if (said->roi.count && said->roi.count != 2 * count)
+    if (o->roi.count && o->roi.count != 2 * count)
         return fail(
             TUTTI_INVALID, "resize: roi needs %d numbers: where each axis begins, then where each ends", 2 * count);
-    if (said->resize.coordinates == RESIZE_TF_CROP_AND_RESIZE && !said->roi.count)
+    if (o->how.coordinates == RESIZE_TF_CROP_AND_RESIZE && !o->roi.count)
         return fail(TUTTI_INVALID, "resize: the coordinates tf_crop_and_resize need a roi");
     return TUTTI_OK;
 }
 
 /* Returns the scale of all axes by a policy that keeps their ratio; 0: each axis has its own. */
-static double common_scale(const struct value *x, const struct said *said, const int *axes, int count)
+static double common_scale(const struct value *x, const struct resize_arguments *o, const int *axes, int count)
 {
     double scale = 0;
-    if (said->resize.policy == RESIZE_STRETCH || !said->sizes.count) return 0;
+    if (o->how.policy == RESIZE_STRETCH || !o->sizes.count) return 0;
     for (int i = 0; i < count; i++) {
-        const double own = (double)said->sizes.numbers[i] / (double)x->shape.sizes[axes[i]];
-        const bool better = said->resize.policy == RESIZE_NOT_LARGER ? own < scale : own > scale;
+        const double own = (double)o->sizes.numbers[i] / (double)x->shape.sizes[axes[i]];
+        const bool better = o->how.policy == RESIZE_NOT_LARGER ? own < scale : own > scale;
         if (i == 0 || better) scale = own;
     }
     return scale;
 }
 
-static tutti_status axis_of(
-    const struct value *x, const struct said *said, int axis, int number, double common, struct resize_axis *made)
+static tutti_status axis_of(const struct value *x, const struct resize_arguments *o, int axis, int number,
+    double common, struct resize_axis *made)
 {
     const int64_t from = x->shape.sizes[axis];
-    const int count = said->roi.count / 2;
+    const int count = o->roi.count / 2;
     *made = (struct resize_axis) { .from = from, .end = 1 };
-    made->scale =
-        said->scales.count ? said->scales.numbers[number] : (double)said->sizes.numbers[number] / (double)from;
+    made->scale = o->scales.count ? o->scales.numbers[number] : (double)o->sizes.numbers[number] / (double)from;
     if (common > 0) made->scale = common;
-    const double to = said->scales.count ? floor((double)((float)made->scale * (float)from))
-        : common > 0                     ? floor(common * (double)from + 0.5)
-                                         : (double)said->sizes.numbers[number];
+    const double to = o->scales.count ? floor((double)((float)made->scale * (float)from))
+        : common > 0                  ? floor(common * (double)from + 0.5)
+                                      : (double)o->sizes.numbers[number];
     if (count) {
-        made->begin = said->roi.numbers[number];
-        made->end = said->roi.numbers[count + number];
+        made->begin = o->roi.numbers[number];
+        made->end = o->roi.numbers[count + number];
     }
     if (from < 1 || !(to >= 1 && to < INT32_MAX))
         return fail(TUTTI_SHAPE, "resize: axis %d cannot become one of %g elements", axis - x->batched, to);
@@ -169,36 +168,26 @@ static tutti_status resize_one(
     return status;
 }
 
-static struct said with_choices(const struct said *said)
-{
-    struct said with = *said;
-    with.resize.mode = (int)said->resize_mode.numbers[0];
-    with.resize.coordinates = (int)said->resize_coordinates.numbers[0];
-    with.resize.nearest = (int)said->resize_nearest.numbers[0];
-    with.resize.policy = (int)said->resize_policy.numbers[0];
-    return with;
-}
-
 tutti_status op_resize(
-    tutti_network *network, int layer, const int *inputs, int count, const struct said *given, int *y)
+    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     const struct value x = *graph_at(&network->graph, inputs[0]); /* appending moves values */
     int axes[TUTTI_MAX_RANK];
-    const struct said all = with_choices(given), *said = &all;
-    tutti_status status = check(&x, said);
-    const int axis_count = said->picked.count ? said->picked.count : x.shape.rank - x.batched;
+    const struct resize_arguments *o = call->arguments;
+    tutti_status status = check(&x, o);
+    const int axis_count = o->axes.count ? o->axes.count : x.shape.rank - x.batched;
     (void)count;
     *y = inputs[0];
     for (int i = 0; i < axis_count && status == TUTTI_OK; i++) {
-        axes[i] = op_axis(&x, said->picked.count ? said->picked.numbers[i] : i);
+        axes[i] = op_axis(&x, o->axes.count ? o->axes.numbers[i] : i);
         if (axes[i] < 0) status = fail(TUTTI_INVALID, "resize: axis %d of its axes does not exist", i);
     }
-    const double common = status == TUTTI_OK ? common_scale(&x, said, axes, axis_count) : 0;
+    const double common = status == TUTTI_OK ? common_scale(&x, o, axes, axis_count) : 0;
     for (int i = 0; i < axis_count && status == TUTTI_OK; i++) {
         struct resize_axis a;
-        status = axis_of(&x, said, axes[i], i, common, &a);
+        status = axis_of(&x, o, axes[i], i, common, &a);
         const bool same = a.to == a.from && fabs(a.scale - 1) < 1e-9 && a.begin == 0 && a.end == 1;
-        if (status == TUTTI_OK && !same) status = resize_one(network, layer, &said->resize, &a, axes[i], y);
+        if (status == TUTTI_OK && !same) status = resize_one(network, layer, &o->how, &a, axes[i], y);
     }
     return status;
 }

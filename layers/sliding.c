@@ -9,25 +9,24 @@ static bool read_number(const struct list *list, int i, int64_t otherwise, int64
     return *number >= least && *number <= INT32_MAX;
 }
 
-static tutti_status check_counts(const char *name, const struct sliding_words *said, int axes)
+static tutti_status check_counts(const char *name, const struct sliding_arguments *o, int axes)
 {
-    const struct list *lists[] = { &said->kernel, &said->strides, &said->dilations, &said->output_padding,
-        &said->output_shape };
-    bool good = said->pads.count == 0 || said->pads.count == 2 * axes;
+    const struct list *lists[] = { &o->kernel, &o->strides, &o->dilations, &o->output_padding, &o->output_shape };
+    bool good = o->pads.count == 0 || o->pads.count == 2 * axes;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) good &= lists[i]->count == 0 || lists[i]->count == axes;
-    if (good && said->group.count <= 1) return TUTTI_OK;
+    if (good) return TUTTI_OK;
     return fail(
         TUTTI_INVALID, "%s: each attribute needs a number for each of the %d axes, and pads need two", name, axes);
 }
 
 static tutti_status read_axis(
-    const char *name, const struct sliding_words *said, const int64_t *kernel, int i, struct sliding *s)
+    const char *name, const struct sliding_arguments *o, const int64_t *kernel, int i, struct sliding *s)
 {
     struct sliding_axis *a = &s->axis[i];
     const int64_t size = kernel ? kernel[i] : 0;
-    if (!read_number(&said->kernel, i, size, 1, &a->kernel) || (kernel && a->kernel != size) ||
-        !read_number(&said->strides, i, 1, 1, &a->stride) || !read_number(&said->dilations, i, 1, 1, &a->dilation) ||
-        !read_number(&said->pads, i, 0, 0, &a->before) || !read_number(&said->pads, i + s->axes, 0, 0, &a->behind))
+    if (!read_number(&o->kernel, i, size, 1, &a->kernel) || (kernel && a->kernel != size) ||
+        !read_number(&o->strides, i, 1, 1, &a->stride) || !read_number(&o->dilations, i, 1, 1, &a->dilation) ||
+        !read_number(&o->pads, i, 0, 0, &a->before) || !read_number(&o->pads, i + s->axes, 0, 0, &a->behind))
         return fail(TUTTI_INVALID,
             "%s: along axis %d, kernel %lld, stride %lld, dilation %lld and pads %lld and %lld are impossible", name,
             i + 1, (long long)a->kernel, (long long)a->stride, (long long)a->dilation, (long long)a->before,
@@ -38,17 +37,15 @@ static tutti_status read_axis(
         TUTTI_INVALID, "%s: a window of %lld elements along axis %d is too large", name, (long long)a->reach, i + 1);
 }
 
-static tutti_status read_axes(
-    const char *name, const struct value *x, const struct sliding_words *said, const int64_t *kernel, struct sliding *s)
+static tutti_status read_axes(const char *name, const struct value *x, const struct sliding_arguments *o,
+    const int64_t *kernel, struct sliding *s)
 {
-    *s = (struct sliding) { .axes = x->shape.rank - SPACE_AXIS, .groups = 1 };
+    *s = (struct sliding) { .axes = x->shape.rank - SPACE_AXIS, .groups = o->group };
     if (!x->batched || s->axes < 1 || s->axes > SLIDING_AXES)
         return fail(TUTTI_SHAPE, "%s: the input must have 2 to 4 axes, of which the first one is the channels", name);
     tutti_status status = shape_check_numbers(&x->shape, name);
-    if (status == TUTTI_OK) status = check_counts(name, said, s->axes);
-    if (status == TUTTI_OK && !read_number(&said->group, 0, 1, 1, &s->groups))
-        status = fail(TUTTI_INVALID, "%s: group is %lld: it must be at least 1", name, (long long)s->groups);
-    for (int i = 0; i < s->axes && status == TUTTI_OK; i++) status = read_axis(name, said, kernel, i, s);
+    if (status == TUTTI_OK) status = check_counts(name, o, s->axes);
+    for (int i = 0; i < s->axes && status == TUTTI_OK; i++) status = read_axis(name, o, kernel, i, s);
     return status;
 }
 
@@ -60,45 +57,44 @@ static void divide_padding(struct sliding_axis *a, int64_t total, bool more_behi
     a->behind = total - a->before;
 }
 
-tutti_status sliding_resolve(
-    const char *name, const struct value *x, const struct sliding_words *said, const int64_t *kernel, struct sliding *s)
+tutti_status sliding_resolve(const char *name, const struct value *x, const struct sliding_arguments *o,
+    const int64_t *kernel, struct sliding *s)
 {
-    tutti_status status = read_axes(name, x, said, kernel, s);
+    tutti_status status = read_axes(name, x, o, kernel, s);
     for (int i = 0; i < s->axes && status == TUTTI_OK; i++) {
         struct sliding_axis *a = &s->axis[i];
         a->in = x->shape.sizes[SPACE_AXIS + i];
-        if (said->auto_pad.numbers[0] == AUTO_PAD_VALID) a->before = a->behind = 0;
-        if (said->auto_pad.numbers[0] == AUTO_PAD_SAME_UPPER || said->auto_pad.numbers[0] == AUTO_PAD_SAME_LOWER)
-            divide_padding(a, ((a->in - 1) / a->stride) * a->stride + a->reach - a->in,
-                said->auto_pad.numbers[0] == AUTO_PAD_SAME_UPPER);
+        if (o->auto_pad == AUTO_PAD_VALID) a->before = a->behind = 0;
+        if (o->auto_pad == AUTO_PAD_SAME_UPPER || o->auto_pad == AUTO_PAD_SAME_LOWER)
+            divide_padding(
+                a, ((a->in - 1) / a->stride) * a->stride + a->reach - a->in, o->auto_pad == AUTO_PAD_SAME_UPPER);
         const int64_t room = a->in + a->before + a->behind - a->reach;
         if (room < 0)
             return fail(TUTTI_SHAPE, "%s: a window spans %lld elements along axis %d, which has %lld with its pads",
                 name, (long long)a->reach, i + 1, (long long)(room + a->reach));
-        a->out = (room + (said->ceil_mode ? a->stride - 1 : 0)) / a->stride + 1;
+        a->out = (room + (o->ceil_mode ? a->stride - 1 : 0)) / a->stride + 1;
         /* As PyTorch: no window begins in the padding behind. */
-        if (said->ceil_mode && (a->out - 1) * a->stride >= a->in + a->before) a->out--;
+        if (o->ceil_mode && (a->out - 1) * a->stride >= a->in + a->before) a->out--;
     }
     return status;
 }
 
-tutti_status sliding_resolve_transposed(
-    const char *name, const struct value *x, const struct sliding_words *said, const int64_t *kernel, struct sliding *s)
+tutti_status sliding_resolve_transposed(const char *name, const struct value *x, const struct sliding_arguments *o,
+    const int64_t *kernel, struct sliding *s)
 {
-    tutti_status status = read_axes(name, x, said, kernel, s);
-    const bool upper = said->auto_pad.numbers[0] == AUTO_PAD_SAME_UPPER,
-               same = upper || said->auto_pad.numbers[0] == AUTO_PAD_SAME_LOWER;
+    tutti_status status = read_axes(name, x, o, kernel, s);
+    const bool upper = o->auto_pad == AUTO_PAD_SAME_UPPER, same = upper || o->auto_pad == AUTO_PAD_SAME_LOWER;
     for (int i = 0; i < s->axes && status == TUTTI_OK; i++) {
         struct sliding_axis *a = &s->axis[i];
         int64_t more = 0, wanted = 0;
         a->out = x->shape.sizes[SPACE_AXIS + i];
-        if (!read_number(&said->output_padding, i, 0, 0, &more) || !read_number(&said->output_shape, i, 0, 0, &wanted))
+        if (!read_number(&o->output_padding, i, 0, 0, &more) || !read_number(&o->output_shape, i, 0, 0, &wanted))
             return fail(TUTTI_INVALID, "%s: output_padding %lld or output_shape %lld is impossible", name,
                 (long long)more, (long long)wanted);
         const int64_t all = a->stride * (a->out - 1) + more + a->reach;
         if (!wanted && same) wanted = a->out * a->stride;
         if (wanted) divide_padding(a, all - wanted, upper);
-        if (said->auto_pad.numbers[0] == AUTO_PAD_VALID) a->before = a->behind = 0;
+        if (o->auto_pad == AUTO_PAD_VALID) a->before = a->behind = 0;
         a->in = wanted ? wanted : all - a->before - a->behind;
         if (a->in < 1 || a->in > INT32_MAX)
             return fail(TUTTI_SHAPE, "%s: axis %d would become one of %lld elements", name, i + 1, (long long)a->in);

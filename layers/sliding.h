@@ -15,15 +15,15 @@ struct sliding_axis {
 struct sliding {
     int axes;
     struct sliding_axis axis[SLIDING_AXES];
-    int64_t groups;
+    int64_t groups; /* of convolutions: as it was given */
 };
 
 /* Reads the attributes for x [N, C, ...] and checks them. kernel: sizes of the axes; NULL: the attribute. */
-tutti_status sliding_resolve(const char *name, const struct value *x, const struct sliding_words *said,
+tutti_status sliding_resolve(const char *name, const struct value *x, const struct sliding_arguments *o,
     const int64_t *kernel, struct sliding *s);
 /* Like sliding_resolve(), for a transposed convolution: x is the output of a convolution and the result is its input,
  * so `in` and `out` are exchanged. */
-tutti_status sliding_resolve_transposed(const char *name, const struct value *x, const struct sliding_words *said,
+tutti_status sliding_resolve_transposed(const char *name, const struct value *x, const struct sliding_arguments *o,
     const int64_t *kernel, struct sliding *s);
 /* Pads x with `outside` where windows read beyond its ends, and removes what no window reads; returns x where nothing
  * changes. The axes then have no padding. */

@@ -52,24 +52,24 @@ static tutti_status check_conv(
         (long long)groups, (long long)x->shape.sizes[CHANNEL_AXIS], (long long)channels);
 }
 
-static struct said said_of(const tutti_conv_options *o, int axes, bool transposed)
+static struct sliding_arguments arguments_of(const tutti_conv_options *o, int axes, bool transposed)
 {
-    struct said said = { .sliding.strides = list_of(o->stride, axes, 1),
-        .sliding.dilations = list_of(o->dilation, axes, 1),
-        .sliding.pads = pads_of(o->padding, o->padding_behind, axes),
-        .sliding.group = { 1, { o->groups ? o->groups : 1 } } };
-    for (int i = 0; i < axes && transposed; i++) said.sliding.output_padding.numbers[i] = o->output_padding[i];
-    said.sliding.output_padding.count = transposed ? axes : 0;
-    return said;
+    struct sliding_arguments a = { .strides = list_of(o->stride, axes, 1),
+        .dilations = list_of(o->dilation, axes, 1),
+        .pads = pads_of(o->padding, o->padding_behind, axes),
+        .group = o->groups ? o->groups : 1 };
+    for (int i = 0; i < axes && transposed; i++) a.output_padding.numbers[i] = o->output_padding[i];
+    a.output_padding.count = transposed ? axes : 0;
+    return a;
 }
 
 /* Makes the layer's nodes by a function of tutti_op(). */
-static tutti_tensor finish(
-    tutti_network *network, int layer, op_builder *build, const int *inputs, int count, const struct said *said)
+static tutti_tensor finish(tutti_network *network, int layer, op_builder *build, const int *inputs, int count,
+    const struct sliding_arguments *a)
 {
     int made = NO_VALUE;
     if (!network_ok(network) || layer < 0) return (tutti_tensor) { NO_VALUE };
-    const tutti_status status = build(network, layer, inputs, count, said, &made);
+    const tutti_status status = build(network, layer, inputs, count, &(struct op_call) { .arguments = a }, &made);
     if (status != TUTTI_OK) return network_fail(network, status);
     return network_ok(network) ? network_close(network, layer, made) : (tutti_tensor) { NO_VALUE };
 }
@@ -102,8 +102,8 @@ static tutti_tensor convolution(tutti_network *network, tutti_tensor tensor, int
         if (o->bias_init == TUTTI_INIT_DEFAULT && o->init != TUTTI_INIT_DEFAULT) how.init = TUTTI_INIT_ZEROS;
         inputs[2] = network_weight(network, layer, o->bias, "bias", TUTTI_SHAPE(channels), &how);
     }
-    const struct said said = said_of(o, axes, transposed);
-    return finish(network, layer, transposed ? op_conv_transpose : op_conv, inputs, o->no_bias ? 2 : 3, &said);
+    const struct sliding_arguments a = arguments_of(o, axes, transposed);
+    return finish(network, layer, transposed ? op_conv_transpose : op_conv, inputs, o->no_bias ? 2 : 3, &a);
 }
 
 tutti_tensor tutti_conv(
@@ -135,15 +135,15 @@ tutti_tensor tutti_pool(tutti_network *network, tutti_tensor tensor, tutti_pooli
     if (status == TUTTI_OK && ((int)kind < 0 || (size_t)kind >= sizeof builders / sizeof *builders))
         status = fail(TUTTI_INVALID, "pool: there is no kind %d", (int)kind);
     if (status != TUTTI_OK) return network_fail(network, status);
-    struct said said = { .sliding.dilations = list_of(o->dilation, kernel.rank, 1),
-        .sliding.pads = pads_of(o->padding, o->padding_behind, kernel.rank),
-        .sliding.ceil_mode = o->ceil_mode,
-        .sliding.count_include_pad = !o->exclude_padding,
-        .sliding.p = o->p == 0 ? 2 : o->p };
-    said.sliding.kernel.count = said.sliding.strides.count = kernel.rank;
+    struct sliding_arguments a = { .dilations = list_of(o->dilation, kernel.rank, 1),
+        .pads = pads_of(o->padding, o->padding_behind, kernel.rank),
+        .ceil_mode = o->ceil_mode,
+        .count_include_pad = !o->exclude_padding,
+        .p = o->p == 0 ? 2 : o->p };
+    a.kernel.count = a.strides.count = kernel.rank;
     for (int i = 0; i < kernel.rank; i++) {
-        said.sliding.kernel.numbers[i] = kernel.sizes[i];
-        said.sliding.strides.numbers[i] = o->stride[i] ? o->stride[i] : kernel.sizes[i];
+        a.kernel.numbers[i] = kernel.sizes[i];
+        a.strides.numbers[i] = o->stride[i] ? o->stride[i] : kernel.sizes[i];
     }
-    return finish(network, layer, builders[kind], &tensor.id, 1, &said);
+    return finish(network, layer, builders[kind], &tensor.id, 1, &a);
 }

@@ -153,6 +153,6 @@ void export_grid_sample(struct source *source)
     const char *x = source_for_each_sample(source, 0), *grid = source_for_each_sample(source, 1);
     const struct made made = source_node(source, "GridSample", x, grid, NULL, source_output(source));
     made_text(made, "mode", modes[(int)source_number(source, "mode", 0)]);
-    made_text(made, "padding_mode", paddings[(int)source_number(source, "padding", 0)]);
+    made_text(made, "padding_mode", paddings[(int)source_number(source, "padding_mode", 0)]);
     made_integer(made, "align_corners", source_number(source, "align_corners", 0) != 0);
 }

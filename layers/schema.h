@@ -1,0 +1,92 @@
+/* What tutti_op() knows of each operation: its name, inputs and attributes, and how it becomes nodes. The reflection of
+ * tutti_inspect.h and the command `tutti op` read the same tables. */
+#ifndef LAYERS_SCHEMA_H
+#define LAYERS_SCHEMA_H
+
+#include "layers/composition.h"
+#include "layers/op_builders.h"
+#include "tutti_inspect.h"
+
+/* An input. Those behind the first optional one are optional, too. */
+struct op_input {
+    const char *name, *text; /* text: shape and type; NULL: any */
+    bool optional;
+    bool repeated; /* the last one: it may be given again, up to OP_INPUTS inputs */
+};
+enum { OP_INPUTS = 8 };
+
+/* An attribute sets a member of the node's attributes (`own`) or of the arguments of a builder. */
+struct op_attribute {
+    const char *name;
+    tutti_attribute_type type; /* the member's type: float, struct reals, bool, int64_t, struct list, int (axis),
+                                * unsigned (axes), int[], tutti_shape, int (choice), const char * */
+    bool own;
+    size_t offset;
+    const char
+        *otherwise;   /* the default, as it would be written; NULL: the member is 0, and `text` tells what it means */
+    const char *text; /* one line */
+    const char *choices; /* words for the numbers 0, 1, ... of a choice, with a space between; else NULL */
+    bool required;
+};
+
+/* Sets members of the node's attributes from others, from the arguments and from x, the first input. */
+typedef tutti_status op_completion(const struct value *x, const void *arguments, void *attributes);
+
+struct op_schema {
+    const char *name, *text;               /* text: one line; x, a, b, c: the inputs */
+    const struct op_input *inputs;         /* ends with one without a name */
+    const struct op_attribute *attributes; /* likewise; NULL: none */
+    const struct operation *operation;     /* that it becomes; NULL: others */
+    enum activation activation;            /* of operation_activation */
+    bool random;                           /* takes the step's constants, and a stream of random numbers */
+    op_completion *complete;               /* NULL: all attributes are as they were read */
+    composition *compose;                  /* makes several nodes from the attributes, of `composed` */
+    const struct attribute_type *composed; /* NULL: those of `operation` */
+    op_builder *build;                     /* makes all nodes from the arguments */
+};
+
+/* Operations of one kind. */
+struct op_group {
+    const char *title;
+    const struct op_schema *schemas; /* ends with one without a name */
+};
+extern const struct op_group schema_elementwise, schema_axes, schema_windows, schema_indices, schema_norms,
+    schema_products, schema_random;
+
+/* Returns the schema at `position`, and its group unless `group` is NULL; NULL: there are no more. */
+const struct op_schema *schema_at(int position, const struct op_group **group);
+/* Returns the schema of a name; NULL: there is none. */
+const struct op_schema *schema_find(const char *name);
+/* Returns the attribute at a position; NULL: there are no more. */
+const struct op_attribute *schema_attribute(const struct op_schema *schema, int position);
+/* Tells how a value of this type is written: "a number". */
+const char *schema_type_text(tutti_attribute_type type);
+/* Counts the inputs. */
+int schema_least_inputs(const struct op_schema *schema);
+int schema_most_inputs(const struct op_schema *schema);
+
+/* For the tables. */
+#define INPUTS(...)           \
+    (const struct op_input[]) \
+    {                         \
+        __VA_ARGS__,          \
+        {                     \
+            0                 \
+        }                     \
+    }
+#define ARGUMENTS(...)            \
+    (const struct op_attribute[]) \
+    {                             \
+        __VA_ARGS__,              \
+        {                         \
+            0                     \
+        }                         \
+    }
+#define OWN(of, member) true, offsetof(struct of##_attributes, member)
+enum { GIVEN_BYTES = 1024 }; /* of the largest struct of arguments */
+#define GIVEN(of, member)                         \
+    false,                                        \
+        offsetof(struct of##_arguments, member) + \
+        0 * sizeof(char[sizeof(struct of##_arguments) <= GIVEN_BYTES ? 1 : -1])
+
+#endif

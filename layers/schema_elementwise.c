@@ -1,0 +1,40 @@
+/* Schemas of elementwise operations, from the tables of layers/pointwise.h. */
+#include "layers/schema.h"
+
+#define INPUTS_1 INPUTS({ "a" })
+#define INPUTS_2 INPUTS({ "a" }, { "b" })
+#define INPUTS_3 INPUTS({ "a" }, { "b" }, { "c" })
+
+#define NONE NULL
+#define NUMBER(name, of, member, otherwise, text)                       \
+    {                                                                   \
+#name, TUTTI_ATTRIBUTE_NUMBER, OWN(of, member), otherwise, text \
+    }
+#define LOW_OF(of, member, name, otherwise, text) ARGUMENTS(NUMBER(name, of, member, otherwise, text))
+
+/* In the order of enum activation. */
+#define POSITION(name, ...) POSITION_##name,
+enum { POSITION_NONE, ACTIVATION_TABLE(POSITION) };
+
+/* clang-format off */
+static const struct op_schema schemas[] = {
+#define LOW(name, otherwise, text) LOW_OF(pointwise, low, name, otherwise, text)
+#define SCHEMA(name_, inputs_, text_, attributes_, ...)                                                                \
+    { .name = #name_, .text = text_, .inputs = INPUTS_##inputs_, .attributes = attributes_,                            \
+      .operation = &operation_##name_ },
+    POINTWISE_TABLE(SCHEMA)
+#undef LOW
+#undef SCHEMA
+#define LOW(name, otherwise, text) LOW_OF(activation, function.low, name, otherwise, text)
+#define LOW_HIGH(least, of_least, most, of_most)                                                                       \
+    ARGUMENTS(NUMBER(least, activation, function.low, of_least, "the least result"),                                   \
+        NUMBER(most, activation, function.high, of_most, "the largest result"))
+#define SCHEMA(name_, inputs_, text_, attributes_, ...)                                                                \
+    { .name = #name_, .text = text_, .inputs = INPUTS_##inputs_, .attributes = attributes_,                            \
+      .operation = &operation_activation, .activation = (enum activation)POSITION_##name_ },
+    ACTIVATION_TABLE(SCHEMA)
+    { 0 },
+};
+/* clang-format on */
+
+const struct op_group schema_elementwise = { "Elementwise", schemas };
