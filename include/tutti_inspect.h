@@ -53,6 +53,49 @@ typedef enum tutti_attribute_type {
     TUTTI_ATTRIBUTE_TEXT      /* without spaces */
 } tutti_attribute_type;
 
+/* The operations of tutti_op(), by groups of one kind, for programs that list, check or generate calls. Positions
+ * count from 0 and may differ in another version of the library. Texts are valid as long as the program runs. These
+ * functions need no device and may be called by several threads at once. */
+typedef struct tutti_operation_info {
+    size_t size;         /* sizeof(tutti_operation_info), or 0; set it before the call */
+    const char *name;    /* for tutti_op() */
+    const char *text;    /* what it computes, in one line; x, a, b, c are its inputs */
+    const char *group;   /* "Elementwise" */
+    int input_count;     /* inputs that have a name, for tutti_operation_input() */
+    int attribute_count; /* for tutti_operation_attribute(); `name`, which all operations have, does not count */
+    int min_inputs;      /* how many tensors tutti_op() takes at least, */
+    int max_inputs;      /* and at most: more than input_count where the last input may be repeated */
+} tutti_operation_info;
+/* Returns the number of operations. */
+TUTTI_API int tutti_operations(void);
+/* Returns the position of an operation; -1 if there is none of this name. */
+TUTTI_API int tutti_operation_find(const char *name);
+/* Describes the operation at `position`. Errors: TUTTI_INVALID if there is no such operation. */
+TUTTI_API tutti_status tutti_operation(int position, tutti_operation_info *info);
+
+typedef struct tutti_operation_input_info {
+    size_t size;      /* sizeof(tutti_operation_input_info), or 0; set it before the call */
+    const char *name; /* "weight" */
+    const char *text; /* type and shape of a sample, or of a parameter: "[units, features]"; NULL: any */
+    bool optional;
+    bool repeated; /* it may be given again */
+} tutti_operation_input_info;
+/* Describes input `index` of an operation. Errors: TUTTI_INVALID if there is no such operation or input. */
+TUTTI_API tutti_status tutti_operation_input(int position, int index, tutti_operation_input_info *info);
+
+typedef struct tutti_operation_attribute_info {
+    size_t size;      /* sizeof(tutti_operation_attribute_info), or 0; set it before the call */
+    const char *name; /* "axis", the KEY of KEY=VALUE */
+    const char *text; /* what it does, in one line */
+    tutti_attribute_type type;
+    const char *values;        /* how values of this type are written: "a whole number" */
+    const char *default_value; /* NULL: it is required, or `text` tells what happens without it */
+    const char *choices;       /* of TUTTI_ATTRIBUTE_CHOICE: its words, with a space between; else NULL */
+    bool required;
+} tutti_operation_attribute_info;
+/* Describes attribute `index` of an operation. Errors: TUTTI_INVALID if there is no such operation or attribute. */
+TUTTI_API tutti_status tutti_operation_attribute(int position, int index, tutti_operation_attribute_info *info);
+
 /* ------------------------------------------------------------------------------------------------- networks ---- */
 
 /* One layer, as `tutti show` prints it. */

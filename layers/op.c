@@ -280,7 +280,7 @@ tutti_tensor tutti_op(
     if (!schema)
         return network_fail(network,
             fail(TUTTI_UNSUPPORTED,
-                "tutti_op() got the operation '%s', which does not exist: docs/operations.md lists them",
+                "tutti_op() got the operation '%s', which does not exist: `tutti op` and docs/operations.md list them",
                 operation ? operation : "(NULL)"));
     const tutti_status counted = check_inputs(schema, inputs ? input_count : 0);
     if (counted != TUTTI_OK) return network_fail(network, counted);

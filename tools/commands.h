@@ -13,5 +13,6 @@ int command_bench(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_tune(int argc, char **argv);
 int command_show(int argc, char **argv);
+int command_op(int argc, char **argv);
 
 #endif

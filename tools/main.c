@@ -19,6 +19,7 @@ static const struct {
     { "tune", "finds the fastest kernels of a network on each device", command_tune },
     { "report", "compares trainings by their reports", command_report },
     { "show", "prints a network's layers, its memory, and the kernels of each device", command_show },
+    { "op", "lists and explains the operations of tutti_op()", command_op },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 

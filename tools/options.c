@@ -89,9 +89,12 @@ static void print_options(const struct usage *usage)
 static void print_help(const struct usage *usage)
 {
     char names[NAMES_BYTES];
-    printf("Usage: tutti %s%s%s%s%s%s [options]\n\n%s.\n", usage->command, usage->argument ? " " : "",
-        usage->argument ? usage->argument : "", usage->more ? " [" : "", usage->more ? usage->more : "",
-        usage->more ? " ...]" : "", usage->summary);
+    printf("Usage: tutti %s%s%s%s%s%s%s [options]\n\n%s.\n", usage->command,
+        !usage->argument               ? ""
+            : usage->argument_optional ? " ["
+                                       : " ",
+        usage->argument ? usage->argument : "", usage->argument_optional ? "]" : "", usage->more ? " [" : "",
+        usage->more ? usage->more : "", usage->more ? " ...]" : "", usage->summary);
     if (usage->arguments)
         printf("\n%s is %s%s%sone of:\n%s.\n", usage->argument, usage->suffix ? "a file *" : "",
             usage->suffix ? usage->suffix : "", usage->suffix ? " or " : "",
@@ -196,7 +199,7 @@ static bool has_suffix(const char *text, const char *suffix)
 static int check_argument(const struct usage *usage, const char *argument)
 {
     char names[NAMES_BYTES];
-    if (!usage->argument) return EXIT_DONE;
+    if (!usage->argument || (!argument && usage->argument_optional)) return EXIT_DONE;
     if (!argument && usage->arguments)
         return wrong_use(usage->command, "%s is missing; use one of %s", usage->argument,
             join_names(usage->arguments, names, sizeof(names)));

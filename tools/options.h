@@ -35,9 +35,10 @@ struct option {
     }
 
 struct usage {
-    const char *command;          /* "train" */
-    const char *summary;          /* one line */
-    const char *argument;         /* the noun of the one positional argument ("MODEL"), or NULL */
+    const char *command;  /* "train" */
+    const char *summary;  /* one line */
+    const char *argument; /* the noun of the one positional argument ("MODEL"), or NULL */
+    bool argument_optional;
     const char *const *arguments; /* what it may be, ended by NULL; NULL: anything */
     const char *suffix;           /* of files that it may be, too (".onnx"), or NULL */
     const char *more;             /* the noun of arguments that may follow it ("PHOTO"), or NULL */

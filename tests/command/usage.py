@@ -5,7 +5,7 @@ import re
 
 import harness
 
-COMMANDS = ("devices", "train", "eval", "infer", "export", "bench", "tune", "report", "show")
+COMMANDS = ("devices", "train", "eval", "infer", "export", "bench", "tune", "report", "show", "op")
 
 
 class Help(harness.CommandTest):
@@ -78,6 +78,30 @@ class WrongUse(harness.CommandTest):
     def test_first_past_the_end(self):
         self.good("train", "mlp", "--steps", "1", "--save", "m")
         self.refused(2, ["--first", "2000"], "infer", "mlp", "--weights", "m.safetensors", "--first", "2000")
+
+
+class Operations(harness.CommandTest):
+    def test_list(self):
+        listed = self.good("op", OCL_ICD_VENDORS="/nonexistent")
+        self.assertRegex(listed.output, r"(?m)^Elementwise:\n  add +a \+ b$")
+        self.assertEqual(listed.errors, "")
+
+    def test_one(self):
+        told = self.good("op", "topk").output
+        self.assertRegex(told, r"(?m)^  k: .*\n      a whole number; required$")
+        self.assertRegex(told, r"(?m)^  axis: .*\n      an axis; default: -1$")
+        self.assertIn('tutti_op(network, "topk", (tutti_tensor[]) { x }, 1, "k=...")', told)
+        self.assertIn("notset, valid, same_upper, same_lower; default: notset", self.good("op", "conv").output)
+
+    def test_json(self):
+        lines = {line["operation"]: line for line in self.good("op", "--json").lines()}
+        self.assertGreaterEqual(len(lines), 100)
+        self.assertEqual([line["operation"] for line in self.good("op", "--json", "concat").lines()], ["concat"])
+        self.assertGreater(lines["concat"]["max_inputs"], 2)
+        self.assertEqual([a["name"] for a in lines["topk"]["attributes"] if a["required"]], ["k"])
+
+    def test_unknown(self):
+        self.refused(2, ["\"fly\"", "`tutti op`"], "op", "fly")
 
 
 class Devices(harness.CommandTest):

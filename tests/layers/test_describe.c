@@ -1,5 +1,6 @@
 /* What a program can read of a network: tensors, inputs, outputs, nodes and their attributes. Needs no device. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #undef fail /* base/status.h has its own */
@@ -127,6 +128,77 @@ START_TEST(inputs_and_outputs_have_names)
 }
 END_TEST
 
+/* Every operation is found by its name, and has texts, inputs and attributes as the header says. */
+START_TEST(operations_are_described)
+{
+    tutti_operation_info operation = { .size = sizeof operation };
+    tutti_operation_input_info input = { .size = sizeof input };
+    tutti_operation_attribute_info attribute = { .size = sizeof attribute };
+    const int count = tutti_operations();
+    ck_assert_int_ge(count, 100);
+    for (int i = 0; i < count; i++) {
+        ck_assert_int_eq(tutti_operation(i, &operation), TUTTI_OK);
+        ck_assert_int_eq(tutti_operation_find(operation.name), i);
+        ck_assert(*operation.text && *operation.group);
+        ck_assert(operation.min_inputs >= 1 && operation.min_inputs <= operation.input_count);
+        ck_assert(operation.max_inputs >= operation.input_count);
+        for (int k = 0; k < operation.input_count; k++) {
+            ck_assert_int_eq(tutti_operation_input(i, k, &input), TUTTI_OK);
+            ck_assert(*input.name && input.optional == (k >= operation.min_inputs));
+            ck_assert(!input.repeated || (k == operation.input_count - 1 && operation.max_inputs > k + 1));
+        }
+        for (int k = 0; k < operation.attribute_count; k++) {
+            ck_assert_int_eq(tutti_operation_attribute(i, k, &attribute), TUTTI_OK);
+            ck_assert(*attribute.name && *attribute.text && *attribute.values);
+            ck_assert(!attribute.required || !attribute.default_value);
+            ck_assert((attribute.type == TUTTI_ATTRIBUTE_CHOICE) == (attribute.choices != NULL));
+        }
+        ck_assert_int_eq(tutti_operation_input(i, operation.input_count, &input), TUTTI_INVALID);
+        ck_assert_int_eq(tutti_operation_attribute(i, operation.attribute_count, &attribute), TUTTI_INVALID);
+    }
+    ck_assert_int_eq(tutti_operation(count, &operation), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_operation(-1, &operation), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_operation_find("fly"), -1);
+    ck_assert_int_eq(tutti_operation_find(NULL), -1);
+}
+END_TEST
+
+/* The text of the node that an operation makes of the image alone; NULL: it needs more than that. Free it. */
+static char *made_by(const char *name, const char *attributes)
+{
+    begin();
+    (void)tutti_op(network, name, &image, 1, attributes);
+    char *text = NULL;
+    if (tutti_network_status(network) == TUTTI_OK)
+        text = tutti_network_attributes(network, tutti_network_nodes(network) - 1);
+    end();
+    return text;
+}
+
+/* A default that is given makes the same as one that is left out. */
+START_TEST(defaults_are_what_is_used)
+{
+    int compared = 0;
+    tutti_operation_info operation = { .size = sizeof operation };
+    tutti_operation_attribute_info attribute = { .size = sizeof attribute };
+    for (int i = 0; tutti_operation(i, &operation) == TUTTI_OK; i++) {
+        char *without = made_by(operation.name, NULL), word[128];
+        for (int k = 0; without && k < operation.attribute_count; k++) {
+            ck_assert_int_eq(tutti_operation_attribute(i, k, &attribute), TUTTI_OK);
+            if (!attribute.default_value) continue;
+            snprintf(word, sizeof word, "%s=%s", attribute.name, attribute.default_value);
+            char *with = made_by(operation.name, word);
+            ck_assert_msg(with, "%s %s: %s", operation.name, word, tutti_message(NULL));
+            ck_assert_str_eq(with, without);
+            free(with);
+            compared++;
+        }
+        free(without);
+    }
+    ck_assert_int_ge(compared, 40);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("describe");
@@ -136,6 +208,10 @@ int main(void)
     tcase_add_test(tests, tensors_say_what_they_are);
     tcase_add_test(tests, inputs_and_outputs_have_names);
     suite_add_tcase(suite, tests);
+    TCase *operations = tcase_create("operations");
+    tcase_add_test(operations, operations_are_described);
+    tcase_add_test(operations, defaults_are_what_is_used);
+    suite_add_tcase(suite, operations);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);
