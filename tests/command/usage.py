@@ -2,6 +2,7 @@
 import pathlib
 import platform
 import re
+import subprocess
 
 import harness
 
@@ -99,6 +100,9 @@ class Operations(harness.CommandTest):
         self.assertEqual([line["operation"] for line in self.good("op", "--json", "concat").lines()], ["concat"])
         self.assertGreater(lines["concat"]["max_inputs"], 2)
         self.assertEqual([a["name"] for a in lines["topk"]["attributes"] if a["required"]], ["k"])
+
+    def test_page(self):
+        subprocess.run([harness.SOURCE / "tools" / "operations.py", harness.TUTTI, "--check"], check=True)
 
     def test_unknown(self):
         self.refused(2, ["\"fly\"", "`tutti op`"], "op", "fly")
