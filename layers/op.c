@@ -234,7 +234,8 @@ static tutti_status read_text(
     unsigned seen = 0; /* attributes, as bits */
     const struct op_attribute *attribute;
     for (int i = 0; (attribute = schema_attribute(schema, i)); i++)
-        if (attribute->otherwise) (void)set(x, attribute, attribute->otherwise, strlen(attribute->otherwise), given);
+        if (attribute->default_value)
+            (void)set(x, attribute, attribute->default_value, strlen(attribute->default_value), given);
     for (const char *at = text ? text : ""; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " "))
         TRY(read_word(schema, x, at, strcspn(at, " "), given, &seen));
     for (int i = 0; (attribute = schema_attribute(schema, i)); i++)
@@ -264,7 +265,7 @@ static tutti_tensor append(tutti_network *network, int layer, const struct op_sc
 
 static tutti_status check_inputs(const struct op_schema *schema, int count)
 {
-    const int least = schema_least_inputs(schema), most = schema_most_inputs(schema);
+    const int least = schema_min_inputs(schema), most = schema_max_inputs(schema);
     if (count >= least && count <= most) return TUTTI_OK;
     return fail(TUTTI_INVALID, "%s: it got %d inputs: it takes %d to %d", schema->name, count, least, most);
 }

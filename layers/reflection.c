@@ -51,8 +51,8 @@ tutti_status tutti_operation(int position, tutti_operation_info *info)
         .group = group->title,
         .input_count = input_count(schema),
         .attribute_count = attribute_count(schema),
-        .min_inputs = schema_least_inputs(schema),
-        .max_inputs = schema_most_inputs(schema) };
+        .min_inputs = schema_min_inputs(schema),
+        .max_inputs = schema_max_inputs(schema) };
     return RESULT_WRITE(info, &known, tutti_operation_info);
 }
 
@@ -66,7 +66,7 @@ tutti_status tutti_operation_input(int position, int index, tutti_operation_inpu
     const struct op_input *input = &schema->inputs[index];
     const tutti_operation_input_info known = { .name = input->name,
         .text = input->text,
-        .optional = index >= schema_least_inputs(schema),
+        .optional = index >= schema_min_inputs(schema),
         .repeated = input->repeated };
     return RESULT_WRITE(info, &known, tutti_operation_input_info);
 }
@@ -83,7 +83,7 @@ tutti_status tutti_operation_attribute(int position, int index, tutti_operation_
         .text = attribute->text,
         .type = attribute->type,
         .values = schema_type_text(attribute->type),
-        .default_value = attribute->otherwise,
+        .default_value = attribute->default_value,
         .choices = attribute->choices,
         .required = attribute->required };
     return RESULT_WRITE(info, &known, tutti_operation_attribute_info);

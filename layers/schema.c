@@ -31,14 +31,14 @@ const struct op_attribute *schema_attribute(const struct op_schema *schema, int 
     return attribute && attribute->name ? attribute : NULL;
 }
 
-int schema_least_inputs(const struct op_schema *schema)
+int schema_min_inputs(const struct op_schema *schema)
 {
     int count = 0;
     while (schema->inputs[count].name && !schema->inputs[count].optional) count++;
     return count;
 }
 
-int schema_most_inputs(const struct op_schema *schema)
+int schema_max_inputs(const struct op_schema *schema)
 {
     int count = 0;
     while (schema->inputs[count].name) count++;

@@ -22,10 +22,9 @@ struct op_attribute {
                                 * unsigned (axes), int[], tutti_shape, int (choice), const char * */
     bool own;
     size_t offset;
-    const char
-        *otherwise;   /* the default, as it would be written; NULL: the member is 0, and `text` tells what it means */
-    const char *text; /* one line */
-    const char *choices; /* words for the numbers 0, 1, ... of a choice, with a space between; else NULL */
+    const char *default_value; /* as a caller would write it; NULL: the member is 0, which `text` explains */
+    const char *text;          /* one line */
+    const char *choices;       /* words for the numbers 0, 1, ... of a choice, with a space between; else NULL */
     bool required;
 };
 
@@ -62,8 +61,8 @@ const struct op_attribute *schema_attribute(const struct op_schema *schema, int 
 /* Tells how a value of this type is written: "a number". */
 const char *schema_type_text(tutti_attribute_type type);
 /* Counts the inputs. */
-int schema_least_inputs(const struct op_schema *schema);
-int schema_most_inputs(const struct op_schema *schema);
+int schema_min_inputs(const struct op_schema *schema);
+int schema_max_inputs(const struct op_schema *schema);
 
 /* For the tables. */
 #define INPUTS(...)           \

@@ -81,13 +81,13 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
 
 /* --------------------------------------------------------------------------------------------------- schemas ---- */
 
-#define AXIS(of, otherwise, text)                                    \
-    {                                                                \
-        "axis", TUTTI_ATTRIBUTE_AXIS, OWN(of, axis), otherwise, text \
+#define AXIS(of, value, text)                                    \
+    {                                                            \
+        "axis", TUTTI_ATTRIBUTE_AXIS, OWN(of, axis), value, text \
     }
-#define FLAG(name, of, member, otherwise, text)                      \
-    {                                                                \
-        name, TUTTI_ATTRIBUTE_FLAG, OWN(of, member), otherwise, text \
+#define FLAG(name, of, member, value, text)                      \
+    {                                                            \
+        name, TUTTI_ATTRIBUTE_FLAG, OWN(of, member), value, text \
     }
 
 #define KEEPDIMS "1: the axis stays, with size 1"

@@ -6,11 +6,11 @@
 #define INPUTS_3 INPUTS({ "a" }, { "b" }, { "c" })
 
 #define NONE NULL
-#define NUMBER(name, of, member, otherwise, text)                       \
-    {                                                                   \
-#name, TUTTI_ATTRIBUTE_NUMBER, OWN(of, member), otherwise, text \
+#define NUMBER(name, of, member, value, text)                       \
+    {                                                               \
+#name, TUTTI_ATTRIBUTE_NUMBER, OWN(of, member), value, text \
     }
-#define LOW_OF(of, member, name, otherwise, text) ARGUMENTS(NUMBER(name, of, member, otherwise, text))
+#define LOW_OF(of, member, name, value, text) ARGUMENTS(NUMBER(name, of, member, value, text))
 
 /* In the order of enum activation. */
 #define POSITION(name, ...) POSITION_##name,
@@ -18,14 +18,14 @@ enum { POSITION_NONE, ACTIVATION_TABLE(POSITION) };
 
 /* clang-format off */
 static const struct op_schema schemas[] = {
-#define LOW(name, otherwise, text) LOW_OF(pointwise, low, name, otherwise, text)
+#define LOW(name, value, text) LOW_OF(pointwise, low, name, value, text)
 #define SCHEMA(name_, inputs_, text_, attributes_, ...)                                                                \
     { .name = #name_, .text = text_, .inputs = INPUTS_##inputs_, .attributes = attributes_,                            \
       .operation = &operation_##name_ },
     POINTWISE_TABLE(SCHEMA)
 #undef LOW
 #undef SCHEMA
-#define LOW(name, otherwise, text) LOW_OF(activation, function.low, name, otherwise, text)
+#define LOW(name, value, text) LOW_OF(activation, function.low, name, value, text)
 #define LOW_HIGH(least, of_least, most, of_most)                                                                       \
     ARGUMENTS(NUMBER(least, activation, function.low, of_least, "the least result"),                                   \
         NUMBER(most, activation, function.high, of_most, "the largest result"))

@@ -60,9 +60,9 @@ static tutti_status complete_reverse(const struct value *x, const void *argument
 
 /* --------------------------------------------------------------------------------------------------- schemas ---- */
 
-#define AXIS(name, of, otherwise, text)                            \
-    {                                                              \
-        name, TUTTI_ATTRIBUTE_AXIS, OWN(of, axis), otherwise, text \
+#define AXIS(name, of, value, text)                            \
+    {                                                          \
+        name, TUTTI_ATTRIBUTE_AXIS, OWN(of, axis), value, text \
     }
 #define REDUCTION                                                                                                \
     {                                                                                                            \

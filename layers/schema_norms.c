@@ -1,9 +1,9 @@
 /* Schemas of normalisations. */
 #include "layers/schema.h"
 
-#define NUMBER(name, member, otherwise, text)                            \
-    {                                                                    \
-        name, TUTTI_ATTRIBUTE_NUMBER, OWN(norm, member), otherwise, text \
+#define NUMBER(name, member, value, text)                            \
+    {                                                                \
+        name, TUTTI_ATTRIBUTE_NUMBER, OWN(norm, member), value, text \
     }
 #define AXIS(text)                                                \
     {                                                             \

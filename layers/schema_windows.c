@@ -30,9 +30,9 @@
         "ceil_mode", TUTTI_ATTRIBUTE_FLAG, GIVEN(sliding, ceil_mode), "0", "1: sizes are rounded up" \
     }
 
-#define RESIZE_CHOICE(name, member, otherwise, text, choices)                             \
-    {                                                                                     \
-        name, TUTTI_ATTRIBUTE_CHOICE, GIVEN(resize, how.member), otherwise, text, choices \
+#define RESIZE_CHOICE(name, member, value, text, choices)                             \
+    {                                                                                 \
+        name, TUTTI_ATTRIBUTE_CHOICE, GIVEN(resize, how.member), value, text, choices \
     }
 /* Choices are in the order of the enums of layers/resize.h. */
 static const struct op_attribute resize[] = {
