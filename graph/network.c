@@ -119,6 +119,8 @@ int network_layer_begin(tutti_network *network, const char *name, const char *op
         network_fail(network, TUTTI_NO_MEMORY);
         return -1;
     }
+    if (!name) name = network->layer_name;
+    network->layer_name = NULL;
     if (name && !text_is_utf8(name)) {
         network_fail(network,
             fail(TUTTI_INVALID, "layer %zu (%s) has a name that is not UTF-8: files of weights need UTF-8 names",

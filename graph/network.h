@@ -67,8 +67,9 @@ struct tutti_network {
     size_t layer_count, layer_capacity;
     struct named_output *outputs;
     size_t output_count, output_capacity;
-    char *scope;        /* "layer1.0." or NULL */
-    size_t *scope_ends; /* length of the scope before each push */
+    char *scope;            /* "layer1.0." or NULL */
+    const char *layer_name; /* of the next layer if it gets none; NULL: none */
+    size_t *scope_ends;     /* length of the scope before each push */
     size_t scope_depth, scope_capacity;
     int dropout_count, input_count;
     int64_t table_entries; /* of all tables of layers/resample.h */

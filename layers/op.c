@@ -50,7 +50,7 @@ const char *op_attribute(const struct node *node, const struct attribute *attrib
 
 /* ------------------------------------------------------------------------------------------- reading the text ---- */
 
-enum { MOST_NUMBERS = 2 * TUTTI_MAX_RANK };
+enum { MOST_NUMBERS = REALS };
 
 /* Reads "3,-1,5". Returns how many there are; 0: the text is invalid, or has too many. */
 static int read_numbers(const char *text, size_t length, double numbers[MOST_NUMBERS])
@@ -169,6 +169,12 @@ static bool set(
     double numbers[MOST_NUMBERS];
     if (attribute->type == TUTTI_ATTRIBUTE_CHOICE)
         return (*(int *)to = choice_of(attribute->choices, text, length)) >= 0;
+    if (attribute->type == TUTTI_ATTRIBUTE_TEXT) {
+        if (length == 0 || length >= OP_TEXT) return false;
+        memcpy(to, text, length);
+        ((char *)to)[length] = '\0';
+        return true;
+    }
     const int count = read_numbers(text, length, numbers);
     const bool number = attribute->type == TUTTI_ATTRIBUTE_SHAPE && x->batched && length == 0; /* no axes */
     return (count > 0 || number) && set_numbers(x, attribute, numbers, count, to);
@@ -270,6 +276,30 @@ static tutti_status check_inputs(const struct op_schema *schema, int count)
     return fail(TUTTI_INVALID, "%s: it got %d inputs: it takes %d to %d", schema->name, count, least, most);
 }
 
+/* Adds a layer by its public function. */
+static tutti_tensor call_layer(tutti_network *network, const struct op_schema *schema, const struct given *given,
+    const tutti_tensor *inputs, int count)
+{
+    network->layer_name = given->name;
+    const tutti_tensor made = schema->layer(network, inputs, count, given->arguments);
+    network->layer_name = NULL;
+    return made;
+}
+
+/* Adds a layer of the schema's nodes; one that fails if the attributes could not be read. `values` has room for one
+ * more. */
+static tutti_tensor add_layer(tutti_network *network, const struct op_schema *schema, struct given *given, int *values,
+    int count, tutti_status status)
+{
+    const int layer = network_layer_begin(network, given->name, schema->name);
+    if (status != TUTTI_OK) return network_fail(network, status);
+    if (schema->random) {
+        *(int *)member_of(schema, given, "stream") = network->dropout_count++;
+        values[count++] = graph_constants(&network->graph);
+    }
+    return append(network, layer, schema, given, values, count);
+}
+
 tutti_tensor tutti_op(
     tutti_network *network, const char *operation, const tutti_tensor *inputs, int input_count, const char *attributes)
 {
@@ -290,13 +320,8 @@ tutti_tensor tutti_op(
         values[i] = inputs[i].id;
     }
     const tutti_status status = read_text(schema, network_operand(network, inputs[0]), attributes, &given);
-    const int layer = network_layer_begin(network, given.name, schema->name);
-    if (schema->random) {
-        *(int *)member_of(schema, &given, "stream") = network->dropout_count++;
-        values[input_count++] = graph_constants(&network->graph);
-    }
-    made = status == TUTTI_OK ? append(network, layer, schema, &given, values, input_count)
-                              : network_fail(network, status);
+    made = schema->layer && status == TUTTI_OK ? call_layer(network, schema, &given, inputs, input_count)
+                                               : add_layer(network, schema, &given, values, input_count, status);
     free(given.name);
     return made;
 }

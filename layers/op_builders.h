@@ -10,9 +10,10 @@ struct list {
     int count;
     int64_t numbers[TUTTI_MAX_RANK];
 };
+enum { REALS = 16, OP_TEXT = 256 };
 struct reals {
     int count;
-    double numbers[2 * TUTTI_MAX_RANK];
+    double numbers[REALS];
 };
 
 /* What the text can set that is not a member of the node's attributes, of each builder below. Choices are in the order

@@ -19,7 +19,7 @@ enum { OP_INPUTS = 8 };
 struct op_attribute {
     const char *name;
     tutti_attribute_type type; /* the member's type: float, struct reals, bool, int64_t, struct list, int (axis),
-                                * unsigned (axes), int[], tutti_shape, int (choice), const char * */
+                                * unsigned (axes), int[], tutti_shape, int (choice), char[OP_TEXT] */
     bool own;
     size_t offset;
     const char *default_value; /* as a caller would write it; NULL: the member is 0, which `text` explains */
@@ -30,6 +30,9 @@ struct op_attribute {
 
 /* Sets members of the node's attributes from others, from the arguments and from x, the first input. */
 typedef tutti_status op_completion(const struct value *x, const void *arguments, void *attributes);
+
+/* Adds a layer, which gets the network's layer_name. */
+typedef tutti_tensor op_layer(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments);
 
 struct op_schema {
     const char *name, *text;               /* text: one line; x, a, b, c: the inputs */
@@ -42,6 +45,7 @@ struct op_schema {
     composition *compose;                  /* makes several nodes from the attributes, of `composed` */
     const struct attribute_type *composed; /* NULL: those of `operation` */
     op_builder *build;                     /* makes all nodes from the arguments */
+    op_layer *layer;                       /* adds a layer by a public function, from the arguments */
 };
 
 /* Operations of one kind. */
@@ -50,7 +54,7 @@ struct op_group {
     const struct op_schema *schemas; /* ends with one without a name */
 };
 extern const struct op_group schema_elementwise, schema_axes, schema_windows, schema_indices, schema_norms,
-    schema_products, schema_random;
+    schema_products, schema_random, schema_layers, schema_losses;
 
 /* Returns the schema at `position`, and its group unless `group` is NULL; NULL: there are no more. */
 const struct op_schema *schema_at(int position, const struct op_group **group);

@@ -25,7 +25,7 @@ def inputs(operation):
     def one(given):
         text = given["text"] or ""
         return given["name"] + (" ..." if given["repeated"] else "") + (" " if text.startswith("[") else ": " if text else "") + text + \
-            (", or none" if given["optional"] else "")
+            (" (optional)" if given["optional"] else "")
     return "; ".join(map(one, operation["inputs"]))
 
 

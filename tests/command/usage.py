@@ -101,6 +101,16 @@ class Operations(harness.CommandTest):
         self.assertGreater(lines["concat"]["max_inputs"], 2)
         self.assertEqual([a["name"] for a in lines["topk"]["attributes"] if a["required"]], ["k"])
 
+    def test_every_layer_has_a_name(self):
+        headers = "".join(path.read_text() for path in (harness.SOURCE / "include").glob("*.h"))
+        functions = set(re.findall(r"TUTTI_API tutti_tensor\s+tutti_(\w+)\(", headers))
+        # What adds no layer, and what others are for.
+        other = {"op", "input", "input_typed", "parameter", "parameter_sized", "find_parameter", "constant", "constant_typed",
+                 "reshape_sized", "conv2d", "pool"}
+        self.assertLessEqual(other, functions)
+        named = {line["operation"] for line in self.good("op", "--json").lines()}
+        self.assertEqual(functions - other - named, set())
+
     def test_page(self):
         subprocess.run([harness.SOURCE / "tools" / "operations.py", harness.TUTTI, "--check"], check=True)
 

@@ -5,9 +5,11 @@
 #include <string.h>
 #undef fail /* base/status.h has its own */
 
+#include "base/text.h"
 #include "graph/network.h"
 #include "runtime/device.h"
 #include "tutti_inspect.h"
+#include "tutti_sequences.h"
 
 static tutti_network *network;
 static tutti_tensor image; /* [6, 8, 10] */
@@ -199,6 +201,103 @@ START_TEST(defaults_are_what_is_used)
 }
 END_TEST
 
+/* All nodes of the network, and the names of its layers and parameters. Free it. */
+static char *summary(void)
+{
+    struct text text = { 0 };
+    ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s", tutti_message(NULL));
+    for (int i = 0; i < tutti_network_nodes(network); i++) {
+        const tutti_node_info node = node_at(i);
+        char *attributes = tutti_network_attributes(network, i);
+        text_append(&text, "%s %s", node.operation, attributes);
+        for (int k = 0; k < node.input_count; k++) text_append(&text, " %d", node.inputs[k].id);
+        text_append(&text, "\n");
+        free(attributes);
+    }
+    for (size_t i = 0; i < network->layer_count; i++) text_append(&text, "%s\n", network->layers[i].name);
+    for (size_t i = 0; i < network->parameter_count; i++) text_append(&text, "%s\n", network->parameters[i].name);
+    return text.data;
+}
+
+static tutti_tensor flat, rows, pixels, labels, probabilities, weight;
+
+static void begin_layers(void)
+{
+    begin();
+    flat = tutti_input(network, "flat", TUTTI_SHAPE(6));
+    rows = tutti_input(network, "rows", TUTTI_SHAPE(5, 8));
+    pixels = tutti_input_typed(network, "pixels", TUTTI_DTYPE_U8, (int64_t[]) { 3, 4, 4 }, 3);
+    labels = tutti_input_typed(network, "labels", TUTTI_DTYPE_I32, NULL, 0);
+    probabilities = tutti_input(network, "probabilities", TUTTI_SHAPE(6));
+    weight = tutti_parameter(network, "weight", TUTTI_SHAPE(6), NULL);
+}
+
+/* Checks that tutti_op() adds what the function adds. */
+#define EXPECT_SAME(function, operation, attributes, ...)                                        \
+    do {                                                                                         \
+        begin_layers();                                                                          \
+        (void)function;                                                                          \
+        char *wanted = summary();                                                                \
+        end();                                                                                   \
+        begin_layers();                                                                          \
+        const tutti_tensor list[] = { __VA_ARGS__ };                                             \
+        (void)tutti_op(network, operation, list, (int)(sizeof list / sizeof *list), attributes); \
+        char *got = summary();                                                                   \
+        end();                                                                                   \
+        ck_assert_str_eq(got, wanted);                                                           \
+        free(got);                                                                               \
+        free(wanted);                                                                            \
+    } while (0)
+
+START_TEST(layers_are_those_of_functions)
+{
+    EXPECT_SAME(tutti_flatten(network, image), "flatten", NULL, image);
+    EXPECT_SAME(tutti_relu6(network, image), "relu6", "", image);
+    EXPECT_SAME(tutti_global_average_pool(network, image), "global_average_pool", NULL, image);
+    EXPECT_SAME(tutti_global_max_pool(network, image), "global_max_pool", NULL, image);
+    EXPECT_SAME(tutti_adaptive_average_pool(network, image, 3, 4), "adaptive_average_pool", "height=3 width=4", image);
+    EXPECT_SAME(tutti_batch_norm(network, image, &(tutti_batch_norm_options) { .name = "bn", .epsilon = 0.5f }),
+        "batch_norm", "name=bn epsilon=0.5", image);
+    EXPECT_SAME(tutti_batch_norm(network, image, &(tutti_batch_norm_options) { .weight = &weight, .momentum = 0.25f }),
+        "batch_norm", "momentum=0.25", image, weight);
+    EXPECT_SAME(tutti_normalise(network, pixels,
+                    &(tutti_normalise_options) {
+                        .scale = 0.5f, .mean = (float[]) { 1, 2, 3 }, .std = (float[]) { 4, 5, 6 }, .channels = 3 }),
+        "normalise", "scale=0.5 mean=1,2,3 std=4,5,6", pixels);
+    EXPECT_SAME(tutti_einsum(network, "ij,kj->ik", (tutti_tensor[]) { rows, rows }, 2), "einsum", "equation=ij,kj->ik",
+        rows, rows);
+    EXPECT_SAME(tutti_attention(network, rows, rows, rows,
+                    &(tutti_attention_options) { .heads = 4, .causal = true, .scale = 0.5f }),
+        "attention", "heads=4 causal=1 scale=0.5", rows, rows, rows);
+    EXPECT_SAME(
+        tutti_lstm(network, rows, 3, &(tutti_recurrent_options) { .bidirectional = true, .input_forget = true }),
+        "lstm", "hidden=3 bidirectional=1 input_forget=1", rows);
+    EXPECT_SAME(tutti_gru(network, rows, 3, &(tutti_recurrent_options) { .reset_before = true, .clip = 2 }), "gru",
+        "hidden=3 reset_before=1 clip=2", rows);
+    EXPECT_SAME(
+        tutti_rnn(network, rows, 3, &(tutti_recurrent_options) { .reverse = true }), "rnn", "hidden=3 reverse=1", rows);
+    EXPECT_SAME(tutti_rfft(network, rows, 0, 6), "rfft", "axis=0 length=6", rows);
+    EXPECT_SAME(tutti_irfft(network, tutti_rfft(network, rows, -1, 0), -1, 7), "irfft", "length=7",
+        tutti_rfft(network, rows, -1, 0));
+    EXPECT_SAME(tutti_rfft2(network, image), "rfft2", NULL, image);
+    EXPECT_SAME(
+        tutti_irfft2(network, tutti_rfft2(network, image), 9), "irfft2", "width=9", tutti_rfft2(network, image));
+    EXPECT_SAME(tutti_rfft2_modes(network, image, 4, 3), "rfft2_modes", "rows=4 columns=3", image);
+    EXPECT_SAME(tutti_irfft2_modes(network, tutti_rfft2_modes(network, image, 4, 3), 8, 10), "irfft2_modes",
+        "height=8 width=10", tutti_rfft2_modes(network, image, 4, 3));
+    EXPECT_SAME(tutti_cross_entropy(network, flat, labels,
+                    &(tutti_loss_options) { .label_smoothing = 0.25f, .has_ignored = true, .ignored = 4 }),
+        "cross_entropy", "label_smoothing=0.25 ignored=4", flat, labels);
+    EXPECT_SAME(tutti_nll(network, flat, labels, NULL), "nll", NULL, flat, labels);
+    EXPECT_SAME(
+        tutti_bce_with_logits(network, flat, probabilities, NULL), "bce_with_logits", NULL, flat, probabilities);
+    EXPECT_SAME(tutti_mse(network, flat, probabilities, NULL), "mse", NULL, flat, probabilities);
+    EXPECT_SAME(tutti_l1(network, flat, probabilities, NULL), "l1", NULL, flat, probabilities);
+    EXPECT_SAME(tutti_huber(network, flat, probabilities, &(tutti_loss_options) { .delta = 2 }), "huber", "delta=2",
+        flat, probabilities);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("describe");
@@ -211,6 +310,7 @@ int main(void)
     TCase *operations = tcase_create("operations");
     tcase_add_test(operations, operations_are_described);
     tcase_add_test(operations, defaults_are_what_is_used);
+    tcase_add_test(operations, layers_are_those_of_functions);
     suite_add_tcase(suite, operations);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
