@@ -237,16 +237,20 @@ static tutti_status read_text(
     const struct op_schema *schema, const struct value *x, const char *text, struct given *given)
 {
     tutti_status status = TUTTI_OK;
-    unsigned seen = 0; /* attributes, as bits */
+    unsigned seen = 0, unset = 0; /* attributes, as bits; those whose default is invalid for x */
     const struct op_attribute *attribute;
     for (int i = 0; (attribute = schema_attribute(schema, i)); i++)
-        if (attribute->default_value)
-            (void)set(x, attribute, attribute->default_value, strlen(attribute->default_value), given);
+        if (attribute->default_value &&
+            !set(x, attribute, attribute->default_value, strlen(attribute->default_value), given))
+            unset |= 1u << i; /* an axis that x does not have */
     for (const char *at = text ? text : ""; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " "))
         TRY(read_word(schema, x, at, strcspn(at, " "), given, &seen));
     for (int i = 0; (attribute = schema_attribute(schema, i)); i++)
         if (attribute->required && !(seen >> i & 1))
             FAIL(TUTTI_INVALID, "%s: it needs the attribute '%s': %s", schema->name, attribute->name, attribute->text);
+    for (int i = 0; (attribute = schema_attribute(schema, i)); i++)
+        if (unset & ~seen & 1u << i)
+            TRY(wrong_value(schema, attribute, x, attribute->default_value, (int)strlen(attribute->default_value)));
     if (schema->activation) *(enum activation *)member_of(schema, given, "activation") = schema->activation;
     if (schema->complete) status = schema->complete(x, given->arguments, given->attributes.bytes);
 done:

@@ -22,7 +22,7 @@ static const tutti_tensor *optional(const tutti_tensor *inputs, int count, int i
 /* Returns the number as an int; one that does not fit becomes the nearest, which no axis and no label is. */
 static int fitted(int64_t number)
 {
-    return (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
+    return (int)(number >= INT_MAX ? INT_MAX - 1 : number <= INT_MIN ? INT_MIN + 1 : number);
 }
 
 /* ---- shapes, pooling, normalisation ---- */
@@ -175,22 +175,23 @@ LOSS(huber)
     {                                                      \
 #name, text, INPUTS({ "x", shape }), .layer = name \
     }
-#define RECURRENT(name, text, gates, biases, ...)                                                                \
-    {                                                                                                            \
-#name, text,                                                                                             \
-            INPUTS({ "x", "[length, features]" },                                                                \
-                { "w", "[directions, " gates "hidden, features]; default: the layer's own", true },              \
-                { "r", "[directions, " gates "hidden, hidden]", true },                                          \
-                { "b", "[directions, " biases "hidden]", true }),                                                \
-            ARGUMENTS(REQUIRED("hidden", recurrent, hidden, "size of the state"),                                \
-                FLAG("bidirectional", recurrent, bidirectional, "1: a second direction, from the last step on"), \
-                FLAG("reverse", recurrent, reverse, "1: only the direction from the last step on"),              \
-                NUMBER("clip", recurrent, clip, "0", "bound of the functions' arguments; 0: none") __VA_ARGS__), \
-            .layer = name                                                                                        \
+#define RECURRENT(name, text, gates, biases, ...)                                                                     \
+    {                                                                                                                 \
+#name, text,                                                                                                  \
+            INPUTS({ "x", "[length, features]" },                                                                     \
+                { "w", "[directions, " gates "hidden, features], gates in ONNX's order; default: the layer's own",    \
+                    true },                                                                                           \
+                { "r", "[directions, " gates "hidden, hidden]; with w", true },                                       \
+                { "b", "[directions, " biases "hidden]: those of w, then those of r; with w, default: none", true }), \
+            ARGUMENTS(REQUIRED("hidden", recurrent, hidden, "size of the state"),                                     \
+                FLAG("bidirectional", recurrent, bidirectional, "1: a second direction, from the last step on"),      \
+                FLAG("reverse", recurrent, reverse,                                                                   \
+                    "1: only the direction from the last step on; not with bidirectional"),                           \
+                NUMBER("clip", recurrent, clip, "0", "bound of the functions' arguments; 0: none") __VA_ARGS__),      \
+            .layer = name                                                                                             \
     }
-#define AXIS_AND_LENGTH(text)                                                                           \
-    ARGUMENTS(INTEGER("axis", spectrum, axis, "-1", "of x, for irfft without the last one, of size 2"), \
-        INTEGER("length", spectrum, length, "0", text))
+#define AXIS_AND_LENGTH(axis_text, text) \
+    ARGUMENTS(INTEGER("axis", spectrum, axis, "-1", axis_text), INTEGER("length", spectrum, length, "0", text))
 static const struct op_schema layers[] = {
     PLAIN(flatten, "the elements of a sample along one axis", NULL),
     PLAIN(relu6, "min(max(x, 0), 6)", NULL),
@@ -202,16 +203,19 @@ static const struct op_schema layers[] = {
             REQUIRED("height", pixels, height, "of the result"), REQUIRED("width", pixels, width, "of the result")),
         .layer = adaptive_average_pool },
     { "batch_norm",
-        "(x - mean) / sqrt(variance + epsilon) weight + bias, for each channel, over the batch; makes running "
-        "statistics",
-        INPUTS({ "x", "[C, ...]" }, { "weight", "[C]; default: the layer's own", true }, { "bias", "as weight", true }),
-        ARGUMENTS(NUMBER("epsilon", batch_norm, epsilon, "1e-5", "added to the variance"),
-            NUMBER("momentum", batch_norm, momentum, "0.1", "weight of the newest batch in the running statistics")),
+        "(x - mean) / sqrt(variance + epsilon) weight + bias for each channel: over the batch in training, by running "
+        "statistics in inference",
+        INPUTS({ "x", "[C, H, W] or [C]" }, { "weight", "[C]; default: the layer's own", true },
+            { "bias", "as weight", true }),
+        ARGUMENTS(NUMBER("epsilon", batch_norm, epsilon, "1e-5", "added to the variance; 0: 1e-5"),
+            NUMBER("momentum", batch_norm, momentum, "0.1",
+                "weight of the newest batch in the running statistics; 0: 0.1")),
         .layer = batch_norm },
-    { "normalise", "(scale x - mean) / std as floats, for each channel", INPUTS({ "x", "[C, ...] of any type" }),
+    { "normalise", "(scale x - mean) / std as floats, for each of at most 16 channels",
+        INPUTS({ "x", "[C, ...], an input of the network, of any type" }),
         ARGUMENTS(NUMBERS("mean", normalise, mean, "for each channel; default: 0"),
             NUMBERS("std", normalise, std, "for each channel; default: 1"),
-            NUMBER("scale", normalise, scale, "1", "factor of x; for bytes 0.00392156863")),
+            NUMBER("scale", normalise, scale, "1", "factor of x, such as 1/255 = 0.00392156863 for bytes; 0: 1")),
         .layer = normalise },
     { "einsum", "Einstein's summation, as numpy's einsum; letters name the axes of samples, without the batch",
         INPUTS({ "a", .repeated = true }),
@@ -220,16 +224,20 @@ static const struct op_schema layers[] = {
         .layer = einsum },
     { "attention", "softmax(q k^T scale + mask) v for each head: scaled dot-product attention",
         INPUTS({ "q", "[heads, length, width], or with `heads` [length, heads width]" },
-            { "k", "[kv_heads, keys, width], or [keys, kv_heads width]" }, { "v", "as k" },
-            { "mask", "broadcast to [heads, length, keys], and added to the scores", true }),
+            { "k", "[kv_heads, keys, width], or [keys, kv_heads width]" },
+            { "v", "as k; its width may be another one" },
+            { "mask", "broadcast to [heads, length, keys], and added to the scores, if it is not boolean", true }),
         ARGUMENTS(INTEGER("heads", attention, heads, "0", "0: heads are an axis of q, k and v"),
-            INTEGER("kv_heads", attention, kv_heads, "0", "heads of k and v; 0: as many as q"),
+            INTEGER("kv_heads", attention, kv_heads, "0", "with heads: those of k and v; 0: as many as q"),
             NUMBER("scale", attention, scale, "0", "of the products; 0: 1 / sqrt(width)"),
-            NUMBER("softcap", attention, softcap, "0", "c: scores become c tanh(scores / c); 0: they stay"),
+            NUMBER("softcap", attention, softcap, "0", "scores become softcap tanh(scores / softcap); 0: they stay"),
             FLAG("causal", attention, causal, "1: a query sees no key behind its own position"),
-            INTEGER("window_before", attention, window_before, "0", "1 + number of keys that it sees before; 0: all"),
-            INTEGER("window_behind", attention, window_behind, "0", "1 + number of keys that it sees behind; 0: all"),
-            FLAG("mask_is_boolean", attention, mask_is_boolean, "1: keys where the mask is 0 are not seen")),
+            INTEGER("window_before", attention, window_before, "0",
+                "1 + number of keys before its position that a query sees; 0: all"),
+            INTEGER("window_behind", attention, window_behind, "0",
+                "1 + number of keys after its position that a query sees; 0: all; without causal"),
+            FLAG("mask_is_boolean", attention, mask_is_boolean,
+                "1: the mask is not added; keys where it is 0 are not seen")),
         .layer = attention },
     RECURRENT(lstm, "PyTorch's LSTM of one layer, with batch_first", "4 ", "8 ", ,
         FLAG("input_forget", recurrent, input_forget, "1: the forget gate is 1 less the input gate")),
@@ -237,9 +245,11 @@ static const struct op_schema layers[] = {
         FLAG("reset_before", recurrent, reset_before, "1: the reset gate multiplies h before its product")),
     RECURRENT(rnn, "PyTorch's RNN of one layer, with batch_first and tanh", "", "2 "),
     { "rfft", "the Fourier transform of real numbers: length / 2 + 1 bins, and an axis of size 2 behind",
-        INPUTS({ "x" }), AXIS_AND_LENGTH("x is padded or cut to it; 0: the axis's"), .layer = rfft },
+        INPUTS({ "x" }), AXIS_AND_LENGTH("the axis to transform", "x is padded or cut to it; 0: the axis's"),
+        .layer = rfft },
     { "irfft", "the inverse of rfft", INPUTS({ "x", "[..., bins, ..., 2]" }),
-        AXIS_AND_LENGTH("of the result; 0: 2 (bins - 1)"), .layer = irfft },
+        AXIS_AND_LENGTH("the axis of the bins, counted without the last one", "of the result; 0: 2 (bins - 1)"),
+        .layer = irfft },
     PLAIN(rfft2, "rfft over the last two axes", "[..., height, width]"),
     { "irfft2", "the inverse of rfft2", INPUTS({ "x", "[..., height, bins, 2]" }),
         ARGUMENTS(INTEGER("width", spectrum, columns, "0", "of the result; 0: 2 (bins - 1)")), .layer = irfft2 },
@@ -254,21 +264,24 @@ static const struct op_schema layers[] = {
     { 0 },
 };
 
-#define CLASSES INPUTS({ "x", "[classes, ...]" }, { "targets", "[...] of int32: labels" })
+#define CLASSES(targets_text) INPUTS({ "x", "[classes, ...]" }, { "targets", targets_text })
 #define CLASS_ARGUMENTS                                                                                           \
     ARGUMENTS(INTEGER("class_axis", class_loss, class_axis, "0", "axis of the classes"),                          \
         NUMBER("label_smoothing", class_loss, label_smoothing, "0", "part of the target that all classes share"), \
-        INTEGER("ignored", class_loss, ignored, "-1", "labels that are left out, as all negative ones are"))
-#define SAME INPUTS({ "x" }, { "targets", "as x" })
+        INTEGER("ignored", class_loss, ignored, "-1",                                                             \
+            "a label whose loss is 0, as that of negative labels is; it counts in the mean"))
+#define SAME INPUTS({ "x" }, { "targets", "t, as x" })
 static const struct op_schema losses[] = {
-    { "cross_entropy", "-log(softmax(x)[label]), the mean", CLASSES, CLASS_ARGUMENTS, .layer = cross_entropy },
-    { "nll", "-x[label] of logarithms of probabilities, the mean", CLASSES, CLASS_ARGUMENTS, .layer = nll },
+    { "cross_entropy", "-log(softmax(x)[label]), the mean", CLASSES("[...] of int32: labels; or probabilities, as x"),
+        CLASS_ARGUMENTS, .layer = cross_entropy },
+    { "nll", "-x[label] of logarithms of probabilities, the mean", CLASSES("[...] of int32: labels"), CLASS_ARGUMENTS,
+        .layer = nll },
     { "bce_with_logits", "-t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)) for targets t from 0 to 1, the mean", SAME,
         .layer = bce_with_logits },
     { "mse", "(x - t)^2, the mean", SAME, .layer = mse },
     { "l1", "|x - t|, the mean", SAME, .layer = l1 },
     { "huber", "(x - t)^2 / 2 where |x - t| <= delta, else delta (|x - t| - delta / 2), the mean", SAME,
-        ARGUMENTS(NUMBER("delta", loss, delta, "1", "where it becomes linear")), .layer = huber },
+        ARGUMENTS(NUMBER("delta", loss, delta, "1", "the error from which the loss is linear; 0: 1")), .layer = huber },
     { 0 },
 };
 

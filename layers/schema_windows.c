@@ -8,14 +8,16 @@
     {                                                                      \
         name, TUTTI_ATTRIBUTE_INTEGERS, GIVEN(sliding, member), NULL, text \
     }
-#define SLIDING                                                                                                       \
-    LISTED("strides", strides, "for each axis; default: 1"),                                                          \
-        LISTED("dilations", dilations, "for each axis; default: 1"),                                                  \
-        LISTED("pads", pads, "in front of each axis, then behind each; default: 0"),                                  \
-    {                                                                                                                 \
-        "auto_pad", TUTTI_ATTRIBUTE_CHOICE, GIVEN(sliding, auto_pad), "notset",                                       \
-            "pads, no padding, or so much that the result has size / stride elements; an odd one behind or in front", \
-            "notset valid same_upper same_lower"                                                                      \
+#define SLIDING                                                                                                      \
+    LISTED("strides", strides, "for each axis; default: 1"),                                                         \
+        LISTED("dilations", dilations, "for each axis; default: 1"),                                                 \
+        LISTED("pads", pads, "in front of each axis, then behind each; default: 0"),                                 \
+    {                                                                                                                \
+        "auto_pad", TUTTI_ATTRIBUTE_CHOICE, GIVEN(sliding, auto_pad), "notset",                                      \
+            "pads; no padding; or so much that the result has size / stride elements, rounded up (transposed: size " \
+            "times stride), "                                                                                        \
+            "an odd one behind or in front",                                                                         \
+            "notset valid same_upper same_lower"                                                                     \
     }
 #define CONVOLUTION                                                                        \
     LISTED("kernel_shape", kernel, "default: that of the weight"), SLIDING,                \

@@ -201,6 +201,21 @@ START_TEST(defaults_are_what_is_used)
 }
 END_TEST
 
+/* Samples of one number have no axis -1. */
+START_TEST(defaults_need_axes)
+{
+    static const char *const names[] = { "layer_norm", "rms_norm", "lp_norm", "argmax", "hardmax", "topk" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        begin();
+        const tutti_tensor number = tutti_input_typed(network, "number", TUTTI_DTYPE_F32, NULL, 0);
+        (void)tutti_op(network, names[i], &number, 1, !strcmp(names[i], "topk") ? "k=1" : NULL);
+        ck_assert_msg(tutti_network_status(network) == TUTTI_INVALID, "%s", names[i]);
+        ck_assert_msg(strstr(tutti_message(NULL), "axis must be an axis"), "%s: %s", names[i], tutti_message(NULL));
+        end();
+    }
+}
+END_TEST
+
 /* All nodes of the network, and the names of its layers and parameters. Free it. */
 static char *summary(void)
 {
@@ -310,6 +325,7 @@ int main(void)
     TCase *operations = tcase_create("operations");
     tcase_add_test(operations, operations_are_described);
     tcase_add_test(operations, defaults_are_what_is_used);
+    tcase_add_test(operations, defaults_need_axes);
     tcase_add_test(operations, layers_are_those_of_functions);
     suite_add_tcase(suite, operations);
     SRunner *runner = srunner_create(suite);
