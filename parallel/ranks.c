@@ -46,11 +46,10 @@ static tutti_status allocate(struct tutti_trainer *trainer, struct ranks *ranks)
 {
     tutti_status status = TUTTI_OK;
     const size_t count = (size_t)ranks->hosts->count;
-    ranks->notes = memory_new(count, sizeof(*ranks->notes));
     ranks->division.shares = memory_new(count, sizeof(*ranks->division.shares));
     ranks->division.next = memory_new(count, sizeof(*ranks->division.next));
     int64_t *limits = memory_new(count, sizeof(*limits));
-    if (!ranks->notes || !ranks->division.shares || !ranks->division.next || !limits) {
+    if (!ranks->division.shares || !ranks->division.next || !limits) {
         status = TUTTI_NO_MEMORY;
         goto done;
     }
@@ -93,8 +92,10 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
     ranks->average.every = trainer->options.experts.average_every;
     ranks->division.automatic =
         !training->shares && training->sharing == TUTTI_SHARES_AUTO && trainer->options.batch > 1;
-    if (status == TUTTI_OK) status = allocate(trainer, ranks);
+    /* Also without a division of its own, a rank that fails tells the others. */
+    ranks->notes = memory_new((size_t)hosts->count, sizeof(*ranks->notes));
     if (!ranks->notes) return TUTTI_NO_MEMORY;
+    if (status == TUTTI_OK) status = allocate(trainer, ranks);
     if (status == TUTTI_OK) ranks->mine.weight = weight_of(trainer, ranks->division.automatic);
     TRY(ranks_same(trainer, status, status == TUTTI_OK ? hash_of(trainer, ranks) : 0, "networks or settings"));
     take_weights(ranks);
@@ -157,6 +158,8 @@ tutti_status ranks_begin(struct tutti_trainer *trainer, tutti_status status)
         if (!ranks->leaving.own_half || !ranks->leaving.half) status = TUTTI_NO_MEMORY;
     }
     if (status == TUTTI_OK) status = sync_ranks_open(trainer);
+    /* The arenas that are shared below are those of all ranks. A single device does not need states on the host. */
+    if (status == TUTTI_OK) status = parameters_make_states(&trainer->store);
     ranks->mine.capacity = capacity_of(trainer);
     TRY(ranks_agree(trainer, status));
     TRY(limit_parts(ranks));

@@ -136,6 +136,14 @@ class Hosts(harness.CommandTest):
         self.assertEqual((lines[0]["samples"], lines[-1]["samples"]), (200, 800))
         self.good(*self.words("--epochs", "5", "--resume", "some"))
 
+    def test_averages_of_unlike_ranks(self):
+        """A rank of two devices has states on the host from the beginning, one of a single device has not."""
+        words = self.words("--epochs", "2", "--optimizer", "adam", "--average-every", "2", "--save", "m")
+        two = ("env", "POCL_DEVICES=pthread pthread", harness.TUTTI)
+        for programs in (((harness.TUTTI,), two), (two, (harness.TUTTI,))):
+            self.on_each(*((*program, *words) for program in programs))
+            self.good(*self.words("--epochs", "3", "--resume", "m", "--optimizer", "adam"))
+
     def test_resume_with_other_ranks(self):
         self.good(*self.words("--epochs", "3", "--save", "one"))
         self.on_ranks(*self.words("--epochs", "1", "--save", "two", "--shares", "equal"))
@@ -265,6 +273,9 @@ class Hosts(harness.CommandTest):
         one, other = ((harness.TUTTI, *self.words("--epochs", "1", "--seed", seed)) for seed in (1, 3))
         outcome = self.on_each(one, other, status=1)
         self.assertIn("rank 1 and rank 0 have different networks or settings", outcome.errors)
+        wrong = (harness.TUTTI, *self.words("--epochs", "1", "--optimizer", "sgd", "--momentum", "1"))
+        outcome = self.on_each(one, wrong, status=1)
+        self.assertIn("rank 1: momentum is 1", outcome.errors)
         outcome = self.on_each(one, (harness.TUTTI, "train", "mlp", "--data", "nowhere"), status=1)
         self.assertIn("nowhere", outcome.errors)
 
