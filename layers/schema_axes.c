@@ -90,7 +90,6 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
         name, TUTTI_ATTRIBUTE_FLAG, OWN(of, member), value, text \
     }
 
-#define KEEPDIMS "1: the axis stays, with size 1"
 #define REDUCTION(name_, of, text_, compose_)                                                                     \
     {                                                                                                             \
         .name = #name_, .text = text_, .inputs = X, .operation = &operation_##of,                                 \

@@ -10,10 +10,10 @@
  * This pass also updates the block's parameters, while other blocks are still on their way. It writes to second
  * copies of the parameters and the optimizer's states, and to the memory of devices that share the host's. The copies
  * are swapped (exchange_adopt) when the last block is done and all losses are known. If a device fails before, or a
- * loss is not finite, nothing has changed.
+ * loss is not finite, the master copy has not changed, and devices that share memory get it again (replica_forget()).
  *
- * With other ranks, blocks go into an all-reduce instead (ranks.c), and the update follows the vote. If gradients are
- * clipped, the sums are kept, and the update follows when their norm is known (step.c). */
+ * With other ranks, blocks go into an all-reduce instead (ranks_sum.c), and the update follows the vote. If gradients
+ * are clipped, the sums are kept, and the update follows when their norm is known (commit.c). */
 #include "parallel/exchange.h"
 
 #include "base/bf16.h"

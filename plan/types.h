@@ -9,7 +9,7 @@
 /* Bytes of poison behind each value, where `guards` is set. */
 #define PLAN_GUARD_BYTES 256
 
-/* Results of a plan. TRAIN: an update and metrics. EVALUATE: metrics. SCORE: metrics and the first output, which a
+/* Results of a plan. TRAIN: gradients and metrics. EVALUATE: metrics. SCORE: metrics and the first output, which a
  * loss reads. INFER: all outputs. */
 enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_SCORE, PLAN_INFER };
 

@@ -10,7 +10,8 @@
 
 struct replica;
 
-/* A range of gradients that has reached the host: of `count` floats from `first` on, at `data`. */
+/* A range of gradients on its way to the host, in the order in which copies are enqueued: of `count` floats from
+ * `first` on, at `data`. */
 struct arrival {
     int64_t first, count;
     size_t bytes;         /* that were copied */
@@ -34,7 +35,7 @@ struct gradient_port {
     atomic_bool sum_made; /* read by replica_memory(), also in other threads */
     bool has_last;        /* the device had a part in the last step, whose gradients it has */
     bool last_is_sum;     /* they are in `sum` */
-    /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the watchdog's lock. */
+    /* Copies of gradients to the host; the first `arrived` are complete, which is guarded by the watchdog's lock. */
     struct arrival *arrivals;
     size_t arrival_count, arrived, arrival_capacity;
     /* Page-locked memory; gradients as bfloat16, and the launches that round them: one for each bucket, in the order

@@ -13,7 +13,7 @@ static void print_list(void)
     for (int i = 0; i < tutti_operations() && tutti_operation(i, &operation) == TUTTI_OK; i++) {
         if (strcmp(group, operation.group) != 0) printf("%s%s:\n", *group ? "\n" : "", operation.group);
         group = operation.group;
-        printf("  %-20s %s\n", operation.name, operation.text);
+        printf("  %-22s %s\n", operation.name, operation.text);
     }
     printf("\n`tutti op NAME` explains an operation.\n");
 }
