@@ -338,7 +338,7 @@ tutti_tensor tutti_attention(
  */
 
 ATTRIBUTES_DESCRIBE(
-    rotary, ATTRIBUTE(rotary, NUMBER, heads), ATTRIBUTE(rotary, NUMBER, width), ATTRIBUTE(rotary, FLAG, interleaved))
+    rotary, ATTRIBUTE(rotary, LONG, heads), ATTRIBUTE(rotary, LONG, width), ATTRIBUTE(rotary, FLAG, interleaved))
 
 /* Returns the table's rows for each position, as a factor of [..., heads, length, half] or, if `joined`, of [...,
  * length, heads, half]. */
@@ -414,15 +414,15 @@ int compose_rotary_embedding(const struct composing *c, const void *attributes, 
 {
     const struct rotary_attributes *a = attributes;
     const int ids = count > 3 ? inputs[3] : NO_VALUE;
-    const bool joined = a->heads >= 1;
-    const int x = joined ? last_divided(c, inputs[0], (int64_t)a->heads) : inputs[0];
+    const bool joined = a->heads != 0;
+    const int x = joined ? last_divided(c, inputs[0], a->heads) : inputs[0];
     if (rank_of(c, x) < 3)
         return compose_fail(c,
             fail(TUTTI_SHAPE,
                 "rotary_embedding: the input must be [heads, length, width], or [length, heads width] "
                 "with the attribute `heads`"));
     const int cosine = turned_by(c, inputs[1], ids, joined), sine = turned_by(c, inputs[2], ids, joined);
-    const int64_t width = a->width >= 1 ? (int64_t)a->width : size_of(c, x, 0);
+    const int64_t width = a->width != 0 ? a->width : size_of(c, x, 0);
     const int y = turned(c, x, cosine, sine, width, a->interleaved);
     const struct value *from = graph_at(c->graph, x), *to = graph_at(c->graph, y);
     if (from && to && !shape_equal(from->shape, to->shape))

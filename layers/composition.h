@@ -26,7 +26,7 @@ struct norm_attributes {
     int axis;      /* layer_norm, rms_norm: the first of the last axes; lp_norm: the one */
     unsigned axes; /* mean_variance_norm; 0: all but the first of a sample */
     float epsilon;
-    float count;             /* groups of group_norm, p of lp_norm, size of lrn */
+    int64_t count;           /* groups of group_norm, p of lp_norm, size of lrn */
     float alpha, beta, bias; /* lrn */
 };
 ATTRIBUTES(norm)
@@ -35,7 +35,7 @@ composition compose_layer_norm, compose_rms_norm, compose_group_norm, compose_in
 
 /* attention.c. Numbers that are 0: heads are an axis, and the whole width is turned. */
 struct rotary_attributes {
-    float heads, width;
+    int64_t heads, width;
     bool interleaved;
 };
 ATTRIBUTES(rotary)

@@ -67,12 +67,13 @@ void loss_sum(const struct problem *problem, const struct operands *operands, st
 /* Finds the axis of the classes, the batch included. */
 static tutti_status find_axis(const struct value *x, int class_axis, int *axis)
 {
-    *axis = class_axis < 0 ? x->shape.rank + class_axis : class_axis + 1;
-    if (*axis >= 1 && *axis < x->shape.rank) return TUTTI_OK;
+    const int rank = x->shape.rank - 1;
+    *axis = 1 + (class_axis < 0 ? rank + class_axis : class_axis < rank ? class_axis : rank);
+    if (*axis >= 1 && *axis <= rank) return TUTTI_OK;
     return fail(TUTTI_INVALID,
         "class_axis is %d, but a sample of the predictions has %d axes: it counts them from 0, or "
         "from the last one as -1",
-        class_axis, x->shape.rank - 1);
+        class_axis, rank);
 }
 
 static tutti_status check_class_weights(const struct operation *operation, const struct value *x,

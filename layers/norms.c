@@ -1,12 +1,13 @@
 /* Normalisations that are chains of reductions and elementwise operations, or layer_norm where that is the same. */
 #include "layers/composition.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "base/memory.h"
 
 ATTRIBUTES_DESCRIBE(norm, ATTRIBUTE(norm, AXIS, axis), ATTRIBUTE(norm, AXES, axes), ATTRIBUTE(norm, NUMBER, epsilon),
-    ATTRIBUTE(norm, NUMBER, count), ATTRIBUTE(norm, NUMBER, alpha), ATTRIBUTE(norm, NUMBER, beta),
+    ATTRIBUTE(norm, LONG, count), ATTRIBUTE(norm, NUMBER, alpha), ATTRIBUTE(norm, NUMBER, beta),
     ATTRIBUTE(norm, NUMBER, bias))
 
 static unsigned axes_from(const struct value *x, int axis)
@@ -175,10 +176,9 @@ static tutti_status check_channels(const struct value *x, const char *name, int6
 int compose_group_norm(const struct composing *c, const void *attributes, const int *inputs, int count)
 {
     const struct norm_attributes *a = attributes;
-    const int64_t groups = a->count >= 1 && a->count < 0x1p24f ? (int64_t)a->count : 0;
-    const tutti_status status = check_channels(graph_at(c->graph, inputs[0]), "group_norm", groups);
+    const tutti_status status = check_channels(graph_at(c->graph, inputs[0]), "group_norm", a->count);
     if (status != TUTTI_OK) return compose_fail(c, status);
-    return norm_of_groups(c, "group_norm", groups, a->epsilon, inputs, count);
+    return norm_of_groups(c, "group_norm", a->count, a->epsilon, inputs, count);
 }
 
 int compose_instance_norm(const struct composing *c, const void *attributes, const int *inputs, int count)
@@ -209,7 +209,7 @@ int compose_lp_norm(const struct composing *c, const void *attributes, const int
     const struct reduce_attributes axes = { .axes = 1u << a->axis };
     (void)count;
     if (a->count != 1 && a->count != 2)
-        return compose_fail(c, fail(TUTTI_UNSUPPORTED, "lp_norm: p is %g: it can be 1 or 2", (double)a->count));
+        return compose_fail(c, fail(TUTTI_UNSUPPORTED, "lp_norm: p is %" PRId64 ": it can be 1 or 2", a->count));
     const int norm = a->count == 1 ? compose_reduce_l1(c, &axes, inputs, 1) : compose_reduce_l2(c, &axes, inputs, 1);
     const int zero = compose_one(c, &operation_not, norm);
     return compose_two(c, &operation_div, inputs[0], compose_two(c, &operation_add, norm, zero));
@@ -237,13 +237,13 @@ int compose_lrn(const struct composing *c, const void *attributes, const int *in
     const tutti_status status = check_channels(x, "lrn", 1);
     (void)count;
     if (status != TUTTI_OK) return compose_fail(c, status);
-    if (!(a->count >= 1 && a->count <= MOST))
+    if (a->count < 1 || a->count > MOST)
         return compose_fail(
-            c, fail(TUTTI_INVALID, "lrn: size is %g: it must be from 1 to %d", (double)a->count, (int)MOST));
+            c, fail(TUTTI_INVALID, "lrn: size is %" PRId64 ": it must be from 1 to %d", a->count, (int)MOST));
     const int squares = compose_one(c, &operation_square, inputs[0]);
     if (squares == NO_VALUE) return NO_VALUE;
-    const int sum = sum_of_neighbours(c, squares, axis, (int64_t)a->count);
-    const int mean = compose_number(c, &operation_scale, sum, a->alpha / floorf(a->count));
+    const int sum = sum_of_neighbours(c, squares, axis, a->count);
+    const int mean = compose_number(c, &operation_scale, sum, a->alpha / (float)a->count);
     const int root = compose_number(c, &operation_power, compose_number(c, &operation_shift, mean, a->bias), -a->beta);
     return compose_two(c, &operation_mul, inputs[0], root);
 }

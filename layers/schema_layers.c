@@ -22,7 +22,7 @@ static const tutti_tensor *optional(const tutti_tensor *inputs, int count, int i
 /* Returns the number as an int; one that does not fit becomes the nearest, which no axis and no label is. */
 static int fitted(int64_t number)
 {
-    return (int)(number >= INT_MAX ? INT_MAX - 1 : number <= INT_MIN ? INT_MIN + 1 : number);
+    return (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
 }
 
 /* ---- shapes, pooling, normalisation ---- */
