@@ -62,8 +62,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
     /* The lines of both tiles of which this work-item loads four steps. Those of a are pixels; where there is no
      * pixel, no row is inside. */
     const int line = item / QUADS, quad = item % QUADS * 4;
-    global const float *from[A_LOADS / 4];
-    int from_h[A_LOADS / 4], from_w[A_LOADS / 4];
+    global const float *KEPT from[A_LOADS / 4];
+    KEPT int from_h[A_LOADS / 4], from_w[A_LOADS / 4];
     UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++)
     {
         const int pixel = first_pixel + line + q * APART, place = pixel % grid;

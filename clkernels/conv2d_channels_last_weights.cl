@@ -24,7 +24,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
     IMAGE_LAST_WEIGHTS_ARGUMENTS(PARAMETER))
 {
     local float4 a_tile[BK * A_ROW / IN_FOUR], b_tile[BK * B_ROW / IN_FOUR];
-    const int item = get_local_id(0), first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;
+    const KEPT int item = get_local_id(0);
+    const int first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;
     const int split = get_group_id(2), taps = R * S, columns = C * taps, grid = OH * OW;
     const int begin = split * pixels_of_split, end = min(N * grid, begin + pixels_of_split);
 
@@ -32,7 +33,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
     const int a_line = item % (BM / 4) * 4, b_line = item % (BN / 4) * 4;
     const int k = first_row + a_line, column = first_column + b_line;
 #if FLAT
-    int channel_of[4], off_h[4], off_w[4];
+    KEPT int channel_of[4], off_h[4], off_w[4];
     UNROLL_GPU for (int u = 0; u < 4; u++)
     {
         const int tap = (column + u) % taps;
@@ -45,7 +46,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
 #endif
     /* The pixels that this work-item loads. They go on by BK pixels at a time. */
     const int on_n = BK / grid, on_h = BK % grid / OW, on_w = BK % OW;
-    int n[B_LOADS / 4], oh[B_LOADS / 4], ow[B_LOADS / 4];
+    KEPT int n[B_LOADS / 4], oh[B_LOADS / 4], ow[B_LOADS / 4];
     UNROLL_GPU for (int q = 0; q < B_LOADS / 4; q++)
     {
         const int pixel = begin + B_STEP_AT(q);
@@ -54,7 +55,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
 
     float acc[TM][TN];
     UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
-    float4 a_next[A_LOADS / 4], b_next[B_LOADS / 4];
+    KEPT float4 a_next[A_LOADS / 4], b_next[B_LOADS / 4];
 
 #define INSIDE(h, w) ((h) >= 0 && (h) < H && (w) >= 0 && (w) < W)
 #if FLAT

@@ -71,8 +71,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
 #endif
 
 #if POINT /* the pixels whose columns of the right-hand matrix this work-item loads: fours, each in one image */
-    bool exists[EACH(BN)];
-    global const float *from[EACH(BN)];
+    KEPT bool exists[EACH(BN)];
+    global const float *KEPT from[EACH(BN)];
     UNROLL_GPU for (int q = 0; q < EACH(BN); q++)
     {
         const int pixel = first_pixel + LINE(q, BN);
@@ -83,7 +83,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
 #else /* the pixel of its column */
     const int pixel = first_pixel + item % BN;
     const bool exists = pixel < pixels;
-    const int image = exists ? pixel / grid : 0, place = exists ? pixel % grid : 0;
+    const KEPT int image = exists ? pixel / grid : 0, place = exists ? pixel % grid : 0;
     const int from_h = place / columns * step_h, from_w = place % columns * step_w;
     global const float *from = source + ((long)image * groups + group) * CS * plane;
     KEPT float b_next[B_LOADS];

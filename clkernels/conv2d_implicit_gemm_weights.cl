@@ -23,7 +23,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
     IMAGE_WEIGHTS_ARGUMENTS(PARAMETER))
 {
     local float4 a_tile[BK * A_ROW / IN_FOUR], b_tile[BK * B_ROW / IN_FOUR];
-    const int item = get_local_id(0), first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;
+    const KEPT int item = get_local_id(0);
+    const int first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;
     const int split = get_group_id(2) % splits, group = get_group_id(2) / splits;
     const int columns = C * R * S, plane = H * W, grid = OH * OW;
     const int end = min(N * grid, (split + 1) * pixels_of_split);
@@ -33,8 +34,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
 #if POINT
     /* Four pixels of an image that this work-item loads for its columns and rows, every AT_ONCE-th from `lane` on. */
     const int step = item % (BK / 4) * 4, lane = item / (BK / 4);
-    int pixel = split * pixels_of_split + step, n = pixel / grid, place = pixel % grid;
-    float4 a_next[EACH(BM)], b_next[EACH(BN)];
+    KEPT int pixel = split * pixels_of_split + step, n = pixel / grid, place = pixel % grid;
+    KEPT float4 a_next[EACH(BM)], b_next[EACH(BN)];
 
 #define FETCH(next, of, lines, first, exist)                                                                           \
     UNROLL_GPU for (int q = 0; q < EACH(lines); q++)                                                                   \
@@ -62,9 +63,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
 #else
     /* The pixel that this work-item loads for its columns, which are fixed, and its rows. */
     const int step = item % BK, lane = item / BK;
-    int pixel = split * pixels_of_split + step;
-    int n = pixel / grid, oh = pixel % grid / OW, ow = pixel % OW;
-    int channel_of[B_LOADS], off_h[B_LOADS], off_w[B_LOADS];
+    KEPT int pixel = split * pixels_of_split + step;
+    KEPT int n = pixel / grid, oh = pixel % grid / OW, ow = pixel % OW;
+    KEPT int channel_of[B_LOADS], off_h[B_LOADS], off_w[B_LOADS];
     UNROLL_GPU for (int q = 0; q < B_LOADS; q++)
     {
         const int column = first_column + lane + q * (ITEMS / BK), tap = column % (R * S);
@@ -73,7 +74,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
         off_w[q] = tap % S * dilation_w - padding_w;
     }
 
-    float a_next[A_LOADS], b_next[B_LOADS];
+    KEPT float a_next[A_LOADS], b_next[B_LOADS];
 
 #define LOAD                                                                                                           \
     {                                                                                                                  \

@@ -44,7 +44,7 @@ INLINE float4 fetch(global const float *from, bool across, bool fours, int left,
 
 /* For each four of this work-item: where it lies behind the first of the tile, and how many elements follow its first. */
 #define PLACE(from, room, across, fours, lines, ld, exist)                                                             \
-    int from[EACH(lines)], room[EACH(lines)];                                                                          \
+    KEPT int from[EACH(lines)], room[EACH(lines)];                                                                     \
     UNROLL_GPU for (int q = 0; q < EACH(lines); q++)                                                                   \
     {                                                                                                                  \
         const int e = item + q * ITEMS, last = (exist) - ((across) || !(fours) ? 1 : 4);                               \
@@ -73,7 +73,8 @@ INLINE float4 fetch(global const float *from, bool across, bool fours, int left,
 SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_tiled(TILED_ARGUMENTS(PARAMETER))
 {
     local float4 a_tile[2][BK * A_ROW / IN_FOUR], b_tile[2][BK * B_ROW / IN_FOUR];
-    const int item = get_local_id(0), first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;
+    const KEPT int item = get_local_id(0);
+    const int first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;
     const int split = get_group_id(2) % splits, product = get_group_id(2) / splits, begin = split * k_of_split;
     int left = min(k - begin, k_of_split);
     A += from_a + product * stride_a + (TA ? (long)begin * lda + first_row : (long)first_row * lda + begin);
@@ -81,7 +82,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_ti
 
     PLACE(a_from, a_room, A_ACROSS, A_FOURS, BM, lda, m - first_row)
     PLACE(b_from, b_room, B_ACROSS, B_FOURS, BN, ldb, n - first_column)
-    float4 a_next[EACH(BM)], b_next[EACH(BN)];
+    KEPT float4 a_next[EACH(BM)], b_next[EACH(BN)];
     float acc[TM][TN];
     UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
 
