@@ -326,10 +326,11 @@ static void mark_remark(
     for (int i = node->output_count - 1; i >= 0; i--)
         if (node->outputs[i] != NO_VALUE) value = node->outputs[i];
     if (!implementation->remark || value == NO_VALUE) return;
-    void *places = plan->remark_places;
-    if (memory_grow(&places, &plan->remark_capacity, plan->remark_count + 1, sizeof *plan->remark_places) == TUTTI_OK) {
-        plan->remark_places = places;
-        plan->remark_places[plan->remark_count++] =
+    void *places = plan->explanation.places;
+    if (memory_grow(&places, &plan->explanation.capacity, plan->explanation.count + 1,
+            sizeof *plan->explanation.places) == TUTTI_OK) {
+        plan->explanation.places = places;
+        plan->explanation.places[plan->explanation.count++] =
             (struct remark_place) { .at = text->size, .value = value, .implementation = implementation };
     } else {
         text->failed = true;
@@ -382,7 +383,7 @@ static void explain(struct plan *plan)
             node->operation->implementations[node->implementation]->name);
         explain_node(plan, node, &text);
     }
-    plan->explanation = text_take(&text);
+    plan->explanation.choices = text_take(&text);
 }
 
 tutti_status pass_choose(struct plan *plan)

@@ -189,7 +189,7 @@ static struct command *append(struct plan *plan, enum command_kind kind, size_t 
 /* Whether the value has memory; values that nobody reads have none. */
 static bool is_stored(const struct plan *plan, int value)
 {
-    return value != NO_VALUE && (!plan->buffers || plan->buffers[value]);
+    return value != NO_VALUE && (!plan->memory.buffers || plan->memory.buffers[value]);
 }
 
 static void append_copies_in(struct plan *plan)

@@ -85,24 +85,25 @@ const void *plan_design(struct plan *plan, const struct problem *problem, const 
     struct plan_design design = { problem->node->operation, implementation, .attributes = problem->node->attributes };
     set_own(&own, problem, implementation);
     set_key(&own, design.key);
-    for (size_t i = 0; i < plan->design_count; i++) {
-        const struct plan_design *known = &plan->designs[i];
+    for (size_t i = 0; i < plan->designs.count; i++) {
+        const struct plan_design *known = &plan->designs.items[i];
         if (known->operation == design.operation && known->implementation == implementation &&
             !memcmp(known->key, design.key, sizeof design.key) &&
             attributes_equal(design.operation->attributes, &known->attributes, &design.attributes))
             return known->made;
     }
-    if (memory_grow((void **)&plan->designs, &plan->design_capacity, plan->design_count + 1, sizeof design) != TUTTI_OK)
+    if (memory_grow((void **)&plan->designs.items, &plan->designs.capacity, plan->designs.count + 1, sizeof design) !=
+        TUTTI_OK)
         return NULL;
     design.made = make(&own, implementation);
-    if (design.made) plan->designs[plan->design_count++] = design;
+    if (design.made) plan->designs.items[plan->designs.count++] = design;
     return design.made;
 }
 
 void plan_designs_free(struct plan *plan)
 {
-    for (size_t i = 0; i < plan->design_count; i++) free(plan->designs[i].made);
-    free(plan->designs);
+    for (size_t i = 0; i < plan->designs.count; i++) free(plan->designs.items[i].made);
+    free(plan->designs.items);
 }
 
 tutti_status pass_design(struct plan *plan)

@@ -125,7 +125,7 @@ static tutti_status run_passes(struct plan *plan)
     TRY(pass_design(plan));
     if (plan->options.explain) TRY(pass_remark(plan));
     plan->constants = plan->graph.constants;
-    if (plan->options.explain) plan->passes = text_take(&text);
+    if (plan->options.explain) plan->explanation.passes = text_take(&text);
 done:
     text_free(&text);
     text_free(&before);
@@ -150,10 +150,10 @@ tutti_status plan_run_passes(struct plan *plan)
 void plan_restart(struct plan *plan)
 {
     graph_free(&plan->graph);
-    free(plan->explanation);
-    free(plan->passes);
-    plan->explanation = plan->passes = NULL;
-    plan->remark_count = 0;
+    free(plan->explanation.choices);
+    free(plan->explanation.passes);
+    plan->explanation.choices = plan->explanation.passes = NULL;
+    plan->explanation.count = 0;
     plan->constants = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
     plan->feed_count = plan->input_count = 0;
 }
@@ -174,18 +174,18 @@ void plan_free(struct plan *plan)
     if (!plan) return;
     launch_list_free(&plan->prepare);
     launch_list_free(&plan->step);
-    for (size_t i = 0; i < plan->buffer_count; i++)
-        if (plan->buffers) buffer_free(&plan->buffers[i]);
-    for (size_t i = 0; i < plan->prepared_count; i++)
-        if (plan->prepared) buffer_free(&plan->prepared[i]);
-    buffer_free(&plan->workspace);
-    free(plan->buffers);
-    free(plan->prepared);
+    for (size_t i = 0; i < plan->memory.buffer_count; i++)
+        if (plan->memory.buffers) buffer_free(&plan->memory.buffers[i]);
+    for (size_t i = 0; i < plan->memory.prepared_count; i++)
+        if (plan->memory.prepared) buffer_free(&plan->memory.prepared[i]);
+    buffer_free(&plan->memory.workspace);
+    free(plan->memory.buffers);
+    free(plan->memory.prepared);
     free(plan->commands);
-    free(plan->explanation);
-    free(plan->passes);
-    free(plan->remark_places);
-    arena_free(plan->arena);
+    free(plan->explanation.choices);
+    free(plan->explanation.passes);
+    free(plan->explanation.places);
+    arena_free(plan->memory.arena);
     graph_free(&plan->graph);
     plan_designs_free(plan);
     free(plan);

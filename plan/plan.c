@@ -21,13 +21,13 @@ static tutti_status take_arena(struct plan *plan, const struct memory_plan *memo
 {
     size_t total = 0;
     for (int i = 0; i < memory->slab_count; i++) total += memory->slabs[i];
-    plan->arena_bytes = total;
+    plan->memory.arena_bytes = total;
     struct arena *shared = plan->options.arena;
     bool fits = shared && shared->count >= memory->slab_count;
     for (int i = 0; fits && i < memory->slab_count; i++) fits = shared->sizes[i] >= memory->slabs[i];
-    if (!fits) return arena_new(plan->device, memory->slabs, memory->slab_count, &plan->arena);
+    if (!fits) return arena_new(plan->device, memory->slabs, memory->slab_count, &plan->memory.arena);
     shared->users++;
-    plan->arena = shared;
+    plan->memory.arena = shared;
     return TUTTI_OK;
 }
 
@@ -37,15 +37,15 @@ static tutti_status make_buffer(struct plan *plan, const struct memory_plan *mem
     const struct value *v = graph_at(&plan->graph, value);
     const struct parameter *p = NULL;
     switch (slot->kind) {
-    case SLOT_ARENA: return arena_cut(plan->arena, slot->place, slot->bytes, &plan->buffers[value]);
+    case SLOT_ARENA: return arena_cut(plan->memory.arena, slot->place, slot->bytes, &plan->memory.buffers[value]);
     case SLOT_PARAMETER:
         p = &plan->network->parameters[v->parameter];
         return buffer_cut(plan->device, parameter_is_fixed(p) ? plan->options.frozen : plan->options.parameters,
-            (size_t)p->offset * sizeof(float), slot->bytes, &plan->buffers[value]);
+            (size_t)p->offset * sizeof(float), slot->bytes, &plan->memory.buffers[value]);
     case SLOT_GRADIENT:
         p = &plan->network->parameters[v->gradient_of];
         return buffer_cut(plan->device, plan->options.gradients, (size_t)p->offset * sizeof(float), slot->bytes,
-            &plan->buffers[value]);
+            &plan->memory.buffers[value]);
     case SLOT_ALIAS:
     case SLOT_NONE: break;
     }
@@ -56,31 +56,32 @@ static tutti_status make_buffers(struct plan *plan, const struct memory_plan *me
 {
     tutti_status status = TUTTI_OK;
     size_t nodes = plan->graph.node_count;
-    plan->buffer_count = plan->graph.value_count;
-    plan->buffers = memory_new(plan->buffer_count + 1, sizeof *plan->buffers);
-    plan->prepared = memory_new(nodes + 1, sizeof *plan->prepared);
-    if (!plan->buffers || !plan->prepared) return TUTTI_NO_MEMORY;
-    plan->prepared_count = nodes;
-    for (size_t v = 0; v < plan->buffer_count; v++) TRY(make_buffer(plan, memory, (int)v));
-    for (size_t v = 0; v < plan->buffer_count; v++) {
+    plan->memory.buffer_count = plan->graph.value_count;
+    plan->memory.buffers = memory_new(plan->memory.buffer_count + 1, sizeof *plan->memory.buffers);
+    plan->memory.prepared = memory_new(nodes + 1, sizeof *plan->memory.prepared);
+    if (!plan->memory.buffers || !plan->memory.prepared) return TUTTI_NO_MEMORY;
+    plan->memory.prepared_count = nodes;
+    for (size_t v = 0; v < plan->memory.buffer_count; v++) TRY(make_buffer(plan, memory, (int)v));
+    for (size_t v = 0; v < plan->memory.buffer_count; v++) {
         size_t root = v;
         while (memory->slots[root].kind == SLOT_ALIAS) root = (size_t)memory->slots[root].alias;
-        if (root == v || !plan->buffers[root]) continue;
-        CL_TRY(clRetainMemObject(plan->buffers[root]), "sharing a buffer");
-        plan->buffers[v] = plan->buffers[root];
+        if (root == v || !plan->memory.buffers[root]) continue;
+        CL_TRY(clRetainMemObject(plan->memory.buffers[root]), "sharing a buffer");
+        plan->memory.buffers[v] = plan->memory.buffers[root];
     }
     for (size_t n = 0; n < nodes; n++)
         if (memory->prepared[n].bytes)
-            TRY(arena_cut(plan->arena, memory->prepared[n].place, memory->prepared[n].bytes, &plan->prepared[n]));
+            TRY(arena_cut(
+                plan->memory.arena, memory->prepared[n].place, memory->prepared[n].bytes, &plan->memory.prepared[n]));
     if (memory->workspace.bytes)
-        TRY(arena_cut(plan->arena, memory->workspace.place, memory->workspace.bytes, &plan->workspace));
+        TRY(arena_cut(plan->memory.arena, memory->workspace.place, memory->workspace.bytes, &plan->memory.workspace));
 done:
     return status;
 }
 
 static cl_mem buffer_of(const struct plan *plan, int value)
 {
-    return value == NO_VALUE ? NULL : plan->buffers[value];
+    return value == NO_VALUE ? NULL : plan->memory.buffers[value];
 }
 
 static bool weights_are_constant(const struct plan *plan, const struct node *node)
@@ -97,9 +98,9 @@ static void emit_node(struct plan *plan, size_t n)
     if (node->operation->alias) return;
     const struct implementation *implementation = node->operation->implementations[node->implementation];
     struct problem problem;
-    struct operands operands = { .prepared = plan->prepared[n] };
+    struct operands operands = { .prepared = plan->memory.prepared[n] };
     problem_of(plan, node, &problem);
-    if (workspace_bytes(implementation, &problem)) operands.workspace = plan->workspace;
+    if (workspace_bytes(implementation, &problem)) operands.workspace = plan->memory.workspace;
     for (int i = 0; i < node->input_count; i++) operands.inputs[i] = buffer_of(plan, node->inputs[i]);
     for (int i = 0; i < node->output_count; i++) operands.outputs[i] = buffer_of(plan, node->outputs[i]);
     operands.add = buffer_of(plan, node_added(node));
@@ -107,7 +108,8 @@ static void emit_node(struct plan *plan, size_t n)
     struct launch_list *list = inference && node_is_constant(&plan->graph, node) ? &plan->prepare : &plan->step;
     struct launch_list *early = inference && weights_are_constant(plan, node) ? &plan->prepare : list;
     size_t list_before = list->count, early_before = early->count;
-    if (plan->prepared[n] && implementation->emit_prepare) implementation->emit_prepare(&problem, &operands, early);
+    if (plan->memory.prepared[n] && implementation->emit_prepare)
+        implementation->emit_prepare(&problem, &operands, early);
     implementation->emit(&problem, &operands, list);
     for (size_t i = early_before; i < early->count; i++) early->launches[i].node = (int)n;
     for (size_t i = list_before; i < list->count; i++) list->launches[i].node = (int)n;
@@ -205,11 +207,11 @@ tutti_status plan_warm_up(struct plan *plan)
 static tutti_status explain_commands(struct plan *plan)
 {
     struct text text = { 0 };
-    text_append(&text, "%s", plan->passes ? plan->passes : "");
+    text_append(&text, "%s", plan->explanation.passes ? plan->explanation.passes : "");
     commands_print(plan, &text);
-    free(plan->passes);
-    plan->passes = text_take(&text);
-    return plan->passes ? TUTTI_OK : TUTTI_NO_MEMORY;
+    free(plan->explanation.passes);
+    plan->explanation.passes = text_take(&text);
+    return plan->explanation.passes ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
 tutti_status plan_new(
@@ -290,9 +292,9 @@ tutti_status plan_prepare(struct plan *plan)
 tutti_status plan_read_feed_from(struct plan *plan, int feed, cl_mem buffer)
 {
     tutti_status status = TUTTI_OK;
-    const cl_mem own = plan->buffers[plan->feeds[feed]];
+    const cl_mem own = plan->memory.buffers[plan->feeds[feed]];
     const unsigned bit = 1u << feed;
-    if (!buffer && !(plan->redirected & bit)) return TUTTI_OK;
+    if (!buffer && !(plan->memory.redirected & bit)) return TUTTI_OK;
     for (size_t i = 0; i < plan->step.count; i++)
         if (plan->step.launches[i].call)
             FAIL(TUTTI_UNSUPPORTED, "'%s' takes its input from the plan's memory only",
@@ -300,7 +302,7 @@ tutti_status plan_read_feed_from(struct plan *plan, int feed, cl_mem buffer)
     for (int i = 0; i < plan->options.objective.output_count; i++)
         if (plan_buffer(plan, plan->outputs[i]) == own)
             FAIL(TUTTI_UNSUPPORTED, "output %d is the input's own memory, as after a reshape", i);
-    plan->redirected |= bit;
+    plan->memory.redirected |= bit;
     for (size_t i = 0; i < plan->step.count; i++) {
         struct launch *launch = &plan->step.launches[i];
         for (int k = 0; k < launch->count; k++) {
@@ -309,14 +311,14 @@ tutti_status plan_read_feed_from(struct plan *plan, int feed, cl_mem buffer)
             TRY(launch_redirect(launch, k, buffer));
         }
     }
-    if (!buffer) plan->redirected &= ~bit;
+    if (!buffer) plan->memory.redirected &= ~bit;
 done:
     return status;
 }
 
 cl_mem plan_buffer(const struct plan *plan, int value)
 {
-    return value < 0 ? NULL : plan->buffers[value];
+    return value < 0 ? NULL : plan->memory.buffers[value];
 }
 
 /* ---------------------------------------------------------------------------------------------- for tests ---- */
@@ -326,8 +328,8 @@ enum { POISON = 0x7fc0dead }; /* a quiet NaN */
 tutti_status plan_poison(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < plan->arena->count; i++)
-        TRY(buffer_fill(plan->device, plan->arena->slabs[i], 0, plan->arena->sizes[i], POISON));
+    for (int i = 0; i < plan->memory.arena->count; i++)
+        TRY(buffer_fill(plan->device, plan->memory.arena->slabs[i], 0, plan->memory.arena->sizes[i], POISON));
 done:
     return status;
 }
@@ -339,7 +341,7 @@ static tutti_status check_guard(struct plan *plan, const struct memory_slot *slo
     size_t start = size_round_up(slot->place.offset + slot->bytes, 4);
     size_t end = slot->place.offset + slot->bytes + PLAN_GUARD_BYTES;
     tutti_status status =
-        buffer_read(plan->device, plan->arena->slabs[slot->place.slab], start, words, end / 4 * 4 - start);
+        buffer_read(plan->device, plan->memory.arena->slabs[slot->place.slab], start, words, end / 4 * 4 - start);
     if (status != TUTTI_OK) return status;
     for (size_t i = 0; i < (end / 4 * 4 - start) / 4; i++)
         if (words[i] != POISON)

@@ -34,15 +34,15 @@ tutti_status pass_remark(struct plan *plan)
 {
     struct text text = { 0 };
     size_t from = 0;
-    if (!plan->explanation) return TUTTI_OK;
-    for (size_t i = 0; i < plan->remark_count; i++) {
-        const struct remark_place *place = &plan->remark_places[i];
-        text_append(&text, "%.*s", (int)(place->at - from), plan->explanation + from);
+    if (!plan->explanation.choices) return TUTTI_OK;
+    for (size_t i = 0; i < plan->explanation.count; i++) {
+        const struct remark_place *place = &plan->explanation.places[i];
+        text_append(&text, "%.*s", (int)(place->at - from), plan->explanation.choices + from);
         append_remark(plan, place, &text);
         from = place->at;
     }
-    text_append(&text, "%s", plan->explanation + from);
-    free(plan->explanation);
-    plan->explanation = text_take(&text);
-    return plan->explanation ? TUTTI_OK : TUTTI_NO_MEMORY;
+    text_append(&text, "%s", plan->explanation.choices + from);
+    free(plan->explanation.choices);
+    plan->explanation.choices = text_take(&text);
+    return plan->explanation.choices ? TUTTI_OK : TUTTI_NO_MEMORY;
 }

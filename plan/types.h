@@ -74,6 +74,37 @@ struct command {
     int64_t first, count; /* NEED, READY: floats of the arena, at least one */
 };
 
+/* The device's buffers that the launches use. */
+struct plan_memory {
+    struct arena *arena; /* of all values without memory of their own */
+    size_t arena_bytes;  /* needed, also when the arena is larger */
+    cl_mem *buffers;     /* per value; NULL where it has none */
+    size_t buffer_count;
+    cl_mem *prepared; /* per node; NULL where it has none */
+    size_t prepared_count;
+    cl_mem workspace;
+    unsigned redirected; /* feeds, as bits, that launches may read from another buffer than their own */
+};
+
+/* The designs of implementations, one for all nodes with equal problems: plan/design.c. */
+struct plan_designs {
+    struct plan_design *items;
+    size_t count, capacity;
+};
+
+/* What tutti_explain() returns, NULL unless options.explain: the chosen implementation of each node and why others were
+ * refused, and the graph after each pass. Remarks are inserted into `choices` after all passes, at `places` in order.
+ */
+struct plan_explanation {
+    char *choices, *passes;
+    struct remark_place {
+        size_t at;
+        int value; /* its node's implementation makes the remark */
+        const struct implementation *implementation;
+    } * places;
+    size_t count, capacity;
+};
+
 struct plan {
     struct device *device;
     const tutti_network *network;
@@ -82,16 +113,9 @@ struct plan {
     bool channels_last;         /* see struct problem */
     struct launch_list prepare; /* inference: once after each change of the parameters; training: empty */
     struct launch_list step;
-    struct arena *arena;
-    cl_mem *buffers; /* per value; NULL where it has none */
-    size_t buffer_count;
-    cl_mem *prepared; /* per node; NULL where it has none */
-    size_t prepared_count;
-    cl_mem workspace;
-    struct plan_design *designs; /* plan/design.c */
-    size_t design_count, design_capacity;
-    unsigned redirected; /* feeds, as bits, that launches may read from another buffer than their own */
-    size_t arena_bytes;  /* needed, also when the arena is larger */
+    struct plan_memory memory;
+    struct plan_designs designs;
+    struct plan_explanation explanation;
     /* Values of interest, NO_VALUE where absent. metrics: pairs of floats, each the sum of a loss over the plan's
      * samples and the number of correct ones; the first pair is what is trained, and if there are several losses, a
      * pair for each follows. seed, input gradients: tests. */
@@ -103,15 +127,6 @@ struct plan {
     struct command *commands; /* in the order in which they are enqueued */
     size_t command_count;
     double build_seconds;
-    char *explanation, *passes;
-    /* Positions in the explanation where remarks belong, in order, and the implementation that remarks: that of the
-     * node that makes the value. */
-    struct remark_place {
-        size_t at;
-        int value;
-        const struct implementation *implementation;
-    } * remark_places;
-    size_t remark_count, remark_capacity;
 };
 
 #endif

@@ -103,7 +103,7 @@ struct arena *plan_cache_arena(const struct plan_cache *cache)
     struct arena *largest = NULL;
     for (int i = 0; i < PLAN_CACHE_PLANS && !cache->crowded; i++) {
         const struct plan *plan = cache->plans[i].plan;
-        if (plan && (!largest || arena_bytes(plan->arena) > arena_bytes(largest))) largest = plan->arena;
+        if (plan && (!largest || arena_bytes(plan->memory.arena) > arena_bytes(largest))) largest = plan->memory.arena;
     }
     return largest;
 }
@@ -115,7 +115,7 @@ uint64_t plan_cache_bytes(const struct plan_cache *cache)
     uint64_t bytes = 0;
     for (int i = 0; i < PLAN_CACHE_PLANS; i++) {
         if (!cache->plans[i].plan) continue;
-        const struct arena *arena = cache->plans[i].plan->arena;
+        const struct arena *arena = cache->plans[i].plan->memory.arena;
         bool known = false;
         for (int j = 0; j < count; j++) known |= seen[j] == arena;
         if (known) continue;

@@ -215,7 +215,7 @@ static tutti_status send_feed(void *user, const struct command *command)
     if (*borrowed && plan_read_feed_from(plan, feed, *borrowed) == TUTTI_OK) return TUTTI_OK;
     TRY(plan_read_feed_from(plan, feed, NULL));
 copy:
-    TRY(enqueue_write(run->replica, plan->buffers[plan->feeds[feed]], data, bytes));
+    TRY(enqueue_write(run->replica, plan->memory.buffers[plan->feeds[feed]], data, bytes));
 done:
     return status;
 }
@@ -251,7 +251,7 @@ static tutti_status send_constants(void *user, const struct command *command)
     (void)command;
     struct run *run = user;
     const struct step_constants *constants = &run->replica->scratch.constants[run->now.number];
-    return enqueue_write(run->replica, run->plan->buffers[run->plan->constants], constants, sizeof(*constants));
+    return enqueue_write(run->replica, run->plan->memory.buffers[run->plan->constants], constants, sizeof(*constants));
 }
 
 static tutti_status samples_are_in(void *user, const struct command *command)
@@ -355,8 +355,8 @@ static tutti_status keep_metrics(void *user, const struct command *command)
     struct run *run = user;
     struct replica *replica = run->replica;
     const size_t bytes = 2 * sizeof(float) * (size_t)objective_pairs(run->setup->objective);
-    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, run->plan->buffers[run->plan->metrics], replica->losses, 0,
-               (size_t)run->now.number * bytes, bytes, 0, NULL, NULL),
+    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, run->plan->memory.buffers[run->plan->metrics], replica->losses,
+               0, (size_t)run->now.number * bytes, bytes, 0, NULL, NULL),
         "copying losses on '%s'", replica->device->can.name);
 done:
     return status;
@@ -370,7 +370,7 @@ static tutti_status read_output(void *user, const struct command *output)
     const struct array_list *list = run->setup->outputs;
     const size_t i = output->number;
     if (!run->work->outputs.at[i]) return TUTTI_OK;
-    CL_TRY(clEnqueueReadBuffer(device->queue, run->plan->buffers[run->plan->outputs[i]], CL_FALSE, 0,
+    CL_TRY(clEnqueueReadBuffer(device->queue, run->plan->memory.buffers[run->plan->outputs[i]], CL_FALSE, 0,
                (size_t)run->now.samples * arrays_sample_bytes(list, (int)i, run->outputs.length),
                arrays_from(list, &run->outputs, run->now.first).at[i], 0, NULL, NULL),
         "reading outputs from '%s'", device->can.name);

@@ -97,8 +97,8 @@ static tutti_status explain(struct replica *replica, void *argument)
     struct plan *plan = NULL;
     const tutti_status status = replica_explain(replica, key, &plan);
     if (status != TUTTI_OK) return status;
-    explanation->text = explanation->passes ? plan->passes : plan->explanation;
-    *(explanation->passes ? &plan->passes : &plan->explanation) = NULL;
+    explanation->text = explanation->passes ? plan->explanation.passes : plan->explanation.choices;
+    *(explanation->passes ? &plan->explanation.passes : &plan->explanation.choices) = NULL;
     plan_free(plan);
     return TUTTI_OK;
 }

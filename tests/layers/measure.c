@@ -149,7 +149,7 @@ bool print_support(const struct expectation *e, struct device *device)
     struct plan *plan = NULL;
     tutti_status status = open_plan(e, device, NULL, true, &parameters, &gradients, &frozen, &plan);
     if (status == TUTTI_OK)
-        printf("%s  (%s)\n%s", e->c.line, device->can.name, plan->explanation ? plan->explanation : "");
+        printf("%s  (%s)\n%s", e->c.line, device->can.name, plan->explanation.choices ? plan->explanation.choices : "");
     else
         fprintf(stderr, "%s: %s\n", e->c.line, tutti_message(NULL));
     close_plan(&parameters, &gradients, &frozen, plan);

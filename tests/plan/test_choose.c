@@ -211,7 +211,7 @@ START_TEST(nothing_is_designed_twice)
         if (same == count) designs[count++] = node->design;
         ck_assert_ptr_eq(designs[same], node->design);
     }
-    ck_assert_uint_eq(plan->design_count, count); /* number of calls of functions that design */
+    ck_assert_uint_eq(plan->designs.count, count); /* number of calls of functions that design */
     ck_assert_uint_gt(nodes, 2 * count);
     drop(&made);
 }
@@ -222,8 +222,8 @@ static char *explained(tutti_tensor (*build)(tutti_network *), tutti_precision p
 {
     tutti_network *network;
     struct plan *plan = passed(build, precision, &network);
-    char *text = plan->explanation;
-    plan->explanation = NULL;
+    char *text = plan->explanation.choices;
+    plan->explanation.choices = NULL;
     plan_free(plan);
     tutti_network_free(network);
     ck_assert_ptr_nonnull(text);

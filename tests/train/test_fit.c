@@ -298,7 +298,7 @@ START_TEST(learns_as_well_in_bf16)
         ASSERT_OK(fit(&sessions[i], (tutti_fitting) { .epochs = 15, .save = in_folder(i ? "bf16" : "fp32") }));
         ASSERT_OK(tutti_evaluate(sessions[i].trainer, FEED_PAIR(images, labels), SAMPLES, &metrics[i]));
         ck_assert_double_gt(metrics[i].accuracy, 0.9);
-        bytes[i] = sessions[i].trainer->replicas[0].plans.plans[0].plan->arena_bytes;
+        bytes[i] = sessions[i].trainer->replicas[0].plans.plans[0].plan->memory.arena_bytes;
     }
     const bool stores = sessions[0].runtime->devices[0].can.class == DEVICE_CPU; /* others round operands of products */
     ck_assert(stores ? bytes[1] < bytes[0] : bytes[1] == bytes[0]);

@@ -70,7 +70,7 @@ START_TEST(arena_has_users_in_several_threads)
     struct session session;
     pthread_t threads[2];
     session_open(&session, "0", KIND_PLAIN, NULL);
-    struct arena *arena = session.trainer->replicas[0].plans.plans[0].plan->arena;
+    struct arena *arena = session.trainer->replicas[0].plans.plans[0].plan->memory.arena;
     const int users = arena->users;
     for (int i = 0; i < 2; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, use_arena, arena), 0);
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
