@@ -17,7 +17,7 @@ static void free_table(struct collection *collection)
     struct table *table = (struct table *)collection;
     for (int i = 0; i < table->column_count; i++) free(table->columns[i]);
     for (size_t i = 0; i < table->classes.count; i++) free(table->classes.list[i].name);
-    for (int i = 0; i < table->file_count; i++) free(table->files[i]);
+    for (int i = 0; i < table->files.count; i++) free(table->files.names[i]);
     free(table->columns);
     free(table->classes.list);
     free(table->class_names);
@@ -46,10 +46,10 @@ static tutti_status read_row(
 static void name_row(const struct collection *collection, int64_t index, char *text, size_t size)
 {
     const struct table *table = (const struct table *)collection;
-    int file = table->file_count - 1;
-    while (file > 0 && index < table->begins[file]) file--;
-    if (table->file_count > 1)
-        snprintf(text, size, "%s row %" PRId64, table->files[file], table->numbers[index]);
+    int file = table->files.count - 1;
+    while (file > 0 && index < table->files.begins[file]) file--;
+    if (table->files.count > 1)
+        snprintf(text, size, "%s row %" PRId64, table->files.names[file], table->numbers[index]);
     else
         snprintf(text, size, "row %" PRId64, table->numbers[index]);
 }

@@ -38,9 +38,11 @@ struct table {
     size_t values_room, targets_room, labels_room, parts_room, numbers_room;
     struct augment augment;
     struct standards of_inputs, of_targets; /* of_targets: of one number, or empty */
-    char *files[3];                         /* names, each with the rows from begins[i] on */
-    int64_t begins[3];
-    int file_count;
+    struct table_files {
+        char *names[3]; /* each with the rows from begins[i] on */
+        int64_t begins[3];
+        int count;
+    } files;
     int64_t damaged;
 };
 

@@ -153,11 +153,11 @@ static tutti_status compare_columns(const struct table *table, const char *path,
 {
     if (count != table->column_count)
         return fail(
-            TUTTI_FORMAT, "%s has %d columns, but %s has %d", path, count, table->files[0], table->column_count);
+            TUTTI_FORMAT, "%s has %d columns, but %s has %d", path, count, table->files.names[0], table->column_count);
     for (int i = 0; header && i < count; i++)
         if (i != table->skipped && texts[i][0] && strcmp(texts[i], table->columns[i]) != 0)
             return fail(TUTTI_FORMAT, "%s: column %d is '%s', but in %s it is '%s'", path, i + 1, texts[i],
-                table->files[0], table->columns[i]);
+                table->files.names[0], table->columns[i]);
     return TUTTI_OK;
 }
 
@@ -287,9 +287,9 @@ tutti_status table_read(struct table *table, const char *path, int part, const t
     }
     if (status != TUTTI_OK) return status;
     const char *slash = strrchr(path, '/');
-    table->begins[table->file_count] = before;
-    table->files[table->file_count] = memory_copy_text(slash ? slash + 1 : path);
-    if (!table->files[table->file_count++]) return TUTTI_NO_MEMORY;
+    table->files.begins[table->files.count] = before;
+    table->files.names[table->files.count] = memory_copy_text(slash ? slash + 1 : path);
+    if (!table->files.names[table->files.count++]) return TUTTI_NO_MEMORY;
     status = read_rows(table, path, part, header, options);
     if (status == TUTTI_OK && table->collection.samples == before)
         return fail(TUTTI_FORMAT, "%s has no rows that can be used", path);

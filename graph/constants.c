@@ -36,7 +36,7 @@ tutti_tensor tutti_constant_typed(
         status = fail(TUTTI_SHAPE, "constant %s has %d dimensions%s: 1 to %d are possible", name, rank,
             sizes ? "" : " at NULL", TUTTI_MAX_RANK);
     if (status != TUTTI_OK) return network_fail(network, status);
-    char *full = memory_format("%s%s", network->scope ? network->scope : "", name);
+    char *full = memory_format("%s%s", network->scope.text ? network->scope.text : "", name);
     if (!full) return network_fail(network, TUTTI_NO_MEMORY);
     const int value = network_constant(network, full, dtype == TUTTI_DTYPE_I32 ? TYPE_I32 : TYPE_F32, shape, values);
     free(full);

@@ -38,8 +38,8 @@ void tutti_network_free(tutti_network *network)
     network_free_outputs(network);
     free(network->parameters);
     free(network->layers);
-    free(network->scope);
-    free(network->scope_ends);
+    free(network->scope.text);
+    free(network->scope.ends);
     free(network->message);
     free(network);
 }
@@ -86,29 +86,29 @@ void tutti_scope_push(tutti_network *network, const char *prefix)
             fail(TUTTI_INVALID, "tutti_scope_push() got a prefix that is NULL or not UTF-8: pass valid UTF-8"));
         return;
     }
-    size_t before = network->scope ? strlen(network->scope) : 0;
-    char *scope = memory_format("%s%s.", before ? network->scope : "", prefix);
+    size_t before = network->scope.text ? strlen(network->scope.text) : 0;
+    char *scope = memory_format("%s%s.", before ? network->scope.text : "", prefix);
     tutti_status status = memory_grow(
-        (void **)&network->scope_ends, &network->scope_capacity, network->scope_depth + 1, sizeof *network->scope_ends);
+        (void **)&network->scope.ends, &network->scope.capacity, network->scope.depth + 1, sizeof *network->scope.ends);
     if (!scope || status != TUTTI_OK) {
         network_fail(network, TUTTI_NO_MEMORY);
         free(scope);
         return;
     }
-    network->scope_ends[network->scope_depth++] = before;
-    free(network->scope);
-    network->scope = scope;
+    network->scope.ends[network->scope.depth++] = before;
+    free(network->scope.text);
+    network->scope.text = scope;
 }
 
 void tutti_scope_pop(tutti_network *network)
 {
     if (!network_ok(network)) return;
-    if (!network->scope_depth) {
+    if (!network->scope.depth) {
         network_fail(
             network, fail(TUTTI_INVALID, "tutti_scope_pop() was called without a matching tutti_scope_push()"));
         return;
     }
-    network->scope[network->scope_ends[--network->scope_depth]] = 0;
+    network->scope.text[network->scope.ends[--network->scope.depth]] = 0;
 }
 
 int network_layer_begin(tutti_network *network, const char *name, const char *operation)
@@ -130,7 +130,7 @@ int network_layer_begin(tutti_network *network, const char *name, const char *op
     struct layer *layer = &network->layers[network->layer_count];
     memset(layer, 0, sizeof *layer);
     layer->value = NO_VALUE;
-    const char *scope = network->scope ? network->scope : "";
+    const char *scope = network->scope.text ? network->scope.text : "";
     layer->name =
         name ? memory_format("%s%s", scope, name) : memory_format("%s%s_%zu", scope, operation, network->layer_count);
     layer->operation = memory_copy_text(operation);

@@ -67,10 +67,12 @@ struct tutti_network {
     size_t layer_count, layer_capacity;
     struct named_output *outputs;
     size_t output_count, output_capacity;
-    char *scope;            /* "layer1.0." or NULL */
+    struct network_scope {
+        char *text;   /* "layer1.0." or NULL: the beginning of names */
+        size_t *ends; /* its length before each push */
+        size_t depth, capacity;
+    } scope;
     const char *layer_name; /* of the next layer if it gets none; NULL: none */
-    size_t *scope_ends;     /* length of the scope before each push */
-    size_t scope_depth, scope_capacity;
     int dropout_count, input_count;
     int64_t table_entries; /* of all tables of layers/resample.h */
     atomic_int trainers;   /* that use it now */

@@ -151,7 +151,7 @@ tutti_tensor tutti_parameter_sized(
             TUTTI_MAX_RANK);
     TRY(OPTIONS_READ(&options, given, tutti_parameter_options));
     const int value = network_add_parameter(network,
-        (struct parameter) { .name = memory_format("%s%s", network->scope ? network->scope : "", name),
+        (struct parameter) { .name = memory_format("%s%s", network->scope.text ? network->scope.text : "", name),
             .layer = -1,
             .shape = shape,
             .kind = options.frozen ? PARAMETER_FROZEN : PARAMETER_TRAINED,

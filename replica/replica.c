@@ -349,7 +349,7 @@ done:
 
 bool replica_is_lost(const struct replica *replica)
 {
-    return replica->setup->is_lost(replica->setup->trainer, replica->number);
+    return replica->setup->over_all.is_lost(replica->setup->over_all.trainer, replica->number);
 }
 
 tutti_status replica_doubt(struct replica *replica, tutti_status status)

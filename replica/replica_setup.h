@@ -32,15 +32,17 @@ struct replica_setup {
     /* Of struct tutti_training; NULL: not wanted. */
     void (*building)(void *user, int built, int total);
     void *building_user;
-    /* The functions below get `trainer` and a replica's number. Statistics over all devices, called by the replica's
-     * thread: hands in the numbers of its samples and gets those of all in their place; exchanges nothing more in
-     * this step. */
-    void *trainer;
-    tutti_status (*statistics_exchange)(
-        void *trainer, int replica, const struct meeting *meeting, int64_t samples, float *numbers);
-    void (*statistics_leave)(void *trainer, int replica);
-    bool (*is_lost)(const void *trainer, int replica); /* called by the trainer's thread */
-    atomic_bool told_single_values;                    /* the warning of run.c was given */
+    /* What a replica asks of the trainer, which knows all replicas. The functions get it and the replica's number. */
+    struct over_all {
+        void *trainer;
+        /* Statistics over all devices, called by the replica's thread: hands in the numbers of its samples and gets
+         * those of all in their place. */
+        tutti_status (*statistics_exchange)(
+            void *trainer, int replica, const struct meeting *meeting, int64_t samples, float *numbers);
+        void (*statistics_leave)(void *trainer, int replica); /* exchanges nothing more in this step */
+        bool (*is_lost)(const void *trainer, int replica);    /* called by the trainer's thread */
+    } over_all;
+    atomic_bool told_single_values; /* the warning of run.c was given */
 };
 
 #endif

@@ -315,8 +315,8 @@ static tutti_status meet(void *user, const struct command *command)
     const size_t bytes = (size_t)meeting_floats(meeting) * sizeof(float);
     TRY(buffer_read(replica->device, meeting->buffer, 0, replica->scratch.numbers, bytes));
     const double start = clock_seconds();
-    status = replica->setup->statistics_exchange(
-        replica->setup->trainer, replica->number, meeting, run->work->samples, replica->scratch.numbers);
+    status = replica->setup->over_all.statistics_exchange(
+        replica->setup->over_all.trainer, replica->number, meeting, run->work->samples, replica->scratch.numbers);
     run->waited += clock_seconds() - start;
     if (status == TUTTI_OK) status = enqueue_write(replica, meeting->buffer, replica->scratch.numbers, bytes);
 done:
@@ -594,7 +594,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     replica->report.samples += run.work->samples;
 done:
     uploads_forget(&replica->uploads);
-    if (!run.work->probe) replica->setup->statistics_leave(replica->setup->trainer, replica->number);
+    if (!run.work->probe) replica->setup->over_all.statistics_leave(replica->setup->over_all.trainer, replica->number);
     if (run.begun) clReleaseEvent(run.begun);
     if (run.ended) clReleaseEvent(run.ended);
     if (status != TUTTI_OK) drop_work(replica);

@@ -117,10 +117,10 @@ static void set_up(tutti_trainer *trainer)
         .whole_batch = options->whole_batch,
         .building = options->building,
         .building_user = options->building_user,
-        .statistics_exchange = sync_devices_exchange,
-        .statistics_leave = sync_devices_leave,
-        .is_lost = trainer_has_lost,
-        .trainer = trainer };
+        .over_all = { .trainer = trainer,
+            .statistics_exchange = sync_devices_exchange,
+            .statistics_leave = sync_devices_leave,
+            .is_lost = trainer_has_lost } };
 }
 
 static tutti_status make_replicas(tutti_trainer *trainer)
