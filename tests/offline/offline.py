@@ -6,9 +6,10 @@
     offline.py VARIANTS CACHE --renew    writes table.txt, seals.txt and the table of docs/gpu-kernels.md anew, to be looked at
                                          and committed; compiles what changed
 
-A compiler makes the same of the same text: seals.txt has a hash, for each program and maker, of all that the rows in table.txt
-follow from (text without comments, options, compilers and their versions, compilers.py) and of these rows. Where it holds, only one program in
-N (8) is compiled, by its hash, to see that it is so; what changed, on either side, is compiled, and so is all with other versions.
+A compiler makes the same of the same text: seals.txt has a hash, for each text and maker, of all that the rows in table.txt
+follow from (text without comments, options, compilers and their versions, compilers.py) and of these rows. Where it holds, only one
+program in N (8) is compiled, by its own hash, to see that it is so; texts that changed, on either side, are compiled with all their
+options, and so is all with other versions.
 Results lie in the folder CACHE, too, under a hash of text, options and compilers.
 Where one of the maker's compilers is missing, it fails with what is missing.
 """
@@ -141,8 +142,8 @@ def read_seals():
 
 def write_seals(seals):
     with open(SEALS, "w", encoding="utf-8") as file:
-        file.write("# Of each program and maker: what table.txt has of it was made from these texts, options and compilers (offline.py).\n")
-        file.writelines(f"{seal} {maker} {source}\n" for source, maker, seal in sorted(seals))
+        file.write("# The rows of each text and maker in table.txt were made from these texts, options and compilers (offline.py).\n")
+        file.writelines(f"{seal} {maker} {source}\n" for (source, maker), seal in sorted(seals.items()) if seal)
 
 
 def write_page(kernels, rows):
@@ -233,13 +234,24 @@ def seal_of(compiler, program, chips, members, rows):
     return hashlib.sha256(what.encode()).hexdigest()[:16]
 
 
+def seals_of(compiler, programs, rows):
+    """The seal of each text and maker, and those of its programs; None: the rows are not all there."""
+    parts = {}
+    for program, chips, members in programs:
+        parts.setdefault((program[0], CHIPS[chips[0]]), []).append(seal_of(compiler, program, chips, members, rows))
+    return {key: None if None in found else hashlib.sha256(" ".join(sorted(found)).encode()).hexdigest()[:16]
+            for key, found in parts.items()}
+
+
 def compile_all(kernels, compiler, makers, expected, seals, one_in):
     """Rows by kernel and chip, and refusals as texts. Taken from the table, `expected`, where one of the seals says so."""
     rows, refusals, waiting = {}, [], []
+    programs = list(programs_of(kernels, makers))
+    holds = {key for key, seal in seals_of(compiler, programs, expected).items() if seal in seals}
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for program, chips, members in programs_of(kernels, makers):
-            seal = seal_of(compiler, program, chips, members, expected)
-            if seal in seals and int(seal, 16) % one_in:
+        for program, chips, members in programs:
+            known = (program[0], CHIPS[chips[0]]) in holds
+            if known and int(seal_of(compiler, program, chips, members, expected), 16) % one_in:
                 compiler.sealed += len(chips)
                 rows.update({(k.key, chip): expected[k.key, chip] for k in members for chip in chips})
             else:
@@ -342,9 +354,7 @@ def main():
         if renew:
             write_table(kernels, rows, read_table()[1])
             write_page(kernels, rows)
-            seals = [(program[0], CHIPS[chips[0]], seal_of(compiler, program, chips, members, rows))
-                     for program, chips, members in programs_of(kernels, makers)]
-            write_seals([seal for seal in seals if seal[2]])
+            write_seals(seals_of(compiler, programs_of(kernels, makers), rows))
     problems += refusals + compare(kernels, rows, *read_table())
     print("\n".join(problems))
     print(f"{len(kernels)} kernels: {compiler.compiled} programs compiled, {compiler.loaded} known from before, {compiler.sealed} sealed, in "
