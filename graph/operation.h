@@ -130,6 +130,8 @@ struct implementation {
 };
 
 struct loop;
+struct arrays; /* layers/interpreter.h */
+typedef tutti_status operation_reference(const struct problem *problem, const struct arrays *arrays);
 struct operation {
     const char *name; /* ONNX's in lower case where there is one */
     /* In the order of a node's inputs and outputs; layers/layers.h says what they hold. */
@@ -149,6 +151,9 @@ struct operation {
     tutti_status (*inference)(struct graph *graph, size_t *n, int *same);
     /* Describes the node as a loop over values in the plain layout (layers/loop.h). NULL: the node is not a loop. */
     void (*loop)(const struct problem *problem, struct loop *loop);
+    /* Computes the outputs on the host, by straight loops in double precision: kernels are compared with it. NULL: the
+     * interpreter runs the loop. */
+    operation_reference *reference;
     /* Ends with NULL; the last one fits every problem on every device. */
     const struct implementation *const *implementations;
     /* Least possible FLOPs and bytes for the node as it is: its shapes include the number of samples. NULL: 0 FLOPs,

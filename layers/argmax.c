@@ -1,6 +1,7 @@
 /* argmax, argmin: positions of the largest or smallest elements. hardmax is 1 at that position. */
 #include "base/memory.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/lines.h"
 
 ATTRIBUTES_DESCRIBE(
@@ -47,6 +48,7 @@ static const struct implementation *const implementations[] = { &by_line, NULL }
         .outputs = { { "y" } },                  \
         .attributes = &argmax_attributes_type,   \
         .infer = infer,                          \
+        .reference = interpret_argmax,           \
         .implementations = implementations,      \
     };
 ARGMAX(argmax)

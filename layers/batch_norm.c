@@ -1,5 +1,6 @@
 /* batch_norm: its builder, shapes, gradient and lists of implementations; and folding it into the weights before it. */
 #include "layers/batch_norm.h"
+#include "layers/interpreter.h"
 
 #include "base/memory.h"
 #include "base/options.h"
@@ -178,6 +179,7 @@ const struct operation operation_batch_norm = {
     .infer = infer,
     .gradient = gradient,
     .inference = batch_norm_in_inference,
+    .reference = interpret_batch_norm,
     .implementations = norm_forward,
     .flops = flops,
 };
@@ -191,6 +193,7 @@ const struct operation operation_batch_norm_gradient = {
     .outputs = { [GRADIENT_DX] = { "dx" }, [GRADIENT_DGAMMA] = { "dgamma" }, [GRADIENT_DBETA] = { "dbeta" } },
     .attributes = &batch_norm_attributes_type,
     .infer = infer_gradient,
+    .reference = interpret_batch_norm_gradient,
     .implementations = norm_gradient,
     .flops = flops_gradient,
 };
@@ -200,6 +203,7 @@ const struct operation operation_batch_norm_inference = {
     .outputs = { { "y" } },
     .attributes = &batch_norm_attributes_type,
     .infer = infer_inference,
+    .reference = interpret_batch_norm,
     .implementations = norm_inference,
     .flops = flops_inference,
 };
@@ -209,6 +213,7 @@ const struct operation operation_fold_batch_norm = {
     .outputs = { { "w" }, { "bias" } },
     .attributes = &batch_norm_attributes_type,
     .infer = infer_fold,
+    .reference = interpret_fold_batch_norm,
     .implementations = fold_implementations,
 };
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "runtime/arguments.h"
 
@@ -200,5 +201,6 @@ const struct operation operation_channel_sum = {
     .outputs = { { "db" } },
     .attributes = &axis_attributes_type,
     .infer = infer,
+    .reference = interpret_channel_sum,
     .implementations = implementations,
 };

@@ -7,6 +7,7 @@
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
 #include "runtime/arguments.h"
@@ -254,6 +255,7 @@ const struct operation operation_concat = {
     .attributes = &axis_attributes_type,
     .infer = infer_concat,
     .gradient = gradient_of_concat,
+    .reference = interpret_concat,
     .implementations = concat_implementations,
 };
 const struct operation operation_window = {

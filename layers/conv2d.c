@@ -1,5 +1,6 @@
 /* conv2d: its builder, shapes, gradient and the lists of implementations, best first. */
 #include "layers/conv2d.h"
+#include "layers/interpreter.h"
 
 #include "base/options.h"
 #include "graph/edit.h"
@@ -289,6 +290,7 @@ const struct operation operation_conv2d = {
     .attributes = &conv2d_attributes_type,
     .infer = infer_forward,
     .gradient = gradient,
+    .reference = interpret_conv2d,
     .implementations = forward_implementations,
     .flops = conv2d_flops,
     .bytes = conv2d_bytes,
@@ -300,6 +302,7 @@ const struct operation operation_conv2d_data_gradient = {
     .attributes = &conv2d_attributes_type,
     .infer = infer_data_gradient,
     .gradient = gradient_of_data_gradient,
+    .reference = interpret_conv2d_data_gradient,
     .implementations = data_gradient_implementations,
     .flops = conv2d_flops,
     .bytes = conv2d_bytes,
@@ -310,6 +313,7 @@ const struct operation operation_conv2d_weight_gradient = {
     .outputs = { { "dw" } },
     .attributes = &conv2d_attributes_type,
     .infer = infer_weight_gradient,
+    .reference = interpret_conv2d,
     .implementations = weight_gradient_implementations,
     .flops = conv2d_flops,
     .bytes = conv2d_bytes,

@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
 #include "runtime/arguments.h"
@@ -133,6 +134,7 @@ const struct operation operation_convert = {
     .outputs = { { "y" } },
     .attributes = &convert_attributes_type,
     .infer = infer,
+    .reference = interpret_convert,
     .implementations = implementations,
 };
 

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "graph/edit.h"
 #include "graph/network.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "layers/patterns.h"
 #include "layers/product.h"
@@ -121,6 +122,7 @@ const struct operation operation_dense = {
     .outputs = { { "y" } },
     .infer = infer_forward,
     .gradient = gradient,
+    .reference = interpret_dense,
     .implementations = product_forward,
     .flops = product_flops,
     .bytes = product_bytes,
@@ -130,6 +132,7 @@ const struct operation operation_dense_data_gradient = {
     .inputs = { { "dy" }, { "w" } },
     .outputs = { { "dx" } },
     .infer = infer_data_gradient,
+    .reference = interpret_dense_data_gradient,
     .implementations = product_data_gradient,
     .flops = product_flops,
     .bytes = product_bytes,
@@ -139,6 +142,7 @@ const struct operation operation_dense_weight_gradient = {
     .inputs = { { "x" }, { "dy" } },
     .outputs = { { "dw" } },
     .infer = infer_weight_gradient,
+    .reference = interpret_dense_weight_gradient,
     .implementations = product_weight_gradient,
     .flops = product_flops,
     .bytes = product_bytes,

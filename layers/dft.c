@@ -102,6 +102,7 @@ const struct operation operation_dft = {
     .attributes = &dft_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = dft_interpret,
     .implementations = dft_implementations,
     .flops = flops,
 };

@@ -11,7 +11,7 @@
 #ifndef LAYERS_DFT_H
 #define LAYERS_DFT_H
 
-#include "graph/operation.h"
+#include "layers/operations.h"
 
 enum dft_form {
     DFT_COMPLEX,         /* complex x and y */
@@ -29,7 +29,6 @@ struct dft_attributes {
     float scale;
 };
 ATTRIBUTES(dft)
-extern const struct operation operation_dft;
 
 enum { DFT_MOST = 1 << 24 }; /* the longest: positions are exact in floats */
 

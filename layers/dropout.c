@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "runtime/arguments.h"
 
@@ -114,5 +115,6 @@ const struct operation operation_dropout = {
     .infer = infer,
     .gradient = gradient,
     .inference = in_inference,
+    .reference = interpret_dropout,
     .implementations = implementations,
 };

@@ -5,6 +5,7 @@
 #include "clkernels/arguments/embedding.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
 #include "runtime/arguments.h"
@@ -192,6 +193,7 @@ const struct operation operation_embedding = {
     .infer = infer,
     .gradient = gradient,
     .loop = describe,
+    .reference = interpret_embedding,
     .implementations = loop_implementations,
 };
 const struct operation operation_embedding_gradient = {
@@ -200,5 +202,6 @@ const struct operation operation_embedding_gradient = {
     .outputs = { { "dtable" } },
     .attributes = &embedding_gradient_attributes_type,
     .infer = infer_gradient,
+    .reference = interpret_embedding_gradient,
     .implementations = backward,
 };

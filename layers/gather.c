@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/indices.h"
+#include "layers/interpreter.h"
 #include "runtime/arguments.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
@@ -58,5 +59,6 @@ const struct operation operation_gather = {
     .attributes = &indexed_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = interpret_gather,
     .implementations = implementations,
 };

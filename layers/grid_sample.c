@@ -1,4 +1,5 @@
 #include "layers/grid_sample.h"
+#include "layers/interpreter.h"
 
 #include "base/memory.h"
 #include "clkernels/arguments/grid_sample.h"
@@ -174,6 +175,7 @@ const struct operation operation_grid_sample = {
     .attributes = &grid_sample_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = interpret_grid_sample,
     .implementations = implementations,
 };
 const struct operation operation_grid_sample_data_gradient = {
@@ -182,6 +184,7 @@ const struct operation operation_grid_sample_data_gradient = {
     .outputs = { { "dx" } },
     .attributes = &grid_sample_attributes_type,
     .infer = infer_data_gradient,
+    .reference = interpret_grid_data_gradient,
     .implementations = of_data_gradient,
 };
 const struct operation operation_grid_sample_grid_gradient = {
@@ -190,5 +193,6 @@ const struct operation operation_grid_sample_grid_gradient = {
     .outputs = { { "dgrid" } },
     .attributes = &grid_sample_attributes_type,
     .infer = infer_grid_gradient,
+    .reference = interpret_grid_grid_gradient,
     .implementations = of_grid_gradient,
 };

@@ -2,7 +2,7 @@
 #ifndef LAYERS_GRID_SAMPLE_H
 #define LAYERS_GRID_SAMPLE_H
 
-#include "graph/operation.h"
+#include "layers/operations.h"
 
 #define GRID_MODES "linear nearest cubic"
 #define GRID_PADDINGS "zeros border reflection"
@@ -17,8 +17,6 @@ ATTRIBUTES(grid_sample)
 
 /* x [N, C, spaces], grid [N, places, axes of space] -> y [N, C, places]; the grid may be the same for all samples.
  * data_gradient: grid, dy -> dx; grid_gradient: x, grid, dy -> dgrid, which always has the batch. */
-extern const struct operation operation_grid_sample, operation_grid_sample_data_gradient,
-    operation_grid_sample_grid_gradient;
 
 struct grid_sizes {
     int64_t samples, channels, depth, height, width, outputs, grid_stride; /* grid_stride: 0, the grid is one for all */

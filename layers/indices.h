@@ -2,7 +2,7 @@
 #ifndef LAYERS_INDICES_H
 #define LAYERS_INDICES_H
 
-#include "graph/operation.h"
+#include "layers/operations.h"
 
 /* How the numbers, `indices`, select from `data`.
  *   AXIS       slices along the axis, the same for all other coordinates
@@ -30,8 +30,6 @@ ATTRIBUTES(indexed)
  * scatter_gradient: indices, dy, data, updates (the last two not of NONE) -> ddata, dupdates, with y's batch; not of
  * ADD
  */
-extern const struct operation operation_gather, operation_gather_gradient, operation_scatter,
-    operation_scatter_gradient;
 
 /* Sets y to the shape that gather gives; fails with the operation's name. */
 tutti_status indexed_shape(

@@ -95,13 +95,13 @@ static void sum_channels(const struct value *dy, int axis, const double *from, d
     for (int64_t i = 0; i < value_elements(dy); i++) to[i / z.pixels % z.c] += from[i];
 }
 
-static tutti_status channel_sum(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_channel_sum(const struct problem *problem, const struct arrays *arrays)
 {
     sum_channels(problem->inputs[0], axis_attributes(problem->node)->axis, arrays->inputs[0], arrays->outputs[0]);
     return TUTTI_OK;
 }
 
-static tutti_status embedding(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_embedding(const struct problem *problem, const struct arrays *arrays)
 {
     const int64_t rows = problem->inputs[1]->shape.sizes[0], width = value_size(problem->outputs[0], 0);
     for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) {
@@ -111,7 +111,7 @@ static tutti_status embedding(const struct problem *problem, const struct arrays
     return TUTTI_OK;
 }
 
-static tutti_status embedding_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_embedding_gradient(const struct problem *problem, const struct arrays *arrays)
 {
     const struct value *table = problem->outputs[0];
     const int64_t rows = table->shape.sizes[0], width = value_size(table, 0);
@@ -123,7 +123,7 @@ static tutti_status embedding_gradient(const struct problem *problem, const stru
     return TUTTI_OK;
 }
 
-static tutti_status resampled(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_resample(const struct problem *problem, const struct arrays *arrays)
 {
     const struct resample_attributes *a = resample_attributes(problem->node);
     const struct planes z = value_planes(problem->outputs[0], a->axis);
@@ -167,7 +167,7 @@ static const double *given_statistics(const struct problem *problem, const struc
     return given ? arrays->inputs[given->input] + number * value_size(problem->inputs[given->input], 0) : NULL;
 }
 
-static tutti_status batch_norm(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_batch_norm(const struct problem *problem, const struct arrays *arrays)
 {
     const double *means = given_statistics(problem, arrays, 1), *squares = given_statistics(problem, arrays, 2);
     const struct planes z = batch_norm_sizes_of(problem);
@@ -191,7 +191,7 @@ static tutti_status batch_norm(const struct problem *problem, const struct array
     return TUTTI_OK;
 }
 
-static tutti_status batch_norm_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_batch_norm_gradient(const struct problem *problem, const struct arrays *arrays)
 {
     const struct planes z = batch_norm_sizes_of(problem);
     double *const *in = arrays->inputs, *const *out = arrays->outputs;
@@ -217,7 +217,7 @@ static tutti_status batch_norm_gradient(const struct problem *problem, const str
     return TUTTI_OK;
 }
 
-static tutti_status fold_batch_norm(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_fold_batch_norm(const struct problem *problem, const struct arrays *arrays)
 {
     enum { W, BIAS, GAMMA, BETA, MEAN, VAR };
     const int64_t inner = interpreter_stride(problem->inputs[W], 0), channels = problem->inputs[W]->shape.sizes[0];
@@ -232,7 +232,7 @@ static tutti_status fold_batch_norm(const struct problem *problem, const struct 
 
 /* ------------------------------------------------------------------------------------------------ layer norm ---- */
 
-static tutti_status layer_norm(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_layer_norm(const struct problem *problem, const struct arrays *arrays)
 {
     const int64_t width = value_size(problem->inputs[0], 0), rows = value_elements(problem->inputs[0]) / width;
     for (int64_t row = 0; row < rows; row++) {
@@ -251,7 +251,7 @@ static tutti_status layer_norm(const struct problem *problem, const struct array
 }
 
 /* dx = rstd * (h - mean of h - n * mean of h n), where n is x normalised and h is dy gamma. */
-static tutti_status layer_norm_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_layer_norm_gradient(const struct problem *problem, const struct arrays *arrays)
 {
     enum { X, DY, GAMMA, MEAN, RSTD };
     enum { DX, DGAMMA, DBETA };
@@ -277,7 +277,7 @@ static tutti_status layer_norm_gradient(const struct problem *problem, const str
 
 /* ------------------------------------------------------------------------------------------ softmax, dropout ---- */
 
-static tutti_status softmax(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_softmax(const struct problem *problem, const struct arrays *arrays)
 {
     const int64_t width = value_size(problem->inputs[0], 0);
     for (int64_t row = 0; row < value_elements(problem->inputs[0]); row += width) {
@@ -290,7 +290,7 @@ static tutti_status softmax(const struct problem *problem, const struct arrays *
     return TUTTI_OK;
 }
 
-static tutti_status softmax_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_softmax_gradient(const struct problem *problem, const struct arrays *arrays)
 {
     const int64_t width = value_size(problem->inputs[0], 0);
     for (int64_t row = 0; row < value_elements(problem->inputs[0]); row += width) {
@@ -303,7 +303,7 @@ static tutti_status softmax_gradient(const struct problem *problem, const struct
 }
 
 /* The random numbers are defined in clkernels/dropout.cl. */
-static tutti_status dropout(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_dropout(const struct problem *problem, const struct arrays *arrays)
 {
     const struct value *x = problem->inputs[0];
     const struct step_constants *s = arrays->constants;
@@ -326,7 +326,7 @@ static tutti_status dropout(const struct problem *problem, const struct arrays *
 }
 
 /* The random numbers are defined in clkernels/random_like.cl. */
-static tutti_status random_like(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_random(const struct problem *problem, const struct arrays *arrays)
 {
     const struct value *y = problem->outputs[0];
     const struct step_constants *s = arrays->constants;
@@ -352,13 +352,13 @@ static tutti_status random_like(const struct problem *problem, const struct arra
 
 /* --------------------------------------------------------------------------------------------------- movement ---- */
 
-static tutti_status copy(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_copy(const struct problem *problem, const struct arrays *arrays)
 {
     memcpy(arrays->outputs[0], arrays->inputs[0], (size_t)value_elements(problem->outputs[0]) * sizeof(double));
     return TUTTI_OK;
 }
 
-static tutti_status concat(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_concat(const struct problem *problem, const struct arrays *arrays)
 {
     const int axis = axis_attributes(problem->node)->axis;
     const int64_t row = interpreter_stride(problem->outputs[0], axis) * problem->outputs[0]->shape.sizes[axis];
@@ -373,7 +373,7 @@ static tutti_status concat(const struct problem *problem, const struct arrays *a
     return TUTTI_OK;
 }
 
-static tutti_status convert(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_convert(const struct problem *problem, const struct arrays *arrays)
 {
     const struct value *x = problem->inputs[0];
     const struct convert_attributes *a = convert_attributes(problem->node);
@@ -386,85 +386,9 @@ static tutti_status convert(const struct problem *problem, const struct arrays *
     return TUTTI_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------- table ---- */
-
-/* Operations that are loops (struct operation) need no line. */
-static const struct interpretation {
-    const struct operation *operation;
-    interpretation *run;
-} table[] = {
-    { &operation_conv2d, interpret_conv2d },
-    { &operation_conv2d_data_gradient, interpret_conv2d_data_gradient },
-    { &operation_conv2d_weight_gradient, interpret_conv2d },
-    { &operation_channel_sum, channel_sum },
-    { &operation_batch_norm, batch_norm },
-    { &operation_batch_norm_gradient, batch_norm_gradient },
-    { &operation_batch_norm_inference, batch_norm },
-    { &operation_fold_batch_norm, fold_batch_norm },
-    { &operation_convert, convert },
-    { &operation_concat, concat },
-    { &operation_reshape, copy },
-    { &operation_reorder, copy },
-    { &operation_dense, interpret_dense },
-    { &operation_dense_data_gradient, interpret_dense_data_gradient },
-    { &operation_dense_weight_gradient, interpret_dense_weight_gradient },
-    { &operation_matmul, interpret_matmul },
-    { &operation_embedding, embedding },
-    { &operation_embedding_gradient, embedding_gradient },
-    { &operation_gather, interpret_gather },
-    { &operation_gather_gradient, interpret_gather_gradient },
-    { &operation_scatter, interpret_scatter },
-    { &operation_scatter_gradient, interpret_scatter_gradient },
-    { &operation_argmax, interpret_argmax },
-    { &operation_argmin, interpret_argmax },
-    { &operation_hardmax, interpret_argmax },
-    { &operation_topk, interpret_topk },
-    { &operation_cumsum, interpret_scan },
-    { &operation_cumprod, interpret_scan },
-    { &operation_cumprod_gradient, interpret_cumprod_gradient },
-    { &operation_one_hot, interpret_one_hot },
-    { &operation_trilu, interpret_trilu },
-    { &operation_reverse_sequence, interpret_reverse_sequence },
-    { &operation_resample, resampled },
-    { &operation_grid_sample, interpret_grid_sample },
-    { &operation_grid_sample_data_gradient, interpret_grid_data_gradient },
-    { &operation_grid_sample_grid_gradient, interpret_grid_grid_gradient },
-    { &operation_layer_norm, layer_norm },
-    { &operation_layer_norm_gradient, layer_norm_gradient },
-    { &operation_recurrent, recurrent_interpret },
-    { &operation_recurrent_gradient, recurrent_interpret_gradient },
-    { &operation_softmax, softmax },
-    { &operation_softmax_gradient, softmax_gradient },
-    { &operation_dropout, dropout },
-    { &operation_random_uniform, random_like },
-    { &operation_random_normal, random_like },
-    { &operation_dft, dft_interpret },
-    { &operation_cross_entropy, interpret_loss_of_classes },
-    { &operation_nll, interpret_loss_of_classes },
-    { &operation_soft_cross_entropy, interpret_soft_cross_entropy },
-    { &operation_mean_squared_error, interpret_loss_of_elements },
-    { &operation_l1, interpret_loss_of_elements },
-    { &operation_huber, interpret_loss_of_elements },
-    { &operation_bce_with_logits, interpret_loss_of_elements },
-    { &operation_loss_total, interpret_loss_total },
-    { &operation_max_pool, interpret_max_pool },
-    { &operation_max_pool_gradient, interpret_max_pool_gradient },
-    { &operation_average_pool, interpret_average_pool },
-    { &operation_average_pool_gradient, interpret_average_pool },
-    { &operation_adaptive_average_pool, interpret_average_pool },
-    { &operation_adaptive_average_pool_gradient, interpret_average_pool },
-};
-
-static const struct interpretation *find(const struct operation *operation)
-{
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (table[i].operation == operation) return &table[i];
-    return NULL;
-}
-
 bool interpreter_knows(const struct operation *operation)
 {
-    return operation->loop || find(operation);
+    return operation->loop || operation->reference;
 }
 
 /* --------------------------------------------------------------------------------------------------- fusions ---- */
@@ -636,10 +560,10 @@ static tutti_status run_fusions(const struct problem *problem, struct arrays *ar
 
 static tutti_status run_operation(const struct problem *problem, const struct arrays *arrays)
 {
-    const struct interpretation *found = find(problem->node->operation);
+    const struct operation *operation = problem->node->operation;
     struct loop loop;
-    if (found) return found->run(problem, arrays);
-    problem->node->operation->loop(problem, &loop);
+    if (operation->reference) return operation->reference(problem, arrays);
+    operation->loop(problem, &loop);
     run_loop(problem, &loop, arrays);
     return TUTTI_OK;
 }
@@ -650,8 +574,7 @@ tutti_status interpret_node(const struct problem *problem, const struct arrays *
     struct arrays with = *arrays;
     if (!interpreter_knows(operation))
         return fail(TUTTI_UNSUPPORTED,
-            "the interpreter does not know the operation '%s': add a line to the table in layers/interpreter.c",
-            operation->name);
+            "the interpreter does not know the operation '%s': it has neither a reference nor a loop", operation->name);
     tutti_status status = run_fusions(problem, &with, false);
     if (status == TUTTI_OK) status = run_operation(problem, &with);
     if (status == TUTTI_OK && with.outputs[0]) status = run_fusions(problem, &with, true);

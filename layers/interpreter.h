@@ -33,23 +33,27 @@ bool interpreter_knows(const struct operation *operation);
  * others are 0. TUTTI_UNSUPPORTED: the interpreter does not know the operation. */
 tutti_status interpret_node(const struct problem *problem, const struct arrays *arrays);
 
-/* Operations of families with a file of their own. interpreter_indices.c: */
-typedef tutti_status interpretation(const struct problem *problem, const struct arrays *arrays);
-interpretation interpret_gather, interpret_gather_gradient, interpret_scatter, interpret_scatter_gradient;
+/* The references of operations (struct operation). interpreter.c: */
+operation_reference interpret_channel_sum, interpret_embedding, interpret_embedding_gradient, interpret_resample,
+    interpret_batch_norm, interpret_batch_norm_gradient, interpret_fold_batch_norm, interpret_layer_norm,
+    interpret_layer_norm_gradient, interpret_softmax, interpret_softmax_gradient, interpret_dropout, interpret_random,
+    interpret_copy, interpret_concat, interpret_convert;
+/* interpreter_indices.c: */
+operation_reference interpret_gather, interpret_gather_gradient, interpret_scatter, interpret_scatter_gradient;
 /* interpreter_grid.c: */
-interpretation interpret_grid_sample, interpret_grid_data_gradient, interpret_grid_grid_gradient;
+operation_reference interpret_grid_sample, interpret_grid_data_gradient, interpret_grid_grid_gradient;
 /* interpreter_products.c: */
-interpretation interpret_conv2d, interpret_conv2d_data_gradient, interpret_dense, interpret_dense_data_gradient,
+operation_reference interpret_conv2d, interpret_conv2d_data_gradient, interpret_dense, interpret_dense_data_gradient,
     interpret_dense_weight_gradient, interpret_matmul;
 /* Computes the gradient of a convolution's weights from other arrays than the problem's. */
 void interpret_conv2d_weights(
     const struct problem *problem, const struct arrays *arrays, double *x, double *dw, double *dy);
 /* interpreter_pool.c, interpreter_losses.c: */
-interpretation interpret_max_pool, interpret_max_pool_gradient, interpret_average_pool;
-interpretation interpret_loss_of_classes, interpret_soft_cross_entropy, interpret_loss_of_elements,
+operation_reference interpret_max_pool, interpret_max_pool_gradient, interpret_average_pool;
+operation_reference interpret_loss_of_classes, interpret_soft_cross_entropy, interpret_loss_of_elements,
     interpret_loss_total;
 /* interpreter_lines.c: */
-interpretation interpret_argmax, interpret_topk, interpret_scan, interpret_cumprod_gradient, interpret_one_hot,
+operation_reference interpret_argmax, interpret_topk, interpret_scan, interpret_cumprod_gradient, interpret_one_hot,
     interpret_trilu, interpret_reverse_sequence;
 
 struct interpreter {

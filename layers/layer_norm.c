@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "runtime/arguments.h"
 
@@ -250,6 +251,7 @@ const struct operation operation_layer_norm = {
     .attributes = &layer_norm_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = interpret_layer_norm,
     .implementations = forward,
 };
 const struct operation operation_layer_norm_gradient = {
@@ -257,5 +259,6 @@ const struct operation operation_layer_norm_gradient = {
     .inputs = { { "x" }, { "dy" }, { "gamma" }, { "mean" }, { "rstd" } },
     .outputs = { { "dx" }, { "dgamma" }, { "dbeta" } },
     .infer = infer_gradient,
+    .reference = interpret_layer_norm_gradient,
     .implementations = backward,
 };

@@ -1,6 +1,6 @@
-/* The operations, for operations that use one another. Each one names its inputs and outputs in its `struct operation`,
- * in the file that heads its declaration below (`tutti show MODEL --passes` prints them). Comments add what the names
- * do not say. Shapes include the batch dimension N.
+/* The attributes of operations, for operations that use one another. Each one names its inputs and outputs in its
+ * `struct operation`, in the file that its comment below begins with (`tutti show MODEL --passes` prints them).
+ * Comments add what the names do not say. Shapes include the batch dimension N.
  *
  *   x, y, w, bias   input, output and parameters of a layer
  *   dx, dy, dw, db  gradients of the loss with respect to these
@@ -9,15 +9,11 @@
  *   constants       struct step_constants (graph/operation.h)
  *
  * What else a node can read and write is in graph/fusion.h. `struct NAME_attributes` are the attributes of the
- * operations declared behind it; those of families with a header of their own stand there. */
+ * operations in the comment before it; those of families with a header of their own stand there. */
 #ifndef LAYERS_LAYERS_H
 #define LAYERS_LAYERS_H
 
-#include "graph/operation.h"
-#include "layers/pointwise.h"
-
-/* conv2d.c */
-extern const struct operation operation_conv2d, operation_conv2d_data_gradient, operation_conv2d_weight_gradient;
+#include "layers/operations.h"
 
 /* An axis, counted with the batch's.
  *
@@ -27,10 +23,8 @@ struct axis_attributes {
     int axis;
 };
 ATTRIBUTES(axis)
-extern const struct operation operation_channel_sum, operation_concat;
 
 /* dense.c: x [N, ..., features], w [units, features], y [N, ..., units] */
-extern const struct operation operation_dense, operation_dense_data_gradient, operation_dense_weight_gradient;
 
 /* batch_norm.c
  *
@@ -42,15 +36,12 @@ extern const struct operation operation_dense, operation_dense_data_gradient, op
  *     else from x, gamma and beta. dadd is the product, for the gradient of that other tensor.
  * fold_batch_norm
  *     Computes weights and bias of the layer before, once after loading, for inference. */
-extern const struct operation operation_batch_norm, operation_batch_norm_gradient, operation_batch_norm_inference,
-    operation_fold_batch_norm;
 
 /* activation.c: the derivative of every activation is computed from its output y. */
 struct activation_attributes {
     struct nonlinearity function;
 };
 ATTRIBUTES(activation)
-extern const struct operation operation_activation, operation_activation_gradient;
 
 /* convert.c
  *
@@ -64,7 +55,6 @@ struct convert_attributes {
     enum value_type type; /* of y */
 };
 ATTRIBUTES(convert)
-extern const struct operation operation_convert, operation_cast;
 
 /* concat.c: the part of x from `begins` on, of this shape, backwards along reversed axes. All include the batch. */
 struct window_attributes {
@@ -75,7 +65,6 @@ struct window_attributes {
     unsigned reversed; /* axes, as bits */
 };
 ATTRIBUTES(window)
-extern const struct operation operation_window;
 
 /* reduce.c: y has no batch if the batch's axis is joined. */
 struct reduce_attributes {
@@ -84,8 +73,6 @@ struct reduce_attributes {
     struct axes kinds; /* of y's axes, where the shape is given */
 };
 ATTRIBUTES(reduce)
-extern const struct operation operation_reduce_sum, operation_reduce_mean, operation_reduce_max, operation_reduce_min,
-    operation_reduce_prod;
 
 /* movement.c: factor x, repeated along the axes where x has size 1 or none. */
 struct expand_attributes {
@@ -94,14 +81,12 @@ struct expand_attributes {
     int64_t rows; /* of a sample of y, which has the batch in front; 0: y has it if x has it */
 };
 ATTRIBUTES(expand)
-extern const struct operation operation_expand;
 
 /* movement.c: y's axis i is x's axis order[i]. */
 struct transpose_attributes {
     int order[TUTTI_MAX_RANK];
 };
 ATTRIBUTES(transpose)
-extern const struct operation operation_transpose;
 
 /* reshape.c: y is an alias of the memory of x; no launches. */
 struct reshape_attributes {
@@ -109,7 +94,6 @@ struct reshape_attributes {
     struct axes axes;
 };
 ATTRIBUTES(reshape)
-extern const struct operation operation_reshape;
 /* Returns the kinds of the axes of x reshaped to this shape. */
 struct axes reshape_axes(const struct value *x, const tutti_shape *shape);
 /* Checks a shape asked for, which has the batch in front if x has; sets the one size that may be -1, and the axes. */
@@ -123,7 +107,6 @@ struct reorder_attributes {
     enum value_layout layout; /* of y */
 };
 ATTRIBUTES(reorder)
-extern const struct operation operation_reorder;
 
 /* pool.c
  *
@@ -131,8 +114,6 @@ extern const struct operation operation_reorder;
  *     index is the position of the maximum in its window: u8, or i32 for windows of more than 255 pixels.
  * average_pool
  *     Global pooling is a kernel of the image's size. */
-extern const struct operation operation_max_pool, operation_max_pool_gradient, operation_average_pool,
-    operation_average_pool_gradient, operation_adaptive_average_pool, operation_adaptive_average_pool_gradient;
 
 /* dropout.c: its gradient is dropout of dy with the same mask. */
 struct dropout_attributes {
@@ -140,7 +121,6 @@ struct dropout_attributes {
     int stream; /* its number in the network, for the random numbers */
 };
 ATTRIBUTES(dropout)
-extern const struct operation operation_dropout;
 
 /* random.c: offset + scale times a random number, of the input's shape. */
 struct random_attributes {
@@ -148,7 +128,6 @@ struct random_attributes {
     int stream; /* as dropout's */
 };
 ATTRIBUTES(random)
-extern const struct operation operation_random_uniform, operation_random_normal;
 
 /* layer_norm.c: mean and rstd are those of each row, for the gradient, which has no attributes. */
 struct layer_norm_attributes {
@@ -156,14 +135,12 @@ struct layer_norm_attributes {
     float epsilon;
 };
 ATTRIBUTES(layer_norm)
-extern const struct operation operation_layer_norm, operation_layer_norm_gradient;
 
 /* embedding.c: ids i32 [...], table [rows, width], y [..., width]. Numbers that are not of a row give zeros. */
 struct embedding_gradient_attributes {
     tutti_shape shape; /* of the table */
 };
 ATTRIBUTES(embedding_gradient)
-extern const struct operation operation_embedding, operation_embedding_gradient;
 
 /* resample.c: along the axis, each element is a weighted sum of elements at constant positions; `outside` where there
  * are none. Its inputs are x, the table of these, and the transposed table, which is that of the gradient. A table is
@@ -173,17 +150,14 @@ struct resample_attributes {
     float outside;
 };
 ATTRIBUTES(resample)
-extern const struct operation operation_resample;
 
 /* matmul.c: a [..., m, k], b [..., k, n], y [..., m, n]. The dimensions in front are equal, or one input has none. */
 struct matmul_attributes {
     bool transpose_a, transpose_b; /* the last two dimensions, before the product */
 };
 ATTRIBUTES(matmul)
-extern const struct operation operation_matmul;
 
 /* softmax.c, over the last dimension */
-extern const struct operation operation_softmax, operation_softmax_gradient;
 
 /* loss_classes.c: cross_entropy, nll
  *     x are logits [N, ..., classes, ...], or for nll logarithms of probabilities. targets are labels, i32 of x's shape
@@ -195,13 +169,10 @@ extern const struct operation operation_softmax, operation_softmax_gradient;
  * metrics, f32 [2], are sums over the samples, without loss_scale and weight: of the losses, each the mean over a
  * sample's labels or elements, and of the shares that are correct (0 where the operation does not count them). dx is
  * multiplied by constants.loss_scale and the attribute `weight`. */
-extern const struct operation operation_cross_entropy, operation_nll, operation_soft_cross_entropy;
-extern const struct operation operation_mean_squared_error, operation_l1, operation_huber, operation_bce_with_logits;
 
 /* loss_total.c
  *     y [2 + 2 * inputs]: the weighted sum of the losses and the correct ones of input `counted`, then each input. An
  *     input whose weight is 0 is not in the sum, whatever it is. */
-extern const struct operation operation_loss_total;
 
 /* loss.c: the operation of tutti_training.loss; NULL for TUTTI_LOSS_NONE and for numbers that are not a loss. */
 const struct operation *loss_find(tutti_loss loss);

@@ -4,7 +4,7 @@
 #ifndef LAYERS_LINES_H
 #define LAYERS_LINES_H
 
-#include "graph/operation.h"
+#include "layers/operations.h"
 
 /* argmax.c. y: the axis has size 1, or is dropped. hardmax has x's shape. */
 struct argmax_attributes {
@@ -12,7 +12,6 @@ struct argmax_attributes {
     bool keepdims, last; /* last: of equal elements the last one */
 };
 ATTRIBUTES(argmax)
-extern const struct operation operation_argmax, operation_argmin, operation_hardmax;
 
 /* topk.c: x -> values, indices (floats), best first */
 struct topk_attributes {
@@ -21,7 +20,6 @@ struct topk_attributes {
     int64_t k;
 };
 ATTRIBUTES(topk)
-extern const struct operation operation_topk;
 
 /* scan.c */
 struct scan_attributes {
@@ -29,7 +27,6 @@ struct scan_attributes {
     bool exclusive, reverse; /* without the element itself; from the last one on */
 };
 ATTRIBUTES(scan)
-extern const struct operation operation_cumsum, operation_cumprod, operation_cumprod_gradient;
 
 /* one_hot.c: indices -> y, which has one axis more */
 struct one_hot_attributes {
@@ -38,7 +35,6 @@ struct one_hot_attributes {
     float off, on;
 };
 ATTRIBUTES(one_hot)
-extern const struct operation operation_one_hot;
 
 /* trilu.c: of the matrices of the last two axes */
 struct trilu_attributes {
@@ -46,7 +42,6 @@ struct trilu_attributes {
     int64_t k; /* the diagonal: 0 the main one, 1 the one above */
 };
 ATTRIBUTES(trilu)
-extern const struct operation operation_trilu;
 
 /* reverse_sequence.c: x, lengths -> y. lengths: a number for each sample, or each place along another axis of samples,
  * or both; whole, int32 or float32. */
@@ -54,7 +49,6 @@ struct reverse_sequence_attributes {
     int axis, batch_axis; /* batch_axis -1: none */
 };
 ATTRIBUTES(reverse_sequence)
-extern const struct operation operation_reverse_sequence;
 
 /* The lines of a value, and how many a work-item or task has. */
 struct lines {

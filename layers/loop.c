@@ -2,6 +2,7 @@
 #include "layers/loop.h"
 
 #include "layers/elementwise.h"
+#include "layers/operations.h"
 
 #include <math.h>
 #include <string.h>

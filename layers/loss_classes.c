@@ -2,6 +2,7 @@
 #include "clkernels/arguments/loss_classes.h"
 #include "base/memory.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "layers/loss.h"
 #include "runtime/arguments.h"
@@ -184,6 +185,7 @@ static const struct implementation *const implementations[] = { &rows, &groups, 
         .outputs = { [LOSS_METRICS] = { "metrics" }, [LOSS_GRADIENT] = { "dx" } }, \
         .attributes = &loss_attributes_type,                                       \
         .infer = infer,                                                            \
+        .reference = interpret_loss_of_classes,                                    \
         .implementations = implementations,                                        \
         .is_loss = true,                                                           \
         .counts_correct = true,                                                    \

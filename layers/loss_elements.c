@@ -3,6 +3,7 @@
 #include "clkernels/arguments/loss_elements.h"
 #include "base/memory.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "layers/loss.h"
 #include "runtime/arguments.h"
@@ -89,6 +90,7 @@ static const struct implementation *const implementations[] = { &pieces, NULL };
         .outputs = { [LOSS_METRICS] = { "metrics" }, [LOSS_GRADIENT] = { "dx" } },                            \
         .attributes = &loss_attributes_type,                                                                  \
         .infer = infer,                                                                                       \
+        .reference = interpret_loss_of_elements,                                                              \
         .implementations = implementations,                                                                   \
         .is_loss = true,                                                                                      \
         .counts_correct = (correct),                                                                          \

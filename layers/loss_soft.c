@@ -3,6 +3,7 @@
 #include "clkernels/arguments/loss_soft.h"
 #include "base/memory.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "layers/loss.h"
 #include "runtime/arguments.h"
@@ -101,6 +102,7 @@ const struct operation operation_soft_cross_entropy = {
     .outputs = { [LOSS_METRICS] = { "metrics" }, [LOSS_GRADIENT] = { "dx" } },
     .attributes = &loss_attributes_type,
     .infer = infer,
+    .reference = interpret_soft_cross_entropy,
     .implementations = implementations,
     .is_loss = true,
     .counts_correct = true,

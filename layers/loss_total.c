@@ -1,5 +1,6 @@
 /* loss_total: the weighted sum of several losses, and each of them, in one array for the host. */
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "layers/loss.h"
 
@@ -40,5 +41,6 @@ const struct operation operation_loss_total = {
     .outputs = { { "y" } },
     .attributes = &loss_total_attributes_type,
     .infer = infer,
+    .reference = interpret_loss_total,
     .implementations = implementations,
 };

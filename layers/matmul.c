@@ -3,6 +3,7 @@
 #include "graph/network.h"
 #include "layers/broadcast.h"
 #include "layers/composition.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "layers/product.h"
 
@@ -119,6 +120,7 @@ const struct operation operation_matmul = {
     .attributes = &matmul_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = interpret_matmul,
     .implementations = product_forward,
     .flops = product_flops,
     .bytes = product_bytes,

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/indices.h"
+#include "layers/interpreter.h"
 #include "layers/lines.h"
 #include "runtime/arguments.h"
 
@@ -52,5 +53,6 @@ const struct operation operation_one_hot = {
     .outputs = { { "y" } },
     .attributes = &one_hot_attributes_type,
     .infer = infer,
+    .reference = interpret_one_hot,
     .implementations = implementations,
 };

@@ -136,8 +136,6 @@ struct pointwise {
 };
 extern const struct pointwise activations[]; /* indexed by enum activation; the first entry is empty */
 
-#define POINTWISE_DECLARE(name, ...) extern const struct operation operation_##name;
-POINTWISE_TABLE(POINTWISE_DECLARE)
 struct pointwise_attributes { /* of each */
     float low, high;
 };
@@ -148,7 +146,6 @@ struct pointwise_gradient_attributes {
     float low, high;
 };
 ATTRIBUTES(pointwise_gradient)
-extern const struct operation operation_pointwise_gradient;
 /* struct operation.loop, also of operation_activation and its gradient. */
 void pointwise_loop(const struct problem *problem, struct loop *loop);
 

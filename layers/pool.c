@@ -1,6 +1,7 @@
 /* max_pool, average_pool, adaptive_average_pool and their gradients: builders, shapes, gradients and patterns. The
  * forward pass of max_pool notes where in the window each maximum was, so that its gradient reads neither x nor y. */
 #include "layers/pool.h"
+#include "layers/interpreter.h"
 
 #include "base/options.h"
 #include "graph/network.h"
@@ -121,7 +122,7 @@ static tutti_status gradient(
 
 /* ------------------------------------------------------------------------------------------------ operations ---- */
 
-#define FORWARD(name_, list, ...)                \
+#define FORWARD(name_, reference_, list, ...)    \
     const struct operation operation_##name_ = { \
         .name = #name_,                          \
         .inputs = { { "x" } },                   \
@@ -129,25 +130,27 @@ static tutti_status gradient(
         .attributes = &pool_attributes_type,     \
         .infer = infer,                          \
         .gradient = gradient,                    \
+        .reference = reference_,                 \
         .implementations = list,                 \
         .flops = pool_flops,                     \
     };
-#define GRADIENT(name_, list, ...)               \
+#define GRADIENT(name_, reference_, list, ...)   \
     const struct operation operation_##name_ = { \
         .name = #name_,                          \
         .inputs = { { "dy" }, __VA_ARGS__ },     \
         .outputs = { { "dx" } },                 \
         .attributes = &pool_attributes_type,     \
         .infer = infer_gradient,                 \
+        .reference = reference_,                 \
         .implementations = list,                 \
         .flops = pool_flops,                     \
     };
-FORWARD(max_pool, pool_max, { "index" })
-FORWARD(average_pool, pool_mean, { 0 })
-FORWARD(adaptive_average_pool, pool_adaptive, { 0 })
-GRADIENT(max_pool_gradient, pool_max_gradient, { "index", PORT_ANY_TYPE })
-GRADIENT(average_pool_gradient, pool_mean_gradient, { 0 })
-GRADIENT(adaptive_average_pool_gradient, pool_adaptive_gradient, { 0 })
+FORWARD(max_pool, interpret_max_pool, pool_max, { "index" })
+FORWARD(average_pool, interpret_average_pool, pool_mean, { 0 })
+FORWARD(adaptive_average_pool, interpret_average_pool, pool_adaptive, { 0 })
+GRADIENT(max_pool_gradient, interpret_max_pool_gradient, pool_max_gradient, { "index", PORT_ANY_TYPE })
+GRADIENT(average_pool_gradient, interpret_average_pool, pool_mean_gradient, { 0 })
+GRADIENT(adaptive_average_pool_gradient, interpret_average_pool, pool_adaptive_gradient, { 0 })
 
 /* -------------------------------------------------------------------------------------------------- patterns ---- */
 

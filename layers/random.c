@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "clkernels/arguments/random_like.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 #include "runtime/arguments.h"
 
@@ -50,6 +51,7 @@ static const struct implementation *const implementations[] = { &items, NULL };
         .outputs = { { "y" } },                                \
         .attributes = &random_attributes_type,                 \
         .infer = infer,                                        \
+        .reference = interpret_random,                         \
         .implementations = implementations,                    \
     };
 RANDOM(random_uniform)

@@ -315,6 +315,7 @@ const struct operation operation_recurrent = {
     .attributes = &recurrent_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = recurrent_interpret,
     .implementations = implementations,
     .flops = flops,
 };
@@ -327,6 +328,7 @@ const struct operation operation_recurrent_gradient = {
         { "other", PORT_OWN } },
     .attributes = &recurrent_attributes_type,
     .infer = infer_gradient,
+    .reference = recurrent_interpret_gradient,
     .implementations = implementations,
     .flops = flops,
 };

@@ -16,7 +16,6 @@ struct recurrent_attributes {
     float clip;                   /* 0: none */
 };
 ATTRIBUTES(recurrent)
-extern const struct operation operation_recurrent, operation_recurrent_gradient;
 
 enum {
     RECURRENT_GATES,

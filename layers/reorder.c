@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "layers/element.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 
 enum { TILE = 16 };
@@ -144,6 +145,7 @@ const struct operation operation_reorder = {
     .outputs = { { "y" } },
     .attributes = &reorder_attributes_type,
     .infer = infer,
+    .reference = interpret_copy,
     .implementations = implementations,
     .bytes = bytes,
 };

@@ -1,6 +1,7 @@
 /* resample: along one axis, each element is a weighted sum of elements at constant positions. The gradient is the same
  * operation with the transposed table, so a node has both. */
 #include "layers/resample.h"
+#include "layers/interpreter.h"
 
 #include <stdlib.h>
 
@@ -227,6 +228,7 @@ const struct operation operation_resample = {
     .attributes = &resample_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = interpret_resample,
     .implementations = implementations,
     .flops = flops,
 };

@@ -1,5 +1,6 @@
 /* reshape, flatten, fold and unfold: the same memory under another shape; no launches. */
 #include "graph/network.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 
 ATTRIBUTES_DESCRIBE(reshape, ATTRIBUTE(reshape, SHAPE, shape), ATTRIBUTE(reshape, OTHER, axes))
@@ -61,6 +62,7 @@ const struct operation operation_reshape = {
     .attributes = &reshape_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = interpret_copy,
     .implementations = implementations,
     .alias = true,
 };

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/indices.h"
+#include "layers/interpreter.h"
 #include "layers/lines.h"
 #include "runtime/arguments.h"
 
@@ -69,5 +70,6 @@ const struct operation operation_reverse_sequence = {
     .attributes = &reverse_sequence_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = interpret_reverse_sequence,
     .implementations = implementations,
 };

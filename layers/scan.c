@@ -1,6 +1,7 @@
 /* cumsum, cumprod: sums and products of all elements along an axis up to each one. */
 #include "base/memory.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/lines.h"
 
 ATTRIBUTES_DESCRIBE(scan, ATTRIBUTE(scan, AXIS, axis), ATTRIBUTE(scan, FLAG, exclusive), ATTRIBUTE(scan, FLAG, reverse))
@@ -78,6 +79,7 @@ const struct operation operation_cumsum = {
     .attributes = &scan_attributes_type,
     .infer = infer,
     .gradient = gradient_of_sum,
+    .reference = interpret_scan,
     .implementations = implementations,
 };
 const struct operation operation_cumprod = {
@@ -87,6 +89,7 @@ const struct operation operation_cumprod = {
     .attributes = &scan_attributes_type,
     .infer = infer,
     .gradient = gradient_of_product,
+    .reference = interpret_scan,
     .implementations = implementations,
 };
 const struct operation operation_cumprod_gradient = {
@@ -95,5 +98,6 @@ const struct operation operation_cumprod_gradient = {
     .outputs = { { "dx" } },
     .attributes = &scan_attributes_type,
     .infer = infer_gradient,
+    .reference = interpret_cumprod_gradient,
     .implementations = of_gradient,
 };

@@ -5,6 +5,7 @@
 #include "layers/broadcast.h"
 #include "layers/elementwise.h"
 #include "layers/indices.h"
+#include "layers/interpreter.h"
 #include "runtime/arguments.h"
 
 /* Whether samples of both have the same sizes. */
@@ -274,6 +275,7 @@ const struct operation operation_scatter = {
     .attributes = &indexed_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = interpret_scatter,
     .implementations = implementations,
 };
 const struct operation operation_gather_gradient = {
@@ -282,6 +284,7 @@ const struct operation operation_gather_gradient = {
     .outputs = { { "ddata" } },
     .attributes = &indexed_attributes_type,
     .infer = infer_gather_gradient,
+    .reference = interpret_gather_gradient,
     .implementations = of_gather_gradient,
 };
 const struct operation operation_scatter_gradient = {
@@ -290,5 +293,6 @@ const struct operation operation_scatter_gradient = {
     .outputs = { { "ddata", PORT_OWN }, { "dupdates", PORT_OWN } },
     .attributes = &indexed_attributes_type,
     .infer = infer_scatter_gradient,
+    .reference = interpret_scatter_gradient,
     .implementations = of_gradient,
 };

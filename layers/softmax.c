@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/layers.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
@@ -97,6 +98,7 @@ const struct operation operation_softmax = {
     .outputs = { { "y" } },
     .infer = infer,
     .gradient = gradient,
+    .reference = interpret_softmax,
     .implementations = implementations,
 };
 const struct operation operation_softmax_gradient = {
@@ -104,5 +106,6 @@ const struct operation operation_softmax_gradient = {
     .inputs = { { "y" }, { "dy" } },
     .outputs = { { "dx" } },
     .infer = infer_gradient,
+    .reference = interpret_softmax_gradient,
     .implementations = implementations,
 };

@@ -3,6 +3,7 @@
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/indices.h"
+#include "layers/interpreter.h"
 #include "layers/lines.h"
 
 ATTRIBUTES_DESCRIBE(topk, ATTRIBUTE(topk, AXIS, axis), ATTRIBUTE(topk, FLAG, largest), ATTRIBUTE(topk, LONG, k))
@@ -62,6 +63,7 @@ const struct operation operation_topk = {
     .attributes = &topk_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = interpret_topk,
     .implementations = implementations,
 };
 

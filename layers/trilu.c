@@ -1,6 +1,7 @@
 /* trilu: the upper or lower triangle of matrices. */
 #include "base/memory.h"
 #include "layers/elementwise.h"
+#include "layers/interpreter.h"
 #include "layers/lines.h"
 
 ATTRIBUTES_DESCRIBE(trilu, ATTRIBUTE(trilu, FLAG, upper), ATTRIBUTE(trilu, LONG, k))
@@ -53,5 +54,6 @@ const struct operation operation_trilu = {
     .attributes = &trilu_attributes_type,
     .infer = infer,
     .gradient = gradient,
+    .reference = interpret_trilu,
     .implementations = implementations,
 };

@@ -31,149 +31,82 @@
 #include "tests/layers/expect.h"
 #include "tests/tiles.h"
 
-extern const struct operation_test test_conv2d;
-extern const struct operation_test test_dense;
-extern const struct operation_test test_einsum;
-extern const struct operation_test test_embedding;
-extern const struct operation_test test_gather;
-extern const struct operation_test test_scatter;
-extern const struct operation_test test_scatter_extreme;
-extern const struct operation_test test_argmax;
-extern const struct operation_test test_topk;
-extern const struct operation_test test_topk_indices;
-extern const struct operation_test test_scan;
-extern const struct operation_test test_one_hot;
-extern const struct operation_test test_trilu;
-extern const struct operation_test test_reverse;
-extern const struct operation_test test_grid;
-extern const struct operation_test test_grid_nearest;
-extern const struct operation_test test_cast;
-extern const struct operation_test test_layer_norm;
-extern const struct operation_test test_matmul;
-extern const struct operation_test test_matmul_broadcast;
-extern const struct operation_test test_norm;
-extern const struct operation_test test_recurrent;
-extern const struct operation_test test_softmax;
-extern const struct operation_test test_dft;
-extern const struct operation_test test_rfft;
-extern const struct operation_test test_irfft;
-extern const struct operation_test test_rfft2;
-extern const struct operation_test test_irfft2;
-extern const struct operation_test test_heads;
-extern const struct operation_test test_attention;
-extern const struct operation_test test_rotary;
-extern const struct operation_test test_dropout;
-extern const struct operation_test test_random;
-extern const struct operation_test test_cross_entropy;
-extern const struct operation_test test_mean_squared_error;
-extern const struct operation_test test_cross_entropy_node;
-extern const struct operation_test test_nll;
-extern const struct operation_test test_soft_cross_entropy;
-extern const struct operation_test test_l1;
-extern const struct operation_test test_huber;
-extern const struct operation_test test_bce_with_logits;
-extern const struct operation_test test_batch_norm;
-extern const struct operation_test test_elementwise;
-extern const struct operation_test test_pointwise;
-extern const struct operation_test test_comparison;
-extern const struct operation_test test_special;
-extern const struct operation_test test_step;
-extern const struct operation_test test_reduce;
-extern const struct operation_test test_reduce_chain;
-extern const struct operation_test test_transpose;
-extern const struct operation_test test_expand;
-extern const struct operation_test test_chain;
-extern const struct operation_test test_window;
-extern const struct operation_test test_resample;
-extern const struct operation_test test_slice;
-extern const struct operation_test test_pad;
-extern const struct operation_test test_tile;
-extern const struct operation_test test_blocks;
-extern const struct operation_test test_resize;
-extern const struct operation_test test_reshape;
-extern const struct operation_test test_concat;
-extern const struct operation_test test_max_pool;
-extern const struct operation_test test_average_pool;
-extern const struct operation_test test_conv;
-extern const struct operation_test test_conv_transpose;
-extern const struct operation_test test_max_pool_axes;
-extern const struct operation_test test_average_pool_axes;
-extern const struct operation_test test_lp_pool;
-extern const struct operation_test test_fold_batch_norm;
+/* One name for each operation (or group of operations with one builder), in the order in which they run. */
+#define OPERATION_TESTS(X) \
+    X(conv2d)              \
+    X(dense)               \
+    X(einsum)              \
+    X(embedding)           \
+    X(gather)              \
+    X(scatter)             \
+    X(scatter_extreme)     \
+    X(argmax)              \
+    X(topk)                \
+    X(topk_indices)        \
+    X(scan)                \
+    X(one_hot)             \
+    X(trilu)               \
+    X(reverse)             \
+    X(grid)                \
+    X(grid_nearest)        \
+    X(cast)                \
+    X(layer_norm)          \
+    X(matmul)              \
+    X(matmul_broadcast)    \
+    X(norm)                \
+    X(recurrent)           \
+    X(softmax)             \
+    X(dft)                 \
+    X(rfft)                \
+    X(irfft)               \
+    X(rfft2)               \
+    X(irfft2)              \
+    X(heads)               \
+    X(attention)           \
+    X(rotary)              \
+    X(dropout)             \
+    X(random)              \
+    X(cross_entropy)       \
+    X(mean_squared_error)  \
+    X(cross_entropy_node)  \
+    X(nll)                 \
+    X(soft_cross_entropy)  \
+    X(l1)                  \
+    X(huber)               \
+    X(bce_with_logits)     \
+    X(batch_norm)          \
+    X(elementwise)         \
+    X(pointwise)           \
+    X(comparison)          \
+    X(special)             \
+    X(step)                \
+    X(reduce)              \
+    X(reduce_chain)        \
+    X(transpose)           \
+    X(expand)              \
+    X(chain)               \
+    X(window)              \
+    X(resample)            \
+    X(slice)               \
+    X(pad)                 \
+    X(tile)                \
+    X(blocks)              \
+    X(resize)              \
+    X(reshape)             \
+    X(concat)              \
+    X(max_pool)            \
+    X(average_pool)        \
+    X(conv)                \
+    X(conv_transpose)      \
+    X(max_pool_axes)       \
+    X(average_pool_axes)   \
+    X(lp_pool)             \
+    X(fold_batch_norm)
 
-/* One line for each operation (or group of operations with one builder). */
-static const struct operation_test *const tests[] = {
-    &test_conv2d,
-    &test_dense,
-    &test_einsum,
-    &test_embedding,
-    &test_gather,
-    &test_scatter,
-    &test_scatter_extreme,
-    &test_argmax,
-    &test_topk,
-    &test_topk_indices,
-    &test_scan,
-    &test_one_hot,
-    &test_trilu,
-    &test_reverse,
-    &test_grid,
-    &test_grid_nearest,
-    &test_cast,
-    &test_layer_norm,
-    &test_matmul,
-    &test_matmul_broadcast,
-    &test_norm,
-    &test_recurrent,
-    &test_softmax,
-    &test_dft,
-    &test_rfft,
-    &test_irfft,
-    &test_rfft2,
-    &test_irfft2,
-    &test_heads,
-    &test_attention,
-    &test_rotary,
-    &test_dropout,
-    &test_random,
-    &test_cross_entropy,
-    &test_mean_squared_error,
-    &test_cross_entropy_node,
-    &test_nll,
-    &test_soft_cross_entropy,
-    &test_l1,
-    &test_huber,
-    &test_bce_with_logits,
-    &test_batch_norm,
-    &test_elementwise,
-    &test_pointwise,
-    &test_comparison,
-    &test_special,
-    &test_step,
-    &test_reduce,
-    &test_reduce_chain,
-    &test_transpose,
-    &test_expand,
-    &test_chain,
-    &test_window,
-    &test_resample,
-    &test_slice,
-    &test_pad,
-    &test_tile,
-    &test_blocks,
-    &test_resize,
-    &test_reshape,
-    &test_concat,
-    &test_max_pool,
-    &test_average_pool,
-    &test_conv,
-    &test_conv_transpose,
-    &test_max_pool_axes,
-    &test_average_pool_axes,
-    &test_lp_pool,
-    &test_fold_batch_norm,
-    NULL,
-};
+#define TEST_DECLARE(name) extern const struct operation_test test_##name;
+#define TEST_ADDRESS(name) &test_##name,
+OPERATION_TESTS(TEST_DECLARE)
+static const struct operation_test *const tests[] = { OPERATION_TESTS(TEST_ADDRESS) NULL };
 
 enum mode { MODE_CORRECT, MODE_GRADIENT, MODE_SPEED, MODE_SUPPORT };
 
