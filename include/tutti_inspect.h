@@ -53,6 +53,15 @@ typedef enum tutti_attribute_type {
     TUTTI_ATTRIBUTE_TEXT      /* without spaces */
 } tutti_attribute_type;
 
+/* How an operator of ONNX that does the same as an operation takes its inputs and attributes. */
+typedef enum tutti_onnx_form {
+    TUTTI_ONNX_NONE,        /* no operator does the same by itself, or with other inputs or attributes */
+    TUTTI_ONNX_ELEMENTWISE, /* inputs are broadcast */
+    TUTTI_ONNX_COMPARISON,  /* the same, and the result is of bool there */
+    TUTTI_ONNX_LOGIC,       /* the same, and the inputs are, too */
+    TUTTI_ONNX_REDUCTION    /* a tensor, and the axes as a second input */
+} tutti_onnx_form;
+
 /* The operations of tutti_op(), by groups of one kind, for programs that list, check or generate calls. Positions
  * count from 0 and may differ in another version of the library. Texts are valid as long as the program runs. These
  * functions need no device and may be called by several threads at once. */
@@ -65,11 +74,17 @@ typedef struct tutti_operation_info {
     int attribute_count; /* for tutti_operation_attribute(); `name`, which all operations have, does not count */
     int min_inputs;      /* how many tensors tutti_op() takes at least, */
     int max_inputs;      /* and at most: more than input_count where the last input may be repeated */
+    const char *onnx;    /* ONNX's operator that does the same; NULL: there is none (tutti_onnx_form) */
+    tutti_onnx_form onnx_form;
+    int onnx_opset;  /* the first one with this operator; 0: all that Tutti writes have it */
+    bool onnx_grows; /* its result can leave the integer type that its inputs have in ONNX */
 } tutti_operation_info;
 /* Returns the number of operations. */
 TUTTI_API int tutti_operations(void);
 /* Returns the position of an operation; -1 if there is none of this name. */
 TUTTI_API int tutti_operation_find(const char *name);
+/* The same by the name of ONNX's operator (tutti_operation_info.onnx). */
+TUTTI_API int tutti_operation_find_onnx(const char *name);
 /* Describes the operation at `position`. Errors: TUTTI_INVALID if there is no such operation. */
 TUTTI_API tutti_status tutti_operation(int position, tutti_operation_info *info);
 
@@ -92,6 +107,7 @@ typedef struct tutti_operation_attribute_info {
     const char *default_value; /* NULL: it is required, or `text` tells what happens without it */
     const char *choices;       /* of TUTTI_ATTRIBUTE_CHOICE: its words, with a space between; else NULL */
     bool required;
+    const char *onnx; /* its name in ONNX, where value and default are the same; NULL: it has none there */
 } tutti_operation_attribute_info;
 /* Describes attribute `index` of an operation. Errors: TUTTI_INVALID if there is no such operation or attribute. */
 TUTTI_API tutti_status tutti_operation_attribute(int position, int index, tutti_operation_attribute_info *info);

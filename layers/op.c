@@ -311,7 +311,7 @@ tutti_tensor tutti_op(
     struct given given = { 0 };
     tutti_tensor made = { NO_VALUE };
     if (!network_ok(network)) return made;
-    const struct op_schema *schema = operation ? schema_find(operation) : NULL;
+    const struct op_schema *schema = operation ? schema_find(operation, NULL) : NULL;
     if (!schema)
         return network_fail(network,
             fail(TUTTI_UNSUPPORTED,

@@ -27,16 +27,16 @@
         (void)a, (void)b, (void)c, (void)y, (void)g, (void)low, (void)high;                           \
         return expression + 0.0;                                                                      \
     }
-#define FUNCTIONS(name, inputs, text, attributes, y, by_a, by_b, by_c) \
-    FUNCTION(value_of_##name, y)                                       \
-    FUNCTION(a_of_##name, by_a)                                        \
-    FUNCTION(b_of_##name, by_b)                                        \
+#define FUNCTIONS(name, onnx, inputs, text, attributes, y, by_a, by_b, by_c) \
+    FUNCTION(value_of_##name, y)                                             \
+    FUNCTION(a_of_##name, by_a)                                              \
+    FUNCTION(b_of_##name, by_b)                                              \
     FUNCTION(c_of_##name, by_c)
 POINTWISE_TABLE(FUNCTIONS)
 ACTIVATION_TABLE(FUNCTIONS)
 
 /* clang-format off */
-#define POINTWISE(name, inputs, text, attributes, y, by_a, by_b, by_c)                                                 \
+#define POINTWISE(name, onnx, inputs, text, attributes, y, by_a, by_b, by_c)                                                 \
     { #name, inputs, { #y, value_of_##name },                                                                          \
       { { #by_a, a_of_##name }, { #by_b, b_of_##name }, { #by_c, c_of_##name } } },
 /* clang-format on */
@@ -153,7 +153,7 @@ void pointwise_loop(const struct problem *problem, struct loop *loop)
     {           \
         "c"     \
     }
-#define OPERATION(name_, inputs_, ...)            \
+#define OPERATION(name_, onnx, inputs_, ...)      \
     const struct operation operation_##name_ = {  \
         .name = #name_,                           \
         .inputs = { PORTS_##inputs_ },            \

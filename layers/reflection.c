@@ -15,10 +15,14 @@ int tutti_operations(void)
 
 int tutti_operation_find(const char *name)
 {
-    const struct op_schema *schema;
-    for (int i = 0; name && (schema = schema_at(i, NULL)); i++)
-        if (!strcmp(schema->name, name)) return i;
-    return -1;
+    int position = -1;
+    return name && schema_find(name, &position) ? position : -1;
+}
+
+int tutti_operation_find_onnx(const char *name)
+{
+    int position = -1;
+    return name && *name && schema_find_onnx(name, &position) ? position : -1;
 }
 
 static tutti_status no_operation(int position)
@@ -52,7 +56,11 @@ tutti_status tutti_operation(int position, tutti_operation_info *info)
         .input_count = input_count(schema),
         .attribute_count = attribute_count(schema),
         .min_inputs = schema_min_inputs(schema),
-        .max_inputs = schema_max_inputs(schema) };
+        .max_inputs = schema_max_inputs(schema),
+        .onnx = schema->onnx ? schema->onnx->name : NULL,
+        .onnx_form = schema->onnx ? schema->onnx->form : TUTTI_ONNX_NONE,
+        .onnx_opset = schema->onnx ? schema->onnx->opset : 0,
+        .onnx_grows = schema->onnx && schema->onnx->grows };
     return RESULT_WRITE(info, &known, tutti_operation_info);
 }
 
@@ -85,6 +93,7 @@ tutti_status tutti_operation_attribute(int position, int index, tutti_operation_
         .values = schema_type_text(attribute->type),
         .default_value = attribute->default_value,
         .choices = attribute->choices,
-        .required = attribute->required };
+        .required = attribute->required,
+        .onnx = schema->onnx ? attribute->onnx : NULL };
     return RESULT_WRITE(info, &known, tutti_operation_attribute_info);
 }

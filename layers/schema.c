@@ -17,12 +17,27 @@ const struct op_schema *schema_at(int position, const struct op_group **group)
     return NULL;
 }
 
-const struct op_schema *schema_find(const char *name)
+static const struct op_schema *find(const char *name, bool by_onnx, int *position)
 {
+    int count = 0;
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
-        for (const struct op_schema *s = groups[g]->schemas; s->name; s++)
-            if (!strcmp(s->name, name)) return s;
+        for (const struct op_schema *s = groups[g]->schemas; s->name; s++, count++) {
+            const char *own = !by_onnx ? s->name : s->onnx ? s->onnx->name : "";
+            if (strcmp(own, name) != 0) continue;
+            if (position) *position = count;
+            return s;
+        }
     return NULL;
+}
+
+const struct op_schema *schema_find(const char *name, int *position)
+{
+    return find(name, false, position);
+}
+
+const struct op_schema *schema_find_onnx(const char *name, int *position)
+{
+    return find(name, true, position);
 }
 
 const struct op_attribute *schema_attribute(const struct op_schema *schema, int position)

@@ -26,6 +26,15 @@ struct op_attribute {
     const char *text;          /* one line */
     const char *choices;       /* words for the numbers 0, 1, ... of a choice, with a space between; else NULL */
     bool required;
+    const char *onnx; /* its name in ONNX, where value and default mean the same; NULL: there is none */
+};
+
+/* The operator of ONNX that does the same, with the attributes that have a name there. */
+struct op_onnx {
+    const char *name;
+    int opset; /* the first one with it; 0: all that Tutti writes have it */
+    tutti_onnx_form form;
+    bool grows; /* its result can leave the integer type of its inputs */
 };
 
 /* Sets members of the node's attributes from others, from the arguments and from x, the first input. */
@@ -39,6 +48,7 @@ struct op_schema {
     const struct op_input *inputs;         /* ends with one without a name */
     const struct op_attribute *attributes; /* likewise; NULL: none */
     const struct operation *operation;     /* that it becomes; NULL: others */
+    const struct op_onnx *onnx;            /* NULL: none, or several, which onnx/ knows */
     enum activation activation;            /* of operation_activation */
     bool random;                           /* takes the step's constants, and a stream of random numbers */
     op_completion *complete;               /* NULL: all attributes are as they were read */
@@ -58,8 +68,10 @@ extern const struct op_group schema_elementwise, schema_axes, schema_windows, sc
 
 /* Returns the schema at `position`, and its group unless `group` is NULL; NULL: there are no more. */
 const struct op_schema *schema_at(int position, const struct op_group **group);
-/* Returns the schema of a name; NULL: there is none. */
-const struct op_schema *schema_find(const char *name);
+/* Returns the schema of a name, and its position unless `position` is NULL; NULL: there is none. */
+const struct op_schema *schema_find(const char *name, int *position);
+/* The same by the name of ONNX's operator. */
+const struct op_schema *schema_find_onnx(const char *name, int *position);
 /* Returns the attribute at a position; NULL: there are no more. */
 const struct op_attribute *schema_attribute(const struct op_schema *schema, int position);
 /* Tells how a value of this type is written: "a number". */

@@ -90,12 +90,15 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
         name, TUTTI_ATTRIBUTE_FLAG, OWN(of, member), value, text \
     }
 
-#define REDUCTION(name_, of, text_, compose_)                                                                     \
-    {                                                                                                             \
-        .name = #name_, .text = text_, .inputs = X, .operation = &operation_##of,                                 \
-        .attributes = ARGUMENTS({ "axes", TUTTI_ATTRIBUTE_AXES, OWN(reduce, axes), NULL, "default: all" },        \
-            { "keepdims", TUTTI_ATTRIBUTE_FLAG, GIVEN(reduce, keepdims), "1", "1: the axes stay, with size 1" }), \
-        .complete = complete_reduction, .compose = compose_                                                       \
+#define REDUCTION(name_, onnx_, opset_, grows_, of, text_, compose_)                                               \
+    {                                                                                                              \
+        .name = #name_, .text = text_, .inputs = X, .operation = &operation_##of,                                  \
+        .attributes =                                                                                              \
+            ARGUMENTS({ "axes", TUTTI_ATTRIBUTE_AXES, OWN(reduce, axes), NULL, "default: all", .onnx = "axes" },   \
+                { "keepdims", TUTTI_ATTRIBUTE_FLAG, GIVEN(reduce, keepdims), "1", "1: the axes stay, with size 1", \
+                    .onnx = "keepdims" }),                                                                         \
+        .onnx = &(const struct op_onnx) { #onnx_, opset_, TUTTI_ONNX_REDUCTION, grows_ },                          \
+        .complete = complete_reduction, .compose = compose_                                                        \
     }
 #define ARGMAX(name_, text_)                                                                                   \
     {                                                                                                          \
@@ -127,17 +130,22 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
     }
 
 static const struct op_schema schemas[] = {
-    REDUCTION(reduce_sum, reduce_sum, "the sum over axes", NULL),
-    REDUCTION(reduce_mean, reduce_mean, "the mean over axes", NULL),
-    REDUCTION(reduce_max, reduce_max, "the maximum over axes; equal maxima get equal parts of the gradient", NULL),
-    REDUCTION(reduce_min, reduce_min, "the minimum over axes; equal minima get equal parts of the gradient", NULL),
-    REDUCTION(reduce_prod, reduce_prod, "the product over axes", NULL),
-    REDUCTION(reduce_l1, reduce_sum, "the sum of absolute values over axes", compose_reduce_l1),
-    REDUCTION(reduce_l2, reduce_sum, "the square root of the sum of squares over axes", compose_reduce_l2),
-    REDUCTION(reduce_sum_square, reduce_sum, "the sum of squares over axes", compose_reduce_sum_square),
-    REDUCTION(reduce_log_sum, reduce_sum, "the logarithm of the sum over axes", compose_reduce_log_sum),
-    REDUCTION(reduce_log_sum_exp, reduce_sum, "log(sum(exp(x))) over axes, also where exp(x) would overflow",
-        compose_reduce_log_sum_exp),
+    REDUCTION(reduce_sum, ReduceSum, 0, true, reduce_sum, "the sum over axes", NULL),
+    REDUCTION(reduce_mean, ReduceMean, 18, false, reduce_mean, "the mean over axes", NULL),
+    REDUCTION(reduce_max, ReduceMax, 18, false, reduce_max,
+        "the maximum over axes; equal maxima get equal parts of the gradient", NULL),
+    REDUCTION(reduce_min, ReduceMin, 18, false, reduce_min,
+        "the minimum over axes; equal minima get equal parts of the gradient", NULL),
+    REDUCTION(reduce_prod, ReduceProd, 18, true, reduce_prod, "the product over axes", NULL),
+    REDUCTION(reduce_l1, ReduceL1, 18, true, reduce_sum, "the sum of absolute values over axes", compose_reduce_l1),
+    REDUCTION(reduce_l2, ReduceL2, 18, false, reduce_sum, "the square root of the sum of squares over axes",
+        compose_reduce_l2),
+    REDUCTION(reduce_sum_square, ReduceSumSquare, 18, true, reduce_sum, "the sum of squares over axes",
+        compose_reduce_sum_square),
+    REDUCTION(reduce_log_sum, ReduceLogSum, 18, false, reduce_sum, "the logarithm of the sum over axes",
+        compose_reduce_log_sum),
+    REDUCTION(reduce_log_sum_exp, ReduceLogSumExp, 18, false, reduce_sum,
+        "log(sum(exp(x))) over axes, also where exp(x) would overflow", compose_reduce_log_sum_exp),
     { "softmax", "exp(x) / sum(exp(x)) over the last axis", X, .operation = &operation_softmax },
     ARGMAX(argmax, "the position of the largest element along an axis, as a float; no gradient"),
     ARGMAX(argmin, "the position of the smallest element along an axis, as a float; no gradient"),

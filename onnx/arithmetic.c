@@ -284,6 +284,11 @@ static const struct operation *find_operation(const char *name)
     return bsearch(name, operations, sizeof operations / sizeof *operations, sizeof *operations, compare_names);
 }
 
+bool arithmetic_has(const char *name)
+{
+    return find_operation(name) != NULL;
+}
+
 /* ------------------------------------------------------------------------------------------------- one by one ---- */
 
 static tutti_status no_number(void)
@@ -353,13 +358,14 @@ static void divide_all(struct array *y, int type, size_t count)
 tutti_status fold_arithmetic(struct step *step)
 {
     const struct operation *operation = find_operation(step->node->op_type);
-    const struct onnx_operator *row = operator_find(step->node->op_type);
+    struct onnx_operator row = { 0 };
     const size_t count = step->node->n_input;
     struct known x[2];
     struct array *y = NULL, *before = NULL;
-    if (!operation || (operation->unary && count != 1)) return fail(TUTTI_FORMAT, "it has %zu inputs", count);
+    if (!operation || !operator_find(step->node->op_type, &row) || (operation->unary && count != 1))
+        return fail(TUTTI_FORMAT, "it has %zu inputs", count);
     tutti_status status = known_input(step, 0, &x[0]);
-    const int type = row->type ? row->type : status == TUTTI_OK ? x[0].type : 0;
+    const int type = row.type ? row.type : status == TUTTI_OK ? x[0].type : 0;
     if (operation->unary && status == TUTTI_OK) {
         x[1] = x[0];
         status = combine(step, operation, x, type, &y);

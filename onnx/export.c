@@ -71,10 +71,11 @@ static void check_operations(struct export *export)
     export->opset = LEAST_OPSET;
     for (int i = 0; i < tutti_network_nodes(export->network) && text.size < 1000; i++) {
         const tutti_node_info node = node_at(export, i);
-        const struct export_row *row = export_find(node.operation);
+        struct export_row row;
         if (!is_needed(export, &node)) continue;
-        if (row && row->opset > export->opset) export->opset = row->opset;
-        if (!row)
+        const bool found = export_find(node.operation, &row);
+        if (found && row.opset > export->opset) export->opset = row.opset;
+        if (!found)
             text_append(&text, "%s%s (layer %s)", text.size ? ", " : "", node.operation, node.layer ? node.layer : "");
     }
     if (text.size || text.failed)
@@ -209,10 +210,9 @@ static void add_node(struct export *export, int position)
         return;
     }
     source.attributes = attributes;
-    source.row = export_find(source.info.operation);
     source.x = source_tensor(&source, source.info.inputs[0]);
     source.y = source_tensor(&source, source.info.outputs[0]);
-    if (export->status == TUTTI_OK) source.row->write(&source);
+    if (export->status == TUTTI_OK && export_find(source.info.operation, &source.row)) source.row.write(&source);
     free(attributes);
 }
 

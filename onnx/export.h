@@ -41,18 +41,10 @@ const char *export_name(struct export *export, const char *text);
 /* Writes the messages as a file. */
 tutti_status export_write(struct export *export, const char *path, uint64_t external_bytes);
 
-/* A node of the network. Functions on it do nothing after a failure of the export. */
-struct source {
-    struct export *export;
-    tutti_node_info info;
-    const char *attributes; /* as text */
-    tutti_tensor_info x, y; /* the first input and the first output */
-    const struct export_row *row;
-    size_t first; /* the number of its first node in the file */
-};
+struct source;
 typedef void export_function(struct source *source);
 
-/* A line of the table, which export_layers.c has. */
+/* How nodes of an operation are written. */
 struct export_row {
     const char *operation;
     export_function *write;
@@ -61,7 +53,20 @@ struct export_row {
     bool takes_truths, gives_truths; /* bool where the network has floats */
 };
 enum { LEAST_OPSET = 17 };
-const struct export_row *export_find(const char *operation);
+/* Copies the line of the table, which export_layers.c has, or the one that follows from what the operation itself says
+ * (tutti_operation_info.onnx). False: it has no form in ONNX. */
+bool export_find(const char *operation, struct export_row *row);
+
+/* A node of the network. Functions on it do nothing after a failure of the export. */
+struct source {
+    struct export *export;
+    tutti_node_info info;
+    const char *attributes; /* as text */
+    tutti_tensor_info x, y; /* the first input and the first output */
+    struct export_row row;
+    size_t first; /* the number of its first node in the file */
+};
+
 /* For a recurrent node: *dense is the dense layer of its products, which becomes part of ONNX's operator. False:
  * there is none, or the node is another operation. */
 bool export_absorbed(const struct export *export, const tutti_node_info *node, tutti_node_info *dense);
@@ -142,9 +147,9 @@ static inline int array_rank(const tutti_tensor_info *info)
 }
 
 /* export_pointwise.c */
-export_function export_plain, export_alpha, export_scale, export_shift, export_power, export_clip, export_square,
-    export_swish, export_swiglu, export_gelu_tanh, export_hard_sigmoid, export_mod, export_fmod, export_trunc,
-    export_prelu, export_where;
+export_function export_plain, export_scale, export_shift, export_power, export_clip, export_square, export_swish,
+    export_swiglu, export_gelu_tanh, export_hard_sigmoid, export_mod, export_fmod, export_trunc, export_prelu,
+    export_where;
 /* export_movement.c */
 export_function export_reshape, export_expand, export_transpose, export_window, export_concat, export_convert;
 /* export_images.c */

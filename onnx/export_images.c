@@ -62,7 +62,7 @@ void export_pool(struct source *source)
         (void)source_node(source, max ? "GlobalMaxPool" : "GlobalAveragePool", x, NULL, NULL, output);
         return;
     }
-    const struct made made = source_node(source, source->row->type, x, NULL, NULL, output);
+    const struct made made = source_node(source, source->row.type, x, NULL, NULL, output);
     made_window(source, made);
     made_integer(made, "ceil_mode", source_number(source, "ceil_mode", 0) != 0);
     if (!max) made_integer(made, "count_include_pad", source_number(source, "exclude_padding", 0) == 0);

@@ -26,7 +26,7 @@ static void export_reduce(struct source *source)
     for (int i = 0; i < count; i++) axes[i] = array_axis(&source->x, axes[i]);
     const bool keeps = same_shape(&kept, &source->y.shape), drops = same_shape(&without, &source->y.shape);
     const char *output = keeps || drops ? source_output(source) : source_temporary(source);
-    made_integer(source_node(source, source->row->type, source_input(source, 0), source_integers(source, axes, count),
+    made_integer(source_node(source, source->row.type, source_input(source, 0), source_integers(source, axes, count),
                      NULL, output),
         "keepdims", keeps || !drops);
     if (!keeps && !drops) source_reshape(source, output);
@@ -112,135 +112,82 @@ static void export_embedding(struct source *source)
 
 /* ------------------------------------------------------------------------------------------------------ table ---- */
 
-#define PLAIN(operation, type)        \
-    {                                 \
-        operation, export_plain, type \
-    }
-#define COMPARES(operation, type)                     \
-    {                                                 \
-        operation, export_plain, type, 0, false, true \
-    }
-#define TRUTHS(operation, type)                      \
-    {                                                \
-        operation, export_plain, type, 0, true, true \
-    }
-
+/* Operations that say by themselves which operator of ONNX does the same (tutti_operation_info.onnx) need no line,
+ * unless they are written otherwise. */
 static const struct export_row rows[] = {
-    PLAIN("abs", "Abs"),
-    PLAIN("acos", "Acos"),
-    PLAIN("acosh", "Acosh"),
     { "adaptive_average_pool", export_adaptive_pool, NULL },
-    PLAIN("add", "Add"),
-    TRUTHS("and", "And"),
     { "argmax", export_argmax, "ArgMax" },
     { "argmin", export_argmax, "ArgMin" },
-    PLAIN("asin", "Asin"),
-    PLAIN("asinh", "Asinh"),
-    PLAIN("atan", "Atan"),
-    PLAIN("atanh", "Atanh"),
     { "average_pool", export_pool, "AveragePool" },
     { "batch_norm", export_batch_norm, NULL },
     { "cast", export_convert, NULL },
-    PLAIN("ceil", "Ceil"),
-    { "celu", export_alpha, "Celu" },
     { "clip", export_clip, NULL },
     { "concat", export_concat, NULL },
     { "conv2d", export_conv2d, NULL },
     { "conv2d_data_gradient", export_conv2d_transposed, NULL },
     { "convert", export_convert, NULL },
-    PLAIN("copy", "Identity"),
-    PLAIN("cos", "Cos"),
-    PLAIN("cosh", "Cosh"),
     { "cumprod", export_cumprod, NULL },
     { "cumsum", export_cumsum, NULL },
     { "dense", export_dense, NULL },
     { "dft", export_dft, NULL, 20 },
-    PLAIN("div", "Div"),
     { "dropout", export_dropout, NULL },
-    { "elu", export_alpha, "Elu" },
     { "embedding", export_embedding, NULL },
-    COMPARES("equal", "Equal"),
-    PLAIN("erf", "Erf"),
-    PLAIN("exp", "Exp"),
     { "expand", export_expand, NULL },
-    PLAIN("floor", "Floor"),
     { "fmod", export_fmod, NULL },
     { "gather", export_gather, NULL },
-    { "gelu", export_plain, "Gelu", 20 },
     { "gelu_tanh", export_gelu_tanh, NULL, 20 },
-    COMPARES("greater", "Greater"),
-    COMPARES("greater_or_equal", "GreaterOrEqual"),
     { "grid_sample", export_grid_sample, NULL, 20 },
     { "hard_sigmoid", export_hard_sigmoid, NULL },
-    PLAIN("hard_swish", "HardSwish"),
     { "hardmax", export_hardmax, NULL },
-    COMPARES("is_inf", "IsInf"),
-    COMPARES("is_nan", "IsNaN"),
     { "layer_norm", export_layer_norm, NULL },
-    { "leaky_relu", export_alpha, "LeakyRelu" },
-    COMPARES("less", "Less"),
-    COMPARES("less_or_equal", "LessOrEqual"),
-    PLAIN("log", "Log"),
     { "matmul", export_matmul, NULL },
-    PLAIN("max", "Max"),
     { "max_pool", export_pool, "MaxPool" },
-    PLAIN("min", "Min"),
-    { "mish", export_plain, "Mish", 18 },
     { "mod", export_mod, NULL },
-    PLAIN("mul", "Mul"),
-    PLAIN("neg", "Neg"),
-    TRUTHS("not", "Not"),
     { "one_hot", export_one_hot, NULL },
-    TRUTHS("or", "Or"),
-    PLAIN("pow", "Pow"),
     { "power", export_power, NULL },
     { "prelu", export_prelu, NULL },
     { "random_normal", export_random, NULL },
     { "random_uniform", export_random, NULL },
-    PLAIN("reciprocal", "Reciprocal"),
     { "recurrent", export_recurrent, NULL },
-    { "reduce_max", export_reduce, "ReduceMax", 18 },
-    { "reduce_mean", export_reduce, "ReduceMean", 18 },
-    { "reduce_min", export_reduce, "ReduceMin", 18 },
-    { "reduce_prod", export_reduce, "ReduceProd", 18 },
-    { "reduce_sum", export_reduce, "ReduceSum" },
-    PLAIN("relu", "Relu"),
     { "resample", export_resample, NULL },
     { "reshape", export_reshape, NULL },
     { "reverse_sequence", export_reverse_sequence, NULL },
-    PLAIN("round", "Round"),
     { "scale", export_scale, NULL },
     { "scatter", export_scatter, NULL, 18 },
-    PLAIN("selu", "Selu"),
     { "shift", export_shift, NULL },
-    PLAIN("sigmoid", "Sigmoid"),
-    PLAIN("sign", "Sign"),
     { "silu", export_swish, NULL },
-    PLAIN("sin", "Sin"),
-    PLAIN("sinh", "Sinh"),
     { "softmax", export_softmax, NULL },
-    PLAIN("softplus", "Softplus"),
-    PLAIN("softsign", "Softsign"),
-    PLAIN("sqrt", "Sqrt"),
     { "square", export_square, NULL },
-    PLAIN("sub", "Sub"),
     { "swiglu", export_swiglu, NULL },
     { "swish", export_swish, NULL },
-    PLAIN("tan", "Tan"),
-    PLAIN("tanh", "Tanh"),
-    { "thresholded_relu", export_alpha, "ThresholdedRelu" },
     { "topk", export_topk, NULL },
     { "transpose", export_transpose, NULL },
     { "trilu", export_trilu, NULL },
     { "trunc", export_trunc, NULL },
     { "where", export_where, NULL },
     { "window", export_window, NULL },
-    TRUTHS("xor", "Xor"),
 };
 
-const struct export_row *export_find(const char *operation)
+static bool find_plain(const char *operation, struct export_row *row)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!strcmp(rows[i].operation, operation)) return &rows[i];
-    return NULL;
+    tutti_operation_info info = { .size = sizeof info };
+    const int position = tutti_operation_find(operation);
+    if (position < 0 || tutti_operation(position, &info) != TUTTI_OK || !info.onnx) return false;
+    *row = (struct export_row) { .operation = info.name,
+        .write = info.onnx_form == TUTTI_ONNX_REDUCTION ? export_reduce : export_plain,
+        .type = info.onnx,
+        .opset = info.onnx_opset,
+        .takes_truths = info.onnx_form == TUTTI_ONNX_LOGIC,
+        .gives_truths = info.onnx_form == TUTTI_ONNX_LOGIC || info.onnx_form == TUTTI_ONNX_COMPARISON };
+    return true;
+}
+
+bool export_find(const char *operation, struct export_row *row)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].operation, operation) != 0) continue;
+        *row = rows[i];
+        return true;
+    }
+    return find_plain(operation, row);
 }

@@ -13,7 +13,7 @@ static int64_t axis_of(struct source *source)
 void export_argmax(struct source *source)
 {
     const char *places = source_temporary(source);
-    const struct made made = source_node(source, source->row->type, source_input(source, 0), NULL, NULL, places);
+    const struct made made = source_node(source, source->row.type, source_input(source, 0), NULL, NULL, places);
     made_integer(made, "axis", axis_of(source));
     made_integer(made, "keepdims", source->x.shape.rank == source->y.shape.rank);
     made_integer(made, "select_last_index", source_number(source, "select_last_index", 0) != 0);

@@ -1,4 +1,5 @@
 /* Elementwise operations in ONNX. */
+#include "base/numbers.h"
 #include "onnx/export.h"
 #include "tutti_inspect.h"
 
@@ -9,24 +10,31 @@
 static const char *operand(struct source *source, int input)
 {
     const char *name = source_aligned(source, input);
-    return source->row->takes_truths ? source_cast(source, name, ONNX_BOOL) : name;
+    return source->row.takes_truths ? source_cast(source, name, ONNX_BOOL) : name;
+}
+
+/* Writes the attributes that the operation shares with ONNX's operator, which are numbers. */
+static void write_attributes(struct source *source, struct made made)
+{
+    const int position = tutti_operation_find(source->info.operation);
+    tutti_operation_info operation = { .size = sizeof operation };
+    tutti_operation_attribute_info info = { .size = sizeof info };
+    if (position < 0 || tutti_operation(position, &operation) != TUTTI_OK) return;
+    for (int i = 0; i < operation.attribute_count; i++)
+        if (tutti_operation_attribute(position, i, &info) == TUTTI_OK && info.onnx)
+            made_number(
+                made, info.onnx, (float)source_number(source, info.name, number_read(info.default_value, NULL)));
 }
 
 void export_plain(struct source *source)
 {
     const char *inputs[TUTTI_NODE_PORTS];
-    const struct export_row *row = source->row;
+    const struct export_row *row = &source->row;
     const char *output = row->gives_truths ? source_temporary(source) : source_output(source);
     for (int i = 0; i < source->info.input_count; i++) inputs[i] = operand(source, i);
-    (void)source_node_of(source, row->type, inputs, source->info.input_count, output);
+    write_attributes(source, source_node_of(source, row->type, inputs, source->info.input_count, output));
     if (row->gives_truths)
         made_integer(source_node(source, "Cast", output, NULL, NULL, source_output(source)), "to", ONNX_FLOAT);
-}
-
-void export_alpha(struct source *source)
-{
-    made_number(source_node(source, source->row->type, source_input(source, 0), NULL, NULL, source_output(source)),
-        "alpha", (float)source_number(source, "alpha", 1));
 }
 
 void export_scale(struct source *source)

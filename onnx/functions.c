@@ -75,8 +75,8 @@ static int compare_call(const void *call, const void *function)
 /* NULL: the node calls none. */
 static struct function *called(const struct expansion *expansion, const Onnx__NodeProto *node)
 {
-    const struct onnx_operator *row = operator_find(proto_text(node->op_type));
-    if (!*domain_of(node->domain) && row && !row->domain) return NULL;
+    struct onnx_operator row;
+    if (!*domain_of(node->domain) && operator_find(proto_text(node->op_type), &row) && !row.domain) return NULL;
     return bsearch(node, expansion->functions, expansion->function_count, sizeof *expansion->functions, compare_call);
 }
 

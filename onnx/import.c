@@ -224,9 +224,9 @@ done:
 static bool is_supported(const Onnx__NodeProto *node)
 {
     const char *domain = proto_text(node->domain);
-    const struct onnx_operator *row = operator_find(node->op_type);
-    if (row && row->domain) return !strcmp(domain, row->domain);
-    return row && (!*domain || !strcmp(domain, "ai.onnx"));
+    struct onnx_operator row;
+    if (!operator_find(node->op_type, &row)) return false;
+    return row.domain ? !strcmp(domain, row.domain) : !*domain || !strcmp(domain, "ai.onnx");
 }
 
 static bool same_operator(const Onnx__NodeProto *a, const Onnx__NodeProto *b)
@@ -584,18 +584,18 @@ static tutti_status find_guard(const struct import *import, int guard, bool *is_
 
 static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
 {
-    const struct onnx_operator *row = operator_find(node->op_type);
-    if (!is_supported(node))
+    struct onnx_operator row;
+    if (!is_supported(node) || !operator_find(node->op_type, &row))
         return fail(TUTTI_UNSUPPORTED, "operator that Tutti does not have: %s%s%s '%s'", proto_text(node->domain),
             *proto_text(node->domain) ? "::" : "", node->op_type, proto_text(node->name));
-    struct step step = { import, node, row->operation };
+    struct step step = { import, node, row.operation };
     const struct value *first = step_output(&step, 0);
     if (first && first->initialiser) return TUTTI_OK; /* of an Identity that is an initialiser now */
-    tutti_status status = counting_check(&step, row->counting);
-    if (status == TUTTI_OK) status = build_node(&step, row);
-    if (status == TUTTI_OK) status = set_types(&step, row);
-    if (status == TUTTI_OK) status = wrap(&step, row);
-    if (status == TUTTI_OK) status = counting_finish(&step, row->counting);
+    tutti_status status = counting_check(&step, row.counting);
+    if (status == TUTTI_OK) status = build_node(&step, &row);
+    if (status == TUTTI_OK) status = set_types(&step, &row);
+    if (status == TUTTI_OK) status = wrap(&step, &row);
+    if (status == TUTTI_OK) status = counting_finish(&step, row.counting);
     if (status == TUTTI_OK) return status;
     return status_context(status, "%s '%s'%s", node->op_type, proto_text(node->name), node_source(node).text);
 }

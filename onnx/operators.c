@@ -1,22 +1,17 @@
 #include "onnx/operators.h"
 
+#include "tutti_inspect.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/* In alphabetical order. docs/onnx.md lists the same operators, and what is read of each. */
+/* In alphabetical order. Operators of which an operation says that it is the same (tutti_operation_info.onnx) need no
+ * line. docs/onnx.md lists all operators, and what is read of each. */
 static const struct onnx_operator operators[] = {
-    { "Abs", build_pointwise, fold_arithmetic, "abs", .overflows = true },
-    { "Acos", build_pointwise, fold_arithmetic, "acos" },
-    { "Acosh", build_pointwise, fold_arithmetic, "acosh" },
     { "Add", build_pointwise, fold_arithmetic, "add", .counting = COUNTING_SUM, .overflows = true },
-    { "And", build_pointwise, fold_arithmetic, "and", ONNX_BOOL },
     { "ArgMax", build_arg, fold_arg, "argmax", ONNX_INT64 },
     { "ArgMin", build_arg, fold_arg, "argmin", ONNX_INT64 },
     { "ArrayFeatureExtractor", build_array_feature_extractor, .domain = "ai.onnx.ml" },
-    { "Asin", build_pointwise, fold_arithmetic, "asin" },
-    { "Asinh", build_pointwise, fold_arithmetic, "asinh" },
-    { "Atan", build_pointwise, fold_arithmetic, "atan" },
-    { "Atanh", build_pointwise, fold_arithmetic, "atanh" },
     { "Attention", build_attention },
     { "AveragePool", build_pool, NULL, "average_pool" },
     { "BatchNormalization", build_batch_normalization },
@@ -24,8 +19,6 @@ static const struct onnx_operator operators[] = {
     { "BlackmanWindow", build_blackman_window },
     { "Cast", build_cast, fold_cast, .counting = COUNTING_SAME },
     { "CastLike", build_cast_like, fold_cast_like },
-    { "Ceil", build_pointwise, fold_arithmetic, "ceil" },
-    { "Celu", build_alpha, NULL, "celu" },
     { "CenterCropPad", build_center_crop_pad },
     { "Clip", build_clip, fold_clip },
     { "Col2Im", build_col2im },
@@ -36,8 +29,6 @@ static const struct onnx_operator operators[] = {
     { "Conv", build_conv, NULL, "conv" },
     { "ConvInteger", build_quantised_conv },
     { "ConvTranspose", build_conv, NULL, "conv_transpose" },
-    { "Cos", build_pointwise, fold_arithmetic, "cos" },
-    { "Cosh", build_pointwise, fold_arithmetic, "cosh" },
     { "CumProd", build_scan, NULL, "cumprod", .overflows = true },
     { "CumSum", build_scan, fold_cumsum, "cumsum", .overflows = true },
     { "DFT", build_dft, NULL, "dft" },
@@ -48,14 +39,10 @@ static const struct onnx_operator operators[] = {
     { "DynamicQuantizeLSTM", build_recurrent, .domain = "com.microsoft" },
     { "DynamicQuantizeLinear", build_dynamic_quantize_linear },
     { "Einsum", build_einsum, .overflows = true },
-    { "Elu", build_alpha, NULL, "elu" },
     { "Equal", build_pointwise, fold_arithmetic, "equal", ONNX_BOOL, .counting = COUNTING_KNOWN },
-    { "Erf", build_pointwise, fold_arithmetic, "erf" },
-    { "Exp", build_pointwise, fold_arithmetic, "exp" },
     { "Expand", build_expand, fold_expand, .counting = COUNTING_SAME },
     { "EyeLike", build_eye_like },
     { "Flatten", build_flatten, fold_flatten, .counting = COUNTING_MOVED },
-    { "Floor", build_pointwise, fold_arithmetic, "floor" },
     { "GRU", build_recurrent },
     { "Gather", build_gather, fold_gather, .counting = COUNTING_INDEX },
     { "GatherElements", build_elements, NULL, "gather_elements" },
@@ -65,30 +52,22 @@ static const struct onnx_operator operators[] = {
     { "GlobalAveragePool", build_global_pool, NULL, "reduce_mean" },
     { "GlobalLpPool", build_global_pool, NULL, "lp_pool" },
     { "GlobalMaxPool", build_global_pool, NULL, "reduce_max" },
-    { "Greater", build_pointwise, fold_arithmetic, "greater", ONNX_BOOL },
-    { "GreaterOrEqual", build_pointwise, fold_arithmetic, "greater_or_equal", ONNX_BOOL },
     { "GridSample", build_grid_sample },
     { "GroupNormalization", build_group_normalization },
     { "HammingWindow", build_hamming_window },
     { "HannWindow", build_hann_window },
     { "HardSigmoid", build_hard_sigmoid },
-    { "HardSwish", build_pointwise, NULL, "hard_swish" },
     { "Hardmax", build_hardmax },
     { "Identity", build_identity, build_identity, .counting = COUNTING_SAME },
     { "If", build_if },
     { "InstanceNormalization", build_instance_normalization },
     { "IsInf", build_is_inf, fold_is_inf, "is_inf", ONNX_BOOL },
-    { "IsNaN", build_pointwise, fold_arithmetic, "is_nan", ONNX_BOOL },
     { "LRN", build_lrn },
     { "LSTM", build_recurrent },
     { "LabelEncoder", build_label_encoder, .domain = "ai.onnx.ml" },
     { "LayerNormalization", build_layer_normalization, NULL, "layer_norm" },
-    { "LeakyRelu", build_alpha, NULL, "leaky_relu" },
-    { "Less", build_pointwise, fold_arithmetic, "less", ONNX_BOOL },
-    { "LessOrEqual", build_pointwise, fold_arithmetic, "less_or_equal", ONNX_BOOL },
     { "LinearClassifier", build_linear_classifier, .domain = "ai.onnx.ml" },
     { "LinearRegressor", build_linear_regressor, .domain = "ai.onnx.ml" },
-    { "Log", build_pointwise, fold_arithmetic, "log" },
     { "LogSoftmax", build_softmax, NULL, "log" },
     { "LpNormalization", build_lp_normalization },
     { "LpPool", build_pool, NULL, "lp_pool" },
@@ -101,17 +80,12 @@ static const struct onnx_operator operators[] = {
     { "MeanVarianceNormalization", build_mean_variance_normalization },
     { "MelWeightMatrix", build_mel_weight_matrix },
     { "Min", build_many, fold_arithmetic, "min", .counting = COUNTING_SIZES },
-    { "Mish", build_pointwise, NULL, "mish" },
     { "Mod", build_mod, fold_arithmetic },
     { "Mul", build_pointwise, fold_arithmetic, "mul", .counting = COUNTING_KNOWN, .overflows = true },
-    { "Neg", build_pointwise, fold_arithmetic, "neg", .overflows = true },
     { "NegativeLogLikelihoodLoss", build_nll_loss },
     { "NonZero", build_non_zero },
     { "Normalizer", build_normalizer, .domain = "ai.onnx.ml" },
-    { "Not", build_pointwise, fold_arithmetic, "not", ONNX_BOOL },
     { "OneHot", build_one_hot },
-    { "Or", build_pointwise, fold_arithmetic, "or", ONNX_BOOL },
-    { "PRelu", build_pointwise, fold_arithmetic, "prelu" },
     { "Pad", build_pad, fold_pad },
     { "Pow", build_pow, fold_arithmetic, .overflows = true },
     { "QLinearConv", build_quantised_conv, NULL, "scaled" },
@@ -124,23 +98,10 @@ static const struct onnx_operator operators[] = {
     { "RandomUniform", build_random, NULL, "random_uniform", ONNX_FLOAT },
     { "RandomUniformLike", build_random_like, NULL, "random_uniform", .counting = COUNTING_SHAPE },
     { "Range", build_range, fold_range },
-    { "Reciprocal", build_pointwise, fold_arithmetic, "reciprocal" },
-    { "ReduceL1", build_reduce, fold_reduce, "reduce_l1", .overflows = true },
-    { "ReduceL2", build_reduce, fold_reduce, "reduce_l2" },
-    { "ReduceLogSum", build_reduce, fold_reduce, "reduce_log_sum" },
-    { "ReduceLogSumExp", build_reduce, fold_reduce, "reduce_log_sum_exp" },
-    { "ReduceMax", build_reduce, fold_reduce, "reduce_max" },
-    { "ReduceMean", build_reduce, fold_reduce, "reduce_mean" },
-    { "ReduceMin", build_reduce, fold_reduce, "reduce_min" },
-    { "ReduceProd", build_reduce, fold_reduce, "reduce_prod", .overflows = true },
-    { "ReduceSum", build_reduce, fold_reduce, "reduce_sum", .overflows = true },
-    { "ReduceSumSquare", build_reduce, fold_reduce, "reduce_sum_square", .overflows = true },
-    { "Relu", build_pointwise, fold_arithmetic, "relu" },
     { "Reshape", build_reshape, fold_reshape, .counting = COUNTING_MOVED },
     { "Resize", build_resize },
     { "ReverseSequence", build_reverse_sequence },
     { "RotaryEmbedding", build_rotary_embedding },
-    { "Round", build_pointwise, fold_arithmetic, "round" },
     { "STFT", build_stft },
     { "Scaler", build_scaler, .domain = "ai.onnx.ml" },
     { "ScatterElements", build_elements, NULL, "scatter_elements" },
@@ -154,36 +115,24 @@ static const struct onnx_operator operators[] = {
     { "SequenceLength", build_sequence_length, .type = ONNX_INT64 },
     { "Shape", build_shape, build_shape, .counting = COUNTING_SHAPE },
     { "Shrink", build_shrink },
-    { "Sigmoid", build_pointwise, fold_arithmetic, "sigmoid" },
-    { "Sign", build_pointwise, fold_arithmetic, "sign" },
-    { "Sin", build_pointwise, fold_arithmetic, "sin" },
-    { "Sinh", build_pointwise, fold_arithmetic, "sinh" },
     { "Size", build_size, build_size, .type = ONNX_INT64 },
     { "Slice", build_slice, fold_slice, .counting = COUNTING_MOVED },
     { "Softmax", build_softmax },
     { "SoftmaxCrossEntropyLoss", build_softmax_cross_entropy },
-    { "Softplus", build_pointwise, fold_arithmetic, "softplus" },
-    { "Softsign", build_pointwise, fold_arithmetic, "softsign" },
     { "SpaceToDepth", build_blocks, NULL, "space_to_depth" },
     { "Split", build_split, fold_split },
     { "SplitToSequence", build_split_to_sequence },
-    { "Sqrt", build_pointwise, fold_arithmetic, "sqrt" },
     { "Squeeze", build_squeeze, fold_squeeze, .counting = COUNTING_MOVED },
     { "Sub", build_pointwise, fold_arithmetic, "sub", .counting = COUNTING_DIFFERENCE, .overflows = true },
     { "Sum", build_many, fold_arithmetic, "add", .overflows = true },
     { "SwiGLU", build_swiglu },
-    { "Swish", build_alpha, NULL, "swish" },
-    { "Tan", build_pointwise, fold_arithmetic, "tan" },
-    { "Tanh", build_pointwise, fold_arithmetic, "tanh" },
     { "TensorScatter", build_tensor_scatter },
-    { "ThresholdedRelu", build_alpha, NULL, "thresholded_relu" },
     { "Tile", build_tile, fold_tile },
     { "TopK", build_top_k },
     { "Transpose", build_transpose, fold_transpose, .counting = COUNTING_MOVED },
     { "Trilu", build_trilu, fold_trilu },
     { "Unsqueeze", build_unsqueeze, fold_unsqueeze, .counting = COUNTING_MOVED },
     { "Where", build_where, fold_where, "where", .counting = COUNTING_KNOWN },
-    { "Xor", build_pointwise, fold_arithmetic, "xor", ONNX_BOOL },
 };
 
 static int compare(const void *name, const void *row)
@@ -191,7 +140,29 @@ static int compare(const void *name, const void *row)
     return strcmp(name, ((const struct onnx_operator *)row)->name);
 }
 
-const struct onnx_operator *operator_find(const char *name)
+/* The line of an operator that an operation knows. */
+static bool find_plain(const char *name, struct onnx_operator *row)
 {
-    return bsearch(name, operators, sizeof operators / sizeof *operators, sizeof *operators, compare);
+    tutti_operation_info info = { .size = sizeof info };
+    const int position = tutti_operation_find_onnx(name);
+    if (position < 0 || tutti_operation(position, &info) != TUTTI_OK) return false;
+    const bool reduces = info.onnx_form == TUTTI_ONNX_REDUCTION;
+    const bool is_bool = info.onnx_form == TUTTI_ONNX_COMPARISON || info.onnx_form == TUTTI_ONNX_LOGIC;
+    *row = (struct onnx_operator) { .name = info.onnx,
+        .build = reduces ? build_reduce : build_pointwise,
+        .fold = reduces            ? fold_reduce
+            : arithmetic_has(name) ? fold_arithmetic
+                                   : NULL,
+        .operation = info.name,
+        .type = is_bool ? ONNX_BOOL : 0,
+        .overflows = info.onnx_grows };
+    return true;
+}
+
+bool operator_find(const char *name, struct onnx_operator *row)
+{
+    const struct onnx_operator *found =
+        bsearch(name, operators, sizeof operators / sizeof *operators, sizeof *operators, compare);
+    if (found) *row = *found;
+    return found || find_plain(name, row);
 }

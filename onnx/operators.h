@@ -31,8 +31,9 @@ struct onnx_operator {
     enum onnx_counting counting;
     const char *domain; /* NULL: ONNX's own */
 };
-/* NULL if Tutti does not have it. */
-const struct onnx_operator *operator_find(const char *name);
+/* Copies the line of an operator: one of the table, or one that follows from an operation. False: Tutti does not have
+ * it. */
+bool operator_find(const char *name, struct onnx_operator *row);
 
 /* Reshapes inputs so that Tutti broadcasts them as ONNX does, where the batch is an axis like any other. *place: that
  * of the result. */
@@ -101,6 +102,7 @@ tutti_status step_filled(
 /* shapes.c, fold.c: numbers that are known when the file is read. */
 step_function build_shape, build_size, build_constant, build_constant_of_shape, build_constants_of_samples;
 bool extent_multiply(struct extent a, struct extent b, struct extent *product);
+bool arithmetic_has(const char *name); /* whether fold_arithmetic() computes the operator */
 step_function fold_arithmetic, fold_where, fold_clip, fold_is_inf, fold_cast, fold_cast_like,
     fold_reduce;                                                                  /* arithmetic.c */
 step_function fold_arg, fold_cumsum, fold_trilu, fold_tile, fold_split, fold_pad; /* fold_lines.c */
@@ -187,7 +189,7 @@ step_function build_nll_loss, build_softmax_cross_entropy;
 tutti_tensor step_log_softmax(const struct step *step, tutti_tensor x, int axis);
 
 /* pointwise.c: element by element, and along axes. */
-step_function build_pointwise, build_where, build_is_inf, build_selu, build_alpha, build_many, build_shrink, build_clip,
+step_function build_pointwise, build_where, build_is_inf, build_selu, build_many, build_shrink, build_clip,
     build_hard_sigmoid, build_gelu, build_pow, build_mod, build_cast, build_cast_like, build_div, build_dropout,
     build_identity, build_reduce, build_softmax;
 

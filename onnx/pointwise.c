@@ -1,5 +1,8 @@
 /* Operators that work element by element, or along axes. */
+#include "base/numbers.h"
+#include "base/text.h"
 #include "onnx/operators.h"
+#include "tutti_inspect.h"
 
 #include <float.h>
 #include <math.h>
@@ -122,16 +125,38 @@ static tutti_status find_repeated(const struct step *step)
     return TUTTI_OK;
 }
 
+/* Writes the attributes that the operation shares with ONNX's operator, which are numbers, as "alpha=0.5". */
+static tutti_status attributes_print(const struct step *step, struct text *text)
+{
+    const int position = tutti_operation_find(step->operation);
+    tutti_operation_info operation = { .size = sizeof operation };
+    tutti_operation_attribute_info info = { .size = sizeof info };
+    tutti_status status = tutti_operation(position, &operation);
+    for (int i = 0; i < operation.attribute_count && status == TUTTI_OK; i++) {
+        status = tutti_operation_attribute(position, i, &info);
+        if (status != TUTTI_OK || !info.onnx) continue;
+        const float number = step_number(step, info.onnx, (float)number_read(info.default_value, NULL));
+        text_append(text, "%s=%.9g ", info.name, (double)number);
+    }
+    return text->failed ? TUTTI_NO_MEMORY : status;
+}
+
 /* Functions of one to three inputs. */
 tutti_status build_pointwise(struct step *step)
 {
     tutti_tensor tensors[MOST_INPUTS];
     struct place place;
+    struct text text = { 0 };
     const size_t count = step->node->n_input;
     tutti_status status = step_broadcast(step, tensors, count, &place);
     if (status == TUTTI_OK && !place.batched) status = find_repeated(step);
-    if (status != TUTTI_OK) return status;
-    return step_done(step, step_plain(step, step->operation, tensors, (int)count), place);
+    if (status == TUTTI_OK) status = attributes_print(step, &text);
+    if (status == TUTTI_OK) {
+        const char *attributes = text.data ? text.data : "";
+        status = step_done(step, step_op(step, step->operation, tensors, (int)count, "%s", attributes), place);
+    }
+    text_free(&text);
+    return status;
 }
 
 /* The type is that of the values, not of the condition. */
@@ -154,17 +179,6 @@ tutti_status build_is_inf(struct step *step)
     tutti_tensor y = step_binary(step, side, x.tensor, step_constant(step, 0));
     y = none ? step_binary(step, "and", y, step_constant(step, 0)) : y;
     return step_done(step, step_binary(step, "and", y, step_plain(step, "is_inf", &x.tensor, 1)), x.place);
-}
-
-/* Functions of one input and `alpha`. */
-tutti_status build_alpha(struct step *step)
-{
-    tutti_tensor x;
-    struct place place;
-    const float alpha = step_number(step, "alpha", strcmp(step->node->op_type, "LeakyRelu") ? 1 : 0.01f);
-    const tutti_status status = step_broadcast(step, &x, 1, &place);
-    if (status != TUTTI_OK) return status;
-    return step_done(step, step_op(step, step->operation, &x, 1, "alpha=%.9g", (double)alpha), place);
 }
 
 /* gamma elu(x) */

@@ -76,6 +76,7 @@ static void print_call(int position, const tutti_operation_info *operation)
 static void print_operation(int position, const tutti_operation_info *operation)
 {
     printf("%s: %s\n", operation->name, operation->text);
+    if (operation->onnx) printf("ONNX: %s\n", operation->onnx);
     print_inputs(position, operation);
     print_attributes(position, operation);
     print_call(position, operation);
@@ -111,6 +112,7 @@ static void json_attributes(struct json_line *line, int position, const tutti_op
         json_line_text(line, "default", attribute.default_value);
         json_line_text(line, "choices", attribute.choices);
         json_line_boolean(line, "required", attribute.required);
+        json_line_text(line, "onnx", attribute.onnx);
         json_line_close(line);
     }
     json_line_close(line);
@@ -123,6 +125,7 @@ static tutti_status print_json(int position, const tutti_operation_info *operati
     json_line_text(&line, "operation", operation->name);
     json_line_text(&line, "text", operation->text);
     json_line_text(&line, "group", operation->group);
+    json_line_text(&line, "onnx", operation->onnx);
     json_line_integer(&line, "min_inputs", operation->min_inputs);
     json_line_integer(&line, "max_inputs", operation->max_inputs);
     json_inputs(&line, position, operation);

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs/operations.md"
-HEAD = "| name | inputs | attributes | result |\n|---|---|---|---|\n"
+HEAD = "| name | inputs | attributes | result | ONNX |\n|---|---|---|---|---|\n"
 SECTION = re.compile(r"(?m)^## (.*)\n")
 TABLE = re.compile(r"(?m)^\|.*\n(\|.*\n)*")
 
@@ -39,7 +39,7 @@ def attribute(given):
 
 
 def table(operations):
-    rows = ((f"`{o['operation']}`", inputs(o), "; ".join(map(attribute, o["attributes"])), o["text"]) for o in operations)
+    rows = ((f"`{o['operation']}`", inputs(o), "; ".join(map(attribute, o["attributes"])), o["text"], o["onnx"] or "") for o in operations)
     return HEAD + "".join("| " + " | ".join(map(cell, row)) + " |\n" for row in rows)
 
 

@@ -142,6 +142,8 @@ START_TEST(operations_are_described)
         ck_assert_int_eq(tutti_operation(i, &operation), TUTTI_OK);
         ck_assert_int_eq(tutti_operation_find(operation.name), i);
         ck_assert(*operation.text && *operation.group);
+        ck_assert((operation.onnx_form != TUTTI_ONNX_NONE) == (operation.onnx != NULL));
+        if (operation.onnx) ck_assert_int_eq(tutti_operation_find_onnx(operation.onnx), i);
         ck_assert(operation.min_inputs >= 1 && operation.min_inputs <= operation.input_count);
         ck_assert(operation.max_inputs >= operation.input_count);
         for (int k = 0; k < operation.input_count; k++) {
@@ -154,6 +156,7 @@ START_TEST(operations_are_described)
             ck_assert(*attribute.name && *attribute.text && *attribute.values);
             ck_assert(!attribute.required || !attribute.default_value);
             ck_assert((attribute.type == TUTTI_ATTRIBUTE_CHOICE) == (attribute.choices != NULL));
+            ck_assert(!attribute.onnx || operation.onnx);
         }
         ck_assert_int_eq(tutti_operation_input(i, operation.input_count, &input), TUTTI_INVALID);
         ck_assert_int_eq(tutti_operation_attribute(i, operation.attribute_count, &attribute), TUTTI_INVALID);
@@ -162,6 +165,9 @@ START_TEST(operations_are_described)
     ck_assert_int_eq(tutti_operation(-1, &operation), TUTTI_INVALID);
     ck_assert_int_eq(tutti_operation_find("fly"), -1);
     ck_assert_int_eq(tutti_operation_find(NULL), -1);
+    ck_assert_int_eq(tutti_operation_find_onnx("Fly"), -1);
+    ck_assert_int_eq(tutti_operation_find_onnx(""), -1);
+    ck_assert_int_eq(tutti_operation_find_onnx(NULL), -1);
 }
 END_TEST
 
