@@ -194,6 +194,16 @@ TUTTI_API tutti_tensor tutti_flatten(tutti_network *network, tutti_tensor x);
 TUTTI_API tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probability);
 /* exp(x) / sum(exp(x)) over the last dimension. The loss TUTTI_CROSS_ENTROPY needs logits, not the output of this. */
 TUTTI_API tutti_tensor tutti_softmax(tutti_network *network, tutti_tensor x);
+/* x - log(sum(exp(x))) along an axis of a sample; -1 is the last one. tutti_nll() takes such logarithms. Errors:
+ * TUTTI_INVALID if there is no such axis. */
+TUTTI_API tutti_tensor tutti_log_softmax(tutti_network *network, tutti_tensor x, int axis);
+
+/* Constants, as tutti_constant() adds: the numbers start, start + step, ... before `end`, [count]. Errors:
+ * TUTTI_INVALID if there are no such numbers, or more than 2^28. */
+TUTTI_API tutti_tensor tutti_arange(tutti_network *network, double start, double end, double step);
+/* One number in all elements. Errors: TUTTI_SHAPE if there are not 1 to 8 sizes, all at least 1, or more than 2^28
+ * elements. */
+TUTTI_API tutti_tensor tutti_full(tutti_network *network, const int64_t *sizes, int rank, float value);
 
 /* Adds any operation by its name, which is ONNX's in lower case; docs/operations.md lists them with their inputs and
  * attributes. Inputs can be parameters: tutti_op(network, "dense", { x, weight, bias }, 3, NULL). `attributes` is a

@@ -21,6 +21,9 @@ composition compose_matmul; /* matmul.c: the attributes are those of the operati
 composition compose_reduce_l1, compose_reduce_l2, compose_reduce_log_sum, compose_reduce_log_sum_exp,
     compose_reduce_sum_square;
 
+/* softmax.c: with the attributes of axis. */
+composition compose_log_softmax;
+
 /* norms.c: normalisations of x, with scale and bias where there are such inputs. */
 struct norm_attributes {
     int axis;      /* layer_norm, rms_norm: the first of the last axes; lp_norm: the one */

@@ -308,7 +308,9 @@ tutti_tensor tutti_op(
     tutti_network *network, const char *operation, const tutti_tensor *inputs, int input_count, const char *attributes)
 {
     int values[OP_INPUTS + 1];
+    const int count = inputs ? input_count : 0;
     struct given given = { 0 };
+    const struct value none = { 0 };
     tutti_tensor made = { NO_VALUE };
     if (!network_ok(network)) return made;
     const struct op_schema *schema = operation ? schema_find(operation, NULL) : NULL;
@@ -317,15 +319,16 @@ tutti_tensor tutti_op(
             fail(TUTTI_UNSUPPORTED,
                 "tutti_op() got the operation '%s', which does not exist: `tutti op` and docs/operations.md list them",
                 operation ? operation : "(NULL)"));
-    const tutti_status counted = check_inputs(schema, inputs ? input_count : 0);
+    const tutti_status counted = check_inputs(schema, count);
     if (counted != TUTTI_OK) return network_fail(network, counted);
-    for (int i = 0; i < input_count; i++) {
+    for (int i = 0; i < count; i++) {
         if (!network_operand(network, inputs[i])) return made;
         values[i] = inputs[i].id;
     }
-    const tutti_status status = read_text(schema, network_operand(network, inputs[0]), attributes, &given);
-    made = schema->layer && status == TUTTI_OK ? call_layer(network, schema, &given, inputs, input_count)
-                                               : add_layer(network, schema, &given, values, input_count, status);
+    const tutti_status status =
+        read_text(schema, count ? network_operand(network, inputs[0]) : &none, attributes, &given);
+    made = schema->layer && status == TUTTI_OK ? call_layer(network, schema, &given, inputs, count)
+                                               : add_layer(network, schema, &given, values, count, status);
     free(given.name);
     return made;
 }

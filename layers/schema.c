@@ -3,7 +3,7 @@
 #include <string.h>
 
 static const struct op_group *const groups[] = { &schema_elementwise, &schema_axes, &schema_windows, &schema_indices,
-    &schema_norms, &schema_products, &schema_random, &schema_layers, &schema_losses };
+    &schema_norms, &schema_products, &schema_random, &schema_constants, &schema_layers, &schema_losses };
 
 const struct op_schema *schema_at(int position, const struct op_group **group)
 {

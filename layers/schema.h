@@ -64,7 +64,7 @@ struct op_group {
     const struct op_schema *schemas; /* ends with one without a name */
 };
 extern const struct op_group schema_elementwise, schema_axes, schema_windows, schema_indices, schema_norms,
-    schema_products, schema_random, schema_layers, schema_losses;
+    schema_products, schema_random, schema_constants, schema_layers, schema_losses;
 
 /* Returns the schema at `position`, and its group unless `group` is NULL; NULL: there are no more. */
 const struct op_schema *schema_at(int position, const struct op_group **group);

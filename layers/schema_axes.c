@@ -147,6 +147,8 @@ static const struct op_schema schemas[] = {
     REDUCTION(reduce_log_sum_exp, ReduceLogSumExp, 18, false, reduce_sum,
         "log(sum(exp(x))) over axes, also where exp(x) would overflow", compose_reduce_log_sum_exp),
     { "softmax", "exp(x) / sum(exp(x)) over the last axis", X, .operation = &operation_softmax },
+    { "log_softmax", "x - log(sum(exp(x))) along an axis, also where exp(x) would overflow", X,
+        ARGUMENTS(AXIS(axis, "-1", "along it")), .compose = compose_log_softmax, .composed = &axis_attributes_type },
     ARGMAX(argmax, "the position of the largest element along an axis, as a float; no gradient"),
     ARGMAX(argmin, "the position of the smallest element along an axis, as a float; no gradient"),
     { "hardmax", "1 at the first largest element along an axis, else 0; no gradient", X,

@@ -1,9 +1,12 @@
 /* softmax over the last dimension, and its gradient. */
 #include "base/memory.h"
 #include "graph/network.h"
+#include "layers/composition.h"
 #include "layers/elementwise.h"
 #include "layers/interpreter.h"
 #include "layers/layers.h"
+
+#include <stdio.h>
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
@@ -109,3 +112,23 @@ const struct operation operation_softmax_gradient = {
     .reference = interpret_softmax_gradient,
     .implementations = implementations,
 };
+
+/* ----------------------------------------------------------------------------------------------- log_softmax ---- */
+
+/* With m, the largest element: (x - m) - log(sum of exp(x - m)). */
+int compose_log_softmax(const struct composing *c, const void *attributes, const int *inputs, int count)
+{
+    (void)count;
+    const unsigned axis = 1u << ((const struct axis_attributes *)attributes)->axis;
+    const int m = compose_reduce(c, &operation_reduce_max, inputs[0], axis);
+    const int x = compose_two(c, &operation_sub, inputs[0], m);
+    const int sum = compose_reduce(c, &operation_reduce_sum, compose_one(c, &operation_exp, x), axis);
+    return compose_two(c, &operation_sub, x, compose_one(c, &operation_log, sum));
+}
+
+tutti_tensor tutti_log_softmax(tutti_network *network, tutti_tensor x, int axis)
+{
+    char text[32];
+    snprintf(text, sizeof text, "axis=%d", axis);
+    return tutti_op(network, "log_softmax", &x, 1, text);
+}

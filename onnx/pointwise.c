@@ -499,9 +499,7 @@ tutti_status build_reduce(struct step *step)
 
 tutti_tensor step_log_softmax(const struct step *step, tutti_tensor x, int axis)
 {
-    x = step_binary(step, "sub", x, reduce(step, x, "reduce_max", 1u << axis, true));
-    const tutti_tensor sum = reduce(step, step_plain(step, "exp", &x, 1), "reduce_sum", 1u << axis, true);
-    return step_binary(step, "sub", x, step_plain(step, "log", &sum, 1));
+    return step_op(step, "log_softmax", &x, 1, "axis=%d", axis);
 }
 
 tutti_status step_softmax_axis(const struct step *step, struct operand *x, tutti_shape *shape, int *axis)

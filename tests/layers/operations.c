@@ -56,6 +56,8 @@
     X(norm)                \
     X(recurrent)           \
     X(softmax)             \
+    X(log_softmax)         \
+    X(constants)           \
     X(dft)                 \
     X(rfft)                \
     X(irfft)               \

@@ -534,6 +534,18 @@ static const struct {
     { "group_norm", "groups=4", 1, TUTTI_INVALID, "groups is 4, which does not divide the 6 channels", 0 },
     { "lp_norm", "p=3", 1, TUTTI_UNSUPPORTED, "p is 3", 0 },
     { "lrn", "size=0", 1, TUTTI_INVALID, "size is 0", 0 },
+    { "log_softmax", "axis=3", 1, TUTTI_INVALID, "'axis=3'", 0 },
+    { "log_softmax", "axis=-3", 1, TUTTI_OK, NULL, 3 },
+    { "arange", "end=5", 1, TUTTI_INVALID, "it got 1 inputs: it takes 0 to 0", 0 },
+    { "arange", NULL, 0, TUTTI_INVALID, "needs the attribute 'end'", 0 },
+    { "arange", "end=5 step=0", 0, TUTTI_INVALID, "from 0 to before 5 by 0 there are no numbers", 0 },
+    { "arange", "start=5 end=5", 0, TUTTI_INVALID, "there are no numbers", 0 },
+    { "arange", "end=1e12", 0, TUTTI_INVALID, "or more than 268435456", 0 },
+    { "arange", "start=5 end=-1.5 step=-2", 0, TUTTI_OK, NULL, 1 },
+    { "full", NULL, 0, TUTTI_INVALID, "needs the attribute 'shape'", 0 },
+    { "full", "shape=2,0", 0, TUTTI_SHAPE, "size 1 is 0", 0 },
+    { "full", "shape=65536,65536", 0, TUTTI_SHAPE, "size 1 is 65536", 0 },
+    { "full", "shape=2,3,1 value=4", 0, TUTTI_OK, NULL, 3 },
 };
 
 START_TEST(test_operations_by_name)

@@ -144,7 +144,7 @@ START_TEST(operations_are_described)
         ck_assert(*operation.text && *operation.group);
         ck_assert((operation.onnx_form != TUTTI_ONNX_NONE) == (operation.onnx != NULL));
         if (operation.onnx) ck_assert_int_eq(tutti_operation_find_onnx(operation.onnx), i);
-        ck_assert(operation.min_inputs >= 1 && operation.min_inputs <= operation.input_count);
+        ck_assert(operation.min_inputs >= (operation.input_count > 0) && operation.min_inputs <= operation.input_count);
         ck_assert(operation.max_inputs >= operation.input_count);
         for (int k = 0; k < operation.input_count; k++) {
             ck_assert_int_eq(tutti_operation_input(i, k, &input), TUTTI_OK);
@@ -297,6 +297,7 @@ START_TEST(layers_are_those_of_functions)
         "hidden=3 reset_before=1 clip=2", rows);
     EXPECT_SAME(
         tutti_rnn(network, rows, 3, &(tutti_recurrent_options) { .reverse = true }), "rnn", "hidden=3 reverse=1", rows);
+    EXPECT_SAME(tutti_log_softmax(network, rows, 0), "log_softmax", "axis=0", rows);
     EXPECT_SAME(tutti_rfft(network, rows, 0, 6), "rfft", "axis=0 length=6", rows);
     EXPECT_SAME(tutti_irfft(network, tutti_rfft(network, rows, -1, 0), -1, 7), "irfft", "length=7",
         tutti_rfft(network, rows, -1, 0));
