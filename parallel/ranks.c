@@ -16,6 +16,14 @@
 #define PROGRESS_S 0.0005
 #define ROUND_S 0.0001
 
+/* Hash of which values of the graph are trained. */
+static uint64_t objective_hash(const struct objective *objective, uint64_t hash)
+{
+    hash = XXH3_64bits_withSeed(objective->weights, sizeof(objective->weights), hash);
+    hash = XXH3_64bits_withSeed(objective->losses, sizeof(objective->losses), hash);
+    return objective->loss ? XXH3_64bits_withSeed(objective->outputs, sizeof(*objective->outputs), hash) : hash;
+}
+
 /* Hash of what must be equal on all ranks. */
 static uint64_t hash_of(const struct tutti_trainer *trainer, const struct ranks *ranks)
 {
@@ -28,12 +36,13 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct ranks 
         (double)ranks->average.every, ranks->division.automatic, trainer->options.whole_batch,
         trainer->course.loss_scale.on, (double)trainer->feeds.longest };
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->course.seed);
-    hash = XXH3_64bits_withSeed(trainer->objective.weights, sizeof(trainer->objective.weights), hash);
+    hash = graph_hash(&network->graph, objective_hash(&trainer->objective, hash));
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
-        const float group[] = { parameter->rate_factor, parameter->weight_decay, parameter->has_weight_decay };
+        const float own[] = { parameter->rate_factor, parameter->weight_decay, parameter->has_weight_decay,
+            parameter->momentum };
         hash = XXH3_64bits_withSeed(parameter->name, strlen(parameter->name), hash + parameter->kind);
-        hash = XXH3_64bits_withSeed(group, sizeof(group), hash);
+        hash = XXH3_64bits_withSeed(own, sizeof(own), hash);
         hash = XXH3_64bits_withSeed(
             parameter->shape.sizes, (size_t)parameter->shape.rank * sizeof(parameter->shape.sizes[0]), hash);
         if (parameter->kind == PARAMETER_CONSTANT)
@@ -116,6 +125,7 @@ void ranks_close(struct tutti_trainer *trainer)
     free(ranks->notes);
     free(ranks->division.shares);
     free(ranks->division.next);
+    parameters_copy_free(&ranks->average.result);
     free(ranks->leaving.own);
     free(ranks->leaving.own_half);
     free(ranks->leaving.half);

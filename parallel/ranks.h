@@ -8,6 +8,7 @@
 #include "parallel/hosts.h"
 #include "parallel/repartition.h"
 #include "parallel/shares.h"
+#include "replica/optimizer.h"
 #include "replica/tally.h"
 
 /* A rank's message to all others when they agree on something; zero if it has nothing to say. */
@@ -56,6 +57,7 @@ struct average {
      * caller was told. */
     int64_t steps, whole;
     struct rank_note since, told;
+    struct optimizer_arrays result; /* of an average in progress; else empty */
 };
 
 struct ranks {

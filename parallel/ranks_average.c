@@ -14,30 +14,42 @@ bool ranks_averages(const struct tutti_trainer *trainer)
     return trainer->ranks && trainer->ranks->average.every > 0;
 }
 
-static tutti_status average_array(struct ranks *ranks, float *values, int64_t count, float weight)
+static tutti_status average_array(struct ranks *ranks, const float *values, float *average, int64_t count, float weight)
 {
     tutti_status status = TUTTI_OK;
     for (int64_t i = 0; i < count; i++) ranks->leaving.own[i] = weight * values[i];
     for (int64_t begin = 0; begin < count; begin += SUM_FLOATS) {
         const int64_t left = count - begin;
-        TRY(hosts_sum(ranks->hosts, ranks->leaving.own + begin, values + begin, left < SUM_FLOATS ? left : SUM_FLOATS));
+        TRY(hosts_sum(
+            ranks->hosts, ranks->leaving.own + begin, average + begin, left < SUM_FLOATS ? left : SUM_FLOATS));
     }
     TRY(hosts_sums_wait(ranks->hosts));
 done:
     return status;
 }
 
+/* Where it fails, the master copy is what it was. */
 static tutti_status average_arenas(struct tutti_trainer *trainer, float weight)
 {
     tutti_status status = TUTTI_OK;
+    struct ranks *ranks = trainer->ranks;
     const tutti_network *network = trainer->network;
     const struct optimizer_arrays master = parameters_master(&trainer->store);
-    TRY(average_array(trainer->ranks, master.parameters, network->total_floats, weight));
+    struct optimizer_arrays *result = &ranks->average.result;
+    TRY(average_array(ranks, master.parameters, result->parameters, network->total_floats, weight));
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
-        TRY(average_array(trainer->ranks, master.states[i], network->trained_floats, weight));
+        TRY(average_array(ranks, master.states[i], result->states[i], network->trained_floats, weight));
+    parameters_exchange(&trainer->store, result);
     parameters_changed(&trainer->store);
 done:
     return status;
+}
+
+tutti_status ranks_make_average(struct tutti_trainer *trainer)
+{
+    struct optimizer_arrays *result = &trainer->ranks->average.result;
+    if (!result->parameters) *result = parameters_copy_new(&trainer->store);
+    return result->parameters ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
 /* Sets the sums of losses that the caller was not told yet. */
@@ -72,6 +84,7 @@ tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vot
     tell_rest(ranks, sums);
     ranks_decide(trainer, 0);
 done:
+    parameters_copy_free(&ranks->average.result);
     return status;
 }
 

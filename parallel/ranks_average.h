@@ -11,8 +11,10 @@ struct tutti_trainer;
 bool ranks_averages(const struct tutti_trainer *trainer);
 /* Call it after a step. Unless an average is due (ranks->average.steps), `sums` become an estimate for all ranks. */
 void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct sums *sums);
-/* Averages parameters and states, the newest of which must be on the host unless this rank has failed. `sums` become
- * what the caller was not told yet. */
+/* Makes the memory that ranks_average() needs, and frees. */
+tutti_status ranks_make_average(struct tutti_trainer *trainer);
+/* Averages parameters and states, the newest of which must be on the host unless this rank has failed: all of them, or
+ * after a failure none. `sums` become what the caller was not told yet. */
 tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vote, struct sums *sums);
 
 #endif

@@ -145,6 +145,7 @@ static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct su
     if (!vote_fails(vote)) vote_take(vote, trainer_fetch(trainer));
     if (!vote_fails(vote)) vote_take(vote, trainer_show(trainer, false)); /* on all ranks */
     if (!vote_fails(vote)) vote_take(vote, parameters_make_states(&trainer->store));
+    if (!vote_fails(vote)) vote_take(vote, ranks_make_average(trainer));
     return ranks_average(trainer, vote, sums);
 }
 

@@ -2,17 +2,22 @@
  * has two devices, rank 1 one.
  *
  *   test_parameter_ranks equal    ends like one device, and both ranks with the same bytes
- *   test_parameter_ranks other    a rank that has another group, or another constant, is refused
+ *   test_parameter_ranks other    a rank whose network differs, in what no shape of a parameter tells, is refused
  *   test_parameter_ranks lengths  sequences of another length in each step; the ranks must have the same
+ *   test_parameter_ranks torn     if a rank falls silent in the middle of an average, nothing is averaged
  *   test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
 #include "parallel/ranks.h"
+#include "parallel/ranks_notes.h"
+#include "parallel/ranks_sum.h"
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 #include "tutti_finetune.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ROUNDING 2e-5
 enum { STEPS = 3 };
@@ -20,8 +25,10 @@ enum { STEPS = 3 };
 /* What differs between two networks. */
 struct variant {
     float rate_factor, constant;
+    const char *function;
+    float momentum, epsilon; /* of a batch normalisation; momentum 0: there is none */
 };
-static const struct variant usual = { 0.5f, 1.5f };
+static const struct variant usual = { .rate_factor = 0.5f, .constant = 1.5f, .function = "tanh" };
 
 static tutti_tensor build(tutti_network *network, const struct variant *variant, tutti_tensor *loss)
 {
@@ -30,7 +37,11 @@ static tutti_tensor build(tutti_network *network, const struct variant *variant,
     tutti_tensor x = tutti_input(network, "images", TUTTI_SHAPE(2, 7, 7));
     x = tutti_mul(network, x, tutti_constant(network, "scale", TUTTI_SHAPE(2, 1, 1), scale));
     x = tutti_dense(network, tutti_flatten(network, x), 12, &(tutti_dense_options) { .name = "in" });
-    x = tutti_dense(network, tutti_tanh(network, x), CLASSES, &(tutti_dense_options) { .name = "fc" });
+    if (variant->momentum > 0)
+        x = tutti_batch_norm(
+            network, x, &(tutti_batch_norm_options) { .momentum = variant->momentum, .epsilon = variant->epsilon });
+    x = tutti_op(network, variant->function, &x, 1, NULL);
+    x = tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
     ASSERT_OK(tutti_group(network, "in.*", &(tutti_group_options) { .rate_factor = variant->rate_factor }));
     ASSERT_OK(tutti_group(network, "*.bias", &(tutti_group_options) { .has_weight_decay = true }));
     *loss = tutti_cross_entropy(network, x, tutti_input_typed(network, "labels", TUTTI_DTYPE_I32, NULL, 0),
@@ -97,13 +108,72 @@ static void equal(void)
 
 static void other(void)
 {
-    const struct variant variants[] = { { 0.25f, 1.5f }, { 0.5f, 2 } };
-    for (int i = 0; i < 2; i++) {
+    static const struct variant pairs[][2] = {
+        { { 0.5f, 1.5f, "tanh" }, { 0.25f, 1.5f, "tanh" } },
+        { { 0.5f, 1.5f, "tanh" }, { 0.5f, 2, "tanh" } },
+        { { 0.5f, 1.5f, "tanh" }, { 0.5f, 1.5f, "sigmoid" } },
+        { { 0.5f, 1.5f, "tanh", 0.1f, 1e-5f }, { 0.5f, 1.5f, "tanh", 0.2f, 1e-5f } },
+        { { 0.5f, 1.5f, "tanh", 0.1f, 1e-5f }, { 0.5f, 1.5f, "tanh", 0.1f, 1e-3f } },
+    };
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
         struct session ranks;
-        open_one(&ranks, "0", hosts->rank ? &variants[i] : &usual, true);
-        ck_assert_ptr_null(ranks.trainer);
+        open_one(&ranks, "0", &pairs[i][hosts->rank], true);
+        ck_assert_msg(!ranks.trainer, "pair %zu trains", i);
+        ck_assert_msg(strstr(tutti_message(NULL), "rank 1 and rank 0 have different networks or settings") != NULL,
+            "pair %zu: %s", i, tutti_message(NULL));
         session_close(&ranks);
     }
+}
+
+static void open_averaging(struct session *session, const tutti_expert_options *experts, tutti_precision precision)
+{
+    session_open(session, "0", KIND_PLAIN,
+        &(tutti_training) { .optimizer = TUTTI_ADAM,
+            .learning_rate = 0.01f,
+            .precision = precision,
+            .sharing = TUTTI_SHARES_EQUAL,
+            .experts = experts,
+            .hosts = experts ? hosts : NULL });
+}
+
+static tutti_status half_step(struct session *session, int samples)
+{
+    return tutti_train_step(session->trainer, FEED_PAIR(images, labels), samples, NULL);
+}
+
+/* Rank 1 takes part in the vote and the average of the parameters, and falls silent before that of the states. */
+static void leave_in_the_middle(struct session *ranks)
+{
+    struct tutti_trainer *trainer = ranks->trainer;
+    const struct vote vote = vote_of(TUTTI_OK);
+    const int64_t floats = trainer->network->total_floats;
+    float *sums = calloc((size_t)floats, sizeof(*sums));
+    ck_assert_ptr_nonnull(sums);
+    trainer->ranks->mine.samples = STEP_SAMPLES / 2;
+    ASSERT_OK(ranks_exchange_notes(trainer, &vote)); /* on the batch */
+    ASSERT_OK(ranks_exchange_notes(trainer, &vote));
+    for (int64_t begin = 0; begin < floats; begin += SUM_FLOATS)
+        ASSERT_OK(hosts_sum(hosts, trainer->ranks->leaving.own + begin, sums + begin,
+            floats - begin < SUM_FLOATS ? floats - begin : SUM_FLOATS));
+    ASSERT_OK(hosts_sums_wait(hosts));
+    free(sums);
+    while (kill(getpid(), SIGSTOP) == 0) { } /* mpirun hands on a SIGCONT of its own */
+}
+
+static void torn(void)
+{
+    struct session one, ranks;
+    open_averaging(&one, NULL, TUTTI_FP32);
+    open_averaging(&ranks, &(tutti_expert_options) { .average_every = 1 }, TUTTI_FP32);
+    if (hosts->rank == 0) {
+        ASSERT_OK(half_step(&one, STEP_SAMPLES / 2));
+        fails_with(half_step(&ranks, STEP_SAMPLES / 2), TUTTI_HOST_LOST, "rank 1");
+        same_bytes(&one, &ranks); /* what this rank has trained alone */
+    } else {
+        leave_in_the_middle(&ranks);
+    }
+    session_close(&one);
+    session_close(&ranks);
 }
 
 enum { COLUMNS = 7, LONGEST = 9 };
@@ -216,4 +286,4 @@ static void none(void)
 }
 
 const struct mode modes[] = { { "none", none }, { "equal", equal }, { "other", other }, { "lengths", lengths },
-    { NULL } };
+    { "torn", torn, 2 }, { NULL } };
