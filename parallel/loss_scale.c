@@ -38,6 +38,17 @@ void loss_scale_updated(struct loss_scale *loss_scale)
         change(loss_scale, 2 * loss_scale->scale);
 }
 
+void loss_scale_join(struct loss_scale *loss_scale, const struct loss_scale *other)
+{
+    const bool lower = other->scale < loss_scale->scale;
+    if (lower || (other->scale == loss_scale->scale && other->good < loss_scale->good)) {
+        loss_scale->scale = other->scale;
+        loss_scale->good = other->good;
+    }
+    /* The fewest: a bias correction for more steps than the states have makes smaller updates, not larger ones. */
+    if (other->skipped < loss_scale->skipped) loss_scale->skipped = other->skipped;
+}
+
 void loss_scale_resume(struct loss_scale *loss_scale, const struct loss_scale *saved)
 {
     loss_scale->skipped = saved->skipped;

@@ -29,6 +29,8 @@ bool loss_scale_can_fall(const struct loss_scale *loss_scale);
 /* After a step. */
 void loss_scale_skipped(struct loss_scale *loss_scale);
 void loss_scale_updated(struct loss_scale *loss_scale);
+/* Takes over what another rank that averages parameters has, unless this one's scale is more cautious. */
+void loss_scale_join(struct loss_scale *loss_scale, const struct loss_scale *other);
 /* Takes over the scale of a checkpoint, which has none if `on` is false. */
 void loss_scale_resume(struct loss_scale *loss_scale, const struct loss_scale *saved);
 

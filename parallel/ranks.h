@@ -26,7 +26,9 @@ struct rank_note {
     double seconds; /* time for these samples, without waiting for others */
     double weight;
     int64_t capacity; /* samples that it takes at most */
-    double largest;   /* largest magnitude of this rank's gradients; the ranks' total bounds their sum */
+    double scale;     /* of losses, where ranks average; 0: it has had no sample since the last average */
+    int64_t good, skipped;
+    double largest; /* largest magnitude of this rank's gradients; the ranks' total bounds their sum */
 };
 
 /* Gradients that are sent to the other ranks: this rank's sums, as long as the arena, and the number of blocks that

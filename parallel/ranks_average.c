@@ -52,6 +52,26 @@ tutti_status ranks_make_average(struct tutti_trainer *trainer)
     return result->parameters ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
+/* Each rank has scaled its own losses, and has skipped steps of its own. */
+static void agree_on_scale(struct tutti_trainer *trainer)
+{
+    const struct ranks *ranks = trainer->ranks;
+    struct loss_scale *own = &trainer->course.loss_scale;
+    bool any = false;
+    for (int i = 0; i < ranks->hosts->count; i++) {
+        const struct rank_note *note = &ranks->notes[i];
+        const struct loss_scale one = {
+            .on = own->on, .scale = note->scale, .good = note->good, .skipped = note->skipped
+        };
+        if (note->scale == 0) continue;
+        if (any)
+            loss_scale_join(own, &one);
+        else
+            *own = one;
+        any = true;
+    }
+}
+
 /* Sets the sums of losses that the caller was not told yet. */
 static void tell_rest(struct ranks *ranks, struct sums *sums)
 {
@@ -75,10 +95,16 @@ tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vot
         ranks->mine.samples = (ranks->average.since.samples + steps / 2) / steps;
         ranks->mine.seconds = ranks->average.since.seconds / (double)steps;
     }
+    if (own > 0) {
+        ranks->mine.scale = trainer->course.loss_scale.scale;
+        ranks->mine.good = trainer->course.loss_scale.good;
+        ranks->mine.skipped = trainer->course.loss_scale.skipped;
+    }
     ranks->mine.divides = ranks->division.wanted;
     ranks->mine.repartition = (int32_t)ranks->division.repartition.state;
     TRY(ranks_exchange_notes(trainer, vote));
     TRY(average_arenas(trainer, whole > 0 ? (float)(own / whole) : 0));
+    agree_on_scale(trainer);
     if (ranks->division.automatic) TRY(ranks_take_division(trainer));
     ranks->division.wanted = false;
     tell_rest(ranks, sums);

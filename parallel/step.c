@@ -131,6 +131,7 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
     }
     if (work->samples == 0 && ranks_averages(trainer)) { /* no samples here; this rank averages later */
         trainer->course.position.steps++;
+        note_scale(trainer, &step->result);
         return TUTTI_OK;
     }
     TRY(step_commit(trainer, step));

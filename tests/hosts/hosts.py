@@ -266,7 +266,7 @@ class Hosts(harness.CommandTest):
             self.assertEqual(self.run_ranks(name, program="test_divisions").returncode, 0)
 
     def test_parameters_over_ranks(self):
-        for name in ("equal", "other", "lengths", "none"):
+        for name in ("equal", "other", "lengths", "scales", "none"):
             self.assertEqual(self.run_ranks(name, program="test_parameter_ranks").returncode, 0)
         self.run_ranks("torn", good=(0,), program="test_parameter_ranks")
 

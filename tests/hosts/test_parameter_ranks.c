@@ -5,6 +5,7 @@
  *   test_parameter_ranks other    a rank whose network differs, in what no shape of a parameter tells, is refused
  *   test_parameter_ranks lengths  sequences of another length in each step; the ranks must have the same
  *   test_parameter_ranks torn     if a rank falls silent in the middle of an average, nothing is averaged
+ *   test_parameter_ranks scales   after an average, losses are scaled by the same number
  *   test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
 #include "parallel/ranks.h"
 #include "parallel/ranks_notes.h"
@@ -176,6 +177,42 @@ static void torn(void)
     session_close(&ranks);
 }
 
+/* Returns the same sample times a number: the gradients of such large ones overflow where losses are scaled. */
+static const float *scaled_images(float factor)
+{
+    static float scaled[SAMPLES * PIXELS];
+    for (int i = 0; i < SAMPLES * PIXELS; i++) scaled[i] = factor * images[i];
+    return scaled;
+}
+
+static void same_scales(const struct session *ranks)
+{
+    const struct loss_scale *scale = &ranks->trainer->course.loss_scale;
+    const double mine[] = { scale->scale, (double)scale->good, (double)scale->skipped };
+    double all[2][3];
+    ASSERT_OK(hosts_gather(hosts, mine, all, sizeof(mine)));
+    for (int i = 0; i < 3; i++) ck_assert_double_eq(all[0][i], all[1][i]);
+}
+
+static void scales(void)
+{
+    struct session ranks;
+    open_averaging(&ranks, &(tutti_expert_options) { .average_every = 2 }, TUTTI_FP16);
+    const struct loss_scale *scale = &ranks.trainer->course.loss_scale;
+    const double before = scale->scale;
+    for (int number = 0; number < 4; number++) /* a rank without samples, then both with some */
+        ASSERT_OK(half_step(&ranks, hosts->rank == number ? 0 : STEP_SAMPLES / 2));
+    same_scales(&ranks);
+    ck_assert_double_eq(scale->scale, before);
+    ck_assert_int_eq(scale->good, 4);
+    for (int number = 0; number < 2; number++) /* only rank 1's gradients overflow */
+        ASSERT_OK(tutti_train_step(ranks.trainer,
+            FEED_PAIR(scaled_images(hosts->rank == 1 && number == 0 ? 1e36f : 1), labels), STEP_SAMPLES / 2, NULL));
+    same_scales(&ranks);
+    ck_assert_double_eq(scale->scale, before / 2);
+    session_close(&ranks);
+}
+
 enum { COLUMNS = 7, LONGEST = 9 };
 
 static void open_sequences(struct session *session, const char *devices, bool with_hosts)
@@ -286,4 +323,4 @@ static void none(void)
 }
 
 const struct mode modes[] = { { "none", none }, { "equal", equal }, { "other", other }, { "lengths", lengths },
-    { "torn", torn, 2 }, { NULL } };
+    { "torn", torn, 2 }, { "scales", scales }, { NULL } };
