@@ -23,6 +23,21 @@ static void run_parts(const struct arrays *arrays, int count, void (*part)(void 
 /* The one of y, x and w that is computed from the other two. */
 enum product { PRODUCT_Y, PRODUCT_X, PRODUCT_W };
 
+static double dot(const double *a, const double *b, int64_t count)
+{
+    double sums[4] = { 0 };
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (int u = 0; u < 4; u++) sums[u] += a[i + u] * b[i + u];
+    for (; i < count; i++) sums[0] += a[i] * b[i];
+    return sums[0] + sums[1] + (sums[2] + sums[3]);
+}
+
+static void add_scaled(double *restrict to, double factor, const double *restrict from, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) to[i] += factor * from[i];
+}
+
 /* Applies a kernel's tap at (r, s) of channel c to the row oh of output channel k. */
 static void convolve_row(
     const struct conv2d_sizes *z, enum product wanted, double *image, double *weight, double *row, int64_t s)
@@ -35,7 +50,13 @@ static void convolve_row(
     image += left + begin * z->stride_w;
     const double w = *weight;
     double sum = 0;
-    if (wanted == PRODUCT_Y)
+    if (z->stride_w == 1 && wanted == PRODUCT_Y)
+        add_scaled(row + begin, w, image, end - begin);
+    else if (z->stride_w == 1 && wanted == PRODUCT_X)
+        add_scaled(image, w, row + begin, end - begin);
+    else if (z->stride_w == 1)
+        sum = dot(image, row + begin, end - begin);
+    else if (wanted == PRODUCT_Y)
         for (int64_t i = begin; i < end; i++, image += z->stride_w) row[i] += *image * w;
     else if (wanted == PRODUCT_X)
         for (int64_t i = begin; i < end; i++, image += z->stride_w) *image += row[i] * w;
@@ -125,21 +146,6 @@ struct dense_product {
     int64_t rows, features, units;
     double *x, *w, *y;
 };
-
-static double dot(const double *a, const double *b, int64_t count)
-{
-    double sums[4] = { 0 };
-    int64_t i = 0;
-    for (; i + 4 <= count; i += 4)
-        for (int u = 0; u < 4; u++) sums[u] += a[i + u] * b[i + u];
-    for (; i < count; i++) sums[0] += a[i] * b[i];
-    return sums[0] + sums[1] + (sums[2] + sums[3]);
-}
-
-static void add_scaled(double *to, double factor, const double *from, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) to[i] += factor * from[i];
-}
 
 /* BLOCK_ROWS rows of y or x, or of w: they stay in the cache while the rows of another operand pass once. */
 static void multiply_block(void *argument, int block)

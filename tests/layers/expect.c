@@ -17,7 +17,11 @@
 /* Central differences in double precision are good to this much of a gradient. */
 #define OF_DIFFERENCES 1e-6
 
-enum { DIRECTIONS = 2, POSITIONS = 6 };
+/* Where an output has many elements and each may read many parameters, a forward pass takes long: fewer differences. */
+enum { DIRECTIONS = 2, POSITIONS = 6, DIRECTIONS_OF_LARGE = 1, POSITIONS_OF_LARGE = 2 };
+#define LARGE 1000000000
+
+bool skip_differences;
 
 /* The case's network, run by the interpreter. */
 struct model {
@@ -81,6 +85,11 @@ static void compare_difference(
             gradient, difference, allowed);
 }
 
+static bool is_large(const struct expectation *e)
+{
+    return e->output_elements * e->network->total_floats > LARGE;
+}
+
 static tutti_status along_directions(const struct model *m, int tensor, double scale, struct text *problems)
 {
     tutti_status status = TUTTI_OK;
@@ -90,7 +99,7 @@ static tutti_status along_directions(const struct model *m, int tensor, double s
     double *saved = memory_new((size_t)g->elements, sizeof *saved);
     if (!saved) return TUTTI_NO_MEMORY;
     memcpy(saved, values, (size_t)g->elements * sizeof *saved);
-    for (int d = 0; d < DIRECTIONS; d++) {
+    for (int d = 0; d < (is_large(m->e) ? DIRECTIONS_OF_LARGE : DIRECTIONS); d++) {
         double sum = 0;
         for (int64_t i = 0; i < g->elements; i++) sum += g->values[i] * direction_sign(d, tensor, i);
         moved(m, tensor, d, step);
@@ -112,7 +121,8 @@ static tutti_status at_positions(const struct model *m, int tensor, double scale
     tutti_status status = TUTTI_OK;
     const struct expected_gradient *g = &m->e->gradients[tensor];
     double *values = tensor_of(m, tensor);
-    for (int64_t i = 0; i < POSITIONS && i < g->elements; i++) {
+    const int64_t positions = is_large(m->e) ? POSITIONS_OF_LARGE : POSITIONS;
+    for (int64_t i = 0; i < positions && i < g->elements; i++) {
         int64_t at = (int64_t)random_below(5, (uint32_t)tensor, (uint64_t)i, (uint64_t)g->elements);
         if (i < 2) at = i ? g->elements - 1 : 0;
         const double here = values[at];
@@ -170,7 +180,7 @@ static tutti_status expect_gradients(const struct model *m, struct expectation *
         TRY(copy_gradient(values, t, &e->gradients[t]));
         if (!e->test->kinks) distrust_zeros("gradient", e->gradients[t].values, e->gradients[t].elements, problems);
     }
-    if (e->test->kinks) goto done;
+    if (e->test->kinks || skip_differences) goto done;
     for (int t = 0; t < e->tensors; t++) {
         const struct expected_gradient *gradient = &e->gradients[t];
         if (!gradient->values || (t > 0 && e->network->parameters[t - 1].kind == PARAMETER_STATISTIC)) continue;

@@ -54,6 +54,7 @@ void compare_array(
  * plan took, "conv2d=plain,...". others: NULL, or CHOICES texts for the further choices that the nodes have, empty
  * where there are no more: the n-th holds each node's n-th implementation that fits. */
 enum { CHOICES = 12 };
+extern bool skip_differences; /* the gradients of the interpreter are not compared with differences */
 extern bool run_once; /* no second training step, which must give the same bytes: for interpreters, which take long */
 struct device;
 struct plan;
