@@ -1,9 +1,9 @@
 /* The kernels over whole arenas, optimizers and gradients on their way, on a small network with odd sizes, against the
  * loops on the host, which tests/train holds against double precision. Prints "N passed, N failed".
  *
- *   arenas [once]
+ *   arenas [once | least]
  *
- * once: one step of each optimizer instead of STEPS, for oclgrind, which is slow. */
+ * once: one step of each optimizer instead of STEPS, for oclgrind, which is slow. least: of fewer parameters, too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +17,16 @@
 #include "tests/layers/cases.h"
 #include "tests/train/reference.h"
 
-enum { TRAINED = 1104, TOTAL = TRAINED + 112, STEPS = 3, LIMIT_ULP = 16 }; /* multiples of 16, of whole vectors */
+enum { TRAINED = 1104, TOTAL = TRAINED + 112 }; /* multiples of 16, of whole vectors */
+enum { LEAST_TRAINED = 272 };                   /* a block and a part of one */
+enum { STEPS = 3, LIMIT_ULP = 16 };
 
 static struct parameter parameters[] = {
     { .name = "weight", .elements = TRAINED - 5, .offset = 0 },
     { .name = "mean", .elements = 19, .offset = TRAINED, .kind = PARAMETER_STATISTIC, .momentum = 0.1f },
     { .name = "variance", .elements = 33, .offset = TRAINED + 64, .kind = PARAMETER_STATISTIC, .momentum = 0.3f },
 };
-static const tutti_network network = {
+static tutti_network network = {
     .parameters = parameters, .parameter_count = 3, .trained_floats = TRAINED, .total_floats = TOTAL
 };
 /* The last block is not whole. */
@@ -103,7 +105,7 @@ static tutti_status on_the_host(const struct optimizer *optimizer, float *p)
         struct step_constants constants = { .runs = 1 };
         optimizer_constants(optimizer, optimizer->learning_rate, step, &constants);
         constants.unscale = 0.25f;
-        TRY(clip_norm_of(given[1], TRAINED, constants.unscale, pool, &norm));
+        TRY(clip_norm_of(given[1], network.trained_floats, constants.unscale, pool, &norm));
         clip = clip_factor(optimizer, norm);
         const struct optimizer_step rule = { optimizer, &network, &constants, optimizer->clip_norm > 0 ? &clip : NULL };
         optimizer_update(&rule, pool, p, given[1], states);
@@ -149,7 +151,9 @@ static bool check_rule(const tutti_training *training, bool grouped)
     if (status == TUTTI_OK) status = on_the_device(&optimizer, got);
     if (status != TUTTI_OK)
         return printf("%s: %s\n", tutti_optimizer_name(training->optimizer), tutti_message(NULL)), false;
-    return compare(tutti_optimizer_name(training->optimizer), got, want, 2 * TOTAL);
+    const char *name = tutti_optimizer_name(training->optimizer);
+    const int total = (int)network.total_floats;
+    return compare(name, got, want, total) && compare(name, got + TOTAL, want + TOTAL, total);
 }
 
 /* Sums of micro-batches, and a range of gradients rounded to bfloat16: 16 floats before and behind it stay 0. */
@@ -157,12 +161,13 @@ static bool check_gradients(void)
 {
     struct buffers b = { 0 };
     struct launch_list list;
+    const int total = (int)network.total_floats;
     int statistics;
     float want[TOTAL], sum[TOTAL], rounded[TOTAL] = { 0 };
     uint16_t wire[TOTAL];
     launch_list_init(&list, device);
     tutti_status status = new_buffers(&b, &statistics);
-    optimizer_emit_wire(b.o.gradients, b.wire, 16, TOTAL - 32, &list);
+    optimizer_emit_wire(b.o.gradients, b.wire, 16, total - 32, &list);
     optimizer_emit_add(&network, b.o.parameters, b.o.gradients, &list);
     if (status == TUTTI_OK) status = run(&list);
     if (status == TUTTI_OK) status = buffer_read(device, b.o.parameters, 0, sum, sizeof sum);
@@ -175,15 +180,15 @@ static bool check_gradients(void)
         memcpy(&rounded[i], &bits, sizeof bits);
         want[i] = given[0][i] + given[1][i];
     }
-    bool good = compare("sums of gradients", sum, want, TOTAL);
-    for (int i = 0; i < TOTAL; i++) want[i] = i < 16 || i >= TOTAL - 16 ? 0 : test_bf16(given[1][i]);
-    return compare("gradients as bfloat16", rounded, want, TOTAL) && good;
+    bool good = compare("sums of gradients", sum, want, total);
+    for (int i = 0; i < total; i++) want[i] = i < 16 || i >= total - 16 ? 0 : test_bf16(given[1][i]);
+    return compare("gradients as bfloat16", rounded, want, total) && good;
 }
 
 /* One number that is not finite is seen wherever it is, and then nothing is updated. */
 static bool check_finite(void)
 {
-    static const int places[] = { -1, 0, 517, TOTAL - 1 };
+    const int total = (int)network.total_floats, places[] = { -1, 0, total * 3 / 7, total - 1 };
     const float bad[] = { 0, INFINITY, NAN, -INFINITY };
     bool good = true;
     for (int i = 0; i < 4 && good; i++) {
@@ -214,6 +219,15 @@ static bool check_finite(void)
     return good;
 }
 
+static void use_least(void)
+{
+    const int64_t fewer = TRAINED - LEAST_TRAINED;
+    parameters[0].elements -= fewer;
+    for (int i = 1; i < 3; i++) parameters[i].offset -= fewer;
+    network.trained_floats -= fewer;
+    network.total_floats -= fewer;
+}
+
 /* A text that calls what clkernels/builtins.h does not declare is built anew from the driver's header at each start.
  * What was built is told, too: tests/races looks for it. */
 static bool undeclared;
@@ -233,7 +247,8 @@ int main(int count, char **words)
     };
     enum { CLIPPED = sizeof clipped / sizeof *clipped, CASES = REFERENCE_TRAININGS + CLIPPED };
     int failed = 0;
-    if (count > 1 && !strcmp(words[1], "once")) steps = 1;
+    if (count > 1) steps = 1;
+    if (count > 1 && !strcmp(words[1], "least")) use_least();
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .log_level = TUTTI_LOG_DEBUG, .log = hear });
     if (!runtime) return fprintf(stderr, "arenas: %s\n", tutti_message(NULL)), 1;
     device = &runtime->devices[0];

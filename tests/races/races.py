@@ -140,7 +140,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(len(cores)) as pool:
         # What takes longest comes first, as in CASES, so that no core is left alone with it.
         jobs = [start(pool, {"OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable", "OPENCL_LAYERS": writes},
-                      racy, {"unwritten": "Uninitialized value"}, [[*operations, case] for case in watched] + [[arenas, "once"]]),
+                      racy, {"unwritten": "Uninitialized value"}, [[*operations, case] for case in watched] + [[arenas, "least"]]),
                 start(pool, {"OCLGRIND_DATA_RACES": "1"}, racy, {"race": "data race", "outside": "Invalid write"},
                       [[*operations, *case] for case in raced] + [[arenas, "once"]])]
         by_matrix = {" ".join(BY_MATRIX + [case]): pool.submit(timed, check, [*operations, *BY_MATRIX, case], {
