@@ -31,6 +31,9 @@ MORE = ["batch_norm n4 c3 h5 w7", "batch_norm n8 c3", "batch_norm n2 c5 h9 w6 co
 SLOW = ["conv2d n2 c1 h12 w11 k2 r3 pad1", "conv2d n1 c3 h5 k4 r3 pad1", "conv2d n1 c3 h4 k8 r3 pad1",
         "conv2d n1 c8 h5 w4 k8 r3 pad1 stride2 groups8"]
 SLOWEST = ["conv2d n1 c4 h2 k5 r3 pad1", "conv2d n1 c3 h4 w5 k3 r3 pad1 groups3"]     # alone in running the texts of convolutions
+# Values: beside a dense layer, whose tiles `dense` and `matmul` watch, and interpreting a tile takes long.
+BESIDE_DENSE = ["cross_entropy n3 c7", "mean_squared_error n3 c5", "embedding n2 rows3 c5 length3 tied1"]
+BY_PLAIN = ["--force", "dense=plain,dense_weight_gradient=plain,dense_data_gradient=plain"]
 # With matrix instructions, which EMULATION gives, and channels last: of a value that was made so, of an image, of one channel
 # each, with statistics and without.
 FORMS = "channels_last|depthwise_channels_last"
@@ -140,7 +143,8 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(len(cores)) as pool:
         # What takes longest comes first, as in CASES, so that no core is left alone with it.
         jobs = [start(pool, {"OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable", "OPENCL_LAYERS": writes},
-                      racy, {"unwritten": "Uninitialized value"}, [[*operations, case] for case in watched] + [[arenas, "least"]]),
+                      racy, {"unwritten": "Uninitialized value"},
+                      [[*operations, *(BY_PLAIN if case in BESIDE_DENSE else []), case] for case in watched] + [[arenas, "least"]]),
                 start(pool, {"OCLGRIND_DATA_RACES": "1"}, racy, {"race": "data race", "outside": "Invalid write"},
                       [[*operations, *case] for case in raced] + [[arenas, "once"]])]
         by_matrix = {" ".join(BY_MATRIX + [case]): pool.submit(timed, check, [*operations, *BY_MATRIX, case], {
