@@ -118,6 +118,13 @@ static void append_member(struct text *text, const struct value *x, const struct
     }
 }
 
+/* The word that tutti_op() takes for a number. */
+static void append_choice(struct text *text, const char *name, const char *choices, int number)
+{
+    for (; number > 0; number--) choices += strcspn(choices, " "), choices += strspn(choices, " ");
+    text_append(text, "%s%s=%.*s", text->size ? " " : "", name, (int)strcspn(choices, " "), choices);
+}
+
 char *tutti_network_attributes(const tutti_network *network, int position)
 {
     const struct graph *graph = &network->graph;
@@ -130,9 +137,12 @@ char *tutti_network_attributes(const tutti_network *network, int position)
     const struct value *x = graph_at(graph, node->inputs[0]), *y = graph_at(graph, node->outputs[0]);
     text_append(&text, "%s", "");
     for (const struct attribute *member = attribute_members(node->operation->attributes); member->name; member++) {
-        const char *name = op_attribute(node, member);
-        if (name)
-            append_member(&text, x, y, name, member->kind, node->attributes.bytes + member->offset, member->bytes);
+        const char *choices, *name = op_attribute(node, member, &choices);
+        const void *from = node->attributes.bytes + member->offset;
+        if (name && choices)
+            append_choice(&text, name, choices, *(const int *)from);
+        else if (name)
+            append_member(&text, x, y, name, member->kind, from, member->bytes);
     }
     char *taken = text_take(&text);
     if (!taken) (void)fail(TUTTI_NO_MEMORY, "no memory for the attributes of node %d", position);

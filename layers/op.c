@@ -34,16 +34,20 @@ const char *op_name(const struct node *node)
     return activation == ACTIVATION_NONE ? node->operation->name : activations[activation].name;
 }
 
-const char *op_attribute(const struct node *node, const struct attribute *attribute)
+const char *op_attribute(const struct node *node, const struct attribute *attribute, const char **choices)
 {
     bool known = false;
+    *choices = NULL;
     const struct op_schema *schema;
     for (int i = 0; (schema = schema_at(i, NULL)); i++) {
         if (schema->operation != node->operation || schema->activation != activation_of(node)) continue;
         const struct op_attribute *a;
         known = true;
         for (int k = 0; (a = schema_attribute(schema, k)); k++)
-            if (a->own && a->offset == attribute->offset) return a->name;
+            if (a->own && a->offset == attribute->offset) {
+                *choices = a->choices;
+                return a->name;
+            }
     }
     return known && attribute->kind == ATTRIBUTE_NUMBER ? NULL : attribute->name;
 }

@@ -145,14 +145,14 @@ void export_resample(struct source *source)
     source_finish(source, exchange(source, product, place, rank));
 }
 
-/* In the order of layers/grid_sample.h. */
+/* The words are those of tutti_op(). */
 void export_grid_sample(struct source *source)
 {
     static const char *const modes[] = { "linear", "nearest", "cubic" };
     static const char *const paddings[] = { "zeros", "border", "reflection" };
     const char *x = source_for_each_sample(source, 0), *grid = source_for_each_sample(source, 1);
     const struct made made = source_node(source, "GridSample", x, grid, NULL, source_output(source));
-    made_text(made, "mode", modes[(int)source_number(source, "mode", 0)]);
-    made_text(made, "padding_mode", paddings[(int)source_number(source, "padding_mode", 0)]);
+    made_text(made, "mode", source_choice(source, "mode", modes, 3));
+    made_text(made, "padding_mode", source_choice(source, "padding_mode", paddings, 3));
     made_integer(made, "align_corners", source_number(source, "align_corners", 0) != 0);
 }

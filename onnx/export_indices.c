@@ -131,7 +131,7 @@ static void scatter_places(struct source *source, const char *reduction)
 void export_scatter(struct source *source)
 {
     static const char *const reductions[] = { "none", "add", "mul", "max", "min" };
-    const char *reduction = reductions[(int)source_number(source, "reduction", 0)];
+    const char *reduction = source_choice(source, "reduction", reductions, 5);
     const bool nd = (int)source_number(source, "kind", 0) == OF_ND, batched = source->y.for_each_sample;
     const char *inputs[3];
     if (nd && batched) {

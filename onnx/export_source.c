@@ -242,20 +242,34 @@ void source_refuse(struct source *source, const char *why)
 
 /* ----------------------------------------------------------------------------------------------- attributes ---- */
 
-int source_numbers(const struct source *source, const char *name, double *numbers, int most)
+/* Returns what is behind "name="; NULL: the node does not have it. */
+static const char *find_value(const struct source *source, const char *name)
 {
     const size_t length = strlen(name);
     for (const char *at = source->attributes; *at; at += strspn(at, " ")) {
         const size_t word = strcspn(at, " ");
-        if (word > length && at[length] == '=' && !memcmp(at, name, length)) {
-            int count = 0;
-            char *end = (char *)at + length;
-            for (; count < most && (*end == '=' || *end == ','); count++) numbers[count] = number_read(end + 1, &end);
-            return count;
-        }
+        if (word > length && at[length] == '=' && !memcmp(at, name, length)) return at + length + 1;
         at += word;
     }
-    return 0;
+    return NULL;
+}
+
+int source_numbers(const struct source *source, const char *name, double *numbers, int most)
+{
+    int count = 0;
+    const char *value = find_value(source, name);
+    if (!value) return 0;
+    char *end = (char *)value - 1;
+    for (; count < most && (*end == '=' || *end == ','); count++) numbers[count] = number_read(end + 1, &end);
+    return count;
+}
+
+const char *source_choice(const struct source *source, const char *name, const char *const *words, size_t count)
+{
+    const char *value = find_value(source, name);
+    for (size_t i = 0; value && i < count; i++)
+        if (strlen(words[i]) == strcspn(value, " ") && !strncmp(words[i], value, strlen(words[i]))) return words[i];
+    return words[0];
 }
 
 double source_number(const struct source *source, const char *name, double otherwise)

@@ -72,6 +72,12 @@ START_TEST(attributes_are_those_of_tutti_op)
     expect_op("trilu", "k=-2", "trilu", "upper=1 k=-2");
     expect_op("one_hot", "axis=0 depth=5 on=3", "one_hot", "axis=0 depth=5 off=0 on=3");
     expect_op("dropout", "ratio=0.25", "dropout", "ratio=0.25");
+    const tutti_tensor grid = tutti_input(network, "grid", TUTTI_SHAPE(2, 3, 2));
+    const tutti_tensor scattered[] = { image, tutti_input(network, "at", TUTTI_SHAPE(6, 8, 10)), image };
+    (void)tutti_op(network, "grid_sample", (tutti_tensor[]) { image, grid }, 2, "mode=cubic padding_mode=border");
+    expect_last("grid_sample", "mode=cubic padding_mode=border align_corners=0");
+    (void)tutti_op(network, "scatter_elements", scattered, 3, "axis=1 reduction=max");
+    expect_last("scatter", "kind=1 axis=1 reduction=max");
     (void)tutti_conv2d(network, image, 4, 3, &(tutti_conv2d_options) { .stride = 2, .padding_w = -1, .groups = 2 });
     expect_last("conv2d", "kernel=3,3 stride=2,2 padding=0,0 dilation=1,1 groups=2");
     (void)tutti_batch_norm(network, image, NULL);
