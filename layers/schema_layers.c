@@ -41,18 +41,34 @@ struct einsum_arguments {
     char equation[OP_TEXT];
 };
 
+/* In the options of the layers, 0 stands for the default: a text that says 0 does not mean that. */
+static bool is_not_zero(
+    tutti_network *network, const char *operation, const char *attribute, float number, const char *wanted)
+{
+    if (number == 0)
+        network_fail(network, fail(TUTTI_INVALID, "%s: %s is 0: it must be %s", operation, attribute, wanted));
+    return number != 0;
+}
+
 LAYER(flatten, tutti_flatten(network, inputs[0]))
 LAYER(relu6, tutti_relu6(network, inputs[0]))
 LAYER(global_average_pool, tutti_global_average_pool(network, inputs[0]))
 LAYER(global_max_pool, tutti_global_max_pool(network, inputs[0]))
 LAYER(adaptive_average_pool, tutti_adaptive_average_pool(network, inputs[0], READ(pixels)->height, READ(pixels)->width))
 LAYER(einsum, tutti_einsum(network, READ(einsum)->equation, inputs, count))
-LAYER(batch_norm,
-    tutti_batch_norm(network, inputs[0],
-        &(tutti_batch_norm_options) { .epsilon = READ(batch_norm)->epsilon,
-            .momentum = READ(batch_norm)->momentum,
+
+static tutti_tensor batch_norm(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments)
+{
+    const float epsilon = READ(batch_norm)->epsilon, momentum = READ(batch_norm)->momentum;
+    if (!is_not_zero(network, "batch_norm", "epsilon", epsilon, "positive") ||
+        !is_not_zero(network, "batch_norm", "momentum", momentum, "above 0 and at most 1"))
+        return (tutti_tensor) { NO_VALUE };
+    return tutti_batch_norm(network, inputs[0],
+        &(tutti_batch_norm_options) { .epsilon = epsilon,
+            .momentum = momentum,
             .weight = optional(inputs, count, 1),
-            .bias = optional(inputs, count, 2) }))
+            .bias = optional(inputs, count, 2) });
+}
 
 static tutti_tensor normalise(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments)
 {
@@ -63,6 +79,8 @@ static tutti_tensor normalise(tutti_network *network, const tutti_tensor *inputs
         return network_fail(network,
             fail(TUTTI_INVALID, "normalise: it got %d means and %d deviations: pass one of both for each channel",
                 means->count, deviations->count));
+    if (!is_not_zero(network, "normalise", "scale", READ(normalise)->scale, "another number"))
+        return (tutti_tensor) { NO_VALUE };
     for (int c = 0; c < means->count; c++) mean[c] = (float)means->numbers[c];
     for (int c = 0; c < deviations->count; c++) std[c] = (float)deviations->numbers[c];
     return tutti_normalise(network, inputs[0],
@@ -139,14 +157,20 @@ struct loss_arguments {
                 .label_smoothing = READ(class_loss)->label_smoothing,                   \
                 .has_ignored = READ(class_loss)->ignored >= 0,                          \
                 .ignored = fitted(READ(class_loss)->ignored) }))
-#define LOSS(name) \
-    LAYER(name, tutti_##name(network, inputs[0], inputs[1], &(tutti_loss_options) { .delta = READ(loss)->delta }))
+#define LOSS(name) LAYER(name, tutti_##name(network, inputs[0], inputs[1], NULL))
 CLASS_LOSS(cross_entropy)
 CLASS_LOSS(nll)
 LOSS(bce_with_logits)
 LOSS(mse)
 LOSS(l1)
-LOSS(huber)
+
+static tutti_tensor huber(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments)
+{
+    const float delta = READ(loss)->delta;
+    (void)count;
+    if (!is_not_zero(network, "huber", "delta", delta, "positive and finite")) return (tutti_tensor) { NO_VALUE };
+    return tutti_huber(network, inputs[0], inputs[1], &(tutti_loss_options) { .delta = delta });
+}
 
 /* ---- the tables ---- */
 
@@ -207,15 +231,15 @@ static const struct op_schema layers[] = {
         "statistics in inference",
         INPUTS({ "x", "[C, H, W] or [C]" }, { "weight", "[C]; default: the layer's own", true },
             { "bias", "as weight", true }),
-        ARGUMENTS(NUMBER("epsilon", batch_norm, epsilon, "1e-5", "added to the variance; 0: 1e-5"),
+        ARGUMENTS(NUMBER("epsilon", batch_norm, epsilon, "1e-5", "added to the variance; positive"),
             NUMBER("momentum", batch_norm, momentum, "0.1",
-                "weight of the newest batch in the running statistics; 0: 0.1")),
+                "weight of the newest batch in the running statistics: above 0, at most 1")),
         .layer = batch_norm },
     { "normalise", "(scale x - mean) / std as floats, for each of at most 16 channels",
         INPUTS({ "x", "[C, ...], an input of the network, of any type" }),
         ARGUMENTS(NUMBERS("mean", normalise, mean, "for each channel; default: 0"),
             NUMBERS("std", normalise, std, "for each channel; default: 1"),
-            NUMBER("scale", normalise, scale, "1", "factor of x, such as 1/255 = 0.00392156863 for bytes; 0: 1")),
+            NUMBER("scale", normalise, scale, "1", "factor of x, such as 1/255 = 0.00392156863 for bytes")),
         .layer = normalise },
     { "einsum", "Einstein's summation, as numpy's einsum; letters name the axes of samples, without the batch",
         INPUTS({ "a", .repeated = true }),
@@ -281,7 +305,8 @@ static const struct op_schema losses[] = {
     { "mse", "(x - t)^2, the mean", SAME, .layer = mse },
     { "l1", "|x - t|, the mean", SAME, .layer = l1 },
     { "huber", "(x - t)^2 / 2 where |x - t| <= delta, else delta (|x - t| - delta / 2), the mean", SAME,
-        ARGUMENTS(NUMBER("delta", loss, delta, "1", "the error from which the loss is linear; 0: 1")), .layer = huber },
+        ARGUMENTS(NUMBER("delta", loss, delta, "1", "the error from which the loss is linear; positive")),
+        .layer = huber },
     { 0 },
 };
 

@@ -70,6 +70,7 @@ tutti_status build_attention(struct step *step)
         .present_value = &others[1],
         .scores = &others[2] };
     tutti_status status = read_inputs(step, x);
+    if (step_attribute(step, "scale") && options.scale == 0) return step_refuse("its scale is 0");
     if (status == TUTTI_OK) status = read_windows(step, &options);
     if (status != TUTTI_OK) return status;
     if (stage < 0 || stage > TUTTI_SCORES_SOFTMAX)

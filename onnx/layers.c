@@ -237,6 +237,7 @@ tutti_status build_batch_normalization(struct step *step)
     if (training && x.place.axis == HIDDEN && x.shape.rank > 1) return batch_norm_of_sample(step, &x, true);
     if (training && step->import->training_norms++ == 0) step->import->training_norm = proto_text(step->node->name);
     if (!(momentum > 0)) return step_refuse("its momentum must be less than 1");
+    if (!(step_number(step, "epsilon", 1e-5f) > 0)) return step_refuse("its epsilon must be positive");
     return trained_batch_norm(step, &x, channels);
 }
 

@@ -39,6 +39,27 @@ static void use_sized(int number, tutti_network *network, tutti_tensor x)
     }
 }
 
+/* What 0 would mean in the options of the layer is not what the text says. */
+START_TEST(test_zeros_in_texts_are_no_defaults)
+{
+    static const struct {
+        const char *operation, *text, *says;
+    } wrong[] = {
+        { "batch_norm", "momentum=0", "batch_norm: momentum is 0: it must be above 0" },
+        { "batch_norm", "epsilon=0", "batch_norm: epsilon is 0: it must be positive" },
+        { "normalise", "scale=0", "normalise: scale is 0" },
+        { "huber", "delta=0", "huber: delta is 0: it must be positive" },
+    };
+    struct tutti_runtime runtime = { 0 };
+    tutti_network *network = tutti_network_new(&runtime);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(3, 4, 4)), both[] = { x, x };
+    (void)tutti_op(network, wrong[_i].operation, both, strcmp(wrong[_i].operation, "huber") ? 1 : 2, wrong[_i].text);
+    ck_assert_int_eq(tutti_network_status(network), TUTTI_INVALID);
+    ck_assert_msg(strstr(tutti_message(NULL), wrong[_i].says) != NULL, "%s", tutti_message(NULL));
+    tutti_network_free(network);
+}
+END_TEST
+
 static const char *const sized[] = { "tutti_dense_options", "tutti_conv2d_options", "tutti_pool_options",
     "tutti_batch_norm_options", "tutti_runtime_options", "tutti_runtime_options", "tutti_hosts_options",
     "tutti_training", "tutti_training", "tutti_fitting" };
@@ -167,6 +188,7 @@ int main(void)
 {
     Suite *suite = suite_create("messages");
     TCase *tcase = tcase_create("conv2d");
+    tcase_add_loop_test(tcase, test_zeros_in_texts_are_no_defaults, 0, 4);
     tcase_add_loop_test(tcase, test_options_say_their_size, 0, SIZED);
     tcase_add_loop_test(tcase, test_conv2d_says_what_is_wrong, 0, sizeof wrong / sizeof *wrong);
     tcase_add_test(tcase, test_conv2d_wants_an_image);
