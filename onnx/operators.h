@@ -81,7 +81,7 @@ tutti_status counting_finish(const struct step *step, enum onnx_counting kind);
 
 /* reshape.c: prints a list as "2,0,1"; reads axes of the file as bits; adds a Reshape. */
 struct list {
-    char text[160];
+    char text[8 * 21 + 1]; /* TUTTI_MAX_RANK numbers of up to 20 characters */
 };
 struct list list_print(const int64_t *numbers, int count);
 tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits);

@@ -490,7 +490,7 @@ tutti_status build_reduce(struct step *step)
     if (status != TUTTI_OK) return status;
     if (axes == 0) return step_done(step, reduce_nothing(step, x.tensor), x.place);
     if (x.place.batched && !strcmp(step->operation, "reduce_mean") && x.shape.rank == 3 && axes == 6 && keep && floats)
-        return step_done(step, tutti_global_average_pool(step->import->network, x.tensor), x.place);
+        return step_done(step, step_plain(step, "global_average_pool", &x.tensor, 1), x.place);
     const unsigned before = of_file & ((1u << (x.place.axis == HIDDEN ? 0 : x.place.axis)) - 1);
     return step_done(step,
         floats ? reduce(step, x.tensor, step->operation, axes, keep) : reduce_integers(step, &x, axes, keep),

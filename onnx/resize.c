@@ -87,19 +87,21 @@ static void append_floats(struct text *text, const char *name, const float *numb
 }
 
 /* A text that is the same in tutti_op(): "mode" is "linear". */
-static void append_name(const struct step *step, struct text *text, const char *name)
+static tutti_status append_name(const struct step *step, struct text *text, const char *name)
 {
     const Onnx__AttributeProto *attribute = step_attribute(step, name);
-    if (!attribute || attribute->s.len == 0 || attribute->s.len > 40 ||
-        memchr(attribute->s.data, ' ', attribute->s.len))
-        return;
+    if (!attribute) return TUTTI_OK;
+    if (attribute->s.len == 0 || attribute->s.len > 40 || memchr(attribute->s.data, ' ', attribute->s.len))
+        return step_refuse("its %s is not known", name);
     text_append(text, " %s=%.*s", name, (int)attribute->s.len, (const char *)attribute->s.data);
+    return TUTTI_OK;
 }
 
-static void print_resized(const struct step *step, const struct resized *r, struct text *text)
+static tutti_status print_resized(const struct step *step, const struct resized *r, struct text *text)
 {
     static const char *const names[] = { "mode", "coordinate_transformation_mode", "nearest_mode",
         "keep_aspect_ratio_policy" };
+    tutti_status status = TUTTI_OK;
     const float a = step_number(step, "cubic_coeff_a", -0.75f), outside = step_number(step, "extrapolation_value", 0);
     text_append(text, "axes=%s", list_print(r->axes, r->count).text);
     if (r->has_sizes)
@@ -108,11 +110,13 @@ static void print_resized(const struct step *step, const struct resized *r, stru
         append_floats(text, " scales=", r->scales, r->count);
     if (r->has_roi) append_floats(text, " roi=", r->begins, r->count);
     if (r->has_roi) append_floats(text, ",", r->ends, r->count);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) append_name(step, text, names[i]);
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == TUTTI_OK; i++)
+        status = append_name(step, text, names[i]);
     append_floats(text, " cubic_coeff_a=", &a, 1);
     append_floats(text, " extrapolation_value=", &outside, 1);
     text_append(text, " exclude_outside=%d antialias=%d", step_integer(step, "exclude_outside", 0) != 0,
         step_integer(step, "antialias", 0) != 0);
+    return status == TUTTI_OK && text->failed ? TUTTI_NO_MEMORY : status;
 }
 
 tutti_status build_resize(struct step *step)
@@ -138,9 +142,8 @@ tutti_status build_resize(struct step *step)
     if (r.count == 0) return step_done(step, x.tensor, x.place);
     r.has_sizes = asked.sizes != NULL;
     r.has_roi = asked.roi != NULL;
-    print_resized(step, &r, &text);
-    status = text.failed ? TUTTI_NO_MEMORY
-                         : step_done(step, step_op(step, "resize", &x.tensor, 1, "%s", text.data), x.place);
+    status = print_resized(step, &r, &text);
+    if (status == TUTTI_OK) status = step_done(step, step_op(step, "resize", &x.tensor, 1, "%s", text.data), x.place);
     text_free(&text);
     return status;
 }

@@ -422,9 +422,11 @@ tutti_tensor step_op(
     va_start(arguments, attributes);
     const int length = number_print_list(text, sizeof text, attributes, arguments);
     va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof text)
+        return tutti_op(step->import->network, operation, inputs, count, "attributes-longer-than-1023-bytes");
     /* A name with a space would be two words. */
     const char *name = proto_text(step->node->name);
-    if (*name && !strpbrk(name, " ") && length >= 0 && strlen(name) + 7 < sizeof text - (size_t)length)
+    if (*name && !strpbrk(name, " ") && strlen(name) + 7 < sizeof text - (size_t)length)
         number_print(text + length, sizeof text - (size_t)length, " name=%s", name);
     return tutti_op(step->import->network, operation, inputs, count, text);
 }

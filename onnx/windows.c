@@ -191,13 +191,13 @@ tutti_status build_global_pool(struct step *step)
 {
     struct operand x;
     struct text text = { 0 };
-    tutti_network *network = step->import->network;
     const tutti_status status = step_rows(step, 0, &x);
     const bool mean = !strcmp(step->operation, "reduce_mean"), max = !strcmp(step->operation, "reduce_max");
     if (status != TUTTI_OK) return status;
     if (x.shape.rank < 2) return step_refuse("its input has no axis behind the channels");
-    if (x.shape.rank == 3 && mean) return step_done_rows(step, 0, tutti_global_average_pool(network, x.tensor), &x);
-    if (x.shape.rank == 3 && max) return step_done_rows(step, 0, tutti_global_max_pool(network, x.tensor), &x);
+    if (x.shape.rank == 3 && mean)
+        return step_done_rows(step, 0, step_plain(step, "global_average_pool", &x.tensor, 1), &x);
+    if (x.shape.rank == 3 && max) return step_done_rows(step, 0, step_plain(step, "global_max_pool", &x.tensor, 1), &x);
     if (mean || max)
         for (int i = 1; i < x.shape.rank; i++) text_append(&text, "%s%d", i > 1 ? "," : "axes=", i);
     else

@@ -489,9 +489,11 @@ static void emit_trained(
     const struct optimizer *o, int64_t floats, const struct optimizer_buffers *buffers, struct launch_list *list)
 {
     const struct rule *rule = rule_of(o);
-    char options[80];
-    snprintf(options, sizeof(options), "-DRULE=%s -DSTATES=%d%s", rule->kernel, rule->states,
+    char options[160];
+    const int length = snprintf(options, sizeof(options), "-DRULE=%s -DSTATES=%d%s", rule->kernel, rule->states,
         o->groups ? " -DGROUPED=1" : "");
+    if (list->status == TUTTI_OK && (length < 0 || (size_t)length >= sizeof(options)))
+        list->status = fail(TUTTI_INTERNAL, "the build options of '%s' are too long", rule->kernel);
     struct launch *launch = launch_with(list, "update", rule->kernel, options);
     ARGUMENTS_SET(launch, update, .parameters = buffers->parameters, .gradients = buffers->gradients,
         .constants = buffers->constants, .losses = buffers->losses, .n = floats,

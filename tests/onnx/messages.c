@@ -31,6 +31,12 @@ void put_integer(struct message *message, int field, int64_t number)
     put_varint(message, (uint64_t)number);
 }
 
+void put_float(struct message *message, int field, float number)
+{
+    put_varint(message, (uint64_t)field << 3 | 5); /* 32 bits */
+    append(message, &number, sizeof number);
+}
+
 void put_bytes(struct message *message, int field, const void *bytes, size_t size)
 {
     put_varint(message, (uint64_t)field << 3 | LENGTH);

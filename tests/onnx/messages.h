@@ -10,8 +10,9 @@ struct message {
     size_t size, capacity;
 };
 
-/* Fields of a message: an integer; a text; bytes; another message, which is freed. */
+/* Fields of a message: an integer; a number; a text; bytes; another message, which is freed. */
 void put_integer(struct message *message, int field, int64_t number);
+void put_float(struct message *message, int field, float number);
 void put_text(struct message *message, int field, const char *text);
 void put_bytes(struct message *message, int field, const void *bytes, size_t size);
 void put_message(struct message *message, int field, struct message *part);

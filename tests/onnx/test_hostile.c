@@ -5,6 +5,7 @@
 #include <check.h>
 #undef fail
 
+#include "tutti_inspect.h"
 #include "tutti_onnx.h"
 
 #include <stdio.h>
@@ -394,6 +395,78 @@ START_TEST(sizes_are_checked)
 }
 END_TEST
 
+/* x [N, 3, 4] -> operator(x, parameters) -> y, with an attribute: a number, or else a text. */
+static struct message graph_with(
+    const char *operator_, int parameters, const char *name, float number, const char *text)
+{
+    struct message graph = { 0 }, node = { 0 }, attribute = { 0 }, port = { 0 }, type = { 0 }, tensor = { 0 };
+    struct message shape = { 0 }, axis = { 0 };
+    const int64_t three[] = { 3 };
+    const float ones[3] = { 1, 1, 1 };
+    put_text(&axis, 2, "N");
+    put_message(&shape, 1, &axis);
+    for (int64_t size = 3; size < 5; size++) {
+        put_integer(&axis, 1, size);
+        put_message(&shape, 1, &axis);
+    }
+    put_integer(&tensor, 1, FLOAT);
+    put_message(&tensor, 2, &shape);
+    put_message(&type, 1, &tensor);
+    put_text(&port, 1, "x");
+    put_message(&port, 2, &type);
+    put_message(&graph, GRAPH_INPUT, &port);
+    put_port(&graph, GRAPH_OUTPUT, "y", 4);
+    put_initialiser(&graph, FLOAT, three, 1, ones, sizeof ones);
+    put_text(&node, NODE_INPUT, "x");
+    for (int i = 0; i < parameters; i++) put_text(&node, NODE_INPUT, "w");
+    if (text) put_text(&node, NODE_INPUT, "");
+    if (text) put_text(&node, NODE_INPUT, "w");
+    put_text(&node, NODE_OUTPUT, "y");
+    put_text(&node, NODE_NAME, "here");
+    put_text(&node, NODE_OPERATOR, operator_);
+    put_text(&attribute, ATTRIBUTE_NAME, name);
+    put_integer(&attribute, 20, text ? 3 : 1);
+    if (text) put_text(&attribute, ATTRIBUTE_TEXT, text);
+    if (!text) put_float(&attribute, 2, number);
+    put_message(&node, NODE_ATTRIBUTE, &attribute);
+    put_message(&graph, GRAPH_NODE, &node);
+    return graph;
+}
+
+/* What cannot be obeyed is not replaced by a default. */
+START_TEST(attributes_are_obeyed_or_refused)
+{
+    struct message graph = graph_with("BatchNormalization", 4, "epsilon", 1e-3f, NULL);
+    refused(&graph, 17, TUTTI_OK, NULL);
+    graph = graph_with("BatchNormalization", 4, "epsilon", 0, NULL);
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "its epsilon must be positive");
+    graph = graph_with("BatchNormalization", 4, "momentum", 0, NULL);
+    refused(&graph, 17, TUTTI_OK, NULL);
+    graph = graph_with("BatchNormalization", 4, "momentum", 1, NULL);
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "its momentum must be less than 1");
+    graph = graph_with("Resize", 0, "mode", 0, "linear");
+    refused(&graph, 17, TUTTI_OK, NULL);
+    graph = graph_with("Resize", 0, "mode", 0, "linear antialias");
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "its mode is not known");
+    graph = graph_with("Resize", 0, "mode", 0, "a mode, the name of which is longer than all that there are");
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "its mode is not known");
+}
+END_TEST
+
+START_TEST(layers_have_the_names_of_nodes)
+{
+    static const char *const operators[] = { "GlobalAveragePool", "GlobalMaxPool", "Sigmoid", "Relu", "Softmax" };
+    tutti_onnx made = { .size = sizeof made };
+    tutti_node_info info = { .size = sizeof info };
+    struct message graph = graph_with(operators[_i], 0, "p", 1, NULL);
+    refused(&graph, 17, TUTTI_OK, NULL);
+    ck_assert_int_eq(tutti_import_onnx(runtime, path, NULL, &made), TUTTI_OK);
+    ck_assert_int_eq(tutti_network_node(made.network, 0, &info), TUTTI_OK);
+    ck_assert_str_eq(info.layer, "here");
+    tutti_network_free(made.network);
+}
+END_TEST
+
 START_TEST(numbers_are_checked)
 {
     static const int64_t two[] = { 2 },
@@ -721,6 +794,8 @@ int main(int count, char **words)
     tcase_add_test(cases, sizes_are_checked);
     tcase_add_test(cases, sizes_of_parameters_are_refused);
     tcase_add_test(cases, numbers_are_checked);
+    tcase_add_test(cases, attributes_are_obeyed_or_refused);
+    tcase_add_loop_test(cases, layers_have_the_names_of_nodes, 0, 5);
     tcase_add_test(cases, nesting_and_amounts_have_limits);
     tcase_add_loop_test(cases, branches_are_checked, 0, 4);
     tcase_add_test(cases, functions_are_checked);
