@@ -18,9 +18,9 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     const struct nonlinearity *a = &activation_attributes(node)->function;
     if (a->activation == ACTIVATION_CLIP && !(a->low < a->high))
         return fail(
-            TUTTI_INVALID, "clip: low is %g and high is %g: low must be below high", (double)a->low, (double)a->high);
+            TUTTI_INVALID, "clip: min is %g and max is %g: min must be below max", (double)a->low, (double)a->high);
     if (a->activation == ACTIVATION_LEAKY_RELU && !(a->low > 0 && isfinite(a->low)))
-        return fail(TUTTI_INVALID, "leaky_relu: slope is %g: it must be positive and finite", (double)a->low);
+        return fail(TUTTI_INVALID, "leaky_relu: alpha is %g: it must be positive and finite", (double)a->low);
     outputs[0] = *x;
     outputs[0].type = TYPE_F32;
     node->output_count = 1;

@@ -109,10 +109,12 @@ static bool set_axes(const struct value *x, tutti_attribute_type type, const dou
     return true;
 }
 
+#define MOST_WHOLE 1e15 /* doubles are exact up to it, and sums of such numbers are no overflow */
+
 static bool set_whole(const double *numbers, int count, int64_t *to)
 {
     for (int i = 0; i < count; i++) {
-        if (numbers[i] != floor(numbers[i]) || fabs(numbers[i]) > 1e15) return false;
+        if (numbers[i] != floor(numbers[i]) || fabs(numbers[i]) > MOST_WHOLE) return false;
         to[i] = (int64_t)numbers[i];
     }
     return true;
@@ -125,11 +127,19 @@ static bool set_shape(const struct value *x, const double *numbers, int count, t
     return set_whole(numbers, count, shape->sizes + x->batched);
 }
 
+/* INT64_MAX and INT64_MIN, which the end of a slice can be, are beyond every size; so is what stands for them. */
+static double limited(double number)
+{
+    return fabs(number) == 0x1p63 ? copysign(MOST_WHOLE, number) : number;
+}
+
 static bool set_list(const double *numbers, int count, struct list *list)
 {
+    double limits[TUTTI_MAX_RANK];
     if (count > TUTTI_MAX_RANK) return false;
     list->count = count;
-    return set_whole(numbers, count, list->numbers);
+    for (int i = 0; i < count; i++) limits[i] = limited(numbers[i]);
+    return set_whole(limits, count, list->numbers);
 }
 
 static bool set_reals(const double *numbers, int count, struct reals *reals)

@@ -66,6 +66,10 @@ START_TEST(attributes_are_those_of_tutti_op)
     expect_op("reduce_sum", "axes=-1,0", "reduce_sum", "axes=0,2");
     expect_op("reduce_sum", "axes=1 keepdims=0", "reduce_sum", "axes=1 shape=6,10");
     expect_op("slice", "axes=1 starts=2 ends=-1", "window", "shape=6,5,10 begins=0,2,0 value=0 within=0");
+    expect_op(
+        "slice", "axes=1 starts=2 ends=9223372036854775807", "window", "shape=6,6,10 begins=0,2,0 value=0 within=0");
+    expect_op("slice", "axes=0 starts=-1 ends=-9223372036854775808 steps=-1", "window",
+        "shape=6,8,10 begins=0,0,0 value=0 within=0 reversed=0");
     expect_op("slice", "axes=0 starts=-1 ends=-9 steps=-1", "window",
         "shape=6,8,10 begins=0,0,0 value=0 within=0 reversed=0");
     expect_op("topk", "k=3 axis=1 largest=0", "topk", "axis=1 largest=0 k=3");
