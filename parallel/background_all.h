@@ -1,5 +1,5 @@
-/* Plans that several devices build in the background (background.h), for a division of the batch. The trainer's thread
- * makes all calls, between two steps. */
+/* Plans that several devices build in the background (replica/background.h), for a division of the batch. The trainer's
+ * thread makes all calls, between two steps. */
 #ifndef PARALLEL_BACKGROUND_ALL_H
 #define PARALLEL_BACKGROUND_ALL_H
 

@@ -4,7 +4,7 @@
  * - An error: the device is lost, the others do the step.
  * - No memory: the device stays and takes fewer samples at once. CL_OUT_OF_RESOURCES may mean this, too: see
  *   replica_doubt().
- * - A hang (watchdog.c): the device is lost, as after an error.
+ * - A hang (replica/watchdog.c): the device is lost, as after an error.
  * - Losses or gradients that are not finite, or have no norm: the devices that gave them are left out for one try. If
  *   the others' numbers are finite, those devices are faulty and lost; if they are not, the training diverges. If
  *   losses are scaled, gradients alone prove nothing about a device: it may be the one that computes in half

@@ -1,6 +1,7 @@
 /* Automatic shares: passes the times of steps to balance.c, builds plans for the division that balance.c wants in the
- * background (background.c), and adopts them between two steps when all are ready. A device without samples is probed
- * from time to time: it computes its former part of a copied batch while the others train; the results are dropped. */
+ * background (replica/background.c), and adopts them between two steps when all are ready. A device without samples is
+ * probed from time to time: it computes its former part of a copied batch while the others train; the results are
+ * dropped. */
 #include "parallel/rebalance.h"
 
 #include "base/log.h"

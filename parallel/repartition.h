@@ -1,6 +1,6 @@
-/* The next division of the batch over the ranks. Each rank builds plans for its part in the background (background.c)
- * while it trains with the present division. When all ranks are ready, all switch at the same step (ranks.c). If a rank
- * cannot build its plans, all ranks keep the present division.
+/* The next division of the batch over the ranks. Each rank builds plans for its part in the background
+ * (replica/background.c) while it trains with the present division. When all ranks are ready, all switch at the same
+ * step (ranks.c). If a rank cannot build its plans, all ranks keep the present division.
  *
  * The trainer's thread makes all calls, between two steps. */
 #ifndef PARALLEL_REPARTITION_H

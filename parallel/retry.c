@@ -1,6 +1,7 @@
-/* A step on several devices or ranks. Each device runs its part (run.c), their gradients are summed (exchange.c); a
- * device that fails is lost, and the others try the whole step again from the same samples and parameters, because
- * nothing is updated before every part has succeeded and the losses are finite. All ranks try again together. */
+/* A step on several devices or ranks. Each device runs its part (replica/run.c), their gradients are summed
+ * (exchange.c); a device that fails is lost, and the others try the whole step again from the same samples and
+ * parameters, because nothing is updated before every part has succeeded and the losses are finite. All ranks try again
+ * together. */
 #include "parallel/retry.h"
 
 #include "base/invariant.h"

@@ -39,9 +39,9 @@ tutti_status sync_devices_open(struct tutti_trainer *trainer);
 void sync_devices_close(struct tutti_trainer *trainer);
 /* Before the replicas with a part of the step start. */
 void sync_devices_begin(struct tutti_trainer *trainer, int64_t samples);
-/* A replica's thread calls it (replica_setup.h): hands in the numbers of its `samples` samples and returns those of all
- * in their place. Errors: TUTTI_CANCELLED if the step is broken off because another device failed; the replica is
- * interrupted then. */
+/* A replica's thread calls it (replica/replica_setup.h): hands in the numbers of its `samples` samples and returns
+ * those of all in their place. Errors: TUTTI_CANCELLED if the step is broken off because another device failed; the
+ * replica is interrupted then. */
 tutti_status sync_devices_exchange(
     void *trainer, int replica, const struct meeting *meeting, int64_t samples, float *numbers);
 /* A replica's thread calls it: the replica exchanges nothing more in this step. */

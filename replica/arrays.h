@@ -1,4 +1,4 @@
-/* Several arrays with the same samples: what a step reads (feeds.h) or returns. */
+/* Several arrays with the same samples: what a step reads (parallel/feeds.h) or returns. */
 #ifndef REPLICA_ARRAYS_H
 #define REPLICA_ARRAYS_H
 

@@ -1,5 +1,5 @@
 /* Which versions of the parameters and of the optimizer's states a device has. The host counts versions
- * (parameter_store.h); a device gets what it lacks before its work. */
+ * (parallel/parameter_store.h); a device gets what it lacks before its work. */
 #ifndef REPLICA_PARAMETER_VERSIONS_H
 #define REPLICA_PARAMETER_VERSIONS_H
 
