@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "clkernels/arguments/optimizer.h"
 #include "clkernels/arguments/update.h"
 #include "clkernels/optimizer_rules.h"
@@ -153,6 +154,22 @@ static unsigned options_known(tutti_optimizer kind)
     return known;
 }
 
+/* Refuses an option that no rule of the optimizer has, and lists those that have it. */
+static tutti_status no_option(const struct optimizer *optimizer, const char *name, unsigned option)
+{
+    struct text others = { 0 };
+    tutti_optimizer last = optimizer->kind;
+    for (int i = 0; i < RULES; i++) {
+        if (!(rules[i].options & option) || rules[i].kind == last) continue; /* rules of one kind are neighbours */
+        text_append(&others, "%s%s", others.size ? ", " : "", rules[i].name);
+        last = rules[i].kind;
+    }
+    const tutti_status status = fail(TUTTI_INVALID, "%s is set, but the optimizer is %s: those with this option are %s",
+        name, tutti_optimizer_name(optimizer->kind), others.data ? others.data : "others");
+    text_free(&others);
+    return status;
+}
+
 static tutti_status check(const struct optimizer *optimizer)
 {
     if (!in_range(optimizer->learning_rate, 0, INFINITY))
@@ -162,12 +179,8 @@ static tutti_status check(const struct optimizer *optimizer)
     if (optimizer->kind == TUTTI_SGD && optimizer->nesterov && optimizer->momentum == 0)
         return fail(TUTTI_INVALID, "nesterov is set, but momentum is 0: it must be above 0");
     const unsigned missing = options_of(optimizer) & ~options_known(optimizer->kind);
-    if (missing & RULE_CENTERED)
-        return fail(TUTTI_INVALID, "centered is set, but the optimizer is %s: only rmsprop has this option",
-            tutti_optimizer_name(optimizer->kind));
-    if (missing & RULE_AMSGRAD)
-        return fail(TUTTI_INVALID, "amsgrad is set, but the optimizer is %s: only adam and adamw have this option",
-            tutti_optimizer_name(optimizer->kind));
+    if (missing & RULE_CENTERED) return no_option(optimizer, "centered", RULE_CENTERED);
+    if (missing & RULE_AMSGRAD) return no_option(optimizer, "amsgrad", RULE_AMSGRAD);
     if (!in_range(optimizer->weight_decay, 0, INFINITY))
         return fail(TUTTI_INVALID, "weight decay is %g: it must be at least 0 and finite", optimizer->weight_decay);
     if (!in_range(optimizer->beta1, 0, 1) || !in_range(optimizer->beta2, 0, 1))

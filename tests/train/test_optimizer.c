@@ -157,6 +157,20 @@ START_TEST(groups_become_a_table)
 }
 END_TEST
 
+START_TEST(refused_options_name_the_optimizers_that_have_them)
+{
+    struct optimizer optimizer;
+    ck_assert_int_eq(
+        optimizer_init(&optimizer, &(tutti_training) { .optimizer = TUTTI_LION, .amsgrad = true }), TUTTI_INVALID);
+    ck_assert_str_eq(
+        tutti_message(NULL), "amsgrad is set, but the optimizer is lion: those with this option are adam, adamw");
+    ck_assert_int_eq(
+        optimizer_init(&optimizer, &(tutti_training) { .optimizer = TUTTI_SGD, .centered = true }), TUTTI_INVALID);
+    ck_assert_str_eq(
+        tutti_message(NULL), "centered is set, but the optimizer is sgd: those with this option are rmsprop");
+}
+END_TEST
+
 START_TEST(bad_options)
 {
     static const tutti_training bad[] = { { .learning_rate = -1 }, { .learning_rate = NAN },
@@ -176,6 +190,7 @@ Suite *suite_optimizer(void)
     tcase_add_loop_test(cases, rule_as_defined, 0, 2 * RULES);
     tcase_add_test(cases, groups_become_a_table);
     tcase_add_test(cases, running_statistics);
+    tcase_add_test(cases, refused_options_name_the_optimizers_that_have_them);
     tcase_add_test(cases, bad_options);
     suite_add_tcase(suite, cases);
     return suite;
