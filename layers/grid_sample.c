@@ -4,9 +4,13 @@
 #include "base/memory.h"
 #include "clkernels/arguments/grid_sample.h"
 #include "layers/broadcast.h"
+#include "layers/composition.h"
 #include "layers/elementwise.h"
 #include "layers/lines.h"
+#include "layers/op_builders.h"
 #include "runtime/arguments.h"
+
+#include <stdlib.h>
 
 ATTRIBUTES_DESCRIBE(grid_sample, ATTRIBUTE(grid_sample, WHOLE, mode), ATTRIBUTE(grid_sample, WHOLE, padding),
     ATTRIBUTE(grid_sample, FLAG, align_corners), ATTRIBUTE(grid_sample, SHAPE, shape))
@@ -196,3 +200,65 @@ const struct operation operation_grid_sample_grid_gradient = {
     .reference = interpret_grid_grid_gradient,
     .implementations = of_grid_gradient,
 };
+
+/* ----------------------------------------------------------------------------------------------- affine_grid ---- */
+
+enum { MOST_PLACES = 1 << 26 };
+
+/* The centre of element i of `size`, where -1 and 1 are the ends of the axis. */
+static double centre(int64_t i, int64_t size, bool align_corners)
+{
+    if (align_corners) return size > 1 ? 2 * (double)i / (double)(size - 1) - 1 : 0;
+    return (2 * (double)i + 1) / (double)size - 1;
+}
+
+/* The places of all elements, [elements, axes + 1]: the last axis of space comes first, and behind all a 1. */
+static int add_places(struct tutti_network *network, const struct affine_grid_arguments *a, int64_t count)
+{
+    const int axes = a->size.count;
+    float *list = memory_new((size_t)(count * (axes + 1)), sizeof *list);
+    if (!list) return NO_VALUE;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i;
+        for (int k = 0; k < axes; k++) {
+            const int64_t size = a->size.numbers[axes - 1 - k];
+            list[i * (axes + 1) + k] = (float)centre(rest % size, size, a->align_corners);
+            rest /= size;
+        }
+        list[i * (axes + 1) + axes] = 1;
+    }
+    const int made = network_constant(network, NULL, TYPE_F32, TUTTI_SHAPE(count, axes + 1), list);
+    free(list);
+    return made;
+}
+
+/* The grid is the product of the places and theta, transposed. */
+tutti_status op_affine_grid(
+    struct tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+{
+    const struct affine_grid_arguments *a = call->arguments;
+    const struct value *theta = graph_at(&network->graph, inputs[0]);
+    const int axes = a->size.count, rank = theta->shape.rank - theta->batched;
+    tutti_shape shape = { .rank = theta->batched, .sizes = { theta->shape.sizes[0] } };
+    int64_t total = 1;
+    (void)count;
+    if (axes < 2 || axes > 3 || rank != 2 || value_size(theta, 0) != axes + 1 || value_size(theta, 1) != axes)
+        return fail(TUTTI_SHAPE,
+            "affine_grid: theta must be [2, 3] for a size of 2 numbers, or [3, 4] for 3; size has %d", axes);
+    for (int i = 0; i < axes; i++) {
+        const int64_t size = a->size.numbers[i];
+        if (size < 1 || size > MOST_PLACES / total)
+            return fail(TUTTI_INVALID,
+                "affine_grid: size %d is %lld: it must be at least 1, and all together at most %d", i, (long long)size,
+                MOST_PLACES);
+        total *= size;
+        shape.sizes[shape.rank++] = size;
+    }
+    shape.sizes[shape.rank++] = axes;
+    const struct composing c = { network, &network->graph, layer };
+    const struct matmul_attributes transposed = { .transpose_b = true };
+    const int operands[] = { add_places(network, a, total), inputs[0] };
+    if (operands[0] == NO_VALUE) return TUTTI_NO_MEMORY;
+    *y = compose_reshape(&c, compose_matmul(&c, &transposed, operands, 2), shape);
+    return network->graph.status;
+}

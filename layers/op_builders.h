@@ -56,6 +56,11 @@ struct sliding_arguments {
     bool ceil_mode, count_include_pad;
     float p;
 };
+/* theta [2, 3] or [3, 4] of each sample -> the grid for grid_sample. */
+struct affine_grid_arguments {
+    struct list size; /* of the image's axes of space */
+    bool align_corners;
+};
 
 /* What tutti_op() read. */
 struct op_call {
@@ -66,7 +71,7 @@ struct op_call {
 typedef tutti_status op_builder(
     struct tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y);
 op_builder op_slice, op_pad, op_tile, op_depth_to_space, op_space_to_depth, op_resize;
-op_builder op_conv, op_conv_transpose, op_max_pool, op_average_pool, op_lp_pool, op_dft;
+op_builder op_conv, op_conv_transpose, op_max_pool, op_average_pool, op_lp_pool, op_dft, op_affine_grid;
 
 /* Append nodes of a composition; NO_VALUE after a failure, which the graph keeps. The axis counts the batch's. */
 struct window_attributes;

@@ -87,6 +87,12 @@ static const struct op_schema schemas[] = {
             { "align_corners", TUTTI_ATTRIBUTE_FLAG, OWN(grid_sample, align_corners), "0",
                 "1: -1 and 1 are the centres of the outer elements, else their outer edges" }),
         &operation_grid_sample },
+    { "affine_grid", "PyTorch's affine_grid: the places for grid_sample that theta gives each element of an image",
+        INPUTS({ "theta", "[2, 3] or [3, 4]" }),
+        ARGUMENTS({ "size", TUTTI_ATTRIBUTE_INTEGERS, GIVEN(affine_grid, size), NULL,
+                      "of the image: height and width, or depth, height and width", .required = true },
+            { "align_corners", TUTTI_ATTRIBUTE_FLAG, GIVEN(affine_grid, align_corners), "0", "as for grid_sample" }),
+        .build = op_affine_grid },
     { 0 },
 };
 

@@ -1,5 +1,8 @@
-/* GridSample. */
+/* GridSample, AffineGrid. */
+#include "base/text.h"
 #include "onnx/operators.h"
+
+#include <inttypes.h>
 
 /* Opset 16 has other names for two modes. NULL: the mode is unknown. */
 static const char *mode_of(const struct step *step)
@@ -37,4 +40,27 @@ tutti_status build_grid_sample(struct step *step)
         step_op(step, "grid_sample", pair, 2, "mode=%s padding_mode=%s align_corners=%d", mode, padding,
             step_integer(step, "align_corners", 0) != 0),
         &x);
+}
+
+/* The size of the image, [N, C, ...], of which the axes of space are read. */
+tutti_status build_affine_grid(struct step *step)
+{
+    struct operand theta;
+    const struct array *size = NULL;
+    struct text text = { 0 };
+    tutti_status status = step_rows(step, 0, &theta);
+    if (status == TUTTI_OK) status = step_array(step, 1, &size);
+    if (status != TUTTI_OK) return status;
+    if (!size->extents || size->count < 4 || size->count > 5) return step_refuse("its size is not of 4 or 5 integers");
+    for (size_t i = 2; i < size->count; i++) {
+        if (size->extents[i].batches) return step_refuse("its axes of space have the number of samples");
+        text_append(&text, i == 2 ? "%" PRId64 : ",%" PRId64, size->extents[i].number);
+    }
+    const int64_t align = step_integer(step, "align_corners", 0) != 0;
+    const tutti_tensor y = text.failed
+        ? (tutti_tensor) { -1 }
+        : step_op(step, "affine_grid", &theta.tensor, 1, "size=%s align_corners=%d", text.data, (int)align);
+    status = text.failed ? TUTTI_NO_MEMORY : step_done_rows(step, 0, y, &theta);
+    text_free(&text);
+    return status;
 }

@@ -9,6 +9,7 @@
  * line. docs/onnx.md lists all operators, and what is read of each. */
 static const struct onnx_operator operators[] = {
     { "Add", build_pointwise, fold_arithmetic, "add", .counting = COUNTING_SUM, .overflows = true },
+    { "AffineGrid", build_affine_grid },
     { "ArgMax", build_arg, fold_arg, "argmax", ONNX_INT64 },
     { "ArgMin", build_arg, fold_arg, "argmin", ONNX_INT64 },
     { "ArrayFeatureExtractor", build_array_feature_extractor, .domain = "ai.onnx.ml" },

@@ -155,7 +155,7 @@ step_function build_gather, build_elements, build_compress, build_tensor_scatter
 step_function build_gather_nd, build_scatter_nd;     /* nd.c */
 const char *step_reduction(const struct step *step); /* the reduction of a scatter; NULL: the name is unknown */
 step_function build_arg, build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
-step_function build_grid_sample; /* grid.c */
+step_function build_grid_sample, build_affine_grid; /* grid.c */
 step_function build_eye_like, build_range, build_non_zero, build_if;
 
 /* linear.c: of ai.onnx.ml */

@@ -49,6 +49,7 @@
     X(reverse)             \
     X(grid)                \
     X(grid_nearest)        \
+    X(affine_grid)         \
     X(cast)                \
     X(layer_norm)          \
     X(matmul)              \

@@ -158,3 +158,56 @@ const struct operation_test test_grid_nearest = {
     .reals = true,
     .tolerance = TOLERANCE_SUM,
 };
+
+/* affine_grid n [d] h w [align]: the places of an image of this size; the input of a sample is its theta. */
+static tutti_tensor build_affine(tutti_network *network, const struct test_case *c)
+{
+    char text[96];
+    const int axes = axes_of(c), d = (int)case_get(c, "d", 1), h = (int)case_get(c, "h", 1),
+              w = (int)case_get(c, "w", 1);
+    const tutti_tensor theta = tutti_input(network, "theta", TUTTI_SHAPE(axes, axes + 1));
+    const int used = axes == 3 ? snprintf(text, sizeof text, "size=%d,%d,%d", d, h, w)
+                               : snprintf(text, sizeof text, "size=%d,%d", h, w);
+    snprintf(text + used, sizeof text - (size_t)used, " align_corners=%d", (int)case_get(c, "align", 0));
+    return tutti_op(network, "affine_grid", &theta, 1, text);
+}
+
+/* The place of element i, a float: PyTorch's linspace(-1, 1, size), which it shrinks by (size - 1) / size without
+ * `align`. */
+static double base_of(const struct test_case *c, int64_t i, int64_t size)
+{
+    const double x = size > 1 ? -1 + (double)i * (2 / (double)(size - 1)) : 0;
+    return (double)(float)(case_get(c, "align", 0) ? x : x * (double)(size - 1) / (double)size);
+}
+
+static void affine_reference(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    const int64_t d = case_get(c, "d", 1), h = case_get(c, "h", 1), w = case_get(c, "w", 1), axes = axes_of(c);
+    (void)parameters;
+    for (int64_t e = 0; e < case_get(c, "n", 1) * d * h * w * axes; e++) {
+        const int64_t place = e / axes;
+        const double *row = inputs[0] + (place / (d * h * w) * axes + e % axes) * (axes + 1);
+        const double at[] = { base_of(c, place % w, w), base_of(c, place / w % h, h),
+            base_of(c, place / w / h % d, d) };
+        y[e] = row[axes];
+        for (int k = 0; k < axes; k++) y[e] += row[k] * at[k];
+    }
+}
+
+static const char *const affine_cases[] = {
+    "affine_grid n3 h5 w7",
+    "affine_grid n2 h3 w1 align1",
+    "affine_grid n2 h13 w6 align1",
+    "affine_grid n1 d3 h1 w5",
+    "affine_grid n3 d2 h5 w3 align1",
+    NULL,
+};
+const struct operation_test test_affine_grid = {
+    .name = "affine_grid",
+    .build = build_affine,
+    .reference = affine_reference,
+    .cases = affine_cases,
+    .tolerance = TOLERANCE_SUM,
+    .reals = true,
+};
