@@ -9,7 +9,7 @@ CPU, with the vectors that it has. Covered are, for GPUs and for CPUs of each wi
     each kernel of each implementation of each operation,
     each value of each build option (sizes above 1 count as one value where an option has many).
 The runs of the cases in ALWAYS are chosen in any case. The choice of the others is greedy: the run with the most that is new
-for each second of compiling comes next (Chvatal 1979).
+for each second of compiling comes next (Chvatal 1979). Runs that later ones make needless are left out.
 tests/layers/renew runs the sweep and calls this.
 """
 import collections
@@ -93,7 +93,19 @@ def choose(runs):
         chosen.append(best)
         have |= best.items
         built |= best.kernels
-    return chosen
+    return without_needless(chosen)
+
+
+def without_needless(chosen):
+    """Without the runs all of whose items later ones have as well: first those with the most kernels that no other builds."""
+    chosen = list(chosen)
+    while True:
+        having = collections.Counter(item for run in chosen for item in run.items)
+        building = collections.Counter(kernel for run in chosen for kernel in run.kernels)
+        needless = [run for run in chosen if run.case not in ALWAYS and all(having[item] > 1 for item in run.items)]
+        if not needless:
+            return chosen
+        chosen.remove(max(needless, key=lambda run: sum(building[kernel] == 1 for kernel in run.kernels)))
 
 
 def write_chosen(path, chosen, order):
