@@ -2,8 +2,10 @@
  * operands that gemm_pack.cl has packed as pipeline.h says. They are copied into local memory without passing through
  * registers, STAGES - 1 steps ahead, and read by ldmatrix.
  *
- *   m, n, ldc, from_c, stride_c, bias, added, C_FOURS: see gemm_tiled.cl. B begins from_b chunks into `packed`; a product
- *   begins stride_a and stride_b chunks behind the one before it.
+ *   m, n, ldc, from_c, stride_c, bias, added, C_FOURS: see gemm_tiled.cl. A and B begin from_a and from_b chunks into
+ *   `packed`; a product begins stride_a and stride_b chunks behind the one before it.
+ *   The sum is made in `splits` parts of steps_of_split steps, each stored stride_split floats behind the one before it:
+ *   gemm_finish.cl adds them up in their order.
  *
  * The tile and its options: tile_product.h, of form 6. Launched as gemm_tiled.cl is. */
 #include "parameters.h"
@@ -23,11 +25,14 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_pi
 {
     /* Copies to lines of 128 bytes that begin elsewhere take twice as long. */
     local uint4 stages[STAGES * STAGE] __attribute__((aligned(128)));
-    const int item = get_local_id(0), product = get_group_id(2);
+    const int item = get_local_id(0), product = get_group_id(2) / splits, split = get_group_id(2) % splits;
     const int tile_row = get_group_id(1), tile_column = get_group_id(0);
     const int first_row = tile_row * BM, first_column = tile_column * BN;
-    global const uint4 *a_from = packed + product * stride_a + (long)tile_row * steps * (BM * CHUNKS) + item;
-    global const uint4 *b_from = packed + from_b + product * stride_b + (long)tile_column * steps * (BN * CHUNKS) + item;
+    const int begin = split * steps_of_split, count = min(steps_of_split, steps - begin);
+    global const uint4 *a_from =
+        packed + from_a + product * stride_a + ((long)tile_row * steps + begin) * (BM * CHUNKS) + item;
+    global const uint4 *b_from =
+        packed + from_b + product * stride_b + ((long)tile_column * steps + begin) * (BN * CHUNKS) + item;
     /* What a lane tells ldmatrix: the line where it begins, and which of two chunks. */
     const int a_line = FIRST_ROW + LANE % 16, b_line = FIRST_COLUMN + LANE / 16 * 8 + LANE % 8;
     const int a_chunk = SWIZZLED(a_line, LANE / 16), b_chunk = SWIZZLED(b_line, LANE / 8 % 2);
@@ -59,17 +64,17 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_pi
     uint a[2][TM / ROWS_EACH][OPERANDS_A], b[2][TN / COLUMNS_EACH][OPERANDS_B];
     UNROLL_GPU for (int s = 0; s < STAGES - 1; s++)
     {
-        if (s < steps) FILL(s, s)
+        if (s < count) FILL(s, s)
         COPIES_END;
     }
     COPIES_WAIT(STAGES - 2);
     barrier(CLK_LOCAL_MEM_FENCE);
     LOAD(0, 0)
     int stage = 0, empty = STAGES - 1;
-    STEPS_EXIST(steps > 0);
-    for (int step = 0; step < steps; step++) {
+    STEPS_EXIST(count > 0);
+    for (int step = 0; step < count; step++) {
         LOAD(1, stage)
-        if (step + STAGES - 1 < steps) FILL(empty, step + STAGES - 1)
+        if (step + STAGES - 1 < count) FILL(empty, step + STAGES - 1)
         COPIES_END;
         MULTIPLY_HALF(0)
         empty = stage;
@@ -80,7 +85,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_pi
         MULTIPLY_HALF(1)
     }
 
-    C += from_c + product * stride_c;
+    C += from_c + product * stride_c + split * stride_split;
     if (added) added += from_c + product * stride_c;
     UNROLL_GPU for (int i = 0; i < TM; i++)
     {

@@ -29,8 +29,9 @@ struct gemm {
     enum compute_type compute; /* of "pairs", "pipelined", "matrix" and "tiled": what A and B are rounded to; others
                                   take them as they are */
     const struct gemm_design *design; /* what gemm_design() made for these sizes; NULL: made where it is needed */
-    int tile, splits; /* of "matrix" and "tiled": 1 + number of the tile (runtime/tile.h), parts of the sum; 0: chosen
-                         by rule. With a tile, "pairs" and "pipelined" take products that do not pay for it */
+    int tile, splits; /* of "matrix" and "tiled": 1 + number of the tile (runtime/tile.h), parts of the sum, which
+                         "pipelined" has, too; 0: chosen by rule. With a tile, "pairs" and "pipelined" take products
+                         that do not pay for it */
 };
 
 /* How an implementation divides a product. It is found by trying, and is the same for each epilogue. */

@@ -13,6 +13,7 @@ enum {
     PACK_GROUP = 256,
     LEAST_LINES = 256, /* rows, and columns, from which packing pays; below, steps of the sum */
     LEAST_DEPTH = 128,
+    MOST_STEPS = 12800, /* of a part of the sum, which is one chain of additions: longer ones lose digits */
 };
 
 /* The tile of each type; a step has the same number of bytes for all. */
@@ -22,13 +23,26 @@ static const struct tile tiles[COMPUTE_TYPES] = {
     [COMPUTE_FP16] = { 128, 128, 32, 8, 16 },
 };
 
-/* Layout of the packed operands. In chunks: the strides between products of the batch (0: all have the same operand),
- * the place of B, and the total. */
+/* Layout of the workspace: the parts of the sum where there are several, then the packed operands. In chunks: the
+ * strides between products of the batch (0: all have the same operand), the places of A and B, and the total. */
 struct packed {
-    int64_t steps, rows, columns, stride_a, stride_b, from_b, count;
+    int64_t steps, splits, steps_of_split, rows, columns, stride_a, stride_b, from_a, from_b, count;
 };
 
-static struct packed packed_of(const struct gemm *gemm)
+/* Divides the sum into parts of which none is too long, as far as there is room for them. */
+static void divide(struct packed *p, const struct gemm *gemm, const struct capabilities *can)
+{
+    const double part = (double)gemm->m * (double)gemm->n * (double)gemm->batch,
+                 most = (double)can->allocation_max / 4 / sizeof(float) / part;
+    p->splits = gemm->splits ? gemm->splits : divide_up(gemm->k, MOST_STEPS);
+    if ((double)p->splits > most) p->splits = most > 1 ? (int64_t)most : 1;
+    p->steps_of_split = divide_up(p->steps, p->splits);
+    p->splits = divide_up(p->steps, p->steps_of_split);
+    if (p->splits == 1) return;
+    p->from_a = divide_up(p->splits * gemm->m * gemm->n * gemm->batch * (int64_t)sizeof(float), CHUNK);
+}
+
+static struct packed packed_of(const struct gemm *gemm, const struct capabilities *can)
 {
     const struct tile *t = &tiles[gemm->compute];
     struct packed p = {
@@ -36,11 +50,12 @@ static struct packed packed_of(const struct gemm *gemm)
         .rows = divide_up(gemm->m, t->bm),
         .columns = divide_up(gemm->n, t->bn),
     };
+    divide(&p, gemm, can);
     const int64_t of_a = p.rows * p.steps * t->bm * LINE_CHUNKS, of_b = p.columns * p.steps * t->bn * LINE_CHUNKS;
     const bool many_a = gemm->batch > 1 && gemm->stride_a, many_b = gemm->batch > 1 && gemm->stride_b;
     p.stride_a = many_a ? of_a : 0;
     p.stride_b = many_b ? of_b : 0;
-    p.from_b = many_a ? of_a * gemm->batch : of_a;
+    p.from_b = p.from_a + (many_a ? of_a * gemm->batch : of_a);
     p.count = p.from_b + (many_b ? of_b * gemm->batch : of_b);
     return p;
 }
@@ -48,7 +63,7 @@ static struct packed packed_of(const struct gemm *gemm)
 /* Tells whether packing pays: smaller products take no longer with operands as they are. */
 static bool is_worth_packing(const struct gemm *gemm, const struct capabilities *can)
 {
-    const struct packed p = packed_of(gemm);
+    const struct packed p = packed_of(gemm, can);
     return gemm->m >= LEAST_LINES && gemm->n >= LEAST_LINES && gemm->k >= LEAST_DEPTH &&
         2 * p.rows * p.columns * gemm->batch >= can->units;
 }
@@ -66,15 +81,15 @@ static const char *refusal(const struct gemm *gemm, const struct capabilities *c
     if ((size_t)(STAGES * LINE_CHUNKS * CHUNK * (t->bm + t->bn)) > can->local_bytes ||
         (size_t)tile_items(t) > can->group_max)
         return "the device's work-groups or local memory are too small";
-    if ((size_t)packed_of(gemm).count > can->allocation_max / 4 / CHUNK)
+    const struct packed p = packed_of(gemm, can);
+    if ((size_t)(p.count - p.from_a) > can->allocation_max / 4 / CHUNK)
         return "the packed operands take too much memory";
     return NULL;
 }
 
 static size_t workspace(const struct gemm *gemm, const struct capabilities *can)
 {
-    (void)can;
-    return (size_t)packed_of(gemm).count * CHUNK;
+    return (size_t)packed_of(gemm, can).count * CHUNK;
 }
 
 /* One operand: the rows of op(A) or the columns of op(B). */
@@ -105,25 +120,37 @@ static void emit_pack(
 
 static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struct launch_list *list)
 {
-    const struct packed p = packed_of(g);
+    const struct packed p = packed_of(g, &list->device->can);
     const struct tile *t = &tiles[g->compute];
     const struct lines rows = { buffers->a, !g->transpose_a, g->m, p.rows, g->lda, g->from_a, g->stride_a,
-        p.stride_a ? g->batch : 1, 0 };
+        p.stride_a ? g->batch : 1, p.from_a };
     const struct lines columns = { buffers->b, g->transpose_b, g->n, p.columns, g->ldb, g->from_b, g->stride_b,
         p.stride_b ? g->batch : 1, p.from_b };
     emit_pack(g, &rows, p.steps, buffers->workspace, list);
     emit_pack(g, &columns, p.steps, buffers->workspace, list);
+    const bool parts = p.splits > 1;
+    const int64_t from_c = parts ? 0 : g->from_c;
+    const struct gemm_sums to = {
+        .buffer = parts ? buffers->workspace : buffers->c,
+        .parts = p.splits,
+        .ld = parts ? g->n : g->ldc,
+        .stride = parts ? g->m * g->n : g->stride_c,
+        .stride_part = g->batch * g->m * g->n,
+    };
     const struct gemm_finish finish = gemm_finish_of(g, buffers);
     const bool fours =
-        g->n % 4 == 0 && g->from_c % 4 == 0 && g->ldc % 4 == 0 && (g->batch == 1 || g->stride_c % 4 == 0);
+        g->n % 4 == 0 && from_c % 4 == 0 && to.ld % 4 == 0 && (g->batch * p.splits == 1 || to.stride % 4 == 0);
     struct launch *launch = launch_add(list, "gemm_pipelined", "gemm_pipelined", TILE_OPTIONS " -DC_FOURS=%d%s",
-        TILE_VALUES(t, MATRIX_MMA_LDMATRIX, g->compute), fours, finish.options);
-    ARGUMENTS_SET(launch, pipelined, .packed = buffers->workspace, .bias = finish.bias, .added = finish.added,
-        .C = buffers->c, .m = g->m, .n = g->n, .steps = p.steps, .ldc = g->ldc, .from_b = p.from_b, .from_c = g->from_c,
-        .stride_a = p.stride_a, .stride_b = p.stride_b, .stride_c = g->stride_c);
-    launch_grid(
-        launch, 3, (size_t)(p.columns * tile_items(t)), (size_t)p.rows, (size_t)g->batch, (size_t)tile_items(t), 1, 1);
+        TILE_VALUES(t, MATRIX_MMA_LDMATRIX, g->compute), fours, parts ? "" : finish.options);
+    ARGUMENTS_SET(launch, pipelined, .packed = buffers->workspace, .bias = parts ? NULL : finish.bias,
+        .added = parts ? NULL : finish.added, .C = to.buffer, .m = g->m, .n = g->n, .steps = p.steps, .ldc = to.ld,
+        .splits = p.splits, .steps_of_split = p.steps_of_split, .from_a = p.from_a, .from_b = p.from_b,
+        .from_c = from_c, .stride_a = p.stride_a, .stride_b = p.stride_b, .stride_c = to.stride,
+        .stride_split = parts ? to.stride_part : 0);
+    launch_grid(launch, 3, (size_t)(p.columns * tile_items(t)), (size_t)p.rows, (size_t)(g->batch * p.splits),
+        (size_t)tile_items(t), 1, 1);
     gemm_work(g, launch);
+    if (parts) gemm_emit_finish(g, &to, buffers->c, buffers->bias, list);
 }
 
 const struct gemm_implementation gemm_pipelined = {
