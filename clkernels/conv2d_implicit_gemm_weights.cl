@@ -31,6 +31,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
 
     float acc[TM][TN];
     UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
+    CHAINS
 #if POINT
     /* Four pixels of an image that this work-item loads for its columns and rows, every AT_ONCE-th from `lane` on. */
     const int step = item % (BK / 4) * 4, lane = item / (BK / 4);
@@ -110,7 +111,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
         LOAD;
         MULTIPLY(a_tile, b_tile, A_ROW, B_ROW)
         barrier(CLK_LOCAL_MEM_FENCE);
+        CHAINS_END(BK)
     }
+    CHAINS_SUM
 
     global float *to = dw + (long)split * groups * K * columns;
     UNROLL_GPU for (int i = 0; i < TM; i++)

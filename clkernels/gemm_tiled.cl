@@ -85,6 +85,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_ti
     KEPT float4 a_next[EACH(BM)], b_next[EACH(BN)];
     float acc[TM][TN];
     UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
+    CHAINS
 
     FETCH(a_next, A, a_from, a_room, A_ACROSS, A_FOURS, BM)
     FETCH(b_next, B, b_from, b_room, B_ACROSS, B_FOURS, BN)
@@ -99,7 +100,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_ti
         FETCH(a_next, A, a_from, a_room, A_ACROSS, A_FOURS, BM)
         FETCH(b_next, B, b_from, b_room, B_ACROSS, B_FOURS, BN)
         MULTIPLY(a_tile[buffer], b_tile[buffer], A_ROW, B_ROW)
+        CHAINS_END(BK)
     }
+    CHAINS_SUM
 
     C += from_c + product * stride_c + split * stride_split;
     if (added) added += from_c + product * stride_c;

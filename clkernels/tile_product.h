@@ -14,6 +14,9 @@
  * ACROSS, SLOT                                   so many work-items have the same rows; a work-item's number where these
  *                                                follow one another, the one with the tile's first column in front
  * DOWN, COLUMN_SLOT                              the same of columns, by matrix instructions
+ * CHAINS, CHAINS_END(steps), CHAINS_SUM            with CHAINED 1: variables of the sums of chains of 64 steps or some more
+ *                                                (sum.h); behind so many steps, the end of a chain that has its length;
+ *                                                acc = the sum of all chains. Else nothing
  * SUBGROUPS                                      what stands before the kernel
  *
  * MATRIX: 0 by multiply-adds; else the form of matrix instructions that make it, see matrix_product.h. COMPUTE is what
@@ -104,6 +107,29 @@ typedef float4 four_t;
         UNROLL_GPU for (int i = 0; i < TM; i++)                                                                        \
             UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] += a[i] * b[j];                                          \
     }
+#endif
+
+/* The sums of chains lie in memory: they would take as many registers as the chains have, and are seldom needed. */
+#if CHAINED
+#define CHAINS                                                                                                         \
+    volatile float chains[TM][TN];                                                                                     \
+    int chained = 0;                                                                                                   \
+    UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) chains[i][j] = 0.0f;
+#define CHAINS_END(steps)                                                                                              \
+    chained += steps;                                                                                                  \
+    if (chained >= 64) {                                                                                               \
+        chained = 0;                                                                                                   \
+        UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++)                                \
+        {                                                                                                              \
+            chains[i][j] += acc[i][j];                                                                                 \
+            acc[i][j] = 0.0f;                                                                                          \
+        }                                                                                                              \
+    }
+#define CHAINS_SUM UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] += chains[i][j];
+#else
+#define CHAINS
+#define CHAINS_END(steps)
+#define CHAINS_SUM
 #endif
 
 #ifndef SUBGROUPS

@@ -10,7 +10,7 @@ enum {
     LONGEST_ROW = 1 << 23, /* floats: offsets in a tile are ints */
     MOST_SPLITS = 64,
     LEAST_STEPS = 64,   /* of a part of the sum */
-    MOST_STEPS = 12800, /* of a part, which is one chain of additions: longer ones lose digits */
+    MOST_STEPS = 12800, /* of a part: of more chains, or of a longer one by matrix instructions, digits would be lost */
 };
 /* Costs in multiply-adds of a unit: of bringing a float into local memory, and of a launch of its own, which takes
  * some microseconds. ITEMS_BUSY: with fewer work-items, a unit waits for memory more than it computes. */
@@ -128,11 +128,11 @@ static void emit(
     };
     const struct gemm_finish finish = gemm_finish_of(g, buffers);
     struct launch *launch = launch_add(list, "gemm_tiled", "gemm_tiled",
-        TILE_OPTIONS " -DTA=%d -DTB=%d -DA_FOURS=%d -DB_FOURS=%d -DC_FOURS=%d%s", TILE_VALUES(t, form, g->compute),
+        TILE_OPTIONS " -DTA=%d -DTB=%d -DA_FOURS=%d -DB_FOURS=%d -DC_FOURS=%d%s%s", TILE_VALUES(t, form, g->compute),
         g->transpose_a, g->transpose_b,
         in_fours(g->transpose_a ? g->m : g->k, g->from_a, g->lda, g->stride_a, g->batch),
         in_fours(g->transpose_b ? g->k : g->n, g->from_b, g->ldb, g->stride_b, g->batch),
-        in_fours(g->n, from_c, to.ld, to.stride, g->batch), parts ? "" : finish.options);
+        in_fours(g->n, from_c, to.ld, to.stride, g->batch), TILE_CHAINS(form, g->k), parts ? "" : finish.options);
     ARGUMENTS_SET(launch, tiled, .A = buffers->a, .B = buffers->b, .bias = parts ? NULL : finish.bias,
         .added = parts ? NULL : finish.added, .C = to.buffer, .m = g->m, .n = g->n, .k = g->k, .lda = g->lda,
         .ldb = g->ldb, .ldc = to.ld, .from_a = g->from_a, .from_b = g->from_b, .from_c = from_c,
