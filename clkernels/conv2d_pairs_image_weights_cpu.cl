@@ -12,7 +12,9 @@
  * from a row's first on belongs to row r of the kernel and channel c, so that 16 lines are a tile's rows, for each s
  * at its distance: a row of tiles is 16 lines at an s. Lines behind the kernel's last row are summed and dropped. dy
  * is packed as [copy][K / 16][row][32 positions][16 pairs][16], zero behind a row's last column. The sums of a task
- * wait in scratch, [row of tiles][K / 16][16][16].
+ * wait in scratch, [row of tiles][K / 16][16][16]. CHAIN: 0, or they are a chain of additions of the products of at
+ * most so many tiles. Chains are added with their rounding errors carried along (sum.h), in the next two planes of
+ * scratch.
  *
  * Launched by layers/conv2d_pairs_image.c with k_tasks x splits tasks, or fewer, which loop.
  * Macros: R, S, STRIDE_H, STRIDE_W, CHANNELS (C), PARTS, PAIRS, SCRATCH_GLOBAL. */
@@ -25,6 +27,7 @@
 #include "pairs.h"
 #include "pairs_parts.h"
 #include "conv2d_pairs.h"
+#include "sum.h"
 
 #define LINES (R * CHANNELS)
 #define TILE_ROWS ((LINES + 15) / 16 * S)
@@ -105,16 +108,21 @@ INLINE long tile_row_at(int number, int line, int positions)
     return (long)(n / S) * 16 * line + s % STRIDE_W * positions + s / STRIDE_W;
 }
 
-/* Sums the products of a unit of sums over a chunk's rows. */
+/* Sums the products of a unit of sums, over tiles first .. end - 1 of a chunk's rows. With form 2, which adds each
+ * pair's product to the sum, the small ones come first. */
 INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int line, long x_apart, SCRATCH const uint *dy,
-    long dy_block, int rows, int tiles, const struct copies *copies)
+    long dy_block, int first, int end, int tiles, const struct copies *copies)
 {
-    for (int j = 0; j < rows; j++)
-        for (int t = 0; t < tiles; t++)
-            for (int p = 0; p < PRODUCTS; p++)
-                sums_add(sums,
-                    (SCRATCH const pair_word *)(x + copies->a[p] + (long)j * STRIDE_H * CHANNELS * line + 32 * t),
-                    line / 2, x_apart, dy + copies->b[p] + ((long)j * tiles + t) * TILE, dy_block);
+    int j = first / tiles, t = first % tiles;
+    for (int i = first; i < end; i++) {
+        for (int q = 0; q < PRODUCTS; q++) {
+            const int p = PAIRS == 2 ? PRODUCTS - 1 - q : q;
+            sums_add(sums,
+                (SCRATCH const pair_word *)(x + copies->a[p] + (long)j * STRIDE_H * CHANNELS * line + 32 * t), line / 2,
+                x_apart, dy + copies->b[p] + (long)i * TILE, dy_block);
+        }
+        if (++t == tiles) t = 0, j++;
+    }
 }
 
 /* Where a task's data lie in scratch, and their sizes. */
@@ -123,28 +131,59 @@ struct weights_task {
     SCRATCH ushort *x;
     SCRATCH uint *dy;
     long x_copy, dy_block, dy_copy;
+    int chained, chains; /* tiles of the present chain, chains before it */
 };
 
-INLINE PAIRS_TARGET void sum_chunk(const struct weights_task *task, bool is_first, bool special, int k_blocks,
-    int k_blocks_max, int line, int positions, int rows, int tiles)
+/* Adds the chain to those before it. */
+INLINE void end_chain(struct weights_task *task, int k_blocks_max)
 {
-    const struct copies copies = copies_of(special, task->x_copy, task->dy_copy);
+    const long plane = (long)TILE_ROWS_SUMMED * k_blocks_max * 256;
+    SCRATCH float *to = task->sums + plane;
+    LOOP for (long i = 0; i < plane; i += V)
+    {
+        VF sum = 0.0f, error = 0.0f;
+        if (task->chains) sum = SCRATCH_LOAD(0, to + i), error = SCRATCH_LOAD(0, to + plane + i);
+        SUM_ADD(VF, sum, error, SCRATCH_LOAD(0, task->sums + i));
+        SCRATCH_STORE(sum, 0, to + i);
+        SCRATCH_STORE(error, 0, to + plane + i);
+    }
+    task->chained = 0;
+    task->chains++;
+}
+
+/* Sums tiles first .. end - 1 of a chunk's rows. */
+INLINE PAIRS_TARGET void sum_tiles(const struct weights_task *task, const struct copies *copies, int k_blocks,
+    int k_blocks_max, int line, int positions, int first, int end, int tiles)
+{
     const struct sums_place place = { 16, 256L * k_blocks_max, 256 };
     SUMS sums;
-    PAIRS_BEGIN
     for (int k = 0; k < k_blocks; k += COLUMN_TILES)
         for (int number = 0; number < TILE_ROWS_SUMMED; number += ROW_TILES) {
             SCRATCH float *at = task->sums + ((long)number * k_blocks_max + k) * 256;
             const long upper = tile_row_at(number, line, positions),
                        lower = tile_row_at(number + ROW_TILES - 1, line, positions);
-            if (is_first)
-                sums_clear(&sums);
-            else
+            if (task->chained)
                 sums_load(&sums, at, place);
-            sum_up(&sums, task->x + upper, line, lower - upper, task->dy + k * task->dy_block, task->dy_block, rows,
-                tiles, &copies);
+            else
+                sums_clear(&sums);
+            sum_up(&sums, task->x + upper, line, lower - upper, task->dy + k * task->dy_block, task->dy_block, first,
+                end, tiles, copies);
             sums_store(&sums, at, place);
         }
+}
+
+INLINE PAIRS_TARGET void sum_chunk(struct weights_task *task, bool special, int k_blocks, int k_blocks_max, int line,
+    int positions, int rows, int tiles)
+{
+    const struct copies copies = copies_of(special, task->x_copy, task->dy_copy);
+    const int all = rows * tiles, most = CHAIN ? CHAIN : all;
+    PAIRS_BEGIN
+    for (int first = 0; first < all; first += most) {
+        const int end = min(first + most, all);
+        if (CHAIN && task->chained + end - first > CHAIN) end_chain(task, k_blocks_max);
+        sum_tiles(task, &copies, k_blocks, k_blocks_max, line, positions, first, end, tiles);
+        task->chained += end - first;
+    }
     PAIRS_END
 }
 
@@ -163,8 +202,9 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_image_weights_body(
 {
     const int tiles = (result_width + 31) / 32, source_rows = (rows_max - 1) * STRIDE_H + R;
     const int lines = source_rows * CHANNELS + 16;
+    const long plane = (long)TILE_ROWS_SUMMED * k_blocks_max * 256;
     struct weights_task t = { .sums = scratch };
-    t.x = (SCRATCH ushort *)(t.sums + (long)TILE_ROWS_SUMMED * k_blocks_max * 256);
+    t.x = (SCRATCH ushort *)(t.sums + (CHAIN ? 3 : 1) * plane);
     t.x_copy = (long)lines * line;
     t.dy = (SCRATCH uint *)(t.x + COPIES * t.x_copy);
     t.dy_block = (long)rows_max * tiles * TILE;
@@ -175,6 +215,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_image_weights_body(
         const int k_task = task % k_tasks, split = task / k_tasks, k_first = k_task * k_blocks_max;
         const int k_count = min(k_blocks_max, KB - k_first);
         const int begin = split * chunks_split, end = min(begin + chunks_split, chunks);
+        t.chained = t.chains = 0;
         for (int chunk = begin; chunk < end; chunk++) {
             const int image = chunk / chunks_image, oh = (chunk - image * chunks_image) * rows_max;
             const int rows = min(rows_max, result_height - oh);
@@ -195,10 +236,11 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_image_weights_body(
                 special = any(largest >= OUTSIDE);
 #endif
             }
-            sum_chunk(&t, chunk == begin, special, k_count, k_blocks_max, line, positions, rows, tiles);
+            sum_chunk(&t, special, k_count, k_blocks_max, line, positions, rows, tiles);
         }
+        if (CHAIN) end_chain(&t, k_blocks_max);
         for (int k = 0; k < k_count; k++)
-            put_sums(t.sums + k * 256, k_blocks_max,
+            put_sums(t.sums + (CHAIN ? plane : 0) + k * 256, k_blocks_max,
                 workspace + offset + ((long)split * KB + k_first + k) * CHANNELS * R * S * 16);
     }
 }

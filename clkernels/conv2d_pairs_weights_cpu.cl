@@ -5,12 +5,14 @@
  *
  *   x, dy  blocked
  *   part   in the workspace from `offset` on: [splits][part_blocks of K][part_rows of C][taps][16]; conv2d_sum adds
+ *   CHAIN  0, or a chain of additions has the products of at most so many tiles. Chains are added to the part with
+ * their rounding errors carried along (sum.h). Behind all parts lie the chain and the errors of each split
  *
  * The sum is over positions (conv2d_pairs.h); pairs are neighbouring positions. A task takes a share of the units for
  * a block of channels. For each chunk of units it packs x with a channel's positions behind one another,
  * [copy][C][phase][position], so that a tile's rows are 16 channels, for each tap at the tap's distance. It packs dy
- * as columns, [copy][K / 16][32 positions][16 pairs][16]. Between chunks the sums wait in the part. dy is zero at
- * positions that are not results.
+ * as columns, [copy][K / 16][32 positions][16 pairs][16]. Between chunks the sums wait in the part or the chain. dy is
+ * zero at positions that are not results.
  *
  * Launched by layers/conv2d_pairs.c with c_tasks x k_tasks x splits tasks, or fewer, which loop. row: positions from a
  * channel to the next. c_blocks_group ...: blocks of 16 channels of a group; part_rows: of a group, too.
@@ -24,6 +26,7 @@
 #include "pairs.h"
 #include "pairs_parts.h"
 #include "conv2d_pairs.h"
+#include "sum.h"
 #include "transpose.h"
 
 TRANSPOSE(transpose_words, VU)
@@ -177,14 +180,30 @@ INLINE struct row_of_tiles row_of_tiles(int number, int row, int pitch, int posi
         (16L * c * TAPS + tap) * 16 };
 }
 
-/* Sums the products of a unit of sums. All products of a step's parts are made while its tiles are near. */
+/* Sums the products of a unit of sums, over `count` tiles from `first` on. All products of a step's parts are made
+ * while its tiles are near. With form 2, which adds each pair's product to the sum, the small ones come first. */
 INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int row, long x_apart, SCRATCH const uint *dy,
-    long dy_block, int tiles, const struct copies *copies)
+    long dy_block, int first, int count, const struct copies *copies)
 {
-    for (int t = 0; t < tiles; t++)
-        for (int p = 0; p < PRODUCTS; p++)
+    for (int t = first; t < first + count; t++)
+        for (int q = 0; q < PRODUCTS; q++) {
+            const int p = PAIRS == 2 ? PRODUCTS - 1 - q : q;
             sums_add(sums, (SCRATCH const pair_word *)(x + copies->a[p] + 32 * t), row / 2, x_apart,
                 dy + copies->b[p] + t * TILE, dy_block);
+        }
+}
+
+/* Adds `count` numbers of a chain to a part, whose errors lie behind the chain. */
+INLINE void end_chain(global float *part, const global float *chain, global float *errors, long count, bool first)
+{
+    LOOP for (long i = 0; i < count; i += V)
+    {
+        VF sum = 0.0f, error = 0.0f;
+        if (!first) sum = VLOAD(0, part + i), error = VLOAD(0, errors + i);
+        SUM_ADD(VF, sum, error, VLOAD(0, chain + i));
+        VSTORE(sum, 0, part + i);
+        VSTORE(error, 0, errors + i);
+    }
 }
 
 /* The channels of a task, all in one group: blocks from x_first and from k_first on. */
@@ -209,7 +228,12 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMEN
         const int k_first = group * k_blocks_group + k_in_group,
                   k_count = min(k_blocks_max, k_blocks_group - k_in_group);
         const int begin = split * units_split, end = min(begin + units_split, units_all);
-        global float *part = workspace + offset + (long)split * part_blocks * part_rows * TAPS * 16;
+        const long part_floats = (long)part_blocks * part_rows * TAPS * 16, block_floats = (long)part_rows * TAPS * 16;
+        const long of_task = k_first * block_floats + c_first * 16L * TAPS * 16;
+        global float *part = workspace + offset + split * part_floats + of_task,
+                     *sums_at = CHAIN ? part + (splits + split) * part_floats : part;
+        const int most = CHAIN ? CHAIN : tiles;
+        int chained = 0, chains = 0; /* tiles of the present chain, chains before it */
         for (int first = begin; first < end; first += units_max) {
             const int count = min(units_max, end - first);
             bool special = false, unusual = false;
@@ -231,21 +255,35 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMEN
 #endif
             }
             const struct copies copies = copies_of(special, x_copy, dy_copy);
-            for (int k = 0; k < k_count; k += COLUMN_TILES) {
-                global float *sums_of_k = part + ((long)(k_first + k) * part_rows + c_first * 16) * TAPS * 16;
-                for (int number = 0; number < c_count * TAPS; number += ROW_TILES) {
-                    const struct row_of_tiles upper = row_of_tiles(number, row, pitch, positions),
-                                              lower = row_of_tiles(number + ROW_TILES - 1, row, pitch, positions);
-                    const struct sums_place place = { TAPS * 16, lower.sums - upper.sums, (long)part_rows * TAPS * 16 };
-                    if (first == begin)
-                        sums_clear(&sums);
-                    else
-                        sums_load(&sums, sums_of_k + upper.sums, place);
-                    sum_up(&sums, xs + upper.x, row, lower.x - upper.x, dys + k * dy_block, dy_block, tiles, &copies);
-                    sums_store(&sums, sums_of_k + upper.sums, place);
+            for (int t = 0; t < tiles; t += most) {
+                const int steps = min(most, tiles - t);
+                if (CHAIN && chained + steps > CHAIN) {
+                    for (int k = 0; k < k_count; k++)
+                        end_chain(part + k * block_floats, sums_at + k * block_floats,
+                            sums_at + part_floats + k * block_floats, c_count * 256L * TAPS, chains == 0);
+                    chained = 0;
+                    chains++;
                 }
+                for (int k = 0; k < k_count; k += COLUMN_TILES)
+                    for (int number = 0; number < c_count * TAPS; number += ROW_TILES) {
+                        const struct row_of_tiles upper = row_of_tiles(number, row, pitch, positions),
+                                                  lower = row_of_tiles(number + ROW_TILES - 1, row, pitch, positions);
+                        const struct sums_place place = { TAPS * 16, lower.sums - upper.sums, block_floats };
+                        global float *at = sums_at + k * block_floats + upper.sums;
+                        if (chained)
+                            sums_load(&sums, at, place);
+                        else
+                            sums_clear(&sums);
+                        sum_up(&sums, xs + upper.x, row, lower.x - upper.x, dys + k * dy_block, dy_block, t, steps,
+                            &copies);
+                        sums_store(&sums, at, place);
+                    }
+                chained += steps;
             }
         }
+        for (int k = 0; CHAIN && k < k_count; k++)
+            end_chain(part + k * block_floats, sums_at + k * block_floats, sums_at + part_floats + k * block_floats,
+                c_count * 256L * TAPS, chains == 0);
     }
     PAIRS_END
 }

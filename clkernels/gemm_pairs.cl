@@ -12,7 +12,9 @@
  *
  * Launched by runtime/gemm_pairs.c: global size (ceil(n / columns), ceil(m / rows), batch), one work-item per group. A task
  * is a block of C; it walks down `kept` rows for each COLUMNS of columns, `depth` tiles along the sum at a time: those of B
- * stay in the first-level cache meanwhile, and the rows' sums wait in `unit`.
+ * stay in the first-level cache meanwhile, and the rows' sums wait in `unit`. A chain of additions has the products of at
+ * most `chain` tiles, a multiple of depth; several are added with their rounding errors carried along, as sum.h says, in
+ * two more planes of `unit`.
  * Bartlett, Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
  * Computations (ARITH 2019): numbers as sums of bfloat16 numbers. */
 #include "parameters.h"
@@ -20,8 +22,12 @@
 #include "pairs.h"
 #include "pairs_parts.h"
 #include "gemm_finish.h"
+#include "sum.h"
 
 FINISH(VF_unaligned)
+
+/* 1: the small products come first. Form 2 adds each pair's product to the sum, which rounds them less then. */
+#define SMALL_FIRST (PAIRS == 2)
 
 /* Adds the products of `count` tiles along the sum; `line` words from a row (column) of tiles to the next. */
 INLINE PAIRS_TARGET void add_tiles(SUMS *sums, global const uint *a, global const uint *b, long line, int count)
@@ -54,6 +60,19 @@ INLINE PAIRS_TARGET void add_outside(SUMS *sums, global const uint *a, long a_sp
 }
 #endif
 
+/* Adds the unit's chain to those before it, whose sums and errors lie `plane` and 2 * plane floats behind it. */
+INLINE void end_chain(local float *unit, long plane, bool first)
+{
+    LOOP for (int i = 0; i < ROWS * COLUMNS; i += V)
+    {
+        VF sum = 0.0f, error = 0.0f;
+        if (!first) sum = LOCAL_LOAD(0, unit + plane + i), error = LOCAL_LOAD(0, unit + 2 * plane + i);
+        SUM_ADD(VF, sum, error, LOCAL_LOAD(0, unit + i));
+        LOCAL_STORE(sum, 0, unit + plane + i);
+        LOCAL_STORE(error, 0, unit + 2 * plane + i);
+    }
+}
+
 /* Stores ni x nj of the unit's sums. */
 INLINE void finish(local const float *unit, global float *to, int ldc, int ni, int nj, global const float *bias,
     global const float *added)
@@ -77,7 +96,7 @@ OUTLINE PAIRS_TARGET void gemm_pairs_body(PAIRS_ARGUMENTS(PARAMETER), int column
 {
     const int i_first = row_task * rows, i_end = min(i_first + rows, m);
     const int j_first = column_task * columns, j_end = min(j_first + columns, n);
-    const long line = (long)tiles * TILE;
+    const long line = (long)tiles * TILE, plane = chain < tiles ? (long)kept * COLUMNS : 0;
     global const uint *A = packed + product * stride_a, *B = packed + from_b + product * stride_b;
     C += product * stride_c;
     if (added) added += product * stride_c;
@@ -88,10 +107,11 @@ OUTLINE PAIRS_TARGET void gemm_pairs_body(PAIRS_ARGUMENTS(PARAMETER), int column
         for (int j = j_first; j < j_end; j += COLUMNS)
             for (int t = 0; t < tiles; t += depth) {
                 const int count = min(depth, tiles - t), last = min(first + kept, i_end);
+                const bool ends = t + count == tiles || (t + count) % chain == 0;
                 for (int i = first; i < last; i += ROWS) {
                     global const uint *a = A + i / 16 * line + t * TILE, *b = B + j / 16 * line + t * TILE;
                     local float *in = unit + (depth < tiles ? (i - first) * COLUMNS : 0);
-                    if (t)
+                    if (t % chain)
                         sums_load(&sums, in, in_unit);
                     else
                         sums_clear(&sums);
@@ -103,13 +123,16 @@ OUTLINE PAIRS_TARGET void gemm_pairs_body(PAIRS_ARGUMENTS(PARAMETER), int column
                     global const int *fb = flags + flags_b + product * flags_stride_b + j / 16 * tiles + t;
                     const bool outside =
                         has_outside(fa, ROW_TILES, tiles, count) || has_outside(fb, COLUMN_TILES, tiles, count);
-                    if (outside) add_outside(&sums, a, PARTS * part_a, fa, b, PARTS * part_b, fb, tiles, count);
-                    for (int p = outside; p < PRODUCTS; p++)
+                    for (int q = outside; q < PRODUCTS; q++) {
+                        const int p = SMALL_FIRST ? PRODUCTS - 1 + outside - q : q;
                         add_tiles(&sums, a + part_of_a[p] * part_a, b + part_of_b[p] * part_b, line, count);
+                    }
+                    if (outside) add_outside(&sums, a, PARTS * part_a, fa, b, PARTS * part_b, fb, tiles, count);
 #endif
                     sums_store(&sums, in, in_unit);
+                    if (plane && ends) end_chain(in, plane, t < chain);
                     if (t + count == tiles)
-                        finish(in, C + (long)i * ldc + j, ldc, min(ROWS, i_end - i), min(COLUMNS, j_end - j),
+                        finish(in + plane, C + (long)i * ldc + j, ldc, min(ROWS, i_end - i), min(COLUMNS, j_end - j),
                             bias ? bias + j : 0, added ? added + (long)i * ldc + j : 0);
                 }
             }

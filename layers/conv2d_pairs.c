@@ -481,12 +481,19 @@ static void emit_product(const struct problem *problem, const struct operands *o
 
 /* ------------------------------------------------------------------------------------------------ weight gradient */
 
+int64_t conv2d_pairs_chain(const struct problem *problem, int64_t tiles)
+{
+    const int64_t chain = pairs_chain(problem->compute, form_of(problem));
+    return tiles > chain ? chain : 0;
+}
+
 struct weights {
     struct grid grid;
     struct cut cut;
     int64_t c_blocks, k_blocks, c_blocks_max, k_blocks_max; /* of 16 channels: of a group, of a task */
     int64_t c_tasks, k_tasks, splits, units_split;
     int64_t positions, row, tasks;
+    int64_t chain; /* tiles; 0: a part is one chain of additions */
     struct conv2d_parts parts;
     struct conv2d_scratch scratch;
 };
@@ -533,6 +540,7 @@ static struct weights weights_of(const struct problem *problem)
                   wanted = divide_up(conv2d_tasks_wanted(problem, conv2d_flops(problem)), w.c_tasks * w.k_tasks);
     w.units_split = divide_up(chunks, wanted < chunks ? wanted : chunks) * w.cut.units_max;
     w.splits = divide_up(w.cut.units, w.units_split);
+    w.chain = conv2d_pairs_chain(problem, divide_up(w.units_split, w.cut.units_max) * w.cut.end / STEP);
     w.scratch = conv2d_scratch_of(problem, (size_t)weights_bytes(problem, &w));
     w.tasks = conv2d_scratch_tasks(problem, &w.scratch, w.c_tasks * w.k_tasks * w.splits);
     w.parts = (struct conv2d_parts) { .count = w.splits,
@@ -550,7 +558,8 @@ static void design_weights(const struct problem *problem, void *design)
 static size_t weights_workspace(const struct problem *problem)
 {
     const struct weights *w = problem->design;
-    return (w->parts.offset + (size_t)(w->parts.count * w->parts.blocks * w->parts.length * BLOCK)) * sizeof(float);
+    const int64_t parts = (w->chain ? 3 : 1) * w->parts.count; /* with their chains and errors */
+    return (w->parts.offset + (size_t)(parts * w->parts.blocks * w->parts.length * BLOCK)) * sizeof(float);
 }
 
 ARGUMENTS(pairs_weights, CONV2D_PAIRS_WEIGHTS_ARGUMENTS)
@@ -560,8 +569,8 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     const struct weights *w = problem->design;
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     char shape[MACROS], elements[ELEMENT_OPTIONS];
-    struct launch *launch = launch_add(list, "conv2d_pairs_weights_cpu", "conv2d_pairs_weights", "%s%s",
-        macros(problem, &w->grid, false, w->scratch.global, shape),
+    struct launch *launch = launch_add(list, "conv2d_pairs_weights_cpu", "conv2d_pairs_weights", "%s -DCHAIN=%d%s",
+        macros(problem, &w->grid, false, w->scratch.global, shape), (int)w->chain,
         element_options(problem, elements, sizeof elements));
     ARGUMENTS_SET(launch, pairs_weights, .x = operands->inputs[0], .dy = operands->inputs[1],
         .workspace = operands->workspace, .offset = (int64_t)w->parts.offset, .CB = divide_up(z.c, BLOCK),

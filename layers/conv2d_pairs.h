@@ -15,6 +15,9 @@ const char *conv2d_pairs_image_refusal(const struct problem *problem);
  * of the tiles' at the same rate, padding included, and of packing. */
 const char *conv2d_pairs_image_passed_over(const struct problem *problem, double floats, double sums, double packing);
 void conv2d_pairs_image_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
+/* Tiles of the chains of which a part of a weight gradient is the sum, whose sum and rounding errors need room as well;
+ * 0: a part of so many tiles is one chain. */
+int64_t conv2d_pairs_chain(const struct problem *problem, int64_t tiles);
 void conv2d_pairs_remark(const struct problem *problem, struct text *text);
 
 #endif

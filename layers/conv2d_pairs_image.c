@@ -21,6 +21,7 @@ struct image_weights {
     int64_t tile_rows;                  /* of sums, a multiple of a unit's */
     int64_t rows, chunks_image, chunks; /* of a band of results */
     int64_t k_blocks, k_blocks_max, k_tasks, splits, chunks_split;
+    int64_t chain; /* tiles; 0: a part is one chain of additions */
     struct conv2d_scratch scratch;
     int64_t tasks;
 };
@@ -93,7 +94,9 @@ static struct image_weights weights_of(const struct problem *problem)
     w.chunks = z.n * w.chunks_image;
     w.chunks_split = divide_up(w.chunks, wanted);
     w.splits = divide_up(w.chunks, w.chunks_split);
-    w.scratch = conv2d_scratch_of(problem, (size_t)scratch_bytes(problem, &w));
+    w.chain = conv2d_pairs_chain(problem, w.chunks_split * w.rows * w.tiles);
+    const double more = w.chain ? 2.0 * (double)(w.tile_rows * w.k_blocks_max) * TILE_BYTES : 0;
+    w.scratch = conv2d_scratch_of(problem, (size_t)(scratch_bytes(problem, &w) + more));
     w.tasks = conv2d_scratch_tasks(problem, &w.scratch, w.k_tasks * w.splits);
     return w;
 }
@@ -123,9 +126,9 @@ static void emit(const struct problem *problem, const struct operands *operands,
     char elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pairs_image_weights_cpu", "conv2d_pairs_image_weights",
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DCHANNELS=%d -DGRADIENT=0 -DPARTS=%d -DPAIRS=%d "
-        "-DSCRATCH_GLOBAL=%d%s",
+        "-DSCRATCH_GLOBAL=%d -DCHAIN=%d%s",
         (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.c, pairs_parts(problem->compute),
-        (int)problem->device->pairs[problem->compute].form, w->scratch.global,
+        (int)problem->device->pairs[problem->compute].form, w->scratch.global, (int)w->chain,
         element_options(problem, elements, sizeof elements));
     ARGUMENTS_SET(launch, image_weights, .x = operands->inputs[0], .dy = operands->inputs[1],
         .workspace = operands->workspace, .offset = (int64_t)parts_offset(w), .KB = w->k_blocks, .height = z.h,

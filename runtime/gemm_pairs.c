@@ -100,20 +100,26 @@ struct lines {
     int64_t count, tiles, ld, stride, products, to, part, flags;
 };
 
-/* How a task is walked: so many rows and so many tiles along the sum at a time. */
+/* How a task is walked: so many rows and so many tiles along the sum at a time. `chain`: tiles whose products are added
+ * to one sum; planes: 3 if there are several such sums, which carry their rounding errors along; else 1. */
 struct walk {
-    int64_t rows, depth;
+    int64_t rows, depth, chain, planes;
 };
 
 /* Dot products of a tile take four times as long as loading it, so their tiles need not stay in a near cache. */
 static struct walk walk_of(
-    const struct gemm_design *design, const struct packed *p, const struct capabilities *can, enum pairs_form form)
+    const struct gemm_design *design, const struct packed *p, const struct capabilities *can, enum compute_type compute)
 {
+    const enum pairs_form form = can->pairs[compute].form;
     const int64_t lines = pairs_unit_lines(form), depth = NEAR_TILES / p->parts;
-    const int64_t fitting = (int64_t)(can->local_bytes / 2 / sizeof(float)) / (lines * lines) * lines;
-    if (form == PAIRS_DOTS || p->tiles <= depth || fitting < lines) return (struct walk) { design->rows, p->tiles };
+    const int64_t most = pairs_chain(compute, form);
+    const int64_t chain = p->tiles * STEPS < GEMM_LONG || p->tiles < most ? p->tiles : most;
+    const int64_t planes = chain < p->tiles ? 3 : 1;
+    const int64_t fitting = (int64_t)(can->local_bytes / 2 / sizeof(float)) / (planes * lines * lines) * lines;
+    if (fitting < lines || (planes == 1 && (form == PAIRS_DOTS || p->tiles <= depth)))
+        return (struct walk) { design->rows, p->tiles, p->tiles, 1 };
     const int64_t rows = fitting < KEPT_ROWS ? fitting : KEPT_ROWS;
-    return (struct walk) { rows < design->rows ? rows : design->rows, depth };
+    return (struct walk) { rows < design->rows ? rows : design->rows, depth, chain, planes };
 }
 
 ARGUMENTS(pairs_pack, PAIRS_PACK_ARGUMENTS)
@@ -148,14 +154,14 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
     const struct gemm_finish finish = gemm_finish_of(g, buffers);
     struct launch *launch =
         launch_add(list, "gemm_pairs", "gemm_pairs", "-DPAIRS=%d -DPARTS=%d%s", (int)form, p.parts, finish.options);
-    const struct walk walk = walk_of(&design, &p, can, form);
+    const struct walk walk = walk_of(&design, &p, can, g->compute);
     const int64_t lines = pairs_unit_lines(form), kept = walk.depth < p.tiles ? walk.rows : lines;
     ARGUMENTS_SET(launch, pairs, .packed = buffers->workspace, .bias = finish.bias, .added = finish.added,
-        .C = buffers->c, .unit = sizeof(float) * (size_t)(kept * lines), .depth = walk.depth, .kept = walk.rows,
-        .m = g->m, .n = g->n, .tiles = p.tiles, .ldc = g->ldc, .rows = design.rows, .columns = design.columns,
-        .from_b = p.from_b, .part_a = p.part_a, .part_b = p.part_b, .stride_a = p.stride_a, .stride_b = p.stride_b,
-        .stride_c = g->stride_c, .flags_a = p.flags_a, .flags_b = p.flags_b, .flags_stride_a = p.flags_stride_a,
-        .flags_stride_b = p.flags_stride_b);
+        .C = buffers->c, .unit = sizeof(float) * (size_t)(walk.planes * kept * lines), .depth = walk.depth,
+        .kept = walk.rows, .chain = walk.chain, .m = g->m, .n = g->n, .tiles = p.tiles, .ldc = g->ldc,
+        .rows = design.rows, .columns = design.columns, .from_b = p.from_b, .part_a = p.part_a, .part_b = p.part_b,
+        .stride_a = p.stride_a, .stride_b = p.stride_b, .stride_c = g->stride_c, .flags_a = p.flags_a,
+        .flags_b = p.flags_b, .flags_stride_a = p.flags_stride_a, .flags_stride_b = p.flags_stride_b);
     launch_tasks(
         launch, (size_t)divide_up(g->n, design.columns), (size_t)divide_up(g->m, design.rows), (size_t)g->batch);
     gemm_work(g, launch);

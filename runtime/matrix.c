@@ -154,6 +154,14 @@ int64_t pairs_unit_lines(enum pairs_form form)
     return form == PAIRS_TILES ? 32 : 16;
 }
 
+/* With three parts, equal terms are right within 1e-6. With fewer, their rounding is the larger error. The products
+ * that are made in one step depth by depth (runtime/gemm_pairs.c) want multiples of 12 / parts. */
+int64_t pairs_chain(enum compute_type compute, enum pairs_form form)
+{
+    static const int64_t tiles[] = { 0, 960, 96, 16 }, dots[] = { 0, 120, 24, 4 };
+    return (form == PAIRS_DOTS ? dots : tiles)[pairs_parts(compute)];
+}
+
 enum { FASTER_SIZE = 512, FASTER_RUNS = 4 };
 
 /* Measures a square product: the least seconds of some runs. */

@@ -18,5 +18,7 @@ const char *pairs_refusal(const struct capabilities *can, enum compute_type comp
 int pairs_parts(enum compute_type compute);
 /* Number of rows, which is also that of columns, of the sums that a form of products holds in registers. */
 int64_t pairs_unit_lines(enum pairs_form form);
+/* Number of tiles along the sum, of 32 steps each, whose products may be added in a chain where a sum is long. */
+int64_t pairs_chain(enum compute_type compute, enum pairs_form form);
 
 #endif

@@ -8,6 +8,6 @@
     X##_FIRST(global const uint *, packed) X##_BUFFER(global const float *, bias)                                      \
         X##_BUFFER(global const float *, added) X##_BUFFER(global float *, C) X##_LOCAL(local float *, unit)           \
             X##_INT(m) X##_INT(n) X##_INT(tiles) X##_INT(ldc) X##_INT(rows) X##_INT(columns) X##_INT(depth)            \
-                X##_INT(kept) X##_LONG(from_b) X##_LONG(part_a) X##_LONG(part_b) X##_LONG(stride_a) X##_LONG(stride_b) \
-                    X##_LONG(stride_c) X##_LONG(flags_a) X##_LONG(flags_b) X##_LONG(flags_stride_a)                    \
+                X##_INT(kept) X##_INT(chain) X##_LONG(from_b) X##_LONG(part_a) X##_LONG(part_b) X##_LONG(stride_a)     \
+                    X##_LONG(stride_b) X##_LONG(stride_c) X##_LONG(flags_a) X##_LONG(flags_b) X##_LONG(flags_stride_a) \
                         X##_LONG(flags_stride_b)

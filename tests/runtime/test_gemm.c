@@ -335,7 +335,10 @@ END_TEST
 START_TEST(test_pairs)
 {
     ck_assert_int_eq(setenv("TUTTI_PAIRS", "plain", 1), 0);
-    for (computed = COMPUTE_FP32; computed <= COMPUTE_BF16; computed++) run_all("cpu", "16", "pairs", odd_sizes, SIZES);
+    for (computed = COMPUTE_FP32; computed <= COMPUTE_BF16; computed++) {
+        run_all("cpu", "16", "pairs", odd_sizes, SIZES);
+        run_all("cpu", "16", "pairs", &long_sizes[2], few ? 1 : LONG_SIZES - 2);
+    }
     ck_assert_int_eq(unsetenv("TUTTI_PAIRS"), 0);
 }
 END_TEST
@@ -351,6 +354,7 @@ END_TEST
 START_TEST(test_tiled)
 {
     run_all("gpu", "4", "tiled", tile_sizes, TILES);
+    run_all("gpu", "4", "tiled", &long_sizes[3], few ? 1 : LONG_SIZES - 3);
     for (computed = COMPUTE_TF32; computed <= COMPUTE_BF16; computed++) run_all("gpu", "4", "tiled", &tile_sizes[3], 1);
 }
 END_TEST

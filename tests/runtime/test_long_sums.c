@@ -1,0 +1,138 @@
+/* Products of equal numbers with long sums, by every implementation: the result is right within 1e-6. A single chain of
+ * additions would be off by 1e-4 with 10,000 terms, and by 1e-2 with ten million. */
+#include "base/memory.h"
+#include "runtime/gemm.h"
+#include "runtime/memory.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { M = 4, N = 4 };
+static const float value = 0.1f;
+static const double most_off = 1e-6;
+static int64_t terms = 16387;
+
+static void check(tutti_status status, const char *what)
+{
+    ck_assert_msg(status == TUTTI_OK, "%s: %s", what, tutti_message(NULL));
+}
+
+static cl_mem filled(struct device *device, int64_t count)
+{
+    uint32_t bits;
+    cl_mem buffer;
+    memcpy(&bits, &value, sizeof bits);
+    check(buffer_new(device, (size_t)count * sizeof(float), &buffer), "buffer");
+    check(buffer_fill(device, buffer, 0, (size_t)count * sizeof(float), bits), "fill");
+    return buffer;
+}
+
+static void compare(struct device *device, cl_mem c, const char *name)
+{
+    float found[M * N];
+    const double want = (double)value * (double)value * (double)terms;
+    double off = 0;
+    check(buffer_read(device, c, 0, found, sizeof found), name);
+    for (int i = 0; i < M * N; i++) off = fmax(off, fabs((double)found[i] / want - 1));
+    ck_assert_msg(off <= most_off, "%s: %lld terms are off by %g", name, (long long)terms, off);
+}
+
+/* Returns whether the implementation takes the product. */
+static bool product(struct device *device, int implementation, bool transpose_a, bool transpose_b)
+{
+    const struct gemm gemm = { .m = M,
+        .n = N,
+        .k = terms,
+        .transpose_a = transpose_a,
+        .transpose_b = transpose_b,
+        .tile = implementation == GEMM_PAIRS };
+    const char *name = gemm_implementation_name(implementation);
+    if (gemm_refusal(implementation, &gemm, &device->can)) return false;
+    cl_mem a = filled(device, M * terms), b = filled(device, N * terms), c = filled(device, M * N), workspace = NULL;
+    const size_t bytes = gemm_workspace(implementation, &gemm, &device->can);
+    if (bytes) check(buffer_new(device, bytes, &workspace), name);
+    struct launch_list list;
+    launch_list_init(&list, device);
+    gemm_emit(implementation, &gemm, a, b, c, NULL, workspace, &list);
+    check(launch_list_realise(&list, NULL, NULL), name);
+    check(launch_list_enqueue(&list, 0, list.count, NULL), name);
+    check(device_wait(device), name);
+    compare(device, c, name);
+    launch_list_free(&list);
+    buffer_free(&a);
+    buffer_free(&b);
+    buffer_free(&c);
+    buffer_free(&workspace);
+    return true;
+}
+
+static tutti_runtime *open_as(const char *class, const char *width, const char *pairs)
+{
+    ck_assert_int_eq(setenv("TUTTI_DEVICE_CLASS", class, 1), 0);
+    ck_assert_int_eq(setenv("TUTTI_VECTOR_WIDTH", width, 1), 0);
+    ck_assert_int_eq(pairs ? setenv("TUTTI_PAIRS", pairs, 1) : unsetenv("TUTTI_PAIRS"), 0);
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
+    ck_assert_msg(runtime != NULL, "%s", tutti_message(NULL));
+    return runtime;
+}
+
+/* Each implementation that is named takes a product. */
+static void run(const char *class, const char *width, const char *names)
+{
+    tutti_runtime *runtime = open_as(class, width, "off");
+    for (int i = 0; i < GEMM_IMPLEMENTATIONS; i++) {
+        const char *name = gemm_implementation_name(i);
+        if (!strstr(names, name)) continue;
+        bool taken = false;
+        for (int transposed = 0; transposed < 4; transposed += 1 + (i == GEMM_TILED))
+            taken |= product(&runtime->devices[0], i, transposed & 1, transposed & 2);
+        ck_assert_msg(taken, "%s takes nothing", name);
+    }
+    tutti_close(runtime);
+}
+
+START_TEST(test_cpu)
+{
+    static const char *const widths[] = { "16", "8", "4" };
+    run("cpu", widths[_i], "packed skinny plain");
+}
+END_TEST
+START_TEST(test_gpu)
+{
+    run("gpu", "4", "tiled plain");
+}
+END_TEST
+/* Numbers as sums of three of bfloat16, by C and by what the processor has: its tiles, and its dot products. */
+START_TEST(test_pairs)
+{
+    tutti_runtime *runtime = open_as("cpu", "16", _i == 0 ? "plain" : NULL);
+    struct device *device = &runtime->devices[0];
+    enum pairs_form *form = &device->can.pairs[COMPUTE_FP32].form;
+    if (*form == PAIRS_NONE) *form = device->can.pairs[COMPUTE_TF32].form; /* others would be slower */
+    if (_i == 2 && *form == PAIRS_TILES) *form = PAIRS_DOTS;
+    ck_assert(product(device, GEMM_PAIRS, true, false) || _i > 0);
+    tutti_close(runtime);
+}
+END_TEST
+
+/* The number of terms as its argument. */
+int main(int argc, char **argv)
+{
+    if (argc > 1) terms = atoll(argv[1]);
+    if (terms < 1) return 2;
+    Suite *suite = suite_create("long sums");
+    TCase *tests = tcase_create("floats"), *pairs = tcase_create("pairs");
+    tcase_add_loop_test(tests, test_cpu, 0, 3);
+    tcase_add_test(tests, test_gpu);
+    tcase_add_loop_test(pairs, test_pairs, 0, 3);
+    suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, pairs);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
