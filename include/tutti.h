@@ -4,7 +4,7 @@
  * the losses. Each other header covers one more subject and includes this one: tutti_data.h samples from files,
  * tutti_sequences.h layers for sequences and signals, tutti_onnx.h ONNX files, tutti_finetune.h training from other
  * weights, tutti_scores.h metrics, tutti_hosts.h several hosts, tutti_inspect.h layers, kernels and times,
- * tutti_experts.h tuning and other exchanges between devices.
+ * tutti_advanced.h tuning and other exchanges between devices.
  *
  * Conventions of this header
  *
@@ -402,8 +402,8 @@ typedef enum tutti_precision {
     TUTTI_FP16
 } tutti_precision;
 
-typedef struct tutti_hosts tutti_hosts;                   /* tutti_hosts.h */
-typedef struct tutti_expert_options tutti_expert_options; /* tutti_experts.h */
+typedef struct tutti_hosts tutti_hosts;                       /* tutti_hosts.h */
+typedef struct tutti_advanced_options tutti_advanced_options; /* tutti_advanced.h */
 typedef struct tutti_training {
     size_t size; /* sizeof(tutti_training), or 0 */
     tutti_loss loss;
@@ -450,7 +450,7 @@ typedef struct tutti_training {
     tutti_hosts *hosts;
     /* Several devices: batch normalisation uses the statistics of the whole batch, forward and backward, not those of
      * each device's part. Any division of the batch then trains like one device, up to rounding. Devices wait for each
-     * other at every such layer, over all ranks (if these average, see tutti_experts.h, over the devices of one rank).
+     * other at every such layer, over all ranks (if these average, see tutti_advanced.h, over the devices of one rank).
      * Micro-batches are not possible: a part of the batch that does not fit the memory of its devices fails with
      * TUTTI_DEVICE_MEMORY. */
     bool sync_batchnorm;
@@ -463,8 +463,8 @@ typedef struct tutti_training {
     /* Tensors that can be fetched besides `output`, at most 15. */
     const tutti_tensor *outputs;
     int output_count;
-    bool fetch_in_training;              /* allows tutti_train_fetch(): every step then keeps the outputs */
-    const tutti_expert_options *experts; /* tutti_experts.h; NULL: the defaults */
+    bool fetch_in_training;                 /* allows tutti_train_fetch(): every step then keeps the outputs */
+    const tutti_advanced_options *advanced; /* tutti_advanced.h; NULL: the defaults */
     /* Largest length that TUTTI_SEQUENCE stands for; 0 without such inputs. tutti_compile() makes plans for this
      * length and finds how many samples of it fit a device's memory. The first step of another length makes a plan,
      * which takes up to seconds. A device keeps its last eight plans, including those of evaluation and of other

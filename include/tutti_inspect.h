@@ -15,7 +15,7 @@ extern "C" {
  * this precision: *form is "tiles" (AMX), "dots" (dot products, AVX512_BF16) or "plain" (none, for tests). If the
  * device does not use pairs, *form is NULL and *refusal says why. Both are valid until the runtime is closed. Errors:
  * TUTTI_NO_DEVICE; TUTTI_INVALID if there is no such precision. */
-TUTTI_API tutti_status tutti_device_pairs(
+TUTTI_API tutti_status tutti_device_bf16(
     const tutti_runtime *runtime, int position, tutti_precision precision, const char **form, const char **refusal);
 
 /* Calls each() for every kernel implementation, and every program ("compiler/..."), that an opened device does not
@@ -29,7 +29,7 @@ typedef struct tutti_device_peaks {
     size_t size;       /* sizeof(tutti_device_peaks), or 0; set it before the call */
     double flops;      /* of floats, in registers */
     double bytes;      /* read and written, in memory larger than caches */
-    double pair_flops; /* of bfloat16 numbers, as tutti_device_pairs() tells; 0: none */
+    double bf16_flops; /* of bfloat16 numbers, as tutti_device_bf16() tells; 0: none */
 } tutti_device_peaks;
 /* Measures the peaks of an opened device that has no other work meanwhile. It takes up to a few seconds, and up to
  * 512 MiB of the device. Errors: TUTTI_NO_DEVICE; TUTTI_DEVICE_MEMORY; the status of the OpenCL call that failed. */
@@ -203,9 +203,9 @@ typedef struct tutti_device_times {
     /* automatic: shares follow the measured speed. settled: no other division of the batch is being tried or
      * prepared. */
     bool automatic, settled;
-    /* Copies to the device (sent) and from it (received): bytes, seconds, and the seconds that overlap with computing
-     * (beside). All are 0 if host and device share memory. */
-    double sent_bytes, sent_s, received_bytes, received_s, sent_beside_s, received_beside_s;
+    /* Copies to the device (sent) and from it (received): bytes, seconds, and the seconds that overlap with computing.
+     * All are 0 if host and device share memory. */
+    double sent_bytes, sent_s, received_bytes, received_s, sent_overlapped_s, received_overlapped_s;
     double data_s; /* waiting for the samples of steps, in tutti_fit() and tutti_fit_source(); not a part of step_s */
 } tutti_device_times;
 /* Writes the times of the opened device at `position`. Errors: TUTTI_INVALID if there is no such device, or the size is

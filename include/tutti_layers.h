@@ -55,10 +55,10 @@ typedef struct tutti_conv_options {
     const char *name;
     /* One value for each axis; 0: that of the axis before it; for the first axis, 1. */
     int64_t stride[3], dilation[3];
-    /* Padding in front of each axis; 0: that of the axis before it, -1: none. Padding behind it; 0: as in front, -1:
+    /* Padding before each axis; 0: that of the axis before it, -1: none. Padding after it; 0: as before, -1:
      * none. */
-    int64_t padding[3], padding_behind[3];
-    int64_t output_padding[3]; /* of tutti_conv_transpose(): elements behind each axis of the result */
+    int64_t padding[3], padding_after[3];
+    int64_t output_padding[3]; /* of tutti_conv_transpose(): elements after the last of each axis of the result */
     int64_t groups;            /* 0: 1 */
     bool no_bias;
     /* Initialisers of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else
@@ -69,13 +69,13 @@ typedef struct tutti_conv_options {
     const tutti_tensor *weight, *bias;
 } tutti_conv_options;
 /* Convolution along one to three axes, as PyTorch's Conv1d, Conv2d and Conv3d: x [C, L...] -> y [channels, OL...],
- * where OL = floor((L + padding + padding_behind - dilation (kernel - 1) - 1) / stride) + 1 along each axis. `kernel`
+ * where OL = floor((L + padding + padding_after - dilation (kernel - 1) - 1) / stride) + 1 along each axis. `kernel`
  * has a size for each axis; `groups` must divide C and `channels`. Parameters: weight [channels, C / groups,
  * kernel...], bias [channels]. */
 TUTTI_API tutti_tensor tutti_conv(
     tutti_network *network, tutti_tensor x, int64_t channels, tutti_shape kernel, const tutti_conv_options *options);
 /* Transposed convolution, as PyTorch's ConvTranspose1d and so on: x [C, L...] -> y [channels, OL...], where
- *   OL = stride (L - 1) + dilation (kernel - 1) + 1 + output_padding - padding - padding_behind along each axis.
+ *   OL = stride (L - 1) + dilation (kernel - 1) + 1 + output_padding - padding - padding_after along each axis.
  * Parameters: weight [C, channels / groups, kernel...], bias [channels]. */
 TUTTI_API tutti_tensor tutti_conv_transpose(
     tutti_network *network, tutti_tensor x, int64_t channels, tutti_shape kernel, const tutti_conv_options *options);
@@ -88,12 +88,12 @@ typedef enum tutti_pooling {
 typedef struct tutti_pooling_options {
     size_t size; /* sizeof(tutti_pooling_options), or 0 */
     const char *name;
-    int64_t stride[3];                     /* of each axis; 0: the kernel's size */
-    int64_t dilation[3];                   /* as in tutti_conv_options */
-    int64_t padding[3], padding_behind[3]; /* as in tutti_conv_options */
-    bool ceil_mode;                        /* round output sizes up, as PyTorch's ceil_mode */
-    bool exclude_padding;                  /* of averages: divide by the number of elements inside the input only */
-    float p;                               /* of TUTTI_POOL_LP, at least 1; 0: 2 */
+    int64_t stride[3];                    /* of each axis; 0: the kernel's size */
+    int64_t dilation[3];                  /* as in tutti_conv_options */
+    int64_t padding[3], padding_after[3]; /* as in tutti_conv_options */
+    bool ceil_mode;                       /* round output sizes up, as PyTorch's ceil_mode */
+    bool exclude_padding;                 /* of averages: divide by the number of elements inside the input only */
+    float p;                              /* of TUTTI_POOL_LP, at least 1; 0: 2 */
 } tutti_pooling_options;
 /* Pooling along one to three axes of x [C, L...]; `kernel` has a size for each. The sizes of the result are those of
  * tutti_conv(). */

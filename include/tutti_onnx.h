@@ -72,13 +72,13 @@ typedef struct tutti_onnx_known {
     bool trains; /* the input becomes a parameter of this name, of float32; otherwise a constant */
 } tutti_onnx_known;
 
-/* Place of the batch in an input or output of the file. The file's axis `axis` has `ahead` times the number of
- * samples times `behind` elements. In the network's tensor, the samples come first, then `behind` if it is not 1. If
- * `ahead` is not 1, the sample has an axis of this size with the number `axis`. This struct never grows. */
-typedef struct tutti_onnx_place {
+/* The batch axis of an input or output of the file. The file's axis `axis` has `outer` times the number of
+ * samples times `inner` elements. In the network's tensor, the samples come first, then `inner` if it is not 1. If
+ * `outer` is not 1, the sample has an axis of this size with the number `axis`. This struct never grows. */
+typedef struct tutti_onnx_batch_axis {
     int axis; /* negative: a sample is the whole value (tutti_onnx_options.whole) */
-    int64_t ahead, behind;
-} tutti_onnx_place;
+    int64_t outer, inner;
+} tutti_onnx_batch_axis;
 
 #define TUTTI_ONNX_PORTS 16
 /* What tutti_import_onnx() makes. Inputs and outputs are in the file's order, with its names: tutti_network_tensor()
@@ -90,7 +90,7 @@ typedef struct tutti_onnx {
     tutti_tensor inputs[TUTTI_ONNX_PORTS], outputs[TUTTI_ONNX_PORTS];
     tutti_dtype input_dtypes[TUTTI_ONNX_PORTS];
     tutti_dtype output_dtypes[TUTTI_ONNX_PORTS]; /* as the file states; the tensors are float32 with such numbers */
-    tutti_onnx_place input_places[TUTTI_ONNX_PORTS], output_places[TUTTI_ONNX_PORTS];
+    tutti_onnx_batch_axis input_batch_axes[TUTTI_ONNX_PORTS], output_batch_axes[TUTTI_ONNX_PORTS];
 } tutti_onnx;
 
 /* Makes a network of an ONNX file, of opset 7 or newer. `options` may be NULL.

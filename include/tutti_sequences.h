@@ -34,7 +34,7 @@ typedef struct tutti_attention_options {
     /* A query sees no key behind its own position. The position of the first query is the number of past keys; with
      * `key_counts`, the last query's is that of the last key. */
     bool causal;
-    int64_t window_before, window_behind; /* 1 + how many keys before and behind its position it sees; 0: all */
+    int64_t window_before, window_after; /* 1 + how many keys before and after its position it sees; 0: all */
     /* Broadcast to the scores [heads, length, keys] and added to them; or, if it is boolean, keys where it is 0 are
      * not seen. If its last axis is shorter, keys behind its end are not seen. NULL: none. */
     const tutti_tensor *mask;

@@ -96,9 +96,9 @@ static int in_window(const struct attention *a, int distance)
     const struct composing *c = a->c;
     const tutti_attention_options *o = a->o;
     int allowed = NO_VALUE;
-    if (o->causal || o->window_behind)
+    if (o->causal || o->window_after)
         allowed = compose_two(c, &operation_less_or_equal, distance,
-            number(c, TUTTI_SHAPE(1), (float[]) { o->causal ? 0 : (float)o->window_behind - 1 }));
+            number(c, TUTTI_SHAPE(1), (float[]) { o->causal ? 0 : (float)o->window_after - 1 }));
     if (o->window_before) {
         const int near = compose_two(c, &operation_greater_or_equal, distance,
             number(c, TUTTI_SHAPE(1), (float[]) { 1 - (float)o->window_before }));
@@ -122,7 +122,7 @@ static int seen_by_position(const struct attention *a)
 {
     const struct composing *c = a->c;
     const tutti_attention_options *o = a->o;
-    const bool windows = o->causal || o->window_before || o->window_behind;
+    const bool windows = o->causal || o->window_before || o->window_after;
     int seen = NO_VALUE, counts = o->key_counts ? key_counts(a) : NO_VALUE;
     if (!windows && !o->key_counts) return NO_VALUE;
     if (a->length < 1 || a->keys < 1)
@@ -325,7 +325,7 @@ tutti_tensor tutti_attention(
     const struct composing c = { network, &network->graph, network_layer_begin(network, o->name, "attention") };
     struct attention attention = { .c = &c, .o = o, .q = q.id, .k = k.id, .v = v.id };
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
-    if (o->heads < 0 || o->kv_heads < 0 || o->window_before < 0 || o->window_behind < 0 || !(o->softcap >= 0) ||
+    if (o->heads < 0 || o->kv_heads < 0 || o->window_before < 0 || o->window_after < 0 || !(o->softcap >= 0) ||
         isinf(o->softcap) || isnan(o->scale) || isinf(o->scale))
         return network_fail(network,
             fail(TUTTI_INVALID,

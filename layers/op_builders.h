@@ -24,7 +24,7 @@ struct slice_arguments {
 /* Modes of pad, and of depth_to_space and back: in the depth, the block precedes (DCR) or follows the channels. */
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
 struct pad_arguments {
-    struct list before, behind;
+    struct list before, after;
     int mode;
 };
 struct tile_arguments {

@@ -173,7 +173,7 @@ tutti_status op_pad(tutti_network *network, int layer, const int *inputs, int co
     const struct value x = *graph_at(graph, inputs[0]);
     const int rank = x.shape.rank - x.batched;
     const struct pad_arguments *o = call->arguments;
-    const struct list *before = &o->before, *behind = &o->behind;
+    const struct list *before = &o->before, *behind = &o->after;
     const enum pad_mode mode = (enum pad_mode)o->mode;
     struct window_attributes a = *(const struct window_attributes *)call->attributes;
     (void)count;

@@ -181,7 +181,7 @@ static const struct op_schema schemas[] = {
         .complete = complete_prefix },
     { "pad", "x with more elements at the ends of its axes", X,
         ARGUMENTS({ LISTED("before", pad, before, "how many in front, for each axis; default: 0") },
-            { LISTED("behind", pad, behind, "how many behind, for each axis; default: 0") },
+            { LISTED("after", pad, after, "how many after the last, for each axis; default: 0") },
             { "value", TUTTI_ATTRIBUTE_NUMBER, OWN(window, outside), "0", "the elements, with mode constant" },
             { "mode", TUTTI_ATTRIBUTE_CHOICE, GIVEN(pad, mode), "constant",
                 "value, x mirrored at its first and last element, these two, or x again",

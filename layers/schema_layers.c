@@ -93,7 +93,7 @@ static tutti_tensor normalise(tutti_network *network, const tutti_tensor *inputs
 /* ---- sequences and spectra ---- */
 
 struct attention_arguments {
-    int64_t heads, kv_heads, window_before, window_behind;
+    int64_t heads, kv_heads, window_before, window_after;
     float scale, softcap;
     bool causal, mask_is_boolean;
 };
@@ -114,7 +114,7 @@ LAYER(attention,
             .softcap = READ(attention)->softcap,
             .causal = READ(attention)->causal,
             .window_before = READ(attention)->window_before,
-            .window_behind = READ(attention)->window_behind,
+            .window_after = READ(attention)->window_after,
             .mask = optional(inputs, count, 3),
             .mask_is_boolean = READ(attention)->mask_is_boolean }))
 
@@ -258,7 +258,7 @@ static const struct op_schema layers[] = {
             FLAG("causal", attention, causal, "1: a query sees no key behind its own position"),
             INTEGER("window_before", attention, window_before, "0",
                 "1 + number of keys before its position that a query sees; 0: all"),
-            INTEGER("window_behind", attention, window_behind, "0",
+            INTEGER("window_after", attention, window_after, "0",
                 "1 + number of keys after its position that a query sees; 0: all; without causal"),
             FLAG("mask_is_boolean", attention, mask_is_boolean,
                 "1: the mask is not added; keys where it is 0 are not seen")),

@@ -56,7 +56,7 @@ static struct sliding_arguments arguments_of(const tutti_conv_options *o, int ax
 {
     struct sliding_arguments a = { .strides = list_of(o->stride, axes, 1),
         .dilations = list_of(o->dilation, axes, 1),
-        .pads = pads_of(o->padding, o->padding_behind, axes),
+        .pads = pads_of(o->padding, o->padding_after, axes),
         .group = o->groups ? o->groups : 1 };
     for (int i = 0; i < axes && transposed; i++) a.output_padding.numbers[i] = o->output_padding[i];
     a.output_padding.count = transposed ? axes : 0;
@@ -136,7 +136,7 @@ tutti_tensor tutti_pool(tutti_network *network, tutti_tensor tensor, tutti_pooli
         status = fail(TUTTI_INVALID, "pool: there is no kind %d", (int)kind);
     if (status != TUTTI_OK) return network_fail(network, status);
     struct sliding_arguments a = { .dilations = list_of(o->dilation, kernel.rank, 1),
-        .pads = pads_of(o->padding, o->padding_behind, kernel.rank),
+        .pads = pads_of(o->padding, o->padding_after, kernel.rank),
         .ceil_mode = o->ceil_mode,
         .count_include_pad = !o->exclude_padding,
         .p = o->p == 0 ? 2 : o->p };

@@ -31,7 +31,7 @@ static tutti_tensor pad(tutti_network *network, tutti_tensor x, tutti_tensor lik
     tutti_shape_of(network, like, &want);
     const int height = (int)(want.sizes[1] - have.sizes[1]), width = (int)(want.sizes[2] - have.sizes[2]);
     if (height == 0 && width == 0) return x;
-    snprintf(text, sizeof(text), "before=0,%d,%d behind=0,%d,%d", height / 2, width / 2, height - height / 2,
+    snprintf(text, sizeof(text), "before=0,%d,%d after=0,%d,%d", height / 2, width / 2, height - height / 2,
         width - width / 2);
     return tutti_op(network, "pad", &x, 1, text);
 }

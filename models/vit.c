@@ -55,8 +55,8 @@ static tutti_tensor embed(tutti_network *network, tutti_tensor x, tutti_tensor c
     const int64_t patches = grid.sizes[1] * grid.sizes[2];
     x = tutti_reshape(network, x, TUTTI_SHAPE(1, WIDTH, patches));
     x = tutti_op(network, "transpose", &x, 1, "perm=0,2,1");
-    x = tutti_op(network, "pad", &x, 1, "before=0,1,0 behind=0,0,0");
-    snprintf(text, sizeof(text), "before=0,0,0 behind=0,%lld,0", (long long)patches);
+    x = tutti_op(network, "pad", &x, 1, "before=0,1,0 after=0,0,0");
+    snprintf(text, sizeof(text), "before=0,0,0 after=0,%lld,0", (long long)patches);
     class_token = tutti_op(network, "pad", &class_token, 1, text);
     const tutti_tensor positions = tutti_parameter(network, "encoder.pos_embedding", TUTTI_SHAPE(1, patches + 1, WIDTH),
         &(tutti_parameter_options) { .init = TUTTI_INIT_NORMAL, .init_scale = 0.02f });

@@ -39,7 +39,7 @@ static tutti_status read_windows(const struct step *step, tutti_attention_option
     if (left < -1 || right < -1 || left > INT32_MAX || right > INT32_MAX)
         return fail(TUTTI_FORMAT, "a window is %" PRId64 " or %" PRId64, left, right);
     options->window_before = left + 1;
-    options->window_behind = right + 1;
+    options->window_after = right + 1;
     return TUTTI_OK;
 }
 

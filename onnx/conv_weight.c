@@ -71,7 +71,7 @@ static tutti_tensor padded(const struct step *step, tutti_tensor x, const struct
         any |= before[i + 2] || behind[i + 2];
     }
     if (!any) return x;
-    return step_op(step, "pad", &x, 1, "before=%s behind=%s", list_print(before, s->space + 2).text,
+    return step_op(step, "pad", &x, 1, "before=%s after=%s", list_print(before, s->space + 2).text,
         list_print(behind, s->space + 2).text);
 }
 

@@ -346,7 +346,7 @@ static void add_port(tutti_onnx *made, tutti_tensor tensor, tutti_dtype dtype, i
 {
     made->inputs[made->input_count] = tensor;
     made->input_dtypes[made->input_count] = dtype;
-    made->input_places[made->input_count++] = (tutti_onnx_place) { axis, 1, 1 };
+    made->input_batch_axes[made->input_count++] = (tutti_onnx_batch_axis) { axis, 1, 1 };
 }
 
 static tutti_status add_input(struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked)
@@ -620,7 +620,7 @@ static tutti_status find_output(struct import *import, const char *name, int pos
     if (status != TUTTI_OK) return status_context(status, "output '%s'", name);
     if (!dtype_of(value->type, dtype)) *dtype = TUTTI_DTYPE_F32;
     *tensor = x.tensor;
-    import->made->output_places[position] = (tutti_onnx_place) { x.place.axis, x.place.ahead, x.place.rows };
+    import->made->output_batch_axes[position] = (tutti_onnx_batch_axis) { x.place.axis, x.place.ahead, x.place.rows };
     if (x.place.rows > 1) *tensor = step_op(&step, "unfold", tensor, 1, "size=%lld", (long long)x.place.rows);
     return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }

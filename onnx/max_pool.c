@@ -243,7 +243,7 @@ static tutti_tensor enlarge(const struct step *step, tutti_tensor x, const tutti
         more |= behind[i] > 0;
     }
     if (!more) return x;
-    return step_op(step, "pad", &x, 1, "before=%s behind=%s", list_print(before, from->rank).text,
+    return step_op(step, "pad", &x, 1, "before=%s after=%s", list_print(before, from->rank).text,
         list_print(behind, from->rank).text);
 }
 

@@ -125,7 +125,7 @@ static tutti_status padded(const struct step *step, const struct operand *x, con
     const int64_t *behind, const char *mode, float value)
 {
     const int rank = x->shape.rank;
-    const tutti_tensor y = step_op(step, "pad", &x->tensor, 1, "before=%s behind=%s mode=%s value=%.9g",
+    const tutti_tensor y = step_op(step, "pad", &x->tensor, 1, "before=%s after=%s mode=%s value=%.9g",
         list_print(before, rank).text, list_print(behind, rank).text, mode, (double)value);
     return step_done(step, y, x->place);
 }

@@ -32,7 +32,7 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct ranks 
     const struct operation *loss = trainer->objective.loss;
     const double numbers[] = { trainer->objective.loss_count, loss ? 1 + loss->takes_classes : 0, o->kind,
         o->learning_rate, o->momentum, o->weight_decay, o->beta1, o->beta2, o->epsilon, o->nesterov, o->clip_norm,
-        o->ema_decay, o->amsgrad, o->centered, trainer->options.experts.wire, (double)trainer->options.batch,
+        o->ema_decay, o->amsgrad, o->centered, trainer->options.advanced.wire, (double)trainer->options.batch,
         (double)ranks->average.every, ranks->division.automatic, trainer->options.whole_batch,
         trainer->course.loss_scale.on, (double)trainer->feeds.longest };
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->course.seed);
@@ -98,7 +98,7 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
     trainer->ranks = ranks;
     ranks->hosts = hosts;
     pthread_mutex_init(&ranks->division.lock, NULL);
-    ranks->average.every = trainer->options.experts.average_every;
+    ranks->average.every = trainer->options.advanced.average_every;
     ranks->division.automatic =
         !training->shares && training->sharing == TUTTI_SHARES_AUTO && trainer->options.batch > 1;
     /* Also without a division of its own, a rank that fails tells the others. */
@@ -161,7 +161,7 @@ tutti_status ranks_begin(struct tutti_trainer *trainer, tutti_status status)
         ranks->leaving.own = memory_new((size_t)trainer->network->total_floats, sizeof(float));
         if (!ranks->leaving.own) status = TUTTI_NO_MEMORY;
     }
-    if (status == TUTTI_OK && trainer->options.experts.wire == TUTTI_BF16 && ranks_sums(trainer)) {
+    if (status == TUTTI_OK && trainer->options.advanced.wire == TUTTI_BF16 && ranks_sums(trainer)) {
         ranks->leaving.own_half =
             memory_new((size_t)trainer->network->trained_floats, sizeof(*ranks->leaving.own_half));
         ranks->leaving.half = memory_new((size_t)trainer->network->trained_floats, sizeof(*ranks->leaving.half));

@@ -69,7 +69,7 @@ static void give_all(tutti_trainer *trainer, const struct replica_work *work, bo
     struct replica_work whole = *work;
     int64_t first = 0;
     whole.update = alone;
-    whole.check = trainer->options.experts.check_replicas && work->mode == PLAN_TRAIN && !alone;
+    whole.check = trainer->options.advanced.check_replicas && work->mode == PLAN_TRAIN && !alone;
     if (whole.check)
         whole.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {

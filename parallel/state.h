@@ -13,7 +13,7 @@
 #include "replica/optimizer.h"
 #include "replica/replica.h"
 #include "replica/replica_setup.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 
 struct metadata;
 struct replica_work;
@@ -23,7 +23,7 @@ struct ranks;
 struct trainer_options {
     bool exact, tune;
     tutti_precision precision;
-    tutti_expert_options experts;
+    tutti_advanced_options advanced;
     void (*building)(void *user, int built, int total); /* of struct tutti_training */
     void *building_user;
     int64_t batch, micro_batch; /* micro_batch 0: no limit but memory */

@@ -16,7 +16,7 @@
 #include "plan/trial.h"
 #include "runtime/forked.h"
 #include "runtime/tuning.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 
 /* Least and most turns, and the seconds after which no further turn begins. */
 enum { LEAST_TURNS = 5, MOST_TURNS = 40 };

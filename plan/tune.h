@@ -1,5 +1,5 @@
 /* The measured choice of the fastest implementation for a problem. `tutti tune` measures each by itself (tutti_tuner
- * in tutti_experts.h); plan_tune() measures all of a network at once. */
+ * in tutti_advanced.h); plan_tune() measures all of a network at once. */
 #ifndef PLAN_TUNE_H
 #define PLAN_TUNE_H
 

@@ -25,7 +25,7 @@ enum pairs_form {
     PAIRS_NONE,
     PAIRS_TILES, /* AMX */
     PAIRS_DOTS,  /* AVX512_BF16 */
-    PAIRS_PLAIN, /* in OpenCL C, for tests on other processors: TUTTI_PAIRS=plain */
+    PAIRS_PLAIN, /* in OpenCL C, for tests on other processors: TUTTI_BF16_DOTS=plain */
     PAIRS_FORMS
 };
 

@@ -243,17 +243,17 @@ static void prove_pairs_of(struct device *device, enum compute_type compute)
 
 static void prove_pairs(struct device *device)
 {
-    const char *forced = getenv("TUTTI_PAIRS");
+    const char *forced = getenv("TUTTI_BF16_DOTS");
     const bool plain = forced && !strcmp(forced, "plain"), off = forced && !strcmp(forced, "off");
     if (forced && *forced && !plain && !off)
-        log_warn(
-            &device->runtime->log, "TUTTI_PAIRS is '%s' and is ignored: set it to plain or off, or unset it", forced);
+        log_warn(&device->runtime->log, "TUTTI_BF16_DOTS is '%s' and is ignored: set it to plain or off, or unset it",
+            forced);
     for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
         struct pairs_ability *ability = &device->can.pairs[compute];
         if (device->can.vector_width != 16)
             ability->refusal = "the device's vectors have fewer than 16 floats";
         else if (off)
-            ability->refusal = "TUTTI_PAIRS is off";
+            ability->refusal = "TUTTI_BF16_DOTS is off";
         else if (plain)
             ability->form = PAIRS_PLAIN;
         else

@@ -6,8 +6,8 @@
 
 /* Fills in device->can.matrix: for each type, the first form whose product is right on this device. Forms are tried
  * where the device names the extension that goes with them. For devices of CPU class it fills in can.pairs instead,
- * whose instructions the processor tells. Verdicts are kept as check.h's are. TUTTI_PAIRS=plain uses C in place of
- * these instructions, for tests; TUTTI_PAIRS=off uses no pairs. */
+ * whose instructions the processor tells. Verdicts are kept as check.h's are. TUTTI_BF16_DOTS=plain uses C in place of
+ * these instructions, for tests; TUTTI_BF16_DOTS=off uses no pairs. */
 void matrix_prove(struct device *device);
 /* Appends launches of such products by the forms that the list's device has for the type, if any. They have no
  * buffers: only compilers use them. */

@@ -319,7 +319,7 @@ static const char *pairs_name(enum pairs_form form)
     return names[form];
 }
 
-tutti_status tutti_device_pairs(
+tutti_status tutti_device_bf16(
     const tutti_runtime *runtime, int position, tutti_precision precision, const char **form, const char **refusal)
 {
     static const enum compute_type types[] = { [TUTTI_FP32] = COMPUTE_FP32,
@@ -329,7 +329,7 @@ tutti_status tutti_device_pairs(
     const tutti_status status = position_check(runtime, position);
     if (status != TUTTI_OK) return status;
     if (!form || !refusal)
-        return fail(TUTTI_INVALID, "tutti_device_pairs() got NULL for the form or the refusal: pass pointers to both");
+        return fail(TUTTI_INVALID, "tutti_device_bf16() got NULL for the form or the refusal: pass pointers to both");
     if (precision < TUTTI_FP32 || precision > TUTTI_FP16)
         return fail(TUTTI_INVALID, "precision %d does not exist: pass one of tutti_precision", (int)precision);
     const enum compute_type compute = types[precision];
@@ -358,7 +358,7 @@ tutti_status tutti_device_measure(tutti_runtime *runtime, int position, tutti_de
     if (!peaks) FAIL(TUTTI_INVALID, "tutti_device_measure() got NULL for the peaks: pass a pointer to them");
     tutti_device_peaks known = { 0 };
     TRY(peak_measure(&runtime->devices[position], &peak));
-    TRY(peak_measure_pairs(&runtime->devices[position], &known.pair_flops));
+    TRY(peak_measure_pairs(&runtime->devices[position], &known.bf16_flops));
     known.flops = peak.flops;
     known.bytes = peak.bytes;
     TRY(RESULT_WRITE(peaks, &known, tutti_device_peaks));

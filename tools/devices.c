@@ -40,7 +40,7 @@ static void find(const tutti_device_info *device, bool check, struct findings *f
     found->runtime = tutti_open(&(tutti_runtime_options) { .devices = chosen });
     if (!found->runtime) snprintf(found->trouble, sizeof(found->trouble), "%s", tutti_message(NULL));
     for (int i = 0; i < PRECISIONS && found->runtime; i++)
-        (void)tutti_device_pairs(
+        (void)tutti_device_bf16(
             found->runtime, 0, precisions[i].precision, &found->pairs[i].form, &found->pairs[i].refusal);
     if (!check) return;
     found->good = found->runtime && tutti_device_check(found->runtime, 0) == TUTTI_OK;
@@ -54,7 +54,7 @@ static void find(const tutti_device_info *device, bool check, struct findings *f
 
 static void pairs_json(struct json_line *line, const struct findings *found)
 {
-    json_line_object(line, "pairs");
+    json_line_object(line, "bf16_dots");
     for (int i = 0; i < PRECISIONS; i++) {
         const struct pairs *pairs = &found->pairs[i];
         json_line_object(line, precisions[i].name);
@@ -80,7 +80,7 @@ static void peaks_json(struct json_line *line, const struct findings *found)
 {
     json_line_number(line, "peak_flops", found->peaks.flops);
     json_line_number(line, "peak_bytes", found->peaks.bytes);
-    if (found->peaks.pair_flops > 0) json_line_number(line, "peak_pair_flops", found->peaks.pair_flops);
+    if (found->peaks.bf16_flops > 0) json_line_number(line, "peak_bf16_flops", found->peaks.bf16_flops);
 }
 
 static tutti_status print_json(const tutti_device_info *device, const struct findings *found)
@@ -159,7 +159,7 @@ static void print_peaks(const struct findings *found)
         return;
     }
     printf("      peak: %.0f GFLOP/s", 1e-9 * found->peaks.flops);
-    if (found->peaks.pair_flops > 0) printf(", pairs of bfloat16 numbers %.0f GFLOP/s", 1e-9 * found->peaks.pair_flops);
+    if (found->peaks.bf16_flops > 0) printf(", pairs of bfloat16 numbers %.0f GFLOP/s", 1e-9 * found->peaks.bf16_flops);
     printf(", %.1f GB/s\n", 1e-9 * found->peaks.bytes);
 }
 

@@ -10,9 +10,9 @@
 
 /* ------------------------------------------------------------------------------------ what the network has ---- */
 
-static tutti_status describe(const tutti_network *network, const tutti_onnx_place *place, struct port *port)
+static tutti_status describe(const tutti_network *network, const tutti_onnx_batch_axis *place, struct port *port)
 {
-    port->place = place ? *place : (tutti_onnx_place) { 0, 1, 1 };
+    port->place = place ? *place : (tutti_onnx_batch_axis) { 0, 1, 1 };
     port->info.size = sizeof port->info;
     const tutti_status status = tutti_network_tensor(network, port->tensor, &port->info);
     if (!port->name) port->name = port->info.name;
@@ -28,13 +28,13 @@ static tutti_status find(const struct session *session, struct ports *ports)
     const tutti_onnx *file = session->file.network ? &session->file : NULL;
     struct port *at = ports->inputs;
     for (int i = 0; i < TUTTI_ONNX_PORTS && tutti_network_input(network, i, &at->tensor) == TUTTI_OK; i++, at++) {
-        TRY(describe(network, file ? &file->input_places[i] : NULL, at));
+        TRY(describe(network, file ? &file->input_batch_axes[i] : NULL, at));
         ports->input_count++;
     }
     at = ports->outputs;
     for (int i = 0; i < TUTTI_ONNX_PORTS && tutti_network_output(network, i, &at->name, &at->tensor) == TUTTI_OK;
          i++, at++) {
-        TRY(describe(network, file ? &file->output_places[i] : NULL, at));
+        TRY(describe(network, file ? &file->output_batch_axes[i] : NULL, at));
         for (const struct port *other = ports->outputs; other < at && !at->same; other++)
             if (other->tensor.id == at->tensor.id) at->same = other;
         ports->output_count++;
@@ -104,14 +104,14 @@ static bool type_fits(enum npz_type type, tutti_dtype dtype)
 
 int port_sizes(const struct ports *ports, const struct port *port, int64_t samples, int64_t sizes[TUTTI_MAX_RANK + 1])
 {
-    const tutti_onnx_place *place = &port->place;
-    const int of_rows = place->behind > 1, rank = port->info.shape.rank - of_rows;
+    const tutti_onnx_batch_axis *place = &port->place;
+    const int of_rows = place->inner > 1, rank = port->info.shape.rank - of_rows;
     const int64_t *own = port->info.shape.sizes + of_rows;
     int count = 0;
     if (place->axis < 0 && !ports->bare) sizes[count++] = samples;
     for (int i = 0; i <= rank; i++) {
-        if (i == place->axis) sizes[count++] = place->ahead * samples * place->behind;
-        if (i < rank && (i != place->axis || place->ahead == 1)) sizes[count++] = own[i];
+        if (i == place->axis) sizes[count++] = place->outer * samples * place->inner;
+        if (i < rank && (i != place->axis || place->outer == 1)) sizes[count++] = own[i];
     }
     return count;
 }
@@ -226,21 +226,21 @@ static bool check_file(
 /* Arrays of the network have the samples in front. */
 static tutti_status move_batch(struct port *port, int64_t samples, size_t size, bool to_file)
 {
-    const tutti_onnx_place *place = &port->place;
-    const int of_rows = place->behind > 1;
+    const tutti_onnx_batch_axis *place = &port->place;
+    const int of_rows = place->inner > 1;
     size_t before = 1;
-    if (place->axis < 1 && place->ahead == 1) return TUTTI_OK;
+    if (place->axis < 1 && place->outer == 1) return TUTTI_OK;
     for (int i = 0; i < place->axis; i++) before *= (size_t)port->info.shape.sizes[of_rows + i];
-    const size_t count = (size_t)samples, ahead = (size_t)place->ahead, rows = (size_t)place->behind;
-    const size_t elements = (size_t)port->elements, bytes = elements / (before * ahead * rows) * size;
+    const size_t count = (size_t)samples, outer = (size_t)place->outer, rows = (size_t)place->inner;
+    const size_t elements = (size_t)port->elements, bytes = elements / (before * outer * rows) * size;
     char *moved = memory_new(count * elements + 1, size), *data = port->data;
     if (!moved) return TUTTI_NO_MEMORY;
     for (size_t b = 0; b < before; b++)
-        for (size_t a = 0; a < ahead; a++)
+        for (size_t a = 0; a < outer; a++)
             for (size_t n = 0; n < count; n++)
                 for (size_t r = 0; r < rows; r++) {
-                    const size_t in_file = ((b * ahead + a) * count + n) * rows + r;
-                    const size_t own = ((n * rows + r) * before + b) * ahead + a;
+                    const size_t in_file = ((b * outer + a) * count + n) * rows + r;
+                    const size_t own = ((n * rows + r) * before + b) * outer + a;
                     memcpy(moved + bytes * (to_file ? in_file : own), data + bytes * (to_file ? own : in_file), bytes);
                 }
     free(data);

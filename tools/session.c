@@ -86,9 +86,9 @@ int session_open(struct session *session, const char *command, const struct sess
         .exact = options->exact,
         .tune = options->tune,
         .sync_batchnorm = options->sync_batchnorm,
-        .experts.check_replicas = options->check_replicas,
+        .advanced.check_replicas = options->check_replicas,
         .precision = precision_of(options->precision),
-        .experts.wire = precision_of(options->wire) };
+        .advanced.wire = precision_of(options->wire) };
     tutti_runtime_options settings = { .devices = options->devices,
         .memory_limit = (size_t)options->memory_mib << 20,
         .threads = (int)options->threads,
@@ -329,7 +329,7 @@ int session_compile(struct session *session, tutti_training *training)
     training->tune = session->tune;
     training->sync_batchnorm = session->sync_batchnorm;
     training->precision = session->precision;
-    training->experts = &session->experts;
+    training->advanced = &session->advanced;
     session_add_loss(session, training);
     session->trainer = tutti_compile(session->network, session->output, training);
     progress_clear(&building.progress);

@@ -6,8 +6,8 @@
 #include "models/models.h"
 #include "tools/onnx_options.h"
 #include "tools/options.h"
+#include "tutti_advanced.h"
 #include "tutti_data.h"
-#include "tutti_experts.h"
 
 #include <stdio.h>
 
@@ -121,7 +121,7 @@ struct session {
     int64_t micro_batch;
     bool exact, tune, sync_batchnorm;
     tutti_precision precision;
-    tutti_expert_options experts;
+    tutti_advanced_options advanced;
 };
 
 extern const char *const session_precisions[], *const session_wires[]; /* in tutti_precision's order, ended by NULL */

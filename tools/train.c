@@ -347,7 +347,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     int result = prepare_data(training, s, model);
     if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
     session->lists_constants = true;
-    session->experts.average_every = s->average_every;
+    session->advanced.average_every = s->average_every;
     session->pixels = data_pixels(data);
     session->soft = data_mixes(data);
     result = session_build(session, model, data->info.shape, data_outputs(data));

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "base/threads.h"
 #include "tools/made_samples.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 
 #include <errno.h>
 #include <math.h>

@@ -26,16 +26,17 @@
 
 /* ------------------------------------------------------------------------------------------------- compile ---- */
 
-static tutti_status read_experts(tutti_expert_options *experts, const tutti_expert_options *given)
+static tutti_status read_advanced(tutti_advanced_options *advanced, const tutti_advanced_options *given)
 {
-    tutti_status status = OPTIONS_READ(experts, given, tutti_expert_options);
+    tutti_status status = OPTIONS_READ(advanced, given, tutti_advanced_options);
     if (status != TUTTI_OK) return status;
-    if (experts->wire != TUTTI_FP32 && experts->wire != TUTTI_BF16)
+    if (advanced->wire != TUTTI_FP32 && advanced->wire != TUTTI_BF16)
         return fail(TUTTI_INVALID,
-            "precision %d does not exist for gradients in transfer: pass TUTTI_FP32 or TUTTI_BF16", (int)experts->wire);
-    if (experts->average_every < 0)
+            "precision %d does not exist for gradients in transfer: pass TUTTI_FP32 or TUTTI_BF16",
+            (int)advanced->wire);
+    if (advanced->average_every < 0)
         return fail(TUTTI_INVALID, "average_every is %lld: it must be at least 1, or 0 to sum gradients in each step",
-            (long long)experts->average_every);
+            (long long)advanced->average_every);
     return TUTTI_OK;
 }
 
@@ -74,7 +75,7 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
         return fail(TUTTI_INVALID, "sharing %d does not exist: pass one of tutti_sharing", (int)training->sharing);
     trainer->options.automatic =
         trainer->count > 1 && trainer->trains && !training->shares && training->sharing == TUTTI_SHARES_AUTO;
-    const tutti_status status = read_experts(&trainer->options.experts, training->experts);
+    const tutti_status status = read_advanced(&trainer->options.advanced, training->advanced);
     return status == TUTTI_OK ? optimizer_init(&trainer->optimizer, training) : status;
 }
 
@@ -107,7 +108,7 @@ static void set_up(tutti_trainer *trainer)
         .batch = options->batch,
         .micro_batch = options->micro_batch,
         .precision = options->precision,
-        .wire = options->experts.wire,
+        .wire = options->advanced.wire,
         .trains = trainer->trains,
         .exact = options->exact,
         .tune = options->tune,

@@ -3,7 +3,7 @@
 
 #include "base/random.h"
 #include "parallel/ranks.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 #include "tutti_hosts.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ char checkpoint[256];
 double patience = 1;
 struct told told;
 
-static tutti_expert_options experts; /* of the training */
+static tutti_advanced_options advanced; /* of the training */
 static tutti_runtime *single, *runtimes[MEMORY_KINDS];
 /* By network and optimizer; the last kind for runs whose gradients are rounded. */
 static struct reference references[NETWORKS][3];
@@ -141,9 +141,9 @@ static void add_sharing(const struct chaos_case *it, tutti_training *training)
     training->sharing = it->mode == EQUAL ? TUTTI_SHARES_EQUAL : TUTTI_SHARES_AUTO;
     training->shares = it->mode == GIVEN ? it->shares : NULL;
     training->hosts = hosts;
-    experts =
-        (tutti_expert_options) { .check_replicas = it->check_replicas, .wire = it->bf16 ? TUTTI_BF16 : TUTTI_FP32 };
-    training->experts = &experts;
+    advanced =
+        (tutti_advanced_options) { .check_replicas = it->check_replicas, .wire = it->bf16 ? TUTTI_BF16 : TUTTI_FP32 };
+    training->advanced = &advanced;
     training->step_limit_s = hangs ? patience * HANG_STEP_S : NO_HANG_S;
     training->build_limit_s = hangs ? patience * HANG_BUILD_S : NO_HANG_S;
 }

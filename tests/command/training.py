@@ -240,11 +240,11 @@ class Show(harness.CommandTest):
     def test_pairs(self):
         why = ("show", "linear", "--batch", "64", "--precision", "bf16", "--why")
         wide = {"TUTTI_DEVICE_CLASS": "cpu", "TUTTI_VECTOR_WIDTH": "16"}
-        output = self.good(*why, TUTTI_PAIRS="plain", **wide).output
+        output = self.good(*why, TUTTI_BF16_DOTS="plain", **wide).output
         self.assertRegex(output, r"dense +pairs\n        by .*\n        it multiplies pairs of bfloat16 numbers: plain\n        not ")
-        output = self.good(*why, TUTTI_PAIRS="off", **wide).output
+        output = self.good(*why, TUTTI_BF16_DOTS="off", **wide).output
         self.assertNotIn("it multiplies", output)
-        self.assertIn("        not pairs: TUTTI_PAIRS is off\n", output)
+        self.assertIn("        not pairs: TUTTI_BF16_DOTS is off\n", output)
 
     def test_passes(self):
         output = self.good("show", "lenet", "--batch", "4", "--passes").output

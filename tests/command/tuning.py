@@ -15,7 +15,7 @@ class Tuning(harness.CommandTest):
     @classmethod
     def setUpClass(cls):
         """A cache of its own, as what the layer breaks is remembered as refused. Some processors have a third candidate."""
-        os.environ["TUTTI_PAIRS"] = "off"
+        os.environ["TUTTI_BF16_DOTS"] = "off"
         os.environ["TUTTI_CACHE_DIR"] = tempfile.mkdtemp(prefix="tutti-")
         cls.addClassCleanup(shutil.rmtree, os.environ["TUTTI_CACHE_DIR"])
 

@@ -148,20 +148,20 @@ class Devices(harness.CommandTest):
 
     def test_pairs(self):
         wide = {"TUTTI_DEVICE_CLASS": "cpu", "TUTTI_VECTOR_WIDTH": "16"}
-        line = self.good("devices", "--check", "--json", TUTTI_PAIRS="plain", **wide).lines()[0]
-        self.assertEqual(line["pairs"], {precision: {"form": "plain"} for precision in ("fp32", "tf32", "bf16")})
-        self.assertGreater(line["peak_pair_flops"], 1e8)
-        output = self.good("devices", "--check", TUTTI_PAIRS="plain", **wide).output
+        line = self.good("devices", "--check", "--json", TUTTI_BF16_DOTS="plain", **wide).lines()[0]
+        self.assertEqual(line["bf16_dots"], {precision: {"form": "plain"} for precision in ("fp32", "tf32", "bf16")})
+        self.assertGreater(line["peak_bf16_flops"], 1e8)
+        output = self.good("devices", "--check", TUTTI_BF16_DOTS="plain", **wide).output
         self.assertIn("\n      pairs of bfloat16 numbers: plain with --precision fp32, tf32, bf16\n      check: ok\n", output)
         self.assertRegex(output, r"peak: .*, pairs of bfloat16 numbers \d+ GFLOP/s, ")
-        line = self.good("devices", "--check", "--json", TUTTI_PAIRS="off", **wide).lines()[0]
-        self.assertEqual(line["pairs"]["bf16"], {"refusal": "TUTTI_PAIRS is off"})
-        self.assertNotIn("peak_pair_flops", line)
-        self.assertIn("numbers: not with fp32, tf32, bf16: TUTTI_PAIRS is off\n", self.good("devices", TUTTI_PAIRS="off", **wide).output)
-        narrow = self.good("devices", "--json", TUTTI_PAIRS="plain", TUTTI_DEVICE_CLASS="cpu", TUTTI_VECTOR_WIDTH="8").lines()[0]
-        self.assertIn("fewer than 16 floats", narrow["pairs"]["fp32"]["refusal"])
+        line = self.good("devices", "--check", "--json", TUTTI_BF16_DOTS="off", **wide).lines()[0]
+        self.assertEqual(line["bf16_dots"]["bf16"], {"refusal": "TUTTI_BF16_DOTS is off"})
+        self.assertNotIn("peak_bf16_flops", line)
+        self.assertIn("numbers: not with fp32, tf32, bf16: TUTTI_BF16_DOTS is off\n", self.good("devices", TUTTI_BF16_DOTS="off", **wide).output)
+        narrow = self.good("devices", "--json", TUTTI_BF16_DOTS="plain", TUTTI_DEVICE_CLASS="cpu", TUTTI_VECTOR_WIDTH="8").lines()[0]
+        self.assertIn("fewer than 16 floats", narrow["bf16_dots"]["fp32"]["refusal"])
         gpu = self.good("devices", TUTTI_DEVICE_CLASS="gpu").output
-        self.assertNotIn("pairs", gpu)
+        self.assertNotIn("bf16_dots", gpu)
 
     def test_pairs_of_this_processor(self):
         """What the system says that the processor has: instructions that are there but not used have another reason."""
@@ -169,7 +169,7 @@ class Devices(harness.CommandTest):
         for line in self.good("devices", "--json", TUTTI_VECTOR_WIDTH="16").lines():
             if line["class"] != "cpu":
                 continue
-            form, refusal = line["pairs"]["bf16"].get("form"), line["pairs"]["bf16"].get("refusal")
+            form, refusal = line["bf16_dots"]["bf16"].get("form"), line["bf16_dots"]["bf16"].get("refusal")
             self.assertEqual(form is None, refusal is not None)
             self.assertIn(form, (None, *(["dots"] if "avx512_bf16" in flags else []), *(["tiles"] if "amx_bf16" in flags else [])))
             if form is None and "avx512_bf16" in flags:
@@ -186,7 +186,7 @@ class Devices(harness.CommandTest):
     def test_long_refusal(self):
         """A verdict of the check as a compiler's long message: shortened for people, between letters."""
         cpu = {"TUTTI_DEVICE_CLASS": "cpu", "TUTTI_CACHE_DIR": self.folder / "cache"}
-        if "form" not in self.good("devices", "--json", **cpu).lines()[0]["pairs"]["bf16"]:
+        if "form" not in self.good("devices", "--json", **cpu).lines()[0]["bf16_dots"]["bf16"]:
             self.skipTest("this processor has no such instructions")
         [checks] = (self.folder / "cache").glob("*.checks")
         message = "x" + 100 * "\u00e9"
@@ -195,7 +195,7 @@ class Devices(harness.CommandTest):
             text += "" if f"\n{untried} " in text else f"{untried} failed {message}\n"
         checks.write_text(text)
         line = self.good("devices", "--json", **cpu).lines()[0]
-        self.assertEqual(line["pairs"]["bf16"].get("refusal"), message)
+        self.assertEqual(line["bf16_dots"]["bf16"].get("refusal"), message)
         self.assertIn(f"bf16: x{79 * chr(0xe9)}...\n", self.good("devices", **cpu).output)
 
     def test_no_platform(self):

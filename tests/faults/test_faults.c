@@ -141,9 +141,9 @@ static const char *wrong_parameters(int victim, bool check, struct outcome *outc
     }; /* a step's first write is theirs */
     snapshot_restore(&stages[PHASE_APART].before, &stages[PHASE_APART].session);
     tutti_trainer *trainer = stages[PHASE_APART].session.trainer;
-    trainer->options.experts.check_replicas = check;
+    trainer->options.advanced.check_replicas = check;
     outcome->status = train(&stages[PHASE_APART].session, &fault, outcome);
-    trainer->options.experts.check_replicas = false;
+    trainer->options.advanced.check_replicas = false;
     if (outcome->status != TUTTI_OK) return status_message();
     if (outcome->broken != 1) return "the parameters were not made wrong";
     const char *text = difference(outcome, &reference);
@@ -237,7 +237,7 @@ static const char *slow_device(struct session *session, struct outcome *outcome)
     tutti_trainer *trainer = session->trainer;
     fault.order = (struct layer_order) { .kind = LAYER_ANY, .at = 1, .action = LAYER_SLOW, .factor = 10 };
     told = (struct told) { 0 };
-    trainer->options.experts.check_replicas = true;
+    trainer->options.advanced.check_replicas = true;
     give(session, &fault);
     for (int step = 0; step < PATIENCE && outcome->status == TUTTI_OK; step++) {
         double loss;

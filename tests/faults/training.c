@@ -6,7 +6,7 @@
 
 #include "parallel/rebalance.h"
 #include "tests/tolerance.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -99,7 +99,7 @@ static tutti_status session_compile(struct session *session, tutti_sharing shari
         .batch = SAMPLES,
         .seed = 7,
         .sharing = sharing,
-        .experts = &(tutti_expert_options) { .wire = session->wire },
+        .advanced = &(tutti_advanced_options) { .wire = session->wire },
         .sync_batchnorm = session->norm,
         .build_limit_s = build_limit_s };
     const tutti_tensor output = network_make(session->network, session->norm);

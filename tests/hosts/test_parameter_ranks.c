@@ -126,14 +126,14 @@ static void other(void)
     }
 }
 
-static void open_averaging(struct session *session, const tutti_expert_options *experts, tutti_precision precision)
+static void open_averaging(struct session *session, const tutti_advanced_options *advanced, tutti_precision precision)
 {
     session_open(session, "0", KIND_PLAIN,
         &(tutti_training) { .optimizer = TUTTI_ADAM,
             .learning_rate = 0.01f,
             .precision = precision,
             .sharing = TUTTI_SHARES_EQUAL,
-            .experts = experts,
+            .advanced = experts,
             .hosts = experts ? hosts : NULL });
 }
 
@@ -165,7 +165,7 @@ static void torn(void)
 {
     struct session one, ranks;
     open_averaging(&one, NULL, TUTTI_FP32);
-    open_averaging(&ranks, &(tutti_expert_options) { .average_every = 1 }, TUTTI_FP32);
+    open_averaging(&ranks, &(tutti_advanced_options) { .average_every = 1 }, TUTTI_FP32);
     if (hosts->rank == 0) {
         ASSERT_OK(half_step(&one, STEP_SAMPLES / 2));
         fails_with(half_step(&ranks, STEP_SAMPLES / 2), TUTTI_HOST_LOST, "rank 1");
@@ -197,7 +197,7 @@ static void same_scales(const struct session *ranks)
 static void scales(void)
 {
     struct session ranks;
-    open_averaging(&ranks, &(tutti_expert_options) { .average_every = 2 }, TUTTI_FP16);
+    open_averaging(&ranks, &(tutti_advanced_options) { .average_every = 2 }, TUTTI_FP16);
     const struct loss_scale *scale = &ranks.trainer->course.loss_scale;
     const double before = scale->scale;
     for (int number = 0; number < 4; number++) /* a rank without samples, then both with some */

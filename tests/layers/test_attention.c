@@ -66,7 +66,7 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
         .softcap = (float)case_get_real(c, "cap", 0),
         .causal = case_get(c, "causal", 0),
         .window_before = case_get(c, "before", 0),
-        .window_behind = case_get(c, "behind", 0),
+        .window_after = case_get(c, "behind", 0),
         .mask_is_boolean = case_get(c, "boolean", 0) };
     if (case_get(c, "mask", 0)) {
         masked = mask(network, c);

@@ -267,7 +267,7 @@ static tutti_tensor sequence_slice(struct inputs *in)
 }
 static tutti_tensor sequence_pad(struct inputs *in)
 {
-    return op_of_frames(in, "pad", "before=0,0 behind=3,0");
+    return op_of_frames(in, "pad", "before=0,0 after=3,0");
 }
 static tutti_tensor sequence_classes(struct inputs *in)
 {
@@ -405,7 +405,7 @@ START_TEST(test_sequences_pass_through)
     check_shape(&in, tutti_op(n, "reduce_log_sum_exp", &x, 1, "axes=-1 keepdims=0"), TUTTI_SHAPE(T));
     check_shape(&in, tutti_op(n, "slice", &x, 1, "axes=0 starts=0 ends=1"), TUTTI_SHAPE(1, 8));
     check_shape(&in, tutti_op(n, "slice", &x, 1, "axes=1 starts=2 ends=5"), TUTTI_SHAPE(T, 3));
-    check_shape(&in, tutti_op(n, "pad", &x, 1, "before=0,1 behind=0,2"), TUTTI_SHAPE(T, 11));
+    check_shape(&in, tutti_op(n, "pad", &x, 1, "before=0,1 after=0,2"), TUTTI_SHAPE(T, 11));
     check_shape(&in, tutti_concat(n, (tutti_tensor[]) { x, words }, 2, 1), TUTTI_SHAPE(T, 16));
     const tutti_tensor table = tutti_parameter(n, "table", TUTTI_SHAPE(7, 8), NULL);
     check_shape(&in, tutti_op(n, "prefix", &table, 1, "axes=0"), TUTTI_SHAPE(T, 8));
@@ -442,7 +442,7 @@ START_TEST(test_shapes)
     check_shape(&in, tutti_global_max_pool(n, in.image), TUTTI_SHAPE(6, 1, 1));
     check_shape(&in, tutti_adaptive_average_pool(n, in.image, 3, 9), TUTTI_SHAPE(6, 3, 9));
     ck_assert_int_eq(tutti_adaptive_average_pool(n, in.image, 5, 7).id, in.image.id);
-    tutti_conv_options skewed = { .stride = { 2, 1 }, .padding = { 1, -1 }, .padding_behind = { 2 }, .groups = 3 };
+    tutti_conv_options skewed = { .stride = { 2, 1 }, .padding = { 1, -1 }, .padding_after = { 2 }, .groups = 3 };
     check_shape(&in, tutti_conv(n, in.image, 9, TUTTI_SHAPE(3, 2), &skewed), TUTTI_SHAPE(9, 3, 6));
     skewed.output_padding[0] = 1;
     check_shape(&in, tutti_conv_transpose(n, in.image, 9, TUTTI_SHAPE(3, 2), &skewed), TUTTI_SHAPE(9, 9, 8));
@@ -509,7 +509,7 @@ static const struct {
     { "slice", "axes=-1,0 starts=-3,1 ends=1000,2", 1, TUTTI_OK, NULL, 3 },
     { "pad", "before=1", 1, TUTTI_INVALID, "each of the 3 axes", 0 },
     { "pad", "before=-6,0,0", 1, TUTTI_SHAPE, "outside the input's 6", 0 },
-    { "pad", "before=0,1,1 behind=1,0,0 value=-2", 1, TUTTI_OK, NULL, 3 },
+    { "pad", "before=0,1,1 after=1,0,0 value=-2", 1, TUTTI_OK, NULL, 3 },
     { "leaky_relu", "alpha=-1", 1, TUTTI_INVALID, "alpha is -1", 0 },
     { "exp", "name=\xff", 1, TUTTI_INVALID, "not UTF-8", 0 },
     { "reduce_mean", "  axes=-1,0   keepdims=0 name=mean ", 1, TUTTI_OK, NULL, 1 },

@@ -7,7 +7,7 @@
 
 #include "runtime/device.h"
 #include "tutti.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 #include "tutti_hosts.h"
 #include "tutti_inspect.h"
 

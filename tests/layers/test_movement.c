@@ -116,7 +116,7 @@ static tutti_tensor window(tutti_network *network, tutti_tensor x, int h, int w,
     snprintf(text, sizeof text, "axes=-2,-1 starts=%d,%d ends=%d,%d", at_least_0(e.up), at_least_0(e.left),
         h - at_least_0(e.down), w - at_least_0(e.right));
     x = tutti_op(network, "slice", &x, 1, text);
-    snprintf(text, sizeof text, "before=0,%d,%d behind=0,%d,%d value=%g", at_least_0(-e.up), at_least_0(-e.left),
+    snprintf(text, sizeof text, "before=0,%d,%d after=0,%d,%d value=%g", at_least_0(-e.up), at_least_0(-e.left),
         at_least_0(-e.down), at_least_0(-e.right), e.value);
     return tutti_op(network, "pad", &x, 1, text);
 }

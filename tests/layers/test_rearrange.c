@@ -118,7 +118,7 @@ static tutti_tensor build_pad(tutti_network *network, const struct test_case *c)
     static const char *const modes[] = { "constant", "reflect", "edge", "wrap" };
     const tutti_tensor x = input(network, c);
     char text[120];
-    snprintf(text, sizeof text, "mode=%s before=0,%d,%d behind=0,%d,%d", modes[case_get(c, "mode", 1)],
+    snprintf(text, sizeof text, "mode=%s before=0,%d,%d after=0,%d,%d", modes[case_get(c, "mode", 1)],
         (int)case_get(c, "before", 0), (int)case_get(c, "left", 0), (int)case_get(c, "behind", 0),
         (int)case_get(c, "right", 0));
     return tutti_op(network, "pad", &x, 1, text);

@@ -336,7 +336,7 @@ static tutti_tensor build_others(tutti_network *network, tutti_tensor x, int cla
     tutti_tensor parts_of_sum[] = { x, tutti_op(network, "reduce_mean", &x, 1, "axes=-1") };
     x = tutti_op(network, "sub", parts_of_sum, 2, NULL);
     x = tutti_op(network, "transpose", &x, 1, "perm=0,2,1");
-    x = tutti_op(network, "pad", &x, 1, "before=0,1,2 behind=0,0,1");
+    x = tutti_op(network, "pad", &x, 1, "before=0,1,2 after=0,0,1");
     x = tutti_softmax(network, tutti_max_pool(network, x, 3, NULL));
     x = tutti_layer_norm(network, NULL, x, 0);
     x = tutti_add(network, x, tutti_op(network, "random_uniform", &x, 1, NULL));

@@ -78,7 +78,7 @@ static const struct {
     { "sin", 1 },
     { "sinh", 1 },
     { "slice", 1, "axes=1,-1 starts=2,-5 ends=7,-1" },
-    { "pad", 1, "before=0,1,2 behind=3,0,1 value=0.5" },
+    { "pad", 1, "before=0,1,2 after=3,0,1 value=0.5" },
     { "softmax", 1 },
     { "softplus", 1 },
     { "softsign", 1 },
@@ -102,7 +102,7 @@ static const struct {
     { "shift", 1, "by=-0.5" },
     { "power", 1, "exponent=3" },
     { "slice", 1, "axes=1,2 starts=-1,7 ends=-9,1 steps=-1,-2" },
-    { "pad", 1, "before=1,2,0 behind=0,1,3 mode=reflect" },
+    { "pad", 1, "before=1,2,0 after=0,1,3 mode=reflect" },
     { "tile", 1, "repeats=2,1,3" },
     { "depth_to_space", 1, "blocksize=1 mode=crd" },
     { "space_to_depth", 1, "blocksize=2" },
@@ -372,7 +372,7 @@ static void build_images(tutti_network *network)
     put(network, "up_volume",
         tutti_conv_transpose(network, volume, 3, TUTTI_SHAPE(2, 3, 2),
             &(tutti_conv_options) {
-                .name = "up_volume", .stride = { 2, 1, 2 }, .no_bias = true, .padding_behind = { 1, 1, 1 } }));
+                .name = "up_volume", .stride = { 2, 1, 2 }, .no_bias = true, .padding_after = { 1, 1, 1 } }));
     put(network, "conv_line",
         tutti_conv(network, line, 3, TUTTI_SHAPE(3), &(tutti_conv_options) { .name = "conv_line", .padding = { 1 } }));
     put(network, "conv_volume",

@@ -131,7 +131,7 @@ END_TEST
 START_TEST(helpers_run_kernels_with_tiles)
 {
     if (processor_tiles_refusal()) return;
-    ck_assert_int_eq(unsetenv("TUTTI_PAIRS"), 0);
+    ck_assert_int_eq(unsetenv("TUTTI_BF16_DOTS"), 0);
     struct device *device = begin(2);
     const struct pairs_ability *ability = &device->can.pairs[COMPUTE_BF16];
     ck_assert_msg(ability->form == PAIRS_TILES, "%s", ability->refusal ? ability->refusal : "not by tiles");

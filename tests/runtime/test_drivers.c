@@ -9,7 +9,7 @@
 #include "runtime/check.h"
 #include "runtime/discover.h"
 #include "runtime/memory.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 #include "tutti_finetune.h"
 #include "tutti_inspect.h"
 #include "tutti_scores.h"

@@ -334,12 +334,12 @@ START_TEST(test_long)
 END_TEST
 START_TEST(test_pairs)
 {
-    ck_assert_int_eq(setenv("TUTTI_PAIRS", "plain", 1), 0);
+    ck_assert_int_eq(setenv("TUTTI_BF16_DOTS", "plain", 1), 0);
     for (computed = COMPUTE_FP32; computed <= COMPUTE_BF16; computed++) {
         run_all("cpu", "16", "pairs", odd_sizes, SIZES);
         run_all("cpu", "16", "pairs", &long_sizes[2], few ? 1 : LONG_SIZES - 2);
     }
-    ck_assert_int_eq(unsetenv("TUTTI_PAIRS"), 0);
+    ck_assert_int_eq(unsetenv("TUTTI_BF16_DOTS"), 0);
 }
 END_TEST
 START_TEST(test_gpu)

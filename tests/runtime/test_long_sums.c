@@ -75,7 +75,7 @@ static tutti_runtime *open_as(const char *class, const char *width, const char *
 {
     ck_assert_int_eq(setenv("TUTTI_DEVICE_CLASS", class, 1), 0);
     ck_assert_int_eq(setenv("TUTTI_VECTOR_WIDTH", width, 1), 0);
-    ck_assert_int_eq(pairs ? setenv("TUTTI_PAIRS", pairs, 1) : unsetenv("TUTTI_PAIRS"), 0);
+    ck_assert_int_eq(pairs ? setenv("TUTTI_BF16_DOTS", pairs, 1) : unsetenv("TUTTI_BF16_DOTS"), 0);
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
     ck_assert_msg(runtime != NULL, "%s", tutti_message(NULL));
     return runtime;

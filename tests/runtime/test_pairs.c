@@ -33,7 +33,7 @@ static tutti_runtime *open_cpu(const char *form)
     if (tiles) form = "off";
     ck_assert_int_eq(setenv("TUTTI_DEVICE_CLASS", "cpu", 1), 0);
     ck_assert_int_eq(setenv("TUTTI_VECTOR_WIDTH", "16", 1), 0);
-    ck_assert_int_eq(form ? setenv("TUTTI_PAIRS", form, 1) : unsetenv("TUTTI_PAIRS"), 0);
+    ck_assert_int_eq(form ? setenv("TUTTI_BF16_DOTS", form, 1) : unsetenv("TUTTI_BF16_DOTS"), 0);
     tutti_runtime *runtime = tutti_open(NULL);
     ck_assert_msg(runtime != NULL, "%s", tutti_message(NULL));
     const char *refusal = tiles ? tiles_use(runtime) : NULL;
@@ -221,7 +221,7 @@ START_TEST(test_peaks)
     check(tutti_device_measure(runtime, 0, &peaks));
     ck_assert_msg(peaks.flops > 1e8 && peaks.flops < 1e16, "%g FLOP/s", peaks.flops);
     ck_assert_msg(peaks.bytes > 1e8 && peaks.bytes < 1e14, "%g B/s", peaks.bytes);
-    ck_assert_msg(some == (peaks.pair_flops > 0), "%g FLOP/s", peaks.pair_flops);
+    ck_assert_msg(some == (peaks.bf16_flops > 0), "%g FLOP/s", peaks.bf16_flops);
     device->can.class = DEVICE_GPU;
     check(peak_measure_pairs(device, &flops));
     ck_assert_double_eq(flops, 0);
@@ -237,7 +237,7 @@ END_TEST
 static void expect_told(const tutti_runtime *runtime, tutti_precision precision, const char *form, const char *refusal)
 {
     const char *told = "none", *why = "none";
-    check(tutti_device_pairs(runtime, 0, precision, &told, &why));
+    check(tutti_device_bf16(runtime, 0, precision, &told, &why));
     ck_assert_pstr_eq(told, form);
     ck_assert_msg(refusal ? why && strstr(why, refusal) : !why, "precision %d: %s", (int)precision, why ? why : "NULL");
 }
@@ -252,10 +252,10 @@ START_TEST(test_told)
             expect_told(runtime, precision, NULL, "half precision");
         else
             expect_told(runtime, precision, "plain", NULL);
-    ck_assert_int_eq(tutti_device_pairs(runtime, 0, (tutti_precision)4, &form, &refusal), TUTTI_INVALID);
-    ck_assert_int_eq(tutti_device_pairs(runtime, 0, (tutti_precision)-1, &form, &refusal), TUTTI_INVALID);
-    ck_assert_int_eq(tutti_device_pairs(runtime, 0, TUTTI_BF16, NULL, &refusal), TUTTI_INVALID);
-    ck_assert_int_eq(tutti_device_pairs(runtime, 1, TUTTI_BF16, &form, &refusal), TUTTI_NO_DEVICE);
+    ck_assert_int_eq(tutti_device_bf16(runtime, 0, (tutti_precision)4, &form, &refusal), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_device_bf16(runtime, 0, (tutti_precision)-1, &form, &refusal), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_device_bf16(runtime, 0, TUTTI_BF16, NULL, &refusal), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_device_bf16(runtime, 1, TUTTI_BF16, &form, &refusal), TUTTI_NO_DEVICE);
     runtime->devices[0].can.class = DEVICE_GPU;
     expect_told(runtime, TUTTI_BF16, NULL, "CPU-class");
     runtime->devices[0].can.class = DEVICE_CPU;
@@ -268,7 +268,7 @@ START_TEST(test_told)
     expect_told(runtime, TUTTI_BF16, "dots", NULL);
     tutti_close(runtime);
     runtime = open_cpu("off");
-    expect_told(runtime, TUTTI_BF16, NULL, "TUTTI_PAIRS is off");
+    expect_told(runtime, TUTTI_BF16, NULL, "TUTTI_BF16_DOTS is off");
     tutti_close(runtime);
 }
 END_TEST
@@ -281,7 +281,7 @@ START_TEST(test_refusals)
                       small = { .m = 16, .n = 4096, .k = 256, .compute = COMPUTE_BF16 };
     tutti_runtime *runtime = open_cpu("off");
     const char *refusal = gemm_refusal(GEMM_PAIRS, &gemm, &runtime->devices[0].can);
-    ck_assert_msg(refusal && strstr(refusal, "TUTTI_PAIRS"), "%s", refusal ? refusal : "it is taken");
+    ck_assert_msg(refusal && strstr(refusal, "TUTTI_BF16_DOTS"), "%s", refusal ? refusal : "it is taken");
     tutti_close(runtime);
     runtime = open_cpu("plain");
     ck_assert_ptr_null(gemm_refusal(GEMM_PAIRS, &gemm, &runtime->devices[0].can));

@@ -113,7 +113,7 @@ int main(void)
     static const char *const variables[] = { "TUTTI_LOG", "TUTTI_DEVICES", "TUTTI_DEVICE_CLASS", "TUTTI_VECTOR_WIDTH",
         "TUTTI_SUB_DEVICES", "POCL_DEVICES" };
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) unsetenv(variables[i]);
-    setenv("TUTTI_PAIRS", "off", 1); /* what is counted is compiled on each processor */
+    setenv("TUTTI_BF16_DOTS", "off", 1); /* what is counted is compiled on each processor */
     SRunner *runner = srunner_create(discover_suite());
     srunner_add_suite(runner, builder_suite());
     srunner_add_suite(runner, memory_suite());

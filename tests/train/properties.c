@@ -14,7 +14,7 @@
 #include "tests/train/training.h"
 
 #include "base/random.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 #include "tutti_finetune.h"
 
 #include <math.h>
@@ -46,13 +46,13 @@ static uint64_t draw(struct property *p, uint64_t below)
 /* ------------------------------------------------------------------------------------------------ divisions ---- */
 
 static const double fewer[] = { 1, 3 }, more[] = { 3, 1 };
-static const tutti_expert_options half = { .wire = TUTTI_BF16 };
+static const tutti_advanced_options half = { .wire = TUTTI_BF16 };
 static const struct split {
     const char *name, *devices;
     bool apart;
     int64_t micro_batch;
     const double *shares;
-    const tutti_expert_options *experts;
+    const tutti_advanced_options *advanced;
     double tolerance;
 } divisions[] = {
     { "micro-batches", "0", false, 4, NULL, NULL, 1e-3 },
@@ -162,7 +162,7 @@ static void open_property(struct session *session, const struct property *p, con
     if (division) {
         training.micro_batch = division->micro_batch;
         training.shares = division->shares;
-        training.experts = division->experts;
+        training.advanced = division->advanced;
     }
     session->trainer = tutti_compile(session->network, output, &training);
     ck_assert_msg(session->trainer, "%s", tutti_message(NULL));

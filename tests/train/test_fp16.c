@@ -4,7 +4,7 @@
 #include "tests/feeds.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static double fill_overflowing(const struct session *session)
     return rounds(session) ? 0x1p11 : 0x1p67;
 }
 
-static const tutti_expert_options bf16 = { .wire = TUTTI_BF16 };
+static const tutti_advanced_options bf16 = { .wire = TUTTI_BF16 };
 static const struct {
     const char *devices;
     bool apart;
@@ -128,7 +128,7 @@ static const struct {
     { "0", false, { .optimizer = TUTTI_ADAM } },
     { "0", false, { .optimizer = TUTTI_ADAMW, .micro_batch = 5 } },
     { "0,1", false, { .optimizer = TUTTI_SGD, .learning_rate = 0x1p-80f, .momentum = 0.9f } },
-    { "0,1", true, { .optimizer = TUTTI_ADAM, .experts = &bf16 } },
+    { "0,1", true, { .optimizer = TUTTI_ADAM, .advanced = &bf16 } },
     { "0,1", true, { .optimizer = TUTTI_ADAM, .micro_batch = 5 } },
 };
 

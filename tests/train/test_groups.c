@@ -3,7 +3,7 @@
 #include "tests/train/training.h"
 
 #include "tests/tolerance.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 
 #include <stdlib.h>
 
@@ -49,7 +49,7 @@ END_TEST
 START_TEST(small_groups_round_gradients)
 {
     expect_same(
-        "0,1", &(tutti_training) { .momentum = 0.9f, .experts = &(tutti_expert_options) { .wire = TUTTI_BF16 } });
+        "0,1", &(tutti_training) { .momentum = 0.9f, .advanced = &(tutti_advanced_options) { .wire = TUTTI_BF16 } });
 }
 END_TEST
 

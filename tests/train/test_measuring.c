@@ -2,7 +2,7 @@
 #include "tests/feeds.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 #include "tutti_inspect.h"
 
 #include <stddef.h>

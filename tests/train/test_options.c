@@ -6,8 +6,8 @@
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
+#include "tutti_advanced.h"
 #include "tutti_data.h"
-#include "tutti_experts.h"
 #include "tutti_finetune.h"
 #include "tutti_hosts.h"
 #include "tutti_inspect.h"
@@ -142,9 +142,9 @@ static tutti_status on_training(void *at)
     return compiled(at);
 }
 
-static tutti_status on_experts(void *at)
+static tutti_status on_advanced(void *at)
 {
-    return compiled(&(tutti_training) { .experts = at });
+    return compiled(&(tutti_training) { .advanced = at });
 }
 
 static tutti_status on_tuner(void *at)
@@ -267,7 +267,7 @@ static const struct {
     OF(tutti_attention_options, on_attention), OF(tutti_recurrent_options, on_lstm),
     OF(tutti_recurrent_options, on_gru), OF(tutti_recurrent_options, on_rnn), OF(tutti_group_options, on_group),
     OF(tutti_runtime_options, on_runtime), OF(tutti_training, on_training), OF(tutti_training, on_tuner),
-    OF(tutti_expert_options, on_experts), OF(tutti_fitting, on_fitting), OF(tutti_schedule, on_schedule),
+    OF(tutti_advanced_options, on_advanced), OF(tutti_fitting, on_fitting), OF(tutti_schedule, on_schedule),
     OF(tutti_match_options, on_match), OF(tutti_match_result, on_match_result), OF(tutti_rate_options, on_rate),
     OF(tutti_checkpoint_info, on_checkpoint_info), OF(tutti_hosts_options, on_hosts), OF(tutti_data_options, on_data),
     OF(tutti_data_info, on_data_info), OF(tutti_scores_options, on_scores), OF(tutti_scores_summary, on_summary),

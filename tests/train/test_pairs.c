@@ -30,10 +30,10 @@ static void setup(void)
 {
     data_make();
     folder_new();
-    ck_assert_int_eq(setenv("TUTTI_PAIRS", "plain", 1), 0);
+    ck_assert_int_eq(setenv("TUTTI_BF16_DOTS", "plain", 1), 0);
     ck_assert_int_eq(setenv("TUTTI_VECTOR_WIDTH", "16", 1), 0);
     runtime = tutti_open(&(tutti_runtime_options) { .devices = "0,1" });
-    ck_assert_int_eq(unsetenv("TUTTI_PAIRS"), 0);
+    ck_assert_int_eq(unsetenv("TUTTI_BF16_DOTS"), 0);
     ck_assert_int_eq(unsetenv("TUTTI_VECTOR_WIDTH"), 0);
     ck_assert_msg(runtime, "%s", tutti_message(NULL));
     ck_assert_int_eq(runtime->count, 2);

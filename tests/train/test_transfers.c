@@ -6,7 +6,7 @@
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "plan/commands.h"
-#include "tutti_experts.h"
+#include "tutti_advanced.h"
 #include "tutti_inspect.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ START_TEST(samples_of_the_next_step)
     announced_step(&apart, 2);
     tutti_device_times times = { .size = sizeof(times) };
     ASSERT_OK(tutti_report_times(apart.trainer, 0, &times));
-    ck_assert(times.sent_beside_s >= 0 && times.sent_beside_s <= times.sent_s);
+    ck_assert(times.sent_overlapped_s >= 0 && times.sent_overlapped_s <= times.sent_s);
     session_steps(&plain, 1); /* batch 0, where 3 was announced */
     session_steps(&apart, 1);
     same_bytes(&plain, &apart);
@@ -201,7 +201,7 @@ static float *gradients_of(struct replica *replica)
     return gradients;
 }
 
-static const tutti_expert_options bf16_wire = { .wire = TUTTI_BF16 };
+static const tutti_advanced_options bf16_wire = { .wire = TUTTI_BF16 };
 
 /* Each device's gradients are rounded and those of parameters only, their sums are not, whatever leaves the device:
  * buckets, or the sum over micro-batches. To the bit. */
@@ -210,7 +210,7 @@ START_TEST(half_precision_on_the_wire)
     const double unequal[2] = { 3, 2 };
     struct session session;
     session_open_apart(&session, "0,1", _i == 2 ? KIND_WIDE : KIND_NORM,
-        &(tutti_training) { .shares = unequal, .micro_batch = _i == 1 ? 5 : 0, .experts = &bf16_wire });
+        &(tutti_training) { .shares = unequal, .micro_batch = _i == 1 ? 5 : 0, .advanced = &bf16_wire });
     const tutti_network *network = session.network;
     const size_t bytes = (size_t)network->total_floats * sizeof(float);
     float *wanted = memory_new((size_t)network->total_floats, sizeof(float));
@@ -239,7 +239,7 @@ END_TEST
  * travels. */
 START_TEST(half_precision_trains_alike)
 {
-    const tutti_training plain = { .momentum = 0.9f }, half = { .momentum = 0.9f, .experts = &bf16_wire };
+    const tutti_training plain = { .momentum = 0.9f }, half = { .momentum = 0.9f, .advanced = &bf16_wire };
     struct session exact, one, two, shared, shared_half;
     session_open_apart(&exact, "0,1", KIND_NORM, &plain);
     session_open_apart(&one, "0,1", KIND_NORM, &half);

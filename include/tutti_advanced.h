@@ -1,6 +1,6 @@
 /* Functions for few programs: other exchanges between devices and ranks, and measuring kernels. */
-#ifndef TUTTI_EXPERTS_H
-#define TUTTI_EXPERTS_H
+#ifndef TUTTI_ADVANCED_H
+#define TUTTI_ADVANCED_H
 
 #include <tutti.h>
 
@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* tutti_training.experts. */
-struct tutti_expert_options {
-    size_t size; /* sizeof(tutti_expert_options), or 0 */
+/* tutti_training.advanced. */
+struct tutti_advanced_options {
+    size_t size; /* sizeof(tutti_advanced_options), or 0 */
     /* Several ranks. 0: gradients are summed in every step. K: each rank trains alone, and after every K steps the
      * parameters and optimizer states are averaged, weighted by samples (McMahan et al. 2017). This is less exact and
      * meant for slow links. */
