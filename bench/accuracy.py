@@ -20,7 +20,7 @@ but rounding in double precision too is left out: that of a shift which the next
 precision: means over several inputs, not chosen, as no values are farther apart than bfloat16 rounds. `ratio` is Tutti's
 error over autocast's of the whole gradient, with the standard error of its mean. Wanted: bf16 at most 1; tf32, which has three
 more bits of mantissa, at most an eighth; both within two standard errors.
-TUTTI_BF16_DOTS=plain: every product of matrices by pairs of bfloat16 numbers, also small ones (runtime/matrix.h).
+TUTTI_BF16_DOTS=plain: every product of matrices by bf16 dot products, also small ones (runtime/matrix.h).
 """
 import argparse
 import copy

@@ -77,7 +77,7 @@ def main():
     parser.add_argument("--build", default="build", help="folder of the build (default build)")
     parser.add_argument("--precision", default="fp32", help="as that of tutti bench (default fp32)")
     parser.add_argument("--peak", type=float, metavar="GFLOP/s", help="instead of the measured one of floats: with bf16 that of "
-                        "products of pairs, which `tutti devices --check` prints")
+                        "bf16 dot products, which `tutti devices --check` prints")
     arguments = parser.parse_args()
     for network in arguments.networks:
         print(table(arguments, *network.split(":")), flush=True)

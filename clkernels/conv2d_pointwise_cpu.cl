@@ -16,7 +16,7 @@
  * Launched by conv2d_pointwise.c: pointwise with (panel ranges, chunks of groups) tasks; gather with (images x blocks);
  * pointwise_weights with (channel ranges, output ranges, splits of the pixels).
  *
- * PAIRS (pairs.h): the source is stored as bfloat16, and conv2d_weights_cpu.cl has made pairs of the weights.
+ * BF16_FORM (bf16_dots.h): the source is stored as bfloat16, and conv2d_weights_cpu.cl has made pairs of the weights.
  *
  * Macros: MG, MW, NV, CU (source channels unrolled), YS (stride of pixels written; 2: the data gradient of
  * stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what they must), STATISTICS,
@@ -24,9 +24,9 @@
 #include "parameters.h"
 #include "arguments/conv2d_pointwise_cpu.h"
 #include "conv2d_cpu.h"
-#if PAIRS
-#include "pairs.h"
-#include "pairs_round.h"
+#if BF16_FORM
+#include "bf16_dots.h"
+#include "bf16_round.h"
 #endif
 
 #ifdef MW
@@ -72,7 +72,7 @@ INLINE void put(VF sum, const global add_t *add, global out0_t *result, size_t t
  * burst of prefetches stalls. */
 INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const global float *w, int here LATER_PARAMETER)
 {
-#if IS_BF16(IN0_TYPE) && !PAIRS
+#if IS_BF16(IN0_TYPE) && !BF16_FORM
     VF wide[MG][MW];
     FOR_PIXELS wide[g][i] = LOAD_AS(IN0_TYPE, i, p[g]);
 #endif
@@ -82,7 +82,7 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
         LOOP for (int i = c / CU; i < MG * MW; i += V / CU)
             LOOP for (int j = k; j < NV; j += step) tally_prefetch(gate, add, at + j * plane + i * YS * V);
 #endif
-#if PAIRS
+#if BF16_FORM
         const global uint *words = (const global uint *)w + c / 2 * NV * V;
         UNROLL for (int d = 0; d < CU; d += 2)
         {
@@ -227,11 +227,11 @@ INLINE void outer(VF acc[CT][NV], const global float *x, const global float *con
 }
 
 /* Where a tensor has numbers of 16 bits, the positions of a chunk are widened before its passes: one block of x, NV of
- * dy. With PAIRS, two neighbouring positions become pairs of bfloat16 numbers; behind an odd one comes zero. */
+ * dy. With BF16_FORM, two neighbouring positions become pairs of bfloat16 numbers; behind an odd one comes zero. */
 #define WIDEN (IS_BF16(IN0_TYPE) || IS_BF16(IN1_TYPE))
 #define POSITIONS 224 /* of a chunk, at most */
 
-#if PAIRS
+#if BF16_FORM
 #define POSITIONS_EACH 2
 #define KEEP(to, t, v)           \
     if ((t) % 2)                 \
@@ -248,7 +248,7 @@ INLINE void outer(VF acc[CT][NV], const global float *x, const global float *con
 
 INLINE void outer_wide(VF acc[CT][NV], const float *x, const VF *dy)
 {
-#if PAIRS
+#if BF16_FORM
     UNROLL for (int i = 0; i < CT; i++)
     {
         const uint f = as_uint(x[i]);

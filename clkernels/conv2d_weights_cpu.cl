@@ -8,14 +8,14 @@
  * the bias where there is none (HAS_BIAS 0).
  *
  * pair makes of two neighbouring source channels of a pointwise convolution a vector of pairs of bfloat16 numbers
- * (pairs.h), in the first half of each source block's memory.
+ * (bf16_dots.h), in the first half of each source block's memory.
  *
  * Launched by conv2d_cpu.c before the weights are used, with tasks for panels and for chunks of V source channels:
  * pack_forward and pair (chunks, panels), pack_gradient (panels, chunks), so that neighbouring tasks read neighbouring memory. */
 #include "parameters.h"
 #include "arguments/conv2d_weights_cpu.h"
 #include "conv2d_cpu.h"
-#include "pairs_round.h"
+#include "bf16_round.h"
 
 /* Where the vectors of (source channel, tap) lie, counted in groups of NV. */
 INLINE int packed_at(int channel, int tap, int taps, int padded)

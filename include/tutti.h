@@ -389,7 +389,7 @@ typedef enum tutti_precision {
     TUTTI_FP32,
     /* Activations and their gradients are stored as bfloat16 (8 bits of mantissa) if all kernels that use them support
      * it. This saves memory, and time in networks limited by memory bandwidth. GPU-class devices, and CPUs that
-     * multiply pairs of bfloat16 numbers (AVX512_BF16, AMX), also round the operands of products. The rest is as
+     * compute bf16 dot products (AVX512_BF16, AMX), also round the operands of products. The rest is as
      * TUTTI_FP32. */
     TUTTI_BF16,
     /* GPU-class devices round the operands of products to 11 bits of mantissa; CPUs with AMX to the sum of two bfloat16

@@ -11,9 +11,9 @@ extern "C" {
 
 /* -------------------------------------------------------------------------------------------------- devices ---- */
 
-/* Tells by which instructions an opened device of class "cpu" multiplies pairs of bfloat16 numbers in products with
+/* Tells by which instructions an opened device of class "cpu" computes bf16 dot products in products with
  * this precision: *form is "tiles" (AMX), "dots" (dot products, AVX512_BF16) or "plain" (none, for tests). If the
- * device does not use pairs, *form is NULL and *refusal says why. Both are valid until the runtime is closed. Errors:
+ * device computes none, *form is NULL and *refusal says why. Both are valid until the runtime is closed. Errors:
  * TUTTI_NO_DEVICE; TUTTI_INVALID if there is no such precision. */
 TUTTI_API tutti_status tutti_device_bf16(
     const tutti_runtime *runtime, int position, tutti_precision precision, const char **form, const char **refusal);

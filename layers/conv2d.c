@@ -270,17 +270,17 @@ tutti_tensor tutti_conv2d(
 
 /* ---------------------------------------------------------------------------------------------------- tables ---- */
 
-#define FIRST(pass) &conv2d_pairs[pass], &conv2d_winograd[pass], &conv2d_pointwise[pass], &conv2d_depthwise[pass]
+#define FIRST(pass) &conv2d_bf16[pass], &conv2d_winograd[pass], &conv2d_pointwise[pass], &conv2d_depthwise[pass]
 #define OTHERS(pass)                                                                                                 \
     &conv2d_direct[pass], &conv2d_grouped[pass], &conv2d_depthwise_channels_last[pass], &conv2d_depthwise_gpu[pass], \
         &conv2d_channels_last[pass], &conv2d_implicit_gemm_matrix[pass], &conv2d_winograd_4x4[pass],                 \
         &conv2d_winograd_2x2[pass], &conv2d_implicit_gemm[pass], &conv2d_plain[pass], NULL
 
-static const struct implementation *const forward_implementations[] = { &conv2d_pairs_image, FIRST(CONV2D_FORWARD),
+static const struct implementation *const forward_implementations[] = { &conv2d_bf16_image, FIRST(CONV2D_FORWARD),
     &conv2d_winograd_rows[CONV2D_FORWARD], OTHERS(CONV2D_FORWARD) };
 static const struct implementation *const data_gradient_implementations[] = { FIRST(CONV2D_DATA_GRADIENT),
     OTHERS(CONV2D_DATA_GRADIENT) };
-static const struct implementation *const weight_gradient_implementations[] = { &conv2d_pairs_image_weights,
+static const struct implementation *const weight_gradient_implementations[] = { &conv2d_bf16_image_weights,
     FIRST(CONV2D_WEIGHT_GRADIENT), &conv2d_winograd_rows[CONV2D_WEIGHT_GRADIENT], OTHERS(CONV2D_WEIGHT_GRADIENT) };
 
 const struct operation operation_conv2d = {

@@ -99,7 +99,7 @@ void conv2d_packing_emit(const struct problem *problem, const struct operands *o
     launch_tasks(
         launch, (size_t)(gradient ? packing->panels : chunks), (size_t)(gradient ? chunks : packing->panels), 1);
     launch_work(launch, 0, 8.0 * (double)(z.c * z.k * packing->taps));
-    if (!packing->pairs) return;
+    if (!packing->bf16) return;
     launch = launch_add(list, "conv2d_weights_cpu", "pair", "-DNV=%d -DSV=%d -DHAS_BIAS=%d", (int)packing->vectors,
         (int)packing->source_block, bias != NULL);
     ARGUMENTS_SET(launch, pair, .packed = operands->prepared, .panels = packing->panels, .padded = packing->padded);

@@ -1,15 +1,15 @@
 /* Convolution on CPU-class devices: implementations that conv2d.c lists. Activations are blocked (first layers with few
  * channels read the plain image), parameters and their gradients are plain.
  *
- *   pairs           any kernel, stride, padding and dilation, of bfloat16 numbers     conv2d_pairs.c
- *   pairs_image     up to 4 channels, no dilation, of bfloat16 numbers            conv2d_pairs.c, conv2d_pairs_image.c
+ *   bf16            any kernel, stride, padding and dilation, of bfloat16 numbers     conv2d_bf16.c
+ *   bf16_image     up to 4 channels, no dilation, of bfloat16 numbers            conv2d_bf16.c, conv2d_bf16_image.c
  *   winograd        3x3 of stride 1 or 2, 5x5: F(4x4, 3x3), F(4x4, 5x5)           conv2d_winograd.c and its kin
  *   pointwise       1x1, stride 1 or 2, no padding                                conv2d_pointwise.c
  *   depthwise       groups = input channels = output channels                     conv2d_depthwise.c
  *   winograd_rows   up to 4 channels, 5 to 8 wide, stride 2: F(4, 4) along rows   conv2d_winograd_rows.c
  *   direct          any kernel, stride, padding and dilation, one group           conv2d_direct.c
  *
- * The order in a list: pairs_image, pairs, winograd, pointwise, depthwise, winograd_rows, direct; each refuses what is
+ * The order in a list: bf16_image, bf16, winograd, pointwise, depthwise, winograd_rows, direct; each refuses what is
  * not its own.
  */
 #ifndef LAYERS_CONV2D_CPU_H
@@ -17,9 +17,9 @@
 
 #include "layers/conv2d.h"
 
-/* pairs_image and winograd_rows have no data gradient. */
-extern const struct implementation conv2d_pairs_image, conv2d_pairs_image_weights;
-extern const struct implementation conv2d_pairs[CONV2D_PASSES], conv2d_winograd[CONV2D_PASSES],
+/* bf16_image and winograd_rows have no data gradient. */
+extern const struct implementation conv2d_bf16_image, conv2d_bf16_image_weights;
+extern const struct implementation conv2d_bf16[CONV2D_PASSES], conv2d_winograd[CONV2D_PASSES],
     conv2d_pointwise[CONV2D_PASSES], conv2d_depthwise[CONV2D_PASSES], conv2d_winograd_rows[CONV2D_PASSES],
     conv2d_direct[CONV2D_PASSES];
 
@@ -64,7 +64,7 @@ struct conv2d_packing {
     int64_t padded;       /* source channels, rounded up for the unrolled loop */
     int64_t source_block; /* V, or 1 for a plain image */
     int64_t panels, taps;
-    bool pairs; /* of neighbouring source channels, as bfloat16 numbers; of 1x1 alone */
+    bool bf16; /* of neighbouring source channels, as bfloat16 numbers; of 1x1 alone */
 };
 size_t conv2d_packing_bytes(const struct problem *problem, const struct conv2d_packing *packing);
 void conv2d_packing_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,

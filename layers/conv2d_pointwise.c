@@ -58,34 +58,34 @@ static cl_mem emit_gather(const struct problem *problem, const struct operands *
     return operands->workspace;
 }
 
-/* Returns NULL, or why floats are multiplied and not pairs of bfloat16 numbers. Pairs need bfloat16 numbers in
+/* Returns NULL, or why floats are multiplied and not bfloat16 numbers. Dot products need bfloat16 numbers in
  * memory: the source, or one of the two images whose product is the weight gradient. They are multiplied as dot
  * products, or in C for tests. */
-static const char *refused_pairs(const struct problem *problem)
+static const char *refused_bf16(const struct problem *problem)
 {
-    const char *refusal = pairs_refusal(problem->device, COMPUTE_BF16);
+    const char *refusal = bf16_refusal(problem->device, COMPUTE_BF16);
     const bool weights = conv2d_pass_of(problem) == CONV2D_WEIGHT_GRADIENT;
     const bool stored = problem->inputs[0]->type == TYPE_BF16 || (weights && problem->inputs[1]->type == TYPE_BF16);
     if (problem->compute != COMPUTE_BF16) return "this kernel multiplies them with --precision bf16 alone";
     if (refusal) return refusal;
-    if (problem->device->pairs[COMPUTE_BF16].form == PAIRS_TILES)
+    if (problem->device->bf16[COMPUTE_BF16].form == BF16_TILES)
         return "the device multiplies them by tiles, this kernel by dot products";
     if (!stored) return weights ? "neither image is stored as bfloat16" : "the image is stored as floats";
     return NULL;
 }
 
-static enum pairs_form pairs_of(const struct problem *problem)
+static enum bf16_form bf16_of(const struct problem *problem)
 {
-    return refused_pairs(problem) ? PAIRS_NONE : problem->device->pairs[COMPUTE_BF16].form;
+    return refused_bf16(problem) ? BF16_NONE : problem->device->bf16[COMPUTE_BF16].form;
 }
 
 static void remark(const struct problem *problem, struct text *text)
 {
-    const char *refusal = refused_pairs(problem);
+    const char *refusal = refused_bf16(problem);
     if (refusal)
         remark_floats(problem, refusal, text);
     else
-        remark_pairs(pairs_of(problem), 1, text);
+        remark_bf16(bf16_of(problem), 1, text);
 }
 
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
@@ -219,7 +219,7 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
 {
     const struct plan *p = problem->design;
     struct conv2d_packing packing = p->packing;
-    packing.pairs = pairs_of(problem) != PAIRS_NONE;
+    packing.bf16 = bf16_of(problem) != BF16_NONE;
     conv2d_packing_emit(problem, operands, list, &packing, p->gradient);
 }
 
@@ -254,9 +254,9 @@ static void emit_product(const struct problem *problem, const struct operands *o
     int64_t ahead = divide_up(6000, p->depth * p->group_count * p->group_pixels * p->packing.vectors);
     char epilogue[256], statistics[RESULT_OPTIONS], elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
-        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DYS=%d -DKEEP_OTHERS=%d -DPAIRS=%d %s %s%s", (int)p->group_count,
+        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DYS=%d -DKEEP_OTHERS=%d -DBF16_FORM=%d %s %s%s", (int)p->group_count,
         (int)p->group_pixels, (int)p->packing.vectors, (int)p->unroll, scatter ? 2 : 1, scatter && keep,
-        (int)pairs_of(problem), result_options(problem->node, statistics, sizeof statistics),
+        (int)bf16_of(problem), result_options(problem->node, statistics, sizeof statistics),
         epilogue_options(problem->node, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
     ARGUMENTS_SET(launch, pointwise, .source = source, .packed = operands->prepared,
@@ -382,8 +382,8 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     int64_t planes = divide_up(w->channels_max, problem->device->vector_width) + w->blocks_max;
     char elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise_weights",
-        "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d -DPAIRS=%d%s", (int)w->vectors, (int)w->channels,
-        (int)divide_up(planes, passes), (int)pairs_of(problem), element_options(problem, elements, sizeof elements));
+        "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d -DBF16_FORM=%d%s", (int)w->vectors, (int)w->channels,
+        (int)divide_up(planes, passes), (int)bf16_of(problem), element_options(problem, elements, sizeof elements));
     ARGUMENTS_SET(launch, pointwise_weights, .x = x, .dy = operands->inputs[1], .workspace = operands->workspace,
         .offset = (int64_t)w->parts_from, .C = w->z.c, .KB = w->k_blocks, .length = w->length, .run = w->run,
         .runs_image = w->runs_image, .runs = w->runs, .runs_split = w->runs_split, .chunk = w->chunk,

@@ -124,8 +124,8 @@ static void emit(const struct problem *problem, const struct operands *operands,
 static void remark(const struct problem *problem, struct text *text)
 {
     const struct product *product = problem->design;
-    if (product->choice == GEMM_PAIRS)
-        remark_pairs(problem->device->pairs[problem->compute].form, pairs_parts(problem->compute), text);
+    if (product->choice == GEMM_BF16)
+        remark_bf16(problem->device->bf16[problem->compute].form, bf16_terms(problem->compute), text);
 }
 
 /* Defines an implementation for each one of runtime/gemm.h; with further fusions, a form for each operation. */
@@ -144,7 +144,7 @@ static void remark(const struct problem *problem, struct text *text)
     .design_bytes = sizeof(struct product), .design = design_##label, .workspace = workspace, .emit = emit
 
 FUNCTIONS(GEMM_SKINNY, skinny)
-FUNCTIONS(GEMM_PAIRS, pairs)
+FUNCTIONS(GEMM_BF16, bf16)
 FUNCTIONS(GEMM_PACKED, packed)
 FUNCTIONS(GEMM_PIPELINED, pipelined)
 FUNCTIONS(GEMM_MATRIX, matrix)
@@ -153,9 +153,9 @@ FUNCTIONS(GEMM_CLBLAST, clblast)
 FUNCTIONS(GEMM_PLAIN, plain)
 
 static const struct implementation skinny = { IMPLEMENTATION(skinny, 0) }, clblast = { IMPLEMENTATION(clblast, 0) },
-                                   plain = { IMPLEMENTATION(plain, 0) }, pairs_forward = { IMPLEMENTATION(pairs, 0) },
-                                   pairs_data = { IMPLEMENTATION(pairs, FUSED(MASK)) },
-                                   pairs_weights = { IMPLEMENTATION(pairs, FUSED(BIAS)) },
+                                   plain = { IMPLEMENTATION(plain, 0) }, bf16_forward = { IMPLEMENTATION(bf16, 0) },
+                                   bf16_data = { IMPLEMENTATION(bf16, FUSED(MASK)) },
+                                   bf16_weights = { IMPLEMENTATION(bf16, FUSED(BIAS)) },
                                    packed_forward = { IMPLEMENTATION(packed, 0) },
                                    packed_data = { IMPLEMENTATION(packed, FUSED(MASK)) },
                                    packed_weights = { IMPLEMENTATION(packed, FUSED(BIAS)) },
@@ -166,13 +166,13 @@ static const struct implementation skinny = { IMPLEMENTATION(skinny, 0) }, clbla
                                    tiled = { IMPLEMENTATION(tiled, 0) },
                                    tiled_data = { IMPLEMENTATION(tiled, FUSED(MASK)) };
 
-#define IMPLEMENTATIONS(pairs, packed, pipelined, matrix, tiled)                                \
-    {                                                                                           \
-        &skinny, &(pairs), &(packed), &(pipelined), &(matrix), &(tiled), &clblast, &plain, NULL \
+#define IMPLEMENTATIONS(bf16, packed, pipelined, matrix, tiled)                                \
+    {                                                                                          \
+        &skinny, &(bf16), &(packed), &(pipelined), &(matrix), &(tiled), &clblast, &plain, NULL \
     }
 const struct implementation *const product_forward[] =
-    IMPLEMENTATIONS(pairs_forward, packed_forward, pipelined, matrix, tiled);
+    IMPLEMENTATIONS(bf16_forward, packed_forward, pipelined, matrix, tiled);
 const struct implementation *const product_data_gradient[] =
-    IMPLEMENTATIONS(pairs_data, packed_data, pipelined_data, matrix_data, tiled_data);
+    IMPLEMENTATIONS(bf16_data, packed_data, pipelined_data, matrix_data, tiled_data);
 const struct implementation *const product_weight_gradient[] =
-    IMPLEMENTATIONS(pairs_weights, packed_weights, pipelined, matrix, tiled);
+    IMPLEMENTATIONS(bf16_weights, packed_weights, pipelined, matrix, tiled);

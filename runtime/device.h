@@ -20,13 +20,13 @@ enum matrix_form {
     MATRIX_FORMS
 };
 
-/* How a CPU multiplies pairs of bfloat16 numbers, as clkernels/pairs.h counts the forms. */
-enum pairs_form {
-    PAIRS_NONE,
-    PAIRS_TILES, /* AMX */
-    PAIRS_DOTS,  /* AVX512_BF16 */
-    PAIRS_PLAIN, /* in OpenCL C, for tests on other processors: TUTTI_BF16_DOTS=plain */
-    PAIRS_FORMS
+/* How a CPU computes bf16 dot products, as clkernels/bf16_dots.h counts the forms. */
+enum bf16_form {
+    BF16_NONE,
+    BF16_TILES, /* AMX */
+    BF16_DOTS,  /* AVX512_BF16 */
+    BF16_PLAIN, /* in OpenCL C, for tests on other processors: TUTTI_BF16_DOTS=plain */
+    BF16_FORMS
 };
 
 /* How lanes of a subgroup read one another, as clkernels/group.h counts them. */
@@ -64,10 +64,10 @@ struct capabilities {
         bool pipelined;                /* gemm_pipelined.cl's product was right, too */
         const char *pipelined_refusal; /* why not */
     } matrix[COMPUTE_TYPES];
-    struct pairs_ability {
-        enum pairs_form form; /* proven by a product that was right: runtime/matrix.h */
-        const char *refusal;  /* why there is none; the checks' own text */
-    } pairs[COMPUTE_TYPES];
+    struct bf16_ability {
+        enum bf16_form form; /* proven by a product that was right: runtime/matrix.h */
+        const char *refusal; /* why there is none; the checks' own text */
+    } bf16[COMPUTE_TYPES];
 };
 
 struct programs;

@@ -8,7 +8,7 @@
 
 static const struct gemm_implementation *const implementations[GEMM_IMPLEMENTATIONS] = {
     [GEMM_SKINNY] = &gemm_skinny,
-    [GEMM_PAIRS] = &gemm_pairs,
+    [GEMM_BF16] = &gemm_bf16,
     [GEMM_PACKED] = &gemm_packed,
     [GEMM_PIPELINED] = &gemm_pipelined,
     [GEMM_MATRIX] = &gemm_matrix,

@@ -1,5 +1,5 @@
 /* Matrix products behind one call: C = op(A) op(B) (+ bias over columns) (+ C or another matrix), then an activation.
- * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "pairs", "packed" and "skinny" (CPU class),
+ * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "bf16", "packed" and "skinny" (CPU class),
  * "pipelined", "matrix", "tiled" and "clblast" (GPU class), "plain" (anything). */
 #ifndef RUNTIME_GEMM_H
 #define RUNTIME_GEMM_H
@@ -18,19 +18,19 @@ struct gemm {
     bool accumulate;                /* added to what C holds, or to what `add` holds */
     cl_mem add;                     /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
     /* mask: the output of an activation, laid out as C; C becomes the gradient behind that activation. masking: the
-     * options that clkernels/derivative.h reads. Only "pairs", "packed", "pipelined", "matrix" and "tiled" look at
+     * options that clkernels/derivative.h reads. Only "bf16", "packed", "pipelined", "matrix" and "tiled" look at
      * them, others ignore them. Not with bias, accumulate or activation. NULL: none. */
     cl_mem mask;
     const char *masking;
-    cl_mem sums; /* "pairs" and "packed" alone: m floats, the sums of op(A)'s rows, of a transposed A. NULL: none */
+    cl_mem sums; /* "bf16" and "packed" alone: m floats, the sums of op(A)'s rows, of a transposed A. NULL: none */
     /* Build options as clkernels/epilogue.h reads them and epilogue_options() writes them ("-DACTIVATE=1"; ADD is set
      * by the implementation); NULL: none. The caller's until gemm_emit() returns. */
     const char *activation;
-    enum compute_type compute; /* of "pairs", "pipelined", "matrix" and "tiled": what A and B are rounded to; others
+    enum compute_type compute; /* of "bf16", "pipelined", "matrix" and "tiled": what A and B are rounded to; others
                                   take them as they are */
     const struct gemm_design *design; /* what gemm_design() made for these sizes; NULL: made where it is needed */
     int tile, splits; /* of "matrix" and "tiled": 1 + number of the tile (runtime/tile.h), parts of the sum, which
-                         "pipelined" has, too; 0: chosen by rule. With a tile, "pairs" and "pipelined" take products
+                         "pipelined" has, too; 0: chosen by rule. With a tile, "bf16" and "pipelined" take products
                          that do not pay for it */
 };
 
@@ -38,7 +38,7 @@ struct gemm {
 struct gemm_design {
     const struct tile *tile;    /* "matrix" and "tiled": NULL where no tile (runtime/tile.h) fits the device */
     int64_t splits, k_of_split; /* "matrix", "tiled" and "packed": the sum's parts */
-    /* tile_rows, tile_vectors: the register tile of "packed". The others: a task of "packed" and "pairs"; 0 where the
+    /* tile_rows, tile_vectors: the register tile of "packed". The others: a task of "packed" and "bf16"; 0 where the
      * device's local memory is too small. */
     int tile_rows, tile_vectors;
     int64_t rows, columns, depth;
@@ -46,7 +46,7 @@ struct gemm_design {
 
 enum gemm_choice {
     GEMM_SKINNY,
-    GEMM_PAIRS,
+    GEMM_BF16,
     GEMM_PACKED,
     GEMM_PIPELINED,
     GEMM_MATRIX,

@@ -29,7 +29,7 @@ struct gemm_implementation {
     void (*emit)(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list);
 };
 
-extern const struct gemm_implementation gemm_skinny, gemm_pairs, gemm_packed, gemm_pipelined, gemm_matrix, gemm_tiled,
+extern const struct gemm_implementation gemm_skinny, gemm_bf16, gemm_packed, gemm_pipelined, gemm_matrix, gemm_tiled,
     gemm_clblast, gemm_plain;
 
 /* Whether all sizes fit the 32-bit integers of the kernels. */

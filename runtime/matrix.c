@@ -84,7 +84,7 @@ done:
     return status;
 }
 
-/* A trial of GEMM_MATRIX, GEMM_PIPELINED or GEMM_PAIRS. The last two would refuse a product of this size if they were
+/* A trial of GEMM_MATRIX, GEMM_PIPELINED or GEMM_BF16. The last two would refuse a product of this size if they were
  * not asked for a tile. */
 struct trial {
     int implementation;
@@ -99,7 +99,7 @@ static struct gemm product_of(const struct trial *trial)
     };
 }
 
-/* Compares a product by the form that device->can.matrix or can.pairs has with the host's. */
+/* Compares a product by the form that device->can.matrix or can.bf16 has with the host's. */
 static tutti_status try_product(struct device *device, const char *name, const void *context)
 {
     tutti_status status = TUTTI_OK;
@@ -132,34 +132,34 @@ void matrix_emit_trial(enum compute_type compute, struct launch_list *list)
     }
 }
 
-/* ---- pairs ---- */
+/* ---- bf16 dot products ---- */
 
-const char *pairs_refusal(const struct capabilities *can, enum compute_type compute)
+const char *bf16_refusal(const struct capabilities *can, enum compute_type compute)
 {
-    const struct pairs_ability *ability = &can->pairs[compute];
-    if (can->class != DEVICE_CPU) return "only CPU-class devices multiply pairs of bfloat16 numbers";
+    const struct bf16_ability *ability = &can->bf16[compute];
+    if (can->class != DEVICE_CPU) return "only CPU-class devices compute bf16 dot products";
     if (ability->form) return NULL;
     if (compute == COMPUTE_FP16) return "numbers of half precision are not made of bfloat16 numbers";
     return ability->refusal ? ability->refusal : "no such product passed its check on this device";
 }
 
-int pairs_parts(enum compute_type compute)
+int bf16_terms(enum compute_type compute)
 {
     static const int parts[COMPUTE_TYPES] = { [COMPUTE_FP32] = 3, [COMPUTE_TF32] = 2, [COMPUTE_BF16] = 1 };
     return parts[compute];
 }
 
-int64_t pairs_unit_lines(enum pairs_form form)
+int64_t bf16_unit_lines(enum bf16_form form)
 {
-    return form == PAIRS_TILES ? 32 : 16;
+    return form == BF16_TILES ? 32 : 16;
 }
 
 /* With three parts, equal terms are right within 1e-6. With fewer, their rounding is the larger error. The products
- * that are made in one step depth by depth (runtime/gemm_pairs.c) want multiples of 12 / parts. */
-int64_t pairs_chain(enum compute_type compute, enum pairs_form form)
+ * that are made in one step depth by depth (runtime/gemm_bf16.c) want multiples of 12 / parts. */
+int64_t bf16_chain(enum compute_type compute, enum bf16_form form)
 {
     static const int64_t tiles[] = { 0, 960, 96, 16 }, dots[] = { 0, 120, 24, 4 };
-    return (form == PAIRS_DOTS ? dots : tiles)[pairs_parts(compute)];
+    return (form == BF16_DOTS ? dots : tiles)[bf16_terms(compute)];
 }
 
 enum { FASTER_SIZE = 512, FASTER_RUNS = 4 };
@@ -201,7 +201,7 @@ static tutti_status try_faster(struct device *device, const char *name, const vo
     double by_parts = 0, by_floats = 0;
     tutti_status status = TUTTI_OK;
     TRY(try_product(device, name, context));
-    TRY(measure(device, GEMM_PAIRS, &gemm, &by_parts));
+    TRY(measure(device, GEMM_BF16, &gemm, &by_parts));
     TRY(measure(device, GEMM_PACKED, &gemm, &by_floats));
     if (by_parts > by_floats)
         FAIL(TUTTI_UNSUPPORTED, "products of three bfloat16 parts took %.2f ms, of floats %.2f", 1e3 * by_parts,
@@ -211,37 +211,37 @@ done:
 }
 
 /* Candidates in the order of choice. */
-static const struct pairs_candidate {
-    enum pairs_form form;
+static const struct bf16_candidate {
+    enum bf16_form form;
     const char *name;
     const char *(*refusal)(void);
     bool takes[COMPUTE_TYPES]; /* what they are fast enough for */
-} pairs_candidates[] = {
-    { PAIRS_TILES, "tiles", processor_tiles_refusal,
+} bf16_candidates[] = {
+    { BF16_TILES, "tiles", processor_tiles_refusal,
         { [COMPUTE_FP32] = true, [COMPUTE_TF32] = true, [COMPUTE_BF16] = true } },
-    { PAIRS_DOTS, "dots", processor_dots_refusal, { [COMPUTE_BF16] = true } },
+    { BF16_DOTS, "dots", processor_dots_refusal, { [COMPUTE_BF16] = true } },
 };
 
-static void prove_pairs_of(struct device *device, enum compute_type compute)
+static void prove_bf16_of(struct device *device, enum compute_type compute)
 {
-    struct pairs_ability *ability = &device->can.pairs[compute];
+    struct bf16_ability *ability = &device->can.bf16[compute];
     ability->refusal = device->host_memory ? "the processor has no instructions for this --precision"
                                            : "the device is not the processor of the host";
-    for (size_t i = 0; i < sizeof pairs_candidates / sizeof *pairs_candidates && !ability->form; i++) {
-        const struct pairs_candidate *c = &pairs_candidates[i];
+    for (size_t i = 0; i < sizeof bf16_candidates / sizeof *bf16_candidates && !ability->form; i++) {
+        const struct bf16_candidate *c = &bf16_candidates[i];
         if (!device->host_memory || !c->takes[compute]) continue;
         ability->refusal = c->refusal();
         if (ability->refusal) continue;
         char name[64];
-        snprintf(name, sizeof name, "pairs/%s/%s", c->name, types[compute]);
+        snprintf(name, sizeof name, "bf16/%s/%s", c->name, types[compute]);
         ability->form = c->form; /* for the trial */
         ability->refusal = check_trial(
-            device, name, compute == COMPUTE_FP32 ? try_faster : try_product, &(struct trial) { GEMM_PAIRS, compute });
-        if (ability->refusal) ability->form = PAIRS_NONE;
+            device, name, compute == COMPUTE_FP32 ? try_faster : try_product, &(struct trial) { GEMM_BF16, compute });
+        if (ability->refusal) ability->form = BF16_NONE;
     }
 }
 
-static void prove_pairs(struct device *device)
+static void prove_bf16(struct device *device)
 {
     const char *forced = getenv("TUTTI_BF16_DOTS");
     const bool plain = forced && !strcmp(forced, "plain"), off = forced && !strcmp(forced, "off");
@@ -249,15 +249,15 @@ static void prove_pairs(struct device *device)
         log_warn(&device->runtime->log, "TUTTI_BF16_DOTS is '%s' and is ignored: set it to plain or off, or unset it",
             forced);
     for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
-        struct pairs_ability *ability = &device->can.pairs[compute];
+        struct bf16_ability *ability = &device->can.bf16[compute];
         if (device->can.vector_width != 16)
             ability->refusal = "the device's vectors have fewer than 16 floats";
         else if (off)
             ability->refusal = "TUTTI_BF16_DOTS is off";
         else if (plain)
-            ability->form = PAIRS_PLAIN;
+            ability->form = BF16_PLAIN;
         else
-            prove_pairs_of(device, compute);
+            prove_bf16_of(device, compute);
     }
 }
 
@@ -302,5 +302,5 @@ void matrix_prove(struct device *device)
     if (device->can.class == DEVICE_GPU)
         prove_matrices(device);
     else
-        prove_pairs(device);
+        prove_bf16(device);
 }

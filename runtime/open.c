@@ -311,10 +311,10 @@ tutti_status tutti_device_check(tutti_runtime *runtime, int position)
     return status == TUTTI_OK ? check_device(&runtime->devices[position]) : status;
 }
 
-static const char *pairs_name(enum pairs_form form)
+static const char *bf16_name(enum bf16_form form)
 {
-    static const char *const names[PAIRS_FORMS] = {
-        [PAIRS_TILES] = "tiles", [PAIRS_DOTS] = "dots", [PAIRS_PLAIN] = "plain"
+    static const char *const names[BF16_FORMS] = {
+        [BF16_TILES] = "tiles", [BF16_DOTS] = "dots", [BF16_PLAIN] = "plain"
     };
     return names[form];
 }
@@ -334,8 +334,8 @@ tutti_status tutti_device_bf16(
         return fail(TUTTI_INVALID, "precision %d does not exist: pass one of tutti_precision", (int)precision);
     const enum compute_type compute = types[precision];
     const struct capabilities *can = &runtime->devices[position].can;
-    *refusal = pairs_refusal(can, compute);
-    *form = *refusal ? NULL : pairs_name(can->pairs[compute].form);
+    *refusal = bf16_refusal(can, compute);
+    *form = *refusal ? NULL : bf16_name(can->bf16[compute].form);
     return TUTTI_OK;
 }
 
@@ -358,7 +358,7 @@ tutti_status tutti_device_measure(tutti_runtime *runtime, int position, tutti_de
     if (!peaks) FAIL(TUTTI_INVALID, "tutti_device_measure() got NULL for the peaks: pass a pointer to them");
     tutti_device_peaks known = { 0 };
     TRY(peak_measure(&runtime->devices[position], &peak));
-    TRY(peak_measure_pairs(&runtime->devices[position], &known.bf16_flops));
+    TRY(peak_measure_bf16(&runtime->devices[position], &known.bf16_flops));
     known.flops = peak.flops;
     known.bytes = peak.bytes;
     TRY(RESULT_WRITE(peaks, &known, tutti_device_peaks));

@@ -15,7 +15,7 @@ enum {
     GROUPS_PER_UNIT = 32,
     TASKS_PER_UNIT = 8,
     ROUNDS = 1 << 16,
-    PAIR_CHAINS = 12, /* as clkernels/peak_pairs_cpu.cl, as are the steps */
+    PAIR_CHAINS = 12, /* as clkernels/peak_bf16_cpu.cl, as are the steps */
     PAIR_STEPS = 4,
     PAIR_LANES = 16,
     TILE_WORDS = 256,
@@ -105,20 +105,20 @@ done:
     return status;
 }
 
-/* Returns the form by which the device multiplies pairs. All types have the same, unless the trial of one failed. */
-static enum pairs_form form_of(const struct device *device)
+/* Returns the form by which the device computes bf16 dot products. All types have the same, unless the trial of one
+ * failed. */
+static enum bf16_form form_of(const struct device *device)
 {
-    enum pairs_form form = PAIRS_NONE;
-    for (int compute = COMPUTE_BF16; compute >= COMPUTE_FP32 && !form; compute--)
-        form = device->can.pairs[compute].form;
+    enum bf16_form form = BF16_NONE;
+    for (int compute = COMPUTE_BF16; compute >= COMPUTE_FP32 && !form; compute--) form = device->can.bf16[compute].form;
     return form;
 }
 
 /* Number of products that a task computes. */
-static double products_of(enum pairs_form form)
+static double products_of(enum bf16_form form)
 {
     const double round =
-        form == PAIRS_TILES ? PAIR_STEPS * TILES_OF_UNIT * TILE_SUMS * TILE_DEPTH : PAIR_CHAINS * PAIR_LANES * 2;
+        form == BF16_TILES ? PAIR_STEPS * TILES_OF_UNIT * TILE_SUMS * TILE_DEPTH : PAIR_CHAINS * PAIR_LANES * 2;
     return ROUNDS * round;
 }
 
@@ -137,21 +137,21 @@ done:
     return status;
 }
 
-tutti_status peak_measure_pairs(struct device *device, double *flops)
+tutti_status peak_measure_bf16(struct device *device, double *flops)
 {
-    const enum pairs_form form = form_of(device);
+    const enum bf16_form form = form_of(device);
     const size_t items = items_of(device), bytes = items * sizeof(float),
                  ones_bytes = (size_t)PAIR_STEPS * TILES_OF_UNIT * TILE_WORDS * sizeof(uint32_t);
     tutti_status status = TUTTI_OK;
     cl_mem ones = NULL, out = NULL;
     struct launch_list list;
     *flops = 0;
-    if (device->can.class != DEVICE_CPU || form == PAIRS_NONE) return TUTTI_OK;
+    if (device->can.class != DEVICE_CPU || form == BF16_NONE) return TUTTI_OK;
     launch_list_init(&list, device);
     TRY(buffer_new(device, ones_bytes, &ones));
     TRY(buffer_fill(device, ones, 0, ones_bytes, ONES));
     TRY(buffer_new(device, bytes, &out));
-    struct launch *launch = launch_add(&list, "peak_pairs_cpu", "peak_pairs", "-DPAIRS=%d", (int)form);
+    struct launch *launch = launch_add(&list, "peak_bf16_cpu", "peak_bf16", "-DBF16_FORM=%d", (int)form);
     launch_buffer(launch, ones);
     launch_buffer(launch, out);
     launch_local(launch, (size_t)TILES_OF_UNIT * TILE_SUMS * sizeof(float));

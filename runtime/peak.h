@@ -11,9 +11,9 @@ struct peak {
 
 /* Takes a fraction of a second, and some hundred MiB of the device for that time. */
 tutti_status peak_measure(struct device *device, struct peak *peak);
-/* Products of pairs of bfloat16 numbers per second, a multiply-add counted as two, by the form of device->can.pairs:
+/* Bf16 dot products per second, a multiply-add counted as two, by the form of device->can.bf16:
  * operands in registers, of tiles in the first-level cache. 0 where the device has no form. Errors: TUTTI_WRONG_RESULT.
  */
-tutti_status peak_measure_pairs(struct device *device, double *flops);
+tutti_status peak_measure_bf16(struct device *device, double *flops);
 
 #endif

@@ -176,7 +176,7 @@ const char *tiles_use(tutti_runtime *runtime)
         struct capabilities *can = &runtime->devices[d].can;
         if (can->class != DEVICE_CPU || can->vector_width != 16) continue;
         for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++)
-            can->pairs[compute] = (struct pairs_ability) { .form = PAIRS_TILES };
+            can->bf16[compute] = (struct bf16_ability) { .form = BF16_TILES };
     }
     return NULL;
 }

@@ -5,7 +5,7 @@
 
 #include "runtime/device.h"
 
-/* Makes products of pairs on the runtime's CPU-class devices be made of tiles. NULL, or why they cannot be. */
+/* Makes bf16 dot products on the runtime's CPU-class devices be made of tiles. NULL, or why they cannot be. */
 const char *tiles_use(tutti_runtime *runtime);
 
 #endif

@@ -21,9 +21,9 @@ enum { PRECISIONS = sizeof precisions / sizeof *precisions };
 struct findings {
     tutti_runtime *runtime; /* with this device alone; NULL: it does not open, or is not asked */
     char trouble[1024];     /* why it does not open */
-    struct pairs {
+    struct bf16 {
         const char *form, *refusal;
-    } pairs[PRECISIONS]; /* of class "cpu" */
+    } bf16[PRECISIONS]; /* of class "cpu" */
     bool checked, good, measured;
     char check[1024]; /* "ok", or what is wrong and what to do */
     tutti_device_peaks peaks;
@@ -41,7 +41,7 @@ static void find(const tutti_device_info *device, bool check, struct findings *f
     if (!found->runtime) snprintf(found->trouble, sizeof(found->trouble), "%s", tutti_message(NULL));
     for (int i = 0; i < PRECISIONS && found->runtime; i++)
         (void)tutti_device_bf16(
-            found->runtime, 0, precisions[i].precision, &found->pairs[i].form, &found->pairs[i].refusal);
+            found->runtime, 0, precisions[i].precision, &found->bf16[i].form, &found->bf16[i].refusal);
     if (!check) return;
     found->good = found->runtime && tutti_device_check(found->runtime, 0) == TUTTI_OK;
     snprintf(found->check, sizeof(found->check), "%s", found->good ? "ok" : tutti_message(NULL));
@@ -52,13 +52,13 @@ static void find(const tutti_device_info *device, bool check, struct findings *f
 
 /* ---- JSON ---- */
 
-static void pairs_json(struct json_line *line, const struct findings *found)
+static void bf16_json(struct json_line *line, const struct findings *found)
 {
     json_line_object(line, "bf16_dots");
     for (int i = 0; i < PRECISIONS; i++) {
-        const struct pairs *pairs = &found->pairs[i];
+        const struct bf16 *bf16 = &found->bf16[i];
         json_line_object(line, precisions[i].name);
-        json_line_text(line, pairs->form ? "form" : "refusal", pairs->form ? pairs->form : pairs->refusal);
+        json_line_text(line, bf16->form ? "form" : "refusal", bf16->form ? bf16->form : bf16->refusal);
         json_line_close(line);
     }
     json_line_close(line);
@@ -101,7 +101,7 @@ static tutti_status print_json(const tutti_device_info *device, const struct fin
     json_line_unsigned(&line, "allocation_bytes", device->allocation_bytes);
     json_line_boolean(&line, "half", device->half);
     json_line_boolean(&line, "subgroups", device->subgroups);
-    if (found->runtime && !strcmp(device->device_class, "cpu")) pairs_json(&line, found);
+    if (found->runtime && !strcmp(device->device_class, "cpu")) bf16_json(&line, found);
     if (found->checked) json_line_text(&line, "check", found->check);
     if (found->good) refusals_json(&line, found);
     if (found->measured) peaks_json(&line, found);
@@ -111,7 +111,7 @@ static tutti_status print_json(const tutti_device_info *device, const struct fin
 /* ---- text ---- */
 
 /* Returns whether two precisions have the same form, or the same reason for none. */
-static bool same(const struct pairs *a, const struct pairs *b)
+static bool same(const struct bf16 *a, const struct bf16 *b)
 {
     if (!a->form || !b->form) return !a->form && !b->form && !strcmp(a->refusal, b->refusal);
     return !strcmp(a->form, b->form);
@@ -127,27 +127,27 @@ static void print_refusal(const char *refusal)
 }
 
 /* "dot products with --precision bf16; not with fp32, tf32: the processor has no AMX with bfloat16" */
-static void print_pairs(const struct findings *found)
+static void print_bf16(const struct findings *found)
 {
     bool told[PRECISIONS] = { false };
-    printf("      pairs of bfloat16 numbers");
+    printf("      bf16 dot products");
     for (int round = 0, parts = 0; round < 2; round++) /* forms, then refusals */
         for (int i = 0; i < PRECISIONS; i++) {
-            const struct pairs *pairs = &found->pairs[i];
-            if (told[i] || (pairs->form == NULL) != (round == 1)) continue;
+            const struct bf16 *bf16 = &found->bf16[i];
+            if (told[i] || (bf16->form == NULL) != (round == 1)) continue;
             printf("%s ", parts++ ? ";" : ":");
-            if (pairs->form)
-                printf("%s with --precision", strcmp(pairs->form, "dots") ? pairs->form : "dot products");
+            if (bf16->form)
+                printf("%s with --precision", strcmp(bf16->form, "dots") ? bf16->form : "dot products");
             else
                 printf("not with");
             const char *between = " ";
             for (int j = i; j < PRECISIONS; j++) {
-                if (!same(pairs, &found->pairs[j])) continue;
+                if (!same(bf16, &found->bf16[j])) continue;
                 printf("%s%s", between, precisions[j].name);
                 between = ", ";
                 told[j] = true;
             }
-            if (!pairs->form) print_refusal(pairs->refusal);
+            if (!bf16->form) print_refusal(bf16->refusal);
         }
     printf("\n");
 }
@@ -159,7 +159,7 @@ static void print_peaks(const struct findings *found)
         return;
     }
     printf("      peak: %.0f GFLOP/s", 1e-9 * found->peaks.flops);
-    if (found->peaks.bf16_flops > 0) printf(", pairs of bfloat16 numbers %.0f GFLOP/s", 1e-9 * found->peaks.bf16_flops);
+    if (found->peaks.bf16_flops > 0) printf(", bf16 dot products %.0f GFLOP/s", 1e-9 * found->peaks.bf16_flops);
     printf(", %.1f GB/s\n", 1e-9 * found->peaks.bytes);
 }
 
@@ -176,7 +176,7 @@ static void print_text(const tutti_device_info *device, const struct findings *f
     printf("%c %2d  %-4s %s  (%s, driver %s)  %d units, %.1f GiB%s%s%s\n", device->chosen ? '*' : ' ', device->index,
         device->device_class, device->name, device->platform, device->driver, device->compute_units,
         (double)device->memory_bytes / (1 << 30), *device->note ? "  [" : "", device->note, *device->note ? "]" : "");
-    if (found->runtime && !strcmp(device->device_class, "cpu")) print_pairs(found);
+    if (found->runtime && !strcmp(device->device_class, "cpu")) print_bf16(found);
     if (!found->checked && *found->trouble) printf("      it does not open: %s\n", found->trouble);
     if (found->checked) printf("      check: %s\n", found->check);
     if (found->good) print_peaks(found);

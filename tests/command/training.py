@@ -237,14 +237,14 @@ class Show(harness.CommandTest):
         for words in ("conv1", "[32, 28, 28]", "454922 parameters", "MiB to train", "device 0"):
             self.assertIn(words, output)
 
-    def test_pairs(self):
+    def test_bf16(self):
         why = ("show", "linear", "--batch", "64", "--precision", "bf16", "--why")
         wide = {"TUTTI_DEVICE_CLASS": "cpu", "TUTTI_VECTOR_WIDTH": "16"}
         output = self.good(*why, TUTTI_BF16_DOTS="plain", **wide).output
-        self.assertRegex(output, r"dense +pairs\n        by .*\n        it multiplies pairs of bfloat16 numbers: plain\n        not ")
+        self.assertRegex(output, r"dense +bf16\n        by .*\n        it computes bf16 dot products: plain\n        not ")
         output = self.good(*why, TUTTI_BF16_DOTS="off", **wide).output
         self.assertNotIn("it multiplies", output)
-        self.assertIn("        not pairs: TUTTI_BF16_DOTS is off\n", output)
+        self.assertIn("        not bf16: TUTTI_BF16_DOTS is off\n", output)
 
     def test_passes(self):
         output = self.good("show", "lenet", "--batch", "4", "--passes").output

@@ -144,26 +144,26 @@ class Devices(harness.CommandTest):
         for line in outcome.lines():
             self.assertGreater(line["peak_flops"], 1e8)
             self.assertGreater(line["peak_bytes"], 1e8)
-        self.assertRegex(self.good("devices", "--check").output, r"check: ok\n      peak: \d+ GFLOP/s, (pairs .*)?\d+\.\d GB/s\n")
+        self.assertRegex(self.good("devices", "--check").output, r"check: ok\n      peak: \d+ GFLOP/s, (bf16 .*)?\d+\.\d GB/s\n")
 
-    def test_pairs(self):
+    def test_bf16(self):
         wide = {"TUTTI_DEVICE_CLASS": "cpu", "TUTTI_VECTOR_WIDTH": "16"}
         line = self.good("devices", "--check", "--json", TUTTI_BF16_DOTS="plain", **wide).lines()[0]
         self.assertEqual(line["bf16_dots"], {precision: {"form": "plain"} for precision in ("fp32", "tf32", "bf16")})
         self.assertGreater(line["peak_bf16_flops"], 1e8)
         output = self.good("devices", "--check", TUTTI_BF16_DOTS="plain", **wide).output
-        self.assertIn("\n      pairs of bfloat16 numbers: plain with --precision fp32, tf32, bf16\n      check: ok\n", output)
-        self.assertRegex(output, r"peak: .*, pairs of bfloat16 numbers \d+ GFLOP/s, ")
+        self.assertIn("\n      bf16 dot products: plain with --precision fp32, tf32, bf16\n      check: ok\n", output)
+        self.assertRegex(output, r"peak: .*, bf16 dot products \d+ GFLOP/s, ")
         line = self.good("devices", "--check", "--json", TUTTI_BF16_DOTS="off", **wide).lines()[0]
         self.assertEqual(line["bf16_dots"]["bf16"], {"refusal": "TUTTI_BF16_DOTS is off"})
         self.assertNotIn("peak_bf16_flops", line)
-        self.assertIn("numbers: not with fp32, tf32, bf16: TUTTI_BF16_DOTS is off\n", self.good("devices", TUTTI_BF16_DOTS="off", **wide).output)
+        self.assertIn("products: not with fp32, tf32, bf16: TUTTI_BF16_DOTS is off\n", self.good("devices", TUTTI_BF16_DOTS="off", **wide).output)
         narrow = self.good("devices", "--json", TUTTI_BF16_DOTS="plain", TUTTI_DEVICE_CLASS="cpu", TUTTI_VECTOR_WIDTH="8").lines()[0]
         self.assertIn("fewer than 16 floats", narrow["bf16_dots"]["fp32"]["refusal"])
         gpu = self.good("devices", TUTTI_DEVICE_CLASS="gpu").output
         self.assertNotIn("bf16_dots", gpu)
 
-    def test_pairs_of_this_processor(self):
+    def test_bf16_of_this_processor(self):
         """What the system says that the processor has: instructions that are there but not used have another reason."""
         flags = pathlib.Path("/proc/cpuinfo").read_text().split() if platform.machine() == "x86_64" else []
         for line in self.good("devices", "--json", TUTTI_VECTOR_WIDTH="16").lines():
@@ -190,8 +190,8 @@ class Devices(harness.CommandTest):
             self.skipTest("this processor has no such instructions")
         [checks] = (self.folder / "cache").glob("*.checks")
         message = "x" + 100 * "\u00e9"
-        text = re.sub(r"(?m)^(pairs/\S+) passed$", rf"\1 failed {message}", checks.read_text())
-        for untried in ("pairs/tiles/bf16", "pairs/dots/bf16"):  # the next candidate of a processor that has both
+        text = re.sub(r"(?m)^(bf16/\S+) passed$", rf"\1 failed {message}", checks.read_text())
+        for untried in ("bf16/tiles/bf16", "bf16/dots/bf16"):  # the next candidate of a processor that has both
             text += "" if f"\n{untried} " in text else f"{untried} failed {message}\n"
         checks.write_text(text)
         line = self.good("devices", "--json", **cpu).lines()[0]

@@ -27,8 +27,8 @@ FEW_VALUES = 6
 KERNEL_FIELDS = 5       # of an item: device, operation, implementation, source, kernel
 # Cases with shapes that no kernel of their own tells from others: samples of rank 3.
 ALWAYS = ["dense n2 k6 units9 rows5 cols3 act1"]
-# Implementations that some processors have, with tests of their own (pairs.txt, pairs_image.txt, tiles.txt).
-OF_SOME = ("pairs", "pairs_image")
+# Implementations that some processors have, with tests of their own (bf16.txt, bf16_image.txt, tiles.txt).
+OF_SOME = ("bf16", "bf16_image")
 RUN_COST, KERNEL_COST = 0.05, 0.25      # seconds
 
 

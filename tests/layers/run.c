@@ -55,16 +55,16 @@ static const char *implementation_of(const struct node *node)
     return node->implementation < 0 ? "" : node->operation->implementations[node->implementation]->name;
 }
 
-/* Whether a product multiplies pairs of bfloat16 numbers. */
-static bool multiplies_pairs(const struct plan *plan)
+/* Whether a product computes bf16 dot products. */
+static bool multiplies_bf16(const struct plan *plan)
 {
     for (size_t n = 0; n < plan->graph.node_count; n++)
-        if (!strcmp(implementation_of(&plan->graph.nodes[n]), "pairs")) return true;
+        if (!strcmp(implementation_of(&plan->graph.nodes[n]), "bf16")) return true;
     return false;
 }
 
-/* Operands that are rounded when products load them: in the GPU class, and on CPUs that multiply pairs. Each counts
- * several times, because a sum's error is that of its terms, which may be larger than the sum. */
+/* Operands that are rounded when products load them: in the GPU class, and on CPUs that compute bf16 dot products. Each
+ * counts several times, because a sum's error is that of its terms, which may be larger than the sum. */
 enum { TERMS = 2 };
 static int computed_operands(const struct plan *plan)
 {
@@ -83,10 +83,10 @@ static double tolerance_of_operands(const struct plan *plan)
 {
     const struct capabilities *can = &plan->device->can;
     const enum compute_type compute = plan_compute(plan);
-    if (can->class == DEVICE_CPU && !can->pairs[compute].form) return 0;
+    if (can->class == DEVICE_CPU && !can->bf16[compute].form) return 0;
     const double rounded = tolerance_of_bf16(TERMS * computed_operands(plan));
     if (compute == COMPUTE_BF16) return rounded;
-    return compute == COMPUTE_TF32 && multiplies_pairs(plan) ? ldexp(rounded, -8) : 0;
+    return compute == COMPUTE_TF32 && multiplies_bf16(plan) ? ldexp(rounded, -8) : 0;
 }
 
 /* Winograd's transforms have fractions: it rounds where a sum of integers would not. */
@@ -268,7 +268,7 @@ static tutti_status train(struct bench *b, const char *force, bool gradients, st
     TRY(check_untouched(b));
     double limit = limit_of(b);
     if (b->e->precision == TUTTI_BF16 && b->device->can.class == DEVICE_CPU && !rounded_values(b->plan) &&
-        !multiplies_pairs(b->plan))
+        !multiplies_bf16(b->plan))
         text_append(b->problems, "  no value is stored as bfloat16: the case proves nothing\n");
     TRY(compare_forward(b, b->e->y, limit));
     if (gradients) TRY(compare_backward(b, limit));

@@ -194,14 +194,14 @@ static const struct {
         { 16, COLUMN, 16, 1, 1, 1 } },
     { "direct weights of an image's row", NULL, "l.weight", 0.1f / 3.0, 3.0 * TERMS, true, "direct",
         { 3, ROW, 3, 1, 1, 1 } },
-    { "weights by pairs", NULL, "l.weight", 0.1f / 17.0, 16.0 * SIDE, true, "pairs", { 16, PLANE, 17, 3, 1, 1 } },
-    { "weights of a row by pairs", NULL, "l.weight", 0.1f / 16.0, 16.0 * TERMS, true, "pairs",
+    { "weights by pairs", NULL, "l.weight", 0.1f / 17.0, 16.0 * SIDE, true, "bf16", { 16, PLANE, 17, 3, 1, 1 } },
+    { "weights of a row by pairs", NULL, "l.weight", 0.1f / 16.0, 16.0 * TERMS, true, "bf16",
         { 16, ROW, 16, 1, 1, 1 } },
-    { "weights of a column by pairs", NULL, "l.weight", 0.1f / 16.0, 16.0 * TERMS, true, "pairs",
+    { "weights of a column by pairs", NULL, "l.weight", 0.1f / 16.0, 16.0 * TERMS, true, "bf16",
         { 16, COLUMN, 16, 1, 1, 1 } },
-    { "weights of an image by pairs", NULL, "l.weight", 0.1f / 16.0, 3.0 * SIDE, true, "pairs_image",
+    { "weights of an image by pairs", NULL, "l.weight", 0.1f / 16.0, 3.0 * SIDE, true, "bf16_image",
         { 3, PLANE, 16, 3, 1, 1 } },
-    { "weights of an image's rows by pairs", NULL, "l.weight", 0.1f / 16.0, 3.0 * 50 * 10001, true, "pairs_image",
+    { "weights of an image's rows by pairs", NULL, "l.weight", 0.1f / 16.0, 3.0 * 50 * 10001, true, "bf16_image",
         { 3, 50, 10001, 16, 1, 1, 1 } },
     { "dot product", dot, NULL, (double)0.1f * 0.1f * TERMS, TERMS, true },
     { "gram matrix", gram, NULL, (double)0.1f * 0.1f * TERMS, 10.0 * TERMS, true },
@@ -239,15 +239,15 @@ static bool is_gpu(void)
     return runtime->devices[0].can.class == DEVICE_GPU;
 }
 
-static bool by_pairs(const char *implementation)
+static bool by_bf16(const char *implementation)
 {
-    return implementation && strstr(implementation, "pairs");
+    return implementation && strstr(implementation, "bf16");
 }
 
 static void compare(int number, const float *got, int64_t count)
 {
     const char *name = cases[number].name, *implementation = cases[number].implementation;
-    const bool chains = implementation && !by_pairs(implementation);
+    const bool chains = implementation && !by_bf16(implementation);
     const double want = cases[number].want,
                  most = chains  ? limit_of_chains
         : cases[number].product ? limit_of_products
@@ -270,8 +270,7 @@ static void choose_implementation(const char *implementation)
 START_TEST(test_gradient_or_output)
 {
     const char *name = cases[_i].name;
-    if (by_pairs(cases[_i].implementation) && (is_gpu() || pairs_refusal(&runtime->devices[0].can, COMPUTE_FP32)))
-        return;
+    if (by_bf16(cases[_i].implementation) && (is_gpu() || bf16_refusal(&runtime->devices[0].can, COMPUTE_FP32))) return;
     tutti_network *network = tutti_network_new(runtime);
     const tutti_tensor y = cases[_i].build ? cases[_i].build(network) : convolve(network, &cases[_i].convolution);
     const bool trains = cases[_i].parameter != NULL;

@@ -476,7 +476,7 @@ static tutti_status ask_probes(void)
 /* Texts for CPU-class devices: "_cpu" behind their names, and these. */
 static bool is_for_cpus(const char *name)
 {
-    static const char *const more[] = { "gemm_packed", "gemm_pairs", "gemm_pairs_pack", "gemm_skinny", "reorder" };
+    static const char *const more[] = { "gemm_packed", "gemm_bf16", "gemm_bf16_pack", "gemm_skinny", "reorder" };
     const size_t length = strlen(name);
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         if (!strcmp(name, more[i])) return true;

@@ -46,7 +46,7 @@ static tutti_tensor with_depthwise(tutti_network *net)
 }
 
 /* Convolutions of groups for which there is no form with channels last. */
-static tutti_tensor with_pairs(tutti_network *net)
+static tutti_tensor with_bf16(tutti_network *net)
 {
     return with_groups(net, 10);
 }
@@ -95,9 +95,9 @@ START_TEST(channels_are_last_where_that_pays)
     ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "channels_last"), 5);
     ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "depthwise_channels_last"), 6);
     ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "tiles"), 0);
-    ck_assert_int_eq(count_chosen(with_pairs, TUTTI_BF16, "channels_last"), 0);
-    ck_assert_int_eq(count_chosen(with_pairs, TUTTI_BF16, "tiles"), 0);
-    ck_assert_int_eq(count_chosen(with_pairs, TUTTI_BF16, "implicit_gemm_matrix"), 11);
+    ck_assert_int_eq(count_chosen(with_bf16, TUTTI_BF16, "channels_last"), 0);
+    ck_assert_int_eq(count_chosen(with_bf16, TUTTI_BF16, "tiles"), 0);
+    ck_assert_int_eq(count_chosen(with_bf16, TUTTI_BF16, "implicit_gemm_matrix"), 11);
 }
 END_TEST
 
@@ -250,8 +250,8 @@ static int count_of(const char *text, const char *words)
     return count;
 }
 
-#define PAIRS_BY(form) "multiplies pairs of bfloat16 numbers: " form
-#define FLOATS_AS(refusal) "multiplies floats, not pairs of bfloat16 numbers: " refusal
+#define BF16_BY(form) "computes bf16 dot products: " form
+#define FLOATS_AS(refusal) "multiplies floats, not bfloat16 numbers: " refusal
 
 /* Convolutions of as many channels as tiles want. */
 static tutti_tensor paired(tutti_network *net)
@@ -267,23 +267,23 @@ START_TEST(what_convolutions_multiply_is_told)
 {
     static const struct {
         tutti_precision precision;
-        struct pairs_ability ability;
+        struct bf16_ability ability;
         const char *forward, *backward; /* of a 1x1 convolution */
         const char *stem;               /* 3x3: by Winograd's algorithm before dot products, not before tiles */
         int told;
     } cases[] = {
-        { TUTTI_BF16, { PAIRS_DOTS, NULL }, FLOATS_AS("the image is stored as floats"), PAIRS_BY("dot products"), NULL,
+        { TUTTI_BF16, { BF16_DOTS, NULL }, FLOATS_AS("the image is stored as floats"), BF16_BY("dot products"), NULL,
             3 },
-        { TUTTI_BF16, { PAIRS_PLAIN, NULL }, PAIRS_BY("plain"), PAIRS_BY("plain"), PAIRS_BY("plain"), 5 },
-        { TUTTI_BF16, { PAIRS_TILES, NULL }, PAIRS_BY("tiles"), PAIRS_BY("tiles"), PAIRS_BY("tiles"), 5 },
-        { TUTTI_BF16, { PAIRS_NONE, "no instruction" }, FLOATS_AS("no instruction"), FLOATS_AS("no instruction"), NULL,
+        { TUTTI_BF16, { BF16_PLAIN, NULL }, BF16_BY("plain"), BF16_BY("plain"), BF16_BY("plain"), 5 },
+        { TUTTI_BF16, { BF16_TILES, NULL }, BF16_BY("tiles"), BF16_BY("tiles"), BF16_BY("tiles"), 5 },
+        { TUTTI_BF16, { BF16_NONE, "no instruction" }, FLOATS_AS("no instruction"), FLOATS_AS("no instruction"), NULL,
             3 },
-        { TUTTI_TF32, { PAIRS_DOTS, NULL }, FLOATS_AS("this kernel multiplies them with --precision bf16 alone"),
+        { TUTTI_TF32, { BF16_DOTS, NULL }, FLOATS_AS("this kernel multiplies them with --precision bf16 alone"),
             FLOATS_AS("this kernel multiplies them with --precision bf16 alone"), NULL, 3 },
-        { TUTTI_FP32, { PAIRS_DOTS, NULL }, NULL, NULL, NULL, 0 },
+        { TUTTI_FP32, { BF16_DOTS, NULL }, NULL, NULL, NULL, 0 },
     };
     make_device(DEVICE_CPU, (size_t)1 << 30);
-    device.can.pairs[COMPUTE_BF16] = cases[_i].ability;
+    device.can.bf16[COMPUTE_BF16] = cases[_i].ability;
     char *text = explained(paired, cases[_i].precision);
     expect_remark(text, "wide", "conv2d", cases[_i].forward);
     expect_remark(text, "wide", "conv2d_data_gradient", cases[_i].backward);
@@ -297,21 +297,21 @@ END_TEST
 START_TEST(what_dense_layers_multiply_is_told)
 {
     make_device(DEVICE_CPU, (size_t)1 << 30);
-    for (int compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) device.can.pairs[compute].form = PAIRS_PLAIN;
+    for (int compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) device.can.bf16[compute].form = BF16_PLAIN;
     char *text = explained(perceptron, TUTTI_BF16);
-    expect_remark(text, "fc2", "dense", PAIRS_BY("plain"));
-    expect_remark(text, "fc2", "dense_weight_gradient", PAIRS_BY("plain"));
+    expect_remark(text, "fc2", "dense", BF16_BY("plain"));
+    expect_remark(text, "fc2", "dense_weight_gradient", BF16_BY("plain"));
     free(text);
     text = explained(perceptron, TUTTI_TF32);
-    expect_remark(text, "fc2", "dense", PAIRS_BY("plain, each operand as the sum of 2 numbers"));
+    expect_remark(text, "fc2", "dense", BF16_BY("plain, each operand as the sum of 2 numbers"));
     free(text);
     text = explained(perceptron, TUTTI_FP32);
-    expect_remark(text, "fc2", "dense_data_gradient", PAIRS_BY("plain, each operand as the sum of 3 numbers"));
+    expect_remark(text, "fc2", "dense_data_gradient", BF16_BY("plain, each operand as the sum of 3 numbers"));
     free(text);
     make_device(DEVICE_CPU, (size_t)1 << 30);
     text = explained(perceptron, TUTTI_BF16);
-    ck_assert_int_eq(count_of(text, "        it "), 0); /* "not pairs: ..." tells it */
-    ck_assert_int_gt(count_of(text, "        not pairs: "), 0);
+    ck_assert_int_eq(count_of(text, "        it "), 0); /* "not bf16: ..." tells it */
+    ck_assert_int_gt(count_of(text, "        not bf16: "), 0);
     free(text);
 }
 END_TEST

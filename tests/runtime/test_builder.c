@@ -133,8 +133,8 @@ START_TEST(helpers_run_kernels_with_tiles)
     if (processor_tiles_refusal()) return;
     ck_assert_int_eq(unsetenv("TUTTI_BF16_DOTS"), 0);
     struct device *device = begin(2);
-    const struct pairs_ability *ability = &device->can.pairs[COMPUTE_BF16];
-    ck_assert_msg(ability->form == PAIRS_TILES, "%s", ability->refusal ? ability->refusal : "not by tiles");
+    const struct bf16_ability *ability = &device->can.bf16[COMPUTE_BF16];
+    ck_assert_msg(ability->form == BF16_TILES, "%s", ability->refusal ? ability->refusal : "not by tiles");
     device_end(device);
 }
 END_TEST

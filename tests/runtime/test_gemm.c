@@ -185,7 +185,7 @@ static void test_new(struct device *device, int implementation, const struct siz
         g->transpose_a, g->transpose_b, epilogue, g->tile, g->splits);
     test->a = matrix_new(device, (size_t)(g->stride_a * s->batch), 1, not_a_number);
     test->b = matrix_new(device, (size_t)(g->stride_b * s->batch), 2, not_a_number);
-    if (computed && !(implementation == GEMM_PAIRS && computed == COMPUTE_TF32)) { /* two parts restore the numbers */
+    if (computed && !(implementation == GEMM_BF16 && computed == COMPUTE_TF32)) { /* two parts restore the numbers */
         disturb(device, &test->a);
         disturb(device, &test->b);
     }
@@ -332,12 +332,12 @@ START_TEST(test_long)
     run_all("cpu", widths[_i], "packed skinny plain", long_sizes, LONG_SIZES);
 }
 END_TEST
-START_TEST(test_pairs)
+START_TEST(test_bf16)
 {
     ck_assert_int_eq(setenv("TUTTI_BF16_DOTS", "plain", 1), 0);
     for (computed = COMPUTE_FP32; computed <= COMPUTE_BF16; computed++) {
-        run_all("cpu", "16", "pairs", odd_sizes, SIZES);
-        run_all("cpu", "16", "pairs", &long_sizes[2], few ? 1 : LONG_SIZES - 2);
+        run_all("cpu", "16", "bf16", odd_sizes, SIZES);
+        run_all("cpu", "16", "bf16", &long_sizes[2], few ? 1 : LONG_SIZES - 2);
     }
     ck_assert_int_eq(unsetenv("TUTTI_BF16_DOTS"), 0);
 }
@@ -481,7 +481,7 @@ int main(int argc, char **argv)
     TCase *tests = tcase_create("cpu"), *gpu = tcase_create("gpu"), *tiled = tcase_create("tiled"),
           *matrix = tcase_create("matrix");
     tcase_add_test(tests, test_cpu_16);
-    tcase_add_test(tests, test_pairs);
+    tcase_add_test(tests, test_bf16);
     tcase_add_test(tests, test_cpu_8);
     tcase_add_test(tests, test_cpu_4);
     tcase_add_loop_test(tests, test_long, 0, 3);

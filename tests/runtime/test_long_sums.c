@@ -50,7 +50,7 @@ static bool product(struct device *device, int implementation, bool transpose_a,
         .k = terms,
         .transpose_a = transpose_a,
         .transpose_b = transpose_b,
-        .tile = implementation == GEMM_PAIRS };
+        .tile = implementation == GEMM_BF16 };
     const char *name = gemm_implementation_name(implementation);
     if (gemm_refusal(implementation, &gemm, &device->can)) return false;
     cl_mem a = filled(device, M * terms), b = filled(device, N * terms), c = filled(device, M * N), workspace = NULL;
@@ -71,7 +71,7 @@ static bool product(struct device *device, int implementation, bool transpose_a,
     return true;
 }
 
-static tutti_runtime *open_as(const char *class, const char *width, const char *pairs)
+static tutti_runtime *open_as(const char *class, const char *width, const char *bf16)
 {
     ck_assert_int_eq(setenv("TUTTI_DEVICE_CLASS", class, 1), 0);
     ck_assert_int_eq(setenv("TUTTI_VECTOR_WIDTH", width, 1), 0);
@@ -108,14 +108,14 @@ START_TEST(test_gpu)
 }
 END_TEST
 /* Numbers as sums of three of bfloat16, by C and by what the processor has: its tiles, and its dot products. */
-START_TEST(test_pairs)
+START_TEST(test_bf16)
 {
     tutti_runtime *runtime = open_as("cpu", "16", _i == 0 ? "plain" : NULL);
     struct device *device = &runtime->devices[0];
-    enum pairs_form *form = &device->can.pairs[COMPUTE_FP32].form;
-    if (*form == PAIRS_NONE) *form = device->can.pairs[COMPUTE_TF32].form; /* others would be slower */
-    if (_i == 2 && *form == PAIRS_TILES) *form = PAIRS_DOTS;
-    ck_assert(product(device, GEMM_PAIRS, true, false) || _i > 0 || terms >= MANY);
+    enum bf16_form *form = &device->can.bf16[COMPUTE_FP32].form;
+    if (*form == BF16_NONE) *form = device->can.bf16[COMPUTE_TF32].form; /* others would be slower */
+    if (_i == 2 && *form == BF16_TILES) *form = BF16_DOTS;
+    ck_assert(product(device, GEMM_BF16, true, false) || _i > 0 || terms >= MANY);
     tutti_close(runtime);
 }
 END_TEST
@@ -126,10 +126,10 @@ int main(int argc, char **argv)
     if (argc > 1) terms = atoll(argv[1]);
     if (terms < 1) return 2;
     Suite *suite = suite_create("long sums");
-    TCase *tests = tcase_create("floats"), *pairs = tcase_create("pairs");
+    TCase *tests = tcase_create("floats"), *bf16 = tcase_create("bf16");
     tcase_add_loop_test(tests, test_cpu, 0, 3);
     tcase_add_test(tests, test_gpu);
-    tcase_add_loop_test(pairs, test_pairs, 0, 3);
+    tcase_add_loop_test(pairs, test_bf16, 0, 3);
     suite_add_tcase(suite, tests);
     suite_add_tcase(suite, pairs);
     SRunner *runner = srunner_create(suite);

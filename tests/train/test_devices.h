@@ -14,7 +14,7 @@ Suite *suite_fit(void);
 Suite *suite_fp16(void);
 Suite *suite_objective(void);
 Suite *suite_options(void);
-Suite *suite_pairs(void);
+Suite *suite_bf16(void);
 Suite *suite_parameters(void);
 Suite *suite_scored(void);
 Suite *suite_sequences(void);

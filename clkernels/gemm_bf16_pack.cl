@@ -1,4 +1,4 @@
-/* Packs op(A)'s rows or op(B)'s columns ("lines") into tiles of pairs of bfloat16 numbers, as pairs.h reads them.
+/* Packs op(A)'s rows or op(B)'s columns ("lines") into tiles of pairs of bfloat16 numbers, as bf16_dots.h reads them.
  *
  *   PARTS    1: the nearest bfloat16 number. 2 or 3: so many, the nearest one, the nearest one to what is left ...; their
  *            sum is the float (of 3), or differs by 2^-17 of it (of 2).
@@ -12,10 +12,10 @@
  * that has one sets its flag, [product][line tile][k tile] from word first_flag on. Its first part, with infinity and
  * NaN, is written once more behind the last part, [k tile] by [k tile] as the others.
  *
- * Launched by runtime/gemm_pairs.c: global size (line tiles, 1, products), one work-item per group. */
+ * Launched by runtime/gemm_bf16.c: global size (line tiles, 1, products), one work-item per group. */
 #include "parameters.h"
-#include "arguments/gemm_pairs.h"
-#include "pairs_parts.h"
+#include "arguments/gemm_bf16.h"
+#include "bf16_terms.h"
 #include "sum.h"
 #include "transpose.h"
 
@@ -58,7 +58,7 @@ INLINE void store(VU words[V], global uint *to)
     UNROLL for (int i = 0; i < 16; i++) * (global uint16_unaligned *)(to + 16 * i) = words[i];
 }
 
-OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int line_tiles, long product)
+OUTLINE void gemm_bf16_pack_body(GEMM_BF16_PACK_ARGUMENTS(PARAMETER), int tile, int line_tiles, long product)
 {
     const int first = 16 * tile, count = clamp(lines - first, 0, 16);
     const long line_words = (long)tiles * 256;
@@ -117,7 +117,7 @@ OUTLINE void gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(PARAMETER), int tile, int
 #endif
 }
 
-TASK void gemm_pairs_pack(PAIRS_PACK_ARGUMENTS(PARAMETER))
+TASK void gemm_bf16_pack(GEMM_BF16_PACK_ARGUMENTS(PARAMETER))
 {
-    gemm_pairs_pack_body(PAIRS_PACK_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0), get_group_id(2));
+    gemm_bf16_pack_body(GEMM_BF16_PACK_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0), get_group_id(2));
 }

@@ -1,18 +1,18 @@
-/* Packs plain weights w [K][C of a group][taps] for conv2d_pairs_cpu.cl, as pairs.h reads columns:
+/* Packs plain weights w [K][C of a group][taps] for conv2d_bf16_cpu.cl, as bf16_dots.h reads columns:
  *
- *   packed: see conv2d_pairs_packed.h; a tile is [16 pairs of sources][16 results]
+ *   packed: see conv2d_bf16_packed.h; a tile is [16 pairs of sources][16 results]
  *
  * A panel has COLUMNS results of one group: K in the forward pass, C for the data gradient (GRADIENT); a step has 32
  * sources. Numbers that do not exist are zero.
  *
- * Launched by layers/conv2d_pairs.c with (steps, panels) tasks. sources, results: of a group.
- * IMAGE 1 (conv2d_pairs.h): a tap is 8 of the S taps of a row, its sources 8 columns of 4 channels.
- * Macros: TAPS, S, IMAGE, AT_ONCE (sources, even, divides 32), GRADIENT, HAS_BIAS, PARTS, PAIRS. */
+ * Launched by layers/conv2d_bf16.c with (steps, panels) tasks. sources, results: of a group.
+ * IMAGE 1 (conv2d_bf16.h): a tap is 8 of the S taps of a row, its sources 8 columns of 4 channels.
+ * Macros: TAPS, S, IMAGE, AT_ONCE (sources, even, divides 32), GRADIENT, HAS_BIAS, PARTS, BF16_FORM. */
 #include "parameters.h"
-#include "arguments/conv2d_pairs.h"
-#include "pairs.h"
-#include "pairs_parts.h"
-#include "conv2d_pairs_packed.h"
+#include "arguments/conv2d_bf16.h"
+#include "bf16_dots.h"
+#include "bf16_terms.h"
+#include "conv2d_bf16_packed.h"
 #include "transpose.h"
 
 #if IMAGE
@@ -102,7 +102,7 @@ INLINE bool store_pair(float16 even, float16 odd, global uint *to, long copy_wor
 #endif
 }
 
-OUTLINE void conv2d_pairs_pack_body(CONV2D_PAIRS_PACK_ARGUMENTS(PARAMETER), int step, int panel)
+OUTLINE void conv2d_bf16_pack_body(CONV2D_BF16_PACK_ARGUMENTS(PARAMETER), int step, int panel)
 {
     const int group = panel / panels_group, first = (panel - group * panels_group) * COLUMNS;
     if (step == 0)
@@ -127,7 +127,7 @@ OUTLINE void conv2d_pairs_pack_body(CONV2D_PAIRS_PACK_ARGUMENTS(PARAMETER), int 
     ((global int *)packed)[panel * steps + step] = outside;
 }
 
-TASK void conv2d_pairs_pack(CONV2D_PAIRS_PACK_ARGUMENTS(PARAMETER))
+TASK void conv2d_bf16_pack(CONV2D_BF16_PACK_ARGUMENTS(PARAMETER))
 {
-    conv2d_pairs_pack_body(CONV2D_PAIRS_PACK_ARGUMENTS(NAME), get_group_id(0), get_group_id(1));
+    conv2d_bf16_pack_body(CONV2D_BF16_PACK_ARGUMENTS(NAME), get_group_id(0), get_group_id(1));
 }

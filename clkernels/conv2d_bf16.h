@@ -1,4 +1,4 @@
-/* What the convolutions of pairs of bfloat16 numbers share: the grid of positions.
+/* What the bf16 convolutions share: the grid of positions.
  *
  * A unit is a band of rows of one image. In scratch its pixels lie in a grid of `grid_rows` x `pitch` positions with
  * the zero padding written out, one unit behind the other, so that a tap reads at a fixed distance from each position:
@@ -13,12 +13,12 @@
  * there are no phases of columns. A tap is 8 of a row's taps: its 32 numbers lie behind one another from a position on,
  * and weights behind the last tap are zero. So an infinite pixel makes NaN of results up to 7 columns away.
  *
- * NUMBERS: of a position in a plane. Included after pairs_parts.h.
+ * NUMBERS: of a position in a plane. Included after bf16_terms.h.
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT and, of it, PADDING_H, PADDING_W, PHASES_H,
- * PHASES_W, PARTS, PAIRS, SCRATCH_GLOBAL.
+ * PHASES_W, PARTS, BF16_FORM, SCRATCH_GLOBAL.
  */
-#ifndef CONV2D_PAIRS_H
-#define CONV2D_PAIRS_H
+#ifndef CONV2D_BF16_H
+#define CONV2D_BF16_H
 #define PHASES (PHASES_H * PHASES_W)
 #ifndef IMAGE
 #define IMAGE 0
@@ -38,7 +38,7 @@
 #define STEP_H STRIDE_H
 #define STEP_W STRIDE_W
 #endif
-/* Copies of a number: its parts, and the first one once more with infinity and NaN (pairs_parts.h). */
+/* Copies of a number: its parts, and the first one once more with infinity and NaN (bf16_terms.h). */
 #define COPIES (PARTS + (PARTS > 1))
 #define SPECIAL PARTS
 

@@ -1,5 +1,5 @@
-/* Weight gradient of a convolution of a plain image of up to 4 channels by products of pairs of bfloat16 numbers
- * (pairs.h), on CPU-class devices with vectors of 16 floats:
+/* Weight gradient of a convolution of a plain image of up to 4 channels by bf16 dot products
+ * (bf16_dots.h), on CPU-class devices with vectors of 16 floats:
  *
  *   dw[k,c,r,s] = sum over n,oh,ow of dy[n,k,oh,ow] x[n, c, oh*stride - padding + r, ow*stride - padding + s]
  *
@@ -16,17 +16,17 @@
  * most so many tiles. Chains are added with their rounding errors carried along (sum.h), in the next two planes of
  * scratch.
  *
- * Launched by layers/conv2d_pairs_image.c with k_tasks x splits tasks, or fewer, which loop.
- * Macros: R, S, STRIDE_H, STRIDE_W, CHANNELS (C), PARTS, PAIRS, SCRATCH_GLOBAL. */
+ * Launched by layers/conv2d_bf16_image.c with k_tasks x splits tasks, or fewer, which loop.
+ * Macros: R, S, STRIDE_H, STRIDE_W, CHANNELS (C), PARTS, BF16_FORM, SCRATCH_GLOBAL. */
 #include "parameters.h"
-#include "arguments/conv2d_pairs.h"
+#include "arguments/conv2d_bf16.h"
 #include "conv2d_cpu.h"
-#define PAIRS_A SCRATCH
-#define PAIRS_B SCRATCH
-#define PAIRS_SUMS SCRATCH
-#include "pairs.h"
-#include "pairs_parts.h"
-#include "conv2d_pairs.h"
+#define BF16_A SCRATCH
+#define BF16_B SCRATCH
+#define BF16_SUMS SCRATCH
+#include "bf16_dots.h"
+#include "bf16_terms.h"
+#include "conv2d_bf16.h"
 #include "sum.h"
 
 #define LINES (R * CHANNELS)
@@ -47,8 +47,8 @@ INLINE float16 load_columns(const global float *row, int first, int step, int wi
     return columns;
 }
 
-/* A word of each of 16 pairs in each copy, copy_words apart; see conv2d_pairs_weights_cpu.cl. */
-INLINE void store_pairs(float16 even, float16 odd, SCRATCH pair_word *to, long copy_words, bool careful, int16 *largest)
+/* A word of each of 16 pairs in each copy, copy_words apart; see conv2d_bf16_weights_cpu.cl. */
+INLINE void store_pair_words(float16 even, float16 odd, SCRATCH pair_word *to, long copy_words, bool careful, int16 *largest)
 {
 #if PARTS == 1
     *(SCRATCH pair_vector *)to = WORDS_OF(even, odd);
@@ -77,7 +77,7 @@ INLINE void pack_lines(const global float *image, SCRATCH ushort *to, long copy,
                     const int column = i * STRIDE_W + phase - padding_w;
                     const float16 even = load_columns(row, column, 2 * STRIDE_W, inside ? width : 0),
                                   odd = load_columns(row, column + STRIDE_W, 2 * STRIDE_W, inside ? width : 0);
-                    store_pairs(even, odd, (SCRATCH pair_word *)(phase_to + i), copy / 2, careful, largest);
+                    store_pair_words(even, odd, (SCRATCH pair_word *)(phase_to + i), copy / 2, careful, largest);
                 }
             }
 }
@@ -94,7 +94,7 @@ INLINE void pack_row(
         *(SCRATCH pair_vector *)at = even | odd << 16;
 #else
         const float16 odd = i + 1 < width ? LOAD_AS(IN1_TYPE, i + 1, row) : (float16)(0.0f);
-        store_pairs(LOAD_AS(IN1_TYPE, i, row), odd, at, copy_words, careful, largest);
+        store_pair_words(LOAD_AS(IN1_TYPE, i, row), odd, at, copy_words, careful, largest);
 #endif
     }
     for (int i = (width + 1) / 2; i < (width + 31) / 32 * 16; i++)
@@ -110,13 +110,13 @@ INLINE long tile_row_at(int number, int line, int positions)
 
 /* Sums the products of a unit of sums, over tiles first .. end - 1 of a chunk's rows. With form 2, which adds each
  * pair's product to the sum, the small ones come first. */
-INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int line, long x_apart, SCRATCH const uint *dy,
+INLINE BF16_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int line, long x_apart, SCRATCH const uint *dy,
     long dy_block, int first, int end, int tiles, const struct copies *copies)
 {
     int j = first / tiles, t = first % tiles;
     for (int i = first; i < end; i++) {
         for (int q = 0; q < PRODUCTS; q++) {
-            const int p = PAIRS == 2 ? PRODUCTS - 1 - q : q;
+            const int p = BF16_FORM == 2 ? PRODUCTS - 1 - q : q;
             sums_add(sums,
                 (SCRATCH const pair_word *)(x + copies->a[p] + (long)j * STRIDE_H * CHANNELS * line + 32 * t), line / 2,
                 x_apart, dy + copies->b[p] + (long)i * TILE, dy_block);
@@ -152,7 +152,7 @@ INLINE void end_chain(struct weights_task *task, int k_blocks_max)
 }
 
 /* Sums tiles first .. end - 1 of a chunk's rows. */
-INLINE PAIRS_TARGET void sum_tiles(const struct weights_task *task, const struct copies *copies, int k_blocks,
+INLINE BF16_TARGET void sum_tiles(const struct weights_task *task, const struct copies *copies, int k_blocks,
     int k_blocks_max, int line, int positions, int first, int end, int tiles)
 {
     const struct sums_place place = { 16, 256L * k_blocks_max, 256 };
@@ -172,19 +172,19 @@ INLINE PAIRS_TARGET void sum_tiles(const struct weights_task *task, const struct
         }
 }
 
-INLINE PAIRS_TARGET void sum_chunk(struct weights_task *task, bool special, int k_blocks, int k_blocks_max, int line,
+INLINE BF16_TARGET void sum_chunk(struct weights_task *task, bool special, int k_blocks, int k_blocks_max, int line,
     int positions, int rows, int tiles)
 {
     const struct copies copies = copies_of(special, task->x_copy, task->dy_copy);
     const int all = rows * tiles, most = CHAIN ? CHAIN : all;
-    PAIRS_BEGIN
+    BF16_BEGIN
     for (int first = 0; first < all; first += most) {
         const int end = min(first + most, all);
         if (CHAIN && task->chained + end - first > CHAIN) end_chain(task, k_blocks_max);
         sum_tiles(task, &copies, k_blocks, k_blocks_max, line, positions, first, end, tiles);
         task->chained += end - first;
     }
-    PAIRS_END
+    BF16_END
 }
 
 /* Stores the sums of a block of results where conv2d_sum reads them. */
@@ -197,8 +197,8 @@ INLINE void put_sums(SCRATCH const float *sums, int k_blocks_max, global float *
         }
 }
 
-OUTLINE PAIRS_TARGET void conv2d_pairs_image_weights_body(
-    CONV2D_PAIRS_IMAGE_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
+OUTLINE BF16_TARGET void conv2d_bf16_image_weights_body(
+    CONV2D_BF16_IMAGE_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
 {
     const int tiles = (result_width + 31) / 32, source_rows = (rows_max - 1) * STRIDE_H + R;
     const int lines = source_rows * CHANNELS + 16;
@@ -245,7 +245,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_image_weights_body(
     }
 }
 
-PAIRS_TARGET TASK void conv2d_pairs_image_weights(CONV2D_PAIRS_IMAGE_WEIGHTS_ARGUMENTS(PARAMETER))
+BF16_TARGET TASK void conv2d_bf16_image_weights(CONV2D_BF16_IMAGE_WEIGHTS_ARGUMENTS(PARAMETER))
 {
-    conv2d_pairs_image_weights_body(CONV2D_PAIRS_IMAGE_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
+    conv2d_bf16_image_weights_body(CONV2D_BF16_IMAGE_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
 }

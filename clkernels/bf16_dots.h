@@ -1,10 +1,10 @@
-/* Products of bfloat16 numbers on CPUs that multiply pairs of them: a word is a pair of neighbours along the sum, the
+/* Products of bfloat16 numbers on CPUs that compute bf16 dot products of them: a word is a pair of neighbours along the sum, the
  * first in its lower half. Sums are floats.
  *
  *   A tile is 256 words, 32 steps of the sum: of op(A) 16 rows of 16 pairs each, of op(B) 16 pairs of 16 columns each.
  *   Tiles that follow one another along the sum lie behind each other.
  *
- *   PAIRS   1 tiles (AMX): tdpbf16ps, 16 x 16 x 32 at once
+ *   BF16_FORM   1 tiles (AMX): tdpbf16ps, 16 x 16 x 32 at once
  *           2 dot products (AVX512_BF16): vdpbf16ps, 16 sums of one pair each
  *           3 OpenCL C, with the results of 1 to the bit
  *
@@ -14,7 +14,7 @@
  *   sums_store(&sums, to, place)
  * a_row: words from a row of op(A)'s tiles to the next; a is aligned to a number, b to a word. a_apart: numbers from the
  * first row of tiles to the next; b_apart: words from the first column of tiles to the next. These calls stand between
- * PAIRS_BEGIN and PAIRS_END, in a function with the attribute PAIRS_TARGET. PAIRS_A, PAIRS_B and PAIRS_SUMS are the
+ * BF16_BEGIN and BF16_END, in a function with the attribute BF16_TARGET. BF16_A, BF16_B and BF16_SUMS are the
  * address spaces.
  *
  * PAIR_ADD(sums, columns, row): 16 sums += the products of 16 pairs with the pair `row`, one number after the other;
@@ -22,20 +22,20 @@
  *
  * Forms 1 and 3 sum even and odd elements of a tile apart, and then add both to what there was; form 2 adds one
  * product after the other. Subnormal operands and sums count as zero, in the processor as in form 3. */
-#ifndef PAIRS_H
-#define PAIRS_H
+#ifndef BF16_DOTS_H
+#define BF16_DOTS_H
 #include "vector.h"
 
 #define TILE 256 /* words */
 
-#ifndef PAIRS_A
-#define PAIRS_A global
+#ifndef BF16_A
+#define BF16_A global
 #endif
-#ifndef PAIRS_B
-#define PAIRS_B global
+#ifndef BF16_B
+#define BF16_B global
 #endif
-#ifndef PAIRS_SUMS
-#define PAIRS_SUMS local
+#ifndef BF16_SUMS
+#define BF16_SUMS local
 #endif
 typedef uint pair_word __attribute__((aligned(2)));
 typedef uint16 pair_vector __attribute__((aligned(4)));
@@ -45,25 +45,25 @@ struct sums_place {
     long row, down, across;
 };
 
-#if PAIRS == 1
+#if BF16_FORM == 1
 #define ROW_TILES 2
 #define COLUMN_TILES 2
-#define PAIRS_TARGET __attribute__((target("amx-tile,amx-bf16")))
+#define BF16_TARGET __attribute__((target("amx-tile,amx-bf16")))
 /* Eight tiles of 16 rows of 64 bytes: 0 to 3 hold sums, 4 and 5 rows of A, 6 and 7 columns of B. */
-#define PAIRS_BEGIN                                                                                 \
+#define BF16_BEGIN                                                                                 \
     uchar shapes[64] __attribute__((aligned(64)));                                                  \
     for (int i = 0; i < 64; i++)                                                                    \
         shapes[i] = i == 0 ? 1 : i >= 48 && i < 56 ? 16 : i >= 16 && i < 32 && i % 2 == 0 ? 64 : 0; \
     __asm__ volatile("ldtilecfg (%0)" ::"r"(shapes) : "memory");
-#define PAIRS_END __asm__ volatile("tilerelease" ::: "memory");
+#define BF16_END __asm__ volatile("tilerelease" ::: "memory");
 typedef int SUMS; /* they are in the tiles */
 
-INLINE PAIRS_TARGET void sums_clear(SUMS *sums)
+INLINE BF16_TARGET void sums_clear(SUMS *sums)
 {
     __asm__ volatile("tilezero %%tmm0\n tilezero %%tmm1\n tilezero %%tmm2\n tilezero %%tmm3" ::: "memory");
 }
 
-INLINE PAIRS_TARGET void sums_load(SUMS *sums, PAIRS_SUMS const float *from, struct sums_place at)
+INLINE BF16_TARGET void sums_load(SUMS *sums, BF16_SUMS const float *from, struct sums_place at)
 {
     __asm__ volatile("tileloadd (%0,%4,1),%%tmm0\n tileloadd (%1,%4,1),%%tmm1\n tileloadd (%2,%4,1),%%tmm2\n"
                      " tileloadd (%3,%4,1),%%tmm3" ::"r"(from),
@@ -71,17 +71,17 @@ INLINE PAIRS_TARGET void sums_load(SUMS *sums, PAIRS_SUMS const float *from, str
                      : "memory");
 }
 
-INLINE PAIRS_TARGET void sums_add(
-    SUMS *sums, PAIRS_A const pair_word *a, long a_row, long a_apart, PAIRS_B const uint *b, long b_apart)
+INLINE BF16_TARGET void sums_add(
+    SUMS *sums, BF16_A const pair_word *a, long a_row, long a_apart, BF16_B const uint *b, long b_apart)
 {
     __asm__ volatile("tileloadd (%0,%4,1),%%tmm4\n tileloadd (%2,%5,1),%%tmm6\n tdpbf16ps %%tmm6,%%tmm4,%%tmm0\n"
                      " tileloadd (%1,%4,1),%%tmm5\n tdpbf16ps %%tmm6,%%tmm5,%%tmm2\n tileloadd (%3,%5,1),%%tmm7\n"
                      " tdpbf16ps %%tmm7,%%tmm4,%%tmm1\n tdpbf16ps %%tmm7,%%tmm5,%%tmm3" ::"r"(a),
-                     "r"((PAIRS_A const ushort *)a + a_apart), "r"(b), "r"(b + b_apart), "r"(4 * a_row), "r"(64L)
+                     "r"((BF16_A const ushort *)a + a_apart), "r"(b), "r"(b + b_apart), "r"(4 * a_row), "r"(64L)
                      : "memory");
 }
 
-INLINE PAIRS_TARGET void sums_store(const SUMS *sums, PAIRS_SUMS float *to, struct sums_place at)
+INLINE BF16_TARGET void sums_store(const SUMS *sums, BF16_SUMS float *to, struct sums_place at)
 {
     __asm__ volatile("tilestored %%tmm0,(%0,%4,1)\n tilestored %%tmm1,(%1,%4,1)\n tilestored %%tmm2,(%2,%4,1)\n"
                      " tilestored %%tmm3,(%3,%4,1)" ::"r"(to),
@@ -91,13 +91,13 @@ INLINE PAIRS_TARGET void sums_store(const SUMS *sums, PAIRS_SUMS float *to, stru
 #else
 #define ROW_TILES 1
 #define COLUMN_TILES 1
-#define PAIRS_TARGET
-#define PAIRS_BEGIN
-#define PAIRS_END
+#define BF16_TARGET
+#define BF16_BEGIN
+#define BF16_END
 typedef struct {
     float16 rows[16];
 } SUMS;
-#define PAIRS_AT(from) (*(PAIRS_B const pair_vector *)(from))
+#define BF16_AT(from) (*(BF16_B const pair_vector *)(from))
 typedef float16 sums_vector __attribute__((aligned(4)));
 
 INLINE void sums_clear(SUMS *sums)
@@ -105,19 +105,19 @@ INLINE void sums_clear(SUMS *sums)
     UNROLL for (int i = 0; i < 16; i++) sums->rows[i] = (float16)(0.0f);
 }
 
-INLINE void sums_load(SUMS *sums, PAIRS_SUMS const float *from, struct sums_place at)
+INLINE void sums_load(SUMS *sums, BF16_SUMS const float *from, struct sums_place at)
 {
-    UNROLL for (int i = 0; i < 16; i++) sums->rows[i] = *(PAIRS_SUMS const sums_vector *)(from + i * at.row);
+    UNROLL for (int i = 0; i < 16; i++) sums->rows[i] = *(BF16_SUMS const sums_vector *)(from + i * at.row);
 }
 
-#if PAIRS == 2
+#if BF16_FORM == 2
 #define PAIR_ADD(sums, columns, row) __asm__("vdpbf16ps %2,%1,%0" : "+v"(sums) : "v"(columns), "v"((uint16)(row)))
 INLINE void sums_add(
-    SUMS *sums, PAIRS_A const pair_word *a, long a_row, long a_apart, PAIRS_B const uint *b, long b_apart)
+    SUMS *sums, BF16_A const pair_word *a, long a_row, long a_apart, BF16_B const uint *b, long b_apart)
 {
     LOOP for (int p = 0; p < 16; p++)
     {
-        const uint16 columns = PAIRS_AT(b + 16 * p);
+        const uint16 columns = BF16_AT(b + 16 * p);
         UNROLL for (int i = 0; i < 16; i++) PAIR_ADD(sums->rows[i], columns, a[a_row * i + p]);
     }
 }
@@ -130,14 +130,14 @@ INLINE void sums_add(
     (sums) = fma(FLUSHED(EVEN(columns)), FLUSHED(EVEN((uint16)(row))), sums)
 
 INLINE void sums_add(
-    SUMS *sums, PAIRS_A const pair_word *a, long a_row, long a_apart, PAIRS_B const uint *b, long b_apart)
+    SUMS *sums, BF16_A const pair_word *a, long a_row, long a_apart, BF16_B const uint *b, long b_apart)
 {
     LOOP for (int i = 0; i < 16; i++)
     {
         float16 even = 0.0f, odd = 0.0f;
         LOOP for (int p = 0; p < 16; p++)
         {
-            const uint16 row = (uint16)(a[a_row * i + p]), columns = PAIRS_AT(b + 16 * p);
+            const uint16 row = (uint16)(a[a_row * i + p]), columns = BF16_AT(b + 16 * p);
             even = fma(FLUSHED(EVEN(row)), FLUSHED(EVEN(columns)), even);
             even = FLUSHED(even);
             odd = fma(FLUSHED(ODD(row)), FLUSHED(ODD(columns)), odd);
@@ -150,9 +150,9 @@ INLINE void sums_add(
 }
 #endif
 
-INLINE void sums_store(const SUMS *sums, PAIRS_SUMS float *to, struct sums_place at)
+INLINE void sums_store(const SUMS *sums, BF16_SUMS float *to, struct sums_place at)
 {
-    UNROLL for (int i = 0; i < 16; i++) * (PAIRS_SUMS sums_vector *)(to + i * at.row) = sums->rows[i];
+    UNROLL for (int i = 0; i < 16; i++) * (BF16_SUMS sums_vector *)(to + i * at.row) = sums->rows[i];
 }
 #endif
 

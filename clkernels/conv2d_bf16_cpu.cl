@@ -1,4 +1,4 @@
-/* Convolution by products of pairs of bfloat16 numbers (pairs.h), on CPU-class devices with vectors of 16 floats:
+/* Convolution by bf16 dot products (bf16_dots.h), on CPU-class devices with vectors of 16 floats:
  *
  *   forward        y[n,k,oh,ow] = sum over c,r,s of x[n, c, oh*stride - padding + r*dilation, ...] w[k,c,r,s] + bias[k]
  *   data gradient  dx[n,c,h,w]  = sum over k,r,s of dy[n, k, (h + padding - r*dilation)/stride, ...] w[k,c,r,s]
@@ -8,28 +8,28 @@
  * each of which is a dense convolution of dy with the taps of its class.
  *
  *   source   blocked [N][ceil(C/16)][H][W][16]; IMAGE 1: plain [N][C][H][W] floats, source_blocks channels
- *   packed   bias and weights, see conv2d_pairs_pack_cpu.cl
+ *   packed   bias and weights, see conv2d_bf16_pack_cpu.cl
  *   result   blocked, and `add` like it; result may be add
  *
- * A task takes chunks of units (conv2d_pairs.h) and a range of panels of COLUMNS results. It packs the units' pixels
+ * A task takes chunks of units (conv2d_bf16.h) and a range of panels of COLUMNS results. It packs the units' pixels
  * into scratch, [copy][32 channels][phase][position][32]: a tile's row is the 32 channels of a position, 64 bytes; the
  * row below it is the next position. For each panel and ROWS positions the sums of all taps and channels stay in
  * registers; taps come before channels, so that what they read of a unit stays in the first-level cache. Numbers of
- * several PARTS: see gemm_pairs.cl; where a chunk or a panel has an infinity or NaN, copies with them stand in for the
+ * several PARTS: see gemm_bf16.cl; where a chunk or a panel has an infinity or NaN, copies with them stand in for the
  * first parts once.
  *
- * Launched by layers/conv2d_pairs.c with (chunks, panel ranges) tasks. planes: of 32 channels, all groups'; steps:
- * those of a group. positions: of a phase, with what taps read behind the last unit. Macros: those of conv2d_pairs.h,
+ * Launched by layers/conv2d_bf16.c with (chunks, panel ranges) tasks. planes: of 32 channels, all groups'; steps:
+ * those of a group. positions: of a phase, with what taps read behind the last unit. Macros: those of conv2d_bf16.h,
  * STREAM, STATISTICS, GATE, epilogue. */
 #include "parameters.h"
-#include "arguments/conv2d_pairs.h"
+#include "arguments/conv2d_bf16.h"
 #include "conv2d_cpu.h"
-#define PAIRS_A SCRATCH
-#define PAIRS_SUMS SCRATCH
-#include "pairs.h"
-#include "pairs_parts.h"
-#include "conv2d_pairs.h"
-#include "conv2d_pairs_packed.h"
+#define BF16_A SCRATCH
+#define BF16_SUMS SCRATCH
+#include "bf16_dots.h"
+#include "bf16_terms.h"
+#include "conv2d_bf16.h"
+#include "conv2d_bf16_packed.h"
 
 #if GRADIENT
 #define CLASSES_H STRIDE_H
@@ -244,7 +244,7 @@ INLINE void put(SCRATCH const float *unit, VF bias, const SCRATCH long *where, l
 
 /* Sums the products of all taps and channels of a group. All products of a tap's parts are made while its tiles are
  * near. */
-INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const pair_word *a, long plane_words, global const uint *b,
+INLINE BF16_TARGET void sum_up(SUMS *sums, SCRATCH const pair_word *a, long plane_words, global const uint *b,
     int steps, const struct taps *taps, const struct copies *copies)
 {
     for (int s = 0; s < steps; s++, a += plane_words, b += STEP_WORDS)
@@ -254,8 +254,8 @@ INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const pair_word *a, long pla
                     b + copies->b[p] + taps->number[t] * COLUMN_TILES * TILE, TILE);
 }
 
-OUTLINE PAIRS_TARGET void conv2d_pairs_body(
-    CONV2D_PAIRS_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER, int range, int first_chunk, int chunk_step)
+OUTLINE BF16_TARGET void conv2d_bf16_body(
+    CONV2D_BF16_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER, int range, int first_chunk, int chunk_step)
 {
     const int panel_first = range * panels_max, panel_last = min(panel_first + panels_max, panels);
     const int end = (units_max * grid_rows * pitch + ROWS - 1) / ROWS * ROWS; /* of positions with results */
@@ -266,7 +266,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_body(
     const long plane_words = (long)PHASES * positions * (NUMBERS / 2), copy_words = plane_words * planes;
     const struct sums_place in_unit = { COLUMNS, 16 * COLUMNS, 16 };
     SUMS sums;
-    PAIRS_BEGIN
+    BF16_BEGIN
     for (int chunk = first_chunk; chunk < chunks; chunk += chunk_step) {
         const int first = chunk * units_max, count = min(units_max, units_all - first);
         bool outside = false, unusual = false;
@@ -325,11 +325,11 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_body(
                     TALLY_STORE(&all[k], chunk, result_blocks, panel * COLUMN_TILES + k);
         }
     }
-    PAIRS_END
+    BF16_END
 }
 
-PAIRS_TARGET TASK void conv2d_pairs(CONV2D_PAIRS_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
+BF16_TARGET TASK void conv2d_bf16(CONV2D_BF16_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
-    conv2d_pairs_body(
-        CONV2D_PAIRS_ARGUMENTS(NAME) STATISTICS_ARGUMENT, get_group_id(1), get_group_id(0), get_num_groups(0));
+    conv2d_bf16_body(
+        CONV2D_BF16_ARGUMENTS(NAME) STATISTICS_ARGUMENT, get_group_id(1), get_group_id(0), get_num_groups(0));
 }

@@ -1,4 +1,4 @@
-/* Two CPUs in one training, of which one multiplies pairs of bfloat16 numbers and the other one cannot: with
+/* Two CPUs in one training, of which one computes bf16 dot products and the other one cannot: with
  * --precision bf16 each rounds as its processor does, and the shares alone decide who computes which sample. */
 #include "tests/feeds.h"
 #include "tests/train/folder.h"
@@ -19,13 +19,13 @@
 #define ROUNDED 4e-4
 #define SUMS 2e-6 /* of a loss */
 
-enum { STEPS = 5, PAIRS = 0, FLOATS = 1, EPOCHS = 3, ALL_STEPS = 15 /* of three epochs */ };
+enum { STEPS = 5, DOTS = 0, FLOATS = 1, EPOCHS = 3, ALL_STEPS = 15 /* of three epochs */ };
 
 static tutti_runtime *runtime; /* NULL: devices of GPU class, which multiply in other ways */
 /* The first device has 9 samples and more: products of fewer rows are floats on both (gemm_skinny). */
 static const double shares[][2] = { { 3, 1 }, { 5, 3 }, { 1, 0 }, { 0, 1 } };
 
-/* Lets C multiply pairs, as any processor can; then denies it to the second device. */
+/* Lets C compute bf16 dot products, as any processor can; then denies it to the second device. */
 static void setup(void)
 {
     data_make();
@@ -42,9 +42,9 @@ static void setup(void)
         runtime = NULL;
         return;
     }
-    struct pairs_ability *of = runtime->devices[FLOATS].can.pairs;
-    ck_assert_int_eq(of[COMPUTE_BF16].form, PAIRS_PLAIN);
-    for (int i = 0; i < COMPUTE_TYPES; i++) of[i] = (struct pairs_ability) { PAIRS_NONE, "the test denies it" };
+    struct bf16_ability *of = runtime->devices[FLOATS].can.bf16;
+    ck_assert_int_eq(of[COMPUTE_BF16].form, BF16_PLAIN);
+    for (int i = 0; i < COMPUTE_TYPES; i++) of[i] = (struct bf16_ability) { BF16_NONE, "the test denies it" };
 }
 
 static void teardown(void)
@@ -97,10 +97,10 @@ static double step_alone(struct session *alone, struct session *from, int first,
 }
 
 /* The largest difference of `found` from the sum of two devices' gradients, relative to the largest of `found`. */
-static double distance(const struct session *found, const struct session *pairs, const struct session *floats)
+static double distance(const struct session *found, const struct session *bf16, const struct session *floats)
 {
     int64_t count, other;
-    float *f = session_gradients(found, &count), *p = session_gradients(pairs, &other),
+    float *f = session_gradients(found, &count), *p = session_gradients(bf16, &other),
           *q = session_gradients(floats, &other);
     double largest = 0, most = 0;
     ck_assert_int_eq(count, other);
@@ -121,10 +121,10 @@ START_TEST(each_device_rounds_its_own_part)
 {
     if (!runtime) return;
     const double *given = shares[_i];
-    struct session group, pairs, floats, start;
+    struct session group, bf16, floats, start;
     open_with(&group, given, 0);
     open_with(&start, given, 0); /* holds the parameters before a step */
-    open_with(&pairs, (const double[]) { 1, 0 }, 0);
+    open_with(&bf16, (const double[]) { 1, 0 }, 0);
     open_with(&floats, (const double[]) { 0, 1 }, 0);
     const int part = (int)(STEP_SAMPLES * given[0] / (given[0] + given[1]));
     for (int step = 0; step < STEPS; step++) {
@@ -133,19 +133,19 @@ START_TEST(each_device_rounds_its_own_part)
         copy_parameters(&group, &start);
         ASSERT_OK(tutti_train_step(
             group.trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, &metrics));
-        const double of_pairs = step_alone(&pairs, &start, first, 0, part),
+        const double of_bf16 = step_alone(&bf16, &start, first, 0, part),
                      of_floats = step_alone(&floats, &start, first, part, STEP_SAMPLES);
-        ck_assert_double_lt(distance(&group, &pairs, &floats), SAME);
-        ck_assert_double_eq_tol(metrics.loss, of_pairs + of_floats, SUMS);
+        ck_assert_double_lt(distance(&group, &bf16, &floats), SAME);
+        ck_assert_double_eq_tol(metrics.loss, of_bf16 + of_floats, SUMS);
         step_alone(&floats, &start, first, 0, part);
-        step_alone(&pairs, &start, first, part, STEP_SAMPLES);
-        ck_assert_double_gt(distance(&group, &pairs, &floats), ROUNDED);
+        step_alone(&bf16, &start, first, part, STEP_SAMPLES);
+        ck_assert_double_gt(distance(&group, &bf16, &floats), ROUNDED);
     }
     tutti_device_report report;
-    ASSERT_OK(tutti_report(group.trainer, PAIRS, &report));
+    ASSERT_OK(tutti_report(group.trainer, DOTS, &report));
     ck_assert_int_eq(report.share, part);
     close_alone(&group);
-    close_alone(&pairs);
+    close_alone(&bf16);
     close_alone(&floats);
     close_alone(&start);
 }
@@ -199,10 +199,10 @@ START_TEST(resumed_equals_never_stopped)
 }
 END_TEST
 
-Suite *suite_pairs(void)
+Suite *suite_bf16(void)
 {
-    Suite *suite = suite_create("pairs");
-    TCase *cases = cases_new(suite, "pairs", setup, teardown);
+    Suite *suite = suite_create("bf16");
+    TCase *cases = cases_new(suite, "bf16", setup, teardown);
     tcase_add_loop_test(cases, each_device_rounds_its_own_part, 0, sizeof shares / sizeof *shares);
     tcase_add_test(cases, resumed_equals_never_stopped);
     return suite;

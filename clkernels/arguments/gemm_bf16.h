@@ -1,10 +1,10 @@
-/* Arguments of gemm_pairs_pack.cl. */
-#define PAIRS_PACK_ARGUMENTS(X)                                                                                    \
+/* Arguments of gemm_bf16_pack.cl. */
+#define GEMM_BF16_PACK_ARGUMENTS(X)                                                                                    \
     X##_FIRST(global const float *, from) X##_BUFFER(global uint *, to) X##_BUFFER(global float *, sums)           \
         X##_INT(lines) X##_INT(k) X##_INT(ld) X##_INT(tiles) X##_LONG(stride) X##_LONG(first_to) X##_LONG(part_to) \
             X##_LONG(first_flag)
-/* Arguments of gemm_pairs.cl. */
-#define PAIRS_ARGUMENTS(X)                                                                                             \
+/* Arguments of gemm_bf16.cl. */
+#define GEMM_BF16_ARGUMENTS(X)                                                                                             \
     X##_FIRST(global const uint *, packed) X##_BUFFER(global const float *, bias)                                      \
         X##_BUFFER(global const float *, added) X##_BUFFER(global float *, C) X##_LOCAL(local float *, unit)           \
             X##_INT(m) X##_INT(n) X##_INT(tiles) X##_INT(ldc) X##_INT(rows) X##_INT(columns) X##_INT(depth)            \

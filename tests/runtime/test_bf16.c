@@ -1,4 +1,4 @@
-/* Products of pairs of bfloat16 numbers, by the processor's own instructions where it has them and by C, which stands
+/* Bf16 dot products, by the processor's own instructions where it has them and by C, which stands
  * in for tiles: how exact sums of parts are, what becomes of infinities, NaN and tiny numbers, that tiles and C agree,
  * and what is told of them. */
 #include "base/memory.h"
@@ -120,8 +120,8 @@ START_TEST(test_errors)
     for (int d = 0; d < runtime->count; d++)
         for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
             struct device *device = &runtime->devices[d];
-            if (!form && !device->can.pairs[compute].form) continue;
-            multiply(device, GEMM_PAIRS, compute, p);
+            if (!form && !device->can.bf16[compute].form) continue;
+            multiply(device, GEMM_BF16, compute, p);
             const double error = error_of(p);
             ck_assert_msg(error <= limits[compute], "type %d: an error of %g, allowed are %g", (int)compute, error,
                 limits[compute]);
@@ -157,8 +157,8 @@ START_TEST(test_specials)
     p->a[60 * K + 1] = 0x1.ffff00p+60f; /* large, and others beside it */
     p->a[61 * K + 2] = 0x1p-130f;       /* subnormal: counts as zero */
     for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
-        if (!form && !device->can.pairs[compute].form) continue;
-        multiply(device, GEMM_PAIRS, compute, p);
+        if (!form && !device->can.bf16[compute].form) continue;
+        multiply(device, GEMM_BF16, compute, p);
         for (int i = 0; i < M; i++)
             for (int j = 0; j < N; j++)
                 if (i != 60) expect_kind(p, i, j, compute);
@@ -181,9 +181,9 @@ START_TEST(test_largest)
     memset(p->b, 0, sizeof p->b);
     p->b[0] = 1;
     for (int i = 0; i < M; i++) p->a[i * K] = i % 2 ? largest : -largest;
-    multiply(&runtime->devices[0], GEMM_PAIRS, COMPUTE_FP32, p);
+    multiply(&runtime->devices[0], GEMM_BF16, COMPUTE_FP32, p);
     for (int i = 0; i < M; i++) ck_assert_float_eq(p->c[i * N], i % 2 ? largest : -largest);
-    multiply(&runtime->devices[0], GEMM_PAIRS, COMPUTE_BF16, p); /* the nearest number is infinity */
+    multiply(&runtime->devices[0], GEMM_BF16, COMPUTE_BF16, p); /* the nearest number is infinity */
     for (int i = 0; i < M; i++) ck_assert_float_eq(p->c[i * N], i % 2 ? INFINITY : -INFINITY);
     free(p);
     tutti_close(runtime);
@@ -196,8 +196,8 @@ START_TEST(test_bits)
     tutti_runtime *tiles = open_cpu("tiles"), *plain = open_cpu("plain");
     struct product *p = product_new(), *q = product_new();
     for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
-        multiply(&tiles->devices[0], GEMM_PAIRS, compute, p);
-        multiply(&plain->devices[0], GEMM_PAIRS, compute, q);
+        multiply(&tiles->devices[0], GEMM_BF16, compute, p);
+        multiply(&plain->devices[0], GEMM_BF16, compute, q);
         ck_assert_int_eq(memcmp(p->c, q->c, sizeof p->c), 0);
     }
     free(p);
@@ -213,9 +213,9 @@ START_TEST(test_peaks)
     static const char *const asked[] = { "plain", NULL, "off" };
     tutti_runtime *runtime = open_cpu(asked[_i]);
     struct device *device = &runtime->devices[0];
-    const bool some = device->can.pairs[COMPUTE_BF16].form != PAIRS_NONE;
+    const bool some = device->can.bf16[COMPUTE_BF16].form != BF16_NONE;
     double flops = -1;
-    check(peak_measure_pairs(device, &flops));
+    check(peak_measure_bf16(device, &flops));
     ck_assert_msg(some ? flops > 1e8 && flops < 1e16 : flops == 0, "%g FLOP/s", flops);
     tutti_device_peaks peaks = { 0 };
     check(tutti_device_measure(runtime, 0, &peaks));
@@ -223,7 +223,7 @@ START_TEST(test_peaks)
     ck_assert_msg(peaks.bytes > 1e8 && peaks.bytes < 1e14, "%g B/s", peaks.bytes);
     ck_assert_msg(some == (peaks.bf16_flops > 0), "%g FLOP/s", peaks.bf16_flops);
     device->can.class = DEVICE_GPU;
-    check(peak_measure_pairs(device, &flops));
+    check(peak_measure_bf16(device, &flops));
     ck_assert_double_eq(flops, 0);
     device->can.class = DEVICE_CPU;
     ck_assert_int_eq(tutti_device_measure(runtime, 1, &peaks), TUTTI_NO_DEVICE);
@@ -259,10 +259,10 @@ START_TEST(test_told)
     runtime->devices[0].can.class = DEVICE_GPU;
     expect_told(runtime, TUTTI_BF16, NULL, "CPU-class");
     runtime->devices[0].can.class = DEVICE_CPU;
-    struct pairs_ability *ability = runtime->devices[0].can.pairs;
-    ability[COMPUTE_FP32].form = PAIRS_TILES;
-    ability[COMPUTE_BF16].form = PAIRS_DOTS;
-    ability[COMPUTE_TF32] = (struct pairs_ability) { PAIRS_NONE, "no permission" };
+    struct bf16_ability *ability = runtime->devices[0].can.bf16;
+    ability[COMPUTE_FP32].form = BF16_TILES;
+    ability[COMPUTE_BF16].form = BF16_DOTS;
+    ability[COMPUTE_TF32] = (struct bf16_ability) { BF16_NONE, "no permission" };
     expect_told(runtime, TUTTI_FP32, "tiles", NULL);
     expect_told(runtime, TUTTI_TF32, NULL, "no permission");
     expect_told(runtime, TUTTI_BF16, "dots", NULL);
@@ -280,16 +280,16 @@ START_TEST(test_refusals)
                       half = { .m = 256, .n = 256, .k = 256, .compute = COMPUTE_FP16 },
                       small = { .m = 16, .n = 4096, .k = 256, .compute = COMPUTE_BF16 };
     tutti_runtime *runtime = open_cpu("off");
-    const char *refusal = gemm_refusal(GEMM_PAIRS, &gemm, &runtime->devices[0].can);
+    const char *refusal = gemm_refusal(GEMM_BF16, &gemm, &runtime->devices[0].can);
     ck_assert_msg(refusal && strstr(refusal, "TUTTI_BF16_DOTS"), "%s", refusal ? refusal : "it is taken");
     tutti_close(runtime);
     runtime = open_cpu("plain");
-    ck_assert_ptr_null(gemm_refusal(GEMM_PAIRS, &gemm, &runtime->devices[0].can));
-    ck_assert_ptr_nonnull(gemm_refusal(GEMM_PAIRS, &half, &runtime->devices[0].can));
+    ck_assert_ptr_null(gemm_refusal(GEMM_BF16, &gemm, &runtime->devices[0].can));
+    ck_assert_ptr_nonnull(gemm_refusal(GEMM_BF16, &half, &runtime->devices[0].can));
     tutti_close(runtime);
     runtime = open_cpu(NULL);
-    refusal = gemm_refusal(GEMM_PAIRS, &small, &runtime->devices[0].can);
-    if (runtime->devices[0].can.pairs[COMPUTE_BF16].form)
+    refusal = gemm_refusal(GEMM_BF16, &small, &runtime->devices[0].can);
+    if (runtime->devices[0].can.bf16[COMPUTE_BF16].form)
         ck_assert_msg(refusal && strstr(refusal, "too small"), "%s", refusal ? refusal : "it is taken");
     else
         ck_assert_ptr_nonnull(refusal);
@@ -299,8 +299,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pairs");
-    TCase *tests = tcase_create("pairs");
+    Suite *suite = suite_create("bf16");
+    TCase *tests = tcase_create("bf16");
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, test_errors, 0, FORMS);
     tcase_add_loop_test(tests, test_specials, 0, FORMS);

@@ -7,9 +7,9 @@
  *   quick_words(&even, &odd)      the next parts of what is left of two usual numbers, as a word
  *   next_part(&left, large)       the next part of what is left of any number, in the lower half of each element
  *   next_words(&even, ...)        the next parts of what is left of any two numbers, as a word */
-#ifndef PAIRS_PARTS_H
-#define PAIRS_PARTS_H
-#include "pairs_round.h"
+#ifndef BF16_TERMS_H
+#define BF16_TERMS_H
+#include "bf16_round.h"
 
 #if PARTS == 1
 #define PRODUCTS 1

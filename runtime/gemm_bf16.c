@@ -1,6 +1,6 @@
-/* The product of CPU-class devices that multiply pairs of bfloat16 numbers: clkernels/gemm_pairs_pack.cl,
- * gemm_pairs.cl. */
-#include "clkernels/arguments/gemm_pairs.h"
+/* The product of CPU-class devices that compute bf16 dot products: clkernels/gemm_bf16_pack.cl,
+ * gemm_bf16.cl. */
+#include "clkernels/arguments/gemm_bf16.h"
 #include "base/memory.h"
 #include "runtime/gemm_implementations.h"
 #include "runtime/matrix.h"
@@ -25,10 +25,10 @@ struct packed {
     int64_t part_a, part_b, stride_a, stride_b, from_b, flags_a, flags_b, flags_stride_a, flags_stride_b, count;
 };
 
-static struct packed packed_of(const struct gemm *gemm, enum pairs_form form)
+static struct packed packed_of(const struct gemm *gemm, enum bf16_form form)
 {
-    const int64_t in_unit = pairs_unit_lines(form);
-    struct packed p = { .parts = pairs_parts(gemm->compute), .tiles = divide_up(gemm->k, STEPS) };
+    const int64_t in_unit = bf16_unit_lines(form);
+    struct packed p = { .parts = bf16_terms(gemm->compute), .tiles = divide_up(gemm->k, STEPS) };
     p.stored = p.parts + (p.parts > 1);
     p.rows = divide_up(gemm->m, in_unit) * (in_unit / LINES);
     p.columns = divide_up(gemm->n, in_unit) * (in_unit / LINES);
@@ -56,11 +56,11 @@ static bool is_worth_packing(const struct gemm *gemm)
 
 static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
 {
-    const enum pairs_form form = can->pairs[gemm->compute].form;
-    const char *none = pairs_refusal(can, gemm->compute);
+    const enum bf16_form form = can->bf16[gemm->compute].form;
+    const char *none = bf16_refusal(can, gemm->compute);
     if (none) return none;
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
-    const bool any = gemm->tile || form == PAIRS_PLAIN; /* for tests */
+    const bool any = gemm->tile || form == BF16_PLAIN; /* for tests */
     if (!any && !is_worth_packing(gemm)) return "the product is too small to pay for packed operands";
     const int64_t most = (int64_t)(can->allocation_max / 4 / sizeof(uint32_t));
     const struct packed p = packed_of(gemm, form);
@@ -70,14 +70,14 @@ static const char *refusal(const struct gemm *gemm, const struct capabilities *c
 
 static size_t workspace(const struct gemm *gemm, const struct capabilities *can)
 {
-    return (size_t)packed_of(gemm, can->pairs[gemm->compute].form).count * sizeof(uint32_t);
+    return (size_t)packed_of(gemm, can->bf16[gemm->compute].form).count * sizeof(uint32_t);
 }
 
 /* Chooses rows and columns of a task, in units: the least work for the busiest device unit, and then the least
  * repeated reading. */
 static struct gemm_design choose(const struct gemm *gemm, const struct capabilities *can)
 {
-    const int64_t lines = pairs_unit_lines(can->pairs[gemm->compute].form), units = can->units > 0 ? can->units : 1;
+    const int64_t lines = bf16_unit_lines(can->bf16[gemm->compute].form), units = can->units > 0 ? can->units : 1;
     const int64_t rows = divide_up(gemm->m, lines), columns = divide_up(gemm->n, lines);
     struct gemm_design best = { 0 };
     double best_cost = 0;
@@ -110,29 +110,29 @@ struct walk {
 static struct walk walk_of(
     const struct gemm_design *design, const struct packed *p, const struct capabilities *can, enum compute_type compute)
 {
-    const enum pairs_form form = can->pairs[compute].form;
-    const int64_t lines = pairs_unit_lines(form), depth = NEAR_TILES / p->parts;
-    const int64_t most = pairs_chain(compute, form);
+    const enum bf16_form form = can->bf16[compute].form;
+    const int64_t lines = bf16_unit_lines(form), depth = NEAR_TILES / p->parts;
+    const int64_t most = bf16_chain(compute, form);
     const int64_t chain = p->tiles * STEPS < GEMM_LONG || p->tiles < most ? p->tiles : most;
     const int64_t planes = chain < p->tiles ? 3 : 1;
     const int64_t fitting = (int64_t)(can->local_bytes / 2 / sizeof(float)) / (planes * lines * lines) * lines;
-    if (fitting < lines || (planes == 1 && (form == PAIRS_DOTS || p->tiles <= depth)))
+    if (fitting < lines || (planes == 1 && (form == BF16_DOTS || p->tiles <= depth)))
         return (struct walk) { design->rows, p->tiles, p->tiles, 1 };
     const int64_t rows = fitting < KEPT_ROWS ? fitting : KEPT_ROWS;
     return (struct walk) { rows < design->rows ? rows : design->rows, depth, chain, planes };
 }
 
-ARGUMENTS(pairs_pack, PAIRS_PACK_ARGUMENTS)
-ARGUMENTS(pairs, PAIRS_ARGUMENTS)
+ARGUMENTS(bf16_pack, GEMM_BF16_PACK_ARGUMENTS)
+ARGUMENTS(bf16, GEMM_BF16_ARGUMENTS)
 
 static void emit_pack(
     const struct gemm *g, const struct packed *p, const struct lines *lines, cl_mem workspace, struct launch_list *list)
 {
-    struct launch *launch = launch_add(list, "gemm_pairs_pack", "gemm_pairs_pack",
+    struct launch *launch = launch_add(list, "gemm_bf16_pack", "gemm_bf16_pack",
         "-DPARTS=%d -DBY_LINE=%d -DROWS_OF=%d -DSUMS=%d", p->parts, lines->by_line, lines->rows, lines->sums != NULL);
-    ARGUMENTS_SET(launch, pairs_pack, .from = lines->buffer, .to = workspace, .sums = lines->sums,
-        .lines = lines->count, .k = g->k, .ld = lines->ld, .tiles = p->tiles, .stride = lines->stride,
-        .first_to = lines->to, .part_to = lines->part, .first_flag = lines->flags);
+    ARGUMENTS_SET(launch, bf16_pack, .from = lines->buffer, .to = workspace, .sums = lines->sums, .lines = lines->count,
+        .k = g->k, .ld = lines->ld, .tiles = p->tiles, .stride = lines->stride, .first_to = lines->to,
+        .part_to = lines->part, .first_flag = lines->flags);
     launch_tasks(launch, (size_t)lines->tiles, 1, (size_t)lines->products);
     const double numbers = (double)lines->count * (double)g->k * (double)lines->products;
     launch_work(launch, 0, (4 + 2 * p->parts) * numbers);
@@ -141,7 +141,7 @@ static void emit_pack(
 static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struct launch_list *list)
 {
     const struct capabilities *can = &list->device->can;
-    const enum pairs_form form = can->pairs[g->compute].form;
+    const enum bf16_form form = can->bf16[g->compute].form;
     const struct packed p = packed_of(g, form);
     const struct gemm_design design = g->design ? *g->design : choose(g, can);
     if (!design.rows) return; /* refused */
@@ -153,10 +153,10 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
     emit_pack(g, &p, &columns, buffers->workspace, list);
     const struct gemm_finish finish = gemm_finish_of(g, buffers);
     struct launch *launch =
-        launch_add(list, "gemm_pairs", "gemm_pairs", "-DPAIRS=%d -DPARTS=%d%s", (int)form, p.parts, finish.options);
+        launch_add(list, "gemm_bf16", "gemm_bf16", "-DBF16_FORM=%d -DPARTS=%d%s", (int)form, p.parts, finish.options);
     const struct walk walk = walk_of(&design, &p, can, g->compute);
-    const int64_t lines = pairs_unit_lines(form), kept = walk.depth < p.tiles ? walk.rows : lines;
-    ARGUMENTS_SET(launch, pairs, .packed = buffers->workspace, .bias = finish.bias, .added = finish.added,
+    const int64_t lines = bf16_unit_lines(form), kept = walk.depth < p.tiles ? walk.rows : lines;
+    ARGUMENTS_SET(launch, bf16, .packed = buffers->workspace, .bias = finish.bias, .added = finish.added,
         .C = buffers->c, .unit = sizeof(float) * (size_t)(walk.planes * kept * lines), .depth = walk.depth,
         .kept = walk.rows, .chain = walk.chain, .m = g->m, .n = g->n, .tiles = p.tiles, .ldc = g->ldc,
         .rows = design.rows, .columns = design.columns, .from_b = p.from_b, .part_a = p.part_a, .part_b = p.part_b,
@@ -167,8 +167,8 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
     gemm_work(g, launch);
 }
 
-const struct gemm_implementation gemm_pairs = {
-    .name = "pairs",
+const struct gemm_implementation gemm_bf16 = {
+    .name = "bf16",
     .refusal = refusal,
     .design = choose,
     .workspace = workspace,

@@ -1,8 +1,8 @@
-/* Matrix product on CPU-class devices that multiply pairs of bfloat16 numbers (pairs.h):
+/* Matrix product on CPU-class devices that compute bf16 dot products (bf16_dots.h):
  *
  *   C = ACTIVATION(op(A) op(B) + bias + added),   row-major; MASK: C goes behind an activation whose output is `added`
  *
- * packed: what gemm_pairs_pack.cl makes of A, and from word from_b on of B; part_* words from a part of the numbers
+ * packed: what gemm_bf16_pack.cl makes of A, and from word from_b on of B; part_* words from a part of the numbers
  * to the next, stride_a, stride_b words and stride_c floats from a product of the batch to the next. With PARTS 1 the
  * numbers are rounded. With 2 or 3, the products of parts that are not too small for the sum to hold are summed, the
  * largest ones first: 3 or 6 for each pair of numbers. The error is then that of TF32's better half, or no larger
@@ -10,7 +10,7 @@
  * part that has them stands in for the first part once: their products with the other numbers' first parts are what
  * they must be.
  *
- * Launched by runtime/gemm_pairs.c: global size (ceil(n / columns), ceil(m / rows), batch), one work-item per group. A task
+ * Launched by runtime/gemm_bf16.c: global size (ceil(n / columns), ceil(m / rows), batch), one work-item per group. A task
  * is a block of C; it walks down `kept` rows for each COLUMNS of columns, `depth` tiles along the sum at a time: those of B
  * stay in the first-level cache meanwhile, and the rows' sums wait in `unit`. A chain of additions has the products of at
  * most `chain` tiles, a multiple of depth; several are added with their rounding errors carried along, as sum.h says, in
@@ -18,19 +18,19 @@
  * Bartlett, Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
  * Computations (ARITH 2019): numbers as sums of bfloat16 numbers. */
 #include "parameters.h"
-#include "arguments/gemm_pairs.h"
-#include "pairs.h"
-#include "pairs_parts.h"
+#include "arguments/gemm_bf16.h"
+#include "bf16_dots.h"
+#include "bf16_terms.h"
 #include "gemm_finish.h"
 #include "sum.h"
 
 FINISH(VF_unaligned)
 
 /* 1: the small products come first. Form 2 adds each pair's product to the sum, which rounds them less then. */
-#define SMALL_FIRST (PAIRS == 2)
+#define SMALL_FIRST (BF16_FORM == 2)
 
 /* Adds the products of `count` tiles along the sum; `line` words from a row (column) of tiles to the next. */
-INLINE PAIRS_TARGET void add_tiles(SUMS *sums, global const uint *a, global const uint *b, long line, int count)
+INLINE BF16_TARGET void add_tiles(SUMS *sums, global const uint *a, global const uint *b, long line, int count)
 {
     for (int t = 0; t < count; t++) sums_add(sums, a + t * TILE, 16, 2 * line, b + t * TILE, line);
 }
@@ -46,7 +46,7 @@ INLINE bool has_outside(global const int *flags, int lines, int tiles, int count
 }
 
 /* Adds the product of first parts, with infinities and NaN where there are any. */
-INLINE PAIRS_TARGET void add_outside(SUMS *sums, global const uint *a, long a_special, global const int *flags_a,
+INLINE BF16_TARGET void add_outside(SUMS *sums, global const uint *a, long a_special, global const int *flags_a,
     global const uint *b, long b_special, global const int *flags_b, int tiles, int count)
 {
     const long line = (long)tiles * TILE;
@@ -92,7 +92,7 @@ INLINE void finish(local const float *unit, global float *to, int ldc, int ni, i
     }
 }
 
-OUTLINE PAIRS_TARGET void gemm_pairs_body(PAIRS_ARGUMENTS(PARAMETER), int column_task, int row_task, long product)
+OUTLINE BF16_TARGET void gemm_bf16_body(GEMM_BF16_ARGUMENTS(PARAMETER), int column_task, int row_task, long product)
 {
     const int i_first = row_task * rows, i_end = min(i_first + rows, m);
     const int j_first = column_task * columns, j_end = min(j_first + columns, n);
@@ -102,7 +102,7 @@ OUTLINE PAIRS_TARGET void gemm_pairs_body(PAIRS_ARGUMENTS(PARAMETER), int column
     if (added) added += product * stride_c;
     SUMS sums;
     const struct sums_place in_unit = { COLUMNS, 16 * COLUMNS, 16 };
-    PAIRS_BEGIN
+    BF16_BEGIN
     for (int first = i_first; first < i_end; first += kept)
         for (int j = j_first; j < j_end; j += COLUMNS)
             for (int t = 0; t < tiles; t += depth) {
@@ -136,10 +136,10 @@ OUTLINE PAIRS_TARGET void gemm_pairs_body(PAIRS_ARGUMENTS(PARAMETER), int column
                             bias ? bias + j : 0, added ? added + (long)i * ldc + j : 0);
                 }
             }
-    PAIRS_END
+    BF16_END
 }
 
-PAIRS_TARGET TASK void gemm_pairs(PAIRS_ARGUMENTS(PARAMETER))
+BF16_TARGET TASK void gemm_bf16(GEMM_BF16_ARGUMENTS(PARAMETER))
 {
-    gemm_pairs_body(PAIRS_ARGUMENTS(NAME), get_group_id(0), get_group_id(1), get_group_id(2));
+    gemm_bf16_body(GEMM_BF16_ARGUMENTS(NAME), get_group_id(0), get_group_id(1), get_group_id(2));
 }

@@ -1,4 +1,4 @@
-/* Weight gradient of a convolution by products of pairs of bfloat16 numbers (pairs.h), on CPU-class devices with
+/* Weight gradient of a convolution by bf16 dot products (bf16_dots.h), on CPU-class devices with
  * vectors of 16 floats:
  *
  *   dw[k,c,r,s] = sum over n,oh,ow of dy[n,k,oh,ow] x[n, c, oh*stride - padding + r*dilation, ...]
@@ -8,24 +8,24 @@
  *   CHAIN  0, or a chain of additions has the products of at most so many tiles. Chains are added to the part with
  * their rounding errors carried along (sum.h). Behind all parts lie the chain and the errors of each split
  *
- * The sum is over positions (conv2d_pairs.h); pairs are neighbouring positions. A task takes a share of the units for
+ * The sum is over positions (conv2d_bf16.h); pairs are neighbouring positions. A task takes a share of the units for
  * a block of channels. For each chunk of units it packs x with a channel's positions behind one another,
  * [copy][C][phase][position], so that a tile's rows are 16 channels, for each tap at the tap's distance. It packs dy
  * as columns, [copy][K / 16][32 positions][16 pairs][16]. Between chunks the sums wait in the part or the chain. dy is
  * zero at positions that are not results.
  *
- * Launched by layers/conv2d_pairs.c with c_tasks x k_tasks x splits tasks, or fewer, which loop. row: positions from a
+ * Launched by layers/conv2d_bf16.c with c_tasks x k_tasks x splits tasks, or fewer, which loop. row: positions from a
  * channel to the next. c_blocks_group ...: blocks of 16 channels of a group; part_rows: of a group, too.
- * Macros: those of conv2d_pairs.h. */
+ * Macros: those of conv2d_bf16.h. */
 #include "parameters.h"
-#include "arguments/conv2d_pairs.h"
+#include "arguments/conv2d_bf16.h"
 #include "conv2d_cpu.h"
-#define PAIRS_A SCRATCH
-#define PAIRS_B SCRATCH
-#define PAIRS_SUMS global
-#include "pairs.h"
-#include "pairs_parts.h"
-#include "conv2d_pairs.h"
+#define BF16_A SCRATCH
+#define BF16_B SCRATCH
+#define BF16_SUMS global
+#include "bf16_dots.h"
+#include "bf16_terms.h"
+#include "conv2d_bf16.h"
 #include "sum.h"
 #include "transpose.h"
 
@@ -182,12 +182,12 @@ INLINE struct row_of_tiles row_of_tiles(int number, int row, int pitch, int posi
 
 /* Sums the products of a unit of sums, over `count` tiles from `first` on. All products of a step's parts are made
  * while its tiles are near. With form 2, which adds each pair's product to the sum, the small ones come first. */
-INLINE PAIRS_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int row, long x_apart, SCRATCH const uint *dy,
+INLINE BF16_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int row, long x_apart, SCRATCH const uint *dy,
     long dy_block, int first, int count, const struct copies *copies)
 {
     for (int t = first; t < first + count; t++)
         for (int q = 0; q < PRODUCTS; q++) {
-            const int p = PAIRS == 2 ? PRODUCTS - 1 - q : q;
+            const int p = BF16_FORM == 2 ? PRODUCTS - 1 - q : q;
             sums_add(sums, (SCRATCH const pair_word *)(x + copies->a[p] + 32 * t), row / 2, x_apart,
                 dy + copies->b[p] + t * TILE, dy_block);
         }
@@ -211,7 +211,7 @@ struct share {
     int x_first, x_blocks, k_first, k_blocks;
 };
 
-OUTLINE PAIRS_TARGET void conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
+OUTLINE BF16_TARGET void conv2d_bf16_weights_body(CONV2D_BF16_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
 {
     const int tiles = (units_max * grid_rows * pitch + 31) / 32,
               k_tasks_group = (k_blocks_group + k_blocks_max - 1) / k_blocks_max;
@@ -220,7 +220,7 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMEN
     SCRATCH ushort *xs = (SCRATCH ushort *)(waiting + (long)positions * 16);
     SCRATCH uint *dys = (SCRATCH uint *)(xs + COPIES * x_copy);
     SUMS sums;
-    PAIRS_BEGIN
+    BF16_BEGIN
     for (int task = first_task; task < c_tasks * k_tasks * splits; task += step) {
         const int c_task = task % c_tasks, k_task = task / c_tasks % k_tasks, split = task / (c_tasks * k_tasks);
         const int group = k_task / k_tasks_group, k_in_group = (k_task - group * k_tasks_group) * k_blocks_max;
@@ -285,10 +285,10 @@ OUTLINE PAIRS_TARGET void conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMEN
             end_chain(part + k * block_floats, sums_at + k * block_floats, sums_at + part_floats + k * block_floats,
                 c_count * 256L * TAPS, chains == 0);
     }
-    PAIRS_END
+    BF16_END
 }
 
-PAIRS_TARGET TASK void conv2d_pairs_weights(CONV2D_PAIRS_WEIGHTS_ARGUMENTS(PARAMETER))
+BF16_TARGET TASK void conv2d_bf16_weights(CONV2D_BF16_WEIGHTS_ARGUMENTS(PARAMETER))
 {
-    conv2d_pairs_weights_body(CONV2D_PAIRS_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
+    conv2d_bf16_weights_body(CONV2D_BF16_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
 }

@@ -1,20 +1,20 @@
-/* conv2d, pairs: any kernel, stride, padding and dilation, by products of pairs of bfloat16 numbers, on CPU-class
- * devices whose processor has instructions for them (runtime/matrix.h). Kernels: clkernels/conv2d_pairs_cpu.cl (forward
- * and data gradient), conv2d_pairs_pack_cpu.cl (their weights), conv2d_pairs_weights_cpu.cl. The forward pass of
- * pairs_image is here, too; conv2d_pairs_image.c has its weight gradient. */
+/* conv2d, bf16: any kernel, stride, padding and dilation, by bf16 dot products, on CPU-class
+ * devices whose processor has instructions for them (runtime/matrix.h). Kernels: clkernels/conv2d_bf16_cpu.cl (forward
+ * and data gradient), conv2d_bf16_pack_cpu.cl (their weights), conv2d_bf16_weights_cpu.cl. The forward pass of
+ * bf16_image is here, too; conv2d_bf16_image.c has its weight gradient. */
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "clkernels/arguments/conv2d_pairs.h"
+#include "clkernels/arguments/conv2d_bf16.h"
+#include "layers/conv2d_bf16.h"
 #include "layers/conv2d_cpu.h"
-#include "layers/conv2d_pairs.h"
 #include "layers/element.h"
 #include "layers/epilogue.h"
 #include "layers/remark.h"
 #include "runtime/matrix.h"
 
 enum {
-    BLOCK = PAIRS_BLOCK,
+    BLOCK = BF16_BLOCK,
     STEP = 32,       /* numbers that a tile sums up */
     IMAGE_PIXEL = 4, /* numbers */
     IMAGE_TAPS = 8,  /* of a row, which are a step */
@@ -28,31 +28,31 @@ enum {
     WEIGHTS_BYTES = 900 << 10,
 };
 
-static enum pairs_form form_of(const struct problem *problem)
+static enum bf16_form form_of(const struct problem *problem)
 {
-    return problem->device->pairs[problem->compute].form;
+    return problem->device->bf16[problem->compute].form;
 }
 
-/* Whether the source is a first layer's image, which is read plain: clkernels/conv2d_pairs.h, IMAGE. */
+/* Whether the source is a first layer's image, which is read plain: clkernels/conv2d_bf16.h, IMAGE. */
 static bool is_image(const struct problem *problem)
 {
     return !conv2d_is_data_gradient(problem) && conv2d_cpu_plain_image(conv2d_sizes_of(problem).c);
 }
 
-int pairs_copies(enum compute_type compute)
+int bf16_copies(enum compute_type compute)
 {
-    const int parts = pairs_parts(compute);
+    const int parts = bf16_terms(compute);
     return parts + (parts > 1);
 }
 
 static int copies_of(const struct problem *problem)
 {
-    return pairs_copies(problem->compute);
+    return bf16_copies(problem->compute);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ grid */
 
-/* One direction of the grid of positions, see clkernels/conv2d_pairs.h. */
+/* One direction of the grid of positions, see clkernels/conv2d_bf16.h. */
 struct axis {
     int64_t source, grid;          /* pixels; positions with results */
     int64_t step, phases, start;   /* of the source */
@@ -184,17 +184,17 @@ static int64_t positions_of(const struct grid *g, const struct cut *cut)
     .units_all = (cut)->units, .units_max = (cut)->units_max
 
 enum { MACROS = 320 };
-/* The macros of clkernels/conv2d_pairs.h. */
+/* The macros of clkernels/conv2d_bf16.h. */
 static const char *macros(
     const struct problem *problem, const struct grid *g, bool gradient, bool scratch_global, char text[MACROS])
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     snprintf(text, MACROS,
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DPHASES_H=%d "
-        "-DPHASES_W=%d -DPADDING_H=%d -DPADDING_W=%d -DPARTS=%d -DPAIRS=%d -DSCRATCH_GLOBAL=%d -DIMAGE=%d",
+        "-DPHASES_W=%d -DPADDING_H=%d -DPADDING_W=%d -DPARTS=%d -DBF16_FORM=%d -DSCRATCH_GLOBAL=%d -DIMAGE=%d",
         (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.dilation_h, (int)z.dilation_w, gradient,
         (int)g->h.phases, (int)g->w.phases, gradient ? (int)z.padding_h : 0, gradient ? (int)z.padding_w : 0,
-        pairs_parts(problem->compute), (int)form_of(problem), scratch_global, is_image(problem));
+        bf16_terms(problem->compute), (int)form_of(problem), scratch_global, is_image(problem));
     return text;
 }
 
@@ -205,7 +205,7 @@ static const char *any_fits(const struct problem *problem)
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const bool gradient = conv2d_is_data_gradient(problem);
     const char *refusal = conv2d_cpu_refusal(problem);
-    if (!refusal) refusal = pairs_refusal(problem->device, problem->compute);
+    if (!refusal) refusal = bf16_refusal(problem->device, problem->compute);
     if (refusal) return refusal;
     if (problem->device->vector_width != BLOCK) return "the device's vectors do not have 16 floats";
     if (z.groups != 1 && (z.c_group % STEP || z.k_group % STEP)) return "the channels of a group do not fill tiles";
@@ -223,7 +223,7 @@ static const char *fits(const struct problem *problem)
     return is_image(problem) ? "the image has so few channels that it keeps the plain layout" : any_fits(problem);
 }
 
-const char *conv2d_pairs_image_refusal(const struct problem *problem)
+const char *conv2d_bf16_image_refusal(const struct problem *problem)
 {
     if (!is_image(problem)) return "there are too many channels for an image in the plain layout";
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -235,22 +235,22 @@ const char *conv2d_pairs_image_refusal(const struct problem *problem)
 static const double products[] = { 0, 1, 3, 6 };
 
 /* Speed relative to multiply-adds of floats, which take `floats` cycles. sums: cycles of the products in tiles, if
- * they were of floats. packing: cycles of packing. See docs/experiments/pairs.md. */
+ * they were of floats. packing: cycles of packing. See docs/experiments/bf16_dots.md. */
 static double gain_of(const struct problem *problem, double floats, double sums, double packing)
 {
-    const double rate = form_of(problem) == PAIRS_DOTS ? 1.57 : 6.5;
-    return floats / (sums * products[pairs_parts(problem->compute)] / rate + packing);
+    const double rate = form_of(problem) == BF16_DOTS ? 1.57 : 6.5;
+    return floats / (sums * products[bf16_terms(problem->compute)] / rate + packing);
 }
 
-/* Least gain with fp32, whose users did not ask for pairs: these figures are estimates. `tutti tune` measures. */
+/* Least gain with fp32, whose users did not ask for bf16: these figures are estimates. `tutti tune` measures. */
 static const double LEAST_GAIN_OF_FP32 = 1.25;
 
-/* NULL, or why pairs are not chosen; `winograd`: the gain of what would be chosen otherwise. */
+/* NULL, or why this implementation is not chosen; `winograd`: the gain of what would be chosen otherwise. */
 static const char *judge(const struct problem *problem, double gain, double winograd)
 {
-    if (gain < winograd) return "Winograd's algorithm saves more than pairs do";
+    if (gain < winograd) return "Winograd's algorithm saves more than bf16 dot products do";
     if (gain < (problem->compute == COMPUTE_FP32 ? LEAST_GAIN_OF_FP32 : 1))
-        return "packing pairs would take longer than their products save";
+        return "packing would take longer than bf16 dot products save";
     return NULL;
 }
 
@@ -259,7 +259,7 @@ static double part_used(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const struct grid g = grid_of(problem, conv2d_is_data_gradient(problem));
-    const int64_t lines = pairs_unit_lines(form_of(problem)),
+    const int64_t lines = bf16_unit_lines(form_of(problem)),
                   sources = conv2d_is_data_gradient(problem) ? z.k_group : z.c_group,
                   results = conv2d_is_data_gradient(problem) ? z.c_group : z.k_group,
                   step = conv2d_is_weight_gradient(problem) ? lines : STEP;
@@ -268,13 +268,13 @@ static double part_used(const struct problem *problem)
     return channels * (double)(g.h.grid * g.w.grid) / (double)(g.h.whole * g.w.whole);
 }
 
-/* Gain of pairs, for one position and 32 sources: floats take a cycle for each result and tap. */
-static double gain_of_pairs(const struct problem *problem)
+/* Gain of bf16 dot products, for one position and 32 sources: floats take a cycle for each result and tap. */
+static double gain_of_bf16(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const enum conv2d_pass pass = conv2d_pass_of(problem);
     const int64_t in_task = WEIGHTS_BLOCKS * BLOCK, k = z.k_group < in_task ? z.k_group : in_task;
-    const int parts = pairs_parts(problem->compute);
+    const int parts = bf16_terms(problem->compute);
     const int64_t results = pass == CONV2D_WEIGHT_GRADIENT ? k : pass == CONV2D_FORWARD ? z.k_group : z.c_group;
     const double floats = (double)(results * z.r * z.s),
                  packing = pass == CONV2D_WEIGHT_GRADIENT ? 12 + 13 * parts : 6 * parts;
@@ -292,16 +292,17 @@ static double gain_of_winograd(const struct problem *problem)
 static const char *passed_over(const struct problem *problem)
 {
     const enum conv2d_pass pass = conv2d_pass_of(problem);
-    const bool dots = form_of(problem) == PAIRS_DOTS;
-    if (dots && !conv2d_pointwise[pass].fits(problem)) return "pointwise multiplies pairs without packing the image";
+    const bool dots = form_of(problem) == BF16_DOTS;
+    if (dots && !conv2d_pointwise[pass].fits(problem))
+        return "pointwise computes bf16 dot products without packing the image";
     if (dots && pass == CONV2D_WEIGHT_GRADIENT) return "dot products save less than packing the images takes";
-    return judge(problem, gain_of_pairs(problem), gain_of_winograd(problem));
+    return judge(problem, gain_of_bf16(problem), gain_of_winograd(problem));
 }
 
 /* Speed of winograd_rows relative to multiply-adds of floats. */
 static const double GAIN_OF_WINOGRAD_ROWS = 1.7;
 
-const char *conv2d_pairs_image_passed_over(const struct problem *problem, double floats, double sums, double packing)
+const char *conv2d_bf16_image_passed_over(const struct problem *problem, double floats, double sums, double packing)
 {
     const bool other = !conv2d_winograd_rows[conv2d_pass_of(problem)].fits(problem);
     return judge(problem, gain_of(problem, floats, sums, packing), other ? GAIN_OF_WINOGRAD_ROWS : 0);
@@ -311,22 +312,22 @@ static const char *image_passed_over(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const struct grid g = grid_of(problem, false);
-    const int64_t lines = pairs_unit_lines(form_of(problem));
+    const int64_t lines = bf16_unit_lines(form_of(problem));
     const double floats = (double)(z.c * z.r * z.s * divide_up(z.k, BLOCK) * BLOCK) / STEP,
                  sums = (double)(divide_up(z.k, lines) * lines * g.taps),
-                 packing = 3.0 * pairs_parts(problem->compute) * (double)(g.phases * z.stride_w);
-    return conv2d_pairs_image_passed_over(problem, floats, sums, packing);
+                 packing = 3.0 * bf16_terms(problem->compute) * (double)(g.phases * z.stride_w);
+    return conv2d_bf16_image_passed_over(problem, floats, sums, packing);
 }
 
-void conv2d_pairs_image_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+void conv2d_bf16_image_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
     conv2d_cpu_layouts(problem, inputs, outputs);
     inputs[0] = LAYOUT_PLAIN;
 }
 
-void conv2d_pairs_remark(const struct problem *problem, struct text *text)
+void conv2d_bf16_remark(const struct problem *problem, struct text *text)
 {
-    remark_pairs(form_of(problem), pairs_parts(problem->compute), text);
+    remark_bf16(form_of(problem), bf16_terms(problem->compute), text);
 }
 
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
@@ -354,9 +355,9 @@ static double scratch_bytes(const struct problem *problem, const struct product 
 static double task_cycles(const struct problem *problem, const struct product *p)
 {
     const double taps = (double)p->grid.taps, tiles = (double)(p->cut.end / p->columns);
-    const double product = form_of(problem) == PAIRS_DOTS ? 280 : 90;
-    const double packing = 6.0 * pairs_parts(problem->compute) * (double)(p->planes * p->grid.phases * p->positions);
-    const double panel = taps * (double)p->steps * products[pairs_parts(problem->compute)] * tiles * product +
+    const double product = form_of(problem) == BF16_DOTS ? 280 : 90;
+    const double packing = 6.0 * bf16_terms(problem->compute) * (double)(p->planes * p->grid.phases * p->positions);
+    const double panel = taps * (double)p->steps * products[bf16_terms(problem->compute)] * tiles * product +
         10.0 * tiles * (double)(p->grid.classes * p->columns * p->columns / BLOCK);
     const double reading = taps * (double)(p->steps * p->columns * STEP * 2 * copies_of(problem)) / 8;
     return 5000 + packing + (double)p->panels_max * (panel + reading);
@@ -390,7 +391,7 @@ static struct product product_of(const struct problem *problem)
     struct product p = { .grid = grid_of(problem, gradient), .channels = conv2d_channels_of(problem, gradient) };
     p.steps = divide_up(gradient ? z.k_group : z.c_group, STEP);
     p.planes = p.steps * z.groups;
-    p.columns = pairs_unit_lines(form_of(problem));
+    p.columns = bf16_unit_lines(form_of(problem));
     p.panels_group = divide_up(gradient ? z.c_group : z.k_group, p.columns);
     p.panels = p.panels_group * z.groups;
     choose_product(problem, &p);
@@ -432,8 +433,8 @@ static int64_t sources_at_once(int64_t taps)
     return count;
 }
 
-ARGUMENTS(pairs_pack, CONV2D_PAIRS_PACK_ARGUMENTS)
-ARGUMENTS(pairs, CONV2D_PAIRS_ARGUMENTS)
+ARGUMENTS(bf16_pack, CONV2D_BF16_PACK_ARGUMENTS)
+ARGUMENTS(bf16, CONV2D_BF16_ARGUMENTS)
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
@@ -441,11 +442,11 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const bool gradient = conv2d_is_data_gradient(problem);
     cl_mem bias = gradient ? NULL : operands->inputs[2];
-    struct launch *launch = launch_add(list, "conv2d_pairs_pack_cpu", "conv2d_pairs_pack",
-        "-DTAPS=%d -DS=%d -DIMAGE=%d -DAT_ONCE=%d -DGRADIENT=%d -DHAS_BIAS=%d -DPARTS=%d -DPAIRS=%d", (int)p->grid.taps,
-        (int)z.s, is_image(problem), (int)sources_at_once(p->grid.taps), gradient, bias != NULL,
-        pairs_parts(problem->compute), (int)form_of(problem));
-    ARGUMENTS_SET(launch, pairs_pack, .w = operands->inputs[1], .bias = conv2d_or(bias, operands->inputs[1]),
+    struct launch *launch = launch_add(list, "conv2d_bf16_pack_cpu", "conv2d_bf16_pack",
+        "-DTAPS=%d -DS=%d -DIMAGE=%d -DAT_ONCE=%d -DGRADIENT=%d -DHAS_BIAS=%d -DPARTS=%d -DBF16_FORM=%d",
+        (int)p->grid.taps, (int)z.s, is_image(problem), (int)sources_at_once(p->grid.taps), gradient, bias != NULL,
+        bf16_terms(problem->compute), (int)form_of(problem));
+    ARGUMENTS_SET(launch, bf16_pack, .w = operands->inputs[1], .bias = conv2d_or(bias, operands->inputs[1]),
         .packed = operands->prepared, .sources = gradient ? z.k_group : z.c_group,
         .results = gradient ? z.c_group : z.k_group, .steps = p->steps, .panels = p->panels,
         .panels_group = p->panels_group);
@@ -462,12 +463,12 @@ static void emit_product(const struct problem *problem, const struct operands *o
     const double bytes = (double)(z.n * p->channels.results) * (double)(height * width) *
         (double)value_type_bytes(problem->outputs[0]->type);
     char shape[MACROS], epilogue[EPILOGUE_OPTIONS], results[RESULT_OPTIONS], elements[ELEMENT_OPTIONS];
-    struct launch *launch = launch_add(list, "conv2d_pairs_cpu", "conv2d_pairs", "%s -DSTREAM=%d %s %s%s",
+    struct launch *launch = launch_add(list, "conv2d_bf16_cpu", "conv2d_bf16", "%s -DSTREAM=%d %s %s%s",
         macros(problem, &p->grid, gradient, p->scratch.global, shape), conv2d_streams(problem, operands, bytes),
         result_options(problem->node, results, sizeof results),
         epilogue_options(problem->node, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
-    ARGUMENTS_SET(launch, pairs, .source = operands->inputs[0], .packed = operands->prepared,
+    ARGUMENTS_SET(launch, bf16, .source = operands->inputs[0], .packed = operands->prepared,
         .add = conv2d_or(operands->add, operands->outputs[0]), .result = operands->outputs[0],
         .source_blocks = is_image(problem) ? z.c : p->channels.source_blocks, .source_height = p->grid.h.source,
         .source_width = p->grid.w.source, .result_blocks = p->channels.result_blocks, .result_height = height,
@@ -481,9 +482,9 @@ static void emit_product(const struct problem *problem, const struct operands *o
 
 /* ------------------------------------------------------------------------------------------------ weight gradient */
 
-int64_t conv2d_pairs_chain(const struct problem *problem, int64_t tiles)
+int64_t conv2d_bf16_chain(const struct problem *problem, int64_t tiles)
 {
-    const int64_t chain = pairs_chain(problem->compute, form_of(problem));
+    const int64_t chain = bf16_chain(problem->compute, form_of(problem));
     return tiles > chain ? chain : 0;
 }
 
@@ -528,7 +529,7 @@ static struct weights weights_of(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct weights w = { .grid = grid_of(problem, false) };
-    const int64_t in_unit = pairs_unit_lines(form_of(problem)) / BLOCK;
+    const int64_t in_unit = bf16_unit_lines(form_of(problem)) / BLOCK;
     w.c_blocks = divide_up(z.c_group, BLOCK);
     w.k_blocks = divide_up(z.k_group, BLOCK);
     w.c_blocks_max = even_share(w.c_blocks, WEIGHTS_BLOCKS, in_unit);
@@ -540,7 +541,7 @@ static struct weights weights_of(const struct problem *problem)
                   wanted = divide_up(conv2d_tasks_wanted(problem, conv2d_flops(problem)), w.c_tasks * w.k_tasks);
     w.units_split = divide_up(chunks, wanted < chunks ? wanted : chunks) * w.cut.units_max;
     w.splits = divide_up(w.cut.units, w.units_split);
-    w.chain = conv2d_pairs_chain(problem, divide_up(w.units_split, w.cut.units_max) * w.cut.end / STEP);
+    w.chain = conv2d_bf16_chain(problem, divide_up(w.units_split, w.cut.units_max) * w.cut.end / STEP);
     w.scratch = conv2d_scratch_of(problem, (size_t)weights_bytes(problem, &w));
     w.tasks = conv2d_scratch_tasks(problem, &w.scratch, w.c_tasks * w.k_tasks * w.splits);
     w.parts = (struct conv2d_parts) { .count = w.splits,
@@ -562,17 +563,17 @@ static size_t weights_workspace(const struct problem *problem)
     return (w->parts.offset + (size_t)(parts * w->parts.blocks * w->parts.length * BLOCK)) * sizeof(float);
 }
 
-ARGUMENTS(pairs_weights, CONV2D_PAIRS_WEIGHTS_ARGUMENTS)
+ARGUMENTS(bf16_weights, CONV2D_BF16_WEIGHTS_ARGUMENTS)
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct weights *w = problem->design;
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     char shape[MACROS], elements[ELEMENT_OPTIONS];
-    struct launch *launch = launch_add(list, "conv2d_pairs_weights_cpu", "conv2d_pairs_weights", "%s -DCHAIN=%d%s",
+    struct launch *launch = launch_add(list, "conv2d_bf16_weights_cpu", "conv2d_bf16_weights", "%s -DCHAIN=%d%s",
         macros(problem, &w->grid, false, w->scratch.global, shape), (int)w->chain,
         element_options(problem, elements, sizeof elements));
-    ARGUMENTS_SET(launch, pairs_weights, .x = operands->inputs[0], .dy = operands->inputs[1],
+    ARGUMENTS_SET(launch, bf16_weights, .x = operands->inputs[0], .dy = operands->inputs[1],
         .workspace = operands->workspace, .offset = (int64_t)w->parts.offset, .CB = divide_up(z.c, BLOCK),
         .KB = divide_up(z.k, BLOCK), .c_blocks_group = w->c_blocks, .k_blocks_group = w->k_blocks, .height = z.h,
         .width = z.w, CUT_VALUES(&w->grid, &w->cut), .positions = w->positions, .row = w->row,
@@ -584,20 +585,20 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     conv2d_parts_emit_padded(problem, operands, list, &w->parts);
 }
 
-#define COMMON .remark = conv2d_pairs_remark
-#define BLOCKED COMMON, .name = "pairs", .fits = fits, .passed_over = passed_over, .layouts = conv2d_cpu_layouts
+#define COMMON .remark = conv2d_bf16_remark
+#define BLOCKED COMMON, .name = "bf16", .fits = fits, .passed_over = passed_over, .layouts = conv2d_cpu_layouts
 #define PRODUCT                                                                                                    \
     .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts, .design_bytes = sizeof(struct product), \
     .design = design_product, .workspace = product_workspace, .prepared = product_prepared,                        \
     .emit_prepare = emit_prepare, .emit = emit_product, .bf16_outputs = 1 << 0
 
-const struct implementation conv2d_pairs[CONV2D_PASSES] = {
+const struct implementation conv2d_bf16[CONV2D_PASSES] = {
     { BLOCKED, PRODUCT, .fusions = CONV2D_CPU_FORWARD, .bf16_inputs = 1 << 0 },
     { BLOCKED, PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT, .in_place = conv2d_mask_in_place, .bf16_inputs = 1 << 0 },
     { BLOCKED, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct weights), .design = design_weights,
         .workspace = weights_workspace, .emit = emit_weights, .bf16_inputs = 1 << 0 | 1 << 1 },
 };
 
-const struct implementation conv2d_pairs_image = { COMMON, PRODUCT, .name = "pairs_image",
-    .fits = conv2d_pairs_image_refusal, .passed_over = image_passed_over, .layouts = conv2d_pairs_image_layouts,
+const struct implementation conv2d_bf16_image = { COMMON, PRODUCT, .name = "bf16_image",
+    .fits = conv2d_bf16_image_refusal, .passed_over = image_passed_over, .layouts = conv2d_bf16_image_layouts,
     .fusions = CONV2D_CPU_FORWARD };
