@@ -10,7 +10,7 @@ A device takes a + b n seconds for n samples; automatic shares end all devices o
 samples. On each host, gradients (4 bytes a parameter) come over its bus from every device and parameters go back; the
 host reads all gradients, writes a sum, and updates: momentum reads three arenas and writes two. Hosts sum over the
 network in a ring, which moves 2 (m - 1) / m of the gradients in and out of each. A device whose part would be less than
-a sample is left out. --overlap is the part of exchange and network that hides behind backward. --meeting is what a step
+a sample is left out. --overlap is the part of exchange and network that hides behind backward. --overhead is what a step
 of several hosts takes on top, whatever its length: threads hand over to each other, all wait for the slowest, all vote."""
 import argparse
 import json
@@ -36,7 +36,7 @@ def arguments():
     parser.add_argument("--memory", type=float, default=100, metavar="GB/S", help="of the host, for sums and updates")
     parser.add_argument("--network", type=float, default=1.25, metavar="GB/S", help="of a host's link, each way")
     parser.add_argument("--latency", type=float, default=50e-6, metavar="S", help="of a message between hosts")
-    parser.add_argument("--meeting", type=float, default=0, metavar="S", help="of hosts in a step, besides what is sent")
+    parser.add_argument("--overhead", type=float, default=0, metavar="S", help="of hosts in a step, besides what is sent")
     parser.add_argument("--overlap", type=float, default=0.5, metavar="X", help="0 to 1")
     parser.add_argument("--every", type=int, default=1, metavar="K", help="steps between sums of hosts (--average-every)")
     parser.add_argument("--picture", metavar="FILE")
@@ -75,8 +75,8 @@ def network_seconds(o, floats, hosts):
     return (2 * (hosts - 1) / hosts * gigabytes / o.network + 2 * (hosts - 1) * o.latency) / o.every
 
 
-def meeting_seconds(o, hosts):
-    return o.meeting / o.every if hosts > 1 else 0.0
+def overhead_seconds(o, hosts):
+    return o.overhead / o.every if hosts > 1 else 0.0
 
 
 def simulate(o, name, devices):
@@ -93,7 +93,7 @@ def simulate(o, name, devices):
     transfer, host = host_seconds(o, floats, used)
     network = network_seconds(o, floats, hosts)
     hidden = min(o.overlap * (transfer + network), 2 / 3 * compute)  # backward is two thirds of a step
-    seconds = compute + transfer + network - hidden + host + meeting_seconds(o, hosts)
+    seconds = compute + transfer + network - hidden + host + overhead_seconds(o, hosts)
     return {"rate": sum(parts) / seconds, "of_sum": sum(parts) / seconds / solo, "compute": compute, "transfer": transfer,
             "host": host, "network": network, "seconds": seconds}
 
@@ -134,10 +134,10 @@ def run(commands):
 def check_ranks(o):
     """a and b are fitted from two sizes, while the other core does the same work and exchanges nothing: what the cores
     take from each other is in them. A rank alone updates itself; together, the sums go round and each rank updates. What
-the steps of the first network take longer than that is the meeting, unless --meeting gives it; the others are predicted
+the steps of the first network take longer than that is the overhead, unless --overhead gives it; the others are predicted
 with it."""
     tutti = f"{o.build}/tools/tutti"
-    print(f"{'network':14} {'a ms':>8} {'b ms':>8} {'meeting ms':>10} {'simulated':>10} {'measured':>10} {'error':>7}")
+    print(f"{'network':14} {'a ms':>8} {'b ms':>8} {'overhead ms':>10} {'simulated':>10} {'measured':>10} {'error':>7}")
     for network in o.ranks:
         model, batch = network.split(":")
         words = [tutti, "train", model, "--data", "digits", "--shares", "equal", "--epochs", "2", "--json", "--threads", "1"]
@@ -151,9 +151,9 @@ with it."""
         seconds = a + b * sizes[0] + transfer - hidden + host
         together = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", *words, "--batch", batch]
         measured = run([together])[0]["samples_per_s"]
-        missing, rate = int(batch) / measured - seconds, int(batch) / (seconds + o.meeting)
+        missing, rate = int(batch) / measured - seconds, int(batch) / (seconds + o.overhead)
         print(f"{network:14} {1e3 * a:8.3f} {1e3 * b:8.4f} {1e3 * missing:10.2f} {rate:10.1f} {measured:10.1f} {rate / measured - 1:+7.1%}")
-        o.meeting = o.meeting or max(0, missing)
+        o.overhead = o.overhead or max(0, missing)
 
 
 def picture(o, path):

@@ -152,7 +152,7 @@ TASK void bn_forward(BN_FORWARD_ARGUMENTS(PARAMETER))
     const int p0 = (int)((long)N * HW * part / parts), p1 = (int)((long)N * HW * (part + 1) / parts);
 
 /* statistics: [parts][3][CB * V], the count, mean and sum of squared deviations of each part. They come from bn_stats, or
- * from the kernel that made x; or they are one part, of the samples of all devices (batch_norm_meeting.cl). */
+ * from the kernel that made x; or they are one part, of the samples of all devices (batch_norm_join.cl). */
 TASK void bn_stats(global const in0_t *x, global float *statistics, int N, int CB, int HW)
 {
     PART

@@ -40,7 +40,7 @@
  * on. */
 #if ROWS
 #define FOR_UNITS(j) for (int j = 0; j < width; j++)
-#define MEET
+#define GROUP_BARRIER
 #define KERNEL TASK
 #define UP(row, v) product(r, v, row, width, width)
 #define DOWN(row, from, v, count) product(r + (from), v, row, GATES * width, count)
@@ -56,7 +56,7 @@ static float product(global const float *m, global const float *v, int row, int 
 }
 #else
 #define FOR_UNITS(j) for (int j = get_local_id(0); j < width; j += GROUP)
-#define MEET barrier(CLK_GLOBAL_MEM_FENCE)
+#define GROUP_BARRIER barrier(CLK_GLOBAL_MEM_FENCE)
 #define KERNEL __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel
 #define UP(row, v) product(r, v, row, GATES *width, width)
 #define DOWN(row, from, v, count) product(r + (size_t)(from)*width, v, row, width, count)
@@ -118,7 +118,7 @@ KERNEL void recurrent_forward(FORWARD_ARGUMENTS(PARAMETER))
                 AFTER ? BIAS(2 * width + j) + (h ? UP(2 * width + j, h) : 0.0f) : h ? keep[width + j] * h[j] : 0.0f;
         }
 #if !AFTER
-        MEET;
+        GROUP_BARRIER;
 #endif
         FOR_UNITS(j)
         {
@@ -132,7 +132,7 @@ KERNEL void recurrent_forward(FORWARD_ARGUMENTS(PARAMETER))
 #else
         FOR_UNITS(j) to[j] = SQUASH(F, GATE(0, j));
 #endif
-        MEET;
+        GROUP_BARRIER;
     }
     for (int t = count; t < steps; t++)
     {
@@ -194,7 +194,7 @@ KERNEL void recurrent_backward(BACKWARD_ARGUMENTS(PARAMETER))
             dc[j] = dcell * f + PEEP(0, din) + PEEP(2, dforget);
             if (other) other[(size_t)t * width + j] = c;
         }
-        MEET;
+        GROUP_BARRIER;
         FOR_UNITS(j) dh[j] = DOWN(j, 0, d, 4 * width);
 #elif KIND == 2
         global float *e = other ? other + (size_t)t * 3 * width : d;
@@ -214,7 +214,7 @@ KERNEL void recurrent_backward(BACKWARD_ARGUMENTS(PARAMETER))
             e[2 * width + j] = dn * reset;
 #endif
         }
-        MEET;
+        GROUP_BARRIER;
 #if AFTER
         FOR_UNITS(j) dh[j] += DOWN(j, 0, e, 3 * width);
 #else
@@ -224,16 +224,16 @@ KERNEL void recurrent_backward(BACKWARD_ARGUMENTS(PARAMETER))
             d[RESET * width + j] = dstate * (h ? h[j] : 0.0f) * SLOPE(F, reset);
             dh[j] += dstate * reset;
         }
-        MEET;
+        GROUP_BARRIER;
         FOR_UNITS(j) dh[j] += DOWN(j, 0, d, 2 * width);
 #endif
 #else
         FOR_UNITS(j) d[j] = (dh[j] + GIVEN(dy, (size_t)t * width + j)) * SLOPE(F, y[(size_t)t * width + j]);
-        MEET;
+        GROUP_BARRIER;
         FOR_UNITS(j) dh[j] = DOWN(j, 0, d, width);
 #endif
         if (previous) FOR_UNITS(j) previous[(size_t)t * width + j] = h ? h[j] : 0.0f;
-        MEET;
+        GROUP_BARRIER;
     }
     for (int t = count; t < steps; t++) {
         for (int g = 0; g < GATES; g++) FOR_UNITS(j) dgates[((size_t)t * GATES + g) * width + j] = 0.0f;

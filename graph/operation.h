@@ -38,8 +38,8 @@ struct problem {
     enum compute_type compute;
     /* Values have channels last where an implementation wants that; false where the layout pass rejects it. */
     bool channels_last;
-    /* --sync-batchnorm: the samples are only a part of the batch, and statistics are exchanged (launch_meeting). */
-    bool meets;
+    /* --sync-batchnorm: the samples are only a part of the batch, and statistics are exchanged (launch_all_reduce). */
+    bool synchronised;
 };
 
 /* The buffers of a problem's values. */

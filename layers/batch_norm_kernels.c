@@ -1,5 +1,5 @@
 /* Batch normalisation's implementations. Kernels: clkernels/batch_norm_cpu.cl, blocked, and batch_norm_plain.cl, for
- * any device, plain or with channels last; batch_norm_meeting.cl where devices meet. */
+ * any device, plain or with channels last; batch_norm_join.cl where devices synchronise. */
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -108,7 +108,7 @@ static bool makes_statistics(const struct problem *problem, const struct work *w
 {
     const bool alone = !is_gradient(problem) && !problem->outputs[NORM_Y]; /* nothing else is made */
     if (node_fusion(problem->node, FUSION_GIVEN)) return false;
-    return !work->blocked || work->parts > 1 || problem->meets || alone;
+    return !work->blocked || work->parts > 1 || problem->synchronised || alone;
 }
 
 /* Number of parts to which given forward statistics are joined first, where one group would be too slow; else 0. */
@@ -121,14 +121,14 @@ static int64_t slices_of(const struct problem *problem, const struct work *work)
     return parts <= FEW ? 0 : slices < MOST_SLICES ? slices : MOST_SLICES;
 }
 
-/* Bytes for the statistics of several parts, or of one part where devices meet. The gradient's are followed by the
- * coefficients of plain_dx. */
+/* Bytes for the statistics of several parts, or of one part where devices synchronise. The gradient's are followed by
+ * the coefficients of plain_dx. */
 static size_t workspace(const struct problem *problem)
 {
     const struct work *work = problem->design;
     const struct value *given = fused_input(problem, FUSION_GIVEN, 0);
     const int64_t slices = slices_of(problem, work), own = makes_statistics(problem, work) ? work->parts : 0;
-    const int64_t parts = slices ? slices : given ? problem->meets : own;
+    const int64_t parts = slices ? slices : given ? problem->synchronised : own;
     const int64_t floats = parts * (is_gradient(problem) ? 2 : 3) * (given ? given->shape.sizes[2] : work->stride);
     return (size_t)(floats + (is_gradient(problem) && !work->blocked ? 2 * work->c : 0)) * sizeof(float);
 }
@@ -144,23 +144,23 @@ static struct statistics statistics_of(
         given->shape.sizes[2] };
 }
 
-/* Joins the statistics of all parts into one part, with which the devices meet. */
-static void meet(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    enum meeting_kind kind, struct statistics *statistics)
+/* Joins the statistics of all parts into one part, which the all-reduce takes. */
+static void add_all_reduce(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    enum all_reduce_kind kind, struct statistics *statistics)
 {
     const int64_t parts = statistics->parts, stride = statistics->stride;
-    if (!problem->meets) return;
+    if (!problem->synchronised) return;
     if (parts > 1 || statistics->buffer != operands->workspace) {
         const bool many = parts > MOST_IN_TURN;
         const size_t group = group_size(problem->device, many ? 256 : 64), together = many && group > 8 ? 8 : group;
-        struct launch *launch = launch_add(list, "batch_norm_meeting",
-            kind == MEETING_MOMENTS ? "join_moments" : "join_sums", "-DGROUP=%zu -DJOINED=%zu", group, together);
+        struct launch *launch = launch_add(list, "batch_norm_join",
+            kind == ALL_REDUCE_MOMENTS ? "join_moments" : "join_sums", "-DGROUP=%zu -DJOINED=%zu", group, together);
         LAUNCH_BUFFERS(launch, statistics->buffer, operands->workspace);
         LAUNCH_INTS(launch, parts, stride);
         launch_grid(launch, 1, (size_t)divide_up(stride, (int64_t)together) * group, 1, 1, group, 1, 1);
         launch_work(launch, 0, 8.0 * (double)(parts * stride));
     }
-    launch_meeting(list, kind, operands->workspace, problem->inputs[0]->shape.sizes[CHANNEL_AXIS], stride);
+    launch_all_reduce(list, kind, operands->workspace, problem->inputs[0]->shape.sizes[CHANNEL_AXIS], stride);
     *statistics = (struct statistics) { operands->workspace, 1, stride };
 }
 
@@ -324,7 +324,7 @@ static void emit_forward(const struct problem *problem, const struct operands *o
         sums_grid(launch, work, 1);
     }
     emit_join(problem, operands, list, work, &statistics);
-    meet(problem, operands, list, MEETING_MOMENTS, &statistics);
+    add_all_reduce(problem, operands, list, ALL_REDUCE_MOMENTS, &statistics);
     if (!work->blocked || !problem->outputs[NORM_Y]) emit_moments(problem, operands, list, work, &statistics);
     if (problem->outputs[NORM_Y]) emit_results(problem, operands, list, work, &statistics);
 }
@@ -420,7 +420,7 @@ static void emit_gradient(const struct problem *problem, const struct operands *
     const double kept = fused_output(problem, FUSION_MASKED) ? 1 : 0;
     struct statistics statistics = statistics_of(problem, operands, work);
     if (makes_statistics(problem, work)) emit_reduce(problem, operands, list, work, read + kept);
-    meet(problem, operands, list, MEETING_SUMS, &statistics);
+    add_all_reduce(problem, operands, list, ALL_REDUCE_SUMS, &statistics);
     if (!work->blocked) emit_coefficients(problem, operands, list, work, statistics.parts);
     if (!work->blocked && !problem->outputs[GRADIENT_DX]) return;
     struct launch *launch = emit_dx(problem, operands, list, work, &statistics);

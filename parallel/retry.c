@@ -59,7 +59,7 @@ static void give(tutti_trainer *trainer, int device, const struct replica_work *
     part->first = first;
     part->samples = trainer->parts[device];
     if (work->mode == PLAN_TRAIN) part->next = lookahead_next(&trainer->lookahead, work->samples);
-    part->meets = trainer->options.whole_batch && trainer->parts[device] < work->whole;
+    part->synchronised = trainer->options.whole_batch && trainer->parts[device] < work->whole;
     INVARIANT(membership_is_present(&trainer->members, device));
     worker_start(&trainer->replicas[device].worker, replica_run, part);
 }

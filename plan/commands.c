@@ -222,18 +222,19 @@ static void append_ranges(
 
 static void fill(struct plan *plan, const struct ranges *buckets, const struct ranges *needs)
 {
-    size_t ready = 0, need = 0, meeting = 0, ready_number = 0, need_number = 0;
+    size_t ready = 0, need = 0, all_reduce = 0, ready_number = 0, need_number = 0;
     for (size_t i = 0; i < plan->prepare.count; i++) append(plan, COMMAND_PREPARE, i);
     append_copies_in(plan);
     for (size_t at = 0; at <= plan->step.count; at++) {
-        append_ranges(
-            plan, COMMAND_READY, buckets, &ready, at, &ready_number); /* first: it may leave while devices meet */
-        for (; meeting < plan->step.meeting_count && plan->step.meetings[meeting].before == at; meeting++)
-            append(plan, COMMAND_MEET, meeting);
-        append_ranges(plan, COMMAND_NEED, needs, &need, at, &need_number);
+        append_ranges(plan, COMMAND_GRADIENTS_READY, buckets, &ready, at,
+            &ready_number); /* first: it may leave while devices synchronise */
+        for (; all_reduce < plan->step.all_reduce_count && plan->step.all_reduces[all_reduce].before == at;
+             all_reduce++)
+            append(plan, COMMAND_ALLREDUCE, all_reduce);
+        append_ranges(plan, COMMAND_PARAMETERS_NEEDED, needs, &need, at, &need_number);
         if (at < plan->step.count) append(plan, COMMAND_KERNEL, at);
     }
-    INVARIANT(ready == buckets->count && need == needs->count && meeting == plan->step.meeting_count);
+    INVARIANT(ready == buckets->count && need == needs->count && all_reduce == plan->step.all_reduce_count);
     append_copies_out(plan);
 }
 
@@ -245,8 +246,8 @@ tutti_status commands_make(struct plan *plan)
     if (plan->options.mode == PLAN_TRAIN) TRY(needs_find(plan, &needs));
     const size_t copies = PLAN_MAX_FEEDS + PLAN_MAX_OUTPUTS + 3; /* constants, metrics; and one wait */
     const size_t launches = plan->prepare.count + plan->step.count;
-    plan->commands =
-        memory_new(copies + launches + plan->step.meeting_count + buckets.count + needs.count, sizeof *plan->commands);
+    plan->commands = memory_new(
+        copies + launches + plan->step.all_reduce_count + buckets.count + needs.count, sizeof *plan->commands);
     if (plan->commands)
         fill(plan, &buckets, &needs);
     else

@@ -5,8 +5,9 @@
 #include "base/text.h"
 #include "plan/types.h"
 
-/* Fills plan->commands from the feeds, and the launches and meetings that were emitted. In training the READY commands
- * together cover the gradients' arena once, and the NEED commands the parameters'. */
+/* Fills plan->commands from the feeds, and the launches and all-reduces that were emitted. In training the
+ * GRADIENTS_READY commands together cover the gradients' arena once, and the PARAMETERS_NEEDED commands the
+ * parameters'. */
 tutti_status commands_make(struct plan *plan);
 /* Returns the next command of this kind from plan->commands[*position] on, and sets *position behind it; or NULL. */
 const struct command *command_next(const struct plan *plan, enum command_kind kind, size_t *position);

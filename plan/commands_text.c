@@ -86,11 +86,11 @@ static void print_ready(const struct plan *plan, const struct command *command, 
     print_parameters(plan, command, text);
 }
 
-static void print_meet(const struct plan *plan, const struct command *command, struct text *text)
+static void print_all_reduce(const struct plan *plan, const struct command *command, struct text *text)
 {
-    const struct meeting *meeting = &plan->step.meetings[command->number];
-    text_append(text, "%s of %lld channels over all devices", meeting->kind == MEETING_SUMS ? "sums" : "moments",
-        (long long)meeting->channels);
+    const struct all_reduce *all_reduce = &plan->step.all_reduces[command->number];
+    text_append(text, "%s of %lld channels over all devices", all_reduce->kind == ALL_REDUCE_SUMS ? "sums" : "moments",
+        (long long)all_reduce->channels);
 }
 
 static void print_copy(const struct plan *plan, int value, const char *where, struct text *text)
@@ -142,9 +142,9 @@ static const struct {
     [COMMAND_CONSTANTS] = { "copy", print_constants },
     [COMMAND_WAIT] = { "wait", print_wait },
     [COMMAND_KERNEL] = { "kernel", print_kernel },
-    [COMMAND_NEED] = { "need", print_need },
-    [COMMAND_MEET] = { "meet", print_meet },
-    [COMMAND_READY] = { "ready", print_ready },
+    [COMMAND_PARAMETERS_NEEDED] = { "need", print_need },
+    [COMMAND_ALLREDUCE] = { "reduce", print_all_reduce },
+    [COMMAND_GRADIENTS_READY] = { "ready", print_ready },
     [COMMAND_METRICS] = { "copy", print_metrics },
     [COMMAND_OUTPUT] = { "copy", print_output },
 };

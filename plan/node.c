@@ -22,7 +22,7 @@ void problem_of(const struct plan *plan, const struct node *node, struct problem
     problem->exact = plan->options.exact;
     problem->compute = plan_compute(plan);
     problem->channels_last = plan->channels_last;
-    problem->meets = plan->options.meets && problem->training;
+    problem->synchronised = plan->options.synchronised && problem->training;
     problem->add = graph_at(&plan->graph, node_added(node));
     for (int i = 0; i < node->input_count; i++) problem->inputs[i] = graph_at(&plan->graph, node->inputs[i]);
     for (int i = 0; i < node->output_count; i++) problem->outputs[i] = graph_at(&plan->graph, node->outputs[i]);

@@ -32,7 +32,8 @@ struct plan_options {
     struct bound_sizes sizes;
     struct objective objective;
     bool exact;
-    bool meets; /* training: other devices have the rest of the batch, whose statistics count too (launch_meeting) */
+    bool synchronised; /* training: other devices have the rest of the batch, whose statistics count too
+                          (launch_all_reduce) */
     /* FP32 and TF32: values are stored as floats. BF16: temporary values are stored as bfloat16 where every kernel
      * that touches them can. The same name tells what products round their operands to. */
     tutti_precision precision;
@@ -60,17 +61,18 @@ enum command_kind {
     COMMAND_CONSTANTS, /* copy: the step's constants to the device */
     COMMAND_WAIT,      /* launches behind it read the copied data */
     COMMAND_KERNEL,    /* a launch of the step */
-    COMMAND_NEED,      /* training: no launch before this reads a range of the parameters */
-    COMMAND_MEET,      /* merges numbers of this device with those of all devices (struct meeting) */
-    COMMAND_READY,     /* training: the gradients of a range, a bucket, are complete, its parameters are read no more */
-    COMMAND_METRICS,   /* copy: sums of losses, from where the next run overwrites them */
-    COMMAND_OUTPUT,    /* copy: an output from the device */
+    COMMAND_PARAMETERS_NEEDED, /* training: no launch before this reads a range of the parameters */
+    COMMAND_ALLREDUCE,         /* merges numbers of this device with those of all devices (struct all_reduce) */
+    COMMAND_GRADIENTS_READY,   /* training: the gradients of a range, a bucket, are complete, its parameters are read no
+                                  more */
+    COMMAND_METRICS,           /* copy: sums of losses, from where the next run overwrites them */
+    COMMAND_OUTPUT,            /* copy: an output from the device */
     COMMAND_KINDS
 };
 
 struct command {
     enum command_kind kind;
-    size_t number;        /* of the feed, output, launch or meeting; NEED, READY: among its kind */
+    size_t number; /* of the feed, output, launch or all-reduce; PARAMETERS_NEEDED, GRADIENTS_READY: among its kind */
     int64_t first, count; /* NEED, READY: floats of the arena, at least one */
 };
 

@@ -21,7 +21,7 @@ static const struct command *bucket_at(const struct plan *plan, int64_t first)
 {
     size_t position = 0;
     const struct command *ready;
-    while ((ready = command_next(plan, COMMAND_READY, &position)) && ready->first != first) continue;
+    while ((ready = command_next(plan, COMMAND_GRADIENTS_READY, &position)) && ready->first != first) continue;
     return ready;
 }
 
@@ -100,7 +100,8 @@ static tutti_status round_bucket(struct replica *replica, const struct departure
     const struct command *ready;
     *from = port->gradients;
     if (port->copied.to_wire.count == 0 || departure->first >= replica->setup->network->trained_floats) return TUTTI_OK;
-    while ((ready = command_next(departure->plan, COMMAND_READY, &position))) launch += ready->first < departure->first;
+    while ((ready = command_next(departure->plan, COMMAND_GRADIENTS_READY, &position)))
+        launch += ready->first < departure->first;
     *from = port->copied.wire;
     return launch_list_enqueue(&port->copied.to_wire, launch, launch + 1, NULL);
 }

@@ -191,7 +191,8 @@ struct plan_options replica_options(struct replica *replica, struct plan_key key
         .sizes = key.sizes,
         .objective = *replica->setup->objective,
         .exact = replica->setup->exact,
-        .meets = replica->setup->whole_batch && replica->setup->exchange && key.sizes.samples < replica->setup->batch,
+        .synchronised =
+            replica->setup->whole_batch && replica->setup->exchange && key.sizes.samples < replica->setup->batch,
         .precision = replica->setup->precision,
         .parameters = replica->parameters,
         .frozen = replica->frozen,

@@ -100,7 +100,7 @@ static tutti_status send_pieces(struct run *run, const struct plan *plan)
     run->first_piece = uploads_count(&replica->uploads);
     size_t position = 0;
     const struct command *need;
-    while ((need = command_next(plan, COMMAND_NEED, &position)))
+    while ((need = command_next(plan, COMMAND_PARAMETERS_NEEDED, &position)))
         TRY(uploads_write(&replica->uploads, replica->device, replica->device->transfers, replica->parameters,
             (size_t)need->first * sizeof(float), run->work->supply.master.parameters + need->first,
             (size_t)need->count * sizeof(float), NULL));
@@ -298,27 +298,27 @@ static tutti_status make_numbers(struct replica *replica, const struct plan *pla
 {
     tutti_status status = TUTTI_OK;
     void *array = replica->scratch.numbers;
-    for (size_t i = 0; i < plan->step.meeting_count && status == TUTTI_OK; i++)
-        status = memory_grow(&array, &replica->scratch.number_capacity, (size_t)meeting_floats(&plan->step.meetings[i]),
-            sizeof(*replica->scratch.numbers));
+    for (size_t i = 0; i < plan->step.all_reduce_count && status == TUTTI_OK; i++)
+        status = memory_grow(&array, &replica->scratch.number_capacity,
+            (size_t)all_reduce_floats(&plan->step.all_reduces[i]), sizeof(*replica->scratch.numbers));
     replica->scratch.numbers = array;
     return status;
 }
 
 /* The device is idle meanwhile, because all of its next work depends on these numbers. */
-static tutti_status meet(void *user, const struct command *command)
+static tutti_status run_all_reduce(void *user, const struct command *command)
 {
     tutti_status status = TUTTI_OK;
     struct run *run = user;
     struct replica *replica = run->replica;
-    const struct meeting *meeting = &run->plan->step.meetings[command->number];
-    const size_t bytes = (size_t)meeting_floats(meeting) * sizeof(float);
-    TRY(buffer_read(replica->device, meeting->buffer, 0, replica->scratch.numbers, bytes));
+    const struct all_reduce *all_reduce = &run->plan->step.all_reduces[command->number];
+    const size_t bytes = (size_t)all_reduce_floats(all_reduce) * sizeof(float);
+    TRY(buffer_read(replica->device, all_reduce->buffer, 0, replica->scratch.numbers, bytes));
     const double start = clock_seconds();
     status = replica->setup->over_all.statistics_exchange(
-        replica->setup->over_all.trainer, replica->number, meeting, run->work->samples, replica->scratch.numbers);
+        replica->setup->over_all.trainer, replica->number, all_reduce, run->work->samples, replica->scratch.numbers);
     run->waited += clock_seconds() - start;
-    if (status == TUTTI_OK) status = enqueue_write(replica, meeting->buffer, replica->scratch.numbers, bytes);
+    if (status == TUTTI_OK) status = enqueue_write(replica, all_reduce->buffer, replica->scratch.numbers, bytes);
 done:
     return status;
 }
@@ -395,7 +395,7 @@ static struct plan_key key_of(const struct run *run, int64_t samples)
 static void check_statistics(const struct run *run)
 {
     int count;
-    if (run->work->mode != PLAN_TRAIN || run->work->meets || run->now.samples > 1) return;
+    if (run->work->mode != PLAN_TRAIN || run->work->synchronised || run->now.samples > 1) return;
     const char *name = plan_single_values(run->plan, &count);
     if (!name || atomic_exchange(&run->setup->told_single_values, true)) return;
     log_warn(run->setup->log,
@@ -417,9 +417,9 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
         [COMMAND_FEED] = run->prefetched ? take_prefetched : send_feed,
         [COMMAND_CONSTANTS] = send_constants,
         [COMMAND_WAIT] = pieces ? NULL : samples_are_in,
-        [COMMAND_NEED] = pieces ? await_piece : NULL,
-        [COMMAND_MEET] = work->meets ? meet : NULL,
-        [COMMAND_READY] = leave ? bucket_leaves : NULL,
+        [COMMAND_PARAMETERS_NEEDED] = pieces ? await_piece : NULL,
+        [COMMAND_ALLREDUCE] = work->synchronised ? run_all_reduce : NULL,
+        [COMMAND_GRADIENTS_READY] = leave ? bucket_leaves : NULL,
         [COMMAND_METRICS] = keep_metrics,
         [COMMAND_OUTPUT] = work->gives_outputs ? read_output : NULL,
     };
@@ -431,7 +431,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     run->plan = cached->plan;
     check_statistics(run);
     if (leave) TRY(way->open(replica, run->plan));
-    if (work->meets) TRY(make_numbers(replica, run->plan));
+    if (work->synchronised) TRY(make_numbers(replica, run->plan));
     TRY(plan_cache_prepare(&replica->plans, cached));
     if (pieces) TRY(send_pieces(run, run->plan));
     set_constants(run);

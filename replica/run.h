@@ -28,7 +28,7 @@ struct replica_work {
     struct supply supply;            /* of parameters */
     bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
     bool kept;                       /* the feeds are the trainer's memory, not the caller's */
-    bool meets;                      /* others have parts of the batch, and statistics are over the whole batch */
+    bool synchronised;               /* others have parts of the batch, and statistics are over the whole batch */
     bool check; /* at the end the device's parameters must be those of the master copy, with this checksum */
     uint64_t checksum;
     bool probe;            /* only its time counts: old parameters are good enough, and results are dropped */

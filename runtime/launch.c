@@ -24,10 +24,10 @@ void launch_list_free(struct launch_list *list)
         (list->launches[i].release ? list->launches[i].release : free)(list->launches[i].state);
     }
     free(list->launches);
-    free(list->meetings);
+    free(list->all_reduces);
     list->launches = NULL;
-    list->meetings = NULL;
-    list->count = list->capacity = list->meeting_count = list->meeting_capacity = 0;
+    list->all_reduces = NULL;
+    list->count = list->capacity = list->all_reduce_count = list->all_reduce_capacity = 0;
 }
 
 static struct launch *append(struct launch_list *list, const char *source, const char *name)
@@ -78,21 +78,23 @@ struct launch *launch_add_call(
     return launch;
 }
 
-void launch_meeting(struct launch_list *list, enum meeting_kind kind, cl_mem buffer, int64_t channels, int64_t stride)
+void launch_all_reduce(
+    struct launch_list *list, enum all_reduce_kind kind, cl_mem buffer, int64_t channels, int64_t stride)
 {
     if (list->status != TUTTI_OK) return;
-    void *array = list->meetings;
-    list->status = memory_grow(&array, &list->meeting_capacity, list->meeting_count + 1, sizeof(*list->meetings));
-    list->meetings = array;
+    void *array = list->all_reduces;
+    list->status =
+        memory_grow(&array, &list->all_reduce_capacity, list->all_reduce_count + 1, sizeof(*list->all_reduces));
+    list->all_reduces = array;
     if (list->status != TUTTI_OK) return;
-    list->meetings[list->meeting_count++] = (struct meeting) {
+    list->all_reduces[list->all_reduce_count++] = (struct all_reduce) {
         .before = list->count, .kind = kind, .buffer = buffer, .channels = channels, .stride = stride
     };
 }
 
-int64_t meeting_floats(const struct meeting *meeting)
+int64_t all_reduce_floats(const struct all_reduce *all_reduce)
 {
-    return meeting->stride * (meeting->kind == MEETING_MOMENTS ? 3 : 2);
+    return all_reduce->stride * (all_reduce->kind == ALL_REDUCE_MOMENTS ? 3 : 2);
 }
 
 static struct launch_argument *argument_new(struct launch *launch)

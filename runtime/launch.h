@@ -43,15 +43,15 @@ struct launch {
     double begin, seconds, fastest;
 };
 
-/* A point where devices that run the same list on different samples meet, as in an all-reduce: the numbers of a
+/* An all-reduce over devices that run the same list on different samples: the numbers of a
  * buffer become those of all samples together before the launches behind it run. Float [numbers][stride], of which
  * `channels` of each row count. SUMS, 2 numbers: the sum over all devices, scaled by this device's share of the
  * samples, so that it is to these samples what the whole sum is to all of them. MOMENTS, 3 numbers: count, mean, sum
  * of squared deviations from it. */
-struct meeting {
+struct all_reduce {
     size_t before; /* the launch that comes next */
     cl_mem buffer;
-    enum meeting_kind { MEETING_SUMS, MEETING_MOMENTS } kind;
+    enum all_reduce_kind { ALL_REDUCE_SUMS, ALL_REDUCE_MOMENTS } kind;
     int64_t channels, stride;
 };
 
@@ -59,8 +59,8 @@ struct launch_list {
     struct device *device;
     struct launch *launches;
     size_t count, capacity;
-    struct meeting *meetings; /* in their order */
-    size_t meeting_count, meeting_capacity;
+    struct all_reduce *all_reduces; /* in their order */
+    size_t all_reduce_count, all_reduce_capacity;
     tutti_status status; /* the first failure while appending; later appends do nothing */
     struct launch dummy; /* what appends give after a failure */
 };
@@ -95,10 +95,11 @@ void launch_grid(
     struct launch *launch, int dimensions, size_t gx, size_t gy, size_t gz, size_t lx, size_t ly, size_t lz);
 void launch_tasks(struct launch *launch, size_t x, size_t y, size_t z); /* x*y*z groups of one work-item */
 void launch_work(struct launch *launch, double flops, double bytes);
-/* Appends a meeting: launches that are appended later run after it. Nothing happens there unless whoever enqueues the
- * list sees to it. */
-void launch_meeting(struct launch_list *list, enum meeting_kind kind, cl_mem buffer, int64_t channels, int64_t stride);
-int64_t meeting_floats(const struct meeting *meeting);
+/* Appends an all-reduce: launches that are appended later run after it. Nothing happens there unless whoever enqueues
+ * the list sees to it. */
+void launch_all_reduce(
+    struct launch_list *list, enum all_reduce_kind kind, cl_mem buffer, int64_t channels, int64_t stride);
+int64_t all_reduce_floats(const struct all_reduce *all_reduce);
 
 /* Tells whether a global size reaches 65536. The driver need not see two kernels with the same compiled form: POCL
  * compiles one for each work-group size, and another one for such large sizes. */

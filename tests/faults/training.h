@@ -62,7 +62,7 @@ void revive(tutti_trainer *trainer, int device);
 void leave_alone(struct session *session, int device);
 
 /* What is broken: a step of two devices; of two that are taken for ones with memory of their own, with
- * gradients as floats and as bfloat16, and with the next step's samples under way; of two that meet at batch
+ * gradients as floats and as bfloat16, and with the next step's samples under way; of two that synchronise at batch
  * normalisation; of two that clip gradients, average parameters, compute in micro-batches and weigh classes; the first
  * one; one of the device that trains alone, and the same with clipping and so on; making all that a training needs, the
  * programs being there, and the same with clipping and so on; the same and the first step with programs in the driver's
@@ -73,7 +73,7 @@ void leave_alone(struct session *session, int device);
     X(APART, "training with memory of its own", "A step of devices with memory of their own") \
     X(WIRE, "training with bfloat16 on the wire", "The same, gradients travel as bfloat16")   \
     X(AHEAD, "training with samples sent ahead", "The same, the next step's samples travel")  \
-    X(SYNC, "training with meetings", "A step with batch normalisation over all devices")     \
+    X(SYNC, "training with all-reduces", "A step with batch normalisation over all devices")  \
     X(COURSE, "training with clipping and averages", "A step with clipping and averages")     \
     X(TOUCH, "training first", "The first training step")                                     \
     X(ALONE, "training alone", "A step of one device alone, the other left out")              \

@@ -257,7 +257,7 @@ class Hosts(harness.CommandTest):
         environment = self.environment({"POCL_DEVICES": "pthread pthread", "TUTTI_HELPER": "off"})
         self.run_ranks("equal", (namespaces, "env", *(f"{name}={environment[name]}" for name in names if name in environment)))
 
-    def test_faults_between_meetings_of_ranks(self):
+    def test_faults_between_all_reduces_of_ranks(self):
         self.assertEqual(self.run_ranks("faults").returncode, 0)
         self.run_ranks("silent", good=(0,))
 

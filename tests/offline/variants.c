@@ -196,12 +196,13 @@ static tutti_status ask_plans(const struct model *model, const tutti_network *ne
     const int64_t batches[] = { model->batch, 1 };
     for (size_t m = 0; m < sizeof modes / sizeof *modes; m++)
         for (size_t b = 0; b < sizeof batches / sizeof *batches; b++)
-            for (int meets = 0; meets <= (modes[m] == PLAN_TRAIN); meets++) {
-                const bool usual = modes[m] == PLAN_TRAIN && b == 0 && !meets && device.can.units > devices[0].units;
+            for (int synchronised = 0; synchronised <= (modes[m] == PLAN_TRAIN); synchronised++) {
+                const bool usual =
+                    modes[m] == PLAN_TRAIN && b == 0 && !synchronised && device.can.units > devices[0].units;
                 const struct plan_options options = { .mode = modes[m],
                     .sizes.samples = batches[b],
                     .objective = objective_of(output, modes[m] == PLAN_INFER ? TUTTI_LOSS_NONE : model->loss),
-                    .meets = meets };
+                    .synchronised = synchronised };
                 TRY(ask_plan(network, &options, usual ? model->name : NULL));
             }
 done:

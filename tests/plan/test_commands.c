@@ -12,7 +12,7 @@ static struct plan *list_commands(tutti_network *network, tutti_tensor output, e
     const struct plan_options options = { .mode = mode,
         .sizes.samples = 4,
         .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
-        .meets = mode == PLAN_TRAIN,
+        .synchronised = mode == PLAN_TRAIN,
         .guards = true };
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
     struct plan *plan = plan_start(&device, network, &options);
@@ -69,7 +69,7 @@ START_TEST(commands_as_text)
         "need     parameters fc.weight to fc.bias: 81.0 KiB\n"
         "need     parameters bn.running_mean to bn.running_var: 2.0 KiB\n"
         "kernel bn\n"
-        "meet     moments of 16 channels over all devices\n"
+        "reduce   moments of 16 channels over all devices\n"
         "kernel bn\n"
         "ready    bucket 0: 2.0 KiB of gradients, bn.running_mean to bn.running_var\n"
         "kernel flatten_3\n"
@@ -80,7 +80,7 @@ START_TEST(commands_as_text)
         "kernel wide\n"
         "ready    bucket 1: 8.1 MiB of gradients, wide.weight to fc.bias\n"
         "kernel bn\n"
-        "meet     sums of 16 channels over all devices\n"
+        "reduce   sums of 16 channels over all devices\n"
         "kernel bn\n"
         "kernel conv\n"
         "ready    bucket 2: 4.0 KiB of gradients, conv.weight to bn.bias\n"
@@ -115,14 +115,14 @@ static void check_launch(const struct plan *plan, size_t position)
         const struct value *value = graph_at(&plan->graph, node->inputs[i]);
         if (!value || value->role != ROLE_PARAMETER) continue;
         const struct parameter *p = &plan->network->parameters[value->parameter];
-        ck_assert(is_covered(plan, COMMAND_NEED, 0, position, p));
-        ck_assert(is_covered(plan, COMMAND_READY, position, plan->command_count, p));
+        ck_assert(is_covered(plan, COMMAND_PARAMETERS_NEEDED, 0, position, p));
+        ck_assert(is_covered(plan, COMMAND_GRADIENTS_READY, position, plan->command_count, p));
     }
     for (int i = 0; i < node->output_count; i++) {
         const struct value *value = graph_at(&plan->graph, node->outputs[i]);
         if (!value || value->gradient_of < 0) continue;
-        ck_assert(is_covered(
-            plan, COMMAND_READY, position, plan->command_count, &plan->network->parameters[value->gradient_of]));
+        ck_assert(is_covered(plan, COMMAND_GRADIENTS_READY, position, plan->command_count,
+            &plan->network->parameters[value->gradient_of]));
     }
 }
 
@@ -136,11 +136,11 @@ START_TEST(commands_are_in_order)
         const struct command *command = &plan->commands[i];
         ck_assert_uint_eq(command->number, counts[command->kind]++);
         if (command->kind == COMMAND_KERNEL) check_launch(plan, i);
-        if (command->kind == COMMAND_MEET)
-            ck_assert_uint_eq(plan->step.meetings[command->number].before, counts[COMMAND_KERNEL]);
+        if (command->kind == COMMAND_ALLREDUCE)
+            ck_assert_uint_eq(plan->step.all_reduces[command->number].before, counts[COMMAND_KERNEL]);
     }
     ck_assert_uint_eq(counts[COMMAND_KERNEL], plan->step.count);
-    ck_assert_uint_eq(counts[COMMAND_MEET], 6); /* of three layers, forward and backward */
+    ck_assert_uint_eq(counts[COMMAND_ALLREDUCE], 6); /* of three layers, forward and backward */
     ck_assert_uint_eq(counts[COMMAND_PREPARE], 0);
     plan_free(plan);
     tutti_network_free(network);

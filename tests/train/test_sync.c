@@ -102,7 +102,8 @@ START_TEST(one_device_is_not_changed)
 }
 END_TEST
 
-/* With memory of their own, gradients leave in buckets between the meetings; the bytes are the same, and so again. */
+/* With memory of their own, gradients leave in buckets between the all-reduces; the bytes are the same, and so again.
+ */
 START_TEST(same_bytes_with_buckets)
 {
     const double unequal[2] = { 3, 2 };
@@ -179,7 +180,8 @@ static tutti_status break_down(struct device *device, void *state, cl_event *eve
     return fail(TUTTI_DEVICE, "the test broke '%s'", device->can.name);
 }
 
-/* The other device waits for this one at a meeting: forward (0, 1), backward (2, 3). The step is done by it alone. */
+/* The other device waits for this one at an all-reduce: forward (0, 1), backward (2, 3). The step is done by it alone.
+ */
 START_TEST(others_do_not_wait_for_the_lost)
 {
     struct session one, two;
@@ -209,7 +211,7 @@ static tutti_status spoil(struct device *device, void *state, cl_event *event)
     return buffer_fill(device, *(cl_mem *)state, 0, sizeof(float), 0x7fc00000u);
 }
 
-/* NaN reaches all devices at the first meeting behind it; the one that made it is found. */
+/* NaN reaches all devices at the first all-reduce after it; the one that made it is found. */
 START_TEST(who_makes_nan_is_found)
 {
     struct session one, two;
@@ -220,9 +222,9 @@ START_TEST(who_makes_nan_is_found)
     struct replica *replica = &two.trainer->replicas[_i];
     struct plan *plan =
         plan_cache_find(&replica->plans, (struct plan_key) { PLAN_TRAIN, { STEP_SAMPLES / 2, 0 } })->plan;
-    const struct meeting *meeting = &plan->step.meetings[plan->step.meeting_count / 2];
-    struct launch *before = &plan->step.launches[meeting->before - 1]; /* makes what is handed in */
-    cl_mem buffer = meeting->buffer;
+    const struct all_reduce *all_reduce = &plan->step.all_reduces[plan->step.all_reduce_count / 2];
+    struct launch *before = &plan->step.launches[all_reduce->before - 1]; /* makes what is handed in */
+    cl_mem buffer = all_reduce->buffer;
     before->call = spoil;
     free(before->state);
     before->state = malloc(sizeof(cl_mem));
@@ -289,7 +291,8 @@ static void count_single_values(void *user, tutti_log_level level, const char *l
     if (level == TUTTI_LOG_WARN && strstr(line, "'norm' has statistics of one value")) told++;
 }
 
-/* A device that computes one sample has one value for each feature: that is told once, unless the devices meet. */
+/* A device that computes one sample has one value for each feature: that is told once, unless the devices synchronise.
+ */
 START_TEST(single_values_are_told)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* Before devices meet at a batch normalisation (launch_meeting): the statistics of all parts of this device's samples
+/* Before an all-reduce of a batch normalisation (launch_all_reduce): the statistics of all parts of this device's samples
  * become one, which is then exchanged. in: [parts][numbers][stride]; out: [numbers][stride], the first part of `in` or
  * another buffer. A group of GROUP work-items takes JOINED channels; launched by layers/batch_norm_kernels.c. */
 #include "moments.h"
