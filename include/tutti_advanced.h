@@ -16,7 +16,7 @@ struct tutti_advanced_options {
      * meant for slow links. */
     int64_t average_every;
     /* Several devices: before each update, compare a checksum of each device's parameters with the master copy's. A
-     * device whose parameters differ is lost, and the others repeat the step. Frozen parameters are not compared. */
+     * device whose parameters differ is lost, and the others retry the step. Frozen parameters are not compared. */
     bool check_replicas;
     /* Several devices or ranks: precision of gradients in transfer, TUTTI_FP32 or TUTTI_BF16. TUTTI_BF16 rounds them to
      * bfloat16, half the bytes, between ranks and from devices with their own memory to the host; the host sums in

@@ -15,7 +15,7 @@
  * best device alone. For each of two devices on the same cores, the prediction is twice their joint time: with a
  * lower limit it would never be corrected. */
 #define TRY_TOGETHER 2.5
-#define TRY_ALONE 1.5
+#define TRY_SINGLE 1.5
 /* A device that was tried is tried again if its time alone was below this multiple of the present step. */
 #define TRY_AGAIN 1.2
 /* A trial ends early if all of its steps take longer than this multiple of the best known division. */
@@ -41,7 +41,7 @@ static int first_used(const struct balance *balance, const int64_t *parts)
     return i;
 }
 
-int balance_alone(const struct balance *balance)
+int balance_sole_device(const struct balance *balance)
 {
     return parts_used(balance, balance->parts) == 1 ? first_used(balance, balance->parts) : -1;
 }
@@ -61,12 +61,12 @@ static double exchange_time(const struct balance *balance)
 static double step_time(const struct balance *balance, const int64_t *parts)
 {
     double slowest = 0;
-    const bool alone = parts_used(balance, parts) == 1;
+    const bool single = parts_used(balance, parts) == 1;
     for (int i = 0; i < balance->count; i++)
         if (parts[i] > 0)
             slowest =
-                fmax(slowest, speed_time(&balance->devices[i].speed, alone ? SPEED_ALONE : SPEED_TOGETHER, parts[i]));
-    return alone ? slowest : slowest + exchange_time(balance);
+                fmax(slowest, speed_time(&balance->devices[i].speed, single ? SPEED_SINGLE : SPEED_TOGETHER, parts[i]));
+    return single ? slowest : slowest + exchange_time(balance);
 }
 
 static double noise(const struct balance *balance)
@@ -138,10 +138,10 @@ static double best_division(struct balance *balance)
     least = best_together(balance, lines, balance->other, balance->wanted);
     for (int i = 0; i < balance->count; i++) {
         const struct balance_device *device = &balance->devices[i];
-        if (device->limit < balance->batch || !speed_known(&device->speed, SPEED_ALONE)) continue;
-        const double alone = speed_time(&device->speed, SPEED_ALONE, balance->batch);
-        if (alone >= least) continue;
-        least = alone;
+        if (device->limit < balance->batch || !speed_known(&device->speed, SPEED_SINGLE)) continue;
+        const double single = speed_time(&device->speed, SPEED_SINGLE, balance->batch);
+        if (single >= least) continue;
+        least = single;
         all_on(balance, i, balance->wanted);
     }
     free(lines);
@@ -158,13 +158,13 @@ static int next_trial(const struct balance *balance, double together)
     for (int i = 0; i < balance->count; i++) {
         const struct balance_device *device = &balance->devices[i];
         if (device->limit < balance->batch || !(device->speed.scale > 0)) continue;
-        const double time = speed_time(&device->speed, SPEED_ALONE, balance->batch);
+        const double time = speed_time(&device->speed, SPEED_SINGLE, balance->batch);
         best = fmin(best, time);
         if (device->tried || time >= promised) continue;
         promised = time;
         next = i;
     }
-    return promised <= TRY_ALONE * best && promised <= TRY_TOGETHER * together ? next : -1;
+    return promised <= TRY_SINGLE * best && promised <= TRY_TOGETHER * together ? next : -1;
 }
 
 /* Keeps the shortest exchange: the others may have been measured while the machine was disturbed. */
@@ -180,8 +180,8 @@ void balance_try_again(struct balance *balance)
     const double now = step_time(balance, balance->parts);
     for (int i = 0; i < balance->count; i++) {
         struct speed *speed = &balance->devices[i].speed;
-        if (balance->parts[i] < balance->batch && speed_known(speed, SPEED_ALONE) &&
-            speed_time(speed, SPEED_ALONE, balance->batch) < TRY_AGAIN * now)
+        if (balance->parts[i] < balance->batch && speed_known(speed, SPEED_SINGLE) &&
+            speed_time(speed, SPEED_SINGLE, balance->batch) < TRY_AGAIN * now)
             balance->devices[i].tried = false;
         speed_forget(speed);
     }
@@ -270,10 +270,10 @@ void balance_adopt(struct balance *balance)
     balance->steps = balance->votes = 0;
     balance->cold = COLD_DIVISION;
     balance->settled = false;
-    const int alone = balance_alone(balance);
-    balance->trying = alone >= 0 && !balance->devices[alone].tried;
+    const int sole = balance_sole_device(balance);
+    balance->trying = sole >= 0 && !balance->devices[sole].tried;
     if (balance->trying) balance->before_s = 0;
-    if (alone >= 0) balance->devices[alone].tried = true;
+    if (sole >= 0) balance->devices[sole].tried = true;
     explain(balance);
 }
 
@@ -292,16 +292,16 @@ static void judge(struct balance *balance)
 void balance_add(struct balance *balance, const double *seconds, double step)
 {
     double slowest = 0;
-    const int alone = balance_alone(balance);
+    const int sole = balance_sole_device(balance);
     if (balance->cold-- > 0) return;
     balance->cold = 0;
     for (int i = 0; i < balance->count; i++) {
         if (balance->parts[i] == 0) continue;
-        speed_add(&balance->devices[i].speed, alone >= 0 ? SPEED_ALONE : SPEED_TOGETHER, balance->parts[i],
-            alone >= 0 ? step : seconds[i]);
+        speed_add(&balance->devices[i].speed, sole >= 0 ? SPEED_SINGLE : SPEED_TOGETHER, balance->parts[i],
+            sole >= 0 ? step : seconds[i]);
         slowest = fmax(slowest, seconds[i]);
     }
-    if (alone < 0 && step > slowest) balance->exchange[balance->exchanges++ % SPEED_RECENT] = step - slowest;
+    if (sole < 0 && step > slowest) balance->exchange[balance->exchanges++ % SPEED_RECENT] = step - slowest;
     balance->recent[balance->steps++ % SPEED_RECENT] = step;
     judge(balance);
 }

@@ -43,7 +43,7 @@ struct balance {
 tutti_status balance_init(struct balance *balance, int count, int64_t batch, const int64_t *limits);
 void balance_free(struct balance *balance);
 /* Returns the only device that trains, which then updates itself; -1 if several train. */
-int balance_alone(const struct balance *balance);
+int balance_sole_device(const struct balance *balance);
 /* Adds a step of the whole batch with the parts in use: seconds[i] of each device's part, and those of the whole
  * step. */
 void balance_add(struct balance *balance, const double *seconds, double step);

@@ -8,12 +8,12 @@
 #include <math.h>
 
 /* Computes the norm of the gradients if they are clipped. If it is not finite, the step updates nothing. */
-static tutti_status measure(const tutti_trainer *trainer, const struct replica *alone, struct step *step)
+static tutti_status measure(const tutti_trainer *trainer, const struct replica *sole, struct step *step)
 {
     tutti_status status = TUTTI_OK;
     struct step_result *result = &step->result;
-    result->norm = alone ? trainer->works[alone->number].result.norm : NAN;
-    if (alone || trainer->optimizer.clip_norm <= 0 || result->not_finite) return TUTTI_OK;
+    result->norm = sole ? trainer->works[sole->number].result.norm : NAN;
+    if (sole || trainer->optimizer.clip_norm <= 0 || result->not_finite) return TUTTI_OK;
     TRY(clip_norm_of(parameters_gradients(&trainer->store), trainer->network->trained_floats,
         step->work.constants.unscale, trainer->pool, &result->norm));
     result->not_finite = !isfinite(result->norm);
@@ -32,12 +32,12 @@ static void update_from_sums(tutti_trainer *trainer, const struct step *done)
     optimizer_update(&step, trainer->pool, master.parameters, gradients, master.states);
 }
 
-static void update(tutti_trainer *trainer, struct replica *alone, const struct step *step)
+static void update(tutti_trainer *trainer, struct replica *sole, const struct step *step)
 {
-    if (!alone && trainer_keeps_sums(trainer)) update_from_sums(trainer, step);
-    parameters_updated(&trainer->store, alone);
-    if (alone) { /* it has updated itself */
-        versions_updated(&alone->versions, parameters_version(&trainer->store), true);
+    if (!sole && trainer_keeps_sums(trainer)) update_from_sums(trainer, step);
+    parameters_updated(&trainer->store, sole);
+    if (sole) { /* it has updated itself */
+        versions_updated(&sole->versions, parameters_version(&trainer->store), true);
     } else if (!trainer_keeps_sums(trainer)) {
         exchange_adopt(trainer);
     }
@@ -66,14 +66,14 @@ static tutti_status check_finite(const tutti_trainer *trainer, const struct step
 tutti_status step_commit(tutti_trainer *trainer, struct step *step)
 {
     tutti_status status = TUTTI_OK;
-    struct replica *alone = trainer_alone(trainer);
-    TRY(measure(trainer, alone, step));
+    struct replica *sole = trainer_sole_replica(trainer);
+    TRY(measure(trainer, sole, step));
     trainer->last.norm = step->result.norm; /* also of a step that fails now */
     TRY(check_finite(trainer, step));
     for (int i = 0; i < trainer->count; i++) gradients_note_step(&trainer->replicas[i].port, trainer->parts[i] > 0);
     trainer->last.unscale = step->work.constants.unscale;
     trainer->last.stepped = true;
-    if (!step->result.not_finite) update(trainer, alone, step);
+    if (!step->result.not_finite) update(trainer, sole, step);
 done:
     return status;
 }

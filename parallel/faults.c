@@ -1,5 +1,5 @@
 /* Handles devices that fail. Nothing is updated before every part of a step has succeeded, so after any failure the
- * step is repeated from the same samples and parameters.
+ * step is retried from the same samples and parameters.
  *
  * - An error: the device is lost, the others do the step.
  * - No memory: the device stays and takes fewer samples at once. CL_OUT_OF_RESOURCES may mean this, too: see

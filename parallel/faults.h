@@ -16,7 +16,7 @@ tutti_status trainer_shrink_or_lose(struct tutti_trainer *trainer, struct replic
 bool trainer_has_lost(const void *trainer, int replica);
 /* Returns whether a failure is a device's, not the caller's or the host's. */
 bool is_device_fault(tutti_status status);
-/* After a training step in which no device failed: votes whether its numbers can be trusted, or it is repeated
+/* After a training step in which no device failed: votes whether its numbers can be trusted, or it is retried
  * without some of the devices. `replayed`: the step is one of the journal's. */
 struct vote faults_check(struct tutti_trainer *trainer, bool replayed);
 /* Returns whether a device that hangs may still read samples, which are then never freed. */

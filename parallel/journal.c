@@ -107,7 +107,7 @@ tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work)
     work->feeds = arrays_at(&trainer->feeds.arrays, entry->samples, sizes);
     work->kept = true;
     entry->work = *work;
-    entry->work.gives_outputs = false; /* where they went may be gone when the step is repeated */
+    entry->work.gives_outputs = false; /* where they went may be gone when the step is retried */
 done:
     return status;
 }

@@ -9,9 +9,9 @@ struct tutti_trainer;
 /* - journal_take() copies the samples of a step before such a device runs it; journal_take_ahead() copies those of the
  *   next step meanwhile, if they are known.
  * - journal_note() is called after each step, which took `seconds`.
- * - journal_lacks_steps() returns whether steps have to be repeated because that device is lost.
- * - journal_claim() returns their number, and the caller promises to repeat them: each is journal_next(), ended by
- *   journal_note(). A caller that fails calls journal_return() with the number that is left: until they are repeated,
+ * - journal_lacks_steps() returns whether steps have to be replayed because that device is lost.
+ * - journal_claim() returns their number, and the caller promises to replay them: each is journal_next(), ended by
+ *   journal_note(). A caller that fails calls journal_return() with the number that is left: until they are replayed,
  *   the parameters are those of an older step than trainer->course.position.
  * - journal_copy() makes the host's parameters the newest, if the device works. */
 tutti_status journal_open(struct tutti_trainer *trainer);

@@ -16,7 +16,7 @@ struct replica;
  *   ON_HOST    parameters_updated(device): it has updated itself               ON_DEVICE
  *   ON_DEVICE  parameters_fetched(): they were copied                          ON_HOST
  *   ON_DEVICE  parameters_lose(): with the device                              LOST
- *   LOST       parameters_claim(): others repeat its steps, see journal.c      ON_HOST */
+ *   LOST       parameters_claim(): others replay its steps, see journal.c      ON_HOST */
 enum newest { NEWEST_ON_HOST, NEWEST_ON_DEVICE, NEWEST_LOST };
 
 struct parameter_store {
@@ -68,7 +68,7 @@ void parameters_adopt_next(struct parameter_store *store); /* a step's next arra
 void parameters_fetched(struct parameter_store *store);
 void parameters_lose(struct parameter_store *store, const struct replica *replica); /* if it is the holder */
 bool parameters_are_lost(const struct parameter_store *store);
-bool parameters_claim(struct parameter_store *store);   /* whether there is something to repeat */
+bool parameters_claim(struct parameter_store *store);   /* whether there is something to replay */
 void parameters_changed(struct parameter_store *store); /* the caller has changed the master copy */
 
 /* Returns what a replica gets before its work; returns the version of the newest parameters. */

@@ -112,11 +112,11 @@ void rebalance_close(tutti_trainer *trainer)
     trainer->rebalance = NULL;
 }
 
-struct replica *rebalance_alone(tutti_trainer *trainer)
+struct replica *rebalance_sole_replica(tutti_trainer *trainer)
 {
     if (!trainer->rebalance) return NULL;
-    const int alone = balance_alone(&trainer->balance);
-    struct replica *replica = alone < 0 ? NULL : &trainer->replicas[alone];
+    const int sole = balance_sole_device(&trainer->balance);
+    struct replica *replica = sole < 0 ? NULL : &trainer->replicas[sole];
     return replica && update_is_made(replica) && !replica_is_lost(replica) ? replica : NULL;
 }
 
@@ -182,10 +182,10 @@ done:
 void rebalance_start(tutti_trainer *trainer)
 {
     const struct balance *balance = &trainer->balance;
-    bool alone = false;
-    for (int i = 0; i < trainer->count; i++) alone |= balance->wanted[i] == balance->batch;
+    bool single = false;
+    for (int i = 0; i < trainer->count; i++) single |= balance->wanted[i] == balance->batch;
     trainer->rebalance->changing = true;
-    background_start_all(trainer, balance->wanted, alone);
+    background_start_all(trainer, balance->wanted, single);
 }
 
 bool rebalance_is_changing(const tutti_trainer *trainer)
@@ -233,9 +233,9 @@ static tutti_status adopt(tutti_trainer *trainer)
     trainer->rebalance->changing = false;
     balance_adopt(balance);
     set_shares(trainer);
-    struct replica *alone = rebalance_alone(trainer);
-    if (alone && parameters_holder(&trainer->store) != alone)
-        versions_drop_parameters(&alone->versions); /* the optimizer's states are on the host */
+    struct replica *sole = rebalance_sole_replica(trainer);
+    if (sole && parameters_holder(&trainer->store) != sole)
+        versions_drop_parameters(&sole->versions); /* the optimizer's states are on the host */
     trainer->rebalance->probing.next = 0;
     tell(trainer);
     return TUTTI_OK;
@@ -376,10 +376,10 @@ done:
 }
 
 /* One device is left because the others were lost, and its on-device update is not built yet. */
-static bool alone_without_update(const tutti_trainer *trainer)
+static bool sole_replica_lacks_update(const tutti_trainer *trainer)
 {
-    const int alone = balance_alone(&trainer->balance);
-    return alone >= 0 && !update_is_made(&trainer->replicas[alone]) && !trainer->rebalance->refused;
+    const int sole = balance_sole_device(&trainer->balance);
+    return sole >= 0 && !update_is_made(&trainer->replicas[sole]) && !trainer->rebalance->refused;
 }
 
 /* Passes mean times to balance.c once they cover enough time; returns whether it did. */
@@ -412,7 +412,7 @@ tutti_status rebalance_after_step(tutti_trainer *trainer, const struct replica_w
         if (trainer->parts[i] != balance->parts[i]) return TUTTI_OK; /* a device was lost in this step */
     /* Building plans slows a CPU down: ignore these times. */
     if (trainer->rebalance->changing || repartition_keeps_shares(trainer)) return TUTTI_OK;
-    if (alone_without_update(trainer)) {
+    if (sole_replica_lacks_update(trainer)) {
         memcpy(balance->wanted, balance->parts, (size_t)balance->count * sizeof(*balance->parts));
         rebalance_start(trainer);
         return TUTTI_OK;

@@ -23,6 +23,6 @@ tutti_status rebalance_lost(struct tutti_trainer *trainer);
 void rebalance_start(struct tutti_trainer *trainer);
 bool rebalance_is_changing(const struct tutti_trainer *trainer);
 /* The only replica that trains, which updates itself; NULL if gradients are exchanged. */
-struct replica *rebalance_alone(struct tutti_trainer *trainer);
+struct replica *rebalance_sole_replica(struct tutti_trainer *trainer);
 
 #endif

@@ -1,4 +1,4 @@
-/* Steps that were lost with a device are repeated; what needs all steps. */
+/* Replays steps that were lost with a device; what needs all steps. */
 #ifndef PARALLEL_REPLAY_H
 #define PARALLEL_REPLAY_H
 
@@ -9,11 +9,11 @@
 struct step;
 struct tutti_trainer;
 
-/* Repeats the steps of a device that trained alone and was lost since. They are not counted in `position`. A failure
- * leaves the rest in the journal: nothing is saved or trained from these parameters before they are repeated. */
+/* Replays the steps of a device that trained alone and was lost since. They are not counted in `position`. A failure
+ * leaves the rest in the journal: nothing is saved or trained from these parameters before they are replayed. */
 tutti_status replay_lost(struct tutti_trainer *trainer);
 /* Runs the work of a step or a forward pass on this rank's devices until it succeeds, and adds its results to
- * step->result. Repeats lost steps before. */
+ * step->result. Replays lost steps before. */
 tutti_status replay_and_run(struct tutti_trainer *trainer, struct step *step);
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(struct tutti_trainer *trainer);

@@ -19,12 +19,12 @@
 
 #include <float.h>
 
-struct replica *trainer_alone(tutti_trainer *trainer)
+struct replica *trainer_sole_replica(tutti_trainer *trainer)
 {
     if (ranks_sums(trainer)) return NULL;
     if (!trainer->options.automatic) return trainer->exchange ? NULL : &trainer->replicas[0];
-    struct replica *alone = rebalance_alone(trainer);
-    return alone && membership_is_present(&trainer->members, alone->number) ? alone : NULL;
+    struct replica *sole = rebalance_sole_replica(trainer);
+    return sole && membership_is_present(&trainer->members, sole->number) ? sole : NULL;
 }
 
 static tutti_status divide(tutti_trainer *trainer, const struct replica_work *work)
@@ -64,12 +64,12 @@ static void give(tutti_trainer *trainer, int device, const struct replica_work *
     worker_start(&trainer->replicas[device].worker, replica_run, part);
 }
 
-static void give_all(tutti_trainer *trainer, const struct replica_work *work, bool alone)
+static void give_all(tutti_trainer *trainer, const struct replica_work *work, bool single)
 {
     struct replica_work whole = *work;
     int64_t first = 0;
-    whole.update = alone;
-    whole.check = trainer->options.advanced.check_replicas && work->mode == PLAN_TRAIN && !alone;
+    whole.update = single;
+    whole.check = trainer->options.advanced.check_replicas && work->mode == PLAN_TRAIN && !single;
     if (whole.check)
         whole.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {
@@ -104,7 +104,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
     return all;
 }
 
-/* Makes one try. VOTE_AGAIN: a device was lost, and others are left to repeat the work; VOTE_REPLAY: with steps that
+/* Makes one attempt. VOTE_AGAIN: a device was lost, and others are left to retry the work; VOTE_REPLAY: with steps that
  * it did alone. */
 static struct vote try_once(tutti_trainer *trainer, struct step *step)
 {
@@ -114,10 +114,10 @@ static struct vote try_once(tutti_trainer *trainer, struct step *step)
     const struct vote prepared = prepare(trainer, work);
     if (prepared.says != VOTE_DONE) return prepared;
     sync_devices_begin(trainer, work->whole);
-    const bool trains = work->mode == PLAN_TRAIN, alone = trains && trainer_alone(trainer);
-    give_all(trainer, work, alone);
-    if (trains && !alone) exchanged = exchange_run(trainer, step);
-    if (alone && trainer->journal) journal_take_ahead(trainer);
+    const bool trains = work->mode == PLAN_TRAIN, single = trains && trainer_sole_replica(trainer);
+    give_all(trainer, work, single);
+    if (trains && !single) exchanged = exchange_run(trainer, step);
+    if (single && trainer->journal) journal_take_ahead(trainer);
     struct vote vote = vote_of_devices(trainer, &step->result);
     if (!vote_fails(&vote)) vote_take(&vote, exchanged);
     if (vote.says == VOTE_DONE && trains) vote = faults_check(trainer, step->replayed);
@@ -193,7 +193,7 @@ tutti_status retry_run_ranks(tutti_trainer *trainer, const struct vote *ready, s
         step->result.sums = own;
         const tutti_status voted = ranks_vote(trainer, &mine, &all, &step->result);
         if (voted != TUTTI_OK) return voted;
-        /* Ranks that repeat the step need this rank's numbers, too. */
+        /* Ranks that retry the step need this rank's numbers, too. */
         if (all == VOTE_AGAIN && trainer->ranks->sync_ranks) mine = vote_again();
     }
     step->result.not_finite |= sums_overflow(trainer, &step->result);

@@ -121,7 +121,7 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
     if (!vote_fails(vote)) vote_take(vote, trainer_show(trainer, false));
     if (!vote_fails(vote)) vote_take(vote, get_ready(trainer, work));
     const double start = clock_seconds();
-    if (!vote_fails(vote) && work->samples > 0 && trainer->journal && trainer_alone(trainer))
+    if (!vote_fails(vote) && work->samples > 0 && trainer->journal && trainer_sole_replica(trainer))
         TRY(journal_take(trainer, work));
     if (ranks_sums(trainer)) {
         TRY(retry_run_ranks(trainer, vote, step));

@@ -5,7 +5,7 @@
  *
  * In each try at a step all ranks take part in the same rounds, also ranks whose devices have nothing to hand in. The
  * try ends with a round in which no rank hands in, or in which a rank reports a failure. The latter breaks the step off
- * on ranks whose devices still exchange; after the vote (ranks.h), all ranks repeat the step or fail. */
+ * on ranks whose devices still exchange; after the vote (ranks.h), all ranks retry the step or fail. */
 #ifndef PARALLEL_SYNC_RANKS_H
 #define PARALLEL_SYNC_RANKS_H
 

@@ -643,13 +643,13 @@ static bool was_replaced(const struct names *names, const struct safetensors *st
 static tutti_status open_pair(
     const struct names *names, struct safetensors **state, struct safetensors **weights, const char **path)
 {
-    enum { TRIES = 100 };
+    enum { ATTEMPTS = 100 };
     tutti_status status;
     char message[512];
-    for (int tries = 1;; tries++) {
+    for (int attempts = 1;; attempts++) {
         TRY(safetensors_open(names->state, state));
         status = open_weights(names, *state, weights, path);
-        if (status == TUTTI_OK || tries == TRIES) break;
+        if (status == TUTTI_OK || attempts == ATTEMPTS) break;
         snprintf(message, sizeof(message), "%s", status_message());
         const bool replaced = was_replaced(names, *state);
         status_set_message(message);

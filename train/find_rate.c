@@ -65,7 +65,7 @@ static tutti_status next_batch(struct test *test, struct batch *batch)
         .epoch = (uint64_t)test->epoch,
         .end = test->source->samples,
         .step = trainer->course.position.steps };
-    for (int tries = 0; tries < 2; tries++) {
+    for (int attempts = 0; attempts < 2; attempts++) {
         if (!test->batches) TRY(batches_open(&test->batches, test->source, &options));
         TRY(batches_next(test->batches, batch));
         if (batch->whole > 0) return TUTTI_OK;

@@ -92,23 +92,23 @@ static struct fault choose_fault(struct dice *dice)
     return fault;
 }
 
-static struct change choose_change(struct dice *dice, bool alone)
+static struct change choose_change(struct dice *dice, bool single)
 {
     static const int waits[] = { 0, 0, 3, 500 };
     struct change change = { .step = below(dice, STEPS - 1), .wait_ms = waits[below(dice, 4)] };
     const int device = below(dice, DEVICES);
-    for (int i = 0; i < DEVICES; i++) change.weights[i] = alone ? i == device : below(dice, 5);
+    for (int i = 0; i < DEVICES; i++) change.weights[i] = single ? i == device : below(dice, 5);
     return change;
 }
 
 static void choose_changes(struct dice *dice, struct chaos_case *it)
 {
-    const bool alone = it->mode == ALONE || it->mode == PROBED;
+    const bool single = it->mode == SINGLE || it->mode == PROBED;
     if (it->mode == EQUAL || it->mode == GIVEN) return;
     it->change_count = 1 + below(dice, it->mode == PROBED ? 1 : MOST_CHANGES);
     for (int i = 0; i < it->change_count; i++)
-        it->changes[i] = choose_change(dice, alone && (i == 0 || chance(dice, 40)));
-    if (!alone) return;
+        it->changes[i] = choose_change(dice, single && (i == 0 || chance(dice, 40)));
+    if (!single) return;
     it->changes[0].step = below(dice, 3);
     it->changes[0].wait_ms = 500;
 }

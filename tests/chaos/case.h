@@ -35,8 +35,8 @@ enum {
     X(EQUAL, "equal shares")                     \
     X(GIVEN, "given shares")                     \
     X(AUTO, "automatic shares")                  \
-    X(ALONE, "one device alone, with a journal") \
-    X(PROBED, "one device alone, the others left out and probed")
+    X(SINGLE, "a single device, with a journal") \
+    X(PROBED, "a single device, the others left out and probed")
 
 #define CHAOS_MEMORY(X)                      \
     X(SHARED, "memory shared with the host") \

@@ -220,18 +220,18 @@ const char *parameters_compare(
 
 /* -------------------------------------------------------------------------------------- the undisturbed run ---- */
 
-static void progress_alone(void *user, const tutti_progress *progress)
+static void progress_single(void *user, const tutti_progress *progress)
 {
     session_note(user, progress);
 }
 
 /* losses and start: of the epochs, and the parameters before the first one; or NULL. */
-static tutti_status train_alone(const struct chaos_case *it, int64_t epochs, const char *resume, double *losses,
+static tutti_status train_single(const struct chaos_case *it, int64_t epochs, const char *resume, double *losses,
     struct parameters *start, struct parameters *parameters)
 {
     tutti_status status = TUTTI_OK;
     struct session session = { .it = it };
-    const tutti_fitting fitting = { .epochs = epochs, .resume = resume, .progress = progress_alone, .user = &session };
+    const tutti_fitting fitting = { .epochs = epochs, .resume = resume, .progress = progress_single, .user = &session };
     TRY(session_compile(&session, NULL));
     if (start) TRY(parameters_get(&session, start));
     TRY(tutti_fit(session.trainer, FEED_PAIR(images, labels), SAMPLES, &fitting));
@@ -247,14 +247,14 @@ const struct reference *session_reference(const struct chaos_case *it)
     struct reference *reference = &references[it->network][it->adam ? 1 : it->bf16 ? 2 : 0];
     if (reference->made) return reference;
     reference->made =
-        train_alone(it, EPOCHS, NULL, reference->losses, &reference->start, &reference->end) == TUTTI_OK &&
-        train_alone(it, EPOCHS + 1, NULL, NULL, NULL, &reference->epoch_later) == TUTTI_OK;
+        train_single(it, EPOCHS, NULL, reference->losses, &reference->start, &reference->end) == TUTTI_OK &&
+        train_single(it, EPOCHS + 1, NULL, NULL, NULL, &reference->epoch_later) == TUTTI_OK;
     return reference->made ? reference : NULL;
 }
 
 tutti_status session_resume(const struct chaos_case *it, struct parameters *parameters)
 {
-    return train_alone(it, EPOCHS + 1, checkpoint, NULL, NULL, parameters);
+    return train_single(it, EPOCHS + 1, checkpoint, NULL, NULL, parameters);
 }
 
 void checkpoint_remove(void)

@@ -171,7 +171,7 @@ static tutti_status prepare(void)
     tutti_status status = TUTTI_OK;
     struct outcome outcome = { .status = TUTTI_OK };
     TRY(reference_make());
-    TRY(outcome_alone(&(struct session) { .course = true }, &course_wanted));
+    TRY(outcome_single(&(struct session) { .course = true }, &course_wanted));
     TRY(session_open(&pair, "0,1", NULL));
     TRY(build(&pair, NULL, &outcome));
 done:

@@ -111,15 +111,15 @@ static void try_touch(const struct fault *fault)
     session_close(&session);
 }
 
-static void try_alone(const struct fault *fault)
+static void try_single(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
-    const bool course = fault->phase == PHASE_COURSE_ALONE;
+    const bool course = fault->phase == PHASE_COURSE_SINGLE;
     struct session session = { .runtime = stages[PHASE_STEP].session.runtime, .course = course };
     const char *text = NULL;
     outcome.status = build(&session, fault, &outcome);
     if (outcome.status == TUTTI_OK) {
-        leave_alone(&session, fault->victim);
+        leave_single(&session, fault->victim);
         session.trainer->replicas[fault->victim].worker.pace_s = HANG_LIMIT_S; /* else its first steps may take long */
         outcome.status = train(&session, fault, &outcome);
     }
@@ -133,7 +133,7 @@ static void try_alone(const struct fault *fault)
 }
 
 /* A device gets other, finite, parameters than it was sent. With the option, this is noticed: the device is lost, and
- * its step is repeated. Without it, they enter the sum. */
+ * its step is retried. Without it, they enter the sum. */
 static const char *wrong_parameters(int victim, bool check, struct outcome *outcome)
 {
     const struct fault fault = {
@@ -192,7 +192,7 @@ static void await_end_of_patience(tutti_trainer *trainer, int victim)
 static const char *hang_in_the_background(struct session *session, struct outcome *outcome)
 {
     const struct fault fault = {
-        .phase = PHASE_ALONE, .victim = 1, .order = { .kind = LAYER_KERNEL, .at = 1, .action = LAYER_HANG_CALL }
+        .phase = PHASE_SINGLE, .victim = 1, .order = { .kind = LAYER_KERNEL, .at = 1, .action = LAYER_HANG_CALL }
     };
     told = (struct told) { 0 };
     outcome->status = change(session, &fault);
@@ -212,7 +212,7 @@ static const char *hang_in_the_background(struct session *session, struct outcom
 
 static void try_background(void)
 {
-    const struct fault none = { .phase = PHASE_ALONE };
+    const struct fault none = { .phase = PHASE_SINGLE };
     struct outcome outcome = { .status = TUTTI_OK };
     struct session session = { .runtime = stages[PHASE_STEP].session.runtime };
     if (change(&session, &none) == TUTTI_OK) /* so that no plan is late because it has to be compiled */
@@ -231,7 +231,7 @@ static void try_background(void)
 static const char *slow_device(struct session *session, struct outcome *outcome)
 {
     enum { PATIENCE = 300 };
-    struct fault fault = { .phase = PHASE_ALONE, .victim = 1 };
+    struct fault fault = { .phase = PHASE_SINGLE, .victim = 1 };
     outcome->status = build(session, &fault, outcome);
     if (outcome->status != TUTTI_OK) return status_message();
     tutti_trainer *trainer = session->trainer;
@@ -353,8 +353,8 @@ static tutti_status prepare(void)
     tutti_status status = TUTTI_OK;
     struct outcome norm = { .status = TUTTI_OK }, course = { .status = TUTTI_OK };
     TRY(reference_make());
-    TRY(outcome_alone(&(struct session) { .norm = true }, &norm));
-    TRY(outcome_alone(&(struct session) { .course = true }, &course));
+    TRY(outcome_single(&(struct session) { .norm = true }, &norm));
+    TRY(outcome_single(&(struct session) { .course = true }, &course));
     TRY(make_stage(PHASE_STEP, &reference));
     TRY(make_stage(PHASE_APART, &reference));
     TRY(make_stage(PHASE_AHEAD, &reference));
@@ -369,11 +369,11 @@ done:
 static void try_kind(enum phase phase, int victim, enum layer_action action, cl_int code)
 {
     const struct fault fault = { .phase = phase, .victim = victim, .order = { .action = action, .code = code } };
-    const bool alone = phase == PHASE_ALONE || phase == PHASE_COURSE_ALONE;
+    const bool single = phase == PHASE_SINGLE || phase == PHASE_COURSE_SINGLE;
     const long most = phase == PHASE_AHEAD                   ? 7 /* all but launches, which are those of PHASE_APART */
         : phase == PHASE_COURSE && action == LAYER_HANG_CALL ? 4 /* of each kind, as of other steps */
                                                              : LONG_MAX;
-    try_all(phase == PHASE_TOUCH ? try_touch : alone ? try_alone : try_step, fault, most);
+    try_all(phase == PHASE_TOUCH ? try_touch : single ? try_single : try_step, fault, most);
 }
 
 int main(void)
@@ -418,15 +418,15 @@ int main(void)
     try_kind(PHASE_COURSE, 1, LAYER_HANG_CALL, 0);
     try_kind(PHASE_TOUCH, 1, LAYER_FAIL, CL_OUT_OF_RESOURCES);
     try_kind(PHASE_TOUCH, 1, LAYER_LOSE, CL_OUT_OF_RESOURCES);
-    try_kind(PHASE_ALONE, 0, LAYER_FAIL, CL_INVALID_COMMAND_QUEUE);
-    try_kind(PHASE_ALONE, 0, LAYER_FAIL, CL_MEM_OBJECT_ALLOCATION_FAILURE);
-    try_kind(PHASE_ALONE, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
-    try_kind(PHASE_ALONE, 0, LAYER_NAN, 0);
-    try_kind(PHASE_ALONE, 0, LAYER_HANG_CALL, 0);
-    try_kind(PHASE_ALONE, 1, LAYER_HANG_DEVICE, 0);
-    try_kind(PHASE_COURSE_ALONE, 0, LAYER_FAIL, CL_OUT_OF_RESOURCES);
-    try_kind(PHASE_COURSE_ALONE, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
-    try_kind(PHASE_COURSE_ALONE, 0, LAYER_NAN, 0);
+    try_kind(PHASE_SINGLE, 0, LAYER_FAIL, CL_INVALID_COMMAND_QUEUE);
+    try_kind(PHASE_SINGLE, 0, LAYER_FAIL, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    try_kind(PHASE_SINGLE, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
+    try_kind(PHASE_SINGLE, 0, LAYER_NAN, 0);
+    try_kind(PHASE_SINGLE, 0, LAYER_HANG_CALL, 0);
+    try_kind(PHASE_SINGLE, 1, LAYER_HANG_DEVICE, 0);
+    try_kind(PHASE_COURSE_SINGLE, 0, LAYER_FAIL, CL_OUT_OF_RESOURCES);
+    try_kind(PHASE_COURSE_SINGLE, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
+    try_kind(PHASE_COURSE_SINGLE, 0, LAYER_NAN, 0);
     for (int victim = 0; victim < 2; victim++) {
         try_wrong_parameters(victim, true);
         try_wrong_parameters(victim, false);
@@ -441,8 +441,8 @@ int main(void)
     print_table(PHASE_SYNC);
     print_table(PHASE_COURSE);
     print_table(PHASE_TOUCH);
-    print_table(PHASE_ALONE);
-    print_table(PHASE_COURSE_ALONE);
+    print_table(PHASE_SINGLE);
+    print_table(PHASE_COURSE_SINGLE);
     for (int phase = 0; phase < PHASES; phase++) session_close(&stages[phase].session);
     return tests_end();
 }

@@ -25,14 +25,14 @@ static void sleep_s(double seconds)
 
 struct observed {
     tutti_trainer *trainer;
-    bool alone; /* one device had the newest parameters when all were lost */
+    bool single; /* one device had the newest parameters when all were lost */
 };
 
 static void lose_all(void *user, const tutti_progress *progress)
 {
     struct observed *observed = user;
     if (progress->total_steps != LOST_STEP || progress->end_of_epoch) return;
-    observed->alone = parameters_holder(&observed->trainer->store) != NULL;
+    observed->single = parameters_holder(&observed->trainer->store) != NULL;
     layer->give(&(struct layer_order) { .kind = LAYER_LAUNCH, .at = 3, .action = LAYER_LOSE });
 }
 
@@ -51,26 +51,26 @@ done:
     return status;
 }
 
-/* One device trains alone and fails; then the other one fails while it repeats the steps of the first: a reset that
+/* One device trains alone and fails; then the other one fails while it replays the steps of the first: a reset that
  * takes all GPUs. */
-static tutti_status fail_while_repeating(const char *name)
+static tutti_status fail_while_replaying(const char *name)
 {
     tutti_status status = TUTTI_OK;
-    const struct fault automatic = { .phase = PHASE_ALONE };
+    const struct fault automatic = { .phase = PHASE_SINGLE };
     struct session session = { 0 };
     struct observed observed = { 0 };
     tutti_fitting fitting = { .no_shuffle = true, .epochs = EPOCHS, .save = name, .progress = lose_all };
     TRY(session_open(&session, "0,1", NULL));
     TRY(build(&session, &automatic, NULL));
-    leave_alone(&session, 0);
+    leave_single(&session, 0);
     observed.trainer = session.trainer;
     fitting.user = &observed;
     status = tutti_fit(session.trainer, FEED_PAIR(images, labels), STEPS * SAMPLES, &fitting);
     layer->give(NULL);
     if (!is_device_fault(status)) FAIL(TUTTI_INTERNAL, "the run without devices ended with status %d", status);
-    if (!observed.alone) FAIL(TUTTI_INTERNAL, "no device trained alone, so this test shows nothing");
+    if (!observed.single) FAIL(TUTTI_INTERNAL, "no device trained alone, so this test shows nothing");
     if (!strstr(status_message(), "the training since '") || !strstr(status_message(), "' was saved is lost"))
-        FAIL(TUTTI_INTERNAL, "no step was to be repeated, so this test shows nothing: %s", status_message());
+        FAIL(TUTTI_INTERNAL, "no step was to be replayed, so this test shows nothing: %s", status_message());
     status = TUTTI_OK;
 done:
     session_close(&session);
@@ -80,7 +80,7 @@ done:
 static const char *checkpoint_is_true(const char *name, struct outcome *found, struct outcome *wanted)
 {
     if (finish(NULL, wanted) != TUTTI_OK) return status_message();
-    if (fail_while_repeating(name) != TUTTI_OK) return status_message();
+    if (fail_while_replaying(name) != TUTTI_OK) return status_message();
     if (finish(name, found) != TUTTI_OK) return status_message();
     return difference(found, wanted);
 }
@@ -92,7 +92,7 @@ static void try_checkpoint(void)
     if (!mkdtemp(folder)) abort();
     snprintf(name, sizeof(name), "%s/saved", folder);
     snprintf(command, sizeof(command), "rm -r '%s'", folder);
-    expect("all devices fail while steps are repeated", checkpoint_is_true(name, &found, &wanted));
+    expect("all devices fail while steps are replayed", checkpoint_is_true(name, &found, &wanted));
     if (system(command)) printf("cannot remove %s\n", folder);
     free(found.parameters);
     free(wanted.parameters);
@@ -105,7 +105,7 @@ static tutti_status begin_hanging_plan(struct session *session)
 {
     tutti_status status = TUTTI_OK;
     const struct fault fault = {
-        .phase = PHASE_ALONE, .victim = 1, .order = { .kind = LAYER_ANY, .at = 1, .action = LAYER_HANG_CALL }
+        .phase = PHASE_SINGLE, .victim = 1, .order = { .kind = LAYER_ANY, .at = 1, .action = LAYER_HANG_CALL }
     };
     told = (struct told) { 0 };
     *session = (struct session) { 0 };
@@ -233,7 +233,7 @@ static tutti_status hang(struct replica *replica, void *seconds)
 static const char *hanging_probe(void)
 {
     static double seconds = 4;
-    const struct fault automatic = { .phase = PHASE_ALONE };
+    const struct fault automatic = { .phase = PHASE_SINGLE };
     struct session session = { 0 };
     if (session_open(&session, "0,1", NULL) || build(&session, &automatic, NULL)) return status_message();
     worker_start(&session.trainer->replicas[1].worker, hang, &seconds);
@@ -273,19 +273,19 @@ done:
 static const char *probe_reads_late(void)
 {
     const struct fault fault = {
-        .phase = PHASE_ALONE, .victim = 1, .order = { .kind = LAYER_WRITE, .at = 1, .action = LAYER_HANG_DEVICE }
+        .phase = PHASE_SINGLE, .victim = 1, .order = { .kind = LAYER_WRITE, .at = 1, .action = LAYER_HANG_DEVICE }
     };
     struct session session = { 0 };
     double loss, times[] = { 1e-3, 1e-3, 1e-3 };
     tutti_status status = session_open(&session, "0,1,2", NULL);
     if (status != TUTTI_OK) return status_message();
     session.runtime->devices[1].host_memory = false; /* the driver copies samples, which AddressSanitizer sees */
-    status = build(&session, &(struct fault) { .phase = PHASE_ALONE }, NULL);
+    status = build(&session, &(struct fault) { .phase = PHASE_SINGLE }, NULL);
     if (status == TUTTI_OK) status = session_step(&session, 0, &loss);
     if (status != TUTTI_OK) return status_message();
     session.trainer->balance.cold = 0;
     balance_add(&session.trainer->balance, times, times[0]);
-    leave_alone(&session, 0);
+    leave_single(&session, 0);
     session.trainer->watchdog.step_limit_s = HANG_LIMIT_S;
     session.trainer->replicas[1].worker.pace_s = HANG_LIMIT_S; /* else a probe may take as long as a plan */
     give(&session, &fault);
@@ -302,7 +302,7 @@ static const char *probe_reads_late(void)
 
 /* ------------------------------------------------------------------------------------------------ losing them ---- */
 
-/* The device that repeats the step of a suspect is lost itself. */
+/* The device that retries the step of a suspect is lost itself. */
 static const char *only_a_suspect_is_left(struct session *session)
 {
     double loss;

@@ -172,7 +172,7 @@ void revive(tutti_trainer *trainer, int device)
     trainer->members.states[device] = MEMBER_PRESENT;
 }
 
-void leave_alone(struct session *session, int device)
+void leave_single(struct session *session, int device)
 {
     tutti_trainer *trainer = session->trainer;
     for (int i = 0; i < trainer->count; i++) trainer->balance.wanted[i] = i == device ? SAMPLES : 0;
@@ -221,8 +221,8 @@ static struct span broken_steps(enum phase phase)
         [PHASE_SYNC] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_COURSE] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_TOUCH] = { 0, 0 },
-        [PHASE_ALONE] = { BROKEN_STEP, BROKEN_STEP },
-        [PHASE_COURSE_ALONE] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_SINGLE] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_COURSE_SINGLE] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_BUILD] = { -1, -1 },
         [PHASE_COURSE_BUILD] = { -1, -1 },
         [PHASE_WARM] = { -1, 0 }, /* programs are loaded during the first step, too */
@@ -259,10 +259,10 @@ tutti_status build(struct session *session, const struct fault *fault, struct ou
 {
     tutti_status status = TUTTI_OK;
     session->network = tutti_network_new(session->runtime);
-    const bool alone = fault && (fault->phase == PHASE_ALONE || fault->phase == PHASE_COURSE_ALONE);
+    const bool single = fault && (fault->phase == PHASE_SINGLE || fault->phase == PHASE_COURSE_SINGLE);
     const bool breaks = fault && broken_steps(fault->phase).first < 0;
     if (breaks) give(session, fault);
-    status = session_compile(session, alone ? TUTTI_SHARES_AUTO : TUTTI_SHARES_EQUAL,
+    status = session_compile(session, single ? TUTTI_SHARES_AUTO : TUTTI_SHARES_EQUAL,
         breaks && is_hang(fault) ? build_limits[fault->phase] : 0);
     if (breaks && (status != TUTTI_OK || broken_steps(fault->phase).last < 0)) take_back(outcome);
     return status;
@@ -293,7 +293,7 @@ void try_all(void (*try)(const struct fault *), struct fault fault, long most)
     }
 }
 
-tutti_status outcome_alone(const struct session *kind, struct outcome *outcome)
+tutti_status outcome_single(const struct session *kind, struct outcome *outcome)
 {
     tutti_status status = TUTTI_OK;
     struct session one = { 0 };
@@ -309,7 +309,7 @@ done:
 
 tutti_status reference_make(void)
 {
-    return outcome_alone(&(struct session) { .norm = false }, &reference);
+    return outcome_single(&(struct session) { .norm = false }, &reference);
 }
 
 const char *difference(const struct outcome *found, const struct outcome *wanted)

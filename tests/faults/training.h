@@ -59,7 +59,7 @@ void session_close(struct session *session);
 /* A device that hung was let go: its thread comes back, and ends because nobody waits for it any more. */
 void revive(tutti_trainer *trainer, int device);
 /* One device trains alone from the next step on, as if automatic shares had left the other out. */
-void leave_alone(struct session *session, int device);
+void leave_single(struct session *session, int device);
 
 /* What is broken: a step of two devices; of two that are taken for ones with memory of their own, with
  * gradients as floats and as bfloat16, and with the next step's samples under way; of two that synchronise at batch
@@ -68,22 +68,22 @@ void leave_alone(struct session *session, int device);
  * programs being there, and the same with clipping and so on; the same and the first step with programs in the driver's
  * cache, and with programs that this library keeps; at a driver's first use, when kernels are checked; with nothing in
  * any cache; opening the devices. */
-#define PHASES_OF(X)                                                                          \
-    X(STEP, "training", "One training step")                                                  \
-    X(APART, "training with memory of its own", "A step of devices with memory of their own") \
-    X(WIRE, "training with bfloat16 on the wire", "The same, gradients travel as bfloat16")   \
-    X(AHEAD, "training with samples sent ahead", "The same, the next step's samples travel")  \
-    X(SYNC, "training with all-reduces", "A step with batch normalisation over all devices")  \
-    X(COURSE, "training with clipping and averages", "A step with clipping and averages")     \
-    X(TOUCH, "training first", "The first training step")                                     \
-    X(ALONE, "training alone", "A step of one device alone, the other left out")              \
-    X(COURSE_ALONE, "training alone with clipping", "The same, with clipping and averages")   \
-    X(BUILD, "building", "Building")                                                          \
-    X(COURSE_BUILD, "building clipping", "Building, with clipping and averages")              \
-    X(WARM, "loading programs", "Building, programs in the driver's cache")                   \
-    X(KEPT, "loading kept programs", "Building, programs kept by the library")                \
-    X(FIRST, "checking kernels", "Building at a driver's first use, kernels being checked")   \
-    X(COLD, "compiling", "Building, nothing in any cache")                                    \
+#define PHASES_OF(X)                                                                                 \
+    X(STEP, "training", "One training step")                                                         \
+    X(APART, "training with memory of its own", "A step of devices with memory of their own")        \
+    X(WIRE, "training with bfloat16 on the wire", "The same, gradients travel as bfloat16")          \
+    X(AHEAD, "training with samples sent ahead", "The same, the next step's samples travel")         \
+    X(SYNC, "training with all-reduces", "A step with batch normalisation over all devices")         \
+    X(COURSE, "training with clipping and averages", "A step with clipping and averages")            \
+    X(TOUCH, "training first", "The first training step")                                            \
+    X(SINGLE, "training on one device", "A step of a single device, the other left out")             \
+    X(COURSE_SINGLE, "training on one device with clipping", "The same, with clipping and averages") \
+    X(BUILD, "building", "Building")                                                                 \
+    X(COURSE_BUILD, "building clipping", "Building, with clipping and averages")                     \
+    X(WARM, "loading programs", "Building, programs in the driver's cache")                          \
+    X(KEPT, "loading kept programs", "Building, programs kept by the library")                       \
+    X(FIRST, "checking kernels", "Building at a driver's first use, kernels being checked")          \
+    X(COLD, "compiling", "Building, nothing in any cache")                                           \
     X(OPEN, "opening", "Opening devices")
 enum phase {
 #define PHASE_ENUM(name, text, title) PHASE_##name,
@@ -117,7 +117,7 @@ tutti_status build(struct session *session, const struct fault *fault, struct ou
 extern struct outcome reference; /* of a run on the first device alone */
 tutti_status reference_make(void);
 /* The outcome of such a run on the first device alone; only members of `kind` that describe the training are read. */
-tutti_status outcome_alone(const struct session *kind, struct outcome *outcome);
+tutti_status outcome_single(const struct session *kind, struct outcome *outcome);
 /* NULL, or what is different. */
 const char *difference(const struct outcome *found, const struct outcome *wanted);
 /* Adds a result to the table. text: NULL if the fault was survived, else why it was not. */

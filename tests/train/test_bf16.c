@@ -62,7 +62,7 @@ static void open_with(struct session *session, const double *given, uint64_t see
 }
 
 /* The runtime is the case's. */
-static void close_alone(struct session *session)
+static void close_single(struct session *session)
 {
     tutti_trainer_free(session->trainer);
     tutti_network_free(session->network);
@@ -86,7 +86,7 @@ static void copy_parameters(struct session *from, struct session *to)
 /* A step of one device from another training's parameters, on a batch of which it sees the labels from `begin` to
  * before `end` alone: losses of the others are 0. So its gradients are divided by the samples of the whole batch, as in
  * the group, before they are rounded. Returns its loss. */
-static double step_alone(struct session *alone, struct session *from, int first, int begin, int end)
+static double step_single(struct session *alone, struct session *from, int first, int begin, int end)
 {
     int32_t seen[STEP_SAMPLES];
     tutti_metrics metrics = { 0 };
@@ -133,21 +133,21 @@ START_TEST(each_device_rounds_its_own_part)
         copy_parameters(&group, &start);
         ASSERT_OK(tutti_train_step(
             group.trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, &metrics));
-        const double of_bf16 = step_alone(&bf16, &start, first, 0, part),
-                     of_floats = step_alone(&floats, &start, first, part, STEP_SAMPLES);
+        const double of_bf16 = step_single(&bf16, &start, first, 0, part),
+                     of_floats = step_single(&floats, &start, first, part, STEP_SAMPLES);
         ck_assert_double_lt(distance(&group, &bf16, &floats), SAME);
         ck_assert_double_eq_tol(metrics.loss, of_bf16 + of_floats, SUMS);
-        step_alone(&floats, &start, first, 0, part);
-        step_alone(&bf16, &start, first, part, STEP_SAMPLES);
+        step_single(&floats, &start, first, 0, part);
+        step_single(&bf16, &start, first, part, STEP_SAMPLES);
         ck_assert_double_gt(distance(&group, &bf16, &floats), ROUNDED);
     }
     tutti_device_report report;
     ASSERT_OK(tutti_report(group.trainer, DOTS, &report));
     ck_assert_int_eq(report.share, part);
-    close_alone(&group);
-    close_alone(&bf16);
-    close_alone(&floats);
-    close_alone(&start);
+    close_single(&group);
+    close_single(&bf16);
+    close_single(&floats);
+    close_single(&start);
 }
 END_TEST
 
@@ -180,7 +180,7 @@ START_TEST(resumed_equals_never_stopped)
     fit(&whole, 0, names[0], NULL);
     open_with(&part, shares[0], 0);
     fit(&part, 7, names[1], NULL);
-    close_alone(&part);
+    close_single(&part);
     open_with(&part, shares[0], 1234); /* the checkpoint's seed counts */
     fit(&part, 0, names[1], names[1]);
     ck_assert_int_eq(part.trainer->course.position.steps, ALL_STEPS);
@@ -193,9 +193,9 @@ START_TEST(resumed_equals_never_stopped)
     ck_assert_int_ne(memcmp(left, right, (size_t)count * sizeof(float)), 0);
     free(left);
     free(right);
-    close_alone(&whole);
-    close_alone(&part);
-    close_alone(&other);
+    close_single(&whole);
+    close_single(&part);
+    close_single(&other);
 }
 END_TEST
 

@@ -219,8 +219,8 @@ static void next_step(struct model *model, int *step)
     ++*step;
 }
 
-/* A device that trains alone is lost: the other one repeats its steps, each with its own length. */
-START_TEST(lost_steps_are_repeated)
+/* A device that trains alone is lost: the other one replays its steps, each with its own length. */
+START_TEST(lost_steps_are_replayed)
 {
     struct model one = { 0 }, two = { 0 };
     int step = 0;
@@ -351,7 +351,7 @@ Suite *suite_sequences(void)
     TCase *cases = cases_new(suite, "sequences", NULL, NULL);
     add_cases(cases, varied_learns_as_fixed, WAYS);
     add_cases(cases, forward_of_any_length, WAYS);
-    tcase_add_test(cases, lost_steps_are_repeated);
+    tcase_add_test(cases, lost_steps_are_replayed);
     tcase_add_test(cases, plans_are_bounded);
     add_cases(cases, fit_has_the_length_of_its_arrays, WAYS);
     add_cases(cases, lengths_are_checked, (int)(sizeof(wrongs) / sizeof(*wrongs)));

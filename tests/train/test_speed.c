@@ -26,7 +26,7 @@ START_TEST(line_through_exact_times)
         for (int step = 0; step < 4; step++)
             speed_add(&speed, SPEED_TOGETHER, sizes[i], 0.010 + 0.002 * (double)sizes[i]);
     ck_assert(speed_known(&speed, SPEED_TOGETHER));
-    ck_assert(!speed_known(&speed, SPEED_ALONE));
+    ck_assert(!speed_known(&speed, SPEED_SINGLE));
     ck_assert_double_eq_tol(speed_time(&speed, SPEED_TOGETHER, 32), 0.074, 0.0005);
     ck_assert_double_eq_tol(speed_time(&speed, SPEED_TOGETHER, 12), 0.034, 0.001);
     ck_assert_double_eq_tol(speed_time(&speed, SPEED_TOGETHER, 64), 0.138, 0.004);
@@ -75,7 +75,7 @@ START_TEST(drift)
         if (step < 44) continue;
         ck_assert_double_eq_tol(speed_time(&speed, SPEED_TOGETHER, 20), 0.06, 0.003);
         ck_assert_double_eq_tol(speed_time(&speed, SPEED_TOGETHER, 12), 0.044, 0.005);
-        ck_assert_double_eq_tol(speed_time(&speed, SPEED_ALONE, 12), 0.044, 0.005); /* never seen: as together */
+        ck_assert_double_eq_tol(speed_time(&speed, SPEED_SINGLE, 12), 0.044, 0.005); /* never seen: as together */
     }
 }
 END_TEST
@@ -167,15 +167,15 @@ static void one_step(struct machine *machine)
 {
     struct balance *balance = &machine->balance;
     double seconds[DEVICES] = { 0 }, slowest = 0;
-    const bool alone = balance_alone(balance) >= 0;
+    const bool single = balance_sole_device(balance) >= 0;
     for (int i = 0; i < machine->count; i++) {
         if (balance->parts[i] == 0) continue;
-        seconds[i] = machine->load[i] * (alone ? 1 : machine->crowd) *
+        seconds[i] = machine->load[i] * (single ? 1 : machine->crowd) *
             (machine->fixed[i] + machine->each[i] * (double)balance->parts[i]) *
             jitter(&machine->draws, machine->noise, machine->rarity);
         slowest = fmax(slowest, seconds[i]);
     }
-    balance_add(balance, seconds, slowest + (alone ? 0 : machine->exchange));
+    balance_add(balance, seconds, slowest + (single ? 0 : machine->exchange));
     if (!balance_decide(balance)) return;
     balance_adopt(balance);
     machine->changes++;
@@ -234,7 +234,7 @@ START_TEST(unequal_devices)
     open_machine(&machine, 64);
     many_steps(&machine, machine.rarity ? 500 : 40); /* outliers in a row cost a detour */
     ck_assert_double_lt(above(&machine, best_of_two(&machine)), 0.08);
-    ck_assert(balance_alone(&machine.balance) < 0);
+    ck_assert(balance_sole_device(&machine.balance) < 0);
     machine.changes = 0;
     many_steps(&machine, 1000);
     ck_assert_int_le(machine.changes, 8);
@@ -286,16 +286,16 @@ START_TEST(help_that_costs_more)
         .draws = 999 * (uint64_t)_i };
     open_machine(&machine, 64);
     many_steps(&machine, 40);
-    ck_assert_int_eq(balance_alone(&machine.balance), 0);
+    ck_assert_int_eq(balance_sole_device(&machine.balance), 0);
     ck_assert_double_gt(machine.balance.devices[1].with, machine.balance.devices[1].without);
     ck_assert_double_gt(machine.balance.devices[1].without, 0);
     machine.changes = 0;
     many_steps(&machine, 1000);
     ck_assert_int_le(machine.changes, 4);
-    ck_assert_int_eq(balance_alone(&machine.balance), 0);
+    ck_assert_int_eq(balance_sole_device(&machine.balance), 0);
     machine.load[0] = 6;
     many_steps(&machine, 60);
-    ck_assert_int_eq(balance_alone(&machine.balance), 1);
+    ck_assert_int_eq(balance_sole_device(&machine.balance), 1);
     balance_free(&machine.balance);
 }
 END_TEST
@@ -312,7 +312,7 @@ START_TEST(crowded_devices)
         .draws = 31 * (uint64_t)_i };
     open_machine(&machine, 64);
     many_steps(&machine, 60);
-    ck_assert_int_eq(balance_alone(&machine.balance), 0);
+    ck_assert_int_eq(balance_sole_device(&machine.balance), 0);
     balance_free(&machine.balance);
 }
 END_TEST
@@ -331,21 +331,21 @@ START_TEST(misled_trial)
     };
     open_machine(&machine, 64);
     for (int step = 0; step < 100; step++) {
-        machine.load[0] = balance_alone(&machine.balance) == 0 ? 1.15 : 1;
+        machine.load[0] = balance_sole_device(&machine.balance) == 0 ? 1.15 : 1;
         one_step(&machine);
     }
     machine.load[0] = 1;
     many_steps(&machine, 100);
-    ck_assert_int_lt(balance_alone(&machine.balance), 0);
+    ck_assert_int_lt(balance_sole_device(&machine.balance), 0);
     ck_assert_double_gt(above(&machine, best_of_two(&machine)), 0.03);
     balance_try_again(&machine.balance);
     many_steps(&machine, 60);
-    ck_assert_int_eq(balance_alone(&machine.balance), 0);
+    ck_assert_int_eq(balance_sole_device(&machine.balance), 0);
     machine.changes = 0;
     for (int again = 0; again < 10; again++) { /* costs the trial of the other one, at most */
         balance_try_again(&machine.balance);
         many_steps(&machine, 40);
-        ck_assert_int_eq(balance_alone(&machine.balance), 0);
+        ck_assert_int_eq(balance_sole_device(&machine.balance), 0);
     }
     ck_assert_int_le(machine.changes, 20);
     balance_free(&machine.balance);
@@ -417,7 +417,7 @@ START_TEST(limits_losses_and_sizes)
     ck_assert_int_eq(balance.parts[0] + balance.parts[2], 30);
     ck_assert_int_eq(balance_limit(&balance, 2, 0), TUTTI_OK); /* micro-batches lift the first one's limit */
     ck_assert_int_eq(balance.parts[0], 30);
-    ck_assert_int_eq(balance_alone(&balance), 0);
+    ck_assert_int_eq(balance_sole_device(&balance), 0);
     balance_free(&balance);
 }
 END_TEST
