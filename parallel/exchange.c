@@ -56,11 +56,11 @@ static int64_t block_end(const struct exchange *exchange, int64_t block)
     return end < total ? end : total;
 }
 
-/* Returns the length of the overlap of an arrival and a range; *first: where it begins. */
-static int64_t overlap(const struct arrival *arrival, int64_t begin, int64_t end, int64_t *first)
+/* Returns the length of the overlap of a received bucket and a range; *first: where it begins. */
+static int64_t overlap(const struct received_bucket *received, int64_t begin, int64_t end, int64_t *first)
 {
-    *first = arrival->first > begin ? arrival->first : begin;
-    const int64_t last = arrival->first + arrival->count < end ? arrival->first + arrival->count : end;
+    *first = received->first > begin ? received->first : begin;
+    const int64_t last = received->first + received->count < end ? received->first + received->count : end;
     return last > *first ? last - *first : 0;
 }
 
@@ -71,8 +71,8 @@ static bool has_block(const struct exchange *exchange, const struct replica *rep
     if (worker_has_ended(&replica->worker)) return true;
     const int64_t begin = block * EXCHANGE_BLOCK, end = block_end(exchange, block);
     int64_t covered = 0, first;
-    for (size_t i = 0; i < replica->port.arrived; i++)
-        covered += overlap(&replica->port.arrivals[i], begin, end, &first);
+    for (size_t i = 0; i < replica->transfer.arrived; i++)
+        covered += overlap(&replica->transfer.received[i], begin, end, &first);
     return covered == end - begin;
 }
 
@@ -105,33 +105,33 @@ static void note_largest(struct exchange *exchange, uint32_t largest)
 static void find_not_finite(const tutti_trainer *trainer)
 {
     for (int r = 0; r < trainer->count; r++) {
-        const struct gradient_port *port = &trainer->replicas[r].port;
+        const struct gradient_transfer *transfer = &trainer->replicas[r].transfer;
         struct replica_work *work = &trainer->works[r];
         if (trainer->parts[r] == 0) continue;
-        for (size_t i = 0; i < port->arrival_count; i++) {
-            const struct arrival *arrival = &port->arrivals[i];
-            if (arrival->data) work->result.not_finite |= exchange_not_finite(arrival->data, arrival->count);
-            for (int64_t j = 0; arrival->half && j < arrival->count; j++)
-                work->result.not_finite |= !isfinite(bf16_to_float(arrival->half[j]));
+        for (size_t i = 0; i < transfer->received_count; i++) {
+            const struct received_bucket *received = &transfer->received[i];
+            if (received->data) work->result.not_finite |= exchange_not_finite(received->data, received->count);
+            for (int64_t j = 0; received->half && j < received->count; j++)
+                work->result.not_finite |= !isfinite(bf16_to_float(received->half[j]));
         }
     }
 }
 
-/* Returns a replica's gradients of a piece: in place, if one arrival has them all as floats; else assembled in
- * `pieces`, with zeros where it has none. All arrivals that overlap the piece are complete, and no more are added
- * once one is. */
+/* Returns a replica's gradients of a piece: in place, if one received bucket has them all as floats; else assembled in
+ * `pieces`, with zeros where it has none. All received buckets that overlap the piece are complete, and no more are
+ * added once one is. */
 static const float *gradients_of(const struct replica *replica, int64_t begin, int64_t end, float *restrict pieces)
 {
     memset(pieces, 0, (size_t)(end - begin) * sizeof(float));
-    for (size_t i = 0; i < replica->port.arrival_count; i++) {
+    for (size_t i = 0; i < replica->transfer.received_count; i++) {
         int64_t first;
-        const struct arrival *arrival = &replica->port.arrivals[i];
-        const int64_t count = overlap(arrival, begin, end, &first), skip = first - arrival->first;
+        const struct received_bucket *received = &replica->transfer.received[i];
+        const int64_t count = overlap(received, begin, end, &first), skip = first - received->first;
         if (count == 0) continue;
-        if (arrival->data && count == end - begin) return arrival->data + skip;
-        if (arrival->data) memcpy(pieces + (first - begin), arrival->data + skip, (size_t)count * sizeof(float));
-        for (int64_t j = 0; !arrival->data && j < count; j++)
-            pieces[first - begin + j] = bf16_to_float(arrival->half[skip + j]);
+        if (received->data && count == end - begin) return received->data + skip;
+        if (received->data) memcpy(pieces + (first - begin), received->data + skip, (size_t)count * sizeof(float));
+        for (int64_t j = 0; !received->data && j < count; j++)
+            pieces[first - begin + j] = bf16_to_float(received->half[skip + j]);
     }
     return pieces;
 }
@@ -184,12 +184,12 @@ static void put_on_devices(const struct exchange *exchange, int64_t begin, int64
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
         if (trainer->parts[r] == 0) continue; /* it may have been given up, and its thread may come back */
-        for (size_t i = 0; i < replica->port.arrival_count; i++) {
+        for (size_t i = 0; i < replica->transfer.received_count; i++) {
             int64_t first;
-            const struct arrival *arrival = &replica->port.arrivals[i];
-            const int64_t here = overlap(arrival, begin, begin + count, &first);
-            if (arrival->parameters && here > 0)
-                put(exchange, arrival->parameters + (first - arrival->first), parameters + (first - begin), here);
+            const struct received_bucket *received = &replica->transfer.received[i];
+            const int64_t here = overlap(received, begin, begin + count, &first);
+            if (received->parameters && here > 0)
+                put(exchange, received->parameters + (first - received->first), parameters + (first - begin), here);
         }
     }
 }
@@ -251,7 +251,7 @@ static void take_turn(struct exchange *exchange, int threads)
 
 static bool computes(const struct replica *replica)
 {
-    return worker_works(&replica->worker) && gradients_are_expected(&replica->port);
+    return worker_works(&replica->worker) && gradients_are_expected(&replica->transfer);
 }
 
 /* Under the lock. Returns the number of threads for sums: none while CPU devices compute on every core, because the
@@ -354,6 +354,6 @@ void exchange_adopt(tutti_trainer *trainer)
 {
     parameters_adopt_next(&trainer->store);
     for (int r = 0; r < trainer->count; r++)
-        if (trainer->parts[r] > 0 && gradients_are_exposed(&trainer->replicas[r].port))
+        if (trainer->parts[r] > 0 && gradients_are_exposed(&trainer->replicas[r].transfer))
             versions_updated(&trainer->replicas[r].versions, parameters_version(&trainer->store), false);
 }

@@ -34,7 +34,7 @@ bool is_device_fault(tutti_status status)
 
 tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
-    if (status != TUTTI_DEVICE_MEMORY || versions_are_torn(&replica->versions) || !replica_shrink(replica))
+    if (status != TUTTI_DEVICE_MEMORY || versions_are_partial(&replica->versions) || !replica_shrink(replica))
         return trainer_lose(trainer, replica, status);
     log_warn(&trainer->runtime->log, "device %d, '%s', computes at most %lld samples at once from now on: %s",
         replica->device->index, replica->device->can.name, (long long)replica->capacity, status_message());

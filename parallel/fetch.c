@@ -21,7 +21,7 @@ tutti_status fetch_newest(tutti_trainer *trainer)
 {
     struct replica *replica = parameters_holder(&trainer->store);
     if (!replica) return TUTTI_OK;
-    if (versions_are_torn(&replica->versions))
+    if (versions_are_partial(&replica->versions))
         return fail(TUTTI_DEVICE_LOST,
             "device %d, '%s', failed while it updated the parameters: they may be from two different steps",
             replica->device->index, replica->device->can.name);

@@ -206,12 +206,12 @@ uint64_t parameters_version(const struct parameter_store *store)
     return store->version;
 }
 
-struct supply parameters_supply(const struct parameter_store *store, const struct replica *replica)
+struct parameter_snapshot parameters_snapshot(const struct parameter_store *store, const struct replica *replica)
 {
-    struct supply supply = { .version = store->version,
+    struct parameter_snapshot snapshot = { .version = store->version,
         .frozen = store->frozen,
         .frozen_version = store->frozen_version,
         .exposes = store->next.parameters != NULL };
-    if (store->holder != replica) supply.master = store->master;
-    return supply;
+    if (store->holder != replica) snapshot.master = store->master;
+    return snapshot;
 }

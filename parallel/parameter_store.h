@@ -72,7 +72,7 @@ bool parameters_claim(struct parameter_store *store);   /* whether there is some
 void parameters_changed(struct parameter_store *store); /* the caller has changed the master copy */
 
 /* Returns what a replica gets before its work; returns the version of the newest parameters. */
-struct supply parameters_supply(const struct parameter_store *store, const struct replica *replica);
+struct parameter_snapshot parameters_snapshot(const struct parameter_store *store, const struct replica *replica);
 uint64_t parameters_version(const struct parameter_store *store);
 
 #endif

@@ -235,7 +235,7 @@ static tutti_status adopt(tutti_trainer *trainer)
     set_shares(trainer);
     struct replica *sole = rebalance_sole_replica(trainer);
     if (sole && parameters_holder(&trainer->store) != sole)
-        versions_drop_parameters(&sole->versions); /* the optimizer's states are on the host */
+        versions_invalidate_parameters(&sole->versions); /* the optimizer's states are on the host */
     trainer->rebalance->probing.next = 0;
     tell(trainer);
     return TUTTI_OK;
@@ -247,7 +247,7 @@ static tutti_status adopt(tutti_trainer *trainer)
 static tutti_status run_probe(struct replica *replica, void *argument)
 {
     const tutti_status status = replica_run(replica, argument);
-    const tutti_status released = gradient_way(replica)->release(replica);
+    const tutti_status released = gradient_transport(replica)->release(replica);
     replica_forget(replica); /* its gradients are not those of a step */
     return status == TUTTI_OK ? released : status;
 }
@@ -259,7 +259,7 @@ static tutti_status end_probe(tutti_trainer *trainer)
     if (!replica || worker_is_busy(&replica->worker)) return TUTTI_OK;
     probing->replica = NULL;
     if (replica_is_lost(replica)) return TUTTI_OK;
-    versions_drop_parameters(&replica->versions);
+    versions_invalidate_parameters(&replica->versions);
     const tutti_status status = worker_wait(&replica->worker);
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
     const int device = replica->number;

@@ -55,7 +55,7 @@ static void give(tutti_trainer *trainer, int device, const struct replica_work *
 {
     struct replica_work *part = &trainer->works[device];
     *part = *work;
-    part->supply = parameters_supply(&trainer->store, &trainer->replicas[device]);
+    part->snapshot = parameters_snapshot(&trainer->store, &trainer->replicas[device]);
     part->first = first;
     part->samples = trainer->parts[device];
     if (work->mode == PLAN_TRAIN) part->next = lookahead_next(&trainer->lookahead, work->samples);
@@ -142,7 +142,7 @@ static struct vote try_single(tutti_trainer *trainer, struct step *step)
     tutti_status status = trainer_divide(trainer, step->work.mode, step->work.samples, trainer->parts);
     if (status != TUTTI_OK) return vote_of(status); /* it may be lost */
     *part = step->work;
-    part->supply = parameters_supply(&trainer->store, replica);
+    part->snapshot = parameters_snapshot(&trainer->store, replica);
     part->update = part->mode == PLAN_TRAIN;
     if (part->update) part->next = lookahead_next(&trainer->lookahead, part->samples);
     worker_start(&replica->worker, replica_run, part);

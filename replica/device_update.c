@@ -95,7 +95,7 @@ tutti_status update_make(struct replica *replica)
     TRY(make_statistics(replica));
     TRY(make_groups(replica));
     if (setup->optimizer->clip_norm > 0) TRY(buffer_new(replica->device, CLIP_NORMS * sizeof(float), &update->norms));
-    TRY(make_launches(replica, gradients_buffer(&replica->port, false), &update->list));
+    TRY(make_launches(replica, gradients_buffer(&replica->transfer, false), &update->list));
     builder_prepare(&update->list, NULL, NULL);
 done:
     if (status != TUTTI_OK) free_buffers(update);
@@ -107,7 +107,7 @@ tutti_status update_warm(struct replica *replica)
     tutti_status status = TUTTI_OK;
     TRY(warm_up(replica, &replica->update.list));
     replica->update.made = true;
-    if (gradients_have_sum(&replica->port)) TRY(update_take_sum(replica)); /* micro-batches came first */
+    if (gradients_have_sum(&replica->transfer)) TRY(update_take_sum(replica)); /* micro-batches came first */
 done:
     return status;
 }
@@ -117,7 +117,7 @@ tutti_status update_take_sum(struct replica *replica)
     tutti_status status = TUTTI_OK;
     struct device_update *update = &replica->update;
     if (!update->made) return TUTTI_OK;
-    TRY(make_launches(replica, gradients_buffer(&replica->port, true), &update->sum_list));
+    TRY(make_launches(replica, gradients_buffer(&replica->transfer, true), &update->sum_list));
     TRY(warm_up(replica, &update->sum_list));
 done:
     return status;
@@ -153,7 +153,7 @@ tutti_status update_enqueue(struct replica *replica, bool summed, const struct s
     struct launch_list *list = summed ? &update->sum_list : &update->list;
     TRY(uploads_write(&replica->uploads, replica->device, replica->device->queue, update->constants, 0, constants,
         sizeof(*constants), NULL));
-    versions_tear(&replica->versions, true);
+    versions_mark_partial(&replica->versions, true);
     TRY(launch_list_enqueue(list, 0, list->count, NULL));
     plan_cache_stale(&replica->plans);
 done:

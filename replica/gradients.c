@@ -11,108 +11,108 @@
 tutti_status gradients_open(struct replica *replica)
 {
     const size_t bytes = (size_t)replica->setup->network->total_floats * sizeof(float);
-    return buffer_new(replica->device, bytes, &replica->port.gradients);
+    return buffer_new(replica->device, bytes, &replica->transfer.gradients);
 }
 
 tutti_status gradients_make_sum(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
-    struct gradient_port *port = &replica->port;
+    struct gradient_transfer *transfer = &replica->transfer;
     const tutti_network *network = replica->setup->network;
-    TRY(buffer_new(replica->device, (size_t)network->total_floats * sizeof(float), &port->sum));
-    launch_list_init(&port->add, replica->device);
-    optimizer_emit_add(network, port->sum, port->gradients, &port->add);
-    TRY(launch_list_realise(&port->add, NULL, NULL));
-    TRY(launch_list_warm_up(&port->add));
-    TRY(gradient_way(replica)->build(replica, NULL));
-    port->sum_made = true;
+    TRY(buffer_new(replica->device, (size_t)network->total_floats * sizeof(float), &transfer->sum));
+    launch_list_init(&transfer->add, replica->device);
+    optimizer_emit_add(network, transfer->sum, transfer->gradients, &transfer->add);
+    TRY(launch_list_realise(&transfer->add, NULL, NULL));
+    TRY(launch_list_warm_up(&transfer->add));
+    TRY(gradient_transport(replica)->build(replica, NULL));
+    transfer->sum_made = true;
 done:
     return status;
 }
 
 void gradients_drop_sum(struct replica *replica)
 {
-    struct gradient_port *port = &replica->port;
-    port->sum_made = false;
-    launch_list_free(&port->add);
-    launch_list_free(&port->copied.sum_to_wire);
-    buffer_free(&port->sum);
+    struct gradient_transfer *transfer = &replica->transfer;
+    transfer->sum_made = false;
+    launch_list_free(&transfer->add);
+    launch_list_free(&transfer->copied.sum_to_wire);
+    buffer_free(&transfer->sum);
 }
 
-bool gradients_have_sum(const struct gradient_port *port)
+bool gradients_have_sum(const struct gradient_transfer *transfer)
 {
-    return port->sum_made;
+    return transfer->sum_made;
 }
 
-cl_mem gradients_buffer(const struct gradient_port *port, bool sum)
+cl_mem gradients_buffer(const struct gradient_transfer *transfer, bool sum)
 {
-    return sum ? port->sum : port->gradients;
+    return sum ? transfer->sum : transfer->gradients;
 }
 
 tutti_status gradients_add_up(struct replica *replica, int64_t micro_batch)
 {
     tutti_status status = TUTTI_OK;
-    struct gradient_port *port = &replica->port;
-    if (micro_batch > 0) return launch_list_enqueue(&port->add, 0, port->add.count, NULL);
-    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, port->gradients, port->sum, 0, 0,
+    struct gradient_transfer *transfer = &replica->transfer;
+    if (micro_batch > 0) return launch_list_enqueue(&transfer->add, 0, transfer->add.count, NULL);
+    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, transfer->gradients, transfer->sum, 0, 0,
                (size_t)replica->setup->network->total_floats * sizeof(float), 0, NULL, NULL),
         "copying gradients on '%s'", replica->device->can.name);
 done:
     return status;
 }
 
-void gradients_note_work(struct gradient_port *port, bool sum)
+void gradients_note_work(struct gradient_transfer *transfer, bool sum)
 {
-    port->last_is_sum = sum;
+    transfer->last_is_sum = sum;
 }
 
-void gradients_note_step(struct gradient_port *port, bool has_part)
+void gradients_note_step(struct gradient_transfer *transfer, bool has_part)
 {
-    port->has_last = has_part;
+    transfer->has_last = has_part;
 }
 
-cl_mem gradients_last(const struct gradient_port *port)
+cl_mem gradients_last(const struct gradient_transfer *transfer)
 {
-    return port->has_last ? gradients_buffer(port, port->last_is_sum) : NULL;
+    return transfer->has_last ? gradients_buffer(transfer, transfer->last_is_sum) : NULL;
 }
 
 void gradients_free_buffers(struct replica *replica)
 {
-    launch_list_free(&replica->port.add);
-    buffer_free(&replica->port.gradients);
-    buffer_free(&replica->port.sum);
+    launch_list_free(&replica->transfer.add);
+    buffer_free(&replica->transfer.gradients);
+    buffer_free(&replica->transfer.sum);
 }
 
 /* -------------------------------------------------------------------------------------------------- leaving ---- */
 
-bool gradients_are_expected(const struct gradient_port *port)
+bool gradients_are_expected(const struct gradient_transfer *transfer)
 {
-    return port->arrival_count == 0 || port->arrived < port->arrival_count;
+    return transfer->received_count == 0 || transfer->arrived < transfer->received_count;
 }
 
-bool gradients_are_exposed(const struct gradient_port *port)
+bool gradients_are_exposed(const struct gradient_transfer *transfer)
 {
-    return port->mapped.exposed;
+    return transfer->mapped.exposed;
 }
 
-const struct gradient_way *gradient_way(const struct replica *replica)
+const struct gradient_transport *gradient_transport(const struct replica *replica)
 {
     return replica->device->can.unified ? &gradients_mapped : &gradients_copied;
 }
 
-tutti_status gradients_add(struct replica *replica, const struct arrival *arrival)
+tutti_status gradients_add(struct replica *replica, const struct received_bucket *received)
 {
-    struct gradient_port *port = &replica->port;
-    void *array = port->arrivals;
+    struct gradient_transfer *transfer = &replica->transfer;
+    void *array = transfer->received;
     const tutti_status status =
-        memory_grow(&array, &port->arrival_capacity, port->arrival_count + 1, sizeof(*port->arrivals));
+        memory_grow(&array, &transfer->received_capacity, transfer->received_count + 1, sizeof(*transfer->received));
     if (status != TUTTI_OK) {
-        clReleaseEvent(arrival->event);
+        clReleaseEvent(received->event);
         return status;
     }
     watchdog_lock(replica->setup->watchdog); /* the exchange looks at those that arrived */
-    port->arrivals = array;
-    port->arrivals[port->arrival_count++] = *arrival;
+    transfer->received = array;
+    transfer->received[transfer->received_count++] = *received;
     watchdog_unlock(replica->setup->watchdog);
     return TUTTI_OK;
 }
@@ -120,13 +120,13 @@ tutti_status gradients_add(struct replica *replica, const struct arrival *arriva
 tutti_status gradients_await(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
-    struct gradient_port *port = &replica->port;
-    for (size_t i = 0; i < port->arrival_count; i++) {
-        const cl_event event = port->arrivals[i].event;
-        const bool last = i + 1 == port->arrival_count;
+    struct gradient_transfer *transfer = &replica->transfer;
+    for (size_t i = 0; i < transfer->received_count; i++) {
+        const cl_event event = transfer->received[i].event;
+        const bool last = i + 1 == transfer->received_count;
         TRY(last ? event_wait(replica->device, event) : event_wait_amid(replica->device, event));
         watchdog_lock(replica->setup->watchdog);
-        port->arrived = i + 1;
+        transfer->arrived = i + 1;
         watchdog_notify(replica->setup->watchdog);
         watchdog_unlock(replica->setup->watchdog);
     }
@@ -136,14 +136,14 @@ done:
 
 void gradients_forget(struct replica *replica)
 {
-    struct gradient_port *port = &replica->port;
-    for (size_t i = 0; i < port->arrival_count; i++)
-        if (port->arrivals[i].event) clReleaseEvent(port->arrivals[i].event);
-    port->arrival_count = port->arrived = 0;
+    struct gradient_transfer *transfer = &replica->transfer;
+    for (size_t i = 0; i < transfer->received_count; i++)
+        if (transfer->received[i].event) clReleaseEvent(transfer->received[i].event);
+    transfer->received_count = transfer->arrived = 0;
 }
 
 void gradients_free(struct replica *replica)
 {
-    free(replica->port.arrivals);
-    free(replica->port.mapped.mappings);
+    free(replica->transfer.received);
+    free(replica->transfer.mapped.mappings);
 }

@@ -1,4 +1,4 @@
-/* How gradients leave a device for the exchange: one port, with an implementation for devices with memory of their own
+/* The transport of gradients from a device to the exchange: one implementation for devices with memory of their own
  * (copied) and one for devices that share the host's memory (mapped). */
 #ifndef REPLICA_GRADIENTS_H
 #define REPLICA_GRADIENTS_H
@@ -12,7 +12,7 @@ struct replica;
 
 /* A range of gradients on its way to the host, in the order in which copies are enqueued: of `count` floats from
  * `first` on, at `data`. */
-struct arrival {
+struct received_bucket {
     int64_t first, count;
     size_t bytes;         /* that were copied */
     const float *data;    /* NULL: they are in `half` */
@@ -27,7 +27,7 @@ struct mapping {
     void *pointer;
 };
 
-struct gradient_port {
+struct gradient_transfer {
     cl_mem gradients; /* on the device */
     /* Sum over all micro-batches; not made until there is more than one. */
     cl_mem sum;
@@ -36,8 +36,8 @@ struct gradient_port {
     bool has_last;        /* the device had a part in the last step, whose gradients it has */
     bool last_is_sum;     /* they are in `sum` */
     /* Copies of gradients to the host; the first `arrived` are complete, which is guarded by the watchdog's lock. */
-    struct arrival *arrivals;
-    size_t arrival_count, arrived, arrival_capacity;
+    struct received_bucket *received;
+    size_t received_count, arrived, received_capacity;
     /* Page-locked memory; gradients as bfloat16, and the launches that round them: one for each bucket, in the order
      * of the arena; those that round the sum. */
     struct {
@@ -54,7 +54,7 @@ struct gradient_port {
 };
 
 /* A range of gradients, enqueued by a step, that leaves the device. */
-struct departure {
+struct sent_bucket {
     const struct plan *plan; /* whose bucket it is */
     int64_t first, count;    /* floats */
     bool sum;                /* of micro-batches */
@@ -62,7 +62,7 @@ struct departure {
 };
 
 /* An implementation. Its functions are called by the replica's thread. */
-struct gradient_way {
+struct gradient_transport {
     bool exposes; /* the exchange may write parameters as soon as gradients leave */
     size_t (*device_bytes)(const struct replica *replica);
     /* Makes kernels for the buckets of the plan (all plans have the same buckets) or, if `plan` is NULL, for the sum
@@ -71,38 +71,38 @@ struct gradient_way {
     /* Before launches whose buckets leave: makes what is missing. */
     tutti_status (*open)(struct replica *replica, const struct plan *plan);
     /* After the launch that completes a bucket: sends it while backward continues. */
-    tutti_status (*bucket)(struct replica *replica, const struct departure *departure);
+    tutti_status (*bucket)(struct replica *replica, const struct sent_bucket *sent);
     /* After the step: sends all gradients. */
-    tutti_status (*whole)(struct replica *replica, const struct departure *departure);
+    tutti_status (*whole)(struct replica *replica, const struct sent_bucket *sent);
     /* Before the device's next work: gives it back what the host may use. */
     tutti_status (*release)(struct replica *replica);
     void (*free)(struct replica *replica); /* frees what needs calls of the driver */
 };
-extern const struct gradient_way gradients_copied, gradients_mapped;
-const struct gradient_way *gradient_way(const struct replica *replica);
+extern const struct gradient_transport gradients_copied, gradients_mapped;
+const struct gradient_transport *gradient_transport(const struct replica *replica);
 
 /* Makes the gradients on the device; makes what their sum over micro-batches needs. After a failure of the latter,
  * call gradients_drop_sum(). */
 tutti_status gradients_open(struct replica *replica);
 tutti_status gradients_make_sum(struct replica *replica);
 void gradients_drop_sum(struct replica *replica);
-bool gradients_have_sum(const struct gradient_port *port);
-cl_mem gradients_buffer(const struct gradient_port *port, bool sum); /* one of the two */
+bool gradients_have_sum(const struct gradient_transfer *transfer);
+cl_mem gradients_buffer(const struct gradient_transfer *transfer, bool sum); /* one of the two */
 /* After the launches of one of several micro-batches: adds its gradients to those before it. */
 tutti_status gradients_add_up(struct replica *replica, int64_t micro_batch);
 /* When work begins: notes whether its gradients will be in `sum`. When the step has succeeded: notes whether the
  * device had a part in it. */
-void gradients_note_work(struct gradient_port *port, bool sum);
-void gradients_note_step(struct gradient_port *port, bool has_part);
-cl_mem gradients_last(const struct gradient_port *port); /* those of the last step, or NULL */
+void gradients_note_work(struct gradient_transfer *transfer, bool sum);
+void gradients_note_step(struct gradient_transfer *transfer, bool has_part);
+cl_mem gradients_last(const struct gradient_transfer *transfer); /* those of the last step, or NULL */
 /* Under the watchdog's lock: returns whether some have not reached the host. */
-bool gradients_are_expected(const struct gradient_port *port);
+bool gradients_are_expected(const struct gradient_transfer *transfer);
 /* Returns whether the exchange may write parameters to the device's memory in this step. */
-bool gradients_are_exposed(const struct gradient_port *port);
+bool gradients_are_exposed(const struct gradient_transfer *transfer);
 
-/* For the implementations: adds an arrival. Takes over its event, also on failure. */
-tutti_status gradients_add(struct replica *replica, const struct arrival *arrival);
-/* Waits for each arrival in turn and tells the exchange. */
+/* For the implementations: adds a received bucket. Takes over its event, also on failure. */
+tutti_status gradients_add(struct replica *replica, const struct received_bucket *received);
+/* Waits for each received bucket in turn and tells the exchange. */
 tutti_status gradients_await(struct replica *replica);
 /* Forgets what arrived; calls no driver that may hang. */
 void gradients_forget(struct replica *replica);

@@ -29,11 +29,11 @@ static const struct command *bucket_at(const struct plan *plan, int64_t first)
 static tutti_status emit(struct replica *replica, const struct plan *plan, struct launch_list *list)
 {
     const int64_t trained = replica->setup->network->trained_floats;
-    if (!plan) optimizer_emit_wire(replica->port.sum, replica->port.copied.wire, 0, trained, list);
+    if (!plan) optimizer_emit_wire(replica->transfer.sum, replica->transfer.copied.wire, 0, trained, list);
     for (int64_t first = 0; plan && first < trained;) {
         const struct command *ready = bucket_at(plan, first);
         if (!ready) return fail(TUTTI_INTERNAL, "no bucket begins at offset %lld", (long long)first);
-        optimizer_emit_wire(replica->port.gradients, replica->port.copied.wire, first, ready->count, list);
+        optimizer_emit_wire(replica->transfer.gradients, replica->transfer.copied.wire, first, ready->count, list);
         first += ready->count;
     }
     return TUTTI_OK;
@@ -42,11 +42,11 @@ static tutti_status emit(struct replica *replica, const struct plan *plan, struc
 static tutti_status build(struct replica *replica, const struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
-    struct gradient_port *port = &replica->port;
-    struct launch_list *list = plan ? &port->copied.to_wire : &port->copied.sum_to_wire;
+    struct gradient_transfer *transfer = &replica->transfer;
+    struct launch_list *list = plan ? &transfer->copied.to_wire : &transfer->copied.sum_to_wire;
     if (!rounds(replica) || list->count > 0) return TUTTI_OK;
     launch_list_init(list, replica->device);
-    if (!port->copied.wire) TRY(buffer_new(replica->device, device_bytes(replica), &port->copied.wire));
+    if (!transfer->copied.wire) TRY(buffer_new(replica->device, device_bytes(replica), &transfer->copied.wire));
     TRY(emit(replica, plan, list));
     TRY(launch_list_realise(list, NULL, NULL));
     TRY(launch_list_warm_up(list));
@@ -59,7 +59,7 @@ done:
 
 static tutti_status make_download(struct replica *replica)
 {
-    struct staging *download = &replica->port.copied.download;
+    struct staging *download = &replica->transfer.copied.download;
     const size_t bytes = (size_t)replica->setup->network->total_floats * sizeof(float);
     return download->bytes >= bytes ? TUTTI_OK : staging_new(replica->device, bytes, download);
 }
@@ -75,66 +75,65 @@ static tutti_status read_range(
     struct replica *replica, cl_command_queue queue, cl_mem from, int64_t first, int64_t count, const cl_event *after)
 {
     tutti_status status = TUTTI_OK;
-    struct gradient_port *port = &replica->port;
-    const bool half = from == port->copied.wire;
+    struct gradient_transfer *transfer = &replica->transfer;
+    const bool half = from == transfer->copied.wire;
     const size_t size = half ? sizeof(uint16_t) : sizeof(float);
-    unsigned char *to = (unsigned char *)port->copied.download.pointer + (size_t)first * size;
-    struct arrival arrival = { .first = first, .count = count, .bytes = (size_t)count * size };
+    unsigned char *to = (unsigned char *)transfer->copied.download.pointer + (size_t)first * size;
+    struct received_bucket received = { .first = first, .count = count, .bytes = (size_t)count * size };
     if (half)
-        arrival.half = (uint16_t *)(void *)to;
+        received.half = (uint16_t *)(void *)to;
     else
-        arrival.data = (float *)(void *)to;
+        received.data = (float *)(void *)to;
     CL_TRY(clEnqueueReadBuffer(
-               queue, from, CL_FALSE, (size_t)first * size, arrival.bytes, to, after ? 1 : 0, after, &arrival.event),
+               queue, from, CL_FALSE, (size_t)first * size, received.bytes, to, after ? 1 : 0, after, &received.event),
         "reading gradients from '%s'", replica->device->can.name);
-    status = gradients_add(replica, &arrival);
+    status = gradients_add(replica, &received);
 done:
     return status;
 }
 
 /* Rounds the bucket, if that is wanted. *from: the buffer that it leaves from. */
-static tutti_status round_bucket(struct replica *replica, const struct departure *departure, cl_mem *from)
+static tutti_status round_bucket(struct replica *replica, const struct sent_bucket *sent, cl_mem *from)
 {
-    struct gradient_port *port = &replica->port;
+    struct gradient_transfer *transfer = &replica->transfer;
     size_t launch = 0, position = 0;
     const struct command *ready;
-    *from = port->gradients;
-    if (port->copied.to_wire.count == 0 || departure->first >= replica->setup->network->trained_floats) return TUTTI_OK;
-    while ((ready = command_next(departure->plan, COMMAND_GRADIENTS_READY, &position)))
-        launch += ready->first < departure->first;
-    *from = port->copied.wire;
-    return launch_list_enqueue(&port->copied.to_wire, launch, launch + 1, NULL);
+    *from = transfer->gradients;
+    if (transfer->copied.to_wire.count == 0 || sent->first >= replica->setup->network->trained_floats) return TUTTI_OK;
+    while ((ready = command_next(sent->plan, COMMAND_GRADIENTS_READY, &position))) launch += ready->first < sent->first;
+    *from = transfer->copied.wire;
+    return launch_list_enqueue(&transfer->copied.to_wire, launch, launch + 1, NULL);
 }
 
 /* Sends the bucket by the second queue. */
-static tutti_status bucket(struct replica *replica, const struct departure *departure)
+static tutti_status bucket(struct replica *replica, const struct sent_bucket *sent)
 {
     tutti_status status = TUTTI_OK;
     const struct device *device = replica->device;
     cl_event complete = NULL;
     cl_mem from;
-    TRY(round_bucket(replica, departure, &from));
+    TRY(round_bucket(replica, sent, &from));
     CL_TRY(
         clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &complete), "marking gradients of '%s'", device->can.name);
     CL_TRY(clFlush(device->queue), "sending work to '%s'", device->can.name);
-    TRY(read_range(replica, device->transfers, from, departure->first, departure->count, &complete));
+    TRY(read_range(replica, device->transfers, from, sent->first, sent->count, &complete));
     CL_TRY(clFlush(device->transfers), "reading gradients from '%s'", device->can.name);
 done:
     if (complete) clReleaseEvent(complete);
     return status;
 }
 
-static tutti_status whole(struct replica *replica, const struct departure *departure)
+static tutti_status whole(struct replica *replica, const struct sent_bucket *sent)
 {
     tutti_status status = TUTTI_OK;
-    struct gradient_port *port = &replica->port;
+    struct gradient_transfer *transfer = &replica->transfer;
     const cl_command_queue queue = replica->device->queue;
-    const int64_t trained = replica->setup->network->trained_floats, rest = departure->count - trained;
-    const cl_mem gradients = gradients_buffer(port, departure->sum);
-    const bool half = departure->sum && port->copied.sum_to_wire.count > 0;
+    const int64_t trained = replica->setup->network->trained_floats, rest = sent->count - trained;
+    const cl_mem gradients = gradients_buffer(transfer, sent->sum);
+    const bool half = sent->sum && transfer->copied.sum_to_wire.count > 0;
     TRY(make_download(replica));
-    if (half) TRY(launch_list_enqueue(&port->copied.sum_to_wire, 0, port->copied.sum_to_wire.count, NULL));
-    TRY(read_range(replica, queue, half ? port->copied.wire : gradients, 0, trained, NULL));
+    if (half) TRY(launch_list_enqueue(&transfer->copied.sum_to_wire, 0, transfer->copied.sum_to_wire.count, NULL));
+    TRY(read_range(replica, queue, half ? transfer->copied.wire : gradients, 0, trained, NULL));
     if (rest > 0) TRY(read_range(replica, queue, gradients, trained, rest, NULL));
 done:
     return status;
@@ -148,14 +147,14 @@ static tutti_status release(struct replica *replica)
 
 static void free_all(struct replica *replica)
 {
-    struct gradient_port *port = &replica->port;
-    launch_list_free(&port->copied.to_wire);
-    launch_list_free(&port->copied.sum_to_wire);
-    buffer_free(&port->copied.wire);
-    if (port->copied.download.buffer) staging_free(&port->copied.download);
+    struct gradient_transfer *transfer = &replica->transfer;
+    launch_list_free(&transfer->copied.to_wire);
+    launch_list_free(&transfer->copied.sum_to_wire);
+    buffer_free(&transfer->copied.wire);
+    if (transfer->copied.download.buffer) staging_free(&transfer->copied.download);
 }
 
-const struct gradient_way gradients_copied = {
+const struct gradient_transport gradients_copied = {
     .device_bytes = device_bytes,
     .build = build,
     .open = open,

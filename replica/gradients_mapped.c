@@ -22,41 +22,43 @@ static tutti_status map(struct replica *replica, cl_mem buffer, cl_map_flags fla
 {
     tutti_status status = TUTTI_OK;
     cl_int error = CL_SUCCESS;
-    struct gradient_port *port = &replica->port;
-    void *array = port->mapped.mappings;
-    TRY(memory_grow(&array, &port->mapped.capacity, port->mapped.count + 1, sizeof(*port->mapped.mappings)));
-    port->mapped.mappings = array;
+    struct gradient_transfer *transfer = &replica->transfer;
+    void *array = transfer->mapped.mappings;
+    TRY(memory_grow(
+        &array, &transfer->mapped.capacity, transfer->mapped.count + 1, sizeof(*transfer->mapped.mappings)));
+    transfer->mapped.mappings = array;
     *pointer = clEnqueueMapBuffer(replica->device->queue, buffer, CL_FALSE, flags, (size_t)first * sizeof(float),
         (size_t)count * sizeof(float), 0, NULL, event, &error);
     CL_TRY(error, "mapping memory of '%s'", replica->device->can.name);
-    port->mapped.mappings[port->mapped.count++] = (struct mapping) { buffer, *pointer };
+    transfer->mapped.mappings[transfer->mapped.count++] = (struct mapping) { buffer, *pointer };
 done:
     return status;
 }
 
 /* Maps them: launches still in the queue neither write these gradients nor read these parameters. */
-static tutti_status whole(struct replica *replica, const struct departure *departure)
+static tutti_status whole(struct replica *replica, const struct sent_bucket *sent)
 {
     tutti_status status = TUTTI_OK;
-    const int64_t first = departure->first, count = departure->count;
-    struct arrival arrival = { .first = first, .count = count };
+    const int64_t first = sent->first, count = sent->count;
+    struct received_bucket received = { .first = first, .count = count };
     float *data = NULL;
-    if (departure->exposes) {
-        replica->port.mapped.exposed = true;
-        TRY(map(replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &arrival.parameters));
+    if (sent->exposes) {
+        replica->transfer.mapped.exposed = true;
+        TRY(map(
+            replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &received.parameters));
     }
-    const cl_mem gradients = gradients_buffer(&replica->port, departure->sum);
-    TRY(map(replica, gradients, CL_MAP_READ, first, count, &arrival.event, &data));
-    arrival.data = data;
-    status = gradients_add(replica, &arrival);
+    const cl_mem gradients = gradients_buffer(&replica->transfer, sent->sum);
+    TRY(map(replica, gradients, CL_MAP_READ, first, count, &received.event, &data));
+    received.data = data;
+    status = gradients_add(replica, &received);
 done:
     return status;
 }
 
-static tutti_status bucket(struct replica *replica, const struct departure *departure)
+static tutti_status bucket(struct replica *replica, const struct sent_bucket *sent)
 {
     tutti_status status = TUTTI_OK;
-    TRY(whole(replica, departure));
+    TRY(whole(replica, sent));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
 done:
     return status;
@@ -65,11 +67,11 @@ done:
 static tutti_status release(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
-    struct gradient_port *port = &replica->port;
-    if (port->mapped.exposed) plan_cache_stale(&replica->plans);
-    port->mapped.exposed = false;
-    while (port->mapped.count > 0) {
-        const struct mapping *mapping = &port->mapped.mappings[--port->mapped.count];
+    struct gradient_transfer *transfer = &replica->transfer;
+    if (transfer->mapped.exposed) plan_cache_stale(&replica->plans);
+    transfer->mapped.exposed = false;
+    while (transfer->mapped.count > 0) {
+        const struct mapping *mapping = &transfer->mapped.mappings[--transfer->mapped.count];
         CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, mapping->buffer, mapping->pointer, 0, NULL, NULL),
             "unmapping memory of '%s'", replica->device->can.name);
     }
@@ -82,7 +84,7 @@ static void free_all(struct replica *replica)
     (void)release(replica); /* nobody can handle a failure any more */
 }
 
-const struct gradient_way gradients_mapped = {
+const struct gradient_transport gradients_mapped = {
     .exposes = true,
     .device_bytes = device_bytes,
     .build = nothing,

@@ -2,30 +2,30 @@
 
 #include <xxhash.h>
 
-bool versions_lack_parameters(const struct parameter_versions *versions, const struct supply *supply)
+bool versions_lack_parameters(const struct parameter_versions *versions, const struct parameter_snapshot *snapshot)
 {
-    return supply->master.parameters && versions->parameters != supply->version;
+    return snapshot->master.parameters && versions->parameters != snapshot->version;
 }
 
-bool versions_lack_states(const struct parameter_versions *versions, const struct supply *supply)
+bool versions_lack_states(const struct parameter_versions *versions, const struct parameter_snapshot *snapshot)
 {
-    return supply->master.parameters && versions->states != supply->version;
+    return snapshot->master.parameters && versions->states != snapshot->version;
 }
 
-bool versions_lack_frozen(const struct parameter_versions *versions, const struct supply *supply)
+bool versions_lack_frozen(const struct parameter_versions *versions, const struct parameter_snapshot *snapshot)
 {
-    return versions->frozen != supply->frozen_version;
+    return versions->frozen != snapshot->frozen_version;
 }
 
-void versions_took_frozen(struct parameter_versions *versions, const struct supply *supply)
+void versions_took_frozen(struct parameter_versions *versions, const struct parameter_snapshot *snapshot)
 {
-    versions->frozen = supply->frozen_version;
+    versions->frozen = snapshot->frozen_version;
 }
 
-void versions_took(struct parameter_versions *versions, const struct supply *supply, bool states)
+void versions_took(struct parameter_versions *versions, const struct parameter_snapshot *snapshot, bool states)
 {
-    versions->parameters = supply->version;
-    if (states) versions->states = supply->version;
+    versions->parameters = snapshot->version;
+    if (states) versions->states = snapshot->version;
 }
 
 void versions_updated(struct parameter_versions *versions, uint64_t version, bool states)
@@ -34,24 +34,24 @@ void versions_updated(struct parameter_versions *versions, uint64_t version, boo
     if (states) versions->states = version;
 }
 
-void versions_drop_parameters(struct parameter_versions *versions)
+void versions_invalidate_parameters(struct parameter_versions *versions)
 {
     versions->parameters = 0;
 }
 
-void versions_drop(struct parameter_versions *versions)
+void versions_invalidate(struct parameter_versions *versions)
 {
     versions->parameters = versions->states = versions->frozen = 0;
 }
 
-void versions_tear(struct parameter_versions *versions, bool torn)
+void versions_mark_partial(struct parameter_versions *versions, bool partial)
 {
-    versions->torn = torn;
+    versions->partial = partial;
 }
 
-bool versions_are_torn(const struct parameter_versions *versions)
+bool versions_are_partial(const struct parameter_versions *versions)
 {
-    return versions->torn;
+    return versions->partial;
 }
 
 uint64_t parameters_checksum(const tutti_network *network, const float *parameters)

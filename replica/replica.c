@@ -26,7 +26,7 @@ static struct plan_key usual(const struct replica *replica, int64_t samples)
 tutti_status replica_make_sum(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
-    if (gradients_have_sum(&replica->port)) return TUTTI_OK;
+    if (gradients_have_sum(&replica->transfer)) return TUTTI_OK;
     TRY(gradients_make_sum(replica));
     TRY(update_take_sum(replica));
 done:
@@ -94,8 +94,8 @@ void replica_forget(struct replica *replica)
 {
     if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
     gradients_forget(replica);
-    if (gradients_are_exposed(&replica->port))
-        versions_drop_parameters(
+    if (gradients_are_exposed(&replica->transfer))
+        versions_invalidate_parameters(
             &replica->versions); /* the exchange may have written there although the step failed later */
 }
 
@@ -104,7 +104,7 @@ static tutti_status free_objects(struct replica *replica, void *unused)
 {
     (void)unused;
     replica_allow_step(replica, replica->setup->batch);
-    gradient_way(replica)->free(replica);
+    gradient_transport(replica)->free(replica);
     plan_cache_free(&replica->plans);
     update_free(replica);
     gradients_free_buffers(replica);
@@ -161,7 +161,7 @@ static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
     if (trains(replica)) arenas += 1 + micro_batches;
     size_t bytes =
         (arenas * (size_t)setup->network->total_floats + (size_t)setup->network->frozen_floats) * sizeof(float);
-    bytes += gradient_way(replica)->device_bytes(replica);
+    bytes += gradient_transport(replica)->device_bytes(replica);
     if (trains(replica) && (!setup->exchange || setup->automatic)) /* it may train alone */
         bytes += (size_t)optimizer_states(setup->optimizer) * (size_t)setup->network->trained_floats * sizeof(float) +
             setup->optimizer->group_count * sizeof(struct optimizer_group);
@@ -170,7 +170,7 @@ static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
 
 uint64_t replica_memory(const struct replica *replica)
 {
-    return fixed_bytes(replica, gradients_have_sum(&replica->port)) + prefetch_bytes(replica) +
+    return fixed_bytes(replica, gradients_have_sum(&replica->transfer)) + prefetch_bytes(replica) +
         plan_cache_bytes(&replica->plans);
 }
 
@@ -196,7 +196,7 @@ struct plan_options replica_options(struct replica *replica, struct plan_key key
         .precision = replica->setup->precision,
         .parameters = replica->parameters,
         .frozen = replica->frozen,
-        .gradients = key.mode == PLAN_TRAIN ? gradients_buffer(&replica->port, false) : NULL,
+        .gradients = key.mode == PLAN_TRAIN ? gradients_buffer(&replica->transfer, false) : NULL,
         .progress = replica->setup->building ? report_building : NULL,
         .user = replica,
         .arena = plan_cache_arena(&replica->plans) };
@@ -342,7 +342,7 @@ tutti_status replica_plan_first(struct replica *replica, int64_t samples)
         status = replica_plan(replica, usual(replica, divide_up(samples, runs)), &cached);
         if (status == TUTTI_OK && runs > 1 && trains(replica)) status = replica_make_sum(replica);
         if (status == TUTTI_OK && runs == 1 && trains(replica))
-            status = gradient_way(replica)->build(replica, cached->plan);
+            status = gradient_transport(replica)->build(replica, cached->plan);
     } while (status == TUTTI_DEVICE_MEMORY && replica_shrink(replica));
 done:
     return status;

@@ -81,11 +81,11 @@ static void note_times(struct run *run, double start)
     work->result.sent = (struct traffic) { (double)uploads_bytes(uploads), uploads_seconds(uploads, count), 0 };
     for (size_t i = 0; i < count; i++) work->result.sent.beside += seconds_beside(run, *uploads_event(uploads, i));
     work->result.received = (struct traffic) { 0 };
-    for (size_t i = 0; i < replica->port.arrival_count; i++) {
-        const struct arrival *arrival = &replica->port.arrivals[i];
-        work->result.received.seconds += event_seconds(arrival->event);
-        work->result.received.beside += seconds_beside(run, arrival->event);
-        work->result.received.bytes += (double)arrival->bytes;
+    for (size_t i = 0; i < replica->transfer.received_count; i++) {
+        const struct received_bucket *received = &replica->transfer.received[i];
+        work->result.received.seconds += event_seconds(received->event);
+        work->result.received.beside += seconds_beside(run, received->event);
+        work->result.received.bytes += (double)received->bytes;
     }
 }
 
@@ -102,7 +102,7 @@ static tutti_status send_pieces(struct run *run, const struct plan *plan)
     const struct command *need;
     while ((need = command_next(plan, COMMAND_PARAMETERS_NEEDED, &position)))
         TRY(uploads_write(&replica->uploads, replica->device, replica->device->transfers, replica->parameters,
-            (size_t)need->first * sizeof(float), run->work->supply.master.parameters + need->first,
+            (size_t)need->first * sizeof(float), run->work->snapshot.master.parameters + need->first,
             (size_t)need->count * sizeof(float), NULL));
     CL_TRY(clFlush(replica->device->transfers), "sending parameters to '%s'", replica->device->can.name);
     run->parameter_writes = uploads_count(&replica->uploads);
@@ -129,11 +129,11 @@ static tutti_status upload_frozen(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
-    const struct supply *supply = &run->work->supply;
-    if (!replica->frozen || !versions_lack_frozen(&replica->versions, supply)) return TUTTI_OK;
+    const struct parameter_snapshot *snapshot = &run->work->snapshot;
+    if (!replica->frozen || !versions_lack_frozen(&replica->versions, snapshot)) return TUTTI_OK;
     TRY(enqueue_write(
-        replica, replica->frozen, supply->frozen, (size_t)run->setup->network->frozen_floats * sizeof(float)));
-    versions_took_frozen(&replica->versions, supply);
+        replica, replica->frozen, snapshot->frozen, (size_t)run->setup->network->frozen_floats * sizeof(float)));
+    versions_took_frozen(&replica->versions, snapshot);
     plan_cache_stale(&replica->plans);
 done:
     return status;
@@ -145,19 +145,19 @@ static tutti_status upload_parameters(struct run *run)
     struct replica *replica = run->replica;
     const struct replica_setup *setup = run->setup;
     const struct replica_work *work = run->work;
-    const struct supply *supply = &work->supply;
-    const struct optimizer_arrays *master = &supply->master;
+    const struct parameter_snapshot *snapshot = &work->snapshot;
+    const struct optimizer_arrays *master = &snapshot->master;
     if (work->probe) return TUTTI_OK;
     TRY(upload_frozen(run));
     if (!master->parameters) return TUTTI_OK;
-    if (versions_lack_parameters(&replica->versions, supply)) {
+    if (versions_lack_parameters(&replica->versions, snapshot)) {
         plan_cache_stale(&replica->plans);
         run->pieces = replica->device->transfers && work->mode == PLAN_TRAIN;
         if (!run->pieces)
             TRY(enqueue_write(replica, replica->parameters, master->parameters,
                 (size_t)setup->network->total_floats * sizeof(float)));
     }
-    for (int i = 0; i < OPTIMIZER_STATES && work->update && versions_lack_states(&replica->versions, supply); i++)
+    for (int i = 0; i < OPTIMIZER_STATES && work->update && versions_lack_states(&replica->versions, snapshot); i++)
         if (update_state(replica, i) && master->states[i])
             TRY(enqueue_write(replica, update_state(replica, i), master->states[i],
                 (size_t)setup->network->trained_floats * sizeof(float)));
@@ -325,25 +325,25 @@ done:
 
 static bool exposes(const struct run *run)
 {
-    return run->work->supply.exposes && !run->work->probe;
+    return run->work->snapshot.exposes && !run->work->probe;
 }
 
 /* Called as soon as the launch that completes the bucket is enqueued. */
 static tutti_status bucket_leaves(void *user, const struct command *ready)
 {
     struct run *run = user;
-    const struct departure departure = {
+    const struct sent_bucket sent = {
         .plan = run->plan, .first = ready->first, .count = ready->count, .exposes = exposes(run)
     };
-    return gradient_way(run->replica)->bucket(run->replica, &departure);
+    return gradient_transport(run->replica)->bucket(run->replica, &sent);
 }
 
 static tutti_status gradients_leave(struct run *run)
 {
-    const struct departure departure = {
+    const struct sent_bucket sent = {
         .count = run->setup->network->total_floats, .sum = run->runs > 1, .exposes = exposes(run)
     };
-    return gradient_way(run->replica)->whole(run->replica, &departure);
+    return gradient_transport(run->replica)->whole(run->replica, &sent);
 }
 
 /* ---------------------------------------------------------------------------------------------- in between ---- */
@@ -409,8 +409,8 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
-    const struct gradient_way *way = gradient_way(replica);
-    const bool checked_first = work->check && way->exposes; /* parameters are checked before any update */
+    const struct gradient_transport *transport = gradient_transport(replica);
+    const bool checked_first = work->check && transport->exposes; /* parameters are checked before any update */
     const bool leave = work->mode == PLAN_TRAIN && !work->update && run->runs == 1 && !checked_first;
     const bool pieces = run->pieces && number == 0;
     command_handler *const handlers[COMMAND_KINDS] = {
@@ -430,7 +430,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     TRY(replica_plan(replica, key_of(run, run->now.samples), &cached));
     run->plan = cached->plan;
     check_statistics(run);
-    if (leave) TRY(way->open(replica, run->plan));
+    if (leave) TRY(transport->open(replica, run->plan));
     if (work->synchronised) TRY(make_numbers(replica, run->plan));
     TRY(plan_cache_prepare(&replica->plans, cached));
     if (pieces) TRY(send_pieces(run, run->plan));
@@ -553,7 +553,7 @@ static void drop_work(struct replica *replica)
     message[sizeof(message) - 1] = '\0';
     if (!worker_is_abandoned(&replica->worker)) device_wait(replica->device);
     status_set_message(message);
-    versions_drop(&replica->versions);
+    versions_invalidate(&replica->versions);
     plan_cache_overwritten(&replica->plans);
 }
 
@@ -563,7 +563,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     struct run run = { .replica = replica, .setup = replica->setup, .work = argument };
     const bool training = run.work->mode == PLAN_TRAIN;
     replica_allow_step(replica, run.work->samples);
-    TRY(gradient_way(replica)->release(replica));
+    TRY(gradient_transport(replica)->release(replica));
     TRY(divide(&run)); /* may make plans, which takes its own time */
     const double start = clock_seconds();
     replica_allow_step(replica, run.work->samples);
@@ -571,12 +571,12 @@ tutti_status replica_run(struct replica *replica, void *argument)
     prefetch_prepare(replica, run.work);
     TRY(stage_outputs(&run));
     TRY(upload_parameters(&run));
-    if (training) gradients_note_work(&replica->port, run.runs > 1);
+    if (training) gradients_note_work(&replica->transfer, run.runs > 1);
     for (int64_t number = 0; number < run.runs; number++) TRY(enqueue_micro_batch(&run, number));
     if (run.work->update) TRY(update_enqueue(replica, run.runs > 1, &replica->scratch.constants[0]));
     TRY(mark(&run, &run.ended));
     if (run.work->check) TRY(check_parameters(replica, run.work->checksum));
-    if (training && !run.work->update && replica->port.arrival_count == 0) TRY(gradients_leave(&run));
+    if (training && !run.work->update && replica->transfer.received_count == 0) TRY(gradients_leave(&run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
     prefetch_send(replica, run.work, run.begun);
     TRY(gradients_await(replica));
@@ -584,9 +584,9 @@ tutti_status replica_run(struct replica *replica, void *argument)
     prefetch_wait(replica, run.work);
     note_times(&run, start);
     note_run(&run);
-    versions_tear(&replica->versions, false);
+    versions_mark_partial(&replica->versions, false);
     if (run.work->probe) goto done;
-    versions_took(&replica->versions, &run.work->supply, run.work->update);
+    versions_took(&replica->versions, &run.work->snapshot, run.work->update);
     if (run.parameter_writes > 0) replica->parameters_s = uploads_seconds(&replica->uploads, run.parameter_writes);
     if (!training) goto done;
     note_pace(replica, run.work);

@@ -18,17 +18,17 @@ struct result {
 /* What a replica does with its part of a batch. */
 struct replica_work {
     enum plan_mode mode;
-    struct arrays feeds, outputs;    /* of the whole batch */
-    bool gives_outputs;              /* some are wanted */
-    int64_t first, samples;          /* this replica's part of it */
-    int64_t whole, before;           /* samples of the whole step, and those before the batch, on other hosts */
-    struct step_constants constants; /* first_sample and runs are set for each launch */
-    uint64_t number;                 /* of the batch, as in struct batch */
-    struct batch next;               /* the batch that may come next, divided in the same way; number 0: none */
-    struct supply supply;            /* of parameters */
-    bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
-    bool kept;                       /* the feeds are the trainer's memory, not the caller's */
-    bool synchronised;               /* others have parts of the batch, and statistics are over the whole batch */
+    struct arrays feeds, outputs;       /* of the whole batch */
+    bool gives_outputs;                 /* some are wanted */
+    int64_t first, samples;             /* this replica's part of it */
+    int64_t whole, before;              /* samples of the whole step, and those before the batch, on other hosts */
+    struct step_constants constants;    /* first_sample and runs are set for each launch */
+    uint64_t number;                    /* of the batch, as in struct batch */
+    struct batch next;                  /* the batch that may come next, divided in the same way; number 0: none */
+    struct parameter_snapshot snapshot; /* of parameters */
+    bool update;                        /* training: the device updates its parameters itself, nothing is exchanged */
+    bool kept;                          /* the feeds are the trainer's memory, not the caller's */
+    bool synchronised;                  /* others have parts of the batch, and statistics are over the whole batch */
     bool check; /* at the end the device's parameters must be those of the master copy, with this checksum */
     uint64_t checksum;
     bool probe;            /* only its time counts: old parameters are good enough, and results are dropped */

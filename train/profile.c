@@ -171,8 +171,8 @@ static tutti_status write_trace(const struct profile *profile, const struct plan
 static tutti_status run_and_keep_gradients(struct replica *replica, struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
-    const cl_mem last = gradients_last(&replica->port);
-    const bool keep = plan->options.mode == PLAN_TRAIN && last && last == gradients_buffer(&replica->port, false);
+    const cl_mem last = gradients_last(&replica->transfer);
+    const bool keep = plan->options.mode == PLAN_TRAIN && last && last == gradients_buffer(&replica->transfer, false);
     const size_t bytes = (size_t)replica->setup->network->total_floats * sizeof(float);
     void *gradients = keep ? memory_new(bytes, 1) : NULL;
     if (keep && !gradients) return TUTTI_NO_MEMORY;
@@ -193,7 +193,7 @@ static tutti_status run(struct replica *replica, void *argument)
     struct profile *profile = argument;
     const struct cached_plan *latest = plan_cache_latest(&replica->plans);
     if (!latest) return fail(TUTTI_INVALID, "no plan has run yet on this device: train or infer first");
-    TRY(gradient_way(replica)->release(replica));
+    TRY(gradient_transport(replica)->release(replica));
     TRY(run_and_keep_gradients(replica, latest->plan));
     TRY(peak_measure(replica->device, &profile->peak));
     text_append(&profile->text,
@@ -261,7 +261,7 @@ static tutti_status answer(struct replica *replica, void *argument)
     if (!cached || (question->time && !cached->ran))
         return fail(TUTTI_INVALID, "no plan has run yet on this device: train or infer first");
     if (question->time) {
-        TRY(gradient_way(replica)->release(replica));
+        TRY(gradient_transport(replica)->release(replica));
         TRY(run_and_keep_gradients(replica, cached->plan));
     }
     question->plan = cached->plan;

@@ -54,7 +54,7 @@ def faults(root):
 OWNERS = {
     "worker": ["replica/worker", "replica/watchdog"],
     "watchdog": ["replica/worker", "replica/watchdog"],
-    "port": ["replica/gradients", "replica/gradients_copied", "replica/gradients_mapped", "replica/run", "parallel/exchange"],
+    "transfer": ["replica/gradients", "replica/gradients_copied", "replica/gradients_mapped", "replica/run", "parallel/exchange"],
     "versions": ["replica/parameter_versions"],
     "store": ["parallel/parameter_store"],
     "members": ["parallel/membership"],

@@ -4,7 +4,7 @@
  *   test_parameter_ranks equal    ends like one device, and both ranks with the same bytes
  *   test_parameter_ranks other    a rank whose network differs, in what no shape of a parameter tells, is refused
  *   test_parameter_ranks lengths  sequences of another length in each step; the ranks must have the same
- *   test_parameter_ranks torn     if a rank falls silent in the middle of an average, nothing is averaged
+ *   test_parameter_ranks silent     if a rank falls silent in the middle of an average, nothing is averaged
  *   test_parameter_ranks scales   after an average, losses are scaled by the same number
  *   test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
 #include "parallel/ranks.h"
@@ -161,7 +161,7 @@ static void leave_in_the_middle(struct session *ranks)
     while (kill(getpid(), SIGSTOP) == 0) { } /* mpirun hands on a SIGCONT of its own */
 }
 
-static void torn(void)
+static void silent(void)
 {
     struct session one, ranks;
     open_averaging(&one, NULL, TUTTI_FP32);
@@ -323,4 +323,4 @@ static void none(void)
 }
 
 const struct mode modes[] = { { "none", none }, { "equal", equal }, { "other", other }, { "lengths", lengths },
-    { "torn", torn, 2 }, { "scales", scales }, { NULL } };
+    { "silent", silent, 2 }, { "scales", scales }, { NULL } };

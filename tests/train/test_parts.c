@@ -86,25 +86,25 @@ START_TEST(devices_are_given_what_they_lack)
     struct replica *replica = (void *)&device;
     struct parameter_store store = { .master = { &parameters, { &state } }, .version = 1, .frozen_version = 1 };
     struct parameter_versions versions = { 0 };
-    struct supply supply = parameters_supply(&store, replica);
-    ck_assert(versions_lack_parameters(&versions, &supply) && versions_lack_states(&versions, &supply));
-    ck_assert(versions_lack_frozen(&versions, &supply));
-    versions_took_frozen(&versions, &supply);
-    versions_took(&versions, &supply, false);
-    ck_assert(!versions_lack_parameters(&versions, &supply) && versions_lack_states(&versions, &supply));
-    ck_assert(!versions_lack_frozen(&versions, &supply));
+    struct parameter_snapshot snapshot = parameters_snapshot(&store, replica);
+    ck_assert(versions_lack_parameters(&versions, &snapshot) && versions_lack_states(&versions, &snapshot));
+    ck_assert(versions_lack_frozen(&versions, &snapshot));
+    versions_took_frozen(&versions, &snapshot);
+    versions_took(&versions, &snapshot, false);
+    ck_assert(!versions_lack_parameters(&versions, &snapshot) && versions_lack_states(&versions, &snapshot));
+    ck_assert(!versions_lack_frozen(&versions, &snapshot));
     parameters_changed(&store);
-    supply = parameters_supply(&store, replica);
-    ck_assert(versions_lack_parameters(&versions, &supply) && versions_lack_frozen(&versions, &supply));
+    snapshot = parameters_snapshot(&store, replica);
+    ck_assert(versions_lack_parameters(&versions, &snapshot) && versions_lack_frozen(&versions, &snapshot));
     parameters_updated(&store, replica);
     versions_updated(&versions, parameters_version(&store), true);
-    supply = parameters_supply(&store, replica);
-    ck_assert(!supply.master.parameters && !versions_lack_parameters(&versions, &supply)); /* it has newer ones */
+    snapshot = parameters_snapshot(&store, replica);
+    ck_assert(!snapshot.master.parameters && !versions_lack_parameters(&versions, &snapshot)); /* it has newer ones */
     parameters_fetched(&store);
-    supply = parameters_supply(&store, replica);
-    ck_assert(!versions_lack_parameters(&versions, &supply) && !versions_lack_states(&versions, &supply));
-    versions_drop(&versions);
-    ck_assert(versions_lack_parameters(&versions, &supply) && versions_lack_states(&versions, &supply));
+    snapshot = parameters_snapshot(&store, replica);
+    ck_assert(!versions_lack_parameters(&versions, &snapshot) && !versions_lack_states(&versions, &snapshot));
+    versions_invalidate(&versions);
+    ck_assert(versions_lack_parameters(&versions, &snapshot) && versions_lack_states(&versions, &snapshot));
 }
 END_TEST
 
