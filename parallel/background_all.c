@@ -27,7 +27,7 @@ tutti_status background_adopt_all(tutti_trainer *trainer, const int64_t *parts, 
         const tutti_status one = parts[i] > 0 ? worker_wait(&trainer->replicas[i].worker) : TUTTI_OK;
         if (one == TUTTI_OK || *failed) continue;
         *failed = &trainer->replicas[i];
-        status = replica_doubt(*failed, one);
+        status = replica_suspect_memory(*failed, one);
     }
     return status;
 }

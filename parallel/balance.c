@@ -183,7 +183,7 @@ void balance_try_again(struct balance *balance)
         if (balance->parts[i] < balance->batch && speed_known(speed, SPEED_SINGLE) &&
             speed_time(speed, SPEED_SINGLE, balance->batch) < TRY_AGAIN * now)
             balance->devices[i].tried = false;
-        speed_forget(speed);
+        speed_reset(speed);
     }
     keep_least_exchange(balance);
 }

@@ -47,8 +47,8 @@ static void update(tutti_trainer *trainer, struct replica *sole, const struct st
 /* Checks that the step may update. A step with too large a loss scale does not fail. */
 static tutti_status check_finite(const tutti_trainer *trainer, const struct step *step)
 {
-    const double loss = step->result.sums.tally.loss;
-    const bool may_skip = !step->replayed && loss_scale_can_fall(&trainer->course.loss_scale);
+    const double loss = step->result.sums.metrics.loss;
+    const bool may_skip = !step->replayed && loss_scale_can_fall(&trainer->state.loss_scale);
     if (isfinite(loss) && (!step->result.not_finite || may_skip)) return TUTTI_OK;
     if (step->replayed)
         return fail(TUTTI_NOT_FINITE,
@@ -60,7 +60,7 @@ static tutti_status check_finite(const tutti_trainer *trainer, const struct step
         isnan(loss)          ? "NaN"
             : isfinite(loss) ? "not finite"
                              : "infinite",
-        (long long)trainer->course.position.steps + 1, trainer_learning_rate(trainer));
+        (long long)trainer->state.position.steps + 1, trainer_learning_rate(trainer));
 }
 
 tutti_status step_commit(tutti_trainer *trainer, struct step *step)

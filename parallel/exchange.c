@@ -10,7 +10,7 @@
  * This pass also updates the block's parameters, while other blocks are still on their way. It writes to second
  * copies of the parameters and the optimizer's states, and to the memory of devices that share the host's. The copies
  * are swapped (exchange_adopt) when the last block is done and all losses are known. If a device fails before, or a
- * loss is not finite, the master copy has not changed, and devices that share memory get it again (replica_forget()).
+ * loss is not finite, the master copy has not changed, and devices that share memory get it again (replica_reset()).
  *
  * With other ranks, blocks go into an all-reduce instead (ranks_sum.c), and the update follows the vote. If gradients
  * are clipped, the sums are kept, and the update follows when their norm is known (commit.c). */

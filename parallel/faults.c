@@ -3,7 +3,7 @@
  *
  * - An error: the device is lost, the others do the step.
  * - No memory: the device stays and takes fewer samples at once. CL_OUT_OF_RESOURCES may mean this, too: see
- *   replica_doubt().
+ *   replica_suspect_memory().
  * - A hang (replica/watchdog.c): the device is lost, as after an error.
  * - Losses or gradients that are not finite, or have no norm: the devices that gave them are left out for one try. If
  *   the others' numbers are finite, those devices are faulty and lost; if they are not, the training diverges. If
@@ -77,8 +77,8 @@ static bool only_scaled_too_much(const tutti_trainer *trainer)
 {
     bool finite = true;
     for (int i = 0; i < trainer->count; i++)
-        finite &= trainer->parts[i] == 0 || isfinite(trainer->works[i].result.tally.loss);
-    return finite && loss_scale_can_fall(&trainer->course.loss_scale);
+        finite &= trainer->parts[i] == 0 || isfinite(trainer->works[i].result.metrics.loss);
+    return finite && loss_scale_can_fall(&trainer->state.loss_scale);
 }
 
 /* Returns whether a device that clips and updates itself has given no norm; finite gradients have one. */
@@ -93,7 +93,7 @@ static bool is_bad(const tutti_trainer *trainer, int i)
     if (trainer->parts[i] == 0 || only_scaled_too_much(trainer)) return false;
     if (sync_devices_judged(&trainer->sync_devices))
         return sync_devices_spoiled(&trainer->sync_devices, i); /* the others received their numbers from it */
-    return trainer->works[i].result.not_finite || !isfinite(trainer->works[i].result.tally.loss) ||
+    return trainer->works[i].result.not_finite || !isfinite(trainer->works[i].result.metrics.loss) ||
         has_no_norm(trainer, i);
 }
 

@@ -243,15 +243,15 @@ done:
     return status;
 }
 
-static void tell_excluded(const struct feed_list *list, int number, double samples, struct tally *tally)
+static void add_excluded(const struct feed_list *list, int number, double samples, struct metric_sums *sums)
 {
-    if (list->accuracy == number) tally->excluded += samples;
+    if (list->accuracy == number) sums->excluded += samples;
     for (int l = 0; l < PLAN_MAX_LOSSES; l++)
-        if (list->compared[l] == number) tally->each_excluded[l] += samples;
+        if (list->compared[l] == number) sums->each_excluded[l] += samples;
 }
 
 tutti_status feeds_check(
-    const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct tally *tally)
+    const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct metric_sums *sums)
 {
     for (int i = 0; i < list->arrays.count; i++) {
         const struct feed *feed = &list->feeds[i];
@@ -261,7 +261,7 @@ tutti_status feeds_check(
         int64_t excluded = 0;
         if (feed->classes == 0 || !labels) continue;
         for (int64_t j = 0; j < count; j++) excluded += labels[j] < 0 || labels[j] == ignored;
-        if (excluded > 0) tell_excluded(list, i, (double)excluded / (double)elements, tally);
+        if (excluded > 0) add_excluded(list, i, (double)excluded / (double)elements, sums);
         for (int64_t j = 0; j < count; j++)
             if (labels[j] >= feed->classes && labels[j] != ignored)
                 return fail(TUTTI_INVALID,

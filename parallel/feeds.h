@@ -5,7 +5,7 @@
 
 #include "graph/network.h"
 #include "replica/arrays.h"
-#include "replica/tally.h"
+#include "replica/metric_sums.h"
 
 struct feed {
     char *name;
@@ -40,9 +40,9 @@ tutti_status feeds_length(const struct feed_list *list, int64_t *length);
 tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int count, bool trains, int64_t samples,
     struct arrays *arrays, bool *borrowed);
 /* Checks class numbers here, because the sample can still be named. Adds the labels that losses exclude to the
- * tally. */
+ * sums. */
 tutti_status feeds_check(
-    const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct tally *tally);
+    const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct metric_sums *sums);
 /* Writes the buffers of the feeds that training reads, at most PLAN_MAX_FEEDS. Returns their number. */
 int feeds_buffers(const struct feed_list *list, const struct arrays *arrays, tutti_buffer *buffers);
 

@@ -12,7 +12,7 @@ struct tutti_trainer;
  * - journal_lacks_steps() returns whether steps have to be replayed because that device is lost.
  * - journal_claim() returns their number, and the caller promises to replay them: each is journal_next(), ended by
  *   journal_note(). A caller that fails calls journal_return() with the number that is left: until they are replayed,
- *   the parameters are those of an older step than trainer->course.position.
+ *   the parameters are those of an older step than trainer->state.position.
  * - journal_copy() makes the host's parameters the newest, if the device works. */
 tutti_status journal_open(struct tutti_trainer *trainer);
 void journal_free(struct tutti_trainer *trainer);

@@ -11,7 +11,7 @@ void lookahead_withdraw(struct lookahead *lookahead)
     lookahead->next = (struct batch) { 0 };
 }
 
-void lookahead_forget(struct lookahead *lookahead)
+void lookahead_reset(struct lookahead *lookahead)
 {
     lookahead->expected = lookahead->next = (struct batch) { 0 };
 }

@@ -14,7 +14,7 @@ struct lookahead {
 void lookahead_announce(struct lookahead *lookahead, const struct batch *next);
 void lookahead_withdraw(struct lookahead *lookahead); /* that batch is not known any more */
 /* Ends announcements: their arrays may have other contents by now. */
-void lookahead_forget(struct lookahead *lookahead);
+void lookahead_reset(struct lookahead *lookahead);
 /* A step has ended: the next batch is expected now. */
 void lookahead_advance(struct lookahead *lookahead);
 /* Returns the number of a step's batch, if it is the expected one; else 0. */

@@ -34,8 +34,8 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct ranks 
         o->learning_rate, o->momentum, o->weight_decay, o->beta1, o->beta2, o->epsilon, o->nesterov, o->clip_norm,
         o->ema_decay, o->amsgrad, o->centered, trainer->options.advanced.wire, (double)trainer->options.batch,
         (double)ranks->average.every, ranks->division.automatic, trainer->options.whole_batch,
-        trainer->course.loss_scale.on, (double)trainer->feeds.longest };
-    uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->course.seed);
+        trainer->state.loss_scale.on, (double)trainer->feeds.longest };
+    uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->state.seed);
     hash = graph_hash(&network->graph, objective_hash(&trainer->objective, hash));
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];

@@ -8,8 +8,8 @@
 #include "parallel/hosts.h"
 #include "parallel/repartition.h"
 #include "parallel/shares.h"
+#include "replica/metric_sums.h"
 #include "replica/optimizer.h"
-#include "replica/tally.h"
 
 /* A rank's message to all others when they agree on something; zero if it has nothing to say. */
 struct rank_note {
@@ -21,8 +21,8 @@ struct rank_note {
     int32_t repartition; /* enum repartition_state, of the next division */
     int32_t partial;     /* did not go through all of its samples */
     uint64_t hash;       /* of what must be the same everywhere */
-    int64_t samples;     /* its own, of which the tally has the sums */
-    struct tally tally;
+    int64_t samples;     /* its own, of which `metrics` has the sums */
+    struct metric_sums metrics;
     double seconds; /* time for these samples, without waiting for others */
     double weight;
     int64_t capacity; /* samples that it takes at most */
@@ -58,7 +58,7 @@ struct average {
     /* Since the last one: steps, and samples of all ranks; this rank's sums; the estimated sums of all ranks that the
      * caller was told. */
     int64_t steps, whole;
-    struct rank_note since, told;
+    struct rank_note since, reported;
     struct optimizer_arrays result; /* of an average in progress; else empty */
 };
 

@@ -56,7 +56,7 @@ tutti_status ranks_make_average(struct tutti_trainer *trainer)
 static void agree_on_scale(struct tutti_trainer *trainer)
 {
     const struct ranks *ranks = trainer->ranks;
-    struct loss_scale *own = &trainer->course.loss_scale;
+    struct loss_scale *own = &trainer->state.loss_scale;
     bool any = false;
     for (int i = 0; i < ranks->hosts->count; i++) {
         const struct rank_note *note = &ranks->notes[i];
@@ -72,15 +72,15 @@ static void agree_on_scale(struct tutti_trainer *trainer)
     }
 }
 
-/* Sets the sums of losses that the caller was not told yet. */
+/* Sets the sums of losses that were not reported to the caller yet. */
 static void tell_rest(struct ranks *ranks, struct sums *sums)
 {
     struct rank_note total;
     ranks_add_notes(ranks, &total);
-    tally_scale(&ranks->average.told.tally, -1);
-    sums->tally = total.tally;
-    tally_add(&sums->tally, &ranks->average.told.tally);
-    ranks->average.told = ranks->average.since = (struct rank_note) { 0 };
+    metric_sums_scale(&ranks->average.reported.metrics, -1);
+    sums->metrics = total.metrics;
+    metric_sums_add(&sums->metrics, &ranks->average.reported.metrics);
+    ranks->average.reported = ranks->average.since = (struct rank_note) { 0 };
     ranks->average.steps = ranks->average.whole = 0;
 }
 
@@ -96,9 +96,9 @@ tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vot
         ranks->mine.seconds = ranks->average.since.seconds / (double)steps;
     }
     if (own > 0) {
-        ranks->mine.scale = trainer->course.loss_scale.scale;
-        ranks->mine.good = trainer->course.loss_scale.good;
-        ranks->mine.skipped = trainer->course.loss_scale.skipped;
+        ranks->mine.scale = trainer->state.loss_scale.scale;
+        ranks->mine.good = trainer->state.loss_scale.good;
+        ranks->mine.skipped = trainer->state.loss_scale.skipped;
     }
     ranks->mine.divides = ranks->division.wanted;
     ranks->mine.repartition = (int32_t)ranks->division.repartition.state;
@@ -121,11 +121,11 @@ void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, 
     ranks->average.steps++;
     ranks->average.whole += batch->whole;
     ranks->average.since.samples += batch->samples;
-    tally_add(&ranks->average.since.tally, &sums->tally);
+    metric_sums_add(&ranks->average.since.metrics, &sums->metrics);
     ranks->average.since.seconds += ranks->seconds;
     if (ranks->average.steps >= ranks->average.every) return;
     /* Until the next average, the others' samples are assumed to be like this rank's. */
     const double others = batch->samples > 0 ? (double)batch->whole / (double)batch->samples : 0;
-    tally_scale(&sums->tally, others);
-    tally_add(&ranks->average.told.tally, &sums->tally);
+    metric_sums_scale(&sums->metrics, others);
+    metric_sums_add(&ranks->average.reported.metrics, &sums->metrics);
 }

@@ -14,7 +14,7 @@ void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, 
 /* Makes the memory that ranks_average() needs, and frees. */
 tutti_status ranks_make_average(struct tutti_trainer *trainer);
 /* Averages parameters and states, the newest of which must be on the host unless this rank has failed: all of them, or
- * after a failure none. `sums` become what the caller was not told yet. */
+ * after a failure none. `sums` become what was not reported to the caller yet. */
 tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vote, struct sums *sums);
 
 #endif

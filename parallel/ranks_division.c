@@ -89,7 +89,7 @@ tutti_status ranks_take_division(struct tutti_trainer *trainer)
     tutti_status status = TUTTI_OK;
     struct ranks *ranks = trainer->ranks;
     struct balance *balance = &ranks->division.balance;
-    const int64_t step = trainer->course.position.steps;
+    const int64_t step = trainer->state.position.steps;
     if (ranks->division.next_step > 0 && step >= ranks->division.next_step) {
         balance_adopt(balance);
         set_shares(ranks, balance->parts);
@@ -112,7 +112,7 @@ static void tell_division(const struct tutti_trainer *trainer)
     for (int i = 0; i < ranks->hosts->count; i++)
         text_append(&text, "%s%lld", i ? "," : "", (long long)ranks->division.balance.wanted[i]);
     char *parts = text_take(&text);
-    log_info(&trainer->runtime->log, "step %lld: samples of ranks %s", (long long)trainer->course.position.steps,
+    log_info(&trainer->runtime->log, "step %lld: samples of ranks %s", (long long)trainer->state.position.steps,
         parts ? parts : "");
     free(parts);
 }

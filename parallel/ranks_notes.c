@@ -59,7 +59,7 @@ void ranks_add_notes(const struct ranks *ranks, struct rank_note *total)
     *total = (struct rank_note) { 0 };
     for (int i = 0; i < ranks->hosts->count; i++) {
         total->samples += ranks->notes[i].samples;
-        tally_add(&total->tally, &ranks->notes[i].tally);
+        metric_sums_add(&total->metrics, &ranks->notes[i].metrics);
         total->not_finite |= ranks->notes[i].not_finite;
         if (ranks->notes[i].says > total->says) total->says = ranks->notes[i].says;
         total->partial |= ranks->notes[i].partial;
@@ -73,13 +73,13 @@ tutti_status ranks_total(
     struct ranks *ranks = trainer->ranks;
     struct rank_note total;
     if (!ranks) return status;
-    ranks->mine.tally = sums->tally;
+    ranks->mine.metrics = sums->metrics;
     ranks->mine.samples = *samples;
     ranks->mine.partial = !*whole;
     status = ranks_agree(trainer, status);
     if (status != TUTTI_OK) return status;
     ranks_add_notes(ranks, &total);
-    sums->tally = total.tally;
+    sums->metrics = total.metrics;
     *samples = total.samples;
     *whole = !total.partial;
     return TUTTI_OK;

@@ -92,7 +92,7 @@ tutti_status ranks_vote(
     ranks->mine.not_finite = result->not_finite;
     ranks->mine.largest = result->largest;
     ranks->mine.samples = result->sums.samples;
-    ranks->mine.tally = result->sums.tally;
+    ranks->mine.metrics = result->sums.metrics;
     ranks->mine.seconds = ranks->seconds;
     ranks->mine.divides = ranks->division.wanted;
     ranks->mine.repartition = (int32_t)ranks->division.repartition.state;
@@ -102,7 +102,7 @@ tutti_status ranks_vote(
     if (*all == VOTE_AGAIN) return TUTTI_OK; /* the next vote tells the division again */
     result->not_finite = total.not_finite;
     result->largest = (float)fmin(total.largest, FLT_MAX);
-    result->sums.tally = total.tally;
+    result->sums.metrics = total.metrics;
     if (ranks->division.automatic) TRY(ranks_take_division(trainer));
     ranks->division.wanted = false;
 done:

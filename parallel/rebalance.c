@@ -61,7 +61,7 @@ struct rebalance {
     double *seconds;     /* their duration on each device */
 };
 
-static void forget_times(tutti_trainer *trainer)
+static void reset_times(tutti_trainer *trainer)
 {
     struct rebalance *rebalance = trainer->rebalance;
     rebalance->unreported = 0;
@@ -71,7 +71,7 @@ static void forget_times(tutti_trainer *trainer)
 
 static void set_shares(tutti_trainer *trainer)
 {
-    forget_times(trainer);
+    reset_times(trainer);
     for (int i = 0; i < trainer->count; i++) trainer->shares[i].weight = (double)trainer->balance.parts[i];
 }
 
@@ -128,7 +128,7 @@ static void tell(const tutti_trainer *trainer)
     const struct balance *balance = &trainer->balance;
     for (int i = 0; i < trainer->count; i++) text_append(&text, "%s%lld", i ? "," : "", (long long)balance->parts[i]);
     char *shares = text_take(&text);
-    log_info(&trainer->runtime->log, "step %lld: shares %s%s", (long long)trainer->course.position.steps,
+    log_info(&trainer->runtime->log, "step %lld: shares %s%s", (long long)trainer->state.position.steps,
         shares ? shares : "", balance->trying ? ", to see whether one device alone is faster" : "");
     free(shares);
     if (balance->trying) return;
@@ -248,7 +248,7 @@ static tutti_status run_probe(struct replica *replica, void *argument)
 {
     const tutti_status status = replica_run(replica, argument);
     const tutti_status released = gradient_transport(replica)->release(replica);
-    replica_forget(replica); /* its gradients are not those of a step */
+    replica_reset(replica); /* its gradients are not those of a step */
     return status == TUTTI_OK ? released : status;
 }
 
@@ -394,7 +394,7 @@ static bool report_times(tutti_trainer *trainer, double seconds)
     if (rebalance->unreported_s < fmin(MOST_MEAN_S, MEAN_PART * rebalance->passed_s)) return false;
     for (int i = 0; i < trainer->count; i++) rebalance->seconds[i] /= rebalance->unreported;
     balance_add(&trainer->balance, rebalance->seconds, rebalance->unreported_s / rebalance->unreported);
-    forget_times(trainer);
+    reset_times(trainer);
     if (trainer->balance.trying) {
         rebalance->again_s = fmax(FIRST_AGAIN, NEXT_AGAIN * rebalance->passed_s);
     } else if (trainer->balance.settled && rebalance->passed_s > rebalance->again_s) {

@@ -95,7 +95,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
         const tutti_status status = worker_wait(&trainer->replicas[i].worker);
-        replica_forget(&trainer->replicas[i]);
+        replica_reset(&trainer->replicas[i]);
         if (status == TUTTI_OK)
             result->not_finite |= trainer->works[i].result.not_finite;
         else if (!vote_fails(&all))
@@ -126,10 +126,10 @@ static struct vote try_once(tutti_trainer *trainer, struct step *step)
 
 static void add_results(const tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
 {
-    tally_add(&sums->tally, &work->excluded);
+    metric_sums_add(&sums->metrics, &work->excluded);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
-        tally_add(&sums->tally, &trainer->works[i].result.tally);
+        metric_sums_add(&sums->metrics, &trainer->works[i].result.metrics);
     }
 }
 
@@ -147,7 +147,7 @@ static struct vote try_single(tutti_trainer *trainer, struct step *step)
     if (part->update) part->next = lookahead_next(&trainer->lookahead, part->samples);
     worker_start(&replica->worker, replica_run, part);
     status = worker_wait(&replica->worker);
-    replica_forget(replica);
+    replica_reset(replica);
     if (status == TUTTI_OK) {
         step->result.not_finite = part->result.not_finite;
         return vote_of(TUTTI_OK);

@@ -116,7 +116,7 @@ void speed_probe(struct speed *speed, int64_t samples, double seconds)
     speed->probed = true;
 }
 
-void speed_forget(struct speed *speed)
+void speed_reset(struct speed *speed)
 {
     struct speed_size *sizes = speed->sizes[SPEED_TOGETHER], newest = { 0 };
     for (int i = 0; i < SPEED_SIZES; i++)

@@ -38,7 +38,7 @@ void speed_add(struct speed *speed, enum speed_mode mode, int64_t samples, doubl
 void speed_probe(struct speed *speed, int64_t samples, double seconds);
 /* Keeps only the last of the sizes together: the line goes through the origin and the known time for that size. The
  * others may have been measured while the machine was disturbed, and shares by such a line would persist. */
-void speed_forget(struct speed *speed);
+void speed_reset(struct speed *speed);
 bool speed_known(const struct speed *speed, enum speed_mode mode);
 /* Gives the present t(n) = *fixed + *each n; if the mode was never seen, that of the other mode. */
 void speed_line(const struct speed *speed, enum speed_mode mode, double *fixed, double *each);

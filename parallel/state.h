@@ -3,13 +3,13 @@
 #define PARALLEL_STATE_H
 
 #include "parallel/balance.h"
-#include "parallel/course.h"
 #include "parallel/feeds.h"
 #include "parallel/lookahead.h"
 #include "parallel/membership.h"
 #include "parallel/parameter_store.h"
 #include "parallel/shares.h"
 #include "parallel/sync_devices.h"
+#include "parallel/training_state.h"
 #include "replica/optimizer.h"
 #include "replica/replica.h"
 #include "replica/replica_setup.h"
@@ -44,9 +44,9 @@ struct last_step {
 struct trainer_report {
     int64_t steps; /* since it was reset */
     double seconds;
-    double waited;     /* seconds that steps waited for their samples */
-    struct tally told; /* of the last step or evaluation, of `told_samples` samples; 0: there was none */
-    int64_t told_samples;
+    double waited;               /* seconds that steps waited for their samples */
+    struct metric_sums reported; /* of the last step or evaluation, of `reported_samples` samples; 0: there was none */
+    int64_t reported_samples;
 };
 
 struct tutti_trainer {
@@ -60,7 +60,7 @@ struct tutti_trainer {
     struct optimizer optimizer;
     struct parameter_store store;
     struct metadata *metadata; /* texts that are saved with the weights */
-    struct course course;
+    struct training_state state;
     struct last_step last;
     int64_t length; /* of the last step's sequences; before the first step, the longest. 0: the network has none */
     struct lookahead lookahead;

@@ -52,7 +52,7 @@ static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batc
 
 static void note_scale(tutti_trainer *trainer, const struct step_result *result)
 {
-    struct loss_scale *loss_scale = &trainer->course.loss_scale;
+    struct loss_scale *loss_scale = &trainer->state.loss_scale;
     if (!result->not_finite) {
         loss_scale_updated(loss_scale);
         return;
@@ -62,7 +62,7 @@ static void note_scale(tutti_trainer *trainer, const struct step_result *result)
     log_warn(&trainer->runtime->log,
         "step %lld updated nothing, because its gradients overflow; losses are scaled by %.0f instead of %.0f from now "
         "on",
-        (long long)trainer->course.position.steps, loss_scale->scale, 2 * loss_scale->scale);
+        (long long)trainer->state.position.steps, loss_scale->scale, 2 * loss_scale->scale);
 }
 
 /* ------------------------------------------------------------------------------------------------ the step ---- */
@@ -99,7 +99,7 @@ static tutti_status finish(tutti_trainer *trainer, const struct step *step, doub
 {
     tutti_status status = TUTTI_OK;
     const struct replica_work *work = &step->work;
-    trainer->course.position.steps++;
+    trainer->state.position.steps++;
     note_scale(trainer, &step->result);
     if (!step->result.not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
     TRY(replay_lost(trainer));
@@ -130,7 +130,7 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
         if (work->samples > 0) TRY(replay_and_run(trainer, step));
     }
     if (work->samples == 0 && ranks_averages(trainer)) { /* no samples here; this rank averages later */
-        trainer->course.position.steps++;
+        trainer->state.position.steps++;
         note_scale(trainer, &step->result);
         return TUTTI_OK;
     }
@@ -161,7 +161,7 @@ tutti_status trainer_settle(tutti_trainer *trainer, struct sums *sums)
 /* Seed and step, from which layers make random numbers. */
 static struct step_constants random_constants(const tutti_trainer *trainer)
 {
-    const uint64_t seed = trainer->course.seed, step = (uint64_t)trainer->course.position.steps;
+    const uint64_t seed = trainer->state.seed, step = (uint64_t)trainer->state.position.steps;
     return (struct step_constants) { .seed_low = (uint32_t)seed,
         .seed_high = (uint32_t)(seed >> 32),
         .step_low = (uint32_t)step,
@@ -175,8 +175,8 @@ tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const
     struct step_constants constants = random_constants(trainer);
     constants.loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0;
     optimizer_constants(&trainer->optimizer, trainer_learning_rate(trainer),
-        trainer->course.position.steps - trainer->course.loss_scale.skipped, &constants);
-    loss_scale_constants(&trainer->course.loss_scale, &constants);
+        trainer->state.position.steps - trainer->state.loss_scale.skipped, &constants);
+    loss_scale_constants(&trainer->state.loss_scale, &constants);
     struct step step = { .work = work_of(trainer, batch, &constants) };
     const double start = clock_seconds();
     tutti_status status = run_step(trainer, &vote, &step);
@@ -198,7 +198,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
     struct sums *sums, const struct arrays *outputs)
 {
     tutti_status status = TUTTI_OK;
-    if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples, &sums->tally));
+    if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples, &sums->metrics));
     TRY(trainer_show(trainer, true));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;

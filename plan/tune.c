@@ -145,7 +145,7 @@ done:
     return status;
 }
 
-static void forget_reference(struct tutti_tuner *tuner)
+static void free_reference(struct tutti_tuner *tuner)
 {
     if (tuner->referred) trial_free(&tuner->reference);
     tuner->referred = NULL;
@@ -154,7 +154,7 @@ static void forget_reference(struct tutti_tuner *tuner)
 void tutti_tuner_free(tutti_tuner *tuner)
 {
     if (!tuner || is_forked()) return;
-    forget_reference(tuner);
+    free_reference(tuner);
     for (size_t i = 0; i < tuner->count; i++) free(tuner->candidates[i].problem);
     free(tuner->candidates);
     plan_free(tuner->plan);
@@ -266,7 +266,7 @@ static tutti_status refer(struct tutti_tuner *tuner, const struct candidate *can
     tutti_status status = TUTTI_OK;
     const struct candidate *present = present_of(candidate);
     if (tuner->referred == present->problem) return TUTTI_OK;
-    forget_reference(tuner);
+    free_reference(tuner);
     status = make(tuner, candidate, plain_of(tuner->plan->graph.nodes[present->node].operation), &tuner->reference);
     if (status == TUTTI_OK) {
         trial_keep_outputs(&tuner->reference);

@@ -155,7 +155,7 @@ tutti_status update_enqueue(struct replica *replica, bool summed, const struct s
         sizeof(*constants), NULL));
     versions_mark_partial(&replica->versions, true);
     TRY(launch_list_enqueue(list, 0, list->count, NULL));
-    plan_cache_stale(&replica->plans);
+    plan_cache_invalidate(&replica->plans);
 done:
     return status;
 }

@@ -134,7 +134,7 @@ done:
     return status;
 }
 
-void gradients_forget(struct replica *replica)
+void gradients_reset(struct replica *replica)
 {
     struct gradient_transfer *transfer = &replica->transfer;
     for (size_t i = 0; i < transfer->received_count; i++)

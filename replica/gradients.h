@@ -104,9 +104,9 @@ bool gradients_are_exposed(const struct gradient_transfer *transfer);
 tutti_status gradients_add(struct replica *replica, const struct received_bucket *received);
 /* Waits for each received bucket in turn and tells the exchange. */
 tutti_status gradients_await(struct replica *replica);
-/* Forgets what arrived; calls no driver that may hang. */
-void gradients_forget(struct replica *replica);
+/* Resets what arrived; calls no driver that may hang. */
+void gradients_reset(struct replica *replica);
 void gradients_free_buffers(struct replica *replica); /* frees what else needs calls of the driver */
-void gradients_free(struct replica *replica);         /* frees the host's memory, after that and gradients_forget() */
+void gradients_free(struct replica *replica);         /* frees the host's memory, after that and gradients_reset() */
 
 #endif

@@ -68,7 +68,7 @@ static tutti_status release(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct gradient_transfer *transfer = &replica->transfer;
-    if (transfer->mapped.exposed) plan_cache_stale(&replica->plans);
+    if (transfer->mapped.exposed) plan_cache_invalidate(&replica->plans);
     transfer->mapped.exposed = false;
     while (transfer->mapped.count > 0) {
         const struct mapping *mapping = &transfer->mapped.mappings[--transfer->mapped.count];

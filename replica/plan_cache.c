@@ -101,7 +101,7 @@ struct cached_plan *plan_cache_keep(struct plan_cache *cache, struct plan *plan)
 struct arena *plan_cache_arena(const struct plan_cache *cache)
 {
     struct arena *largest = NULL;
-    for (int i = 0; i < PLAN_CACHE_PLANS && !cache->crowded; i++) {
+    for (int i = 0; i < PLAN_CACHE_PLANS && !cache->full; i++) {
         const struct plan *plan = cache->plans[i].plan;
         if (plan && (!largest || arena_bytes(plan->memory.arena) > arena_bytes(largest))) largest = plan->memory.arena;
     }
@@ -125,23 +125,23 @@ uint64_t plan_cache_bytes(const struct plan_cache *cache)
     return bytes;
 }
 
-void plan_cache_crowd(struct plan_cache *cache)
+void plan_cache_mark_full(struct plan_cache *cache)
 {
-    cache->crowded = true;
+    cache->full = true;
 }
 
 bool plan_cache_empty(struct plan_cache *cache)
 {
-    if (!cache->crowded || pthread_mutex_trylock(&cache->making) != 0) return false;
+    if (!cache->full || pthread_mutex_trylock(&cache->making) != 0) return false;
     plan_cache_drop(cache);
-    cache->crowded = false;
+    cache->full = false;
     pthread_mutex_unlock(&cache->making);
     return true;
 }
 
 /* ------------------------------------------------------------------------------------------- prepared data ---- */
 
-void plan_cache_stale(struct plan_cache *cache)
+void plan_cache_invalidate(struct plan_cache *cache)
 {
     cache->generation++;
 }

@@ -29,7 +29,7 @@ struct plan_cache {
     uint64_t generation;     /* counts changes of the parameters on the device */
     const struct plan *last; /* the plan that ran last; prepared data of others may be overwritten */
     pthread_mutex_t making;  /* one thread at a time makes plans, or drops them */
-    atomic_bool crowded;     /* the device's memory was full: present plans are to be freed */
+    atomic_bool full;        /* the device's memory was full: present plans are to be freed */
 };
 
 void plan_cache_open(struct plan_cache *cache);
@@ -54,13 +54,13 @@ struct cached_plan *plan_cache_keep(struct plan_cache *cache, struct plan *plan)
 struct arena *plan_cache_arena(const struct plan_cache *cache);
 uint64_t plan_cache_bytes(const struct plan_cache *cache); /* of the arenas */
 /* Marks the present plans to be freed; does not call the driver, which may hang. */
-void plan_cache_crowd(struct plan_cache *cache);
+void plan_cache_mark_full(struct plan_cache *cache);
 /* Frees the marked plans. If a plan is being made, which may hang, frees nothing: try again later. Returns whether it
  * has freed them. */
 bool plan_cache_empty(struct plan_cache *cache);
 
 /* Invalidate prepared data: the parameters on the device have changed; its arena has been overwritten. */
-void plan_cache_stale(struct plan_cache *cache);
+void plan_cache_invalidate(struct plan_cache *cache);
 void plan_cache_overwritten(struct plan_cache *cache);
 /* Makes the device compute what inference derives from the parameters alone, unless it is still valid. Notes that the
  * plan's launches are enqueued; notes that they have run to their end. */

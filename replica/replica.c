@@ -90,10 +90,10 @@ void replica_allow_step(struct replica *replica, int64_t samples)
     worker_allow(&replica->worker, worker_step_limit(&replica->worker, longest > 0 ? samples * longest : samples));
 }
 
-void replica_forget(struct replica *replica)
+void replica_reset(struct replica *replica)
 {
     if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
-    gradients_forget(replica);
+    gradients_reset(replica);
     if (gradients_are_exposed(&replica->transfer))
         versions_invalidate_parameters(
             &replica->versions); /* the exchange may have written there although the step failed later */
@@ -138,7 +138,7 @@ bool replica_free(struct replica *replica)
         return false;
     }
     plan_cache_close(&replica->plans);
-    replica_forget(replica);
+    replica_reset(replica);
     free(replica->scratch.constants);
     free(replica->scratch.losses);
     free(replica->scratch.numbers);
@@ -238,7 +238,7 @@ tutti_status replica_plan(struct replica *replica, struct plan_key key, struct c
     plan_cache_lock(&replica->plans);
     const tutti_status status = make_plan(replica, key, cached);
     plan_cache_unlock(&replica->plans);
-    return replica_doubt(replica, status);
+    return replica_suspect_memory(replica, status);
 }
 
 tutti_status replica_explain(struct replica *replica, struct plan_key key, struct plan **plan)
@@ -353,10 +353,10 @@ bool replica_is_lost(const struct replica *replica)
     return replica->setup->over_all.is_lost(replica->setup->over_all.trainer, replica->number);
 }
 
-tutti_status replica_doubt(struct replica *replica, tutti_status status)
+tutti_status replica_suspect_memory(struct replica *replica, tutti_status status)
 {
-    if (status != TUTTI_DEVICE_RESOURCES || replica->doubted) return status;
-    replica->doubted = true;
+    if (status != TUTTI_DEVICE_RESOURCES || replica->memory_suspected) return status;
+    replica->memory_suspected = true;
     return TUTTI_DEVICE_MEMORY;
 }
 
@@ -365,7 +365,7 @@ bool replica_shrink(struct replica *replica)
     const int64_t least = replica_least(replica->setup->batch);
     if (replica->capacity <= least || worker_is_abandoned(&replica->worker)) return false;
     replica->capacity = replica->capacity / 2 > least ? replica->capacity / 2 : least;
-    plan_cache_crowd(&replica->plans);
+    plan_cache_mark_full(&replica->plans);
     return true;
 }
 

@@ -42,9 +42,9 @@ struct replica {
     struct replica_setup *setup;
     struct device *device;
     struct worker worker;
-    int number;       /* among the trainer's replicas */
-    int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
-    bool doubted;     /* see replica_doubt() */
+    int number;            /* among the trainer's replicas */
+    int64_t capacity;      /* samples that fit at once; a larger part is run as micro-batches */
+    bool memory_suspected; /* see replica_suspect_memory() */
     cl_mem parameters, frozen;
     cl_mem losses; /* of the step: float[2] of each loss and micro-batch */
     struct parameter_versions versions;
@@ -80,7 +80,7 @@ bool replica_shrink(struct replica *replica);
 void replica_make_room(struct replica *replica);
 /* Drivers return CL_OUT_OF_RESOURCES if a kernel crashed or was stopped, but also if memory is lacking that they
  * allocate only at the first launch. Until a plan has run, it counts as a lack of memory, once for each replica. */
-tutti_status replica_doubt(struct replica *replica, tutti_status status);
+tutti_status replica_suspect_memory(struct replica *replica, tutti_status status);
 /* Returns whether the trainer has lost the device: it gets no more work, and nothing waits long for it. */
 bool replica_is_lost(const struct replica *replica);
 /* Called by a job: its next phase may take as long as a step with this many samples of the longest sequences. */
@@ -101,7 +101,7 @@ tutti_status replica_read(const struct replica *replica, const struct optimizer_
 /* Forgets the gradients that arrived, and invalidates the device's parameters if the exchange may have written them.
  * Called between two runs by the trainer's thread, which never calls a driver that may hang. Does nothing if the
  * device was given up. */
-void replica_forget(struct replica *replica);
+void replica_reset(struct replica *replica);
 /* Makes the sum of gradients over micro-batches, and its launches. */
 tutti_status replica_make_sum(struct replica *replica);
 

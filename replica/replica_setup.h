@@ -42,7 +42,7 @@ struct replica_setup {
         void (*statistics_leave)(void *trainer, int replica); /* exchanges nothing more in this step */
         bool (*is_lost)(const void *trainer, int replica);    /* called by the trainer's thread */
     } over_all;
-    atomic_bool told_single_values; /* the warning of run.c was given */
+    atomic_bool reported_single_values; /* the warning of run.c was given */
 };
 
 #endif

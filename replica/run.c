@@ -134,7 +134,7 @@ static tutti_status upload_frozen(struct run *run)
     TRY(enqueue_write(
         replica, replica->frozen, snapshot->frozen, (size_t)run->setup->network->frozen_floats * sizeof(float)));
     versions_took_frozen(&replica->versions, snapshot);
-    plan_cache_stale(&replica->plans);
+    plan_cache_invalidate(&replica->plans);
 done:
     return status;
 }
@@ -151,7 +151,7 @@ static tutti_status upload_parameters(struct run *run)
     TRY(upload_frozen(run));
     if (!master->parameters) return TUTTI_OK;
     if (versions_lack_parameters(&replica->versions, snapshot)) {
-        plan_cache_stale(&replica->plans);
+        plan_cache_invalidate(&replica->plans);
         run->pieces = replica->device->transfers && work->mode == PLAN_TRAIN;
         if (!run->pieces)
             TRY(enqueue_write(replica, replica->parameters, master->parameters,
@@ -397,7 +397,7 @@ static void check_statistics(const struct run *run)
     int count;
     if (run->work->mode != PLAN_TRAIN || run->work->synchronised || run->now.samples > 1) return;
     const char *name = plan_single_values(run->plan, &count);
-    if (!name || atomic_exchange(&run->setup->told_single_values, true)) return;
+    if (!name || atomic_exchange(&run->setup->reported_single_values, true)) return;
     log_warn(run->setup->log,
         "layer '%s' has statistics of one value for each channel, as device %d computes 1 sample: it gives its bias, "
         "whatever its input is%s; use larger batches, no batch that is left over, fewer devices, or --sync-batchnorm",
@@ -492,7 +492,7 @@ static tutti_status await_results(struct run *run)
     struct replica *replica = run->replica;
     struct replica_work *work = run->work;
     cl_event checked = NULL;
-    work->result.tally = (struct tally) { 0 };
+    work->result.metrics = (struct metric_sums) { 0 };
     if (work->mode == PLAN_INFER) {
         TRY(device_wait(replica->device));
         return deliver_outputs(run);
@@ -502,7 +502,7 @@ static tutti_status await_results(struct run *run)
     TRY(buffer_read(replica->device, replica->losses, 0, replica->scratch.losses,
         2 * (size_t)pairs * (size_t)run->runs * sizeof(float)));
     for (int64_t i = 0; i < run->runs; i++)
-        tally_add_metrics(&work->result.tally, replica->scratch.losses + 2 * pairs * i, pairs);
+        metric_sums_add_metrics(&work->result.metrics, replica->scratch.losses + 2 * pairs * i, pairs);
     TRY(deliver_outputs(run));
     if (!checked) goto done;
     TRY(event_wait(replica->device, checked));
@@ -593,10 +593,10 @@ tutti_status replica_run(struct replica *replica, void *argument)
     replica->report.busy_s += run.work->result.seconds;
     replica->report.samples += run.work->samples;
 done:
-    uploads_forget(&replica->uploads);
+    uploads_reset(&replica->uploads);
     if (!run.work->probe) replica->setup->over_all.statistics_leave(replica->setup->over_all.trainer, replica->number);
     if (run.begun) clReleaseEvent(run.begun);
     if (run.ended) clReleaseEvent(run.ended);
     if (status != TUTTI_OK) drop_work(replica);
-    return run.first ? replica_doubt(replica, status) : status;
+    return run.first ? replica_suspect_memory(replica, status) : status;
 }

@@ -3,12 +3,12 @@
 #define REPLICA_RUN_H
 
 #include "replica/arrays.h"
+#include "replica/metric_sums.h"
 #include "replica/replica.h"
-#include "replica/tally.h"
 
 /* The result of a replica's part of a batch. */
 struct result {
-    struct tally tally;
+    struct metric_sums metrics;
     bool not_finite; /* some gradient; if the device updates itself, it has updated nothing */
     float norm;      /* of the gradients, if such a device clips them */
     double seconds;
@@ -31,8 +31,8 @@ struct replica_work {
     bool synchronised;                  /* others have parts of the batch, and statistics are over the whole batch */
     bool check; /* at the end the device's parameters must be those of the master copy, with this checksum */
     uint64_t checksum;
-    bool probe;            /* only its time counts: old parameters are good enough, and results are dropped */
-    struct tally excluded; /* of the whole batch: labels that do not count */
+    bool probe;                  /* only its time counts: old parameters are good enough, and results are dropped */
+    struct metric_sums excluded; /* of the whole batch: labels that do not count */
     struct result result;
 };
 

@@ -54,7 +54,7 @@ double uploads_seconds(const struct uploads *uploads, size_t count)
     return seconds;
 }
 
-void uploads_forget(struct uploads *uploads)
+void uploads_reset(struct uploads *uploads)
 {
     for (size_t i = 0; i < uploads->count; i++) clReleaseEvent(uploads->events[i]);
     uploads->count = uploads->bytes = 0;

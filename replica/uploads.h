@@ -17,7 +17,7 @@ size_t uploads_count(const struct uploads *uploads);
 const cl_event *uploads_event(const struct uploads *uploads, size_t number);
 size_t uploads_bytes(const struct uploads *uploads);
 double uploads_seconds(const struct uploads *uploads, size_t count); /* of the first `count` */
-void uploads_forget(struct uploads *uploads);                        /* the work has ended */
+void uploads_reset(struct uploads *uploads);                         /* the work has ended */
 
 /* Makes staging memory of at least so many bytes, unless the present one is large enough. */
 tutti_status uploads_stage(struct uploads *uploads, struct device *device, size_t bytes);

@@ -209,7 +209,7 @@ void check_trial_begins(struct device *device, const char *name)
 }
 
 /* Removes the marker of this process. */
-static void forget(struct device *device, const char *name)
+static void remove_verdict(struct device *device, const char *name)
 {
     char process[PROCESS_TEXT];
     process_describe(process);
@@ -243,7 +243,7 @@ const char *check_trial(struct device *device, const char *name, trial_function 
         else if (status != TUTTI_NO_MEMORY && status != TUTTI_DEVICE_MEMORY)
             check_failed(device, name, status_message());
         else /* tried another time, then */
-            forget(device, name);
+            remove_verdict(device, name);
     }
     const char *reason = blacklist_reason(device, name);
     return reason || check_is_decided(device, name) ? reason : "there was not enough memory to check it";

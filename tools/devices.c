@@ -129,12 +129,12 @@ static void print_refusal(const char *refusal)
 /* "dot products with --precision bf16; not with fp32, tf32: the processor has no AMX with bfloat16" */
 static void print_bf16(const struct findings *found)
 {
-    bool told[PRECISIONS] = { false };
+    bool reported[PRECISIONS] = { false };
     printf("      bf16 dot products");
     for (int round = 0, parts = 0; round < 2; round++) /* forms, then refusals */
         for (int i = 0; i < PRECISIONS; i++) {
             const struct bf16 *bf16 = &found->bf16[i];
-            if (told[i] || (bf16->form == NULL) != (round == 1)) continue;
+            if (reported[i] || (bf16->form == NULL) != (round == 1)) continue;
             printf("%s ", parts++ ? ";" : ":");
             if (bf16->form)
                 printf("%s with --precision", strcmp(bf16->form, "dots") ? bf16->form : "dot products");
@@ -145,7 +145,7 @@ static void print_bf16(const struct findings *found)
                 if (!same(bf16, &found->bf16[j])) continue;
                 printf("%s%s", between, precisions[j].name);
                 between = ", ";
-                told[j] = true;
+                reported[j] = true;
             }
             if (!bf16->form) print_refusal(bf16->refusal);
         }

@@ -77,6 +77,6 @@ int command_eval(int argc, char **argv)
     judge_close(&judge);
     session_close(&session);
     data_free(&data);
-    saved_forget(&settings);
+    saved_free(&settings);
     return result;
 }

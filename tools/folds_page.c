@@ -212,8 +212,8 @@ void folds_page_epoch(struct folds_page *page, const struct folds *folds, int fo
     if (!page->path || clock_seconds() - page->written < PAUSE_S) return;
     tutti_status status = take_epochs(page, folds, fold, report);
     if (status == TUTTI_OK) status = write(page, folds, fold, fold + 1, report);
-    if (status == TUTTI_OK || page->told) return;
-    page->told = true;
+    if (status == TUTTI_OK || page->reported) return;
+    page->reported = true;
     fprintf(stderr, "tutti train: %s; training goes on\n", status_message());
 }
 

@@ -19,7 +19,7 @@ struct folds_page {
     int mistakes;
     char page[1024], log[1024], tensorboard[1024]; /* names of the fold at hand */
     double written;                                /* when the page was last written */
-    bool told;                                     /* a failure to write was reported */
+    bool reported;                                 /* a failure to write was reported */
 };
 
 /* Names the files of a fold: page.fold1.html, log.fold1.csv, DIR/fold1, and makes DIR. Returns false if a name is too

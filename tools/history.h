@@ -1,4 +1,4 @@
-/* What a training did so far, in bounded memory: the course over its steps, its epochs, and each device's part. */
+/* What a training did so far, in bounded memory: its curve over steps, its epochs, and each device's part. */
 #ifndef TOOLS_HISTORY_H
 #define TOOLS_HISTORY_H
 

@@ -262,6 +262,6 @@ int command_infer(int argc, char **argv)
     int result = infer(&settings, &session, &data, argv + 1);
     session_close(&session);
     data_free(&data);
-    saved_forget(&settings.saved);
+    saved_free(&settings.saved);
     return result;
 }

@@ -64,8 +64,8 @@ int report_open(struct report *report, const struct report_options *options, con
 /* Reports the first failure. The training goes on without the report. */
 static void note_failure(struct report *report, tutti_status status)
 {
-    if (status == TUTTI_OK || report->told) return;
-    report->told = true;
+    if (status == TUTTI_OK || report->reported) return;
+    report->reported = true;
     fprintf(stderr, "tutti train: %s; training goes on\n", status_message());
 }
 

@@ -60,7 +60,7 @@ struct report {
     double written;     /* when the page was last written */
     double least_pause; /* seconds until it is written again, so that writing takes little of the time */
     tutti_progress last;
-    bool told; /* a failure to write was reported */
+    bool reported; /* a failure to write was reported */
 };
 
 /* Opens what the options ask for, if anything. Returns an exit status. */

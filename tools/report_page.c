@@ -57,7 +57,7 @@ static void facts_of_results(struct text *page, const struct report *report)
     if (report->last.epoch) fact_number(page, "Training loss", report->last.train.loss, "%.4f");
 }
 
-static void facts_of_course(struct text *page, const struct report *report, bool finished)
+static void facts_of_training(struct text *page, const struct report *report, bool finished)
 {
     char text[64], count[48];
     const struct history *history = &report->history;
@@ -91,7 +91,7 @@ static void header(struct text *page, const struct report *report, bool finished
         (long long)facts->test_samples, (long long)facts->batch);
     text_append(page, "<dl class=\"facts\">\n");
     facts_of_results(page, report);
-    facts_of_course(page, report, finished);
+    facts_of_training(page, report, finished);
     text_append(page, "</dl>\n</header>\n");
 }
 

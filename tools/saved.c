@@ -63,7 +63,7 @@ done:
     return status;
 }
 
-void saved_forget(struct saved_options *options)
+void saved_free(struct saved_options *options)
 {
     own_saved_free(options->known);
     options->known = NULL;

@@ -11,7 +11,7 @@ struct saved_options {
     bool json;
     struct session_options session;
     struct own_options own;
-    struct own_saved *known; /* of the weights, once they are opened; freed by saved_forget() */
+    struct own_saved *known; /* of the weights, once they are opened; freed by saved_free() */
 };
 #define SAVED_DEFAULTS               \
     {                                \
@@ -41,7 +41,7 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
 
 /* Loads other data for the same network. */
 tutti_status saved_load_data(struct saved_options *options, struct data *data, struct samples **part);
-void saved_forget(struct saved_options *options);
+void saved_free(struct saved_options *options);
 
 /* Opens the devices and builds the model as it is: a file with all its inputs and outputs. `input` is the shape of a
  * sample as text, `classes` the number of outputs, and `arrays` a file with arrays for the inputs, which say the sizes

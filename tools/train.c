@@ -2,7 +2,6 @@
 #include "base/status.h"
 #include "base/threads.h"
 #include "tools/commands.h"
-#include "tools/course.h"
 #include "tools/data.h"
 #include "tools/find_lr.h"
 #include "tools/finetune.h"
@@ -10,6 +9,7 @@
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/results.h"
+#include "tools/schedule_options.h"
 #include "tutti_finetune.h"
 #include "tutti_hosts.h"
 
@@ -30,7 +30,7 @@ struct settings {
     struct finetune finetune;
     struct session_options session;
     struct own_options own;
-    struct course_options course;
+    struct schedule_options schedule;
     struct report_options report;
 };
 
@@ -114,7 +114,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "weight-decay", OPTION_NUMBER, &s->weight_decay, "X", "weight decay (default the model's)", 0, 1e30,
             .given = &s->weight_decay_given },
         { "seed", OPTION_INTEGER, &s->seed, "N", "seed of initial weights, shuffling and dropout", 0, 9e15 },
-        COURSE_OPTIONS(s->course),
+        SCHEDULE_OPTIONS(s->schedule),
         FINETUNE_OPTIONS(s->finetune),
         OPTION_HEADING("Saving and watching"),
         { "save", OPTION_TEXT, &s->save, "NAME", "save to NAME.safetensors and NAME.state.safetensors" },
@@ -158,7 +158,7 @@ static tutti_training choose_training(const struct settings *s, const struct mod
     if (s->rate_given) training.learning_rate = (float)s->rate;
     if (s->momentum_given) training.momentum = (float)s->momentum;
     if (s->weight_decay_given) training.weight_decay = (float)s->weight_decay;
-    course_training(&s->course, &training);
+    schedule_training(&s->schedule, &training);
     return training;
 }
 
@@ -236,7 +236,7 @@ static int prepare_data(struct training *training, struct settings *s, const str
             (long long)s->batch, s->data, (long long)samples);
     if (!s->batch_given) s->batch = model->batch < samples ? model->batch : samples;
     if (!s->epochs_given) s->epochs = s->steps ? PROGRESS_ENDLESS : DEFAULT_EPOCHS;
-    return course_accumulate(&s->course, s->session.sync_batchnorm, samples, &s->batch, &s->session.micro_batch);
+    return schedule_accumulate(&s->schedule, s->session.sync_batchnorm, samples, &s->batch, &s->session.micro_batch);
 }
 
 static tutti_status fit(struct training *training)
@@ -257,7 +257,7 @@ static tutti_status fit(struct training *training)
         .pause_after = finetune_pause(&s->finetune),
         .progress = on_progress,
         .user = training };
-    course_fitting(&s->course, s->steps > 0 && !s->epochs_given, &schedule, &fitting);
+    schedule_fitting(&s->schedule, s->steps > 0 && !s->epochs_given, &schedule, &fitting);
     progress_begin(&training->progress, training->session.trainer, s->steps);
     training->progress.scores = training->judge.scores;
     atomic_store(&running, training->session.trainer);
@@ -268,7 +268,7 @@ static tutti_status fit(struct training *training)
     sigaction(SIGTERM, &before[1], NULL);
     atomic_store(&running, NULL);
     progress_clear(&training->progress);
-    if (status == TUTTI_OK && s->steps == 0 && speaks(training)) course_report(&s->course, &training->last);
+    if (status == TUTTI_OK && s->steps == 0 && speaks(training)) schedule_report(&s->schedule, &training->last);
     return status;
 }
 
@@ -427,7 +427,7 @@ static int train(struct training *training, struct settings *s)
     const struct model *model = session_model(s->model);
     if (!s->data) s->data = model->loss == TUTTI_MSE ? "line" : "digits";
     finetune_begin(&s->finetune, training->resume, training->hosts);
-    int result = course_check(&s->course, s->save || s->resume);
+    int result = schedule_check(&s->schedule, s->save || s->resume);
     if (result == EXIT_DONE) result = prepare(training, s, model);
     tutti_status status = tutti_hosts_agree(training->hosts, result == EXIT_DONE ? TUTTI_OK : TUTTI_INVALID);
     if (result != EXIT_DONE) return result;

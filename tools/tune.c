@@ -382,7 +382,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------------- devices ---- */
 
-static void forget(struct tuning *t)
+static void free_tuning(struct tuning *t)
 {
     for (size_t i = 0; i < t->count; i++) {
         free(t->list[i].problem);
@@ -441,7 +441,7 @@ static int tune(struct tuning *t, struct settings *s)
     t->devices = 1;
     for (; t->task.device < t->devices && !interrupted; t->task.device++) {
         const tutti_status status = tune_device(t);
-        forget(t);
+        free_tuning(t);
         if (status == TUTTI_OK) continue;
         if (t->start_status == EXIT_WRONG_USE || t->start_status == EXIT_WORK_FAILED) return t->start_status;
         return work_failed("tune", status, status_message());

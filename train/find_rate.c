@@ -61,10 +61,10 @@ static tutti_status next_batch(struct test *test, struct batch *batch)
         .feeds = &trainer->feeds,
         .ranks = trainer->ranks,
         .shuffle = true,
-        .seed = trainer->course.seed,
+        .seed = trainer->state.seed,
         .epoch = (uint64_t)test->epoch,
         .end = test->source->samples,
-        .step = trainer->course.position.steps };
+        .step = trainer->state.position.steps };
     for (int attempts = 0; attempts < 2; attempts++) {
         if (!test->batches) TRY(batches_open(&test->batches, test->source, &options));
         TRY(batches_next(test->batches, batch));
@@ -106,7 +106,7 @@ static tutti_status climb(struct test *test)
         status = trainer_step(test->trainer, &read, &batch, &sums);
         if (status == TUTTI_NOT_FINITE && test->result.count > 0) return TUTTI_OK;
         TRY(status);
-        rises = note(test, rate, sums.tally.loss / (double)batch.whole);
+        rises = note(test, rate, sums.metrics.loss / (double)batch.whole);
     }
 done:
     return status;
@@ -162,7 +162,7 @@ static tutti_status run(struct test *test)
     tutti_rate_result *r = &test->result;
     const size_t steps = (size_t)test->options.steps;
     const float rate = trainer->optimizer.learning_rate;
-    const bool resumed = trainer->course.resumed;
+    const bool resumed = trainer->state.resumed;
     tutti_snapshot *snapshot = tutti_snapshot_take(trainer);
     r->rates = memory_new(steps, sizeof(double));
     r->losses = memory_new(steps, sizeof(double));
@@ -172,16 +172,16 @@ static tutti_status run(struct test *test)
         goto done;
     }
     trainer_run_begin(trainer);
-    trainer->course.moving = true;
+    trainer->state.moving = true;
     status = climb(test);
-    trainer->course.moving = false;
+    trainer->state.moving = false;
     trainer_run_end(trainer);
     batches_close(test->batches);
-    lookahead_forget(&trainer->lookahead);
+    lookahead_reset(&trainer->lookahead);
     trainer->optimizer.learning_rate = rate;
     const tutti_status restored = tutti_snapshot_restore(trainer, snapshot);
     if (status == TUTTI_OK) status = restored;
-    trainer->course.resumed = resumed;
+    trainer->state.resumed = resumed;
     if (status == TUTTI_OK) suggest(r);
 done:
     tutti_snapshot_free(snapshot);

@@ -100,7 +100,7 @@ static int64_t steps_of_epoch(const struct fit *fit)
 /* Returns the steps that are done in this training, without those of earlier ones. */
 static int64_t steps_done(const struct fit *fit)
 {
-    const struct position *position = &fit->trainer->course.position;
+    const struct position *position = &fit->trainer->state.position;
     return position->epoch * steps_of_epoch(fit) + divide_up(position->samples, fit->batch);
 }
 
@@ -120,11 +120,11 @@ static tutti_status begin_schedule(struct fit *fit)
 static tutti_status begin(struct fit *fit, tutti_status status)
 {
     tutti_trainer *trainer = fit->trainer;
-    struct position *position = &trainer->course.position;
+    struct position *position = &trainer->state.position;
     TRY(agree(fit, status));
     if (fit->fitting->resume) TRY(trainer_resume(trainer, fit->fitting->resume));
-    if (!trainer->course.resumed) *position = (struct position) { .steps = position->steps };
-    trainer->course.resumed = false;
+    if (!trainer->state.resumed) *position = (struct position) { .steps = position->steps };
+    trainer->state.resumed = false;
     if (position->samples > 0 && position->epoch_samples != fit->source->samples)
         FAIL(TUTTI_MISMATCH,
             "the checkpoint was saved within an epoch of %lld samples, but these data have %lld: resume with the same "
@@ -138,16 +138,17 @@ done:
 
 /* -------------------------------------------------------------------------------------------------- epochs ---- */
 
-/* Returns the tally of the epoch so far. */
-static struct tally tally_of(const struct position *position)
+/* Returns the sums of the epoch so far. */
+static struct metric_sums metric_sums_of(const struct position *position)
 {
-    return (struct tally) { .loss = position->loss, .correct = position->correct, .excluded = position->excluded };
+    return (
+        struct metric_sums) { .loss = position->loss, .correct = position->correct, .excluded = position->excluded };
 }
 
 static void report_progress(const struct fit *fit, const tutti_metrics *test)
 {
     const tutti_trainer *trainer = fit->trainer;
-    const struct position *position = &trainer->course.position;
+    const struct position *position = &trainer->state.position;
     tutti_progress progress = { .epoch = position->epoch + 1,
         .epochs = fit->epochs,
         .step = (position->samples + fit->batch - 1) / fit->batch,
@@ -157,8 +158,8 @@ static void report_progress(const struct fit *fit, const tutti_metrics *test)
         .end_of_epoch = test != NULL,
         .samples = fit->samples };
     if (!fit->fitting->progress) return;
-    const struct tally tally = tally_of(position);
-    metrics_set(trainer, &tally, position->samples, &progress.train);
+    const struct metric_sums sums = metric_sums_of(position);
+    metrics_set(trainer, &sums, position->samples, &progress.train);
     if (test) progress.test = *test;
     fit->fitting->progress(fit->fitting->user, &progress);
 }
@@ -192,11 +193,11 @@ static struct batches_options batches_of(const tutti_trainer *trainer, int64_t b
 
 static void set_rate(const struct fit *fit)
 {
-    struct course *course = &fit->trainer->course;
-    course->scheduled = fit->fitting->schedule != NULL;
-    if (!course->scheduled) return;
-    course->rate = (float)schedule_rate(
-        &fit->schedule, fit->trainer->optimizer.learning_rate, steps_done(fit), course->position.plateau.reductions);
+    struct training_state *state = &fit->trainer->state;
+    state->scheduled = fit->fitting->schedule != NULL;
+    if (!state->scheduled) return;
+    state->rate = (float)schedule_rate(
+        &fit->schedule, fit->trainer->optimizer.learning_rate, steps_done(fit), state->position.plateau.reductions);
 }
 
 /* Does the remaining steps of the epoch, or fewer if cancelled or if enough steps are done. */
@@ -204,11 +205,11 @@ static tutti_status train_epoch(struct fit *fit)
 {
     tutti_status status;
     tutti_trainer *trainer = fit->trainer;
-    struct position *position = &trainer->course.position;
+    struct position *position = &trainer->state.position;
     struct batches *batches = NULL;
     struct batches_options options = batches_of(trainer, fit->batch);
     options.shuffle = !fit->fitting->no_shuffle;
-    options.seed = trainer->course.seed;
+    options.seed = trainer->state.seed;
     options.epoch = (uint64_t)position->epoch;
     options.position = position->samples;
     options.end = fit->source->samples;
@@ -233,17 +234,17 @@ static tutti_status train_epoch(struct fit *fit)
         fit->steps++;
         fit->samples += batch.whole;
         position->samples += batch.whole;
-        position->loss += sums.tally.loss;
-        position->correct += sums.tally.correct;
-        position->excluded += sums.tally.excluded;
+        position->loss += sums.metrics.loss;
+        position->correct += sums.metrics.correct;
+        position->excluded += sums.metrics.excluded;
         report_progress(fit, NULL);
     }
     TRY(trainer_settle(trainer, &sums));
-    position->loss += sums.tally.loss;
-    position->correct += sums.tally.correct;
-    position->excluded += sums.tally.excluded;
+    position->loss += sums.metrics.loss;
+    position->correct += sums.metrics.correct;
+    position->excluded += sums.metrics.excluded;
 done:
-    lookahead_forget(&trainer->lookahead);
+    lookahead_reset(&trainer->lookahead);
     batches_close(batches);
     return status;
 }
@@ -261,7 +262,7 @@ static tutti_status evaluate_part(tutti_trainer *trainer, const tutti_source *so
     TRY(scored_open(&scored, trainer, scores, source));
     if (trainer->ranks) {
         int64_t count;
-        TRY(ranks_part(trainer->ranks, trainer->course.position.steps, source->samples, &options.position, &count));
+        TRY(ranks_part(trainer->ranks, trainer->state.position.steps, source->samples, &options.position, &count));
         options.end = options.position + count;
     }
     TRY(batches_open(&batches, source, &options));
@@ -293,7 +294,7 @@ static tutti_status evaluate(
     status = evaluate_part(trainer, source, scores, &sums, &samples, whole);
     TRY(ranks_total(trainer, status, &sums, &samples, whole));
     if (*whole) TRY(scores_total(trainer, scores));
-    metrics_tell(trainer, &sums.tally, samples, metrics);
+    metrics_report(trainer, &sums.metrics, samples, metrics);
 done:
     return status;
 }
@@ -307,7 +308,7 @@ static tutti_status save_epoch(struct fit *fit)
     if (!fit->unsaved) return status;
     if (trainer_writes(fit->trainer))
         log_warn(&fit->trainer->runtime->log, "epoch %lld is not saved, training goes on: %s",
-            (long long)fit->trainer->course.position.epoch, status_message());
+            (long long)fit->trainer->state.position.epoch, status_message());
     return TUTTI_OK;
 }
 
@@ -333,11 +334,11 @@ static tutti_status judge(const struct fit *fit, const tutti_metrics *test, stru
 {
     tutti_status status = TUTTI_OK;
     const tutti_fitting *fitting = fit->fitting;
-    const struct position *position = &fit->trainer->course.position;
+    const struct position *position = &fit->trainer->state.position;
     tutti_metrics metrics = *test;
     bool better;
-    const struct tally tally = tally_of(position);
-    if (!fitting->test) metrics_set(fit->trainer, &tally, position->samples, &metrics);
+    const struct metric_sums sums = metric_sums_of(position);
+    if (!fitting->test) metrics_set(fit->trainer, &sums, position->samples, &metrics);
     next->plateau = position->plateau;
     next->best = position->best;
     if (fit->schedule.options.kind == TUTTI_SCHEDULE_PLATEAU)
@@ -355,7 +356,7 @@ done:
 /* Returns whether there was no better result for too many epochs. */
 static bool exhausted(const struct fit *fit)
 {
-    const struct position *position = &fit->trainer->course.position;
+    const struct position *position = &fit->trainer->state.position;
     return fit->fitting->patience > 0 && position->samples == 0 && position->best.bad >= fit->fitting->patience;
 }
 
@@ -364,7 +365,7 @@ static bool exhausted(const struct fit *fit)
 static tutti_status end_epoch(struct fit *fit)
 {
     tutti_status status = TUTTI_OK;
-    struct position *position = &fit->trainer->course.position;
+    struct position *position = &fit->trainer->state.position;
     tutti_metrics test = { 0 };
     bool whole = true;
     if (fit->fitting->test) TRY(evaluate(fit->trainer, fit->fitting->test, fit->fitting->scores, &test, &whole));
@@ -396,7 +397,7 @@ static tutti_status stop_faulty(struct fit *fit, tutti_status status)
         return status_context(
             status, "no device is left, and the training since '%s' was saved is lost; resume from it", name);
     return status_context(status, "no device is left; resume from '%s', saved after step %lld", name,
-        (long long)fit->trainer->course.position.steps);
+        (long long)fit->trainer->state.position.steps);
 }
 
 static tutti_status stop_cancelled(struct fit *fit)
@@ -404,7 +405,7 @@ static tutti_status stop_cancelled(struct fit *fit)
     const tutti_status status = save(fit);
     if (status != TUTTI_OK) return status;
     return fail(TUTTI_CANCELLED, "cancelled after step %lld, in epoch %lld%s%s",
-        (long long)fit->trainer->course.position.steps, (long long)fit->trainer->course.position.epoch + 1,
+        (long long)fit->trainer->state.position.steps, (long long)fit->trainer->state.position.epoch + 1,
         fit->fitting->save ? "; saved as " : "", fit->fitting->save ? fit->fitting->save : "");
 }
 
@@ -421,7 +422,7 @@ static tutti_status stop_without_hosts(const struct fit *fit, tutti_status statu
     status_set_message(message);
     if (saved != TUTTI_OK) return status_context(status, "what was learnt since '%s' was saved is lost", name);
     return status_context(
-        status, "resume from '%s', saved after step %lld", name, (long long)fit->trainer->course.position.steps);
+        status, "resume from '%s', saved after step %lld", name, (long long)fit->trainer->state.position.steps);
 }
 
 tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *given)
@@ -439,11 +440,11 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     if (status == TUTTI_OK && !source) status = fail(TUTTI_INVALID, "the source is NULL: pass one");
     status = trainer_begin_call(trainer, status);
     if (status != TUTTI_OK) return status;
-    lookahead_forget(&trainer->lookahead);
+    lookahead_reset(&trainer->lookahead);
     trainer_run_begin(trainer);
-    trainer->course.moving = true;
+    trainer->state.moving = true;
     TRY(begin(&fit, check(&fit)));
-    const struct position *position = &trainer->course.position;
+    const struct position *position = &trainer->state.position;
     bool saved = false; /* at the end of an epoch, with nothing done since */
     while (position->epoch < last_epoch(&fit) && !exhausted(&fit) && !cancelled(&fit) && !enough(&fit)) {
         saved = false;
@@ -461,9 +462,9 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
         log_info(&trainer->runtime->log, "stopped after epoch %lld: epoch %lld is the best", (long long)position->epoch,
             (long long)position->best.epoch);
     if (!saved) TRY(save(&fit));
-    trainer->course.resumed = last_epoch(&fit) < fit.epochs && position->epoch >= last_epoch(&fit);
+    trainer->state.resumed = last_epoch(&fit) < fit.epochs && position->epoch >= last_epoch(&fit);
 done:
-    trainer->course.scheduled = trainer->course.moving = false;
+    trainer->state.scheduled = trainer->state.moving = false;
     trainer_run_end(trainer);
     if (status == TUTTI_HOST_LOST) return stop_without_hosts(&fit, status);
     return is_device_fault(status) ? stop_faulty(&fit, status) : status;

@@ -128,16 +128,16 @@ static tutti_metrics means(double loss, double correct, double excluded, int64_t
         .counted = counted };
 }
 
-void metrics_set(const tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics)
+void metrics_set(const tutti_trainer *trainer, const struct metric_sums *sums, int64_t samples, tutti_metrics *metrics)
 {
-    *metrics = means(tally->loss, tally->correct, tally->excluded, samples, counts_correct(trainer));
+    *metrics = means(sums->loss, sums->correct, sums->excluded, samples, counts_correct(trainer));
 }
 
-void metrics_tell(tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics)
+void metrics_report(tutti_trainer *trainer, const struct metric_sums *sums, int64_t samples, tutti_metrics *metrics)
 {
-    trainer->report.told = *tally;
-    trainer->report.told_samples = samples;
-    if (metrics) metrics_set(trainer, tally, samples, metrics);
+    trainer->report.reported = *sums;
+    trainer->report.reported_samples = samples;
+    if (metrics) metrics_set(trainer, sums, samples, metrics);
 }
 
 tutti_status tutti_loss_metrics(const tutti_trainer *trainer, tutti_tensor loss, tutti_metrics *metrics)
@@ -145,15 +145,16 @@ tutti_status tutti_loss_metrics(const tutti_trainer *trainer, tutti_tensor loss,
     if (!trainer || !metrics) return fail(TUTTI_INVALID, "the trainer or the metrics are NULL: pass both");
     const struct objective *objective = &trainer->objective;
     const struct graph *graph = &trainer->network->graph;
-    if (trainer->report.told_samples == 0)
+    if (trainer->report.reported_samples == 0)
         return fail(TUTTI_INVALID, "there are no metrics before the first step or evaluation");
     for (int i = 0; i < objective->loss_count; i++) {
         if (objective->losses[i] != loss.id) continue;
         const struct operation *operation = graph->nodes[graph_at(graph, loss.id)->producer].operation;
         const bool alone = objective_pairs(objective) == 1;
-        const struct tally *told = &trainer->report.told;
-        *metrics = means(alone ? told->loss : told->each[2 * i], alone ? told->correct : told->each[2 * i + 1],
-            told->each_excluded[i], trainer->report.told_samples, operation->counts_correct);
+        const struct metric_sums *reported = &trainer->report.reported;
+        *metrics =
+            means(alone ? reported->loss : reported->each[2 * i], alone ? reported->correct : reported->each[2 * i + 1],
+                reported->each_excluded[i], trainer->report.reported_samples, operation->counts_correct);
         return TUTTI_OK;
     }
     return fail(TUTTI_INVALID, "tensor %d is none of tutti_training.losses", loss.id);

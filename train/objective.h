@@ -11,8 +11,8 @@ int *trainer_count_uses(const tutti_trainer *trainer);
 /* Refuses a loss that depends on no parameter, and warns of parameters on which it does not depend. */
 tutti_status trainer_check_reached(const tutti_trainer *trainer);
 
-/* Means from sums. *metrics may be NULL; `tally` is kept for tutti_loss_metrics(). */
-void metrics_set(const tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics);
-void metrics_tell(tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics);
+/* Means from sums. *metrics may be NULL; `sums` is kept for tutti_loss_metrics(). */
+void metrics_set(const tutti_trainer *trainer, const struct metric_sums *sums, int64_t samples, tutti_metrics *metrics);
+void metrics_report(tutti_trainer *trainer, const struct metric_sums *sums, int64_t samples, tutti_metrics *metrics);
 
 #endif

@@ -113,9 +113,9 @@ tutti_status trainer_checkpoint(tutti_trainer *trainer, bool average, struct che
         .count = trainer->network->parameter_count,
         .weights = parameters_arenas(&trainer->store),
         .optimizer = &trainer->optimizer,
-        .position = trainer->course.position,
-        .loss_scale = trainer->course.loss_scale,
-        .seed = trainer->course.seed,
+        .position = trainer->state.position,
+        .loss_scale = trainer->state.loss_scale,
+        .seed = trainer->state.seed,
         .metadata = trainer->metadata };
     for (int i = 0; i < OPTIMIZER_STATES; i++) checkpoint->states[i] = master.states[i];
     return status;
@@ -227,10 +227,10 @@ tutti_status trainer_resume(tutti_trainer *trainer, const char *name)
     TRY(ranks_broadcast(trainer, &checkpoint.position, sizeof(checkpoint.position)));
     TRY(ranks_broadcast(trainer, &checkpoint.loss_scale, sizeof(checkpoint.loss_scale)));
     TRY(ranks_broadcast(trainer, &checkpoint.seed, sizeof(checkpoint.seed)));
-    trainer->course.position = checkpoint.position;
-    loss_scale_resume(&trainer->course.loss_scale, &checkpoint.loss_scale);
-    trainer->course.seed = checkpoint.seed;
-    trainer->course.resumed = true;
+    trainer->state.position = checkpoint.position;
+    loss_scale_resume(&trainer->state.loss_scale, &checkpoint.loss_scale);
+    trainer->state.seed = checkpoint.seed;
+    trainer->state.resumed = true;
     parameters_changed(&trainer->store);
 done:
     return status;

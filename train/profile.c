@@ -274,13 +274,13 @@ static void tell_launches(const struct question *question, void (*each)(void *, 
     const struct plan *plan = question->plan;
     for (size_t i = 0; i < plan->step.count; i++) {
         const struct launch *launch = &plan->step.launches[i];
-        tutti_launch told = { .layer = launch->node < 0 ? -1 : plan->graph.nodes[launch->node].layer,
+        tutti_launch launched = { .layer = launch->node < 0 ? -1 : plan->graph.nodes[launch->node].layer,
             .kernel = launch->kernel_name,
             .seconds = question->time ? launch->fastest : 0,
             .flops = launch->flops,
             .bytes = launch->bytes };
-        kind_operation(plan, launch, &told.operation, &told.implementation);
-        each(user, &told);
+        kind_operation(plan, launch, &launched.operation, &launched.implementation);
+        each(user, &launched);
     }
 }
 

@@ -33,7 +33,7 @@ tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_devi
     }
     part = trainer->options.batch;
     if (trainer->ranks)
-        TRY(ranks_part(trainer->ranks, trainer->course.position.steps, trainer->options.batch, &first, &part));
+        TRY(ranks_part(trainer->ranks, trainer->state.position.steps, trainer->options.batch, &first, &part));
     TRY(trainer_divide(trainer, PLAN_TRAIN, part, parts));
     report->share = parts[position];
 done:

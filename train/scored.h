@@ -2,7 +2,7 @@
 #ifndef TRAIN_SCORED_H
 #define TRAIN_SCORED_H
 
-#include "replica/tally.h"
+#include "replica/metric_sums.h"
 #include "train/batches.h"
 #include "train/scores.h"
 

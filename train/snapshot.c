@@ -166,10 +166,10 @@ tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot
     checkpoint.position = snapshot->position;
     checkpoint.loss_scale = snapshot->loss_scale;
     if (copy(snapshot, &checkpoint, states_of(trainer))) checkpoint_begin_states(&checkpoint);
-    trainer->course.position = checkpoint.position;
-    loss_scale_resume(&trainer->course.loss_scale, &checkpoint.loss_scale);
-    trainer->course.seed = snapshot->seed;
-    trainer->course.resumed = checkpoint.position.epoch > 0 || checkpoint.position.samples > 0;
+    trainer->state.position = checkpoint.position;
+    loss_scale_resume(&trainer->state.loss_scale, &checkpoint.loss_scale);
+    trainer->state.seed = snapshot->seed;
+    trainer->state.resumed = checkpoint.position.epoch > 0 || checkpoint.position.samples > 0;
     parameters_changed(&trainer->store);
 done:
     return status;

@@ -50,10 +50,10 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     if (training->micro_batch < 0)
         return fail(TUTTI_INVALID, "the micro-batch is %lld: it must be at least 1", (long long)training->micro_batch);
     watchdog_set_limits(&trainer->watchdog, training->step_limit_s, training->build_limit_s);
-    trainer->course.seed = training->seed;
+    trainer->state.seed = training->seed;
     trainer->options.exact = training->exact;
     trainer->options.precision = training->precision;
-    loss_scale_init(&trainer->course.loss_scale, training->precision == TUTTI_FP16);
+    loss_scale_init(&trainer->state.loss_scale, training->precision == TUTTI_FP16);
     trainer->options.whole_batch =
         training->sync_batchnorm && trainer->trains && plan_wants_whole_batch(trainer->network);
     trainer->options.tune = training->tune;
@@ -160,7 +160,7 @@ static void *make_values(void *argument)
     struct values *values = argument;
     const tutti_trainer *trainer = values->trainer;
     const struct parameter_arenas arenas = parameters_arenas(&trainer->store);
-    values->status = network_initialise(trainer->network, trainer->course.seed, &arenas);
+    values->status = network_initialise(trainer->network, trainer->state.seed, &arenas);
     if (values->status != TUTTI_OK) snprintf(values->message, sizeof(values->message), "%s", status_message());
     return NULL;
 }
@@ -302,7 +302,7 @@ tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t sa
 
 tutti_status trainer_check_still(const tutti_trainer *trainer, const char *call)
 {
-    if (!trainer || !trainer->course.moving) return TUTTI_OK;
+    if (!trainer || !trainer->state.moving) return TUTTI_OK;
     return fail(TUTTI_INVALID,
         "%s was called within a tutti_fit() or tutti_find_rate() of this trainer: their callbacks may evaluate, infer, "
         "save, and read or set parameters; train in another trainer, or after the call",
@@ -336,11 +336,11 @@ static tutti_status train_step(tutti_trainer *trainer, tutti_status read, const 
             (long long)batch.whole, (long long)trainer->options.batch);
     const struct vote vote = vote_of(TUTTI_OK);
     TRY(trainer_step(trainer, &vote, &batch, &sums));
-    metrics_tell(trainer, &sums.tally, batch.whole, metrics);
+    metrics_report(trainer, &sums.metrics, batch.whole, metrics);
 done:
     /* After a failure the caller may refill any array, so an address does not identify an announced batch any
      * more. */
-    if (status != TUTTI_OK) lookahead_forget(&trainer->lookahead);
+    if (status != TUTTI_OK) lookahead_reset(&trainer->lookahead);
     return status;
 }
 
@@ -427,7 +427,7 @@ tutti_status tutti_evaluate(
     if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_EVALUATE, &arrays, samples, &sums, NULL);
     TRY(ranks_total(trainer, status, &sums, &samples, &whole));
     if (samples == 0) FAIL(TUTTI_INVALID, "no rank has a sample to evaluate: one of them needs some");
-    metrics_tell(trainer, &sums.tally, samples, metrics);
+    metrics_report(trainer, &sums.metrics, samples, metrics);
 done:
     return status;
 }
@@ -452,5 +452,5 @@ tutti_status tutti_infer(tutti_trainer *trainer, const tutti_feed *feeds, int fe
 void tutti_cancel(tutti_trainer *trainer)
 {
     int open = RUN_OPEN;
-    if (trainer) (void)atomic_compare_exchange_strong(&trainer->course.run, &open, RUN_CANCELLED);
+    if (trainer) (void)atomic_compare_exchange_strong(&trainer->state.run, &open, RUN_CANCELLED);
 }

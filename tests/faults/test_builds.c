@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct session pair;          /* its runtime has all programs */
-static struct outcome course_wanted; /* of PHASE_COURSE_BUILD */
+static struct session pair;            /* its runtime has all programs */
+static struct outcome clipping_wanted; /* of PHASE_CLIPPING_BUILD */
 static char root[] = "/tmp/tutti-builds-XXXXXX";
 static char warm[64], kept[64], first[64]; /* caches of this library */
 static char driver[64];                    /* the driver's, where it has to be cold */
@@ -52,7 +52,7 @@ static void finish(const struct fault *fault, struct session *session, struct ou
     if (outcome->status == TUTTI_OK) outcome->status = train(session, fault, outcome);
     const char *text = outcome->status
         ? status_message()
-        : difference(outcome, fault->phase == PHASE_COURSE_BUILD ? &course_wanted : &reference);
+        : difference(outcome, fault->phase == PHASE_CLIPPING_BUILD ? &clipping_wanted : &reference);
     judge(fault, outcome, text ? text : misled(fault, outcome));
     free(outcome->parameters);
     for (int i = 0; session->trainer && i < session->trainer->count; i++) revive(session->trainer, i);
@@ -61,7 +61,7 @@ static void finish(const struct fault *fault, struct session *session, struct ou
 static void try_build(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
-    struct session session = { .runtime = pair.runtime, .course = fault->phase == PHASE_COURSE_BUILD };
+    struct session session = { .runtime = pair.runtime, .clipping = fault->phase == PHASE_CLIPPING_BUILD };
     told = (struct told) { 0 };
     outcome.status = build(&session, fault, &outcome);
     finish(fault, &session, &outcome);
@@ -107,9 +107,9 @@ static void try_open(const struct fault *fault)
 static void try_kind(enum phase phase, enum layer_action action, cl_int code, long most)
 {
     const struct fault fault = { .phase = phase, .victim = 1, .order = { .action = action, .code = code } };
-    try_all(phase == PHASE_BUILD || phase == PHASE_COURSE_BUILD ? try_build
-            : phase == PHASE_OPEN                               ? try_open
-                                                                : try_programs,
+    try_all(phase == PHASE_BUILD || phase == PHASE_CLIPPING_BUILD ? try_build
+            : phase == PHASE_OPEN                                 ? try_open
+                                                                  : try_programs,
         fault, most);
 }
 
@@ -171,7 +171,7 @@ static tutti_status prepare(void)
     tutti_status status = TUTTI_OK;
     struct outcome outcome = { .status = TUTTI_OK };
     TRY(reference_make());
-    TRY(outcome_single(&(struct session) { .course = true }, &course_wanted));
+    TRY(outcome_single(&(struct session) { .clipping = true }, &clipping_wanted));
     TRY(session_open(&pair, "0,1", NULL));
     TRY(build(&pair, NULL, &outcome));
 done:
@@ -184,12 +184,12 @@ static void try_calls(void)
     try_kind(PHASE_BUILD, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, LONG_MAX);
     try_kind(PHASE_BUILD, LAYER_FAIL, CL_MEM_OBJECT_ALLOCATION_FAILURE, LONG_MAX);
     try_kind(PHASE_BUILD, LAYER_HANG_CALL, 0, 1);
-    try_kind(PHASE_COURSE_BUILD, LAYER_FAIL, CL_OUT_OF_RESOURCES, 10);
-    try_kind(PHASE_COURSE_BUILD, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, 5);
+    try_kind(PHASE_CLIPPING_BUILD, LAYER_FAIL, CL_OUT_OF_RESOURCES, 10);
+    try_kind(PHASE_CLIPPING_BUILD, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, 5);
     try_kind(PHASE_OPEN, LAYER_FAIL, CL_OUT_OF_RESOURCES, LONG_MAX);
     try_kind(PHASE_OPEN, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, LONG_MAX);
     print_table(PHASE_BUILD);
-    print_table(PHASE_COURSE_BUILD);
+    print_table(PHASE_CLIPPING_BUILD);
     print_table(PHASE_OPEN);
 }
 

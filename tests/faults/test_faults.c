@@ -33,7 +33,7 @@ static struct snapshot snapshot_take(const struct session *session)
     const size_t bytes = (size_t)trainer->network->trained_floats * sizeof(float);
     struct snapshot snapshot = {
         .parameters = copy_of(trainer->store.master.parameters, (size_t)trainer->network->total_floats * sizeof(float)),
-        .position = trainer->course.position,
+        .position = trainer->state.position,
         .capacity = { trainer->replicas[0].capacity, trainer->replicas[1].capacity },
     };
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
@@ -50,7 +50,7 @@ static void snapshot_restore(const struct snapshot *snapshot, struct session *se
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
         memcpy(trainer->store.master.states[i], snapshot->states[i],
             (size_t)trainer->network->trained_floats * sizeof(float));
-    trainer->course.position = snapshot->position;
+    trainer->state.position = snapshot->position;
     for (int i = 0; i < trainer->count; i++) {
         revive(trainer, i);
         trainer->replicas[i].capacity = snapshot->capacity[i];
@@ -114,8 +114,8 @@ static void try_touch(const struct fault *fault)
 static void try_single(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
-    const bool course = fault->phase == PHASE_COURSE_SINGLE;
-    struct session session = { .runtime = stages[PHASE_STEP].session.runtime, .course = course };
+    const bool clipping = fault->phase == PHASE_CLIPPING_SINGLE;
+    struct session session = { .runtime = stages[PHASE_STEP].session.runtime, .clipping = clipping };
     const char *text = NULL;
     outcome.status = build(&session, fault, &outcome);
     if (outcome.status == TUTTI_OK) {
@@ -123,7 +123,8 @@ static void try_single(const struct fault *fault)
         session.trainer->replicas[fault->victim].worker.pace_s = HANG_LIMIT_S; /* else its first steps may take long */
         outcome.status = train(&session, fault, &outcome);
     }
-    text = outcome.status ? status_message() : difference(&outcome, course ? &stages[PHASE_COURSE].wanted : &reference);
+    text = outcome.status ? status_message()
+                          : difference(&outcome, clipping ? &stages[PHASE_CLIPPING].wanted : &reference);
     if (!text && !session.trainer->works[fault->victim].update) text = "the device did not train alone";
     judge(fault, &outcome, text);
     free(outcome.parameters);
@@ -314,7 +315,7 @@ static tutti_status make_stage(enum phase phase, const struct outcome *wanted)
     struct session *session = &stage->session;
     TRY(session_open(session, "0,1", NULL));
     session->norm = phase == PHASE_SYNC;
-    session->course = phase == PHASE_COURSE;
+    session->clipping = phase == PHASE_CLIPPING;
     session->wire = phase == PHASE_WIRE ? TUTTI_BF16 : TUTTI_FP32;
     session->ahead = phase == PHASE_AHEAD;
     const bool apart = phase == PHASE_APART || phase == PHASE_WIRE || phase == PHASE_AHEAD;
@@ -351,15 +352,15 @@ done:
 static tutti_status prepare(void)
 {
     tutti_status status = TUTTI_OK;
-    struct outcome norm = { .status = TUTTI_OK }, course = { .status = TUTTI_OK };
+    struct outcome norm = { .status = TUTTI_OK }, clipping = { .status = TUTTI_OK };
     TRY(reference_make());
     TRY(outcome_single(&(struct session) { .norm = true }, &norm));
-    TRY(outcome_single(&(struct session) { .course = true }, &course));
+    TRY(outcome_single(&(struct session) { .clipping = true }, &clipping));
     TRY(make_stage(PHASE_STEP, &reference));
     TRY(make_stage(PHASE_APART, &reference));
     TRY(make_stage(PHASE_AHEAD, &reference));
     TRY(make_stage(PHASE_SYNC, &norm));
-    TRY(make_stage(PHASE_COURSE, &course));
+    TRY(make_stage(PHASE_CLIPPING, &clipping));
     TRY(make_stage(PHASE_WIRE, NULL));
     for (int victim = 0; victim < 2; victim++) TRY(train_without(&stages[PHASE_WIRE], victim));
 done:
@@ -369,10 +370,10 @@ done:
 static void try_kind(enum phase phase, int victim, enum layer_action action, cl_int code)
 {
     const struct fault fault = { .phase = phase, .victim = victim, .order = { .action = action, .code = code } };
-    const bool single = phase == PHASE_SINGLE || phase == PHASE_COURSE_SINGLE;
-    const long most = phase == PHASE_AHEAD                   ? 7 /* all but launches, which are those of PHASE_APART */
-        : phase == PHASE_COURSE && action == LAYER_HANG_CALL ? 4 /* of each kind, as of other steps */
-                                                             : LONG_MAX;
+    const bool single = phase == PHASE_SINGLE || phase == PHASE_CLIPPING_SINGLE;
+    const long most = phase == PHASE_AHEAD ? 7 /* all but launches, which are those of PHASE_APART */
+        : phase == PHASE_CLIPPING && action == LAYER_HANG_CALL ? 4 /* of each kind, as of other steps */
+                                                               : LONG_MAX;
     try_all(phase == PHASE_TOUCH ? try_touch : single ? try_single : try_step, fault, most);
 }
 
@@ -412,10 +413,10 @@ int main(void)
     try_kind(PHASE_SYNC, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
     try_kind(PHASE_SYNC, 1, LAYER_NAN, 0);
     try_kind(PHASE_SYNC, 1, LAYER_HANG_CALL, 0);
-    try_kind(PHASE_COURSE, 0, LAYER_FAIL, CL_OUT_OF_RESOURCES);
-    try_kind(PHASE_COURSE, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
-    try_kind(PHASE_COURSE, 1, LAYER_NAN, 0);
-    try_kind(PHASE_COURSE, 1, LAYER_HANG_CALL, 0);
+    try_kind(PHASE_CLIPPING, 0, LAYER_FAIL, CL_OUT_OF_RESOURCES);
+    try_kind(PHASE_CLIPPING, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
+    try_kind(PHASE_CLIPPING, 1, LAYER_NAN, 0);
+    try_kind(PHASE_CLIPPING, 1, LAYER_HANG_CALL, 0);
     try_kind(PHASE_TOUCH, 1, LAYER_FAIL, CL_OUT_OF_RESOURCES);
     try_kind(PHASE_TOUCH, 1, LAYER_LOSE, CL_OUT_OF_RESOURCES);
     try_kind(PHASE_SINGLE, 0, LAYER_FAIL, CL_INVALID_COMMAND_QUEUE);
@@ -424,9 +425,9 @@ int main(void)
     try_kind(PHASE_SINGLE, 0, LAYER_NAN, 0);
     try_kind(PHASE_SINGLE, 0, LAYER_HANG_CALL, 0);
     try_kind(PHASE_SINGLE, 1, LAYER_HANG_DEVICE, 0);
-    try_kind(PHASE_COURSE_SINGLE, 0, LAYER_FAIL, CL_OUT_OF_RESOURCES);
-    try_kind(PHASE_COURSE_SINGLE, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
-    try_kind(PHASE_COURSE_SINGLE, 0, LAYER_NAN, 0);
+    try_kind(PHASE_CLIPPING_SINGLE, 0, LAYER_FAIL, CL_OUT_OF_RESOURCES);
+    try_kind(PHASE_CLIPPING_SINGLE, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
+    try_kind(PHASE_CLIPPING_SINGLE, 0, LAYER_NAN, 0);
     for (int victim = 0; victim < 2; victim++) {
         try_wrong_parameters(victim, true);
         try_wrong_parameters(victim, false);
@@ -439,10 +440,10 @@ int main(void)
     print_table(PHASE_WIRE);
     print_table(PHASE_AHEAD);
     print_table(PHASE_SYNC);
-    print_table(PHASE_COURSE);
+    print_table(PHASE_CLIPPING);
     print_table(PHASE_TOUCH);
     print_table(PHASE_SINGLE);
-    print_table(PHASE_COURSE_SINGLE);
+    print_table(PHASE_CLIPPING_SINGLE);
     for (int phase = 0; phase < PHASES; phase++) session_close(&stages[phase].session);
     return tests_end();
 }

@@ -78,7 +78,7 @@ done:
 }
 
 /* With clipping and so on. */
-static tutti_trainer *course_compile(tutti_network *network, tutti_tensor output, tutti_training *training)
+static tutti_trainer *clipping_compile(tutti_network *network, tutti_tensor output, tutti_training *training)
 {
     static const float weights[CLASSES] = { 1, 0.5f, 2, 0.25f, 1.5f };
     const tutti_tensor targets = tutti_input_typed(network, "targets", TUTTI_DTYPE_I32, NULL, 0);
@@ -103,8 +103,8 @@ static tutti_status session_compile(struct session *session, tutti_sharing shari
         .sync_batchnorm = session->norm,
         .build_limit_s = build_limit_s };
     const tutti_tensor output = network_make(session->network, session->norm);
-    session->trainer = session->course ? course_compile(session->network, output, &training)
-                                       : tutti_compile(session->network, output, &training);
+    session->trainer = session->clipping ? clipping_compile(session->network, output, &training)
+                                         : tutti_compile(session->network, output, &training);
     return session->trainer ? TUTTI_OK : TUTTI_DEVICE;
 }
 
@@ -126,7 +126,7 @@ tutti_status session_step(struct session *session, int step, double *loss)
         status =
             tutti_train_step(session->trainer, FEED_PAIR(images + first * PIXELS, labels + first), SAMPLES, &metrics);
     *loss = metrics.loss;
-    if (status == TUTTI_OK && session->course && !(tutti_gradient_norm(session->trainer) > CLIP_NORM))
+    if (status == TUTTI_OK && session->clipping && !(tutti_gradient_norm(session->trainer) > CLIP_NORM))
         status = fail(TUTTI_INTERNAL, "there was nothing to clip: this test shows nothing");
     return status == TUTTI_OK && metrics.samples != SAMPLES ? TUTTI_INTERNAL : status;
 }
@@ -166,7 +166,7 @@ void revive(tutti_trainer *trainer, int device)
     if (worker->abandoned) {
         pthread_join(worker->thread, NULL);
         worker->abandoned = worker->stop = false;
-        replica_forget(replica);
+        replica_reset(replica);
         if (worker_thread(worker) != TUTTI_OK) abort();
     }
     trainer->members.states[device] = MEMBER_PRESENT;
@@ -219,12 +219,12 @@ static struct span broken_steps(enum phase phase)
         [PHASE_WIRE] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_AHEAD] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_SYNC] = { BROKEN_STEP, BROKEN_STEP },
-        [PHASE_COURSE] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_CLIPPING] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_TOUCH] = { 0, 0 },
         [PHASE_SINGLE] = { BROKEN_STEP, BROKEN_STEP },
-        [PHASE_COURSE_SINGLE] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_CLIPPING_SINGLE] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_BUILD] = { -1, -1 },
-        [PHASE_COURSE_BUILD] = { -1, -1 },
+        [PHASE_CLIPPING_BUILD] = { -1, -1 },
         [PHASE_WARM] = { -1, 0 }, /* programs are loaded during the first step, too */
         [PHASE_KEPT] = { -1, 0 },
         [PHASE_FIRST] = { -1, -1 },
@@ -259,7 +259,7 @@ tutti_status build(struct session *session, const struct fault *fault, struct ou
 {
     tutti_status status = TUTTI_OK;
     session->network = tutti_network_new(session->runtime);
-    const bool single = fault && (fault->phase == PHASE_SINGLE || fault->phase == PHASE_COURSE_SINGLE);
+    const bool single = fault && (fault->phase == PHASE_SINGLE || fault->phase == PHASE_CLIPPING_SINGLE);
     const bool breaks = fault && broken_steps(fault->phase).first < 0;
     if (breaks) give(session, fault);
     status = session_compile(session, single ? TUTTI_SHARES_AUTO : TUTTI_SHARES_EQUAL,
@@ -299,7 +299,7 @@ tutti_status outcome_single(const struct session *kind, struct outcome *outcome)
     struct session one = { 0 };
     TRY(session_open(&one, "0", NULL));
     one.norm = kind->norm;
-    one.course = kind->course;
+    one.clipping = kind->clipping;
     TRY(build(&one, NULL, outcome));
     TRY(train(&one, NULL, outcome));
 done:

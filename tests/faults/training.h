@@ -23,7 +23,7 @@ extern int32_t labels[STEPS * SAMPLES];
 
 struct session {
     bool norm;            /* the network has batch normalisation, over the whole batch */
-    bool course;          /* clipping, averages of the parameters, micro-batches, weights of classes */
+    bool clipping;        /* clipping, averages of the parameters, micro-batches, weights of classes */
     bool ahead;           /* each step's samples are announced before the step in front of it */
     tutti_precision wire; /* of gradients */
     tutti_runtime *runtime;
@@ -68,22 +68,22 @@ void leave_single(struct session *session, int device);
  * programs being there, and the same with clipping and so on; the same and the first step with programs in the driver's
  * cache, and with programs that this library keeps; at a driver's first use, when kernels are checked; with nothing in
  * any cache; opening the devices. */
-#define PHASES_OF(X)                                                                                 \
-    X(STEP, "training", "One training step")                                                         \
-    X(APART, "training with memory of its own", "A step of devices with memory of their own")        \
-    X(WIRE, "training with bfloat16 on the wire", "The same, gradients travel as bfloat16")          \
-    X(AHEAD, "training with samples sent ahead", "The same, the next step's samples travel")         \
-    X(SYNC, "training with all-reduces", "A step with batch normalisation over all devices")         \
-    X(COURSE, "training with clipping and averages", "A step with clipping and averages")            \
-    X(TOUCH, "training first", "The first training step")                                            \
-    X(SINGLE, "training on one device", "A step of a single device, the other left out")             \
-    X(COURSE_SINGLE, "training on one device with clipping", "The same, with clipping and averages") \
-    X(BUILD, "building", "Building")                                                                 \
-    X(COURSE_BUILD, "building clipping", "Building, with clipping and averages")                     \
-    X(WARM, "loading programs", "Building, programs in the driver's cache")                          \
-    X(KEPT, "loading kept programs", "Building, programs kept by the library")                       \
-    X(FIRST, "checking kernels", "Building at a driver's first use, kernels being checked")          \
-    X(COLD, "compiling", "Building, nothing in any cache")                                           \
+#define PHASES_OF(X)                                                                                   \
+    X(STEP, "training", "One training step")                                                           \
+    X(APART, "training with memory of its own", "A step of devices with memory of their own")          \
+    X(WIRE, "training with bfloat16 on the wire", "The same, gradients travel as bfloat16")            \
+    X(AHEAD, "training with samples sent ahead", "The same, the next step's samples travel")           \
+    X(SYNC, "training with all-reduces", "A step with batch normalisation over all devices")           \
+    X(CLIPPING, "training with clipping and averages", "A step with clipping and averages")            \
+    X(TOUCH, "training first", "The first training step")                                              \
+    X(SINGLE, "training on one device", "A step of a single device, the other left out")               \
+    X(CLIPPING_SINGLE, "training on one device with clipping", "The same, with clipping and averages") \
+    X(BUILD, "building", "Building")                                                                   \
+    X(CLIPPING_BUILD, "building clipping", "Building, with clipping and averages")                     \
+    X(WARM, "loading programs", "Building, programs in the driver's cache")                            \
+    X(KEPT, "loading kept programs", "Building, programs kept by the library")                         \
+    X(FIRST, "checking kernels", "Building at a driver's first use, kernels being checked")            \
+    X(COLD, "compiling", "Building, nothing in any cache")                                             \
     X(OPEN, "opening", "Opening devices")
 enum phase {
 #define PHASE_ENUM(name, text, title) PHASE_##name,

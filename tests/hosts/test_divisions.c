@@ -54,12 +54,12 @@ static void order(struct session *session, int64_t first)
 static int64_t go_on(struct session *session)
 {
     const struct ranks *ranks = session->trainer->ranks;
-    const int64_t before = session->trainer->course.position.steps;
+    const int64_t before = session->trainer->state.position.steps;
     do {
         steps(session, 1);
-        ck_assert_int_lt(session->trainer->course.position.steps - before, MOST_STEPS);
+        ck_assert_int_lt(session->trainer->state.position.steps - before, MOST_STEPS);
     } while (ranks->division.preparing || ranks->division.next_step > 0);
-    const int64_t taken = session->trainer->course.position.steps - before;
+    const int64_t taken = session->trainer->state.position.steps - before;
     steps(session, 3);
     return taken;
 }

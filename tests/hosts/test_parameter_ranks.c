@@ -187,7 +187,7 @@ static const float *scaled_images(float factor)
 
 static void same_scales(const struct session *ranks)
 {
-    const struct loss_scale *scale = &ranks->trainer->course.loss_scale;
+    const struct loss_scale *scale = &ranks->trainer->state.loss_scale;
     const double mine[] = { scale->scale, (double)scale->good, (double)scale->skipped };
     double all[2][3];
     ASSERT_OK(hosts_gather(hosts, mine, all, sizeof(mine)));
@@ -198,7 +198,7 @@ static void scales(void)
 {
     struct session ranks;
     open_averaging(&ranks, &(tutti_advanced_options) { .average_every = 2 }, TUTTI_FP16);
-    const struct loss_scale *scale = &ranks.trainer->course.loss_scale;
+    const struct loss_scale *scale = &ranks.trainer->state.loss_scale;
     const double before = scale->scale;
     for (int number = 0; number < 4; number++) /* a rank without samples, then both with some */
         ASSERT_OK(half_step(&ranks, hosts->rank == number ? 0 : STEP_SAMPLES / 2));

@@ -430,7 +430,7 @@ static void find_line(void *user, const char *line)
     *found += !strncmp(line, told[*found >> 8].line, strlen(told[*found >> 8].line));
 }
 
-START_TEST(decisions_are_told)
+START_TEST(decisions_are_reported)
 {
     char path[NAME];
     int found = _i << 8;
@@ -617,7 +617,7 @@ int main(int count, char **words)
     tcase_add_test(all, random_numbers_of_fixed_batch);
     tcase_add_test(all, stochastic_depth_trains);
     tcase_add_test(all, training_mode_is_told);
-    tcase_add_loop_test(all, decisions_are_told, 0, sizeof told / sizeof *told);
+    tcase_add_loop_test(all, decisions_are_reported, 0, sizeof told / sizeof *told);
     tcase_add_test(all, constants_train_if_asked);
     tcase_add_test(all, computed_weights_train);
     tcase_add_test(all, merged_initialisers_are_apart);

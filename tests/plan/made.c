@@ -9,7 +9,7 @@ struct device device;
 struct tutti_runtime runtime;
 bool bf16;
 
-void forget_device(void)
+void free_device(void)
 {
     stores_free(&device);
     tuning_free(&device);
@@ -17,7 +17,7 @@ void forget_device(void)
 
 void make_device(enum device_class class, size_t allocation_max)
 {
-    forget_device();
+    free_device();
     bf16 = false;
     memset(&device, 0, sizeof device);
     memset(&runtime, 0, sizeof runtime);

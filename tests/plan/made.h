@@ -15,7 +15,7 @@ extern bool bf16; /* of the plans that are made */
 
 void make_device(enum device_class class, size_t allocation_max);
 /* Forgets what plans asked of the device's verdicts and tables; called after each test, too. */
-void forget_device(void);
+void free_device(void);
 
 /* A network for the plan tests: a residual block with everything that fuses, and a dense end. */
 tutti_tensor residual(tutti_network *net);

@@ -277,7 +277,7 @@ int main(void)
 {
     Suite *suite = suite_create("axes");
     TCase *cases = tcase_create("axes");
-    tcase_add_checked_fixture(cases, NULL, forget_device);
+    tcase_add_checked_fixture(cases, NULL, free_device);
     tcase_add_test(cases, operations_on_images_give_channels_and_space);
     tcase_add_test(cases, operations_on_elements_pass_axes_on);
     tcase_add_test(cases, operations_that_move_axes_move_what_they_are_of);

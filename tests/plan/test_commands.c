@@ -167,7 +167,7 @@ int main(void)
 {
     Suite *suite = suite_create("commands");
     TCase *cases = tcase_create("commands");
-    tcase_add_checked_fixture(cases, NULL, forget_device);
+    tcase_add_checked_fixture(cases, NULL, free_device);
     tcase_add_test(cases, commands_as_text);
     tcase_add_loop_test(cases, commands_are_in_order, 0, 2);
     tcase_add_test(cases, inference_copies_and_launches);

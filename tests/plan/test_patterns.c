@@ -244,7 +244,7 @@ int main(void)
 {
     Suite *suite = suite_create("patterns");
     TCase *cases = tcase_create("patterns");
-    tcase_add_checked_fixture(cases, NULL, forget_device);
+    tcase_add_checked_fixture(cases, NULL, free_device);
     tcase_add_test(cases, each_pattern_keeps_the_results);
     tcase_add_loop_test(cases, all_passes_keep_the_results, 0, NETWORKS);
     suite_add_tcase(suite, cases);

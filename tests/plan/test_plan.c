@@ -6,7 +6,7 @@ int main(void)
 {
     Suite *suite = suite_create("plan");
     TCase *cases = tcase_create("plan");
-    tcase_add_checked_fixture(cases, NULL, forget_device);
+    tcase_add_checked_fixture(cases, NULL, free_device);
     add_memory(cases);
     add_fusion(cases);
     add_storage(cases);

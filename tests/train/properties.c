@@ -198,7 +198,7 @@ static void disturb(const struct property *p, struct session *session)
     }
 }
 
-struct course_of {
+struct disturbed {
     const struct property *property;
     struct session *session;
     bool disturbs;
@@ -206,15 +206,15 @@ struct course_of {
 
 static void on_step(void *user, const tutti_progress *progress)
 {
-    struct course_of *course = user;
-    if (!course->disturbs || progress->end_of_epoch || course->property->disturbance == 4) return;
-    disturb(course->property, course->session);
+    struct disturbed *disturbed = user;
+    if (!disturbed->disturbs || progress->end_of_epoch || disturbed->property->disturbance == 4) return;
+    disturb(disturbed->property, disturbed->session);
 }
 
 static void train(const struct property *p, struct session *session, int64_t steps, const char *save,
     const char *resume, bool disturbs)
 {
-    struct course_of course = { p, session, disturbs };
+    struct disturbed disturbed = { p, session, disturbs };
     const tutti_fitting fitting = { .epochs = EPOCHS,
         .steps = steps,
         .no_shuffle = p->no_shuffle,
@@ -224,7 +224,7 @@ static void train(const struct property *p, struct session *session, int64_t ste
         .schedule = p->scheduled ? &p->schedule : NULL,
         .patience = p->patience,
         .progress = on_step,
-        .user = &course };
+        .user = &disturbed };
     ASSERT_OK(tutti_fit_source(session->trainer, &source, &fitting));
 }
 
@@ -275,7 +275,7 @@ static void resumed(const struct property *p, const struct split *division)
     tutti_snapshot *snapshot = tutti_snapshot_take(session.trainer);
     ck_assert_msg(snapshot, "%s", tutti_message(NULL));
     train(p, &session, 0, "part", NULL, true);
-    if (session.trainer->course.position.steps > 0 && p->seed % 2) {
+    if (session.trainer->state.position.steps > 0 && p->seed % 2) {
         session_close(&session);
         open_property(&session, p, division);
     }

@@ -183,7 +183,7 @@ START_TEST(resumed_equals_never_stopped)
     close_single(&part);
     open_with(&part, shares[0], 1234); /* the checkpoint's seed counts */
     fit(&part, 0, names[1], names[1]);
-    ck_assert_int_eq(part.trainer->course.position.steps, ALL_STEPS);
+    ck_assert_int_eq(part.trainer->state.position.steps, ALL_STEPS);
     same_bytes(&whole, &part);
     same_files(names[0], names[1]);
     open_with(&other, shares[1], 0);

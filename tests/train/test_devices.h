@@ -6,7 +6,7 @@
 #include <check.h>
 #undef fail
 
-Suite *suite_course(void);
+Suite *suite_schedules(void);
 Suite *suite_rebalance(void);
 Suite *suite_feeds(void);
 Suite *suite_finetune(void);

@@ -114,7 +114,7 @@ START_TEST(thawed_and_resumed)
         ASSERT_OK(tutti_save(part.session.trainer, in_folder("part")));
         if (i < 2) session_close(&part.session);
     }
-    ck_assert_int_eq(part.session.trainer->course.position.steps, 15);
+    ck_assert_int_eq(part.session.trainer->state.position.steps, 15);
     same_bytes(&whole.session, &part.session);
     session_close(&part.session);
     session_close(&whole.session);
@@ -142,7 +142,7 @@ START_TEST(states_after_a_thaw)
         const bool kept = !counts && !strncmp(p->name, "head", 4);
         ck_assert_msg((sum > 0) == kept, "%s: %g", p->name, sum);
     }
-    ck_assert_int_eq(tuning.session.trainer->course.loss_scale.skipped, counts ? 5 : 0);
+    ck_assert_int_eq(tuning.session.trainer->state.loss_scale.skipped, counts ? 5 : 0);
     session_close(&tuning.session);
 }
 END_TEST

@@ -40,7 +40,7 @@ static const tutti_training fp16 = { .optimizer = TUTTI_ADAM, .learning_rate = 0
 static void open_scaled(struct session *session, const char *devices, enum kind kind, const tutti_training *training)
 {
     session_open(session, devices, kind, training);
-    if (session->trainer->course.loss_scale.on) session->trainer->course.loss_scale.scale = 0x1p24;
+    if (session->trainer->state.loss_scale.on) session->trainer->state.loss_scale.scale = 0x1p24;
 }
 
 /* Stopped after 7 steps (in the second epoch), then after 2 more, then to the end; against never stopped. In the last
@@ -59,20 +59,20 @@ START_TEST(resumed_equals_never_stopped)
     session_open(&part, devices, kind, training);
     ASSERT_OK(fit(
         &part, (tutti_fitting) { .epochs = 3, .steps = 2, .save = in_folder("part"), .resume = in_folder("part") }));
-    ck_assert_int_eq(part.trainer->course.position.steps, 9);
+    ck_assert_int_eq(part.trainer->state.position.steps, 9);
     session_close(&part);
     tutti_training other = training ? *training : (tutti_training) { .momentum = 0.9f };
     other.seed = 1234;
     session_open(&part, devices, kind, &other);
     ASSERT_OK(fit(&part, (tutti_fitting) { .epochs = 3, .save = in_folder("part"), .resume = in_folder("part") }));
     same_bytes(&whole, &part);
-    const struct loss_scale *scale = &part.trainer->course.loss_scale;
+    const struct loss_scale *scale = &part.trainer->state.loss_scale;
     if (part.runtime->devices[0].can.class == DEVICE_GPU) ck_assert_int_eq(scale->skipped > 0, scale->on);
     ck_assert(same_file(in_folder("whole.safetensors"), in_folder("part.safetensors")));
     ck_assert(same_file(in_folder("whole.state.safetensors"), in_folder("part.state.safetensors")));
     /* Nothing is left to do. */
     ASSERT_OK(fit(&part, (tutti_fitting) { .epochs = 3, .resume = in_folder("part") }));
-    ck_assert_int_eq(part.trainer->course.position.steps, 15);
+    ck_assert_int_eq(part.trainer->state.position.steps, 15);
     session_close(&whole);
     session_close(&part);
 }
@@ -134,7 +134,7 @@ START_TEST(saves_that_fail)
     session_open(&session, "0", KIND_DROPOUT, NULL);
     const tutti_fitting fitting = { .epochs = EPOCHS, .save = name, .progress = move_folder, .user = &back };
     ck_assert_int_eq(fit(&session, fitting), _i ? TUTTI_OK : TUTTI_FILE);
-    ck_assert_int_eq(session.trainer->course.position.epoch, EPOCHS);
+    ck_assert_int_eq(session.trainer->state.position.epoch, EPOCHS);
     if (_i) {
         session_open(&again, "0", KIND_DROPOUT, NULL);
         ASSERT_OK(tutti_resume(again.trainer, name));
@@ -339,7 +339,7 @@ START_TEST(not_a_number_keeps_the_checkpoint)
         TUTTI_NOT_FINITE);
     ck_assert_msg(strstr(tutti_message(NULL), "at step 7"), "%s", tutti_message(NULL));
     ASSERT_OK(tutti_resume(session.trainer, in_folder("good")));
-    ck_assert_int_eq(session.trainer->course.position.steps, 5);
+    ck_assert_int_eq(session.trainer->state.position.steps, 5);
     session_close(&session);
 }
 END_TEST

@@ -92,7 +92,7 @@ START_TEST(small_gradients_are_not_lost)
     for (int i = 0; i < 12; i++) {
         step(&exact, i ? &wanted : &first);
         step(&scaled, &found);
-        plain.trainer->course.loss_scale.scale = 1;
+        plain.trainer->state.loss_scale.scale = 1;
         step(&plain, NULL);
     }
     ck_assert_double_lt(wanted, 0.1 * first);
@@ -143,19 +143,19 @@ START_TEST(overflow_costs_a_step)
     if (training.learning_rate == 0) training.learning_rate = 0x1p-20f; /* outputs stay far below targets */
     open_linear(&late, ways[_i].devices, ways[_i].apart, training);
     open_linear(&early, ways[_i].devices, ways[_i].apart, training);
-    const double scale = early.trainer->course.loss_scale.scale = fill_overflowing(&early);
-    late.trainer->course.loss_scale.scale = scale * (1 << SKIPPED);
+    const double scale = early.trainer->state.loss_scale.scale = fill_overflowing(&early);
+    late.trainer->state.loss_scale.scale = scale * (1 << SKIPPED);
     for (int i = 0; i < SKIPPED; i++) step(&late, NULL);
     ck_assert_int_eq(warnings, SKIPPED);
-    ck_assert(late.trainer->course.loss_scale.scale == scale && late.trainer->course.loss_scale.skipped == SKIPPED);
-    ck_assert_int_eq(late.trainer->course.position.steps, SKIPPED);
+    ck_assert(late.trainer->state.loss_scale.scale == scale && late.trainer->state.loss_scale.skipped == SKIPPED);
+    ck_assert_int_eq(late.trainer->state.position.steps, SKIPPED);
     ck_assert(is_zero(&late));
     for (int i = 0; i < 3; i++) {
         step(&late, NULL);
         step(&early, NULL);
     }
     ck_assert_int_eq(warnings, SKIPPED);
-    ck_assert_int_eq(late.trainer->course.loss_scale.good, 3);
+    ck_assert_int_eq(late.trainer->state.loss_scale.good, 3);
     ck_assert(!is_zero(&late));
     same_bytes(&late, &early);
     ASSERT_OK(tutti_get_gradient(late.trainer, "fc.weight", gradients[0], INPUTS * OUTPUTS));
@@ -195,14 +195,14 @@ START_TEST(overflow_without_scale_ends)
         fill(1, 1e8f);
     else
         fill(0x1p77f, 0x1p58f);
-    session.trainer->course.loss_scale.scale = 2;
+    session.trainer->state.loss_scale.scale = 2;
     step(&session, NULL);
     ck_assert_int_eq(warnings, 1);
     ck_assert_int_eq(
         tutti_train_step(session.trainer, FEED_PAIR(inputs, targets), STEP_SAMPLES, NULL), TUTTI_NOT_FINITE);
     ck_assert_msg(strstr(tutti_message(NULL), "gradients are not finite at step 2"), "%s", tutti_message(NULL));
     ck_assert(is_zero(&session));
-    ck_assert_int_eq(session.trainer->course.loss_scale.skipped, 1);
+    ck_assert_int_eq(session.trainer->state.loss_scale.skipped, 1);
     ck_assert_int_eq(membership_left(&session.trainer->members), 1 + _i);
     fill(1, 1);
     step(&session, NULL);

@@ -248,7 +248,7 @@ static const struct {
     { { .class_weights = class_weights, .class_weight_count = CLASSES }, "for tutti_cross_entropy() and tutti_nll()" },
 };
 
-START_TEST(wrong_class_weights_are_told)
+START_TEST(wrong_class_weights_are_reported)
 {
     tutti_loss_options options = wrong_weights[_i].options;
     options.size = sizeof(options);
@@ -387,7 +387,7 @@ START_TEST(types_become_floats)
 }
 END_TEST
 
-START_TEST(wrong_calls_are_told)
+START_TEST(wrong_calls_are_reported)
 {
     struct heads heads;
     tutti_metrics metrics;
@@ -417,11 +417,12 @@ Suite *suite_objective(void)
     TCase *cases = cases_new(suite, "objective", setup, NULL);
     add_cases(cases, sum_of_losses_trains, WAYS);
     add_cases(cases, class_weights_train, WAYS);
-    tcase_add_loop_test(cases, wrong_class_weights_are_told, 0, (int)(sizeof(wrong_weights) / sizeof(*wrong_weights)));
+    tcase_add_loop_test(
+        cases, wrong_class_weights_are_reported, 0, (int)(sizeof(wrong_weights) / sizeof(*wrong_weights)));
     add_cases(cases, bytes_train_as_floats, WAYS);
     add_cases(cases, inference_gives_outputs, WAYS);
     add_cases(cases, types_become_floats, 2 * (int)(sizeof(dtypes) / sizeof(*dtypes)));
     tcase_add_test(cases, learning_rate_is_set);
-    tcase_add_test(cases, wrong_calls_are_told);
+    tcase_add_test(cases, wrong_calls_are_reported);
     return suite;
 }

@@ -480,7 +480,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------- errors ---- */
 
-START_TEST(wrong_calls_are_told)
+START_TEST(wrong_calls_are_reported)
 {
     struct session session;
     float values[CLASSES] = { 0 };
@@ -569,7 +569,7 @@ static void build_wrong(tutti_network *network, int number)
     }
 }
 
-START_TEST(wrong_parameters_are_told)
+START_TEST(wrong_parameters_are_reported)
 {
     tutti_runtime *runtime = session_runtime("0", false);
     tutti_network *network = tutti_network_new(runtime);
@@ -594,7 +594,7 @@ Suite *suite_parameters(void)
     add_cases(cases, constants_are_inputs, WAYS);
     tcase_add_loop_test(cases, constants_go_through_operations, 0, 4);
     tcase_add_test(cases, constants_are_no_parameters);
-    tcase_add_test(cases, wrong_calls_are_told);
-    tcase_add_loop_test(cases, wrong_parameters_are_told, 0, (int)(sizeof(wrongs) / sizeof(*wrongs)));
+    tcase_add_test(cases, wrong_calls_are_reported);
+    tcase_add_loop_test(cases, wrong_parameters_are_reported, 0, (int)(sizeof(wrongs) / sizeof(*wrongs)));
     return suite;
 }

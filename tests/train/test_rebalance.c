@@ -169,7 +169,7 @@ END_TEST
 /* A step whose gradients overflow, where losses are scaled: it updates nothing. */
 static void overflowing_step(struct session *session, int *step)
 {
-    struct loss_scale *scale = &session->trainer->course.loss_scale;
+    struct loss_scale *scale = &session->trainer->state.loss_scale;
     const struct loss_scale before = *scale;
     scale->scale = 0x1p130;
     next_step(session, step);

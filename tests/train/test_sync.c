@@ -293,7 +293,7 @@ static void count_single_values(void *user, tutti_log_level level, const char *l
 
 /* A device that computes one sample has one value for each feature: that is told once, unless the devices synchronise.
  */
-START_TEST(single_values_are_told)
+START_TEST(single_values_are_reported)
 {
     static const struct {
         const char *devices;
@@ -343,6 +343,6 @@ Suite *suite_sync(void)
     add_cases(cases, who_makes_nan_is_found, 2);
     tcase_add_test(cases, bad_data_blame_nobody);
     tcase_add_test(cases, automatic_shares);
-    tcase_add_loop_test(cases, single_values_are_told, 0, 7);
+    tcase_add_loop_test(cases, single_values_are_reported, 0, 7);
     return suite;
 }

@@ -76,7 +76,7 @@ START_TEST(samples_of_the_next_step)
 END_TEST
 
 /* A step that is refused ends what was announced: its arrays may have other contents when they come again. */
-START_TEST(refused_steps_forget_the_next)
+START_TEST(refused_steps_reset_the_next)
 {
     float batch[2][STEP_SAMPLES * PIXELS];
     int32_t targets[2][STEP_SAMPLES];
@@ -268,7 +268,7 @@ void transfers_together(TCase *cases)
     add_cases(cases, half_precision_on_the_wire, 3);
     tcase_add_test(cases, half_precision_trains_alike);
     add_cases(cases, samples_of_the_next_step, 4);
-    add_cases(cases, refused_steps_forget_the_next, 6);
+    add_cases(cases, refused_steps_reset_the_next, 6);
 }
 
 void transfers_alone(TCase *cases)

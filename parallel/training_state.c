@@ -1,11 +1,11 @@
-#include "parallel/course.h"
+#include "parallel/training_state.h"
 
 #include "parallel/ranks.h"
 #include "parallel/state.h"
 
 bool trainer_is_cancelled(const tutti_trainer *trainer)
 {
-    return atomic_load(&trainer->course.run) == RUN_CANCELLED;
+    return atomic_load(&trainer->state.run) == RUN_CANCELLED;
 }
 
 bool trainer_stops(const tutti_trainer *trainer)
@@ -16,17 +16,17 @@ bool trainer_stops(const tutti_trainer *trainer)
 void trainer_run_begin(tutti_trainer *trainer)
 {
     int ended = RUN_ENDED;
-    if (trainer->course.depth++ == 0) (void)atomic_compare_exchange_strong(&trainer->course.run, &ended, RUN_OPEN);
+    if (trainer->state.depth++ == 0) (void)atomic_compare_exchange_strong(&trainer->state.run, &ended, RUN_OPEN);
 }
 
 void trainer_run_end(tutti_trainer *trainer)
 {
-    if (--trainer->course.depth > 0) return; /* a run around it is cancelled, too */
+    if (--trainer->state.depth > 0) return; /* a run around it is cancelled, too */
     if (trainer->ranks) trainer->ranks->cancelled = false;
-    atomic_store(&trainer->course.run, RUN_ENDED);
+    atomic_store(&trainer->state.run, RUN_ENDED);
 }
 
 float trainer_learning_rate(const tutti_trainer *trainer)
 {
-    return trainer->course.scheduled ? trainer->course.rate : trainer->optimizer.learning_rate;
+    return trainer->state.scheduled ? trainer->state.rate : trainer->optimizer.learning_rate;
 }

@@ -1,12 +1,12 @@
 /* Sums of losses and correct samples, which steps, devices and ranks add up. */
-#ifndef REPLICA_TALLY_H
-#define REPLICA_TALLY_H
+#ifndef REPLICA_METRIC_SUMS_H
+#define REPLICA_METRIC_SUMS_H
 
 #include "plan/types.h"
 
 /* Sums over samples: the trained loss and the correct samples, and such a pair for each loss of the objective, if
  * there are several. */
-struct tally {
+struct metric_sums {
     double loss, correct;
     double excluded; /* samples whose labels do not count among the correct ones */
     double each[2 * PLAN_MAX_LOSSES];
@@ -15,11 +15,11 @@ struct tally {
 
 /* Sums over a step or an evaluation, and its samples. */
 struct sums {
-    struct tally tally;
+    struct metric_sums metrics;
     int64_t samples;
 };
 
-static inline void tally_add(struct tally *sum, const struct tally *more)
+static inline void metric_sums_add(struct metric_sums *sum, const struct metric_sums *more)
 {
     sum->loss += more->loss;
     sum->correct += more->correct;
@@ -28,7 +28,7 @@ static inline void tally_add(struct tally *sum, const struct tally *more)
     for (int i = 0; i < 2 * PLAN_MAX_LOSSES; i++) sum->each[i] += more->each[i];
 }
 
-static inline void tally_scale(struct tally *sum, double factor)
+static inline void metric_sums_scale(struct metric_sums *sum, double factor)
 {
     sum->loss *= factor;
     sum->correct *= factor;
@@ -38,7 +38,7 @@ static inline void tally_scale(struct tally *sum, double factor)
 }
 
 /* Adds plan->metrics as a device wrote it: `pairs` pairs of floats. */
-static inline void tally_add_metrics(struct tally *sum, const float *metrics, int pairs)
+static inline void metric_sums_add_metrics(struct metric_sums *sum, const float *metrics, int pairs)
 {
     sum->loss += (double)metrics[0];
     sum->correct += (double)metrics[1];

@@ -1,4 +1,4 @@
-/* The course of a training: schedules, clipping, averages of the parameters, the best epoch; on one and two devices,
+/* Schedules, clipping, averages of the parameters, the best epoch; on one and two devices,
  * and resumed to the same bytes. */
 #include "tests/feeds.h"
 #include "tests/train/folder.h"
@@ -317,7 +317,7 @@ START_TEST(stops_without_progress)
     };
     ASSERT_OK(fit(&session, fitting, &heard));
     ck_assert_int_eq(heard.epochs, 3);
-    ck_assert_int_eq(session.trainer->course.position.best.epoch, 1);
+    ck_assert_int_eq(session.trainer->state.position.best.epoch, 1);
     same_file("a.safetensors", "a.best.safetensors");
     tutti_fitting again = fitting;
     again.resume = again.save;
@@ -383,10 +383,10 @@ START_TEST(refuses)
 }
 END_TEST
 
-Suite *suite_course(void)
+Suite *suite_schedules(void)
 {
-    Suite *suite = suite_create("course");
-    TCase *cases = cases_new(suite, "course", setup, folder_remove);
+    Suite *suite = suite_create("schedules");
+    TCase *cases = cases_new(suite, "schedules", setup, folder_remove);
     add_cases(cases, clips_by_the_norm, 2 * WAYS);
     add_cases(cases, clips_far_from_one, 2 * 10);
     add_cases(cases, any_division_does_the_same, WAYS - 1);

@@ -1,25 +1,25 @@
 /* What steers a training: options of the schedule, clipping, averages, stopping and accumulation. */
-#ifndef TOOLS_COURSE_H
-#define TOOLS_COURSE_H
+#ifndef TOOLS_SCHEDULE_OPTIONS_H
+#define TOOLS_SCHEDULE_OPTIONS_H
 
 #include "tools/options.h"
 #include "tutti.h"
 
-struct course_options {
+struct schedule_options {
     const char *schedule, *warmup;
     int64_t step_size, patience, accumulate;
     double gamma, clip, ema;
     bool save_best, step_size_given, gamma_given;
 };
 
-extern const char *const course_schedules[];
+extern const char *const schedule_names[];
 
-#define COURSE_OPTIONS(s)                                                                                            \
+#define SCHEDULE_OPTIONS(s)                                                                                          \
     { .name = "schedule",                                                                                            \
         .kind = OPTION_TEXT,                                                                                         \
         .value = &(s).schedule,                                                                                      \
         .noun = "KIND",                                                                                              \
-        .choices = course_schedules,                                                                                 \
+        .choices = schedule_names,                                                                                   \
         .help = "how the learning rate changes (default constant)" },                                                \
         { .name = "warmup",                                                                                          \
             .kind = OPTION_TEXT,                                                                                     \
@@ -73,15 +73,15 @@ extern const char *const course_schedules[];
     }
 
 /* Checks that the options fit each other. `saved`: there is a name to save to. Returns an exit status. */
-int course_check(const struct course_options *options, bool saved);
+int schedule_check(const struct schedule_options *options, bool saved);
 /* Applies --accumulate: sets *batch to that of a step, and *micro_batch to what is computed at once. */
-int course_accumulate(
-    const struct course_options *options, bool sync_batchnorm, int64_t samples, int64_t *batch, int64_t *micro_batch);
-void course_training(const struct course_options *options, tutti_training *training);
+int schedule_accumulate(
+    const struct schedule_options *options, bool sync_batchnorm, int64_t samples, int64_t *batch, int64_t *micro_batch);
+void schedule_training(const struct schedule_options *options, tutti_training *training);
 /* Fills `fitting`; the schedule is the caller's. `by_steps`: fitting->steps end the training, not its epochs. */
-void course_fitting(
-    const struct course_options *options, bool by_steps, tutti_schedule *schedule, tutti_fitting *fitting);
+void schedule_fitting(
+    const struct schedule_options *options, bool by_steps, tutti_schedule *schedule, tutti_fitting *fitting);
 /* Reports on standard error if patience ended the training before its epochs. */
-void course_report(const struct course_options *options, const tutti_progress *last);
+void schedule_report(const struct schedule_options *options, const tutti_progress *last);
 
 #endif

@@ -1,6 +1,6 @@
-/* The course of a training: its position, its rate, and the runs (fits and evaluations) that the caller may cancel. */
-#ifndef PARALLEL_COURSE_H
-#define PARALLEL_COURSE_H
+/* The state of a training: its position, its rate, and the runs (fits and evaluations) that the caller may cancel. */
+#ifndef PARALLEL_TRAINING_STATE_H
+#define PARALLEL_TRAINING_STATE_H
 
 #include "parallel/loss_scale.h"
 #include "parallel/position.h"
@@ -11,7 +11,7 @@
 struct tutti_trainer;
 
 /* How far the training has come. */
-struct course {
+struct training_state {
     uint64_t seed;
     struct position position;
     struct loss_scale loss_scale;

@@ -8,7 +8,7 @@ import npz
 STEERED = ("--schedule", "cosine", "--warmup", "3", "--clip", "0.5", "--ema", "0.9", "--save-best", "--patience", "9")
 
 
-class Course(harness.CommandTest):
+class Schedules(harness.CommandTest):
     def setUp(self):
         super().setUp()
         self.data = harness.write_mnist(self.folder / "data")

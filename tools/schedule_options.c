@@ -1,16 +1,16 @@
-#include "tools/course.h"
+#include "tools/schedule_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* In the order of tutti_schedule_kind, from COSINE on. */
-const char *const course_schedules[] = { "cosine", "step", "one-cycle", "plateau", NULL };
+const char *const schedule_names[] = { "cosine", "step", "one-cycle", "plateau", NULL };
 
-static tutti_schedule_kind kind_of(const struct course_options *options)
+static tutti_schedule_kind kind_of(const struct schedule_options *options)
 {
-    for (int i = 0; options->schedule && course_schedules[i]; i++)
-        if (!strcmp(options->schedule, course_schedules[i])) return (tutti_schedule_kind)(TUTTI_SCHEDULE_COSINE + i);
+    for (int i = 0; options->schedule && schedule_names[i]; i++)
+        if (!strcmp(options->schedule, schedule_names[i])) return (tutti_schedule_kind)(TUTTI_SCHEDULE_COSINE + i);
     return TUTTI_SCHEDULE_CONSTANT;
 }
 
@@ -29,7 +29,7 @@ static bool read_warmup(const char *text, int64_t *steps, int64_t *epochs)
     return true;
 }
 
-int course_check(const struct course_options *options, bool saved)
+int schedule_check(const struct schedule_options *options, bool saved)
 {
     int64_t steps, epochs;
     const tutti_schedule_kind kind = kind_of(options);
@@ -43,8 +43,8 @@ int course_check(const struct course_options *options, bool saved)
     return EXIT_DONE;
 }
 
-int course_accumulate(
-    const struct course_options *options, bool sync_batchnorm, int64_t samples, int64_t *batch, int64_t *micro_batch)
+int schedule_accumulate(
+    const struct schedule_options *options, bool sync_batchnorm, int64_t samples, int64_t *batch, int64_t *micro_batch)
 {
     if (options->accumulate <= 1) return EXIT_DONE;
     if (sync_batchnorm)
@@ -57,14 +57,14 @@ int course_accumulate(
     return EXIT_DONE;
 }
 
-void course_training(const struct course_options *options, tutti_training *training)
+void schedule_training(const struct schedule_options *options, tutti_training *training)
 {
     training->clip_norm = (float)options->clip;
     training->ema_decay = (float)options->ema;
 }
 
-void course_fitting(
-    const struct course_options *options, bool by_steps, tutti_schedule *schedule, tutti_fitting *fitting)
+void schedule_fitting(
+    const struct schedule_options *options, bool by_steps, tutti_schedule *schedule, tutti_fitting *fitting)
 {
     *schedule = (tutti_schedule) {
         .kind = kind_of(options), .steps = by_steps ? TUTTI_SCHEDULE_CALL : 0, .factor = (float)options->gamma
@@ -76,7 +76,7 @@ void course_fitting(
     fitting->save_best = options->save_best;
 }
 
-void course_report(const struct course_options *options, const tutti_progress *last)
+void schedule_report(const struct schedule_options *options, const tutti_progress *last)
 {
     if (options->patience > 0 && last->end_of_epoch && last->epoch < last->epochs)
         fprintf(stderr, "stopped after epoch %lld of %lld: no better result for %lld epochs\n", (long long)last->epoch,
