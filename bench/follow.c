@@ -4,7 +4,7 @@
  *
  * Trains on random samples on the devices of TUTTI_DEVICES until shares have settled, pins a loading process to the
  * core, and takes it away again. Prints the shares; fails unless the device has lost a fifth of its part within twenty
- * steps, and got it back. With two makers, a core each: POCL_AFFINITY=1 pins POCL's device to core 0. */
+ * steps, and got it back. With two vendors, a core each: POCL_AFFINITY=1 pins POCL's device to core 0. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/status.h"

@@ -272,7 +272,7 @@ tutti_status tutti_network_layer(const tutti_network *network, int position, tut
 }
 
 /* The layer that makes the value; -1: an input of the network; -2: a parameter, or nothing. */
-static int maker_of(const struct graph *graph, int number)
+static int producer_of(const struct graph *graph, int number)
 {
     const struct value *value = graph_at(graph, number);
     if (!value) return -2;
@@ -280,29 +280,30 @@ static int maker_of(const struct graph *graph, int number)
     return value->role == ROLE_INPUT ? -1 : -2;
 }
 
-static bool makes(const int *makers, int count, int maker)
+static bool makes(const int *producers, int count, int producer)
 {
     for (int i = 0; i < count; i++)
-        if (makers[i] == maker) return true;
+        if (producers[i] == producer) return true;
     return false;
 }
 
 tutti_status tutti_network_layer_input(const tutti_network *network, int position, int index, int *from)
 {
     const struct graph *graph = &network->graph;
-    int found = 0, makers[GRAPH_MAX_INPUTS * 4];
+    int found = 0, producers[GRAPH_MAX_INPUTS * 4];
     if (position < 0 || (size_t)position >= network->layer_count || index < 0)
         return fail(TUTTI_INVALID, "layer %d has no input %d", position, index);
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
         if (node->layer != position) continue;
         for (int i = 0; i < node->input_count && found < GRAPH_MAX_INPUTS * 4; i++) {
-            const int maker = maker_of(graph, node->inputs[i]);
-            if (maker != -2 && maker != position && !makes(makers, found, maker)) makers[found++] = maker;
+            const int producer = producer_of(graph, node->inputs[i]);
+            if (producer != -2 && producer != position && !makes(producers, found, producer))
+                producers[found++] = producer;
         }
     }
     if (index >= found) return fail(TUTTI_INVALID, "layer %d has %d inputs, not %d", position, found, index + 1);
-    *from = makers[index];
+    *from = producers[index];
     return TUTTI_OK;
 }
 

@@ -20,7 +20,7 @@ enum {
 };
 
 /* The rule wants a gain of a quarter, on a device with so many FLOPs for each byte that it reads or writes. Devices
- * made for computing have half as many (13 to 20, by their makers' figures), others up to 45, of which an implicit
+ * made for computing have half as many (13 to 20, by their vendors' figures), others up to 45, of which an implicit
  * product reaches a half or two thirds. With fewer FLOPs per byte the gain is larger. */
 #define FLOPS_PER_BYTE 32.0
 #define LEAST_GAIN 1.25

@@ -16,7 +16,7 @@ static Onnx__TensorProto *initialiser(const Onnx__GraphProto *graph, const char 
     return NULL;
 }
 
-static const Onnx__NodeProto *maker(const Onnx__GraphProto *graph, const char *name)
+static const Onnx__NodeProto *producer(const Onnx__GraphProto *graph, const char *name)
 {
     for (size_t i = 0; i < graph->n_node; i++)
         for (size_t k = 0; k < graph->node[i]->n_output; k++)
@@ -43,9 +43,9 @@ static bool makes_scores(const char *type)
 tutti_status head_find_logits(const Onnx__GraphProto *graph, const char **logits, const char **normalised)
 {
     const char *output = head_output(graph), *at = output;
-    const Onnx__NodeProto *node = maker(graph, at);
+    const Onnx__NodeProto *node = producer(graph, at);
     *logits = *normalised = NULL;
-    for (size_t steps = 0; steps <= graph->n_node && node && node->n_input > 0; steps++, node = maker(graph, at)) {
+    for (size_t steps = 0; steps <= graph->n_node && node && node->n_input > 0; steps++, node = producer(graph, at)) {
         if (strcmp(node->op_type, "Identity") && strcmp(node->op_type, "Normalizer")) break;
         if (!strcmp(node->op_type, "Normalizer")) *normalised = at;
         at = node->input[0];
@@ -90,7 +90,7 @@ static tutti_status find_head(const Onnx__GraphProto *graph, struct head *head)
     const char *at = head_output(graph);
     const Onnx__NodeProto *node = NULL;
     *head = (struct head) { .units = 1 };
-    for (size_t steps = 0; steps <= graph->n_node && (node = maker(graph, at)) && node->n_input > 0; steps++) {
+    for (size_t steps = 0; steps <= graph->n_node && (node = producer(graph, at)) && node->n_input > 0; steps++) {
         const bool gemm = !strcmp(node->op_type, "Gemm"), product = gemm || !strcmp(node->op_type, "MatMul");
         if (product) {
             if (node->n_input > 1) head->weight = initialiser(graph, node->input[1]);

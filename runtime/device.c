@@ -192,7 +192,7 @@ done:
 }
 
 /* Reads the name under which devices share tuning tables: for CPUs the class and the vector's width, for others the
- * name that the maker's compiler has for the chip where the driver tells it, else the device's own name. */
+ * name that the vendor's compiler has for the chip where the driver tells it, else the device's own name. */
 static void architecture_read(cl_device_id id, cl_device_type type, struct capabilities *can)
 {
     cl_uint major = 0, minor = 0;
@@ -214,7 +214,7 @@ tutti_status capabilities_read(cl_platform_id platform, cl_device_id id, size_t 
     memset(can, 0, sizeof(*can));
     TRY(device_text(id, CL_DEVICE_NAME, can->name, sizeof(can->name)));
     TRY(platform_text(platform, CL_PLATFORM_NAME, can->platform, sizeof(can->platform)));
-    TRY(device_text(id, CL_DEVICE_VENDOR, can->maker, sizeof(can->maker)));
+    TRY(device_text(id, CL_DEVICE_VENDOR, can->vendor, sizeof(can->vendor)));
     TRY(device_text(id, CL_DRIVER_VERSION, can->driver, sizeof(can->driver)));
     TRY(device_text(id, CL_DEVICE_VERSION, can->version, sizeof(can->version)));
     READ(CL_DEVICE_TYPE, type);

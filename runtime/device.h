@@ -41,10 +41,10 @@ enum shuffle_form {
 /* The class decides the kernels; an accelerator counts as a GPU; TUTTI_DEVICE_CLASS overrides it. */
 enum device_class { DEVICE_CPU, DEVICE_GPU };
 
-/* Read once. A kernel's choice may look at these and at nothing else of the device: never at its maker. */
+/* Read once. A kernel's choice may look at these and at nothing else of the device: never at its vendor. */
 struct capabilities {
     enum device_class class;
-    char name[128], platform[128], maker[128], driver[128], version[128];
+    char name[128], platform[128], vendor[128], driver[128], version[128];
     char architecture[128]; /* name of devices built alike, for tuning tables: "cpu-16", "sm_90", "gfx1030" */
     int units;              /* compute units */
     int vector_width;       /* floats: 16, 8 or 4; TUTTI_VECTOR_WIDTH forces it. Channels per block of LAYOUT_BLOCKED */

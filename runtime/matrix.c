@@ -14,7 +14,7 @@
 #include "runtime/tile.h"
 
 /* Candidates in the order in which they are tried, each with the extension that makes it worth a trial. Extensions
- * that tell a chip's properties exist in one maker's drivers only: what the chip can do shows when their compilers
+ * that tell a chip's properties exist in one vendor's drivers only: what the chip can do shows when their compilers
  * take the instruction. */
 static const struct candidate {
     enum matrix_form form;

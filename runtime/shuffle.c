@@ -7,7 +7,7 @@
 #include "runtime/memory.h"
 
 /* Candidates in the order in which they are tried, each with the extension that makes it worth a trial: the
- * standard's own, or one that only one maker's drivers name, as in matrix.c. */
+ * standard's own, or one that only one vendor's drivers name, as in matrix.c. */
 static const struct candidate {
     enum shuffle_form form;
     const char *name, *extension;

@@ -6,14 +6,14 @@ build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev op
     libprotobuf-c-dev protobuf-c-compiler)
 # Every build of the tests.
 test_packages=("${build_packages[@]}" g++ check libopenmpi-dev openmpi-bin python3-venv ca-certificates)
-# What single groups of tests need beside these. A|B: the first of them that the system has. GPU makers' compilers are for
-# tests/offline, whose table holds what Debian 12's make of the kernels; Mesa's libraries for tests/makers. Of intel-opencl-icd
+# What single groups of tests need beside these. A|B: the first of them that the system has. GPU vendors' compilers are for
+# tests/offline, whose table holds what Debian 12's make of the kernels; Mesa's libraries for tests/vendors. Of intel-opencl-icd
 # and mesa-opencl-icd only what they need: these are unpacked into .dev/, so that no driver is added to the machine's.
 declare -A group_packages=(
     [arrows]="clang-format clang-format-14" # versions differ in what they make of a file
     [command]="locales"
     [hosts]="iproute2"
-    [makers]="libclang-cpp15|libclang-cpp19 libclc-15|libclc-19 libllvmspirvlib15|libllvmspirvlib19.1 libdrm-nouveau2 libsensors5 libexpat1"
+    [vendors]="libclang-cpp15|libclang-cpp19 libclc-15|libclc-19 libllvmspirvlib15|libllvmspirvlib19.1 libdrm-nouveau2 libsensors5 libexpat1"
     [offline]="clang-19 libclc-15 rocm-device-libs libigc1 libigdfcl1 libigdgmm12"
     [races]="oclgrind"
     [report]="chromium fonts-dejavu-core"

@@ -1,4 +1,4 @@
-/* The chaos test: tiny networks train on three devices of two makers while calls of OpenCL fail, hang, are slow or
+/* The chaos test: tiny networks train on three devices of two vendors while calls of OpenCL fail, hang, are slow or
  * write NaN, shares change and plans are made. Each run ends like the undisturbed run on one device, or with a status
  * that docs/faults.md describes and a checkpoint from which another device reaches the same end.
  *
@@ -8,8 +8,8 @@
  *   chaos --list ...                                       tells what the runs are
  *   chaos --ranks ...                                      runs of two ranks, started by mpirun
  *
- * Needs three devices (tests/makers/two-makers, POCL_DEVICES="pthread pthread") and the layer (OPENCL_LAYERS). Runs are
- * done by child processes, many in each because drivers take time to start; one that crashes or does not end is a
+ * Needs three devices (tests/vendors/two-vendors, POCL_DEVICES="pthread pthread") and the layer (OPENCL_LAYERS). Runs
+ * are done by child processes, many in each because drivers take time to start; one that crashes or does not end is a
  * failed run, and the others go on. */
 #include "tests/chaos/run.h"
 

@@ -1,5 +1,5 @@
 /* Matrix instructions on devices without them, put before a kernel of clkernels/ that multiplies by MULTIPLY_ADD of
- * matrix_product.h. Each work-item puts its operands where the makers' manuals say that the instruction takes them to be,
+ * matrix_product.h. Each work-item puts its operands where the vendors' manuals say that the instruction takes them to be,
  * in local memory, and multiplies what all have put there.
  *
  * EMULATED: the only form that there is. FAULT: 1 it does not build, 2 two rows of the result are in each other's place.

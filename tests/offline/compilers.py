@@ -1,4 +1,4 @@
-"""The makers' own code generators, without a device: what a kernel takes of a chip.
+"""The vendors' own code generators, without a device: what a kernel takes of a chip.
 
 compile_for() gives a row for each kernel of an OpenCL C text and each chip: registers of a work-item (Intel: of a thread),
 bytes spilled to memory (Intel: rounded up, of a thread), bytes of local memory, waves. AMD: clang with AMD's device
@@ -17,7 +17,7 @@ CLANG, OCLOC, PTXAS = "clang-19", "ocloc", "ptxas"
 
 # What decides how many waves fit beside each other. NVIDIA: of a multiprocessor (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability"): warps, groups, local memory, what of that each group costs.
-# Intel: of an execution unit, its threads; units and local memory of what shares it (maker's architecture papers).
+# Intel: of an execution unit, its threads; units and local memory of what shares it (vendor's architecture papers).
 NVIDIA = {"sm_75": (32, 16, 64 << 10, 0), "sm_86": (48, 16, 100 << 10, 1 << 10), "sm_90": (64, 32, 228 << 10, 1 << 10)}
 INTEL = {"skl": (7, 8, 64 << 10), "tgllp": (7, 16, 128 << 10), "acm-g10": (8, 16, 128 << 10), "pvc": (8, 8, 128 << 10)}
 AMD = {"gfx906": 10, "gfx90a": 8, "gfx1030": 16, "gfx1100": 16}     # waves of a SIMD
@@ -41,10 +41,10 @@ def run(command, refusal=None):
     return log
 
 
-def lacking(maker):
-    """What is missing of a maker's compilers; None: nothing."""
-    tools = {"AMD": [CLANG], "Intel": [OCLOC], "NVIDIA": [CLANG, PTXAS]}[maker]
-    files = {"AMD": [DEVICE_LIBRARIES, f"{LIBCLC}/amdgcn--amdhsa.bc"], "Intel": [], "NVIDIA": [f"{LIBCLC}/nvptx64--nvidiacl.bc"]}[maker]
+def lacking(vendor):
+    """What is missing of a vendor's compilers; None: nothing."""
+    tools = {"AMD": [CLANG], "Intel": [OCLOC], "NVIDIA": [CLANG, PTXAS]}[vendor]
+    files = {"AMD": [DEVICE_LIBRARIES, f"{LIBCLC}/amdgcn--amdhsa.bc"], "Intel": [], "NVIDIA": [f"{LIBCLC}/nvptx64--nvidiacl.bc"]}[vendor]
     missing = [tool for tool in tools if not shutil.which(tool)] + [file for file in files if not os.path.exists(file)]
     return f"there is no {', no '.join(missing)}" if missing else None
 
@@ -54,12 +54,12 @@ def version(package):
     return done.stdout or package
 
 
-def versions(maker):
+def versions(vendor):
     """What the results depend on, besides texts and options."""
-    if maker == "Intel":
+    if vendor == "Intel":
         return [version(package) for package in ("libigc1", "libigdfcl1", "libopencl-clang14")] + [os.path.getsize(shutil.which(OCLOC))]
     found = [run([CLANG, "--version"]), version("libclc-15")]
-    return found + ([version("rocm-device-libs")] if maker == "AMD" else [run([PTXAS, "--version"])])
+    return found + ([version("rocm-device-libs")] if vendor == "AMD" else [run([PTXAS, "--version"])])
 
 
 def number(pattern, text):
@@ -159,22 +159,22 @@ def intel(chip, groups, folder):
 
 
 def compile_for(chips, text, options, groups, folder):
-    """chips: of one maker, the least one first. groups: work-items of a group, by kernel. For each chip its rows by kernel, or
+    """chips: of one vendor, the least one first. groups: work-items of a group, by kernel. For each chip its rows by kernel, or
     the text of a refusal."""
-    maker, found = CHIPS[chips[0]], {}
+    vendor, found = CHIPS[chips[0]], {}
     try:
-        if maker == "NVIDIA":
+        if vendor == "NVIDIA":
             nvidia_ptx(chips, text, options, folder)
-        elif maker == "Intel":
+        elif vendor == "Intel":
             intel_spirv(chips, text, options, folder)
     except Refused as refused:
         return {chip: str(refused) for chip in chips}
     for chip in chips:
         try:
-            if maker == "AMD":
+            if vendor == "AMD":
                 found[chip] = amd(chip, text, options, folder)
             else:
-                found[chip] = (nvidia if maker == "NVIDIA" else intel)(chip, groups, folder)
+                found[chip] = (nvidia if vendor == "NVIDIA" else intel)(chip, groups, folder)
         except Refused as refused:
             found[chip] = str(refused)
     return found

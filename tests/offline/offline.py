@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Compiles every program of GPU-class devices for chips that are not here and compares what it takes of them with table.txt.
 
-    offline.py VARIANTS CACHE MAKER [N]  the test, for the chips of AMD, Intel or NVIDIA; VARIANTS: the program of variants.c
-    offline.py VARIANTS CACHE --all      the same for all makers, with every program compiled
+    offline.py VARIANTS CACHE VENDOR [N]  the test, for the chips of AMD, Intel or NVIDIA; VARIANTS: the program of variants.c
+    offline.py VARIANTS CACHE --all      the same for all vendors, with every program compiled
     offline.py VARIANTS CACHE --renew    writes table.txt, seals.txt and the table of docs/gpu-kernels.md anew, to be looked at
                                          and committed; compiles what changed
 
-A compiler makes the same of the same text: seals.txt has a hash, for each text and maker, of all that the rows in table.txt
+A compiler makes the same of the same text: seals.txt has a hash, for each text and vendor, of all that the rows in table.txt
 follow from (text without comments, options, compilers and their versions, compilers.py) and of these rows. Where it holds, only one
 program in N (8) is compiled, by its own hash, to see that it is so; texts that changed, on either side, are compiled with all their
 options, and so is all with other versions.
 Results lie in the folder CACHE, too, under a hash of text, options and compilers.
-Where one of the maker's compilers is missing, it fails with what is missing.
+Where one of the vendor's compilers is missing, it fails with what is missing.
 """
 import concurrent.futures
 import hashlib
@@ -30,7 +30,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE, SEALS, FAULTY = (os.path.join(HERE, name) for name in ("table.txt", "seals.txt", "faulty.cl"))
 PAGE = os.path.join(HERE, "../../docs/gpu-kernels.md")
 BEGIN, END = "<!-- tests/offline/renew writes from here -->\n", "<!-- tests/offline/renew writes to here -->"
-MAKERS = ["AMD", "Intel", "NVIDIA"]
+VENDORS = ["AMD", "Intel", "NVIDIA"]
 COMMON = "-cl-std=CL1.2 -w "     # what all options begin with: not in the table
 # Forms of matrix instructions, as runtime/device.h counts them: a name for them, and the chips that have them.
 FORMS = {"0": ("", list(CHIPS)), "1": (" by mma.sync", ["sm_86", "sm_90"]), "2": (" by MFMA", ["gfx90a"]), "3": (" by WMMA", ["gfx1100"]),
@@ -39,7 +39,7 @@ FORMS = {"0": ("", list(CHIPS)), "1": (" by mma.sync", ["sm_86", "sm_90"]), "2":
 SHUFFLES = {"1": [c for c in CHIPS if CHIPS[c] == "Intel"], "2": [c for c in CHIPS if CHIPS[c] == "NVIDIA"],
             "3": [c for c in CHIPS if CHIPS[c] == "AMD"]}
 HEAD = """\
-# What the kernels of GPU-class devices take of chips, by their makers' compilers. Written by tests/offline/renew.
+# What the kernels of GPU-class devices take of chips, by their vendors' compilers. Written by tests/offline/renew.
 # A block for each kernel: text, kernel, work-items of a group, build options; then for each chip
 #   registers/bytes spilled/bytes of local memory/waves
 # AMD: registers of a work-item, waves of a SIMD; NVIDIA: registers of a work-item, warps of a multiprocessor; Intel: registers
@@ -127,8 +127,8 @@ def write_table(kernels, rows, reasons):
                 file.write(f"because {' '.join(what)}: {reason}\n")
         for kernel in kernels:
             file.write(f"\n{kernel.key}\n")
-            for maker in MAKERS:
-                chips = [c for c in kernel.chips if CHIPS[c] == maker and (kernel.key, c) in rows]
+            for vendor in VENDORS:
+                chips = [c for c in kernel.chips if CHIPS[c] == vendor and (kernel.key, c) in rows]
                 if chips:
                     file.write("    " + "   ".join(f"{c} {show(rows[kernel.key, c], c)}" for c in chips) + "\n")
 
@@ -142,8 +142,8 @@ def read_seals():
 
 def write_seals(seals):
     with open(SEALS, "w", encoding="utf-8") as file:
-        file.write("# The rows of each text and maker in table.txt were made from these texts, options and compilers (offline.py).\n")
-        file.writelines(f"{seal} {maker} {source}\n" for (source, maker), seal in sorted(seals.items()) if seal)
+        file.write("# The rows of each text and vendor in table.txt were made from these texts, options and compilers (offline.py).\n")
+        file.writelines(f"{seal} {vendor} {source}\n" for (source, vendor), seal in sorted(seals.items()) if seal)
 
 
 def write_page(kernels, rows):
@@ -181,7 +181,7 @@ class Compiler:
         os.makedirs(cache, exist_ok=True)
         with open(compilers.__file__, encoding="utf-8") as file:
             self.how = file.read()
-        self.versions = {maker: compilers.versions(maker) for maker in MAKERS if not compilers.lacking(maker)}
+        self.versions = {vendor: compilers.versions(vendor) for vendor in VENDORS if not compilers.lacking(vendor)}
 
     def path(self, source):
         return os.path.join(self.folder, source + ".cl")
@@ -193,7 +193,7 @@ class Compiler:
         return hashlib.sha256(what.encode()).hexdigest()
 
     def compile(self, source, options, chips, groups):
-        """For each of a maker's chips rows by kernel, or the text of a refusal."""
+        """For each of a vendor's chips rows by kernel, or the text of a refusal."""
         path, kept = self.path(source), os.path.join(self.cache, self.hash(source, options, chips, groups))
         if os.path.exists(kept):
             with open(kept, encoding="utf-8") as file:
@@ -209,14 +209,14 @@ class Compiler:
         return found
 
 
-def programs_of(kernels, makers):
-    """For each program and maker: text and options, the maker's chips, the program's kernels."""
+def programs_of(kernels, vendors):
+    """For each program and vendor: text and options, the vendor's chips, the program's kernels."""
     programs = {}
     for kernel in kernels:
         programs.setdefault((kernel.source, kernel.options), []).append(kernel)
     for program, members in programs.items():
-        for maker in makers:
-            chips = [c for c in members[0].chips if CHIPS[c] == maker]
+        for vendor in vendors:
+            chips = [c for c in members[0].chips if CHIPS[c] == vendor]
             if chips:
                 yield program, chips, members
 
@@ -235,7 +235,7 @@ def seal_of(compiler, program, chips, members, rows):
 
 
 def seals_of(compiler, programs, rows):
-    """The seal of each text and maker, and those of its programs; None: the rows are not all there."""
+    """The seal of each text and vendor, and those of its programs; None: the rows are not all there."""
     parts = {}
     for program, chips, members in programs:
         parts.setdefault((program[0], CHIPS[chips[0]]), []).append(seal_of(compiler, program, chips, members, rows))
@@ -243,10 +243,10 @@ def seals_of(compiler, programs, rows):
             for key, found in parts.items()}
 
 
-def compile_all(kernels, compiler, makers, expected, seals, one_in):
+def compile_all(kernels, compiler, vendors, expected, seals, one_in):
     """Rows by kernel and chip, and refusals as texts. Taken from the table, `expected`, where one of the seals says so."""
     rows, refusals, waiting = {}, [], []
-    programs = list(programs_of(kernels, makers))
+    programs = list(programs_of(kernels, vendors))
     holds = {key for key, seal in seals_of(compiler, programs, expected).items() if seal in seals}
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for program, chips, members in programs:
@@ -311,7 +311,7 @@ def compare(kernels, rows, expected, reasons):
     return problems + [f"{key}\n    it is in the table, and no plan asks for it" for key in sorted({k for k, _ in expected} - asked)]
 
 
-def prove(compiler, maker):
+def prove(compiler, vendor):
     """That the test can fail: what is missed of made-up faults."""
     good, missed = Row(64, 0, 1024, 8, 16), []
     faults = {"a spill": good._replace(spilled=4), "fewer waves": good._replace(waves=7), "narrower waves": good._replace(lanes=8),
@@ -320,7 +320,7 @@ def prove(compiler, maker):
     missed += [] if list(worse(good._replace(spilled=8), good._replace(spilled=4), "a reason")) else ["a larger spill is not noticed"]
     missed += [] if list(worse(good, None, None)) else ["a kernel that is not in the table is not noticed"]
     missed += ["an equal row is refused"] if list(worse(good, good, None)) else []
-    chips = [c for c in CHIPS if CHIPS[c] == maker]
+    chips = [c for c in CHIPS if CHIPS[c] == vendor]
     for options in COMMON, COMMON + "-DREFUSED":
         for chip, found in compiler.compile("faulty", options, chips, {"faulty": 64}).items():
             noticed = isinstance(found, str) if "REFUSED" in options else not isinstance(found, str) and found["faulty"].spilled
@@ -336,25 +336,25 @@ def prove(compiler, maker):
 def main():
     begin = time.monotonic()
     renew, everything = "--renew" in sys.argv, "--all" in sys.argv
-    variants, cache, *makers = [a for a in sys.argv[1:] if not a.startswith("-")]
-    one_in = int(makers.pop()) if makers and makers[-1].isdigit() else 8
-    makers = makers or MAKERS
-    for maker in makers:
-        if compilers.lacking(maker):
-            print(f"{maker}'s chips were not compiled for: {compilers.lacking(maker)}\n0 passed, 1 failed")
+    variants, cache, *vendors = [a for a in sys.argv[1:] if not a.startswith("-")]
+    one_in = int(vendors.pop()) if vendors and vendors[-1].isdigit() else 8
+    vendors = vendors or VENDORS
+    for vendor in vendors:
+        if compilers.lacking(vendor):
+            print(f"{vendor}'s chips were not compiled for: {compilers.lacking(vendor)}\n0 passed, 1 failed")
             return 1
     with tempfile.TemporaryDirectory() as folder:
         kernels = ask(variants, folder)
         compiler = Compiler(folder, cache)
         with open(FAULTY, encoding="utf-8") as faulty, open(os.path.join(folder, "faulty.cl"), "w", encoding="utf-8") as copy:
             copy.write(faulty.read())
-        problems = [problem for maker in makers for problem in prove(compiler, maker)]
+        problems = [problem for vendor in vendors for problem in prove(compiler, vendor)]
         seals = set() if everything else read_seals()
-        rows, refusals = compile_all(kernels, compiler, makers, read_table()[0], seals, one_in)
+        rows, refusals = compile_all(kernels, compiler, vendors, read_table()[0], seals, one_in)
         if renew:
             write_table(kernels, rows, read_table()[1])
             write_page(kernels, rows)
-            write_seals(seals_of(compiler, programs_of(kernels, makers), rows))
+            write_seals(seals_of(compiler, programs_of(kernels, vendors), rows))
     problems += refusals + compare(kernels, rows, *read_table())
     print("\n".join(problems))
     print(f"{len(kernels)} kernels: {compiler.compiled} programs compiled, {compiler.loaded} known from before, {compiler.sealed} sealed, in "

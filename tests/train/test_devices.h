@@ -1,4 +1,4 @@
-/* The suites of the program test_devices, one file each. The files of the suites "devices", which tests/makers runs
+/* The suites of the program test_devices, one file each. The files of the suites "devices", which tests/vendors runs
  * too, and "alone" add their cases to either. */
 #ifndef TESTS_TRAIN_TEST_DEVICES_H
 #define TESTS_TRAIN_TEST_DEVICES_H

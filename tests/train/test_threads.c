@@ -96,7 +96,7 @@ static void *ask_memory(void *argument)
     return NULL;
 }
 
-/* As the maker of a plan in the background does, while a step of the device is divided for the first time. */
+/* As the thread that makes a plan in the background does, while a step of the device is divided for the first time. */
 START_TEST(memory_is_asked_for_during_a_step)
 {
     struct session session;

@@ -1,11 +1,11 @@
-"""ONNX files on the devices of two makers: run by tests/makers, with tests/makers/two-makers."""
+"""ONNX files on the devices of two vendors: run by tests/vendors, with tests/vendors/two-vendors."""
 import harness
 
 FILE = harness.SOURCE / "tests" / "onnx" / "files" / "lenet.onnx"
 DIVISION = 1024 / 2 ** 24 # of tests/tolerance.h
 
 
-class TwoMakers(harness.CommandTest):
+class TwoVendors(harness.CommandTest):
     def losses(self, devices):
         line = self.good("train", FILE, "--batch", 64, "--steps", 20, "--lr", 0.01, "--shares", "equal", "--devices", devices, "--json").lines()[0]
         return line["loss"], line["test_loss"]
