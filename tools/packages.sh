@@ -10,7 +10,7 @@ test_packages=("${build_packages[@]}" g++ check libopenmpi-dev openmpi-bin pytho
 # tests/offline, whose table holds what Debian 12's make of the kernels; Mesa's libraries for tests/vendors. Of intel-opencl-icd
 # and mesa-opencl-icd only what they need: these are unpacked into .dev/, so that no driver is added to the machine's.
 declare -A group_packages=(
-    [arrows]="clang-format clang-format-14" # versions differ in what they make of a file
+    [conventions]="clang-format clang-format-14" # versions differ in what they make of a file
     [command]="locales"
     [hosts]="iproute2"
     [vendors]="libclang-cpp15|libclang-cpp19 libclc-15|libclc-19 libllvmspirvlib15|libllvmspirvlib19.1 libdrm-nouveau2 libsensors5 libexpat1"

@@ -3,10 +3,10 @@
 
     offline.py VARIANTS CACHE VENDOR [N]  the test, for the chips of AMD, Intel or NVIDIA; VARIANTS: the program of variants.c
     offline.py VARIANTS CACHE --all      the same for all vendors, with every program compiled
-    offline.py VARIANTS CACHE --renew    writes table.txt, seals.txt and the table of docs/gpu-kernels.md anew, to be looked at
+    offline.py VARIANTS CACHE --renew    writes table.txt, hashes.txt and the table of docs/gpu-kernels.md anew, to be looked at
                                          and committed; compiles what changed
 
-A compiler makes the same of the same text: seals.txt has a hash, for each text and vendor, of all that the rows in table.txt
+A compiler makes the same of the same text: hashes.txt has a hash, for each text and vendor, of all that the rows in table.txt
 follow from (text without comments, options, compilers and their versions, compilers.py) and of these rows. Where it holds, only one
 program in N (8) is compiled, by its own hash, to see that it is so; texts that changed, on either side, are compiled with all their
 options, and so is all with other versions.
@@ -27,7 +27,7 @@ import compilers
 from compilers import CHIPS, MOST_WAVES, Row
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TABLE, SEALS, FAULTY = (os.path.join(HERE, name) for name in ("table.txt", "seals.txt", "faulty.cl"))
+TABLE, HASHES, FAULTY = (os.path.join(HERE, name) for name in ("table.txt", "hashes.txt", "faulty.cl"))
 PAGE = os.path.join(HERE, "../../docs/gpu-kernels.md")
 BEGIN, END = "<!-- tests/offline/renew writes from here -->\n", "<!-- tests/offline/renew writes to here -->"
 VENDORS = ["AMD", "Intel", "NVIDIA"]
@@ -133,17 +133,17 @@ def write_table(kernels, rows, reasons):
                     file.write("    " + "   ".join(f"{c} {show(rows[kernel.key, c], c)}" for c in chips) + "\n")
 
 
-def read_seals():
-    if not os.path.exists(SEALS):
+def read_hashes():
+    if not os.path.exists(HASHES):
         return set()
-    with open(SEALS, encoding="utf-8") as file:
+    with open(HASHES, encoding="utf-8") as file:
         return {line.split()[0] for line in file if not line.startswith("#")}
 
 
-def write_seals(seals):
-    with open(SEALS, "w", encoding="utf-8") as file:
+def write_hashes(hashes):
+    with open(HASHES, "w", encoding="utf-8") as file:
         file.write("# The rows of each text and vendor in table.txt were made from these texts, options and compilers (offline.py).\n")
-        file.writelines(f"{seal} {vendor} {source}\n" for (source, vendor), seal in sorted(seals.items()) if seal)
+        file.writelines(f"{digest} {vendor} {source}\n" for (source, vendor), digest in sorted(hashes.items()) if digest)
 
 
 def write_page(kernels, rows):
@@ -225,7 +225,7 @@ def groups_of(members):
     return {k.name: k.group for k in members}
 
 
-def seal_of(compiler, program, chips, members, rows):
+def hash_of(compiler, program, chips, members, rows):
     """None: the rows are not all there."""
     keys = [(k.key, chip) for k in sorted(members, key=lambda k: k.key) for chip in chips]
     if any(key not in rows for key in keys):
@@ -235,23 +235,23 @@ def seal_of(compiler, program, chips, members, rows):
 
 
 def seals_of(compiler, programs, rows):
-    """The seal of each text and vendor, and those of its programs; None: the rows are not all there."""
+    """The digest of each text and vendor, and those of its programs; None: the rows are not all there."""
     parts = {}
     for program, chips, members in programs:
-        parts.setdefault((program[0], CHIPS[chips[0]]), []).append(seal_of(compiler, program, chips, members, rows))
+        parts.setdefault((program[0], CHIPS[chips[0]]), []).append(hash_of(compiler, program, chips, members, rows))
     return {key: None if None in found else hashlib.sha256(" ".join(sorted(found)).encode()).hexdigest()[:16]
             for key, found in parts.items()}
 
 
-def compile_all(kernels, compiler, vendors, expected, seals, one_in):
-    """Rows by kernel and chip, and refusals as texts. Taken from the table, `expected`, where one of the seals says so."""
+def compile_all(kernels, compiler, vendors, expected, hashes, one_in):
+    """Rows by kernel and chip, and refusals as texts. Taken from the table, `expected`, where one of the hashes says so."""
     rows, refusals, waiting = {}, [], []
     programs = list(programs_of(kernels, vendors))
-    holds = {key for key, seal in seals_of(compiler, programs, expected).items() if seal in seals}
+    holds = {key for key, digest in seals_of(compiler, programs, expected).items() if digest in hashes}
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for program, chips, members in programs:
             known = (program[0], CHIPS[chips[0]]) in holds
-            if known and int(seal_of(compiler, program, chips, members, expected), 16) % one_in:
+            if known and int(hash_of(compiler, program, chips, members, expected), 16) % one_in:
                 compiler.sealed += len(chips)
                 rows.update({(k.key, chip): expected[k.key, chip] for k in members for chip in chips})
             else:
@@ -325,10 +325,10 @@ def prove(compiler, vendor):
         for chip, found in compiler.compile("faulty", options, chips, {"faulty": 64}).items():
             noticed = isinstance(found, str) if "REFUSED" in options else not isinstance(found, str) and found["faulty"].spilled
             missed += [] if noticed else [f"{chip}: {options.strip()} of faulty.cl is not noticed: {found}"]
-    seals = {seal_of(compiler, ("faulty", options), chips, [Kernel(f"faulty\tfaulty\t{options}\t64\t0\t0\t0\t0\tnone")],
+    hashes = {hash_of(compiler, ("faulty", options), chips, [Kernel(f"faulty\tfaulty\t{options}\t64\t0\t0\t0\t0\tnone")],
                      {(f"faulty faulty 64{more}", chip): row for chip in chips})
              for options, more in ((COMMON, ""), (COMMON + "-DREFUSED", " -DREFUSED")) for row in (good, good._replace(waves=9))}
-    missed += [] if len(seals) == 4 and None not in seals else ["a seal holds for other options or another row"]
+    missed += [] if len(hashes) == 4 and None not in hashes else ["a hash holds for other options or another row"]
     missed += [] if code_of("a; /* b\n c */  d // e\n\n") == code_of("a; d") != code_of("a;\nd") else ["a comment is taken for code"]
     return [f"the test cannot fail: {what}" for what in missed]
 
@@ -349,12 +349,12 @@ def main():
         with open(FAULTY, encoding="utf-8") as faulty, open(os.path.join(folder, "faulty.cl"), "w", encoding="utf-8") as copy:
             copy.write(faulty.read())
         problems = [problem for vendor in vendors for problem in prove(compiler, vendor)]
-        seals = set() if everything else read_seals()
-        rows, refusals = compile_all(kernels, compiler, vendors, read_table()[0], seals, one_in)
+        hashes = set() if everything else read_hashes()
+        rows, refusals = compile_all(kernels, compiler, vendors, read_table()[0], hashes, one_in)
         if renew:
             write_table(kernels, rows, read_table()[1])
             write_page(kernels, rows)
-            write_seals(seals_of(compiler, programs_of(kernels, vendors), rows))
+            write_hashes(seals_of(compiler, programs_of(kernels, vendors), rows))
     problems += refusals + compare(kernels, rows, *read_table())
     print("\n".join(problems))
     print(f"{len(kernels)} kernels: {compiler.compiled} programs compiled, {compiler.loaded} known from before, {compiler.sealed} sealed, in "

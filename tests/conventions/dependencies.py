@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks the arrows between the rooms: a file may include its own room, the rooms below it and include/tutti.h.
+"""Checks the dependencies between folders: a file may include its own folder, the folders below it and include/tutti.h.
 Checks, too, that fields which several threads use, or which follow a state machine, are touched by their own file alone;
 that the build knows every text of a kernel, that the header and the documentation name only functions and types that
 exist, that every function has a caller, and that numbers become text and back through base/numbers.h, which does not
 depend on the program's locale; that no pass of plan/ knows an operation by name, and that kernels with many parameters
 have a list of them.
 
-    arrows.py ROOT
+    dependencies.py ROOT
 """
 import pathlib
 import re
