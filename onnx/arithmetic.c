@@ -10,9 +10,9 @@
 
 /* ---------------------------------------------------------------------------------------------------- integers ---- */
 
-bool extent_multiply(struct extent a, struct extent b, struct extent *product)
+bool symbolic_size_multiply(struct symbolic_size a, struct symbolic_size b, struct symbolic_size *product)
 {
-    const struct extent swapped = a;
+    const struct symbolic_size swapped = a;
     if (b.batches) {
         a = b;
         b = swapped;
@@ -24,69 +24,69 @@ bool extent_multiply(struct extent a, struct extent b, struct extent *product)
 
 /* Functions of two integers. They return false if the result is not a number plus a multiple of the number of samples.
  * Without a symbol they wrap around, as in other runtimes. */
-typedef bool whole_function(int type, struct extent a, struct extent b, struct extent *y);
+typedef bool whole_function(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y);
 
-static bool multiply(int type, struct extent a, struct extent b, struct extent *y)
+static bool multiply(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     (void)type;
-    if (a.batches || b.batches) return extent_multiply(a, b, y);
-    *y = (struct extent) { (int64_t)((uint64_t)a.number * (uint64_t)b.number) };
+    if (a.batches || b.batches) return symbolic_size_multiply(a, b, y);
+    *y = (struct symbolic_size) { (int64_t)((uint64_t)a.number * (uint64_t)b.number) };
     return true;
 }
 
-static bool add(int type, struct extent a, struct extent b, struct extent *y)
+static bool add(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     (void)type;
     const bool overflows = __builtin_add_overflow(a.number, b.number, &y->number);
     return !__builtin_add_overflow(a.batches, b.batches, &y->batches) && !(overflows && y->batches);
 }
 
-static bool subtract(int type, struct extent a, struct extent b, struct extent *y)
+static bool subtract(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     (void)type;
     const bool overflows = __builtin_sub_overflow(a.number, b.number, &y->number);
     return !__builtin_sub_overflow(a.batches, b.batches, &y->batches) && !(overflows && y->batches);
 }
 
-static bool divide(int type, struct extent a, struct extent b, struct extent *y)
+static bool divide(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     if (b.batches || b.number == 0 || (a.batches && (a.number % b.number || a.batches % b.number))) return false;
     if (type == ONNX_UINT64 && !a.batches)
-        *y = (struct extent) { (int64_t)((uint64_t)a.number / (uint64_t)b.number) };
+        *y = (struct symbolic_size) { (int64_t)((uint64_t)a.number / (uint64_t)b.number) };
     else if (b.number == -1)
-        return subtract(type, (struct extent) { 0 }, a, y);
+        return subtract(type, (struct symbolic_size) { 0 }, a, y);
     else
-        *y = (struct extent) { a.number / b.number, a.batches / b.number };
+        *y = (struct symbolic_size) { a.number / b.number, a.batches / b.number };
     return true;
 }
 
 /* The remainder with the sign of the dividend; modulo(): with that of the divisor. */
-static bool remainder_of(int type, struct extent a, struct extent b, struct extent *y)
+static bool remainder_of(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     if (a.batches || b.batches || b.number == 0) return false;
     if (type == ONNX_UINT64)
-        *y = (struct extent) { (int64_t)((uint64_t)a.number % (uint64_t)b.number) };
+        *y = (struct symbolic_size) { (int64_t)((uint64_t)a.number % (uint64_t)b.number) };
     else
-        *y = (struct extent) { b.number == -1 ? 0 : a.number % b.number };
+        *y = (struct symbolic_size) { b.number == -1 ? 0 : a.number % b.number };
     return true;
 }
 
-static bool modulo(int type, struct extent a, struct extent b, struct extent *y)
+static bool modulo(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     if (!remainder_of(type, a, b, y)) return false;
     if (type != ONNX_UINT64 && y->number && (y->number < 0) != (b.number < 0)) y->number += b.number;
     return true;
 }
 
-static bool equal(int type, struct extent a, struct extent b, struct extent *y)
+static bool equal(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     (void)type;
-    *y = (struct extent) { a.number == b.number && a.batches == b.batches };
+    *y = (struct symbolic_size) { a.number == b.number && a.batches == b.batches };
     return true;
 }
 
 /* *order: -1, 0 or 1. False: the order depends on the number of samples. */
-static bool compare(int type, struct extent a, struct extent b, int *order)
+static bool compare(int type, struct symbolic_size a, struct symbolic_size b, int *order)
 {
     if (type == ONNX_UINT64)
         *order = ((uint64_t)a.number > (uint64_t)b.number) - ((uint64_t)a.number < (uint64_t)b.number);
@@ -95,71 +95,71 @@ static bool compare(int type, struct extent a, struct extent b, int *order)
     return a.batches == b.batches;
 }
 
-#define ORDERED(name, formula)                                                     \
-    static bool name(int type, struct extent a, struct extent b, struct extent *y) \
-    {                                                                              \
-        int order;                                                                 \
-        if (!compare(type, a, b, &order)) return false;                            \
-        *y = formula;                                                              \
-        return true;                                                               \
+#define ORDERED(name, formula)                                                                          \
+    static bool name(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y) \
+    {                                                                                                   \
+        int order;                                                                                      \
+        if (!compare(type, a, b, &order)) return false;                                                 \
+        *y = formula;                                                                                   \
+        return true;                                                                                    \
     }
-ORDERED(less, (struct extent) { order < 0 })
-ORDERED(less_or_equal, (struct extent) { order <= 0 })
-ORDERED(greater, (struct extent) { order > 0 })
-ORDERED(greater_or_equal, (struct extent) { order >= 0 })
+ORDERED(less, (struct symbolic_size) { order < 0 })
+ORDERED(less_or_equal, (struct symbolic_size) { order <= 0 })
+ORDERED(greater, (struct symbolic_size) { order > 0 })
+ORDERED(greater_or_equal, (struct symbolic_size) { order >= 0 })
 ORDERED(smaller, order < 0 ? a : b)
 ORDERED(larger, order > 0 ? a : b)
 
-static bool is_true(struct extent a)
+static bool is_true(struct symbolic_size a)
 {
     return a.number || a.batches;
 }
 
-#define LOGIC(name, formula)                                                       \
-    static bool name(int type, struct extent a, struct extent b, struct extent *y) \
-    {                                                                              \
-        (void)type;                                                                \
-        (void)b;                                                                   \
-        *y = (struct extent) { formula };                                          \
-        return true;                                                               \
+#define LOGIC(name, formula)                                                                            \
+    static bool name(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y) \
+    {                                                                                                   \
+        (void)type;                                                                                     \
+        (void)b;                                                                                        \
+        *y = (struct symbolic_size) { formula };                                                        \
+        return true;                                                                                    \
     }
 LOGIC(both, is_true(a) && is_true(b))
 LOGIC(either, is_true(a) || is_true(b))
 LOGIC(one_of, is_true(a) != is_true(b))
 LOGIC(negation, !is_true(a))
 
-static bool negative(int type, struct extent a, struct extent b, struct extent *y)
+static bool negative(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     (void)b;
-    return subtract(type, (struct extent) { 0 }, a, y);
+    return subtract(type, (struct symbolic_size) { 0 }, a, y);
 }
 
-static bool absolute(int type, struct extent a, struct extent b, struct extent *y)
+static bool absolute(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     if (a.batches && (a.number < 0 || a.batches < 0)) return false;
     *y = a;
     return type == ONNX_UINT64 || a.number >= 0 || negative(type, a, b, y);
 }
 
-static bool sign(int type, struct extent a, struct extent b, struct extent *y)
+static bool sign(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     (void)b;
     if (a.batches && (a.number < 0 || a.batches < 0)) return false;
-    *y = (struct extent) { is_true(a) ? (type != ONNX_UINT64 && a.number < 0 ? -1 : 1) : 0 };
+    *y = (struct symbolic_size) { is_true(a) ? (type != ONNX_UINT64 && a.number < 0 ? -1 : 1) : 0 };
     return true;
 }
 
-static bool prelu(int type, struct extent a, struct extent b, struct extent *y)
+static bool prelu(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     if (a.batches || b.batches) return false;
     *y = a;
     return type == ONNX_UINT64 || a.number >= 0 || multiply(type, a, b, y);
 }
 
-static bool relu(int type, struct extent a, struct extent b, struct extent *y)
+static bool relu(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
 {
     (void)b;
-    return larger(type, a, (struct extent) { 0 }, y);
+    return larger(type, a, (struct symbolic_size) { 0 }, y);
 }
 
 /* ------------------------------------------------------------------------------------------------------ floats ---- */
@@ -293,11 +293,11 @@ bool arithmetic_has(const char *name)
 
 static tutti_status no_number(void)
 {
-    return step_refuse("its result is no whole multiple of the number of samples, or no number");
+    return node_refuse("its result is no whole multiple of the number of samples, or no number");
 }
 
 /* One element of a result of this type, from inputs of these types. */
-static bool compute(const struct step *step, const struct operation *operation, const struct number *n,
+static bool compute(const struct onnx_node *node, const struct operation *operation, const struct number *n,
     const struct known *x, int type, struct number *y)
 {
     const bool floats = onnx_type_is_float(x[0].type);
@@ -307,20 +307,20 @@ static bool compute(const struct step *step, const struct operation *operation, 
         return n[0].whole.batches == 0 && n[1].whole.batches == 0 && known_cast(power, ONNX_DOUBLE, type, y);
     }
     if (floats ? !operation->real : !operation->whole) return false;
-    if (floats && !strcmp(operation->name, "Mod") && !step_integer(step, "fmod", 0)) return false;
+    if (floats && !strcmp(operation->name, "Mod") && !node_integer(node, "fmod", 0)) return false;
     if (floats) {
         y->real = operation->real(n[0].real, n[1].real);
         y->whole.number = y->real != 0; /* of comparisons */
         return n[1].whole.batches == 0;
     }
     whole_function *function =
-        operation->whole == modulo && step_integer(step, "fmod", 0) ? remainder_of : operation->whole;
+        operation->whole == modulo && node_integer(node, "fmod", 0) ? remainder_of : operation->whole;
     return function(x[0].type, n[0].whole, n[1].whole, &y->whole);
 }
 
 /* y = f(a, b) of this type */
 static tutti_status combine(
-    struct step *step, const struct operation *operation, const struct known *x, int type, struct array **made)
+    struct onnx_node *node, const struct operation *operation, const struct known *x, int type, struct array **made)
 {
     int rank = 0;
     int64_t sizes[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = { 0 };
@@ -335,7 +335,7 @@ static tutti_status combine(
         const struct number n[] = { known_at(&x[0], reading_at(&from[0], rank, at)),
             known_at(&x[1], reading_at(&from[1], rank, at)) };
         struct number result;
-        if (!compute(step, operation, n, x, type, &result)) {
+        if (!compute(node, operation, n, x, type, &result)) {
             array_free(y);
             return no_number();
         }
@@ -355,41 +355,41 @@ static void divide_all(struct array *y, int type, size_t count)
 }
 
 /* Takes one input, two, or, as Max, any number of them. */
-tutti_status fold_arithmetic(struct step *step)
+tutti_status fold_arithmetic(struct onnx_node *node)
 {
-    const struct operation *operation = find_operation(step->node->op_type);
+    const struct operation *operation = find_operation(node->proto->op_type);
     struct onnx_operator row = { 0 };
-    const size_t count = step->node->n_input;
+    const size_t count = node->proto->n_input;
     struct known x[2];
     struct array *y = NULL, *before = NULL;
-    if (!operation || !operator_find(step->node->op_type, &row) || (operation->unary && count != 1))
+    if (!operation || !operator_find(node->proto->op_type, &row) || (operation->unary && count != 1))
         return fail(TUTTI_FORMAT, "it has %zu inputs", count);
-    tutti_status status = known_input(step, 0, &x[0]);
+    tutti_status status = known_input(node, 0, &x[0]);
     const int type = row.type ? row.type : status == TUTTI_OK ? x[0].type : 0;
     if (operation->unary && status == TUTTI_OK) {
         x[1] = x[0];
-        status = combine(step, operation, x, type, &y);
+        status = combine(node, operation, x, type, &y);
     }
     for (size_t i = 1; i < count && status == TUTTI_OK; i++) {
-        status = known_input(step, i, &x[1]);
-        if (status == TUTTI_OK) status = combine(step, operation, x, type, &y);
+        status = known_input(node, i, &x[1]);
+        if (status == TUTTI_OK) status = combine(node, operation, x, type, &y);
         array_free(before);
         x[0].array = before = y;
     }
     if (status != TUTTI_OK) return status;
-    if (!y) return step_same(step);
+    if (!y) return node_same(node);
     if (!strcmp(operation->name, "Mean")) divide_all(y, type, count);
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
-tutti_status fold_where(struct step *step)
+tutti_status fold_where(struct onnx_node *node)
 {
     struct known x[3];
     struct reading from[3];
     int rank = 0;
     int64_t sizes[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = { 0 };
     for (size_t i = 0; i < 3; i++) {
-        const tutti_status status = known_input(step, i, &x[i]);
+        const tutti_status status = known_input(node, i, &x[i]);
         if (status != TUTTI_OK) return status;
     }
     if (!known_broadcast((const struct array *[]) { x[0].array, x[1].array, x[2].array }, 3, &rank, sizes))
@@ -401,20 +401,20 @@ tutti_status fold_where(struct step *step)
         known_put(y, x[1].type, i, known_at(&x[pick], reading_at(&from[pick], rank, at)));
         (void)known_next(rank, sizes, at);
     }
-    step_type(step, 0, x[1].type);
-    return known_finish(step, y);
+    node_type(node, 0, x[1].type);
+    return known_finish(node, y);
 }
 
 /* A bound of Clip: an input, an attribute before opset 11, or none. */
 static tutti_status read_bound(
-    const struct step *step, size_t position, const char *name, int type, struct number *bound, bool *has)
+    const struct onnx_node *node, size_t position, const char *name, int type, struct number *bound, bool *has)
 {
-    const Onnx__AttributeProto *attribute = step_attribute(step, name);
+    const Onnx__AttributeProto *attribute = node_attribute(node, name);
     struct known x;
     *has = attribute != NULL;
     if (attribute) *bound = (struct number) { (double)attribute->f, { (int64_t)attribute->f } };
-    if (!step_input(step, position)) return TUTTI_OK;
-    const tutti_status status = known_input(step, position, &x);
+    if (!node_input(node, position)) return TUTTI_OK;
+    const tutti_status status = known_input(node, position, &x);
     if (status != TUTTI_OK) return status;
     if (x.array->count != 1 || x.type != type) return fail(TUTTI_FORMAT, "input %zu must be one number", position);
     *bound = known_at(&x, 0);
@@ -422,15 +422,15 @@ static tutti_status read_bound(
     return TUTTI_OK;
 }
 
-tutti_status fold_clip(struct step *step)
+tutti_status fold_clip(struct onnx_node *node)
 {
     static const struct operation clips[] = { { "Max", larger, real_max }, { "Min", smaller, real_min } };
     struct known x[2];
     struct number bounds[2];
     bool has[2];
-    tutti_status status = known_input(step, 0, &x[0]);
-    if (status == TUTTI_OK) status = read_bound(step, 1, "min", x[0].type, &bounds[0], &has[0]);
-    if (status == TUTTI_OK) status = read_bound(step, 2, "max", x[0].type, &bounds[1], &has[1]);
+    tutti_status status = known_input(node, 0, &x[0]);
+    if (status == TUTTI_OK) status = read_bound(node, 1, "min", x[0].type, &bounds[0], &has[0]);
+    if (status == TUTTI_OK) status = read_bound(node, 2, "max", x[0].type, &bounds[1], &has[1]);
     if (status != TUTTI_OK) return status;
     struct array *y = known_new(x[0].array->rank, x[0].array->sizes, x[0].type);
     x[1] = x[0];
@@ -438,59 +438,59 @@ tutti_status fold_clip(struct step *step)
         struct number result = known_at(&x[0], i);
         for (int k = 0; k < 2; k++) {
             const struct number n[2] = { result, bounds[k] };
-            if (!has[k] || compute(step, &clips[k], n, x, x[0].type, &result)) continue;
+            if (!has[k] || compute(node, &clips[k], n, x, x[0].type, &result)) continue;
             array_free(y);
             return no_number();
         }
         known_put(y, x[0].type, i, result);
     }
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
-tutti_status fold_is_inf(struct step *step)
+tutti_status fold_is_inf(struct onnx_node *node)
 {
     struct known x;
-    const bool low = step_integer(step, "detect_negative", 1), high = step_integer(step, "detect_positive", 1);
-    const tutti_status status = known_input(step, 0, &x);
+    const bool low = node_integer(node, "detect_negative", 1), high = node_integer(node, "detect_positive", 1);
+    const tutti_status status = known_input(node, 0, &x);
     if (status != TUTTI_OK) return status;
     struct array *y = known_new(x.array->rank, x.array->sizes, ONNX_BOOL);
     for (size_t i = 0; y && i < y->count; i++) {
         const double real = known_at(&x, i).real;
-        y->extents[i].number = isinf(real) && (real < 0 ? low : high);
+        y->symbolic_sizes[i].number = isinf(real) && (real < 0 ? low : high);
     }
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
 /* ------------------------------------------------------------------------------------------------------- casts ---- */
 
-static tutti_status cast(struct step *step, int to)
+static tutti_status cast(struct onnx_node *node, int to)
 {
     struct known x;
-    const tutti_status status = known_input(step, 0, &x);
+    const tutti_status status = known_input(node, 0, &x);
     if (status != TUTTI_OK) return status;
-    if (!onnx_type_is_known(to)) return step_refuse("to type %d, which is not read", to);
-    step_type(step, 0, to);
+    if (!onnx_type_is_known(to)) return node_refuse("to type %d, which is not read", to);
+    node_type(node, 0, to);
     struct array *y = known_new(x.array->rank, x.array->sizes, to);
     for (size_t i = 0; y && i < y->count; i++) {
         struct number number;
         if (!known_cast(known_at(&x, i), x.type, to, &number)) {
             array_free(y);
-            return step_refuse("the number of samples cannot become a float");
+            return node_refuse("the number of samples cannot become a float");
         }
         known_put(y, to, i, number);
     }
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
-tutti_status fold_cast(struct step *step)
+tutti_status fold_cast(struct onnx_node *node)
 {
-    return cast(step, (int)step_integer(step, "to", 0));
+    return cast(node, (int)node_integer(node, "to", 0));
 }
 
-tutti_status fold_cast_like(struct step *step)
+tutti_status fold_cast_like(struct onnx_node *node)
 {
-    const struct value *like = step_input(step, 1);
-    return like ? cast(step, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
+    const struct value *like = node_input(node, 1);
+    return like ? cast(node, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
 }
 
 /* -------------------------------------------------------------------------------------------------- reductions ---- */
@@ -510,7 +510,7 @@ static const struct reduction {
 static bool change_number(enum change change, int type, int64_t count, struct number *n)
 {
     const bool floats = onnx_type_is_float(type);
-    const struct extent divisor = { count };
+    const struct symbolic_size divisor = { count };
     switch (change) {
     case ABSOLUTE: return floats ? (n->real = fabs(n->real), true) : absolute(type, n->whole, n->whole, &n->whole);
     case SQUARED: return floats ? (n->real *= n->real, true) : multiply(type, n->whole, n->whole, &n->whole);
@@ -526,12 +526,12 @@ static bool change_number(enum change change, int type, int64_t count, struct nu
 }
 
 /* Adds x up along axes whose step in y is 0. */
-static tutti_status reduce(struct step *step, const struct known *x, const int64_t *strides, struct array *y)
+static tutti_status reduce(struct onnx_node *node, const struct known *x, const int64_t *strides, struct array *y)
 {
     const struct reduction *reduction = NULL;
     int64_t at[ARRAY_MAX_RANK] = { 0 };
     for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
-        if (!strcmp(reductions[i].name, step->node->op_type)) reduction = &reductions[i];
+        if (!strcmp(reductions[i].name, node->proto->op_type)) reduction = &reductions[i];
     const struct operation *operation = reduction ? find_operation(reduction->function) : NULL;
     struct number *sums = memory_new(y->count, sizeof *sums);
     unsigned char *begun = memory_new(y->count + 1, 1);
@@ -543,7 +543,7 @@ static tutti_status reduce(struct step *step, const struct known *x, const int64
         struct number n[2] = { sums[to], known_at(x, i) };
         bool good = change_number(reduction->before, x->type, 1, &n[1]);
         if (good && begun[to])
-            good = compute(step, operation, n, both, x->type, &sums[to]);
+            good = compute(node, operation, n, both, x->type, &sums[to]);
         else
             sums[to] = n[1];
         if (!good) status = no_number();
@@ -561,30 +561,30 @@ static tutti_status reduce(struct step *step, const struct known *x, const int64
 }
 
 /* Axes are an attribute or the second input; if none is named, all axes are reduced. */
-tutti_status fold_reduce(struct step *step)
+tutti_status fold_reduce(struct onnx_node *node)
 {
     struct known x;
     int64_t list[ARRAY_MAX_RANK], sizes[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK] = { 0 };
     int count = 0, rank = 0;
     unsigned axes = 0;
-    tutti_status status = known_input(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list_or_attribute(step, "axes", 1, list, ARRAY_MAX_RANK, &count);
+    tutti_status status = known_input(node, 0, &x);
+    if (status == TUTTI_OK) status = node_list_or_attribute(node, "axes", 1, list, ARRAY_MAX_RANK, &count);
     if (status == TUTTI_OK) status = axes_read(list, count, x.array->rank, &axes);
     if (status != TUTTI_OK) return status;
-    if (count == 0 && step_integer(step, "noop_with_empty_axes", 0)) return step_refuse("it reduces nothing");
+    if (count == 0 && node_integer(node, "noop_with_empty_axes", 0)) return node_refuse("it reduces nothing");
     if (count == 0) axes = (1u << x.array->rank) - 1;
     for (int i = 0; i < x.array->rank; i++)
-        if (step_integer(step, "keepdims", 1) || !(axes >> i & 1))
+        if (node_integer(node, "keepdims", 1) || !(axes >> i & 1))
             sizes[rank++] = axes >> i & 1 ? 1 : x.array->sizes[i];
     struct array *y = x.array->count ? known_new(rank, sizes, x.type) : NULL;
-    if (!y) return step_refuse("it has no elements, or too many");
+    if (!y) return node_refuse("it has no elements, or too many");
     int64_t stride = 1;
     for (int i = x.array->rank - 1; i >= 0; i--) {
         strides[i] = axes >> i & 1 ? 0 : stride;
         stride *= axes >> i & 1 ? 1 : x.array->sizes[i];
     }
-    status = reduce(step, &x, strides, y);
-    if (status == TUTTI_OK) return known_finish(step, y);
+    status = reduce(node, &x, strides, y);
+    if (status == TUTTI_OK) return known_finish(node, y);
     array_free(y);
     return status;
 }

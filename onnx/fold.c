@@ -10,7 +10,7 @@
 
 static void move(struct array *y, size_t to, const struct array *x, size_t from)
 {
-    if (y->extents && x->extents) y->extents[to] = x->extents[from];
+    if (y->symbolic_sizes && x->symbolic_sizes) y->symbolic_sizes[to] = x->symbolic_sizes[from];
     if (y->floats && x->floats) y->floats[to] = x->floats[from];
     if (y->doubles && x->doubles) y->doubles[to] = x->doubles[from];
 }
@@ -35,18 +35,18 @@ static tutti_status axis_in(int64_t axis, int rank, int *found)
         : fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist: there are %d", axis, rank);
 }
 
-tutti_status fold_gather(struct step *step)
+tutti_status fold_gather(struct onnx_node *node)
 {
     const struct array *x, *indices;
     int axis = 0;
     int64_t sizes[2 * ARRAY_MAX_RANK];
-    tutti_status status = step_array(step, 0, &x);
-    if (status == TUTTI_OK) status = step_array(step, 1, &indices);
-    if (status == TUTTI_OK) status = axis_in(step_integer(step, "axis", 0), x->rank, &axis);
+    tutti_status status = node_array(node, 0, &x);
+    if (status == TUTTI_OK) status = node_array(node, 1, &indices);
+    if (status == TUTTI_OK) status = axis_in(node_integer(node, "axis", 0), x->rank, &axis);
     if (status != TUTTI_OK) return status;
     const int rank = x->rank - 1 + indices->rank;
-    if (!indices->extents) return fail(TUTTI_FORMAT, "its indices are floats");
-    if (rank > ARRAY_MAX_RANK) return step_refuse("its result would have %d axes", rank);
+    if (!indices->symbolic_sizes) return fail(TUTTI_FORMAT, "its indices are floats");
+    if (rank > ARRAY_MAX_RANK) return node_refuse("its result would have %d axes", rank);
     for (int i = 0; i < axis; i++) sizes[i] = x->sizes[i];
     for (int i = 0; i < indices->rank; i++) sizes[axis + i] = indices->sizes[i];
     for (int i = axis + 1; i < x->rank; i++) sizes[indices->rank + i - 1] = x->sizes[i];
@@ -55,15 +55,15 @@ tutti_status fold_gather(struct step *step)
     for (int i = axis + 1; i < x->rank; i++) inner *= x->sizes[i];
     for (size_t i = 0; y && i < y->count; i++) {
         const size_t pick = i / (size_t)inner % indices->count, outer = i / (size_t)inner / indices->count;
-        const int64_t index = indices->extents[pick].number, size = x->sizes[axis],
+        const int64_t index = indices->symbolic_sizes[pick].number, size = x->sizes[axis],
                       found = index < 0 ? index + size : index;
-        if (indices->extents[pick].batches || found < 0 || found >= size) {
+        if (indices->symbolic_sizes[pick].batches || found < 0 || found >= size) {
             array_free(y);
             return fail(TUTTI_FORMAT, "index %" PRId64 " lies outside of %" PRId64 " elements", index, size);
         }
         move(y, i, x, (size_t)((int64_t)outer * size + found) * (size_t)inner + i % (size_t)inner);
     }
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
 /* Copies an input to its part of the result. */
@@ -79,18 +79,18 @@ static void put(struct array *y, int axis, int64_t begin, const struct array *x)
     }
 }
 
-tutti_status fold_concat(struct step *step)
+tutti_status fold_concat(struct onnx_node *node)
 {
     const struct array *x = NULL, *first = NULL;
     int axis = 0;
     int64_t sizes[ARRAY_MAX_RANK] = { 0 }, begin = 0;
-    tutti_status status = step_array(step, 0, &first);
-    if (status == TUTTI_OK) status = axis_in(step_integer(step, "axis", 0), first->rank, &axis);
-    for (size_t i = 0; i < step->node->n_input && status == TUTTI_OK; i++) {
-        status = step_array(step, i, &x);
+    tutti_status status = node_array(node, 0, &first);
+    if (status == TUTTI_OK) status = axis_in(node_integer(node, "axis", 0), first->rank, &axis);
+    for (size_t i = 0; i < node->proto->n_input && status == TUTTI_OK; i++) {
+        status = node_array(node, i, &x);
         if (status != TUTTI_OK) break;
         for (int k = 0; k < x->rank && status == TUTTI_OK; k++)
-            if (x->rank != first->rank || !x->extents != !first->extents ||
+            if (x->rank != first->rank || !x->symbolic_sizes != !first->symbolic_sizes ||
                 (k != axis && x->sizes[k] != first->sizes[k]))
                 status = fail(TUTTI_FORMAT, "the shapes of its inputs do not fit");
         if (status == TUTTI_OK && __builtin_add_overflow(begin, x->sizes[axis], &begin))
@@ -101,12 +101,12 @@ tutti_status fold_concat(struct step *step)
     sizes[axis] = begin;
     struct array *y = known_like(first->rank, sizes, first);
     begin = 0;
-    for (size_t i = 0; i < step->node->n_input && y; i++) {
-        if (step_array(step, i, &x) != TUTTI_OK) break; /* cannot be: it was read above */
+    for (size_t i = 0; i < node->proto->n_input && y; i++) {
+        if (node_array(node, i, &x) != TUTTI_OK) break; /* cannot be: it was read above */
         put(y, axis, begin, x);
         begin += x->sizes[axis];
     }
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
 static int64_t limited(int64_t at, int64_t size, int64_t low, int64_t high)
@@ -127,16 +127,16 @@ static int64_t slice_count(int64_t size, int64_t start, int64_t end, int64_t str
     return step >= length ? 1 : (length + step) / (step + 1);
 }
 
-tutti_status fold_slice(struct step *step)
+tutti_status fold_slice(struct onnx_node *node)
 {
     const struct array *x;
     int64_t starts[ARRAY_MAX_RANK], ends[ARRAY_MAX_RANK], axes[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK];
     int counts[4];
-    tutti_status status = step_array(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, starts, ARRAY_MAX_RANK, &counts[0]);
-    if (status == TUTTI_OK) status = step_list(step, 2, ends, ARRAY_MAX_RANK, &counts[1]);
-    if (status == TUTTI_OK) status = step_list(step, 3, axes, ARRAY_MAX_RANK, &counts[2]);
-    if (status == TUTTI_OK) status = step_list(step, 4, strides, ARRAY_MAX_RANK, &counts[3]);
+    tutti_status status = node_array(node, 0, &x);
+    if (status == TUTTI_OK) status = node_list(node, 1, starts, ARRAY_MAX_RANK, &counts[0]);
+    if (status == TUTTI_OK) status = node_list(node, 2, ends, ARRAY_MAX_RANK, &counts[1]);
+    if (status == TUTTI_OK) status = node_list(node, 3, axes, ARRAY_MAX_RANK, &counts[2]);
+    if (status == TUTTI_OK) status = node_list(node, 4, strides, ARRAY_MAX_RANK, &counts[3]);
     if (status != TUTTI_OK) return status;
     if (counts[1] != counts[0] || (counts[2] && counts[2] != counts[0]) || (counts[3] && counts[3] != counts[0]))
         return fail(TUTTI_FORMAT, "starts, ends, axes and steps have different lengths");
@@ -158,16 +158,16 @@ tutti_status fold_slice(struct step *step)
     }
     struct array *y = known_like(x->rank, sizes, x);
     if (y && y->count) copy(y, x, &from);
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
-tutti_status fold_transpose(struct step *step)
+tutti_status fold_transpose(struct onnx_node *node)
 {
     const struct array *x;
     size_t count;
     unsigned seen = 0;
-    const int64_t *perm = step_integers(step, "perm", &count);
-    tutti_status status = step_array(step, 0, &x);
+    const int64_t *perm = node_integers(node, "perm", &count);
+    tutti_status status = node_array(node, 0, &x);
     if (status == TUTTI_OK && perm && count != (size_t)x->rank)
         status = fail(TUTTI_FORMAT, "perm has %zu numbers", count);
     if (status == TUTTI_OK && perm) status = axes_read(perm, x->rank, x->rank, &seen);
@@ -182,31 +182,31 @@ tutti_status fold_transpose(struct step *step)
     }
     struct array *y = known_like(x->rank, sizes, x);
     if (y) copy(y, x, &from);
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
 /* Whether x has an axis of another size than 1 wherever Expand asks for the batch. Otherwise the result is a tensor
  * with a batch. */
-static bool keeps_samples(const struct step *step, const struct array *x)
+static bool keeps_samples(const struct onnx_node *node, const struct array *x)
 {
     const struct array *asked = NULL;
-    if (step_array(step, 1, &asked) != TUTTI_OK) return false;
+    if (node_array(node, 1, &asked) != TUTTI_OK) return false;
     for (size_t i = 0; i < asked->count; i++) {
         const int64_t axis = x->rank - (int64_t)asked->count + (int64_t)i;
-        if (asked->extents[i].batches && (axis < 0 || x->sizes[axis] == 1)) return false;
+        if (asked->symbolic_sizes[i].batches && (axis < 0 || x->sizes[axis] == 1)) return false;
     }
     return true;
 }
 
 /* Both shapes are broadcast to each other. */
-tutti_status fold_expand(struct step *step)
+tutti_status fold_expand(struct onnx_node *node)
 {
     const struct array *x;
     int64_t asked[ARRAY_MAX_RANK], sizes[ARRAY_MAX_RANK];
     int count = 0, rank = 0;
-    tutti_status status = step_array(step, 0, &x);
-    if (status == TUTTI_OK) status = step_sizes(step, 1, asked, ARRAY_MAX_RANK, &count);
-    if (status == TUTTI_OK && !keeps_samples(step, x)) return step_refuse("axes of size 1 become the batch");
+    tutti_status status = node_array(node, 0, &x);
+    if (status == TUTTI_OK) status = node_sizes(node, 1, asked, ARRAY_MAX_RANK, &count);
+    if (status == TUTTI_OK && !keeps_samples(node, x)) return node_refuse("axes of size 1 become the batch");
     if (status != TUTTI_OK) return status;
     struct array to = { .rank = count };
     memcpy(to.sizes, asked, sizeof asked);
@@ -215,30 +215,30 @@ tutti_status fold_expand(struct step *step)
     struct array *y = known_like(rank, sizes, x);
     const struct reading from = known_broadcast_reading(x, rank);
     if (y && y->count) copy(y, x, &from);
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
 /* Squeeze, Unsqueeze, Reshape and Flatten: the elements are the same. */
-static tutti_status same_elements(struct step *step, const struct array *x, int rank, const int64_t *sizes)
+static tutti_status same_elements(struct onnx_node *node, const struct array *x, int rank, const int64_t *sizes)
 {
     size_t count = 0;
     if (rank > ARRAY_MAX_RANK || !array_count(rank, sizes, &count) || count != x->count)
         return fail(TUTTI_FORMAT, "the new shape does not fit %zu elements", x->count);
     struct array *y = known_like(rank, sizes, x);
     for (size_t i = 0; y && i < y->count; i++) move(y, i, x, i);
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
-tutti_status fold_reshape(struct step *step)
+tutti_status fold_reshape(struct onnx_node *node)
 {
     const struct array *x;
     int64_t sizes[ARRAY_MAX_RANK];
     size_t known = 1;
     int rank = 0, open = -1;
-    tutti_status status = step_array(step, 0, &x);
-    if (status == TUTTI_OK) status = step_sizes(step, 1, sizes, ARRAY_MAX_RANK, &rank);
+    tutti_status status = node_array(node, 0, &x);
+    if (status == TUTTI_OK) status = node_sizes(node, 1, sizes, ARRAY_MAX_RANK, &rank);
     for (int i = 0; i < rank && status == TUTTI_OK; i++) {
-        if (sizes[i] == 0 && !step_integer(step, "allowzero", 0)) sizes[i] = i < x->rank ? x->sizes[i] : -2;
+        if (sizes[i] == 0 && !node_integer(node, "allowzero", 0)) sizes[i] = i < x->rank ? x->sizes[i] : -2;
         if (sizes[i] == -1 && open < 0)
             open = i;
         else if (sizes[i] < 0 || !size_multiply(known, (size_t)sizes[i], &known))
@@ -246,31 +246,31 @@ tutti_status fold_reshape(struct step *step)
     }
     if (status != TUTTI_OK) return status;
     if (open >= 0) sizes[open] = known ? (int64_t)(x->count / known) : 0;
-    return same_elements(step, x, rank, sizes);
+    return same_elements(node, x, rank, sizes);
 }
 
-tutti_status fold_flatten(struct step *step)
+tutti_status fold_flatten(struct onnx_node *node)
 {
     const struct array *x;
     int64_t sizes[2] = { 1, 1 };
-    const tutti_status status = step_array(step, 0, &x);
+    const tutti_status status = node_array(node, 0, &x);
     if (status != TUTTI_OK) return status;
-    const int64_t asked = step_integer(step, "axis", 1), axis = asked < 0 ? asked + x->rank : asked;
+    const int64_t asked = node_integer(node, "axis", 1), axis = asked < 0 ? asked + x->rank : asked;
     if (axis < 0 || axis > x->rank) return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist", asked);
     for (int i = 0; i < x->rank; i++)
         if (__builtin_mul_overflow(sizes[i >= axis], x->sizes[i], &sizes[i >= axis]))
             return fail(TUTTI_FORMAT, "its result is too large");
-    return same_elements(step, x, 2, sizes);
+    return same_elements(node, x, 2, sizes);
 }
 
-static tutti_status squeeze_or_unsqueeze(struct step *step, bool insert)
+static tutti_status squeeze_or_unsqueeze(struct onnx_node *node, bool insert)
 {
     const struct array *x;
     int64_t axes[ARRAY_MAX_RANK], sizes[2 * ARRAY_MAX_RANK];
     int count = 0, rank = 0;
     unsigned bits = 0;
-    tutti_status status = step_array(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list_or_attribute(step, "axes", 1, axes, ARRAY_MAX_RANK, &count);
+    tutti_status status = node_array(node, 0, &x);
+    if (status == TUTTI_OK) status = node_list_or_attribute(node, "axes", 1, axes, ARRAY_MAX_RANK, &count);
     const int longer = status == TUTTI_OK ? x->rank + (insert ? count : 0) : 0;
     if (status == TUTTI_OK) status = axes_read(axes, count, longer, &bits);
     if (status != TUTTI_OK) return status;
@@ -279,49 +279,50 @@ static tutti_status squeeze_or_unsqueeze(struct step *step, bool insert)
         const bool one = bits >> i & 1;
         if (one ? insert : true) sizes[rank++] = one ? 1 : x->sizes[insert ? at++ : i];
     }
-    return same_elements(step, x, rank, sizes);
+    return same_elements(node, x, rank, sizes);
 }
 
-tutti_status fold_squeeze(struct step *step)
+tutti_status fold_squeeze(struct onnx_node *node)
 {
-    return squeeze_or_unsqueeze(step, false);
+    return squeeze_or_unsqueeze(node, false);
 }
 
-tutti_status fold_unsqueeze(struct step *step)
+tutti_status fold_unsqueeze(struct onnx_node *node)
 {
-    return squeeze_or_unsqueeze(step, true);
+    return squeeze_or_unsqueeze(node, true);
 }
 
 /* Whether a Range goes from 0 to the number of samples, or a multiple of it, which the file leaves open. */
-static bool counts_samples(const struct step *step)
+static bool counts_samples(const struct onnx_node *node)
 {
     const struct array *given[3];
     for (size_t i = 0; i < 3; i++)
-        if (step_array(step, i, &given[i]) != TUTTI_OK || given[i]->count != 1) return false;
-    const struct extent limit = given[1]->extents[0];
-    return limit.batches > 0 && limit.number == 0 && given[0]->extents[0].number == 0 &&
-        given[2]->extents[0].number == 1 && given[0]->extents[0].batches == 0 && given[2]->extents[0].batches == 0;
+        if (node_array(node, i, &given[i]) != TUTTI_OK || given[i]->count != 1) return false;
+    const struct symbolic_size limit = given[1]->symbolic_sizes[0];
+    return limit.batches > 0 && limit.number == 0 && given[0]->symbolic_sizes[0].number == 0 &&
+        given[2]->symbolic_sizes[0].number == 1 && given[0]->symbolic_sizes[0].batches == 0 &&
+        given[2]->symbolic_sizes[0].batches == 0;
 }
 
 /* start, start + step and so on, before the limit. */
-tutti_status fold_range(struct step *step)
+tutti_status fold_range(struct onnx_node *node)
 {
     int64_t given[3];
-    const struct value *start = step_input(step, 0);
-    if (start && onnx_type_is_float(start->type)) return build_range(step);
-    const bool counts = counts_samples(step);
-    step->import->stands_in |= counts && step->import->fixed_batch == 0;
+    const struct value *start = node_input(node, 0);
+    if (start && onnx_type_is_float(start->type)) return build_range(node);
+    const bool counts = counts_samples(node);
+    node->import->uses_placeholder_batch |= counts && node->import->fixed_batch == 0;
     for (size_t i = 0; i < 3; i++) {
         int count = 0;
-        const tutti_status status = (counts ? step_sizes : step_list)(step, i, &given[i], 1, &count);
+        const tutti_status status = (counts ? node_sizes : node_list)(node, i, &given[i], 1, &count);
         if (status != TUTTI_OK) return status;
         if (count != 1) return fail(TUTTI_FORMAT, "input %zu must be one number", i);
     }
     if (given[2] == 0) return fail(TUTTI_FORMAT, "the step is 0");
     const double length = ceil(((double)given[1] - (double)given[0]) / (double)given[2]);
-    if (length > KNOWN_MOST) return step_refuse("it has more than %d numbers", KNOWN_MOST);
+    if (length > KNOWN_MOST) return node_refuse("it has more than %d numbers", KNOWN_MOST);
     const int64_t size = length > 0 ? (int64_t)length : 0;
     struct array *y = known_new(1, &size, ONNX_INT64);
-    for (int64_t i = 0; y && i < size; i++) y->extents[i].number = given[0] + i * given[2];
-    return known_finish(step, y);
+    for (int64_t i = 0; y && i < size; i++) y->symbolic_sizes[i].number = given[0] + i * given[2];
+    return known_finish(node, y);
 }

@@ -20,21 +20,21 @@ static tutti_status line_of(const struct array *x, int64_t axis, struct line *li
 }
 
 /* The position of the largest or smallest number. */
-tutti_status fold_arg(struct step *step)
+tutti_status fold_arg(struct onnx_node *node)
 {
     struct known x;
     struct line line = { .axis = 0 };
     int64_t sizes[ARRAY_MAX_RANK];
     int rank = 0;
-    const bool keeps = step_integer(step, "keepdims", 1), last = step_integer(step, "select_last_index", 0);
-    const bool largest = step->node->op_type[3] == 'M' && step->node->op_type[4] == 'a';
-    tutti_status status = known_input(step, 0, &x);
-    if (status == TUTTI_OK) status = line_of(x.array, step_integer(step, "axis", 0), &line);
+    const bool keeps = node_integer(node, "keepdims", 1), last = node_integer(node, "select_last_index", 0);
+    const bool largest = node->proto->op_type[3] == 'M' && node->proto->op_type[4] == 'a';
+    tutti_status status = known_input(node, 0, &x);
+    if (status == TUTTI_OK) status = line_of(x.array, node_integer(node, "axis", 0), &line);
     if (status != TUTTI_OK) return status;
     for (int i = 0; i < x.array->rank; i++)
         if (i != line.axis || keeps) sizes[rank++] = i == line.axis ? 1 : x.array->sizes[i];
     struct array *y = line.size ? known_new(rank, sizes, ONNX_INT64) : NULL;
-    if (!y) return step_refuse("it has no elements, or too many");
+    if (!y) return node_refuse("it has no elements, or too many");
     for (size_t i = 0; i < y->count; i++) {
         const size_t first = i / line.inner * line.inner * line.size + i % line.inner;
         size_t best = 0;
@@ -43,21 +43,21 @@ tutti_status fold_arg(struct step *step)
                          b = known_at(&x, first + best * line.inner).real;
             if (a == b ? last : largest ? a > b : a < b) best = k;
         }
-        y->extents[i].number = (int64_t)best;
+        y->symbolic_sizes[i].number = (int64_t)best;
     }
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
 /* Adds up from each element to the next. The axis is an input. */
-tutti_status fold_cumsum(struct step *step)
+tutti_status fold_cumsum(struct onnx_node *node)
 {
     struct known x;
     struct line line = { .axis = 0 };
     int64_t axis[1];
     int count = 0;
-    const bool exclusive = step_integer(step, "exclusive", 0), back = step_integer(step, "reverse", 0);
-    tutti_status status = known_input(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, axis, 1, &count);
+    const bool exclusive = node_integer(node, "exclusive", 0), back = node_integer(node, "reverse", 0);
+    tutti_status status = known_input(node, 0, &x);
+    if (status == TUTTI_OK) status = node_list(node, 1, axis, 1, &count);
     if (status == TUTTI_OK)
         status = count == 1 ? line_of(x.array, axis[0], &line) : fail(TUTTI_FORMAT, "it has no axis");
     if (status != TUTTI_OK) return status;
@@ -72,22 +72,22 @@ tutti_status fold_cumsum(struct step *step)
             struct number all = k ? known_at(&sum, before) : zero;
             all.real += own.real;
             all.whole.number = (int64_t)((uint64_t)all.whole.number + (uint64_t)own.whole.number);
-            if (own.whole.batches) return array_free(y), step_refuse("it adds up numbers of samples");
+            if (own.whole.batches) return array_free(y), node_refuse("it adds up numbers of samples");
             known_put(y, x.type, at, all);
         }
     }
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
 /* The upper or lower triangles of matrices; the rest is 0. */
-tutti_status fold_trilu(struct step *step)
+tutti_status fold_trilu(struct onnx_node *node)
 {
     struct known x;
     int64_t k[1] = { 0 };
     int count = 0;
-    const bool upper = step_integer(step, "upper", 1);
-    tutti_status status = known_input(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, k, 1, &count);
+    const bool upper = node_integer(node, "upper", 1);
+    tutti_status status = known_input(node, 0, &x);
+    if (status == TUTTI_OK) status = node_list(node, 1, k, 1, &count);
     if (status != TUTTI_OK) return status;
     if (x.array->rank < 2) return fail(TUTTI_FORMAT, "its input has less than 2 axes");
     const int64_t columns = x.array->sizes[x.array->rank - 1], rows = x.array->sizes[x.array->rank - 2];
@@ -97,17 +97,17 @@ tutti_status fold_trilu(struct step *step)
         const bool keeps = upper ? column >= row + k[0] : column <= row + k[0];
         known_put(y, x.type, i, keeps ? known_at(&x, i) : (struct number) { 0 });
     }
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
-tutti_status fold_tile(struct step *step)
+tutti_status fold_tile(struct onnx_node *node)
 {
     struct known x;
     int64_t times[ARRAY_MAX_RANK], sizes[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = { 0 }, from[ARRAY_MAX_RANK];
     int64_t strides[ARRAY_MAX_RANK];
     int count = 0;
-    tutti_status status = known_input(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, times, ARRAY_MAX_RANK, &count);
+    tutti_status status = known_input(node, 0, &x);
+    if (status == TUTTI_OK) status = node_list(node, 1, times, ARRAY_MAX_RANK, &count);
     if (status != TUTTI_OK) return status;
     if (count != x.array->rank) return fail(TUTTI_FORMAT, "it has %d repeats for %d axes", count, x.array->rank);
     for (int i = 0; i < count; i++)
@@ -122,14 +122,14 @@ tutti_status fold_tile(struct step *step)
         known_put(y, x.type, i, known_at(&x, (size_t)element));
         (void)known_next(count, sizes, at);
     }
-    return known_finish(step, y);
+    return known_finish(node, y);
 }
 
 /* Sizes of the parts: an input or attribute, or equal ones, of which the last may be smaller. */
-static tutti_status read_parts(const struct step *step, int64_t size, int64_t *parts, int most, int *count)
+static tutti_status read_parts(const struct onnx_node *node, int64_t size, int64_t *parts, int most, int *count)
 {
-    const int64_t outputs = (int64_t)step->node->n_output;
-    tutti_status status = step_list_or_attribute(step, "split", 1, parts, most, count);
+    const int64_t outputs = (int64_t)node->proto->n_output;
+    tutti_status status = node_list_or_attribute(node, "split", 1, parts, most, count);
     if (status != TUTTI_OK) return status;
     if (*count == 0 && outputs <= most) {
         const int64_t each = (size + outputs - 1) / outputs;
@@ -143,7 +143,7 @@ static tutti_status read_parts(const struct step *step, int64_t size, int64_t *p
     return rest || *count != outputs ? fail(TUTTI_FORMAT, "its parts do not fit %" PRId64, size) : TUTTI_OK;
 }
 
-tutti_status fold_split(struct step *step)
+tutti_status fold_split(struct onnx_node *node)
 {
     enum { MOST = 64 };
     struct known x;
@@ -151,10 +151,10 @@ tutti_status fold_split(struct step *step)
     int64_t parts[MOST], sizes[ARRAY_MAX_RANK];
     int count = 0;
     size_t start = 0;
-    tutti_status status = known_input(step, 0, &x);
-    if (status == TUTTI_OK) status = line_of(x.array, step_integer(step, "axis", 0), &line);
-    if (status == TUTTI_OK && step->node->n_output > MOST) status = step_refuse("it has more than %d outputs", MOST);
-    if (status == TUTTI_OK) status = read_parts(step, (int64_t)line.size, parts, MOST, &count);
+    tutti_status status = known_input(node, 0, &x);
+    if (status == TUTTI_OK) status = line_of(x.array, node_integer(node, "axis", 0), &line);
+    if (status == TUTTI_OK && node->proto->n_output > MOST) status = node_refuse("it has more than %d outputs", MOST);
+    if (status == TUTTI_OK) status = read_parts(node, (int64_t)line.size, parts, MOST, &count);
     for (int i = 0; i < x.array->rank && status == TUTTI_OK; i++) sizes[i] = x.array->sizes[i];
     for (int k = 0; k < count && status == TUTTI_OK; k++) {
         sizes[line.axis] = parts[k];
@@ -163,31 +163,31 @@ tutti_status fold_split(struct step *step)
         for (size_t i = 0; y && i < y->count; i++)
             known_put(y, x.type, i, known_at(&x, i / row * line.inner * line.size + start * line.inner + i % row));
         start += (size_t)parts[k];
-        status = y ? step_known_at(step, (size_t)k, y) : TUTTI_UNSUPPORTED;
+        status = y ? node_known_at(node, (size_t)k, y) : TUTTI_UNSUPPORTED;
     }
     return status;
 }
 
 /* Pads with a number. Negative pads cut off. */
-tutti_status fold_pad(struct step *step)
+tutti_status fold_pad(struct onnx_node *node)
 {
     struct known x, with = { NULL };
     int64_t pads[2 * ARRAY_MAX_RANK], axes[ARRAY_MAX_RANK], before[ARRAY_MAX_RANK] = { 0 }, sizes[ARRAY_MAX_RANK];
     int64_t at[ARRAY_MAX_RANK] = { 0 }, strides[ARRAY_MAX_RANK];
     int count = 0, axis_count = 0;
-    struct number fill = { (double)step_number(step, "value", 0) };
-    tutti_status status = known_input(step, 0, &x);
-    if (step_attribute(step, "mode") && !step_says(step, "mode", "constant")) return step_refuse("of this mode");
-    if (status == TUTTI_OK) status = step_list_or_attribute(step, "pads", 1, pads, 2 * ARRAY_MAX_RANK, &count);
-    if (status == TUTTI_OK && step_input(step, 2)) status = known_input(step, 2, &with);
-    if (status == TUTTI_OK) status = step_list(step, 3, axes, ARRAY_MAX_RANK, &axis_count);
+    struct number fill = { (double)node_number(node, "value", 0) };
+    tutti_status status = known_input(node, 0, &x);
+    if (node_attribute(node, "mode") && !node_says(node, "mode", "constant")) return node_refuse("of this mode");
+    if (status == TUTTI_OK) status = node_list_or_attribute(node, "pads", 1, pads, 2 * ARRAY_MAX_RANK, &count);
+    if (status == TUTTI_OK && node_input(node, 2)) status = known_input(node, 2, &with);
+    if (status == TUTTI_OK) status = node_list(node, 3, axes, ARRAY_MAX_RANK, &axis_count);
     if (status != TUTTI_OK) return status;
-    const int each = step_input(step, 3) ? axis_count : x.array->rank;
+    const int each = node_input(node, 3) ? axis_count : x.array->rank;
     if (count != 2 * each || (with.array && with.array->count != 1)) return fail(TUTTI_FORMAT, "its pads do not fit");
     if (with.array) fill = known_at(&with, 0);
     for (int i = 0; i < x.array->rank; i++) sizes[i] = x.array->sizes[i];
     for (int i = 0; i < each; i++) {
-        const int64_t axis = step_input(step, 3) ? (axes[i] < 0 ? axes[i] + x.array->rank : axes[i]) : i;
+        const int64_t axis = node_input(node, 3) ? (axes[i] < 0 ? axes[i] + x.array->rank : axes[i]) : i;
         if (axis < 0 || axis >= x.array->rank) return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist", axes[i]);
         before[axis] = pads[i];
         if (__builtin_add_overflow(sizes[axis], pads[i], &sizes[axis]) ||
@@ -206,5 +206,5 @@ tutti_status fold_pad(struct step *step)
         known_put(y, x.type, i, inside ? known_at(&x, (size_t)element) : fill);
         (void)known_next(y->rank, sizes, at);
     }
-    return known_finish(step, y);
+    return known_finish(node, y);
 }

@@ -57,7 +57,7 @@ tutti_status import_add_name(struct import *import, const char *name, struct val
 {
     struct value *value = &import->values[import->value_count];
     *value = (struct value) { .name = name, .tensor = { -1 }, .statistic = { -1 }, .floats = { -1 }, .alike = { -1 } };
-    value->place = (struct place) { .axis = HIDDEN, .rows = 1, .ahead = 1 };
+    value->batch = (struct batch_axis) { .axis = HIDDEN, .rows = 1, .outer = 1 };
     struct value **found = tsearch(value, &import->names, compare_names);
     if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's %zu names", import->value_count);
     if (*found != value) return fail(TUTTI_FORMAT, "the name '%s' stands for two values", name);
@@ -362,10 +362,10 @@ static tutti_status add_input(struct import *import, const Onnx__ValueInfoProto 
             onnx_type_name(value->type), value->type);
     value->tensor = tutti_input_typed(import->network, input->name, dtype, shape.sizes, shape.rank);
     value->converts = dtype != TUTTI_DTYPE_F32;
-    value->place.batched = true;
-    value->place.axis = import_batch_axis(import, input->name);
+    value->batch.batched = true;
+    value->batch.axis = import_batch_axis(import, input->name);
     if (value->tensor.id < 0) return tutti_network_status(import->network);
-    add_port(import->made, value->tensor, dtype, value->place.axis); /* a network has at most 15 */
+    add_port(import->made, value->tensor, dtype, value->batch.axis); /* a network has at most 15 */
     return TUTTI_OK;
 }
 
@@ -396,7 +396,7 @@ static void copy_known(const tutti_onnx_known *known, struct array *array)
         else if (array->floats)
             array->floats[i] = (float)known_integer(known, i);
         else
-            array->extents[i].number = known_integer(known, i);
+            array->symbolic_sizes[i].number = known_integer(known, i);
     }
 }
 
@@ -516,11 +516,11 @@ done:
 
 /* Outputs have the first input's type if neither the operator nor its function sets one. Fails if the file's type
  * differs. */
-static tutti_status set_types(const struct step *step, const struct onnx_operator *row)
+static tutti_status set_types(const struct onnx_node *node, const struct onnx_operator *row)
 {
-    const struct value *input = step_input(step, 0);
-    for (size_t i = 0; i < step->node->n_output; i++) {
-        struct value *output = step_output(step, i);
+    const struct value *input = node_input(node, 0);
+    for (size_t i = 0; i < node->proto->n_output; i++) {
+        struct value *output = node_output(node, i);
         if (output && output->type == 0)
             output->type = i == 0 && row->type ? row->type : input ? input->type : ONNX_FLOAT;
         if (output && output->declared && output->declared != output->type && output->declared != ONNX_STRING)
@@ -531,31 +531,31 @@ static tutti_status set_types(const struct step *step, const struct onnx_operato
 }
 
 /* A network computes integers as floats; a sum or product of small ones can leave their type. */
-static tutti_status wrap(const struct step *step, const struct onnx_operator *row)
+static tutti_status wrap(const struct onnx_node *node, const struct onnx_operator *row)
 {
-    struct value *output = step_output(step, 0);
+    struct value *output = node_output(node, 0);
     if (!row->overflows || !output || output->array || output->stored || output->converts || output->tensor.id < 0)
         return TUTTI_OK;
-    output->tensor = step_wrapped(step, output->tensor, output->type);
-    return output->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+    output->tensor = node_wrapped(node, output->tensor, output->type);
+    return output->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
 /* Computes known numbers now if possible, else by the network. If neither is possible, the message has both
  * reasons. */
-static tutti_status build_node(struct step *step, const struct onnx_operator *row)
+static tutti_status build_node(struct onnx_node *node, const struct onnx_operator *row)
 {
-    const struct import *import = step->import;
-    if (import->logits && !strcmp(import->logits, step->node->output[0]) && strstr(step->node->op_type, "Softmax"))
-        return step_same(step);
-    if (import->normalised && !strcmp(import->normalised, step->node->output[0])) return step_same(step);
-    if (!row->fold || !step_is_known(step))
-        return row->build ? row->build(step)
-                          : step_refuse("its inputs must be numbers that are known when the file is read");
-    tutti_status status = row->fold(step);
+    const struct import *import = node->import;
+    if (import->logits && !strcmp(import->logits, node->proto->output[0]) && strstr(node->proto->op_type, "Softmax"))
+        return node_same(node);
+    if (import->normalised && !strcmp(import->normalised, node->proto->output[0])) return node_same(node);
+    if (!row->fold || !node_is_known(node))
+        return row->build ? row->build(node)
+                          : node_refuse("its inputs must be numbers that are known when the file is read");
+    tutti_status status = row->fold(node);
     if (status != TUTTI_UNSUPPORTED || !row->build || row->build == row->fold) return status;
     char *first = memory_copy_text(tutti_message(NULL));
     if (!first) return TUTTI_NO_MEMORY;
-    status = row->build(step);
+    status = row->build(node);
     if (status == TUTTI_UNSUPPORTED) status_context(status, "%s; as a layer", first);
     free(first);
     return status;
@@ -572,12 +572,12 @@ static tutti_status find_guard(const struct import *import, int guard, bool *is_
     if (status != TUTTI_OK || !*is_there) return status;
     status = value ? import_load(import, value) : fail(TUTTI_FORMAT, "If: there is no condition '%s'", own->condition);
     if (status != TUTTI_OK) return status;
-    if (!value->array || !value->array->extents || value->array->count != 1)
-        return step_refuse(
+    if (!value->array || !value->array->symbolic_sizes || value->array->count != 1)
+        return node_refuse(
             "If: its condition, '%s', depends on the samples: it must be known when the file is read, as "
             "by tutti_onnx_options.known",
             own->condition);
-    const struct extent truth = value->array->extents[0];
+    const struct symbolic_size truth = value->array->symbolic_sizes[0];
     *is_there = (truth.number || truth.batches) == own->wanted;
     return TUTTI_OK;
 }
@@ -588,14 +588,14 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
     if (!is_supported(node) || !operator_find(node->op_type, &row))
         return fail(TUTTI_UNSUPPORTED, "operator that Tutti does not have: %s%s%s '%s'", proto_text(node->domain),
             *proto_text(node->domain) ? "::" : "", node->op_type, proto_text(node->name));
-    struct step step = { import, node, row.operation };
-    const struct value *first = step_output(&step, 0);
+    struct onnx_node current = { import, node, row.operation };
+    const struct value *first = node_output(&current, 0);
     if (first && first->initialiser) return TUTTI_OK; /* of an Identity that is an initialiser now */
-    tutti_status status = counting_check(&step, row.counting);
-    if (status == TUTTI_OK) status = build_node(&step, &row);
-    if (status == TUTTI_OK) status = set_types(&step, &row);
-    if (status == TUTTI_OK) status = wrap(&step, &row);
-    if (status == TUTTI_OK) status = counting_finish(&step, row.counting);
+    tutti_status status = batch_index_check(&current, row.index);
+    if (status == TUTTI_OK) status = build_node(&current, &row);
+    if (status == TUTTI_OK) status = set_types(&current, &row);
+    if (status == TUTTI_OK) status = wrap(&current, &row);
+    if (status == TUTTI_OK) status = batch_index_finish(&current, row.index);
     if (status == TUTTI_OK) return status;
     return status_context(status, "%s '%s'%s", node->op_type, proto_text(node->name), node_source(node).text);
 }
@@ -609,19 +609,19 @@ static tutti_status find_output(struct import *import, const char *name, int pos
     Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
     node.n_input = 1;
     node.input = names;
-    const struct step step = { import, &node, NULL };
+    const struct onnx_node current = { import, &node, NULL };
     struct operand x;
     const struct value *value = import_find(import, name);
-    if (!import->options->whole && !value->place.batched)
+    if (!import->options->whole && !value->batch.batched)
         return fail(TUTTI_UNSUPPORTED, "output '%s' does not depend on an input", name);
-    if (value->counting.factor)
+    if (value->index.factor)
         return fail(TUTTI_UNSUPPORTED, "output '%s' counts samples: it is other numbers in another batch", name);
-    const tutti_status status = import->options->whole ? step_batched(&step, 0, &x) : step_operand(&step, 0, &x);
+    const tutti_status status = import->options->whole ? node_batched(&current, 0, &x) : node_operand(&current, 0, &x);
     if (status != TUTTI_OK) return status_context(status, "output '%s'", name);
     if (!dtype_of(value->type, dtype)) *dtype = TUTTI_DTYPE_F32;
     *tensor = x.tensor;
-    import->made->output_batch_axes[position] = (tutti_onnx_batch_axis) { x.place.axis, x.place.ahead, x.place.rows };
-    if (x.place.rows > 1) *tensor = step_op(&step, "unfold", tensor, 1, "size=%lld", (long long)x.place.rows);
+    import->made->output_batch_axes[position] = (tutti_onnx_batch_axis) { x.batch.axis, x.batch.outer, x.batch.rows };
+    if (x.batch.rows > 1) *tensor = node_op(&current, "unfold", tensor, 1, "size=%lld", (long long)x.batch.rows);
     return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }
 

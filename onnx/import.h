@@ -7,21 +7,21 @@
 #include "onnx/tensor.h"
 #include "tutti_onnx.h"
 
-/* In a file, the batch is an axis like any other. In a network, it is implied. A place says which axis of the file is
- * the batch; the other axes are those of a sample, in order. */
+/* In a file, the batch is an axis like any other. In a network, it is implied. This struct says which axis of the file
+ * is the batch; the other axes are those of a sample, in order. */
 enum { HIDDEN = -1 };
-struct place {
+struct batch_axis {
     bool batched;
     int axis; /* of the file; HIDDEN: a sample is the whole value (tutti_onnx_options.whole) */
-    /* The file's axis has `ahead` times the number of samples times `rows` elements. The tensor has `rows` rows for
-     * each sample (the operation "fold"). If `ahead` is not 1, the sample has an axis of this size with the number
+    /* The file's axis has `outer` times the number of samples times `rows` elements. The tensor has `rows` rows for
+     * each sample (the operation "fold"). If `outer` is not 1, the sample has an axis of this size with the number
      * `axis`. */
-    int64_t rows, ahead;
+    int64_t rows, outer;
 };
 
 /* Batch-dependent indices, which "count samples": file value = network value + factor * sample index. factor 0: not
  * batch-dependent. */
-struct counting {
+struct batch_index {
     int64_t factor;
     int component; /* along the file's last axis: the index that counts; EACH: all; SIZES: only sizes are known */
 };
@@ -49,9 +49,10 @@ struct value {
     tutti_tensor statistic;          /* a running statistic with these numbers; id < 0: none */
     tutti_tensor floats;             /* the tensor as float32; id < 0: it is float32, or was not converted yet */
     bool converts;                   /* the tensor is not of float32 */
-    struct place place;              /* of the tensor */
-    struct counting counting;        /* of the tensor */
-    /* If only a size suggests that the axis `place.axis` is the batch: the tensor in which it is not. id < 0: none */
+    struct batch_axis batch;         /* of the tensor */
+    struct batch_index index;        /* of the tensor */
+    /* If only a size suggests that the axis `batch_axis.axis` is the batch: the tensor in which it is not. id < 0: none
+     */
     tutti_tensor alike;
     unsigned repeated;       /* bits of axes along which a value without a batch repeats its elements, as by Expand */
     int uses;                /* by nodes */
@@ -82,9 +83,9 @@ struct import {
     struct expanded expanded;                /* functions and branches */
     int64_t fixed_batch;                     /* number of samples that the file is made for; 0: any */
     const Onnx__ValueInfoProto *first_input; /* first input whose values are not known; NULL: not found yet */
-    bool stands_in;                          /* integers that count samples were made for STAND_IN samples */
-    struct counting counted; /* a constant input of the node: its factor; component: the input's position */
-    tutti_tensor like;       /* one number for each sample; id < 0: no node has needed it yet */
+    bool uses_placeholder_batch;             /* integers that count samples were made for PLACEHOLDER_BATCH samples */
+    struct batch_index counted; /* a constant input of the node: its factor; component: the input's position */
+    tutti_tensor like;          /* one number for each sample; id < 0: no node has needed it yet */
     struct value *values;
     size_t value_count;
     size_t training_norms;     /* batch normalisations with training_mode 1 */
@@ -148,103 +149,107 @@ int import_batch_axis(const struct import *import, const char *input);
 /* NULL if the file does not have the name. */
 struct value *import_find(const struct import *import, const char *name);
 /* The sizes of a value as the file has them. */
-tutti_status value_extents(const struct import *import, const struct value *value, struct extent *sizes, int *rank);
+tutti_status value_symbolic_sizes(
+    const struct import *import, const struct value *value, struct symbolic_size *sizes, int *rank);
 /* The tensor's shape: of a sample, if it has a batch. */
 tutti_status value_shape(const struct import *import, const struct value *value, tutti_shape *shape);
 
 /* The node whose layer is added. Functions on it give a message that a caller may return as it is. */
-struct step {
+struct onnx_node {
     struct import *import;
-    const Onnx__NodeProto *node;
+    const Onnx__NodeProto *proto;
     const char *operation; /* of tutti_op(), from the table of operators */
 };
-typedef tutti_status step_function(struct step *step);
+typedef tutti_status node_function(struct onnx_node *node);
 
 /* Return an input or an output; NULL if the node does not have it. */
-struct value *step_input(const struct step *step, size_t position);
-struct value *step_output(const struct step *step, size_t position);
+struct value *node_input(const struct onnx_node *node, size_t position);
+struct value *node_output(const struct onnx_node *node, size_t position);
 
 /* Attributes, or `otherwise` if the node does not have them. Lists are NULL then. */
-int64_t step_integer(const struct step *step, const char *name, int64_t otherwise);
-float step_number(const struct step *step, const char *name, float otherwise);
-bool step_says(const struct step *step, const char *name, const char *text); /* whether the attribute is this text */
-const int64_t *step_integers(const struct step *step, const char *name, size_t *count);
-const Onnx__AttributeProto *step_attribute(const struct step *step, const char *name);
+int64_t node_integer(const struct onnx_node *node, const char *name, int64_t otherwise);
+float node_number(const struct onnx_node *node, const char *name, float otherwise);
+bool node_says(
+    const struct onnx_node *node, const char *name, const char *text); /* whether the attribute is this text */
+const int64_t *node_integers(const struct onnx_node *node, const char *name, size_t *count);
+const Onnx__AttributeProto *node_attribute(const struct onnx_node *node, const char *name);
 
 /* Reads the numbers of an input that is not a tensor of the network. Errors: TUTTI_UNSUPPORTED if they are not known
  * when the file is read. */
-tutti_status step_array(const struct step *step, size_t position, const struct array **array);
+tutti_status node_array(const struct onnx_node *node, size_t position, const struct array **array);
 /* Reads the numbers of an input as at most `most` integers without symbols, such as axes and pads. *count is 0 if the
  * input is absent. */
-tutti_status step_list(const struct step *step, size_t position, int64_t *list, int most, int *count);
+tutti_status node_list(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count);
 /* Reads a list that older opsets have as an attribute, and newer ones as an input. */
-tutti_status step_list_or_attribute(
-    const struct step *step, const char *name, size_t position, int64_t *list, int most, int *count);
+tutti_status node_list_or_attribute(
+    const struct onnx_node *node, const char *name, size_t position, int64_t *list, int most, int *count);
 /* One number; `otherwise` if the input is absent. */
-tutti_status step_scalar(const struct step *step, size_t position, float otherwise, float *scalar);
+tutti_status node_scalar(const struct onnx_node *node, size_t position, float otherwise, float *scalar);
 /* Whether all inputs are numbers that are known when the file is read, and do not train. */
-bool step_is_known(const struct step *step);
+bool node_is_known(const struct onnx_node *node);
 
 /* An input as a tensor of float32; parameters and constants are added at their first use. The axes of `shape` are the
  * tensor's: of a sample, if it has a batch. */
 struct operand {
     tutti_tensor tensor;
     tutti_shape shape;
-    struct place place;
+    struct batch_axis batch;
 };
-tutti_status step_operand(const struct step *step, size_t position, struct operand *operand);
+tutti_status node_operand(const struct onnx_node *node, size_t position, struct operand *operand);
 /* Reads an input without conversion: int32 if it is an input of the network or a constant, of integers; otherwise
  * float32 with whole numbers. */
-tutti_status step_indices(const struct step *step, size_t position, struct operand *operand);
-/* step_batched(): the operand must have a batch; if a sample is all of the file's inputs (`whole`), an operand
- * without one is repeated for each sample. step_batched_if_whole(): the same with `whole`, any operand without.
- * step_fixed(): the operand must not have a batch, as weights. */
-tutti_status step_batched(const struct step *step, size_t position, struct operand *operand);
-tutti_status step_batched_if_whole(const struct step *step, size_t position, struct operand *operand);
-tutti_status step_fixed(const struct step *step, size_t position, struct operand *operand);
+tutti_status node_indices(const struct onnx_node *node, size_t position, struct operand *operand);
+/* node_batched(): the operand must have a batch; if a sample is all of the file's inputs (`whole`), an operand
+ * without one is repeated for each sample. node_batched_if_whole(): the same with `whole`, any operand without.
+ * node_fixed(): the operand must not have a batch, as weights. */
+tutti_status node_batched(const struct onnx_node *node, size_t position, struct operand *operand);
+tutti_status node_batched_if_whole(const struct onnx_node *node, size_t position, struct operand *operand);
+tutti_status node_fixed(const struct onnx_node *node, size_t position, struct operand *operand);
 /* Reads an operand for operations on rows [C, ...]: the file's first axis is the batch, or becomes part of it.
- * step_done_rows() takes the result of the operation; `rows` is this operand. */
-tutti_status step_rows(const struct step *step, size_t position, struct operand *operand);
-tutti_status operand_as_rows(const struct step *step, size_t position, struct operand *operand); /* of step_batched() */
-tutti_status step_done_rows(const struct step *step, size_t output, tutti_tensor tensor, const struct operand *rows);
+ * node_done_rows() takes the result of the operation; `rows` is this operand. */
+tutti_status node_rows(const struct onnx_node *node, size_t position, struct operand *operand);
+tutti_status operand_as_rows(
+    const struct onnx_node *node, size_t position, struct operand *operand); /* of node_batched() */
+tutti_status node_done_rows(
+    const struct onnx_node *node, size_t output, tutti_tensor tensor, const struct operand *rows);
 /* The number of axes in the file; whether none of them is the batch. */
 int operand_rank(const struct operand *operand);
 bool operand_is_whole(const struct operand *operand);
 /* The tensor's axis for an axis of the file, which may be negative. Refuses the batch. */
 tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_tensor);
-/* step_spread(): repeats a tensor for each sample. step_spread_operand(): keeps the operand's shape, also that of one
+/* node_spread(): repeats a tensor for each sample. node_spread_operand(): keeps the operand's shape, also that of one
  * number. */
-tutti_status step_spread(const struct step *step, tutti_tensor *tensor);
-tutti_status step_spread_operand(const struct step *step, struct operand *operand);
-/* The place of a result with `change` more axes in front of the batch axis; negative: fewer. */
-struct place place_moved(struct place place, int change);
+tutti_status node_spread(const struct onnx_node *node, tutti_tensor *tensor);
+tutti_status node_spread_operand(const struct onnx_node *node, struct operand *operand);
+/* The batch axis of a result with `change` more axes in front of the batch axis; negative: fewer. */
+struct batch_axis batch_axis_moved(struct batch_axis batch_axis, int change);
 
-/* Adds an operation of tutti_op(), with the node's name; step_plain(): without attributes. */
-tutti_tensor step_plain(const struct step *step, const char *operation, const tutti_tensor *inputs, int count);
-tutti_tensor step_op(const struct step *step, const char *operation, const tutti_tensor *inputs, int count,
+/* Adds an operation of tutti_op(), with the node's name; node_plain(): without attributes. */
+tutti_tensor node_plain(const struct onnx_node *node, const char *operation, const tutti_tensor *inputs, int count);
+tutti_tensor node_op(const struct onnx_node *node, const char *operation, const tutti_tensor *inputs, int count,
     const char *attributes, ...) __attribute__((format(printf, 5, 6)));
-/* step_elements(), step_binary(): add an elementwise operation. step_constant(): a constant of one number; as their
+/* node_elements(), node_binary(): add an elementwise operation. node_constant(): a constant of one number; as their
  * input, it adds no axis to the result. */
-tutti_tensor step_elements(const struct step *step, const char *operation, const tutti_tensor *inputs, int count);
-tutti_tensor step_binary(const struct step *step, const char *operation, tutti_tensor a, tutti_tensor b);
-tutti_tensor step_constant(const struct step *step, float number);
-/* step_wrapped(): converts whole numbers to this type; types of at most 16 bits and unsigned types wrap around.
- * step_truncated(): removes the fraction of a power, which may be off by 16 units of its last bit. */
-tutti_tensor step_wrapped(const struct step *step, tutti_tensor x, int type);
-tutti_tensor step_truncated(const struct step *step, tutti_tensor x);
-/* Make the first output the first input (step_same()) or another value. A type that step_type() set before stays. */
-tutti_status step_same(const struct step *step);
-tutti_status step_copy(const struct step *step, struct value *value);
+tutti_tensor node_elements(const struct onnx_node *node, const char *operation, const tutti_tensor *inputs, int count);
+tutti_tensor node_binary(const struct onnx_node *node, const char *operation, tutti_tensor a, tutti_tensor b);
+tutti_tensor node_constant(const struct onnx_node *node, float number);
+/* node_wrapped(): converts whole numbers to this type; types of at most 16 bits and unsigned types wrap around.
+ * node_truncated(): removes the fraction of a power, which may be off by 16 units of its last bit. */
+tutti_tensor node_wrapped(const struct onnx_node *node, tutti_tensor x, int type);
+tutti_tensor node_truncated(const struct onnx_node *node, tutti_tensor x);
+/* Make the first output the first input (node_same()) or another value. A type that node_type() set before stays. */
+tutti_status node_same(const struct onnx_node *node);
+tutti_status node_copy(const struct onnx_node *node, struct value *value);
 /* Set the first output of the node, or another one. A tensor with a negative id stands for the failure of the
- * function that returned it. The type is that of the first input, until step_type() sets another one. */
-tutti_status step_done(const struct step *step, tutti_tensor tensor, struct place place);
-tutti_status step_made(const struct step *step, size_t output, tutti_tensor tensor, struct place place);
-void step_type(const struct step *step, size_t output, int type);
+ * function that returned it. The type is that of the first input, until node_type() sets another one. */
+tutti_status node_done(const struct onnx_node *node, tutti_tensor tensor, struct batch_axis batch_axis);
+tutti_status node_made(const struct onnx_node *node, size_t output, tutti_tensor tensor, struct batch_axis batch_axis);
+void node_type(const struct onnx_node *node, size_t output, int type);
 /* Makes this array, which is freed with the import, the node's first output. NULL: TUTTI_NO_MEMORY. Refuses more than
  * 1 GiB in total, including the copies of uniform initialisers. */
-tutti_status step_known(const struct step *step, struct array *array);
-tutti_status step_known_at(const struct step *step, size_t output, struct array *array); /* another output */
-/* Returns TUTTI_UNSUPPORTED with this message; the caller of the step's function puts the node's name in front. */
-tutti_status step_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+tutti_status node_known(const struct onnx_node *node, struct array *array);
+tutti_status node_known_at(const struct onnx_node *node, size_t output, struct array *array); /* another output */
+/* Returns TUTTI_UNSUPPORTED with this message; the caller of the node's function puts the node's name in front. */
+tutti_status node_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -7,11 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-tutti_status known_input(const struct step *step, size_t position, struct known *x)
+tutti_status known_input(const struct onnx_node *node, size_t position, struct known *x)
 {
     *x = (struct known) { .array = NULL };
-    const tutti_status status = step_array(step, position, &x->array);
-    if (status == TUTTI_OK) x->type = step_input(step, position)->type;
+    const tutti_status status = node_array(node, position, &x->array);
+    if (status == TUTTI_OK) x->type = node_input(node, position)->type;
     return status;
 }
 
@@ -24,7 +24,7 @@ struct number known_at(const struct known *x, size_t i)
         number.real = x->array->doubles ? x->array->doubles[i] : (double)x->array->floats[i];
         return number;
     }
-    number.whole = x->array->extents[i];
+    number.whole = x->array->symbolic_sizes[i];
     number.real = x->type == ONNX_UINT64 ? (double)(uint64_t)number.whole.number : (double)number.whole.number;
     return number;
 }
@@ -64,9 +64,9 @@ void known_put(struct array *y, int type, size_t i, struct number number)
 {
     if (y->doubles) y->doubles[i] = number.real;
     if (y->floats) y->floats[i] = float_of_type(number.real, type);
-    if (!y->extents) return;
+    if (!y->symbolic_sizes) return;
     if (number.whole.batches == 0) number.whole.number = integer_of_type(number.whole.number, type);
-    y->extents[i] = number.whole;
+    y->symbolic_sizes[i] = number.whole;
 }
 
 /* Truncates a number. ONNX does not define the result for numbers out of the type's range: this is the result of x86
@@ -84,7 +84,8 @@ bool known_cast(struct number x, int from, int to, struct number *y)
 {
     *y = x;
     if (to == ONNX_BOOL) {
-        y->whole = (struct extent) { onnx_type_is_float(from) ? x.real != 0 : x.whole.number || x.whole.batches };
+        y->whole =
+            (struct symbolic_size) { onnx_type_is_float(from) ? x.real != 0 : x.whole.number || x.whole.batches };
     } else if (onnx_type_is_float(to)) {
         if (x.whole.batches) return false;
         /* Not through a double, which would round twice. */
@@ -92,7 +93,7 @@ bool known_cast(struct number x, int from, int to, struct number *y)
             y->real = (double)(float)x.whole.number;
         if (to != ONNX_DOUBLE && from == ONNX_UINT64) y->real = (double)(float)(uint64_t)x.whole.number;
     } else if (onnx_type_is_float(from)) {
-        y->whole = (struct extent) { integer_of(x.real, to) };
+        y->whole = (struct symbolic_size) { integer_of(x.real, to) };
     }
     return true;
 }
@@ -103,7 +104,7 @@ static bool fits(int rank, const int64_t *sizes)
 {
     size_t count;
     if (rank <= ARRAY_MAX_RANK && array_count(rank, sizes, &count) && count <= KNOWN_MOST) return true;
-    (void)step_refuse("its result would have more than %d numbers or %d axes", KNOWN_MOST, ARRAY_MAX_RANK);
+    (void)node_refuse("its result would have more than %d numbers or %d axes", KNOWN_MOST, ARRAY_MAX_RANK);
     return false;
 }
 
@@ -117,9 +118,9 @@ struct array *known_like(int rank, const int64_t *sizes, const struct array *x)
     return known_new(rank, sizes, x->doubles ? ONNX_DOUBLE : x->floats ? ONNX_FLOAT : ONNX_INT64);
 }
 
-tutti_status known_finish(const struct step *step, struct array *y)
+tutti_status known_finish(const struct onnx_node *node, struct array *y)
 {
-    return y ? step_known(step, y) : TUTTI_UNSUPPORTED;
+    return y ? node_known(node, y) : TUTTI_UNSUPPORTED;
 }
 
 void known_strides(const struct array *x, int64_t *strides)

@@ -12,12 +12,12 @@ struct known {
     const struct array *array;
     int type;
 };
-tutti_status known_input(const struct step *step, size_t position, struct known *x);
+tutti_status known_input(const struct onnx_node *node, size_t position, struct known *x);
 
 /* An element: as a float, and exactly if it is of an integer type. */
 struct number {
     double real;
-    struct extent whole;
+    struct symbolic_size whole;
 };
 struct number known_at(const struct known *x, size_t i);
 /* Writes the nearest number of this type; integers wrap around. */
@@ -29,7 +29,7 @@ bool known_cast(struct number x, int from, int to, struct number *y);
 struct array *known_new(int rank, const int64_t *sizes, int type);
 struct array *known_like(int rank, const int64_t *sizes, const struct array *x);
 /* Makes the array the node's output; NULL: returns the failure of known_new(). */
-tutti_status known_finish(const struct step *step, struct array *y);
+tutti_status known_finish(const struct onnx_node *node, struct array *y);
 
 /* Row-major steps of an array along its own axes. */
 void known_strides(const struct array *x, int64_t *strides);

@@ -14,34 +14,34 @@
 enum { NORM_PARTS = 4 };
 static const char *const norm_parts[NORM_PARTS] = { "weight", "bias", "running_mean", "running_var" };
 
-static bool has_parameter(const struct step *step, const char *name)
+static bool has_parameter(const struct onnx_node *node, const char *name)
 {
     const char *found = NULL;
-    for (int i = 0; tutti_parameter_info(step->import->network, i, &found, NULL, NULL) == TUTTI_OK; i++)
+    for (int i = 0; tutti_parameter_info(node->import->network, i, &found, NULL, NULL) == TUTTI_OK; i++)
         if (!strcmp(found, name)) return true;
     return false;
 }
 
 /* LAYER of an initialiser LAYER.weight, LAYER.bias and so on, if the network has no parameter of this name yet: the
  * exporter may have merged equal initialisers of several layers. Else the node's name. NULL: no memory. */
-static char *norm_name(const struct step *step)
+static char *norm_name(const struct onnx_node *node)
 {
     for (size_t i = 0; i < NORM_PARTS; i++) {
-        const char *name = proto_text(step->node->input[i + 1]);
+        const char *name = proto_text(node->proto->input[i + 1]);
         const size_t all = strlen(name), part = strlen(norm_parts[i]) + 1;
         if (all <= part || name[all - part] != '.' || strcmp(name + all - part + 1, norm_parts[i])) continue;
         char *layer = memory_format("%.*s", (int)(all - part), name);
         bool is_free = layer != NULL;
         for (size_t k = 0; k < NORM_PARTS && is_free; k++) {
             char *own = memory_format("%s.%s", layer, norm_parts[k]);
-            is_free = own && !has_parameter(step, own);
+            is_free = own && !has_parameter(node, own);
             free(own);
         }
         if (is_free) return layer;
         free(layer);
     }
-    return memory_format("%s.%d", *proto_text(step->node->name) ? step->node->name : step->node->output[0],
-        tutti_network_layers(step->import->network));
+    return memory_format("%s.%d", *proto_text(node->proto->name) ? node->proto->name : node->proto->output[0],
+        tutti_network_layers(node->import->network));
 }
 
 /* Inputs of a batch normalisation: tensors that are constants or that other nodes read, too; and the file's values
@@ -62,9 +62,9 @@ static bool is_own_weight(const struct value *value)
     return value->initialiser && value->tensor.id < 0 && !value->view.of && !value->renamed && !value->constant;
 }
 
-static tutti_status find_part(const struct step *step, struct norm *norm, size_t part, int64_t channels)
+static tutti_status find_part(const struct onnx_node *node, struct norm *norm, size_t part, int64_t channels)
 {
-    struct value *value = step_input(step, part + 1);
+    struct value *value = node_input(node, part + 1);
     struct operand operand;
     tutti_status status = TUTTI_OK;
     norm->tensors[part] = (tutti_tensor) { -1 };
@@ -73,22 +73,22 @@ static tutti_status find_part(const struct step *step, struct norm *norm, size_t
         norm->tensors[part] = value->statistic;
     } else if (is_statistic(part) || is_own_weight(value)) {
         const struct array **array = &norm->arrays[part];
-        status = step_array(step, part + 1, array);
+        status = node_array(node, part + 1, array);
         if (status == TUTTI_OK && (!(*array)->floats || (*array)->count != (size_t)channels))
             return fail(TUTTI_FORMAT, "its %s needs %" PRId64 " floats", norm_parts[part], channels);
-    } else if ((status = step_fixed(step, part + 1, &operand)) == TUTTI_OK) {
+    } else if ((status = node_fixed(node, part + 1, &operand)) == TUTTI_OK) {
         const tutti_shape shape = TUTTI_SHAPE(channels);
-        norm->tensors[part] = operand.shape.rank == 1 ? operand.tensor : step_reshape(step, operand.tensor, &shape);
+        norm->tensors[part] = operand.shape.rank == 1 ? operand.tensor : node_reshape(node, operand.tensor, &shape);
     }
     return status;
 }
 
 /* The layer's own parts get the file's values. Nodes that read the same initialiser share them. */
-static tutti_status set_part(const struct step *step, const struct norm *norm, size_t part)
+static tutti_status set_part(const struct onnx_node *node, const struct norm *norm, size_t part)
 {
-    tutti_network *network = step->import->network;
+    tutti_network *network = node->import->network;
     const struct array *array = norm->arrays[part];
-    struct value *value = step_input(step, part + 1);
+    struct value *value = node_input(node, part + 1);
     if (!array) return TUTTI_OK;
     char *name = memory_format("%s.%s", norm->layer, norm_parts[part]);
     if (!name) return TUTTI_NO_MEMORY;
@@ -100,73 +100,73 @@ static tutti_status set_part(const struct step *step, const struct norm *norm, s
 }
 
 /* A sample [rows, C, ...] as [C, rows, ...] and back: normalised channels come first. */
-static tutti_tensor swap_front(const struct step *step, tutti_tensor x, int rank)
+static tutti_tensor swap_front(const struct onnx_node *node, tutti_tensor x, int rank)
 {
     int order[TUTTI_MAX_RANK] = { 1, 0 };
     for (int i = 2; i < rank; i++) order[i] = i;
-    return step_permuted(step, x, order, rank);
+    return node_permuted(node, x, order, rank);
 }
 
 /* Normalises x as [C, all other elements], over the samples and these elements, which are those of all rows of a
  * sample. */
-static tutti_status batch_norm(struct step *step, struct operand *x, const tutti_batch_norm_options *options)
+static tutti_status batch_norm(struct onnx_node *node, struct operand *x, const tutti_batch_norm_options *options)
 {
-    const bool whole = x->place.axis == HIDDEN, rows = x->place.rows > 1;
+    const bool whole = x->batch.axis == HIDDEN, rows = x->batch.rows > 1;
     tutti_shape front = x->shape, flat = { .rank = 3, .sizes = { 0, 1, 1 } };
     if (whole && x->shape.rank > 1) {
-        x->tensor = swap_front(step, x->tensor, x->shape.rank);
+        x->tensor = swap_front(node, x->tensor, x->shape.rank);
         front.sizes[0] = x->shape.sizes[1];
         front.sizes[1] = x->shape.sizes[0];
     }
-    if (rows) x->tensor = step_with_rows(step, x->tensor, &front, 1, x->place.rows);
+    if (rows) x->tensor = node_with_rows(node, x->tensor, &front, 1, x->batch.rows);
     flat.sizes[0] = front.sizes[0];
     for (int i = 1; i < front.rank; i++) flat.sizes[2] *= front.sizes[i];
     const bool image = !whole && !rows && (front.rank == 1 || front.rank == 3);
-    tutti_tensor y = image ? x->tensor : step_reshape(step, x->tensor, &flat);
-    y = tutti_batch_norm(step->import->network, y, options);
-    if (!image) y = step_reshape(step, y, &front);
-    if (whole && x->shape.rank > 1) y = swap_front(step, y, x->shape.rank);
-    if (rows) y = step_without_rows(step, y, 1);
-    return step_done(step, y, x->place);
+    tutti_tensor y = image ? x->tensor : node_reshape(node, x->tensor, &flat);
+    y = tutti_batch_norm(node->import->network, y, options);
+    if (!image) y = node_reshape(node, y, &front);
+    if (whole && x->shape.rank > 1) y = swap_front(node, y, x->shape.rank);
+    if (rows) y = node_without_rows(node, y, 1);
+    return node_done(node, y, x->batch);
 }
 
-static tutti_status trained_batch_norm(struct step *step, struct operand *x, int64_t channels)
+static tutti_status trained_batch_norm(struct onnx_node *node, struct operand *x, int64_t channels)
 {
     struct norm norm = { .layer = NULL };
     const tutti_tensor *given[NORM_PARTS] = { NULL };
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < NORM_PARTS && status == TUTTI_OK; i++) {
-        status = find_part(step, &norm, i, channels);
+        status = find_part(node, &norm, i, channels);
         if (norm.tensors[i].id >= 0) given[i] = &norm.tensors[i];
     }
     if (status != TUTTI_OK) return status;
-    norm.layer = norm_name(step);
+    norm.layer = norm_name(node);
     if (!norm.layer) return TUTTI_NO_MEMORY;
-    status = batch_norm(step, x,
+    status = batch_norm(node, x,
         &(tutti_batch_norm_options) { .name = norm.layer,
-            .epsilon = step_number(step, "epsilon", 1e-5f),
-            .momentum = 1 - step_number(step, "momentum", 0.9f),
+            .epsilon = node_number(node, "epsilon", 1e-5f),
+            .momentum = 1 - node_number(node, "momentum", 0.9f),
             .weight = given[0],
             .bias = given[1],
             .running_mean = given[2],
             .running_var = given[3] });
-    for (size_t i = 0; i < NORM_PARTS && status == TUTTI_OK; i++) status = set_part(step, &norm, i);
+    for (size_t i = 0; i < NORM_PARTS && status == TUTTI_OK; i++) status = set_part(node, &norm, i);
     free(norm.layer);
     return status;
 }
 
 /* momentum a + (1 - momentum) b */
-static tutti_tensor moving_mean(const struct step *step, tutti_tensor old, tutti_tensor now)
+static tutti_tensor moving_mean(const struct onnx_node *node, tutti_tensor old, tutti_tensor now)
 {
-    const float momentum = step_number(step, "momentum", 0.9f);
-    const tutti_tensor parts[] = { step_binary(step, "mul", old, step_constant(step, momentum)),
-        step_binary(step, "mul", now, step_constant(step, 1 - momentum)) };
-    return step_plain(step, "add", parts, 2);
+    const float momentum = node_number(node, "momentum", 0.9f);
+    const tutti_tensor parts[] = { node_binary(node, "mul", old, node_constant(node, momentum)),
+        node_binary(node, "mul", now, node_constant(node, 1 - momentum)) };
+    return node_plain(node, "add", parts, 2);
 }
 
 /* Normalises a weight, or a sample that is the file's whole input. Training uses its own statistics, and the moving
  * ones are outputs. Inference uses those that the file computes. */
-static tutti_status batch_norm_of_sample(const struct step *step, const struct operand *x, bool training)
+static tutti_status batch_norm_of_sample(const struct onnx_node *node, const struct operand *x, bool training)
 {
     struct operand parts[NORM_PARTS];
     tutti_status status = TUTTI_OK;
@@ -176,27 +176,27 @@ static tutti_status batch_norm_of_sample(const struct step *step, const struct o
     for (int i = 0; i < x->shape.rank; i++) channels.sizes[i] = i == 1 ? x->shape.sizes[1] : 1;
     for (int i = 2; i < x->shape.rank; i++) snprintf(axes + 2 * i - 3, sizeof axes - 2 * (size_t)i + 3, ",%d", i);
     for (size_t i = 0; i < NORM_PARTS; i++) {
-        if (i > 1 && training && !step_output(step, i - 1)) continue;
-        if ((status = step_operand(step, i + 1, &parts[i])) != TUTTI_OK) return status;
-        aligned[i] = step_reshape(step, parts[i].tensor, &channels);
+        if (i > 1 && training && !node_output(node, i - 1)) continue;
+        if ((status = node_operand(node, i + 1, &parts[i])) != TUTTI_OK) return status;
+        aligned[i] = node_reshape(node, parts[i].tensor, &channels);
     }
     const tutti_tensor mean =
-        training ? step_op(step, "reduce_mean", &x->tensor, 1, "axes=%s keepdims=1", axes) : aligned[2];
-    const tutti_tensor apart = step_binary(step, "sub", x->tensor, mean);
-    const tutti_tensor square = step_plain(step, "square", &apart, 1);
+        training ? node_op(node, "reduce_mean", &x->tensor, 1, "axes=%s keepdims=1", axes) : aligned[2];
+    const tutti_tensor apart = node_binary(node, "sub", x->tensor, mean);
+    const tutti_tensor square = node_plain(node, "square", &apart, 1);
     const tutti_tensor variance =
-        training ? step_op(step, "reduce_mean", &square, 1, "axes=%s keepdims=1", axes) : aligned[3];
-    const float epsilon = step_number(step, "epsilon", 1e-5f);
-    const tutti_tensor sum = step_binary(step, "add", variance, step_constant(step, epsilon));
-    tutti_tensor y = step_binary(step, "div", apart, step_plain(step, "sqrt", &sum, 1));
-    y = step_binary(step, "add", step_binary(step, "mul", y, aligned[0]), aligned[1]);
-    const struct place hidden = x->place;
+        training ? node_op(node, "reduce_mean", &square, 1, "axes=%s keepdims=1", axes) : aligned[3];
+    const float epsilon = node_number(node, "epsilon", 1e-5f);
+    const tutti_tensor sum = node_binary(node, "add", variance, node_constant(node, epsilon));
+    tutti_tensor y = node_binary(node, "div", apart, node_plain(node, "sqrt", &sum, 1));
+    y = node_binary(node, "add", node_binary(node, "mul", y, aligned[0]), aligned[1]);
+    const struct batch_axis hidden = x->batch;
     const tutti_shape flat = { .rank = 1, .sizes = { x->shape.sizes[1] } };
-    const tutti_tensor now[] = { step_reshape(step, mean, &flat), step_reshape(step, variance, &flat) };
-    status = step_done(step, y, hidden);
+    const tutti_tensor now[] = { node_reshape(node, mean, &flat), node_reshape(node, variance, &flat) };
+    status = node_done(node, y, hidden);
     for (size_t i = 0; i < 2 && status == TUTTI_OK && training; i++)
-        if (step_output(step, i + 1))
-            status = step_made(step, i + 1, moving_mean(step, parts[i + 2].tensor, now[i]), hidden);
+        if (node_output(node, i + 1))
+            status = node_made(node, i + 1, moving_mean(node, parts[i + 2].tensor, now[i]), hidden);
     return status;
 }
 
@@ -211,134 +211,134 @@ void import_note_batch_norm(const struct import *import)
             count, count == 1 ? "" : "s", import->training_norm, count == 1 ? "has" : "have");
 }
 
-static bool is_computed(const struct step *step, size_t input)
+static bool is_computed(const struct onnx_node *node, size_t input)
 {
-    const struct value *value = step_input(step, input);
+    const struct value *value = node_input(node, input);
     return value && !value->initialiser && !value->copied;
 }
 
-tutti_status build_batch_normalization(struct step *step)
+tutti_status build_batch_normalization(struct onnx_node *node)
 {
     struct operand x;
-    const float momentum = 1 - step_number(step, "momentum", 0.9f);
-    const bool training = step_integer(step, "training_mode", 0) != 0;
-    tutti_status status = step_operand(step, 0, &x);
+    const float momentum = 1 - node_number(node, "momentum", 0.9f);
+    const bool training = node_integer(node, "training_mode", 0) != 0;
+    tutti_status status = node_operand(node, 0, &x);
     /* A weight that is normalised before it is used: its gradient passes the statistics. */
-    const bool of_weight = status == TUTTI_OK && !x.place.batched && !step->import->options->whole;
-    if (of_weight && x.shape.rank > 1 && (training || (is_computed(step, 3) && is_computed(step, 4))))
-        return batch_norm_of_sample(step, &x, training);
-    if (status == TUTTI_OK) status = step_batched(step, 0, &x);
+    const bool of_weight = status == TUTTI_OK && !x.batch.batched && !node->import->options->whole;
+    if (of_weight && x.shape.rank > 1 && (training || (is_computed(node, 3) && is_computed(node, 4))))
+        return batch_norm_of_sample(node, &x, training);
+    if (status == TUTTI_OK) status = node_batched(node, 0, &x);
     if (status != TUTTI_OK) return status;
-    if ((x.place.axis != HIDDEN && x.place.axis != 0) || x.place.ahead != 1 || x.shape.rank < 1)
-        return step_refuse("the batch must be its first axis");
-    const int64_t channels = x.shape.sizes[x.place.axis == HIDDEN && x.shape.rank > 1];
-    if (step->node->n_input != NORM_PARTS + 1) return fail(TUTTI_FORMAT, "it needs 5 inputs");
-    if (step_integer(step, "spatial", 1) != 1) return step_refuse("spatial must be 1");
-    if (training && x.place.axis == HIDDEN && x.shape.rank > 1) return batch_norm_of_sample(step, &x, true);
-    if (training && step->import->training_norms++ == 0) step->import->training_norm = proto_text(step->node->name);
-    if (!(momentum > 0)) return step_refuse("its momentum must be less than 1");
-    if (!(step_number(step, "epsilon", 1e-5f) > 0)) return step_refuse("its epsilon must be positive");
-    return trained_batch_norm(step, &x, channels);
+    if ((x.batch.axis != HIDDEN && x.batch.axis != 0) || x.batch.outer != 1 || x.shape.rank < 1)
+        return node_refuse("the batch must be its first axis");
+    const int64_t channels = x.shape.sizes[x.batch.axis == HIDDEN && x.shape.rank > 1];
+    if (node->proto->n_input != NORM_PARTS + 1) return fail(TUTTI_FORMAT, "it needs 5 inputs");
+    if (node_integer(node, "spatial", 1) != 1) return node_refuse("spatial must be 1");
+    if (training && x.batch.axis == HIDDEN && x.shape.rank > 1) return batch_norm_of_sample(node, &x, true);
+    if (training && node->import->training_norms++ == 0) node->import->training_norm = proto_text(node->proto->name);
+    if (!(momentum > 0)) return node_refuse("its momentum must be less than 1");
+    if (!(node_number(node, "epsilon", 1e-5f) > 0)) return node_refuse("its epsilon must be positive");
+    return trained_batch_norm(node, &x, channels);
 }
 
 /* --------------------------------------------------------------------------------------------------- products ---- */
 
-static tutti_tensor scaled(const struct step *step, tutti_tensor x, float factor)
+static tutti_tensor scaled(const struct onnx_node *node, tutti_tensor x, float factor)
 {
-    return factor == 1 ? x : step_op(step, "scale", &x, 1, "factor=%.9g", (double)factor);
+    return factor == 1 ? x : node_op(node, "scale", &x, 1, "factor=%.9g", (double)factor);
 }
 
 /* y = alpha A B, as a dense layer, where only A depends on the samples. *biased: `bias` was added. */
 static tutti_status gemm_dense(
-    struct step *step, const struct operand *a, struct operand *b, const struct operand *bias, tutti_tensor *y)
+    struct onnx_node *node, const struct operand *a, struct operand *b, const struct operand *bias, tutti_tensor *y)
 {
-    if (step_integer(step, "transA", 0))
-        return step_refuse("its first input is transposed, and depends on the samples");
-    if (!step_integer(step, "transB", 0)) b->tensor = step_permuted(step, b->tensor, (int[]) { 1, 0 }, b->shape.rank);
+    if (node_integer(node, "transA", 0))
+        return node_refuse("its first input is transposed, and depends on the samples");
+    if (!node_integer(node, "transB", 0)) b->tensor = node_permuted(node, b->tensor, (int[]) { 1, 0 }, b->shape.rank);
     const tutti_tensor list[] = { a->tensor, b->tensor, bias ? bias->tensor : b->tensor };
-    *y = step_plain(step, "dense", list, bias ? 3 : 2);
-    return y->id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+    *y = node_plain(node, "dense", list, bias ? 3 : 2);
+    return y->id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
 /* y = alpha A B + beta C */
-tutti_status build_gemm(struct step *step)
+tutti_status build_gemm(struct onnx_node *node)
 {
     struct operand a, b, c = { .shape = { 0 } };
-    const float alpha = step_number(step, "alpha", 1), beta = step_number(step, "beta", 1);
-    const int transposed_a = step_integer(step, "transA", 0) != 0, transposed_b = step_integer(step, "transB", 0) != 0;
-    const bool has_c = step_input(step, 2) != NULL;
-    tutti_status status = step_operand(step, 0, &a);
-    if (status == TUTTI_OK) status = step_operand(step, 1, &b);
-    if (status == TUTTI_OK && has_c) status = step_operand(step, 2, &c);
+    const float alpha = node_number(node, "alpha", 1), beta = node_number(node, "beta", 1);
+    const int transposed_a = node_integer(node, "transA", 0) != 0, transposed_b = node_integer(node, "transB", 0) != 0;
+    const bool has_c = node_input(node, 2) != NULL;
+    tutti_status status = node_operand(node, 0, &a);
+    if (status == TUTTI_OK) status = node_operand(node, 1, &b);
+    if (status == TUTTI_OK && has_c) status = node_operand(node, 2, &c);
     if (status != TUTTI_OK) return status;
-    if (operand_rank(&a) != 2 || operand_rank(&b) != 2) return step_refuse("its inputs must be matrices");
-    if (!transposed_a && !b.place.batched) status = step_initial_state(step, 0, &a);
+    if (operand_rank(&a) != 2 || operand_rank(&b) != 2) return node_refuse("its inputs must be matrices");
+    if (!transposed_a && !b.batch.batched) status = node_initial_state(node, 0, &a);
     if (status != TUTTI_OK) return status;
-    struct place place = a.place.batched ? a.place : b.place;
+    struct batch_axis batch_axis = a.batch.batched ? a.batch : b.batch;
     tutti_tensor y;
-    const bool rows = a.place.batched && a.place.axis != HIDDEN;
-    if (rows && (b.place.batched || a.place.axis != 0))
-        return step_refuse("only its first input may depend on the samples, along its first axis");
-    if (!rows && b.place.batched && b.place.axis != HIDDEN)
-        return step_refuse("its second input must not depend on the samples");
-    const bool direct = rows && has_c && alpha == 1 && beta == 1 && !c.place.batched && c.shape.rank == 1 &&
+    const bool rows = a.batch.batched && a.batch.axis != HIDDEN;
+    if (rows && (b.batch.batched || a.batch.axis != 0))
+        return node_refuse("only its first input may depend on the samples, along its first axis");
+    if (!rows && b.batch.batched && b.batch.axis != HIDDEN)
+        return node_refuse("its second input must not depend on the samples");
+    const bool direct = rows && has_c && alpha == 1 && beta == 1 && !c.batch.batched && c.shape.rank == 1 &&
         c.shape.sizes[0] == b.shape.sizes[!transposed_b];
     if (rows)
-        status = gemm_dense(step, &a, &b, direct ? &c : NULL, &y);
+        status = gemm_dense(node, &a, &b, direct ? &c : NULL, &y);
     else
-        y = step_op(step, "matmul", (tutti_tensor[]) { a.tensor, b.tensor }, 2, "transpose_a=%d transpose_b=%d",
+        y = node_op(node, "matmul", (tutti_tensor[]) { a.tensor, b.tensor }, 2, "transpose_a=%d transpose_b=%d",
             transposed_a, transposed_b);
     if (status != TUTTI_OK) return status;
-    y = scaled(step, y, alpha);
-    if (!has_c || direct) return step_done(step, y, place);
-    if (rows && !c.place.batched && c.shape.rank == 2 &&
-        (status = step_drop_axis(step, 2, 0, a.place.rows, &c)) != TUTTI_OK)
+    y = scaled(node, y, alpha);
+    if (!has_c || direct) return node_done(node, y, batch_axis);
+    if (rows && !c.batch.batched && c.shape.rank == 2 &&
+        (status = node_drop_axis(node, 2, 0, a.batch.rows, &c)) != TUTTI_OK)
         return status;
-    if (!place.batched) place = c.place;
-    y = step_plain(step, "add", (tutti_tensor[]) { y, scaled(step, c.tensor, beta) }, 2);
-    return step_done(step, y, place);
+    if (!batch_axis.batched) batch_axis = c.batch;
+    y = node_plain(node, "add", (tutti_tensor[]) { y, scaled(node, c.tensor, beta) }, 2);
+    return node_done(node, y, batch_axis);
 }
 
 /* The batch must be an axis in front of the matrices, and the same axis of both, counted from the last one. */
 static tutti_status check_product(const struct operand *a, const struct operand *b)
 {
-    const bool hidden = a->place.axis == HIDDEN && b->place.axis == HIDDEN;
-    if (a->place.batched && b->place.batched && !hidden &&
-        (!place_equal(&a->place, &b->place) || a->shape.rank != b->shape.rank))
-        return step_refuse("its inputs have different numbers of axes, or the batch in different places");
-    if ((a->place.batched && a->place.axis == operand_rank(a) - 1) ||
-        (b->place.batched && b->place.axis != HIDDEN && b->place.axis >= operand_rank(b) - 2) ||
-        (a->place.batched && a->place.axis != HIDDEN && a->place.axis == operand_rank(a) - 2 && b->shape.rank > 2))
-        return step_refuse("the batch is an axis of its matrices");
+    const bool hidden = a->batch.axis == HIDDEN && b->batch.axis == HIDDEN;
+    if (a->batch.batched && b->batch.batched && !hidden &&
+        (!batch_axis_equal(&a->batch, &b->batch) || a->shape.rank != b->shape.rank))
+        return node_refuse("its inputs have different numbers of axes, or the batch in different places");
+    if ((a->batch.batched && a->batch.axis == operand_rank(a) - 1) ||
+        (b->batch.batched && b->batch.axis != HIDDEN && b->batch.axis >= operand_rank(b) - 2) ||
+        (a->batch.batched && a->batch.axis != HIDDEN && a->batch.axis == operand_rank(a) - 2 && b->shape.rank > 2))
+        return node_refuse("the batch is an axis of its matrices");
     return TUTTI_OK;
 }
 
 /* An operand without a batch may have an axis for it. */
 static tutti_status without_batch(
-    const struct step *step, size_t position, const struct operand *batched, struct operand *x)
+    const struct onnx_node *node, size_t position, const struct operand *batched, struct operand *x)
 {
-    const bool whole = !batched->place.batched || batched->place.axis == HIDDEN;
-    if (x->place.batched || whole || x->shape.rank < operand_rank(batched) || operand_rank(batched) < 3)
+    const bool whole = !batched->batch.batched || batched->batch.axis == HIDDEN;
+    if (x->batch.batched || whole || x->shape.rank < operand_rank(batched) || operand_rank(batched) < 3)
         return TUTTI_OK;
-    if (x->shape.rank > operand_rank(batched) || batched->place.axis != 0)
-        return step_refuse("input %zu has an axis in front of the batch", position);
-    return step_drop_axis(step, position, 0, batched->place.rows, x);
+    if (x->shape.rank > operand_rank(batched) || batched->batch.axis != 0)
+        return node_refuse("input %zu has an axis in front of the batch", position);
+    return node_drop_axis(node, position, 0, batched->batch.rows, x);
 }
 
-tutti_status step_matmul(const struct step *step, struct operand *a, struct operand *b, size_t second)
+tutti_status node_matmul(const struct onnx_node *node, struct operand *a, struct operand *b, size_t second)
 {
     tutti_status status = check_product(a, b);
-    if (status == TUTTI_OK) status = without_batch(step, second, a, b);
-    if (status == TUTTI_OK) status = without_batch(step, 0, b, a);
+    if (status == TUTTI_OK) status = without_batch(node, second, a, b);
+    if (status == TUTTI_OK) status = without_batch(node, 0, b, a);
     if (status != TUTTI_OK) return status;
-    const tutti_tensor y = step_plain(step, "matmul", (tutti_tensor[]) { a->tensor, b->tensor }, 2);
-    return step_done(step, y, a->place.batched ? a->place : b->place);
+    const tutti_tensor y = node_plain(node, "matmul", (tutti_tensor[]) { a->tensor, b->tensor }, 2);
+    return node_done(node, y, a->batch.batched ? a->batch : b->batch);
 }
 
-tutti_status build_matmul(struct step *step)
+tutti_status build_matmul(struct onnx_node *node)
 {
     struct operand a, b;
-    tutti_status status = step_operand(step, 0, &a);
-    if (status == TUTTI_OK) status = step_operand(step, 1, &b);
-    return status == TUTTI_OK ? step_matmul(step, &a, &b, 1) : status;
+    tutti_status status = node_operand(node, 0, &a);
+    if (status == TUTTI_OK) status = node_operand(node, 1, &b);
+    return status == TUTTI_OK ? node_matmul(node, &a, &b, 1) : status;
 }

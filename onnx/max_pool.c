@@ -15,23 +15,23 @@ struct windows {
     int64_t in[MOST_AXES], out[MOST_AXES], kernel[MOST_AXES], stride[MOST_AXES], dilation[MOST_AXES], before[MOST_AXES];
 };
 
-static void read_axis(const struct step *step, const char *name, const struct windows *w, int64_t *list)
+static void read_axis(const struct onnx_node *node, const char *name, const struct windows *w, int64_t *list)
 {
     size_t count;
-    const int64_t *given = step_integers(step, name, &count);
+    const int64_t *given = node_integers(node, name, &count);
     for (int i = 0; i < w->axes; i++) list[i] = given && (size_t)i < count ? given[i] : 1;
 }
 
 /* Reads attributes that the operation max_pool has checked. */
-static struct windows read_windows(const struct step *step, const tutti_shape *x, const tutti_shape *y)
+static struct windows read_windows(const struct onnx_node *node, const tutti_shape *x, const tutti_shape *y)
 {
     struct windows w = { .axes = x->rank - 1 };
     size_t count;
-    const bool upper = step_says(step, "auto_pad", "SAME_UPPER"), lower = step_says(step, "auto_pad", "SAME_LOWER");
-    const int64_t *pads = step_says(step, "auto_pad", "VALID") ? NULL : step_integers(step, "pads", &count);
-    read_axis(step, "kernel_shape", &w, w.kernel);
-    read_axis(step, "strides", &w, w.stride);
-    read_axis(step, "dilations", &w, w.dilation);
+    const bool upper = node_says(node, "auto_pad", "SAME_UPPER"), lower = node_says(node, "auto_pad", "SAME_LOWER");
+    const int64_t *pads = node_says(node, "auto_pad", "VALID") ? NULL : node_integers(node, "pads", &count);
+    read_axis(node, "kernel_shape", &w, w.kernel);
+    read_axis(node, "strides", &w, w.stride);
+    read_axis(node, "dilations", &w, w.dilation);
     for (int i = 0; i < w.axes; i++) {
         w.in[i] = x->sizes[i + 1];
         w.out[i] = y->sizes[i + 1];
@@ -52,11 +52,12 @@ static void split(int64_t number, const int64_t *sizes, int count, int64_t *at)
 
 /* Index of the image's element at a place of a window, in row-major order; -1: there is none. *number: ONNX's index,
  * which can count the first axis fastest. */
-static int64_t element_of(const struct windows *w, int64_t window, int64_t place, bool first_fastest, int32_t *number)
+static int64_t element_of(
+    const struct windows *w, int64_t window, int64_t batch_axis, bool first_fastest, int32_t *number)
 {
     int64_t out[MOST_AXES], in_window[MOST_AXES], at[MOST_AXES], element = 0, backwards = 0;
     split(window, w->out, w->axes, out);
-    split(place, w->kernel, w->axes, in_window);
+    split(batch_axis, w->kernel, w->axes, in_window);
     for (int i = 0; i < w->axes; i++) {
         at[i] = out[i] * w->stride[i] + in_window[i] * w->dilation[i] - w->before[i];
         if (at[i] < 0 || at[i] >= w->in[i]) return -1;
@@ -98,11 +99,12 @@ static bool fill(const struct windows *w, bool first_fastest, int32_t *elements,
     return true;
 }
 
-static tutti_tensor constant(const struct step *step, const char *suffix, tutti_shape shape, const int32_t *numbers)
+static tutti_tensor constant(
+    const struct onnx_node *node, const char *suffix, tutti_shape shape, const int32_t *numbers)
 {
-    char *name = memory_format("%s~%s", step->node->output[1], suffix);
+    char *name = memory_format("%s~%s", node->proto->output[1], suffix);
     const tutti_tensor made = name
-        ? tutti_constant_typed(step->import->network, name, TUTTI_DTYPE_I32, shape.sizes, shape.rank, numbers)
+        ? tutti_constant_typed(node->import->network, name, TUTTI_DTYPE_I32, shape.sizes, shape.rank, numbers)
         : (tutti_tensor) { -1 };
     free(name);
     return made;
@@ -110,79 +112,79 @@ static tutti_tensor constant(const struct step *step, const char *suffix, tutti_
 
 /* i times `each`, as floats with the sizes of `shape`. */
 static tutti_tensor multiples(
-    const struct step *step, const char *suffix, int64_t count, int64_t each, tutti_shape shape)
+    const struct onnx_node *node, const char *suffix, int64_t count, int64_t each, tutti_shape shape)
 {
     int32_t *numbers = memory_new((size_t)count + 1, sizeof *numbers);
     if (!numbers) return (tutti_tensor) { -1 };
     for (int64_t i = 0; i < count; i++) numbers[i] = (int32_t)(i * each);
-    const tutti_tensor made = constant(step, suffix, shape, numbers);
+    const tutti_tensor made = constant(node, suffix, shape, numbers);
     free(numbers);
-    return tutti_cast(step->import->network, made, TUTTI_DTYPE_F32);
+    return tutti_cast(node->import->network, made, TUTTI_DTYPE_F32);
 }
 
 /* For x [C, elements]: the number of each window's largest element within its channel, [C, windows]. */
-static tutti_tensor largest(const struct step *step, tutti_tensor x, int64_t windows, int64_t places,
+static tutti_tensor largest(const struct onnx_node *node, tutti_tensor x, int64_t windows, int64_t places,
     const int32_t *elements, const int32_t *numbers)
 {
-    tutti_tensor pair[] = { x, constant(step, "elements", TUTTI_SHAPE(windows, places), elements) };
-    pair[0] = step_op(step, "gather", pair, 2, "axis=1");
-    pair[0] = step_op(step, "argmax", pair, 1, "axis=-1 keepdims=0");
-    pair[1] = multiples(step, "windows", windows, places, TUTTI_SHAPE(1, windows));
-    const tutti_tensor at = step_binary(step, "add", pair[0], pair[1]);
+    tutti_tensor pair[] = { x, constant(node, "elements", TUTTI_SHAPE(windows, places), elements) };
+    pair[0] = node_op(node, "gather", pair, 2, "axis=1");
+    pair[0] = node_op(node, "argmax", pair, 1, "axis=-1 keepdims=0");
+    pair[1] = multiples(node, "windows", windows, places, TUTTI_SHAPE(1, windows));
+    const tutti_tensor at = node_binary(node, "add", pair[0], pair[1]);
     const tutti_tensor table = tutti_cast(
-        step->import->network, constant(step, "numbers", TUTTI_SHAPE(windows * places), numbers), TUTTI_DTYPE_F32);
-    return step_op(step, "gather", (tutti_tensor[]) { table, at }, 2, "axis=0");
+        node->import->network, constant(node, "numbers", TUTTI_SHAPE(windows * places), numbers), TUTTI_DTYPE_F32);
+    return node_op(node, "gather", (tutti_tensor[]) { table, at }, 2, "axis=0");
 }
 
 /* Adds the indices as ONNX counts them: through all samples and channels. */
-static tutti_status add_indices(const struct step *step, const struct operand *x, const tutti_shape *y,
+static tutti_status add_indices(const struct onnx_node *node, const struct operand *x, const tutti_shape *y,
     const int32_t *elements, const int32_t *numbers)
 {
     const int64_t channels = x->shape.sizes[0], each = product(x->shape.sizes + 1, x->shape.rank - 1);
     const int64_t windows = product(y->sizes + 1, y->rank - 1);
     size_t rank;
-    const int64_t *kernel = step_integers(step, "kernel_shape", &rank), places = product(kernel, (int)rank);
+    const int64_t *kernel = node_integers(node, "kernel_shape", &rank), places = product(kernel, (int)rank);
     tutti_tensor made =
-        largest(step, step_reshape(step, x->tensor, &TUTTI_SHAPE(channels, each)), windows, places, elements, numbers);
-    made = step_binary(step, "add", made, multiples(step, "channels", channels, each, TUTTI_SHAPE(channels, 1)));
-    made = step_reshape(step, made, y);
-    struct value *output = step_output(step, 1);
-    step_type(step, 1, ONNX_INT64);
-    if (x->place.axis != HIDDEN) {
-        output->counting = (struct counting) { channels * each, EACH };
-        return step_made(step, 1, made, x->place);
+        largest(node, node_reshape(node, x->tensor, &TUTTI_SHAPE(channels, each)), windows, places, elements, numbers);
+    made = node_binary(node, "add", made, multiples(node, "channels", channels, each, TUTTI_SHAPE(channels, 1)));
+    made = node_reshape(node, made, y);
+    struct value *output = node_output(node, 1);
+    node_type(node, 1, ONNX_INT64);
+    if (x->batch.axis != HIDDEN) {
+        output->index = (struct batch_index) { channels * each, EACH };
+        return node_made(node, 1, made, x->batch);
     }
-    struct place place = x->place;
-    made = step_op(step, "unfold", &made, 1, "size=%" PRId64, place.rows);
-    tutti_shape apart = { .rank = y->rank + 1, .sizes = { place.rows } };
+    struct batch_axis batch_axis = x->batch;
+    made = node_op(node, "unfold", &made, 1, "size=%" PRId64, batch_axis.rows);
+    tutti_shape apart = { .rank = y->rank + 1, .sizes = { batch_axis.rows } };
     for (int i = 1; i < apart.rank; i++) apart.sizes[i] = 1;
-    made = step_binary(step, "add", made, multiples(step, "samples", place.rows, channels * each, apart));
-    place.rows = 1;
-    return step_made(step, 1, made, place);
+    made = node_binary(node, "add", made, multiples(node, "samples", batch_axis.rows, channels * each, apart));
+    batch_axis.rows = 1;
+    return node_made(node, 1, made, batch_axis);
 }
 
-tutti_status step_max_pool_indices(const struct step *step, const struct operand *x, tutti_tensor pooled)
+tutti_status node_max_pool_indices(const struct onnx_node *node, const struct operand *x, tutti_tensor pooled)
 {
     tutti_shape y;
     tutti_status status =
-        pooled.id < 0 ? tutti_network_status(step->import->network) : tutti_shape_of(step->import->network, pooled, &y);
+        pooled.id < 0 ? tutti_network_status(node->import->network) : tutti_shape_of(node->import->network, pooled, &y);
     if (status != TUTTI_OK) return status;
     if (y.rank < 2 || y.rank > MOST_AXES + 1 || y.rank != x->shape.rank)
-        return step_refuse("its indices are of 1 to 3 axes");
-    if (x->place.axis != HIDDEN && x->place.rows != 1) return step_refuse("its indices would count rows of samples");
-    const struct windows w = read_windows(step, &x->shape, &y);
+        return node_refuse("its indices are of 1 to 3 axes");
+    if (x->batch.axis != HIDDEN && x->batch.rows != 1) return node_refuse("its indices would count rows of samples");
+    const struct windows w = read_windows(node, &x->shape, &y);
     int64_t all = product(w.out, w.axes);
     const int64_t places = product(w.kernel, w.axes);
     if (__builtin_mul_overflow(all, places, &all) || all > MOST_PLACES ||
-        product(x->shape.sizes, x->shape.rank) > MOST_PLACES / x->place.rows)
-        return step_refuse("it has more than %d elements in its windows, or in its input", MOST_PLACES);
+        product(x->shape.sizes, x->shape.rank) > MOST_PLACES / x->batch.rows)
+        return node_refuse("it has more than %d elements in its windows, or in its input", MOST_PLACES);
     int32_t *elements = memory_new((size_t)all, sizeof *elements), *numbers = memory_new((size_t)all, sizeof *numbers);
     if (!elements || !numbers)
         status = TUTTI_NO_MEMORY;
-    else if (!fill(&w, step_integer(step, "storage_order", 0) == 1, elements, numbers))
-        status = step_refuse("a window has nothing but padding");
+    else if (!fill(&w, node_integer(node, "storage_order", 0) == 1, elements, numbers))
+        status = node_refuse("a window has nothing but padding");
     else
-        status = add_indices(step, x, &y, elements, numbers);
+        status = add_indices(node, x, &y, elements, numbers);
     free(elements);
     free(numbers);
     return status;
@@ -191,11 +193,11 @@ tutti_status step_max_pool_indices(const struct step *step, const struct operand
 /* --------------------------------------------------------------------------------------------------- MaxUnpool ---- */
 
 /* The shape [C, ...] of the image that the indices refer to: the one that the windows fill. */
-static tutti_status filled_shape(const struct step *step, const tutti_shape *x, tutti_shape *filled)
+static tutti_status filled_shape(const struct onnx_node *node, const tutti_shape *x, tutti_shape *filled)
 {
     size_t kernels, strides, pads;
-    const int64_t *kernel = step_integers(step, "kernel_shape", &kernels);
-    const int64_t *stride = step_integers(step, "strides", &strides), *pad = step_integers(step, "pads", &pads);
+    const int64_t *kernel = node_integers(node, "kernel_shape", &kernels);
+    const int64_t *stride = node_integers(node, "strides", &strides), *pad = node_integers(node, "pads", &pads);
     const size_t axes = (size_t)x->rank - 1;
     if (kernels != axes || (stride && strides != axes) || (pad && pads != 2 * axes) || axes < 1 || axes > MOST_AXES)
         return fail(TUTTI_FORMAT, "kernel_shape, strides and pads need a number for each of 1 to 3 axes");
@@ -216,25 +218,26 @@ static tutti_status filled_shape(const struct step *step, const tutti_shape *x, 
 }
 
 /* The output_shape of the file without the batch axis; if it has none, the filled shape. */
-static tutti_status asked_shape(const struct step *step, const tutti_shape *filled, tutti_shape *asked)
+static tutti_status asked_shape(const struct onnx_node *node, const tutti_shape *filled, tutti_shape *asked)
 {
     const struct array *array = NULL;
     *asked = *filled;
-    if (!step_input(step, 2)) return TUTTI_OK;
-    const tutti_status status = step_array(step, 2, &array);
+    if (!node_input(node, 2)) return TUTTI_OK;
+    const tutti_status status = node_array(node, 2, &array);
     if (status != TUTTI_OK) return status;
-    if (!array->extents || array->count != (size_t)filled->rank + 1)
+    if (!array->symbolic_sizes || array->count != (size_t)filled->rank + 1)
         return fail(TUTTI_FORMAT, "output_shape needs a size for each axis");
     for (int i = 0; i < filled->rank; i++) {
-        asked->sizes[i] = array->extents[i + 1].number;
-        if (array->extents[i + 1].batches || asked->sizes[i] < filled->sizes[i] || asked->sizes[i] > INT32_MAX)
-            return step_refuse("output_shape must be known, and not smaller than what the windows fill");
+        asked->sizes[i] = array->symbolic_sizes[i + 1].number;
+        if (array->symbolic_sizes[i + 1].batches || asked->sizes[i] < filled->sizes[i] || asked->sizes[i] > INT32_MAX)
+            return node_refuse("output_shape must be known, and not smaller than what the windows fill");
     }
     return TUTTI_OK;
 }
 
 /* x [C, ...] with zeros behind it. */
-static tutti_tensor enlarge(const struct step *step, tutti_tensor x, const tutti_shape *from, const tutti_shape *to)
+static tutti_tensor enlarge(
+    const struct onnx_node *node, tutti_tensor x, const tutti_shape *from, const tutti_shape *to)
 {
     int64_t before[TUTTI_MAX_RANK] = { 0 }, behind[TUTTI_MAX_RANK];
     bool more = false;
@@ -243,39 +246,39 @@ static tutti_tensor enlarge(const struct step *step, tutti_tensor x, const tutti
         more |= behind[i] > 0;
     }
     if (!more) return x;
-    return step_op(step, "pad", &x, 1, "before=%s after=%s", list_print(before, from->rank).text,
+    return node_op(node, "pad", &x, 1, "before=%s after=%s", list_print(before, from->rank).text,
         list_print(behind, from->rank).text);
 }
 
-tutti_status build_max_unpool(struct step *step)
+tutti_status build_max_unpool(struct onnx_node *node)
 {
     struct operand x, indices;
     tutti_shape sample, filled, asked;
-    tutti_status status = step_batched(step, 0, &x);
-    if (status == TUTTI_OK) status = step_batched(step, 1, &indices);
+    tutti_status status = node_batched(node, 0, &x);
+    if (status == TUTTI_OK) status = node_batched(node, 1, &indices);
     if (status != TUTTI_OK) return status;
-    const bool whole = x.place.axis == HIDDEN;
-    if (!place_equal(&x.place, &indices.place) ||
-        (!whole && (x.place.axis > 0 || x.place.rows != 1 || x.place.ahead != 1)) || x.shape.rank < 2 + whole)
-        return step_refuse("the batch must be the first axis of its inputs, which have channels behind it");
+    const bool whole = x.batch.axis == HIDDEN;
+    if (!batch_axis_equal(&x.batch, &indices.batch) ||
+        (!whole && (x.batch.axis > 0 || x.batch.rows != 1 || x.batch.outer != 1)) || x.shape.rank < 2 + whole)
+        return node_refuse("the batch must be the first axis of its inputs, which have channels behind it");
     sample = x.shape;
     if (whole) sample = (tutti_shape) { .rank = x.shape.rank - 1 };
     for (int i = 0; whole && i < sample.rank; i++) sample.sizes[i] = x.shape.sizes[i + 1];
-    status = filled_shape(step, &sample, &filled);
-    if (status == TUTTI_OK) status = asked_shape(step, &filled, &asked);
+    status = filled_shape(node, &sample, &filled);
+    if (status == TUTTI_OK) status = asked_shape(node, &filled, &asked);
     if (status != TUTTI_OK) return status;
-    const int64_t factor = step_input(step, 1)->counting.factor;
+    const int64_t factor = node_input(node, 1)->index.factor;
     if (!whole && factor == product(asked.sizes, asked.rank)) filled = asked; /* MaxPool's image was this one */
     const int64_t each = product(filled.sizes, filled.rank), count = product(x.shape.sizes, x.shape.rank);
     const int64_t samples = whole ? x.shape.sizes[0] : 1;
     if (each > MOST_PLACES / samples || count > MOST_PLACES)
-        return step_refuse("it has more than %d elements", MOST_PLACES);
-    if (!whole && factor != each && step->import->fixed_batch != 1)
-        return step_refuse("its indices must be those of MaxPool, of an image of %" PRId64 " elements", each);
-    const tutti_tensor zero = step_constant(step, 0);
-    const tutti_tensor parts[] = { step_op(step, "expand", &zero, 1, "shape=%" PRId64, samples * each),
-        step_reshape(step, indices.tensor, &TUTTI_SHAPE(count)), step_reshape(step, x.tensor, &TUTTI_SHAPE(count)) };
-    tutti_tensor y = step_plain(step, "scatter_elements", parts, 3);
+        return node_refuse("it has more than %d elements", MOST_PLACES);
+    if (!whole && factor != each && node->import->fixed_batch != 1)
+        return node_refuse("its indices must be those of MaxPool, of an image of %" PRId64 " elements", each);
+    const tutti_tensor zero = node_constant(node, 0);
+    const tutti_tensor parts[] = { node_op(node, "expand", &zero, 1, "shape=%" PRId64, samples * each),
+        node_reshape(node, indices.tensor, &TUTTI_SHAPE(count)), node_reshape(node, x.tensor, &TUTTI_SHAPE(count)) };
+    tutti_tensor y = node_plain(node, "scatter_elements", parts, 3);
     tutti_shape to = filled, wanted = asked;
     for (int i = filled.rank; whole && i > 0; i--) {
         to.sizes[i] = filled.sizes[i - 1];
@@ -283,5 +286,5 @@ tutti_status build_max_unpool(struct step *step)
     }
     if (whole) to.sizes[0] = wanted.sizes[0] = samples;
     to.rank = wanted.rank += whole;
-    return step_done(step, enlarge(step, step_reshape(step, y, &to), &to, &wanted), x.place);
+    return node_done(node, enlarge(node, node_reshape(node, y, &to), &to, &wanted), x.batch);
 }

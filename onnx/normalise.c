@@ -4,14 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-static double epsilon_of(const struct step *step)
+static double epsilon_of(const struct onnx_node *node)
 {
-    return (double)step_number(step, "epsilon", 1e-5f);
+    return (double)node_number(node, "epsilon", 1e-5f);
 }
 
-static tutti_status failed(const struct step *step, tutti_tensor tensor)
+static tutti_status failed(const struct onnx_node *node, tutti_tensor tensor)
 {
-    return tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+    return tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
 /* The tensor's axis for the file's `axis`, from which on all axes are normalised. The batch must not be among
@@ -27,136 +27,136 @@ static tutti_status first_axis(const struct operand *x, int64_t axis, int *of_te
 }
 
 /* (x - mean) and 1 / deviation, for the outputs that layer_norm does not have. */
-static tutti_status make_statistics(const struct step *step, const struct operand *x, int axis)
+static tutti_status make_statistics(const struct onnx_node *node, const struct operand *x, int axis)
 {
-    const struct place place = x->place;
+    const struct batch_axis batch_axis = x->batch;
     int64_t axes[TUTTI_MAX_RANK];
     const int count = x->shape.rank - axis;
     for (int i = 0; i < count; i++) axes[i] = axis + i;
     const struct list list = list_print(axes, count);
-    if (!step_output(step, 1) && !step_output(step, 2)) return TUTTI_OK;
-    const tutti_tensor mean = step_op(step, "reduce_mean", &x->tensor, 1, "axes=%s", list.text);
-    tutti_tensor d = step_plain(step, "sub", (tutti_tensor[]) { x->tensor, mean }, 2);
-    d = step_plain(step, "square", &d, 1);
-    d = step_op(step, "reduce_mean", &d, 1, "axes=%s", list.text);
-    d = step_op(step, "shift", &d, 1, "by=%.9g", epsilon_of(step));
-    d = step_op(step, "power", &d, 1, "exponent=-0.5");
-    const tutti_status status = step_made(step, 1, mean, place);
-    return status == TUTTI_OK ? step_made(step, 2, d, place) : status;
+    if (!node_output(node, 1) && !node_output(node, 2)) return TUTTI_OK;
+    const tutti_tensor mean = node_op(node, "reduce_mean", &x->tensor, 1, "axes=%s", list.text);
+    tutti_tensor d = node_plain(node, "sub", (tutti_tensor[]) { x->tensor, mean }, 2);
+    d = node_plain(node, "square", &d, 1);
+    d = node_op(node, "reduce_mean", &d, 1, "axes=%s", list.text);
+    d = node_op(node, "shift", &d, 1, "by=%.9g", epsilon_of(node));
+    d = node_op(node, "power", &d, 1, "exponent=-0.5");
+    const tutti_status status = node_made(node, 1, mean, batch_axis);
+    return status == TUTTI_OK ? node_made(node, 2, d, batch_axis) : status;
 }
 
 /* layer_norm and rms_norm: x, a scale, and perhaps a bias. */
-tutti_status build_layer_normalization(struct step *step)
+tutti_status build_layer_normalization(struct onnx_node *node)
 {
     struct operand x, others[2];
     int axis = 0, count = 1;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = first_axis(&x, step_integer(step, "axis", -1), &axis);
+    tutti_status status = node_operand(node, 0, &x);
+    if (status == TUTTI_OK) status = first_axis(&x, node_integer(node, "axis", -1), &axis);
     tutti_tensor inputs[3] = { x.tensor };
-    for (size_t i = 0; i < 2 && status == TUTTI_OK && step_input(step, i + 1); i++) {
-        status = step_operand(step, i + 1, &others[i]);
-        if (status == TUTTI_OK && others[i].place.batched && !place_equal(&others[i].place, &x.place))
-            status = step_refuse("input %zu has the batch in another place", i + 1);
+    for (size_t i = 0; i < 2 && status == TUTTI_OK && node_input(node, i + 1); i++) {
+        status = node_operand(node, i + 1, &others[i]);
+        if (status == TUTTI_OK && others[i].batch.batched && !batch_axis_equal(&others[i].batch, &x.batch))
+            status = node_refuse("input %zu has the batch in another place", i + 1);
         inputs[count++] = others[i].tensor;
     }
     if (status != TUTTI_OK) return status;
-    const double epsilon = epsilon_of(step);
-    const tutti_tensor y = step_op(step, step->operation, inputs, count, "axis=%d epsilon=%.9g", axis, epsilon);
-    status = step_done(step, y, x.place);
-    return status == TUTTI_OK && !strcmp(step->operation, "layer_norm") ? make_statistics(step, &x, axis) : status;
+    const double epsilon = epsilon_of(node);
+    const tutti_tensor y = node_op(node, node->operation, inputs, count, "axis=%d epsilon=%.9g", axis, epsilon);
+    status = node_done(node, y, x.batch);
+    return status == TUTTI_OK && !strcmp(node->operation, "layer_norm") ? make_statistics(node, &x, axis) : status;
 }
 
 /* ------------------------------------------------------------------------------------------ groups of channels ---- */
 
 /* [C], or [groups], as [C, 1, ...] for samples of `rank` axes. */
 static tutti_tensor for_channels(
-    const struct step *step, const struct operand *scale, int64_t channels, int64_t groups, int rank)
+    const struct onnx_node *node, const struct operand *scale, int64_t channels, int64_t groups, int rank)
 {
     tutti_shape shape = { .rank = rank };
     tutti_tensor tensor = scale->tensor;
     for (int i = 1; i < rank; i++) shape.sizes[i] = 1;
     shape.sizes[0] = channels;
     if (scale->shape.sizes[0] == groups && groups != channels) {
-        tensor = step_reshape(step, tensor, &TUTTI_SHAPE(groups, 1));
-        tensor = step_op(step, "expand", &tensor, 1, "shape=%" PRId64 ",%" PRId64, groups, channels / groups);
+        tensor = node_reshape(node, tensor, &TUTTI_SHAPE(groups, 1));
+        tensor = node_op(node, "expand", &tensor, 1, "shape=%" PRId64 ",%" PRId64, groups, channels / groups);
     }
-    return step_reshape(step, tensor, &shape);
+    return node_reshape(node, tensor, &shape);
 }
 
 /* Scale and bias come behind "unfold", since those of a file without a batch are one for each sample. */
-static tutti_status norm_of_groups(struct step *step, const struct operand *x, int64_t groups, tutti_tensor y)
+static tutti_status norm_of_groups(struct onnx_node *node, const struct operand *x, int64_t groups, tutti_tensor y)
 {
-    struct place place = x->place;
-    if (place.axis == HIDDEN) {
-        y = step_op(step, "unfold", &y, 1, "size=%" PRId64, place.rows);
-        place.rows = 1;
+    struct batch_axis batch_axis = x->batch;
+    if (batch_axis.axis == HIDDEN) {
+        y = node_op(node, "unfold", &y, 1, "size=%" PRId64, batch_axis.rows);
+        batch_axis.rows = 1;
     }
     for (size_t i = 1; i < 3; i++) {
         struct operand factor;
-        const tutti_status status = step_operand(step, i, &factor);
+        const tutti_status status = node_operand(node, i, &factor);
         if (status != TUTTI_OK) return status;
-        if (!operand_is_whole(&factor)) (void)step_as_fixed(step, i, &factor);
-        if (factor.shape.rank != 1 || (factor.place.batched && factor.place.axis != HIDDEN))
-            return step_refuse("input %zu must be a number for each channel", i);
-        const tutti_tensor number = for_channels(step, &factor, x->shape.sizes[0], groups, x->shape.rank);
-        y = step_plain(step, i == 1 ? "mul" : "add", (tutti_tensor[]) { y, number }, 2);
+        if (!operand_is_whole(&factor)) (void)node_as_fixed(node, i, &factor);
+        if (factor.shape.rank != 1 || (factor.batch.batched && factor.batch.axis != HIDDEN))
+            return node_refuse("input %zu must be a number for each channel", i);
+        const tutti_tensor number = for_channels(node, &factor, x->shape.sizes[0], groups, x->shape.rank);
+        y = node_plain(node, i == 1 ? "mul" : "add", (tutti_tensor[]) { y, number }, 2);
     }
-    return step_done(step, y, place);
+    return node_done(node, y, batch_axis);
 }
 
-tutti_status build_group_normalization(struct step *step)
+tutti_status build_group_normalization(struct onnx_node *node)
 {
     struct operand x;
-    const int64_t groups = step_integer(step, "num_groups", 0);
-    const tutti_status status = step_rows(step, 0, &x);
+    const int64_t groups = node_integer(node, "num_groups", 0);
+    const tutti_status status = node_rows(node, 0, &x);
     if (status != TUTTI_OK) return status;
     const tutti_tensor y =
-        step_op(step, "group_norm", &x.tensor, 1, "groups=%" PRId64 " epsilon=%.9g", groups, epsilon_of(step));
-    return y.id < 0 ? failed(step, y) : norm_of_groups(step, &x, groups, y);
+        node_op(node, "group_norm", &x.tensor, 1, "groups=%" PRId64 " epsilon=%.9g", groups, epsilon_of(node));
+    return y.id < 0 ? failed(node, y) : norm_of_groups(node, &x, groups, y);
 }
 
-tutti_status build_instance_normalization(struct step *step)
+tutti_status build_instance_normalization(struct onnx_node *node)
 {
     struct operand x;
-    const tutti_status status = step_rows(step, 0, &x);
+    const tutti_status status = node_rows(node, 0, &x);
     if (status != TUTTI_OK) return status;
-    const tutti_tensor y = step_op(step, "instance_norm", &x.tensor, 1, "epsilon=%.9g", epsilon_of(step));
-    return y.id < 0 ? failed(step, y) : norm_of_groups(step, &x, x.shape.sizes[0], y);
+    const tutti_tensor y = node_op(node, "instance_norm", &x.tensor, 1, "epsilon=%.9g", epsilon_of(node));
+    return y.id < 0 ? failed(node, y) : norm_of_groups(node, &x, x.shape.sizes[0], y);
 }
 
-tutti_status build_lrn(struct step *step)
+tutti_status build_lrn(struct onnx_node *node)
 {
     struct operand x;
-    const double alpha = (double)step_number(step, "alpha", 1e-4f), beta = (double)step_number(step, "beta", 0.75f);
-    const double bias = (double)step_number(step, "bias", 1);
-    const tutti_status status = step_rows(step, 0, &x);
+    const double alpha = (double)node_number(node, "alpha", 1e-4f), beta = (double)node_number(node, "beta", 0.75f);
+    const double bias = (double)node_number(node, "bias", 1);
+    const tutti_status status = node_rows(node, 0, &x);
     if (status != TUTTI_OK) return status;
-    const tutti_tensor y = step_op(step, "lrn", &x.tensor, 1, "size=%" PRId64 " alpha=%.9g beta=%.9g bias=%.9g",
-        step_integer(step, "size", 0), alpha, beta, bias);
-    return step_done_rows(step, 0, y, &x);
+    const tutti_tensor y = node_op(node, "lrn", &x.tensor, 1, "size=%" PRId64 " alpha=%.9g beta=%.9g bias=%.9g",
+        node_integer(node, "size", 0), alpha, beta, bias);
+    return node_done_rows(node, 0, y, &x);
 }
 
 /* ------------------------------------------------------------------------------------------------- along axes ---- */
 
-tutti_status build_lp_normalization(struct step *step)
+tutti_status build_lp_normalization(struct onnx_node *node)
 {
     struct operand x;
     int axis = 0;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", -1), &axis);
+    tutti_status status = node_operand(node, 0, &x);
+    if (status == TUTTI_OK) status = operand_axis(&x, node_integer(node, "axis", -1), &axis);
     if (status != TUTTI_OK) return status;
-    const int64_t p = step_integer(step, "p", 2);
-    return step_done(step, step_op(step, "lp_norm", &x.tensor, 1, "axis=%d p=%" PRId64, axis, p), x.place);
+    const int64_t p = node_integer(node, "p", 2);
+    return node_done(node, node_op(node, "lp_norm", &x.tensor, 1, "axis=%d p=%" PRId64, axis, p), x.batch);
 }
 
-tutti_status build_mean_variance_normalization(struct step *step)
+tutti_status build_mean_variance_normalization(struct onnx_node *node)
 {
     struct operand x;
     static const int64_t images[] = { 0, 2, 3 };
     int64_t of_tensor[TUTTI_MAX_RANK];
     size_t count;
-    const int64_t *axes = step_integers(step, "axes", &count);
-    tutti_status status = step_operand(step, 0, &x);
+    const int64_t *axes = node_integers(node, "axes", &count);
+    tutti_status status = node_operand(node, 0, &x);
     if (!axes) {
         axes = images;
         count = sizeof images / sizeof *images;
@@ -169,5 +169,5 @@ tutti_status build_mean_variance_normalization(struct step *step)
     }
     if (status != TUTTI_OK) return status;
     const struct list list = list_print(of_tensor, (int)count);
-    return step_done(step, step_op(step, "mean_variance_norm", &x.tensor, 1, "axes=%s", list.text), x.place);
+    return node_done(node, node_op(node, "mean_variance_norm", &x.tensor, 1, "axes=%s", list.text), x.batch);
 }

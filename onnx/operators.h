@@ -4,67 +4,70 @@
 
 #include "onnx/import.h"
 
-/* How an operator may use integers that count samples (counting.c). "A column": only one number along the last axis
+/* How an operator may use integers that count samples (batch_index.c). "A column": only one number along the last axis
  * counts. */
-enum onnx_counting {
-    COUNTING_NEVER,
-    COUNTING_SHAPE,      /* it does not read the elements */
-    COUNTING_SAME,       /* its output counts as its first input does, columns included */
-    COUNTING_MOVED,      /* as COUNTING_SAME, but not for columns, which would move */
-    COUNTING_SUM,        /* factors are added */
-    COUNTING_DIFFERENCE, /* factors are subtracted */
-    COUNTING_JOINED,     /* joins columns that count and others along the last axis */
-    COUNTING_INDEX,      /* input 1 is an index of samples */
-    COUNTING_INDICES,    /* input 1 has a column that is an index of samples */
-    COUNTING_SIZES,      /* only the sizes of its output may be read: those that its inputs are broadcast to */
-    COUNTING_KNOWN       /* only arrays that are computed when the file is read, for STAND_IN samples */
+enum onnx_batch_index {
+    INDEX_NEVER,
+    INDEX_SHAPE,      /* it does not read the elements */
+    INDEX_SAME,       /* its output counts as its first input does, columns included */
+    INDEX_MOVED,      /* as INDEX_SAME, but not for columns, which would move */
+    INDEX_SUM,        /* factors are added */
+    INDEX_DIFFERENCE, /* factors are subtracted */
+    INDEX_JOINED,     /* joins columns that count and others along the last axis */
+    INDEX_INDEX,      /* input 1 is an index of samples */
+    INDEX_INDICES,    /* input 1 has a column that is an index of samples */
+    INDEX_SIZES,      /* only the sizes of its output may be read: those that its inputs are broadcast to */
+    INDEX_KNOWN       /* only arrays that are computed when the file is read, for PLACEHOLDER_BATCH samples */
 };
 
 /* One line of the table. */
 struct onnx_operator {
     const char *name;
-    step_function *build;  /* NULL: it is for known integers only */
-    step_function *fold;   /* if all inputs are known numbers; NULL: none */
+    node_function *build;  /* NULL: it is for known integers only */
+    node_function *fold;   /* if all inputs are known numbers; NULL: none */
     const char *operation; /* for `build`: a name of tutti_op() */
     int type;              /* of the first output's elements; 0: that of the first input */
     bool overflows;        /* its result can be outside of the range of its inputs' integer type */
-    enum onnx_counting counting;
+    enum onnx_batch_index index;
     const char *domain; /* NULL: ONNX's own */
 };
 /* Copies the line of an operator: one of the table, or one that follows from an operation. False: Tutti does not have
  * it. */
 bool operator_find(const char *name, struct onnx_operator *row);
 
-/* Reshapes inputs so that Tutti broadcasts them as ONNX does, where the batch is an axis like any other. *place: that
- * of the result. */
-tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size_t count, struct place *place);
+/* Reshapes inputs so that Tutti broadcasts them as ONNX does, where the batch is an axis like any other. *batch_axis:
+ * that of the result. */
+tutti_status node_broadcast(
+    const struct onnx_node *node, tutti_tensor *tensors, size_t count, struct batch_axis *batch_axis);
 
-/* place.c */
-bool place_equal(const struct place *a, const struct place *b);
+/* batch_axis.c */
+bool batch_axis_equal(const struct batch_axis *a, const struct batch_axis *b);
 /* Removes an axis from an operand without a batch: an axis of size 1, or one with `rows` elements for each of the
  * file's samples if these parts are alike. */
-tutti_status step_drop_axis(const struct step *step, size_t position, int axis, int64_t rows, struct operand *operand);
+tutti_status node_drop_axis(
+    const struct onnx_node *node, size_t position, int axis, int64_t rows, struct operand *operand);
 /* Makes the first axis of an array the batch if the array has the same part for each of the file's samples along it,
  * as the initial state of a cell does. Other operands stay as they are. */
-tutti_status step_initial_state(const struct step *step, size_t position, struct operand *operand);
+tutti_status node_initial_state(const struct onnx_node *node, size_t position, struct operand *operand);
 /* If only its size suggested that the first axis of an input is the batch: reads the input as a value without a
  * batch. False: the batch is certain, or there is none. */
-bool step_as_fixed(const struct step *step, size_t position, struct operand *operand);
+bool node_as_fixed(const struct onnx_node *node, size_t position, struct operand *operand);
 /* Inserts an axis into a sample at `axis`: of the rows that it has along the batch, or of size 1. *sample: its
  * shape. */
-tutti_tensor step_with_rows(const struct step *step, tutti_tensor x, tutti_shape *sample, int axis, int64_t rows);
-/* Reverses step_with_rows(). */
-tutti_tensor step_without_rows(const struct step *step, tutti_tensor x, int axis);
-/* Gives an operand without a batch the place of another one. */
-tutti_status step_like(const struct step *step, size_t position, const struct operand *like, struct operand *operand);
+tutti_tensor node_with_rows(const struct onnx_node *node, tutti_tensor x, tutti_shape *sample, int axis, int64_t rows);
+/* Reverses node_with_rows(). */
+tutti_tensor node_without_rows(const struct onnx_node *node, tutti_tensor x, int axis);
+/* Gives an operand without a batch the batch axis of another one. */
+tutti_status node_like(
+    const struct onnx_node *node, size_t position, const struct operand *like, struct operand *operand);
 
-/* counting.c: integers that count samples. In a file for any number of samples, arrays with an integer for each
- * sample are computed for STAND_IN samples: a prime, which no other axis has as its size. import_samples(): this
- * number or the file's; 0: none. */
-enum { STAND_IN = 53 };
+/* batch_index.c: integers that count samples. In a file for any number of samples, arrays with an integer for each
+ * sample are computed for PLACEHOLDER_BATCH samples: a prime, which no other axis has as its size. import_samples():
+ * this number or the file's; 0: none. */
+enum { PLACEHOLDER_BATCH = 53 };
 int64_t import_samples(const struct import *import);
 /* Reads a list of sizes, in which symbols become numbers of samples, for arrays that have an axis for the samples. */
-tutti_status step_sizes(const struct step *step, size_t position, int64_t *list, int most, int *count);
+tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count);
 /* Finds by how much each part of an array along an axis differs from the one before; 0: all parts are equal. False:
  * the difference is not constant. */
 bool array_is_linear(const struct array *array, int axis, int64_t *factor);
@@ -73,11 +76,11 @@ bool array_is_linear(const struct array *array, int axis, int64_t *factor);
  * The first sample's numbers must be from 0 to factor - 1. */
 bool array_counts(const struct array *array, int axis, int64_t rows, int component, int64_t factor);
 /* The first sample's part of indices that count samples, with an axis for its rows if there are several. */
-tutti_tensor step_first_sample(const struct step *step, const struct array *array, int axis, int64_t rows);
+tutti_tensor node_first_sample(const struct onnx_node *node, const struct array *array, int axis, int64_t rows);
 /* Called before and after a node is added: check whether it may read numbers that count samples, and set whether its
  * output counts them. */
-tutti_status counting_check(const struct step *step, enum onnx_counting kind);
-tutti_status counting_finish(const struct step *step, enum onnx_counting kind);
+tutti_status batch_index_check(const struct onnx_node *node, enum onnx_batch_index kind);
+tutti_status batch_index_finish(const struct onnx_node *node, enum onnx_batch_index kind);
 
 /* reshape.c: prints a list as "2,0,1"; reads axes of the file as bits; adds a Reshape. */
 struct list {
@@ -85,111 +88,111 @@ struct list {
 };
 struct list list_print(const int64_t *numbers, int count);
 tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits);
-tutti_status step_reshape_to(const struct step *step, const struct operand *x, const struct array *asked);
+tutti_status node_reshape_to(const struct onnx_node *node, const struct operand *x, const struct array *asked);
 /* Give a tensor another shape, of a sample if it has a batch; or another order of its axes. */
-tutti_tensor step_reshape(const struct step *step, tutti_tensor x, const tutti_shape *shape);
-tutti_tensor step_permuted(const struct step *step, tutti_tensor x, const int *order, int rank);
-/* movement.c: step_cut(): elements `start` to `end` - 1 along an axis of a sample. step_without_axis(): removes the
+tutti_tensor node_reshape(const struct onnx_node *node, tutti_tensor x, const tutti_shape *shape);
+tutti_tensor node_permuted(const struct onnx_node *node, tutti_tensor x, const int *order, int rank);
+/* movement.c: node_cut(): elements `start` to `end` - 1 along an axis of a sample. node_without_axis(): removes the
  * axis from `one`, a single element of x along it. */
-tutti_tensor step_without_axis(const struct step *step, const struct operand *x, tutti_tensor one, int axis);
-tutti_tensor step_cut(const struct step *step, tutti_tensor x, int axis, int64_t start, int64_t end);
+tutti_tensor node_without_axis(const struct onnx_node *node, const struct operand *x, tutti_tensor one, int axis);
+tutti_tensor node_cut(const struct onnx_node *node, tutti_tensor x, int axis, int64_t start, int64_t end);
 
 /* shapes.c: a tensor with this number everywhere. One of the sizes can be a multiple of the number of samples: rows of
  * each sample. */
-tutti_status step_filled(
-    const struct step *step, const struct extent *sizes, size_t rank, float number, struct operand *filled);
+tutti_status node_filled(
+    const struct onnx_node *node, const struct symbolic_size *sizes, size_t rank, float number, struct operand *filled);
 
 /* shapes.c, fold.c: numbers that are known when the file is read. */
-step_function build_shape, build_size, build_constant, build_constant_of_shape, build_constants_of_samples;
-bool extent_multiply(struct extent a, struct extent b, struct extent *product);
+node_function build_shape, build_size, build_constant, build_constant_of_shape, build_constants_of_samples;
+bool symbolic_size_multiply(struct symbolic_size a, struct symbolic_size b, struct symbolic_size *product);
 bool arithmetic_has(const char *name); /* whether fold_arithmetic() computes the operator */
-step_function fold_arithmetic, fold_where, fold_clip, fold_is_inf, fold_cast, fold_cast_like,
+node_function fold_arithmetic, fold_where, fold_clip, fold_is_inf, fold_cast, fold_cast_like,
     fold_reduce;                                                                  /* arithmetic.c */
-step_function fold_arg, fold_cumsum, fold_trilu, fold_tile, fold_split, fold_pad; /* fold_lines.c */
-step_function fold_gather, fold_flatten, fold_concat, fold_slice, fold_transpose, fold_expand, fold_reshape,
+node_function fold_arg, fold_cumsum, fold_trilu, fold_tile, fold_split, fold_pad; /* fold_lines.c */
+node_function fold_gather, fold_flatten, fold_concat, fold_slice, fold_transpose, fold_expand, fold_reshape,
     fold_squeeze, fold_unsqueeze, fold_range;
 
 /* windows.c: convolutions and poolings. */
-step_function build_conv, build_pool, build_global_pool, build_col2im;
+node_function build_conv, build_pool, build_global_pool, build_col2im;
 /* Adds a convolution with the node's strides and so on. x: from operand_as_rows(); bias: may be NULL. */
-tutti_status step_conv(const struct step *step, const char *operation, const struct operand *x,
+tutti_status node_conv(const struct onnx_node *node, const char *operation, const struct operand *x,
     const struct operand *weight, const struct operand *bias);
 
 /* conv_weight.c: Conv whose input does not depend on the samples. */
-tutti_status step_conv_of_weight(const struct step *step, const struct operand *x);
+tutti_status node_conv_of_weight(const struct onnx_node *node, const struct operand *x);
 
-/* max_pool.c: adds the indices of MaxPool. x: from step_rows(); `pooled`: the result of MaxPool. */
-step_function build_max_unpool;
-tutti_status step_max_pool_indices(const struct step *step, const struct operand *x, tutti_tensor pooled);
+/* max_pool.c: adds the indices of MaxPool. x: from node_rows(); `pooled`: the result of MaxPool. */
+node_function build_max_unpool;
+tutti_status node_max_pool_indices(const struct onnx_node *node, const struct operand *x, tutti_tensor pooled);
 
 /* layers.c: batch normalisation, products. */
-step_function build_batch_normalization, build_gemm, build_matmul;
+node_function build_batch_normalization, build_gemm, build_matmul;
 /* `second` is the position of b. */
-tutti_status step_matmul(const struct step *step, struct operand *a, struct operand *b, size_t second);
+tutti_status node_matmul(const struct onnx_node *node, struct operand *a, struct operand *b, size_t second);
 
 /* quantised.c: weights of DynamicQuantizeLSTM become those of LSTM. `scale`: the position of the scale; the zero
  * point is the next input. */
-tutti_status step_quantised_gates(const struct step *step, size_t position, size_t scale);
-step_function build_quantize_linear, build_dequantize_linear, build_dynamic_quantize_linear, build_quantised_matmul,
+tutti_status node_quantised_gates(const struct onnx_node *node, size_t position, size_t scale);
+node_function build_quantize_linear, build_dequantize_linear, build_dynamic_quantize_linear, build_quantised_matmul,
     build_quantised_conv;
 
 /* rearrange.c, resize.c */
-step_function build_slice, build_pad, build_center_crop_pad, build_tile, build_blocks, build_resize;
+node_function build_slice, build_pad, build_center_crop_pad, build_tile, build_blocks, build_resize;
 
 /* normalise.c: other normalisations. */
-step_function build_layer_normalization, build_group_normalization, build_instance_normalization, build_lrn,
+node_function build_layer_normalization, build_group_normalization, build_instance_normalization, build_lrn,
     build_lp_normalization, build_mean_variance_normalization;
 
 /* recurrent.c: LSTM, GRU, RNN. */
-step_function build_recurrent;
+node_function build_recurrent;
 
 /* einsum.c */
-step_function build_einsum;
+node_function build_einsum;
 
 /* attention.c */
-step_function build_attention, build_rotary_embedding, build_swiglu;
+node_function build_attention, build_rotary_embedding, build_swiglu;
 
 /* gather.c: elements by indices. lines.c: along an axis, element after element. constants.c: known when a file is read.
  */
-step_function build_gather, build_elements, build_compress, build_tensor_scatter;
-step_function build_gather_nd, build_scatter_nd;     /* nd.c */
-const char *step_reduction(const struct step *step); /* the reduction of a scatter; NULL: the name is unknown */
-step_function build_arg, build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
-step_function build_grid_sample, build_affine_grid; /* grid.c */
-step_function build_eye_like, build_range, build_non_zero, build_if;
+node_function build_gather, build_elements, build_compress, build_tensor_scatter;
+node_function build_gather_nd, build_scatter_nd;          /* nd.c */
+const char *node_reduction(const struct onnx_node *node); /* the reduction of a scatter; NULL: the name is unknown */
+node_function build_arg, build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
+node_function build_grid_sample, build_affine_grid; /* grid.c */
+node_function build_eye_like, build_range, build_non_zero, build_if;
 
 /* linear.c: of ai.onnx.ml */
-step_function build_array_feature_extractor, build_label_encoder, build_linear_classifier, build_linear_regressor,
+node_function build_array_feature_extractor, build_label_encoder, build_linear_classifier, build_linear_regressor,
     build_normalizer, build_scaler;
 
 /* sequences.c */
-step_function build_split_to_sequence, build_sequence_construct, build_sequence_at, build_sequence_length,
+node_function build_split_to_sequence, build_sequence_construct, build_sequence_at, build_sequence_length,
     build_sequence_insert, build_sequence_erase;
 
 /* spectral.c */
-step_function build_dft, build_stft, build_hann_window, build_hamming_window, build_blackman_window,
+node_function build_dft, build_stft, build_hann_window, build_hamming_window, build_blackman_window,
     build_mel_weight_matrix;
 
 /* reshape.c, movement.c: other shapes and parts of values. */
-step_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose, build_concat, build_split,
+node_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose, build_concat, build_split,
     build_expand;
 
 /* pointwise.c: the input and axis of Softmax, LogSoftmax and Hardmax. Before opset 13, all axes from this one on
- * become one; step_softmax_done() gives the result its `shape` back. */
-tutti_status step_softmax_axis(const struct step *step, struct operand *x, tutti_shape *shape, int *axis);
-tutti_status step_softmax_done(
-    const struct step *step, tutti_tensor y, const struct operand *x, const tutti_shape *shape);
+ * become one; node_softmax_done() gives the result its `shape` back. */
+tutti_status node_softmax_axis(const struct onnx_node *node, struct operand *x, tutti_shape *shape, int *axis);
+tutti_status node_softmax_done(
+    const struct onnx_node *node, tutti_tensor y, const struct operand *x, const tutti_shape *shape);
 
 /* random.c */
-step_function build_random, build_random_like, build_bernoulli;
+node_function build_random, build_random_like, build_bernoulli;
 
 /* losses.c */
-step_function build_nll_loss, build_softmax_cross_entropy;
+node_function build_nll_loss, build_softmax_cross_entropy;
 /* x - max - log(sum(exp(x - max))), along an axis of a sample. */
-tutti_tensor step_log_softmax(const struct step *step, tutti_tensor x, int axis);
+tutti_tensor node_log_softmax(const struct onnx_node *node, tutti_tensor x, int axis);
 
 /* pointwise.c: element by element, and along axes. */
-step_function build_pointwise, build_where, build_is_inf, build_selu, build_many, build_shrink, build_clip,
+node_function build_pointwise, build_where, build_is_inf, build_selu, build_many, build_shrink, build_clip,
     build_hard_sigmoid, build_gelu, build_pow, build_mod, build_cast, build_cast_like, build_div, build_dropout,
     build_identity, build_reduce, build_softmax;
 

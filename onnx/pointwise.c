@@ -17,76 +17,80 @@ enum { MOST_INPUTS = 8 };
  * value. */
 static int place_in(const struct operand *x, int rank)
 {
-    return x->place.axis == HIDDEN ? HIDDEN : x->place.axis + rank - operand_rank(x);
+    return x->batch.axis == HIDDEN ? HIDDEN : x->batch.axis + rank - operand_rank(x);
 }
 
-static tutti_status join_places(const struct step *step, struct operand *list, size_t count, struct place *place)
+static tutti_status join_places(
+    const struct onnx_node *node, struct operand *list, size_t count, struct batch_axis *batch_axis)
 {
     int rank = 0;
-    *place = (struct place) { .axis = HIDDEN, .rows = 1, .ahead = 1 };
+    *batch_axis = (struct batch_axis) { .axis = HIDDEN, .rows = 1, .outer = 1 };
     for (size_t i = 0; i < count; i++)
         if (operand_rank(&list[i]) > rank) rank = operand_rank(&list[i]);
     for (size_t i = 0; i < count; i++) {
-        struct place moved = list[i].place;
+        struct batch_axis moved = list[i].batch;
         if (!moved.batched) continue;
         moved.axis = place_in(&list[i], rank);
-        if (place->batched && !place_equal(place, &moved)) {
+        if (batch_axis->batched && !batch_axis_equal(batch_axis, &moved)) {
             for (size_t k = 0; k < count; k++)
-                if (list[k].place.batched && step_as_fixed(step, k, &list[k]))
-                    return join_places(step, list, count, place);
-            return step_refuse("the batch is another axis of input %zu than of the ones before", i);
+                if (list[k].batch.batched && node_as_fixed(node, k, &list[k]))
+                    return join_places(node, list, count, batch_axis);
+            return node_refuse("the batch is another axis of input %zu than of the ones before", i);
         }
-        *place = moved;
+        *batch_axis = moved;
     }
     return TUTTI_OK;
 }
 
 /* Removes from inputs without a batch the axis that is the batch of the others. */
-static tutti_status align(const struct step *step, struct operand *list, size_t count, const struct place *place)
+static tutti_status align(
+    const struct onnx_node *node, struct operand *list, size_t count, const struct batch_axis *batch_axis)
 {
     tutti_status status = TUTTI_OK;
     int rank = 0, most = 0;
     for (size_t i = 0; i < count; i++) {
         if (operand_rank(&list[i]) > rank) rank = operand_rank(&list[i]);
-        if (list[i].place.batched && list[i].shape.rank > most) most = list[i].shape.rank;
+        if (list[i].batch.batched && list[i].shape.rank > most) most = list[i].shape.rank;
     }
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
-        const int axis = place->axis - (rank - operand_rank(&list[i]));
+        const int axis = batch_axis->axis - (rank - operand_rank(&list[i]));
         const bool has_axis = axis >= 0 && axis < list[i].shape.rank;
-        if (list[i].place.batched) continue;
-        if (has_axis && place->ahead == 1)
-            status = step_drop_axis(step, i, axis, place->rows, &list[i]);
+        if (list[i].batch.batched) continue;
+        if (has_axis && batch_axis->outer == 1)
+            status = node_drop_axis(node, i, axis, batch_axis->rows, &list[i]);
         else if (has_axis && list[i].shape.sizes[axis] != 1)
-            status = step_refuse("input %zu has a size along the batch", i);
+            status = node_refuse("input %zu has a size along the batch", i);
         if (status == TUTTI_OK && most == 0 && list[i].shape.rank == 0) /* the result is one number of each sample */
-            status = step_spread_operand(step, &list[i]);
+            status = node_spread_operand(node, &list[i]);
     }
     return status;
 }
 
 /* Constants without axes get one in a network. If the result has no axes, they must not have one, either. */
-static tutti_status spread_numbers(const struct step *step, struct operand *list, size_t count)
+static tutti_status spread_numbers(const struct onnx_node *node, struct operand *list, size_t count)
 {
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < count; i++)
         if (operand_rank(&list[i]) > 0) return TUTTI_OK;
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
-        if (list[i].place.batched) continue;
-        status = step_spread(step, &list[i].tensor);
-        list[i].tensor = step_op(step, "reshape", &list[i].tensor, 1, "shape=");
+        if (list[i].batch.batched) continue;
+        status = node_spread(node, &list[i].tensor);
+        list[i].tensor = node_op(node, "reshape", &list[i].tensor, 1, "shape=");
     }
     return status;
 }
 
-tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size_t count, struct place *place)
+tutti_status node_broadcast(
+    const struct onnx_node *node, tutti_tensor *tensors, size_t count, struct batch_axis *batch_axis)
 {
     struct operand list[MOST_INPUTS] = { 0 };
     tutti_status status = TUTTI_OK;
-    if (count < 1 || count > MOST_INPUTS) return step_refuse("it has %zu inputs: 1 to %d are read", count, MOST_INPUTS);
-    for (size_t i = 0; i < count && status == TUTTI_OK; i++) status = step_operand(step, i, &list[i]);
-    if (status == TUTTI_OK) status = join_places(step, list, count, place);
-    if (status == TUTTI_OK && place->batched && place->axis != HIDDEN) status = align(step, list, count, place);
-    if (status == TUTTI_OK && count > 1 && place->batched) status = spread_numbers(step, list, count);
+    if (count < 1 || count > MOST_INPUTS) return node_refuse("it has %zu inputs: 1 to %d are read", count, MOST_INPUTS);
+    for (size_t i = 0; i < count && status == TUTTI_OK; i++) status = node_operand(node, i, &list[i]);
+    if (status == TUTTI_OK) status = join_places(node, list, count, batch_axis);
+    if (status == TUTTI_OK && batch_axis->batched && batch_axis->axis != HIDDEN)
+        status = align(node, list, count, batch_axis);
+    if (status == TUTTI_OK && count > 1 && batch_axis->batched) status = spread_numbers(node, list, count);
     for (size_t i = 0; i < count; i++) tensors[i] = list[i].tensor;
     return status;
 }
@@ -104,141 +108,141 @@ static bool repeats_along(
 }
 
 /* A file for one number of samples may compute states that are the same for each sample. */
-static tutti_status find_repeated(const struct step *step)
+static tutti_status find_repeated(const struct onnx_node *node)
 {
-    struct value *y = step_output(step, 0);
+    struct value *y = node_output(node, 0);
     tutti_shape shapes[MOST_INPUTS];
-    const size_t count = step->node->n_input;
+    const size_t count = node->proto->n_input;
     int rank = 0;
-    if (!y || step->import->fixed_batch < 2) return TUTTI_OK;
+    if (!y || node->import->fixed_batch < 2) return TUTTI_OK;
     for (size_t i = 0; i < count; i++) {
-        const tutti_status status = value_shape(step->import, step_input(step, i), &shapes[i]);
+        const tutti_status status = value_shape(node->import, node_input(node, i), &shapes[i]);
         if (status != TUTTI_OK) return status;
         if (shapes[i].rank > rank) rank = shapes[i].rank;
     }
     for (int axis = 0; axis < rank; axis++) {
         bool all = true, wide = false;
         for (size_t i = 0; i < count && all; i++)
-            all = repeats_along(step->import, step_input(step, i), &shapes[i], axis - (rank - shapes[i].rank), &wide);
+            all = repeats_along(node->import, node_input(node, i), &shapes[i], axis - (rank - shapes[i].rank), &wide);
         if (all && wide) y->repeated |= 1U << axis;
     }
     return TUTTI_OK;
 }
 
 /* Writes the attributes that the operation shares with ONNX's operator, which are numbers, as "alpha=0.5". */
-static tutti_status attributes_print(const struct step *step, struct text *text)
+static tutti_status attributes_print(const struct onnx_node *node, struct text *text)
 {
-    const int position = tutti_operation_find(step->operation);
+    const int position = tutti_operation_find(node->operation);
     tutti_operation_info operation = { .size = sizeof operation };
     tutti_operation_attribute_info info = { .size = sizeof info };
     tutti_status status = tutti_operation(position, &operation);
     for (int i = 0; i < operation.attribute_count && status == TUTTI_OK; i++) {
         status = tutti_operation_attribute(position, i, &info);
         if (status != TUTTI_OK || !info.onnx) continue;
-        const float number = step_number(step, info.onnx, (float)number_read(info.default_value, NULL));
+        const float number = node_number(node, info.onnx, (float)number_read(info.default_value, NULL));
         text_append(text, "%s=%.9g ", info.name, (double)number);
     }
     return text->failed ? TUTTI_NO_MEMORY : status;
 }
 
 /* Functions of one to three inputs. */
-tutti_status build_pointwise(struct step *step)
+tutti_status build_pointwise(struct onnx_node *node)
 {
     tutti_tensor tensors[MOST_INPUTS];
-    struct place place;
+    struct batch_axis batch_axis;
     struct text text = { 0 };
-    const size_t count = step->node->n_input;
-    tutti_status status = step_broadcast(step, tensors, count, &place);
-    if (status == TUTTI_OK && !place.batched) status = find_repeated(step);
-    if (status == TUTTI_OK) status = attributes_print(step, &text);
+    const size_t count = node->proto->n_input;
+    tutti_status status = node_broadcast(node, tensors, count, &batch_axis);
+    if (status == TUTTI_OK && !batch_axis.batched) status = find_repeated(node);
+    if (status == TUTTI_OK) status = attributes_print(node, &text);
     if (status == TUTTI_OK) {
         const char *attributes = text.data ? text.data : "";
-        status = step_done(step, step_op(step, step->operation, tensors, (int)count, "%s", attributes), place);
+        status = node_done(node, node_op(node, node->operation, tensors, (int)count, "%s", attributes), batch_axis);
     }
     text_free(&text);
     return status;
 }
 
 /* The type is that of the values, not of the condition. */
-tutti_status build_where(struct step *step)
+tutti_status build_where(struct onnx_node *node)
 {
-    const struct value *value = step_input(step, 1);
-    if (value) step_type(step, 0, value->type);
-    return build_pointwise(step);
+    const struct value *value = node_input(node, 1);
+    if (value) node_type(node, 0, value->type);
+    return build_pointwise(node);
 }
 
-tutti_status build_is_inf(struct step *step)
+tutti_status build_is_inf(struct onnx_node *node)
 {
-    const bool both = step_integer(step, "detect_negative", 1) && step_integer(step, "detect_positive", 1);
+    const bool both = node_integer(node, "detect_negative", 1) && node_integer(node, "detect_positive", 1);
     struct operand x;
-    tutti_status status = build_pointwise(step);
+    tutti_status status = build_pointwise(node);
     if (both || status != TUTTI_OK) return status;
-    if ((status = step_operand(step, 0, &x)) != TUTTI_OK) return status;
-    const char *side = step_integer(step, "detect_negative", 1) ? "less" : "greater";
-    const bool none = !step_integer(step, "detect_negative", 1) && !step_integer(step, "detect_positive", 1);
-    tutti_tensor y = step_binary(step, side, x.tensor, step_constant(step, 0));
-    y = none ? step_binary(step, "and", y, step_constant(step, 0)) : y;
-    return step_done(step, step_binary(step, "and", y, step_plain(step, "is_inf", &x.tensor, 1)), x.place);
+    if ((status = node_operand(node, 0, &x)) != TUTTI_OK) return status;
+    const char *side = node_integer(node, "detect_negative", 1) ? "less" : "greater";
+    const bool none = !node_integer(node, "detect_negative", 1) && !node_integer(node, "detect_positive", 1);
+    tutti_tensor y = node_binary(node, side, x.tensor, node_constant(node, 0));
+    y = none ? node_binary(node, "and", y, node_constant(node, 0)) : y;
+    return node_done(node, node_binary(node, "and", y, node_plain(node, "is_inf", &x.tensor, 1)), x.batch);
 }
 
 /* gamma elu(x) */
-tutti_status build_selu(struct step *step)
+tutti_status build_selu(struct onnx_node *node)
 {
     tutti_tensor x;
-    struct place place;
-    const double alpha = (double)step_number(step, "alpha", 1.67326319217681884765625f);
-    const double gamma = (double)step_number(step, "gamma", 1.05070102214813232421875f);
-    const tutti_status status = step_broadcast(step, &x, 1, &place);
+    struct batch_axis batch_axis;
+    const double alpha = (double)node_number(node, "alpha", 1.67326319217681884765625f);
+    const double gamma = (double)node_number(node, "gamma", 1.05070102214813232421875f);
+    const tutti_status status = node_broadcast(node, &x, 1, &batch_axis);
     if (status != TUTTI_OK) return status;
-    x = step_op(step, step->operation, &x, 1, "alpha=%.9g", alpha);
-    return step_done(step, step_op(step, "scale", &x, 1, "factor=%.9g", gamma), place);
+    x = node_op(node, node->operation, &x, 1, "alpha=%.9g", alpha);
+    return node_done(node, node_op(node, "scale", &x, 1, "factor=%.9g", gamma), batch_axis);
 }
 
 /* 0 within lambd, x - bias above, x + bias below. */
-tutti_status build_shrink(struct step *step)
+tutti_status build_shrink(struct onnx_node *node)
 {
     tutti_tensor x;
-    struct place place;
-    const float lambd = step_number(step, "lambd", 0.5f), bias = step_number(step, "bias", 0);
-    const tutti_status status = step_broadcast(step, &x, 1, &place);
+    struct batch_axis batch_axis;
+    const float lambd = node_number(node, "lambd", 0.5f), bias = node_number(node, "bias", 0);
+    const tutti_status status = node_broadcast(node, &x, 1, &batch_axis);
     if (status != TUTTI_OK) return status;
-    const tutti_tensor above = step_binary(step, "greater", x, step_constant(step, lambd));
-    const tutti_tensor below = step_binary(step, "less", x, step_constant(step, -lambd));
-    const tutti_tensor low = step_binary(step, "add", x, step_constant(step, bias));
-    const tutti_tensor high = step_binary(step, "sub", x, step_constant(step, bias));
-    tutti_tensor y = step_elements(step, "where", (tutti_tensor[]) { below, low, step_constant(step, 0) }, 3);
-    y = step_elements(step, "where", (tutti_tensor[]) { above, high, y }, 3);
-    return step_done(step, y, place);
+    const tutti_tensor above = node_binary(node, "greater", x, node_constant(node, lambd));
+    const tutti_tensor below = node_binary(node, "less", x, node_constant(node, -lambd));
+    const tutti_tensor low = node_binary(node, "add", x, node_constant(node, bias));
+    const tutti_tensor high = node_binary(node, "sub", x, node_constant(node, bias));
+    tutti_tensor y = node_elements(node, "where", (tutti_tensor[]) { below, low, node_constant(node, 0) }, 3);
+    y = node_elements(node, "where", (tutti_tensor[]) { above, high, y }, 3);
+    return node_done(node, y, batch_axis);
 }
 
 /* Functions of two inputs, of any number of them. */
-tutti_status build_many(struct step *step)
+tutti_status build_many(struct onnx_node *node)
 {
     tutti_tensor tensors[MOST_INPUTS] = { { 0 } };
-    struct place place;
-    const size_t count = step->node->n_input;
-    const tutti_status status = step_broadcast(step, tensors, count, &place);
+    struct batch_axis batch_axis;
+    const size_t count = node->proto->n_input;
+    const tutti_status status = node_broadcast(node, tensors, count, &batch_axis);
     if (status != TUTTI_OK) return status;
     for (size_t i = 1; i < count; i++)
-        tensors[0] = step_plain(step, step->operation, (tutti_tensor[]) { tensors[0], tensors[i] }, 2);
-    if (!strcmp(step->node->op_type, "Mean"))
-        tensors[0] = step_op(step, "scale", tensors, 1, "factor=%.9g", 1 / (double)count);
-    return step_done(step, tensors[0], place);
+        tensors[0] = node_plain(node, node->operation, (tutti_tensor[]) { tensors[0], tensors[i] }, 2);
+    if (!strcmp(node->proto->op_type, "Mean"))
+        tensors[0] = node_op(node, "scale", tensors, 1, "factor=%.9g", 1 / (double)count);
+    return node_done(node, tensors[0], batch_axis);
 }
 
 /* ------------------------------------------------------------------------------------------------- functions ---- */
 
 /* Clips to bounds that the network computes, such as one below the largest number: min(max(x, low), high). */
-static tutti_status clip_by_values(struct step *step)
+static tutti_status clip_by_values(struct onnx_node *node)
 {
     tutti_tensor list[3] = { { 0 } };
-    struct place place;
-    const size_t count = step_input(step, 2) ? 3 : 2;
-    const tutti_status status = step_broadcast(step, list, count, &place);
+    struct batch_axis batch_axis;
+    const size_t count = node_input(node, 2) ? 3 : 2;
+    const tutti_status status = node_broadcast(node, list, count, &batch_axis);
     if (status != TUTTI_OK) return status;
-    tutti_tensor y = step_binary(step, "max", list[0], list[1]);
-    if (count == 3) y = step_binary(step, "min", y, list[2]);
-    return step_done(step, y, place);
+    tutti_tensor y = node_binary(node, "max", list[0], list[1]);
+    if (count == 3) y = node_binary(node, "min", y, list[2]);
+    return node_done(node, y, batch_axis);
 }
 
 static bool is_computed(const struct value *value)
@@ -246,95 +250,95 @@ static bool is_computed(const struct value *value)
     return value && !value->array && !value->stored;
 }
 
-tutti_status build_clip(struct step *step)
+tutti_status build_clip(struct onnx_node *node)
 {
     tutti_tensor x;
     float low, high;
-    struct place place;
-    const bool computed = is_computed(step_input(step, 1)) || is_computed(step_input(step, 2));
-    if (computed && step_input(step, 1)) return clip_by_values(step);
-    tutti_status status = step_broadcast(step, &x, 1, &place);
-    if (status == TUTTI_OK) status = step_scalar(step, 1, step_number(step, "min", -FLT_MAX), &low); /* opset < 11 */
-    if (status == TUTTI_OK) status = step_scalar(step, 2, step_number(step, "max", FLT_MAX), &high);
+    struct batch_axis batch_axis;
+    const bool computed = is_computed(node_input(node, 1)) || is_computed(node_input(node, 2));
+    if (computed && node_input(node, 1)) return clip_by_values(node);
+    tutti_status status = node_broadcast(node, &x, 1, &batch_axis);
+    if (status == TUTTI_OK) status = node_scalar(node, 1, node_number(node, "min", -FLT_MAX), &low); /* opset < 11 */
+    if (status == TUTTI_OK) status = node_scalar(node, 2, node_number(node, "max", FLT_MAX), &high);
     if (status != TUTTI_OK) return status;
     if (low >= high) { /* the upper bound, in ONNX */
-        x = step_binary(step, "max", x, step_constant(step, low));
-        return step_done(step, step_binary(step, "min", x, step_constant(step, high)), place);
+        x = node_binary(node, "max", x, node_constant(node, low));
+        return node_done(node, node_binary(node, "min", x, node_constant(node, high)), batch_axis);
     }
-    return step_done(step, step_op(step, "clip", &x, 1, "min=%.9g max=%.9g", (double)low, (double)high), place);
+    return node_done(node, node_op(node, "clip", &x, 1, "min=%.9g max=%.9g", (double)low, (double)high), batch_axis);
 }
 
 /* min(max(alpha x + beta, 0), 1) */
-tutti_status build_hard_sigmoid(struct step *step)
+tutti_status build_hard_sigmoid(struct onnx_node *node)
 {
     tutti_tensor x;
-    struct place place;
-    const float alpha = step_number(step, "alpha", 0.2f), beta = step_number(step, "beta", 0.5f);
-    const tutti_status status = step_broadcast(step, &x, 1, &place);
+    struct batch_axis batch_axis;
+    const float alpha = node_number(node, "alpha", 0.2f), beta = node_number(node, "beta", 0.5f);
+    const tutti_status status = node_broadcast(node, &x, 1, &batch_axis);
     if (status != TUTTI_OK) return status;
     if (fabsf(alpha - 1.0f / 6) < 1e-7f && beta == 0.5f)
-        return step_done(step, step_plain(step, "hard_sigmoid", &x, 1), place);
-    x = step_op(step, "scale", &x, 1, "factor=%.9g", (double)alpha);
-    x = step_binary(step, "add", x, step_constant(step, beta));
-    return step_done(step, step_op(step, "clip", &x, 1, "min=0 max=1"), place);
+        return node_done(node, node_plain(node, "hard_sigmoid", &x, 1), batch_axis);
+    x = node_op(node, "scale", &x, 1, "factor=%.9g", (double)alpha);
+    x = node_binary(node, "add", x, node_constant(node, beta));
+    return node_done(node, node_op(node, "clip", &x, 1, "min=0 max=1"), batch_axis);
 }
 
 /* Removes the fraction of a node's output if its first input is of integers. */
-static tutti_status make_whole(const struct step *step)
+static tutti_status make_whole(const struct onnx_node *node)
 {
-    const struct value *value = step_input(step, 0);
-    struct value *output = step_output(step, 0);
+    const struct value *value = node_input(node, 0);
+    struct value *output = node_output(node, 0);
     if (!value || !output || onnx_type_is_float(value->type)) return TUTTI_OK;
-    output->tensor = step_truncated(step, output->tensor);
-    return output->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+    output->tensor = node_truncated(node, output->tensor);
+    return output->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-tutti_status build_gelu(struct step *step)
+tutti_status build_gelu(struct onnx_node *node)
 {
     tutti_tensor x;
-    struct place place;
-    const tutti_status status = step_broadcast(step, &x, 1, &place);
+    struct batch_axis batch_axis;
+    const tutti_status status = node_broadcast(node, &x, 1, &batch_axis);
     if (status != TUTTI_OK) return status;
-    const bool with_tanh = step_says(step, "approximate", "tanh");
-    return step_done(step, step_plain(step, with_tanh ? "gelu_tanh" : "gelu", &x, 1), place);
+    const bool with_tanh = node_says(node, "approximate", "tanh");
+    return node_done(node, node_plain(node, with_tanh ? "gelu_tanh" : "gelu", &x, 1), batch_axis);
 }
 
 /* A square, as in normalisations that exporters write in parts, needs no logarithm. */
-static tutti_status add_pow(struct step *step)
+static tutti_status add_pow(struct onnx_node *node)
 {
     tutti_tensor x[2];
-    struct place place;
+    struct batch_axis batch_axis;
     float exponent = 0;
-    tutti_status status = step_broadcast(step, x, 1, &place);
-    const struct value *second = step_input(step, 1);
+    tutti_status status = node_broadcast(node, x, 1, &batch_axis);
+    const struct value *second = node_input(node, 1);
     if (status == TUTTI_OK && second && second->stored && second->stored->n_dims == 0) {
-        status = step_scalar(step, 1, 0, &exponent);
-        if (status == TUTTI_OK && exponent == 2) return step_done(step, step_plain(step, "square", x, 1), place);
+        status = node_scalar(node, 1, 0, &exponent);
+        if (status == TUTTI_OK && exponent == 2) return node_done(node, node_plain(node, "square", x, 1), batch_axis);
         if (status == TUTTI_OK)
-            return step_done(step, step_binary(step, "pow", x[0], step_constant(step, exponent)), place);
+            return node_done(node, node_binary(node, "pow", x[0], node_constant(node, exponent)), batch_axis);
     }
-    if (status == TUTTI_OK) status = step_broadcast(step, x, 2, &place);
-    return status == TUTTI_OK ? step_done(step, step_plain(step, "pow", x, 2), place) : status;
+    if (status == TUTTI_OK) status = node_broadcast(node, x, 2, &batch_axis);
+    return status == TUTTI_OK ? node_done(node, node_plain(node, "pow", x, 2), batch_axis) : status;
 }
 
-tutti_status build_pow(struct step *step)
+tutti_status build_pow(struct onnx_node *node)
 {
-    const tutti_status status = add_pow(step);
-    return status == TUTTI_OK ? make_whole(step) : status;
+    const tutti_status status = add_pow(node);
+    return status == TUTTI_OK ? make_whole(node) : status;
 }
 
-tutti_status build_mod(struct step *step)
+tutti_status build_mod(struct onnx_node *node)
 {
     tutti_tensor x[2];
-    struct place place;
-    const tutti_status status = step_broadcast(step, x, 2, &place);
+    struct batch_axis batch_axis;
+    const tutti_status status = node_broadcast(node, x, 2, &batch_axis);
     if (status != TUTTI_OK) return status;
-    return step_done(step, step_plain(step, step_integer(step, "fmod", 0) ? "fmod" : "mod", x, 2), place);
+    return node_done(node, node_plain(node, node_integer(node, "fmod", 0) ? "fmod" : "mod", x, 2), batch_axis);
 }
 
-tutti_status build_identity(struct step *step)
+tutti_status build_identity(struct onnx_node *node)
 {
-    return step_same(step);
+    return node_same(node);
 }
 
 /* Whether every number of one type of integers is one of the other. */
@@ -356,85 +360,85 @@ static bool holds(int type, int other)
 }
 
 /* Floats of any width are float32. So are integers and truths: whole numbers, 0 and 1. */
-static tutti_status cast(struct step *step, int to)
+static tutti_status cast(struct onnx_node *node, int to)
 {
     struct operand x;
-    const struct value *value = step_input(step, 0);
+    const struct value *value = node_input(node, 0);
     if (!value) return fail(TUTTI_FORMAT, "input 0 is missing");
     const bool from_float = onnx_type_is_float(value->type), to_float = onnx_type_is_float(to);
     const bool wraps = to != ONNX_INT32 && to != ONNX_INT64; /* of these two, a float32 does not have all numbers */
-    step_type(step, 0, to);
+    node_type(node, 0, to);
     const bool same = to_float ? !value->converts : !from_float && (holds(to, value->type) || !wraps);
-    if (same || value->type == to) return step_same(step);
-    const tutti_status status = step_operand(step, 0, &x);
+    if (same || value->type == to) return node_same(node);
+    const tutti_status status = node_operand(node, 0, &x);
     if (status != TUTTI_OK) return status;
     if (to == ONNX_BOOL) {
-        x.tensor = step_plain(step, "not", &x.tensor, 1);
-        x.tensor = step_plain(step, "not", &x.tensor, 1);
+        x.tensor = node_plain(node, "not", &x.tensor, 1);
+        x.tensor = node_plain(node, "not", &x.tensor, 1);
     } else if (!to_float) {
-        if (from_float) x.tensor = step_plain(step, "trunc", &x.tensor, 1);
-        if (from_float || !holds(to, value->type)) x.tensor = step_wrapped(step, x.tensor, to);
+        if (from_float) x.tensor = node_plain(node, "trunc", &x.tensor, 1);
+        if (from_float || !holds(to, value->type)) x.tensor = node_wrapped(node, x.tensor, to);
     }
-    return step_done(step, x.tensor, x.place);
+    return node_done(node, x.tensor, x.batch);
 }
 
-tutti_status build_cast(struct step *step)
+tutti_status build_cast(struct onnx_node *node)
 {
-    const int to = (int)step_integer(step, "to", 0);
-    if (!onnx_type_is_known(to)) return step_refuse("to type %d, which is not read", to);
-    return cast(step, to);
+    const int to = (int)node_integer(node, "to", 0);
+    if (!onnx_type_is_known(to)) return node_refuse("to type %d, which is not read", to);
+    return cast(node, to);
 }
 
-tutti_status build_cast_like(struct step *step)
+tutti_status build_cast_like(struct onnx_node *node)
 {
-    const struct value *like = step_input(step, 1);
-    return like ? cast(step, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
+    const struct value *like = node_input(node, 1);
+    return like ? cast(node, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
 }
 
 /* The quotient of integers is truncated. */
-tutti_status build_div(struct step *step)
+tutti_status build_div(struct onnx_node *node)
 {
-    const struct value *value = step_input(step, 0);
-    const tutti_status status = build_pointwise(step);
+    const struct value *value = node_input(node, 0);
+    const tutti_status status = build_pointwise(node);
     if (status != TUTTI_OK || !value || onnx_type_is_float(value->type)) return status;
-    struct value *output = step_output(step, 0);
-    if (output) output->tensor = step_plain(step, "trunc", &output->tensor, 1);
-    return output && output->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+    struct value *output = node_output(node, 0);
+    if (output) output->tensor = node_plain(node, "trunc", &output->tensor, 1);
+    return output && output->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-tutti_status build_dropout(struct step *step)
+tutti_status build_dropout(struct onnx_node *node)
 {
     struct operand x;
     float ratio;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = step_scalar(step, 1, step_number(step, "ratio", 0.5f), &ratio); /* opset < 12 */
+    tutti_status status = node_operand(node, 0, &x);
+    if (status == TUTTI_OK) status = node_scalar(node, 1, node_number(node, "ratio", 0.5f), &ratio); /* opset < 12 */
     if (status != TUTTI_OK) return status;
-    const struct value *mode = step_input(step, 2), *mask = step_output(step, 1);
+    const struct value *mode = node_input(node, 2), *mask = node_output(node, 1);
     float trains = mode != NULL;
-    if (mode && (mode->stored || mode->array) && (status = step_scalar(step, 2, 0, &trains)) != TUTTI_OK) return status;
+    if (mode && (mode->stored || mode->array) && (status = node_scalar(node, 2, 0, &trains)) != TUTTI_OK) return status;
     /* A node that reads the mask of a layer that drops elements gets the message that it is not available. */
     if (mask && (ratio == 0 || trains == 0)) {
-        const tutti_tensor one = step_constant(step, 1);
-        status = step_made(step, 1, step_elements(step, "where", (tutti_tensor[]) { x.tensor, one, one }, 3), x.place);
+        const tutti_tensor one = node_constant(node, 1);
+        status = node_made(node, 1, node_elements(node, "where", (tutti_tensor[]) { x.tensor, one, one }, 3), x.batch);
     }
-    step_type(step, 1, ONNX_BOOL);
+    node_type(node, 1, ONNX_BOOL);
     if (status != TUTTI_OK) return status;
-    if (ratio == 0) return step_done(step, x.tensor, x.place);
-    return step_done(step, step_op(step, "dropout", &x.tensor, 1, "ratio=%.9g", (double)ratio), x.place);
+    if (ratio == 0) return node_done(node, x.tensor, x.batch);
+    return node_done(node, node_op(node, "dropout", &x.tensor, 1, "ratio=%.9g", (double)ratio), x.batch);
 }
 
 /* ------------------------------------------------------------------------------------------------- along axes ---- */
 
 /* All axes if none is named, or none at all with `noop_with_empty_axes`. */
-static tutti_status read_axes(const struct step *step, const struct operand *x, unsigned *of_file, unsigned *axes)
+static tutti_status read_axes(const struct onnx_node *node, const struct operand *x, unsigned *of_file, unsigned *axes)
 {
     int64_t list[TUTTI_MAX_RANK];
     int count = 0;
     const int rank = operand_rank(x);
-    tutti_status status = step_list_or_attribute(step, "axes", 1, list, TUTTI_MAX_RANK, &count);
+    tutti_status status = node_list_or_attribute(node, "axes", 1, list, TUTTI_MAX_RANK, &count);
     if (status == TUTTI_OK) status = axes_read(list, count, rank, of_file);
     if (status != TUTTI_OK) return status;
-    if (count == 0 && !step_integer(step, "noop_with_empty_axes", 0)) *of_file = (1u << rank) - 1;
+    if (count == 0 && !node_integer(node, "noop_with_empty_axes", 0)) *of_file = (1u << rank) - 1;
     *axes = 0;
     for (int i = 0, axis = 0; i < rank && status == TUTTI_OK; i++) {
         if (!(*of_file >> i & 1)) continue;
@@ -444,99 +448,100 @@ static tutti_status read_axes(const struct step *step, const struct operand *x, 
     return status;
 }
 
-static tutti_tensor reduce(const struct step *step, tutti_tensor x, const char *operation, unsigned axes, bool keep)
+static tutti_tensor reduce(
+    const struct onnx_node *node, tutti_tensor x, const char *operation, unsigned axes, bool keep)
 {
     char list[64];
     size_t used = 0;
     for (int i = 0; i < TUTTI_MAX_RANK; i++)
         if (axes >> i & 1) used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", used ? "," : "", i);
-    return step_op(step, operation, &x, 1, "axes=%s keepdims=%d", list, keep);
+    return node_op(node, operation, &x, 1, "axes=%s keepdims=%d", list, keep);
 }
 
 /* A reduction along no axis. */
-static tutti_tensor reduce_nothing(const struct step *step, tutti_tensor x)
+static tutti_tensor reduce_nothing(const struct onnx_node *node, tutti_tensor x)
 {
-    if (!strcmp(step->operation, "reduce_sum_square")) return step_plain(step, "square", &x, 1);
-    if (!strcmp(step->operation, "reduce_log_sum")) return step_plain(step, "log", &x, 1);
-    const bool absolute = !strcmp(step->operation, "reduce_l1") || !strcmp(step->operation, "reduce_l2");
-    return absolute ? step_plain(step, "abs", &x, 1) : x;
+    if (!strcmp(node->operation, "reduce_sum_square")) return node_plain(node, "square", &x, 1);
+    if (!strcmp(node->operation, "reduce_log_sum")) return node_plain(node, "log", &x, 1);
+    const bool absolute = !strcmp(node->operation, "reduce_l1") || !strcmp(node->operation, "reduce_l2");
+    return absolute ? node_plain(node, "abs", &x, 1) : x;
 }
 
 /* Means, norms and logarithms of integers have no fraction. */
-static tutti_tensor reduce_integers(const struct step *step, const struct operand *x, unsigned axes, bool keep)
+static tutti_tensor reduce_integers(const struct onnx_node *node, const struct operand *x, unsigned axes, bool keep)
 {
     static const char *const with_fraction[] = { "reduce_l2", "reduce_log_sum", "reduce_log_sum_exp" };
     int64_t count = 1;
     for (int i = 0; i < x->shape.rank; i++) count *= axes >> i & 1 ? x->shape.sizes[i] : 1;
-    if (!strcmp(step->operation, "reduce_mean")) {
-        const tutti_tensor sum = reduce(step, x->tensor, "reduce_sum", axes, keep);
-        const tutti_tensor mean = step_binary(step, "div", sum, step_constant(step, (float)count));
-        return step_plain(step, "trunc", &mean, 1);
+    if (!strcmp(node->operation, "reduce_mean")) {
+        const tutti_tensor sum = reduce(node, x->tensor, "reduce_sum", axes, keep);
+        const tutti_tensor mean = node_binary(node, "div", sum, node_constant(node, (float)count));
+        return node_plain(node, "trunc", &mean, 1);
     }
-    const tutti_tensor y = reduce(step, x->tensor, step->operation, axes, keep);
+    const tutti_tensor y = reduce(node, x->tensor, node->operation, axes, keep);
     for (size_t i = 0; i < sizeof with_fraction / sizeof *with_fraction; i++)
-        if (!strcmp(step->operation, with_fraction[i])) return step_truncated(step, y);
+        if (!strcmp(node->operation, with_fraction[i])) return node_truncated(node, y);
     return y;
 }
 
-tutti_status build_reduce(struct step *step)
+tutti_status build_reduce(struct onnx_node *node)
 {
-    const bool floats = step_input(step, 0) && onnx_type_is_float(step_input(step, 0)->type);
-    const bool keep = step_integer(step, "keepdims", 1) != 0;
+    const bool floats = node_input(node, 0) && onnx_type_is_float(node_input(node, 0)->type);
+    const bool keep = node_integer(node, "keepdims", 1) != 0;
     struct operand x;
     unsigned axes = 0, of_file = 0;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = read_axes(step, &x, &of_file, &axes);
+    tutti_status status = node_operand(node, 0, &x);
+    if (status == TUTTI_OK) status = read_axes(node, &x, &of_file, &axes);
     if (status != TUTTI_OK) return status;
-    if (axes == 0) return step_done(step, reduce_nothing(step, x.tensor), x.place);
-    if (x.place.batched && !strcmp(step->operation, "reduce_mean") && x.shape.rank == 3 && axes == 6 && keep && floats)
-        return step_done(step, step_plain(step, "global_average_pool", &x.tensor, 1), x.place);
-    const unsigned before = of_file & ((1u << (x.place.axis == HIDDEN ? 0 : x.place.axis)) - 1);
-    return step_done(step,
-        floats ? reduce(step, x.tensor, step->operation, axes, keep) : reduce_integers(step, &x, axes, keep),
-        place_moved(x.place, keep ? 0 : -__builtin_popcount(before)));
+    if (axes == 0) return node_done(node, reduce_nothing(node, x.tensor), x.batch);
+    if (x.batch.batched && !strcmp(node->operation, "reduce_mean") && x.shape.rank == 3 && axes == 6 && keep && floats)
+        return node_done(node, node_plain(node, "global_average_pool", &x.tensor, 1), x.batch);
+    const unsigned before = of_file & ((1u << (x.batch.axis == HIDDEN ? 0 : x.batch.axis)) - 1);
+    return node_done(node,
+        floats ? reduce(node, x.tensor, node->operation, axes, keep) : reduce_integers(node, &x, axes, keep),
+        batch_axis_moved(x.batch, keep ? 0 : -__builtin_popcount(before)));
 }
 
-tutti_tensor step_log_softmax(const struct step *step, tutti_tensor x, int axis)
+tutti_tensor node_log_softmax(const struct onnx_node *node, tutti_tensor x, int axis)
 {
-    return step_op(step, "log_softmax", &x, 1, "axis=%d", axis);
+    return node_op(node, "log_softmax", &x, 1, "axis=%d", axis);
 }
 
-tutti_status step_softmax_axis(const struct step *step, struct operand *x, tutti_shape *shape, int *axis)
+tutti_status node_softmax_axis(const struct onnx_node *node, struct operand *x, tutti_shape *shape, int *axis)
 {
-    tutti_status status = step_operand(step, 0, x);
-    const bool old = step->import->opset < 13;
-    const int64_t asked = step_integer(step, "axis", old ? 1 : -1), rank = status == TUTTI_OK ? operand_rank(x) : 0;
+    tutti_status status = node_operand(node, 0, x);
+    const bool old = node->import->opset < 13;
+    const int64_t asked = node_integer(node, "axis", old ? 1 : -1), rank = status == TUTTI_OK ? operand_rank(x) : 0;
     const int64_t of_file = asked < 0 ? asked + rank : asked;
     *shape = x->shape;
     if (status == TUTTI_OK) status = operand_axis(x, asked, axis);
     if (status != TUTTI_OK || !old || *axis == x->shape.rank - 1) return status;
-    if (x->place.batched && x->place.axis != HIDDEN && x->place.axis > of_file)
-        return step_refuse("before opset 13 it is over all axes from axis %d on: the batch is one", (int)of_file);
+    if (x->batch.batched && x->batch.axis != HIDDEN && x->batch.axis > of_file)
+        return node_refuse("before opset 13 it is over all axes from axis %d on: the batch is one", (int)of_file);
     for (int i = *axis + 1; i < shape->rank; i++) x->shape.sizes[*axis] *= shape->sizes[i];
     x->shape.rank = *axis + 1;
-    x->tensor = step_reshape(step, x->tensor, &x->shape);
-    return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+    x->tensor = node_reshape(node, x->tensor, &x->shape);
+    return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-tutti_status step_softmax_done(
-    const struct step *step, tutti_tensor y, const struct operand *x, const tutti_shape *shape)
+tutti_status node_softmax_done(
+    const struct onnx_node *node, tutti_tensor y, const struct operand *x, const tutti_shape *shape)
 {
-    return step_done(step, shape->rank == x->shape.rank ? y : step_reshape(step, y, shape), x->place);
+    return node_done(node, shape->rank == x->shape.rank ? y : node_reshape(node, y, shape), x->batch);
 }
 
 /* An axis other than the last one is exchanged with the last one, and back. */
-tutti_status build_softmax(struct step *step)
+tutti_status build_softmax(struct onnx_node *node)
 {
     struct operand x;
     tutti_shape shape;
     int axis = 0, order[TUTTI_MAX_RANK];
-    const tutti_status status = step_softmax_axis(step, &x, &shape, &axis);
+    const tutti_status status = node_softmax_axis(node, &x, &shape, &axis);
     if (status != TUTTI_OK) return status;
-    if (step->operation) return step_softmax_done(step, step_log_softmax(step, x.tensor, axis), &x, &shape);
+    if (node->operation) return node_softmax_done(node, node_log_softmax(node, x.tensor, axis), &x, &shape);
     const int last = x.shape.rank - 1;
     for (int i = 0; i <= last; i++) order[i] = i == axis ? last : i == last ? axis : i;
-    x.tensor = step_permuted(step, x.tensor, order, last + 1);
-    x.tensor = step_permuted(step, step_plain(step, "softmax", &x.tensor, 1), order, last + 1);
-    return step_softmax_done(step, x.tensor, &x, &shape);
+    x.tensor = node_permuted(node, x.tensor, order, last + 1);
+    x.tensor = node_permuted(node, node_plain(node, "softmax", &x.tensor, 1), order, last + 1);
+    return node_softmax_done(node, x.tensor, &x, &shape);
 }

@@ -35,51 +35,51 @@ struct axis {
     int64_t of_file, block;
 };
 
-static struct axis read_axis(const struct step *step)
+static struct axis read_axis(const struct onnx_node *node)
 {
-    return (struct axis) { step_integer(step, "axis", 1), step_integer(step, "block_size", 0) };
+    return (struct axis) { node_integer(node, "axis", 1), node_integer(node, "block_size", 0) };
 }
 
 /* Repeats each element `block` times along the axis, up to the size of x. */
 static tutti_tensor repeated(
-    const struct step *step, tutti_tensor t, const tutti_shape *x, int axis, int64_t blocks, int64_t block)
+    const struct onnx_node *node, tutti_tensor t, const tutti_shape *x, int axis, int64_t blocks, int64_t block)
 {
     tutti_shape apart = { .rank = x->rank + 1 }, joined = *x;
     for (int i = 0; i < apart.rank; i++) apart.sizes[i] = i <= axis ? x->sizes[i] : x->sizes[i - 1];
     apart.sizes[axis] = blocks;
     apart.sizes[axis + 1] = 1;
     joined.sizes[axis] = blocks * block;
-    t = step_reshape(step, t, &apart);
+    t = node_reshape(node, t, &apart);
     apart.sizes[axis + 1] = block;
-    t = step_op(step, "expand", &t, 1, "shape=%s", list_print(apart.sizes, apart.rank).text);
-    t = step_reshape(step, t, &joined);
+    t = node_op(node, "expand", &t, 1, "shape=%s", list_print(apart.sizes, apart.rank).text);
+    t = node_reshape(node, t, &joined);
     if (joined.sizes[axis] == x->sizes[axis]) return t;
-    return step_cut(step, t, axis, 0, x->sizes[axis]);
+    return node_cut(node, t, axis, 0, x->sizes[axis]);
 }
 
 /* A scale or a zero in a shape that broadcasts to x. */
 static tutti_status aligned(
-    const struct step *step, size_t position, const struct operand *x, struct axis along, tutti_tensor *tensor)
+    const struct onnx_node *node, size_t position, const struct operand *x, struct axis along, tutti_tensor *tensor)
 {
     struct operand t;
     int axis = 0;
     size_t count = 0;
-    struct value *value = step_input(step, position);
+    struct value *value = node_input(node, position);
     if (value && value->tensor.id < 0) value->initialiser = false; /* scales do not train */
-    tutti_status status = step_operand(step, position, &t);
+    tutti_status status = node_operand(node, position, &t);
     if (status != TUTTI_OK) return status;
     *tensor = t.tensor;
-    if (t.place.batched && t.place.axis != HIDDEN) return step_refuse("input %zu depends on the samples", position);
+    if (t.batch.batched && t.batch.axis != HIDDEN) return node_refuse("input %zu depends on the samples", position);
     if (!array_count(t.shape.rank, t.shape.sizes, &count)) return TUTTI_NO_MEMORY;
     if (count == 1) {
-        *tensor = step_reshape(step, t.tensor, &TUTTI_SHAPE(1));
+        *tensor = node_reshape(node, t.tensor, &TUTTI_SHAPE(1));
         return TUTTI_OK;
     }
     if ((status = operand_axis(x, along.of_file, &axis)) != TUTTI_OK) return status;
     tutti_shape shape = { .rank = x->shape.rank };
     for (int i = 0; i < shape.rank; i++) shape.sizes[i] = i == axis ? x->shape.sizes[i] : 1;
     if (t.shape.rank == 1 && t.shape.sizes[0] == shape.sizes[axis]) {
-        *tensor = step_reshape(step, t.tensor, &shape);
+        *tensor = node_reshape(node, t.tensor, &shape);
         return TUTTI_OK;
     }
     const int64_t size = x->shape.sizes[axis], block = along.block;
@@ -87,25 +87,26 @@ static tutti_status aligned(
     for (int i = 0; i < t.shape.rank && fits; i++)
         fits = t.shape.sizes[i] == (i == axis ? (size - 1) / block + 1 : x->shape.sizes[i]);
     if (!fits)
-        return step_refuse("input %zu is not a number, and has no number for each index along the axis", position);
-    *tensor = repeated(step, t.tensor, &x->shape, axis, t.shape.sizes[axis], block);
+        return node_refuse("input %zu is not a number, and has no number for each index along the axis", position);
+    *tensor = repeated(node, t.tensor, &x->shape, axis, t.shape.sizes[axis], block);
     return TUTTI_OK;
 }
 
 /* (q - zero) scale; zero, scale: positions of inputs, 0 for none. */
-static tutti_status dequantise(const struct step *step, struct operand *x, size_t scale, size_t zero, struct axis along)
+static tutti_status dequantise(
+    const struct onnx_node *node, struct operand *x, size_t scale, size_t zero, struct axis along)
 {
     tutti_tensor t;
     tutti_status status = TUTTI_OK;
-    if (zero && step_input(step, zero)) {
-        if ((status = aligned(step, zero, x, along, &t)) != TUTTI_OK) return status;
-        x->tensor = step_binary(step, "sub", x->tensor, t);
+    if (zero && node_input(node, zero)) {
+        if ((status = aligned(node, zero, x, along, &t)) != TUTTI_OK) return status;
+        x->tensor = node_binary(node, "sub", x->tensor, t);
     }
     if (scale) {
-        if ((status = aligned(step, scale, x, along, &t)) != TUTTI_OK) return status;
-        x->tensor = step_binary(step, "mul", x->tensor, t);
+        if ((status = aligned(node, scale, x, along, &t)) != TUTTI_OK) return status;
+        x->tensor = node_binary(node, "mul", x->tensor, t);
     }
-    return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+    return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ QuantizeLinear ----
@@ -130,42 +131,44 @@ static bool range_of(int type, float *low, float *high)
 /* round(x) + zero within the range, with the gradient of x where it is not saturated. Rounding has no gradient. So a
  * term is added that is 0 and has the gradient of x: the rest x - round(x), less the same number without a gradient,
  * which is a multiple of 2^-24. */
-static tutti_tensor rounded(const struct step *step, tutti_tensor x, const tutti_tensor *zero, float low, float high)
+static tutti_tensor rounded(
+    const struct onnx_node *node, tutti_tensor x, const tutti_tensor *zero, float low, float high)
 {
     const float parts = 1 << 24;
-    const tutti_tensor whole = step_plain(step, "round", &x, 1), rest = step_binary(step, "sub", x, whole);
-    tutti_tensor same = step_binary(step, "mul", rest, step_constant(step, parts));
-    same = step_plain(step, "round", &same, 1);
-    same = step_binary(step, "mul", same, step_constant(step, 1 / parts));
-    const tutti_tensor moved = zero ? step_binary(step, "add", whole, *zero) : whole;
-    const tutti_tensor y = step_op(step, "clip", &moved, 1, "min=%.9g max=%.9g", (double)low, (double)high);
-    const tutti_tensor inside = step_binary(step, "equal", y, moved);
-    return step_binary(step, "add", y, step_binary(step, "mul", inside, step_binary(step, "sub", rest, same)));
+    const tutti_tensor whole = node_plain(node, "round", &x, 1), rest = node_binary(node, "sub", x, whole);
+    tutti_tensor same = node_binary(node, "mul", rest, node_constant(node, parts));
+    same = node_plain(node, "round", &same, 1);
+    same = node_binary(node, "mul", same, node_constant(node, 1 / parts));
+    const tutti_tensor moved = zero ? node_binary(node, "add", whole, *zero) : whole;
+    const tutti_tensor y = node_op(node, "clip", &moved, 1, "min=%.9g max=%.9g", (double)low, (double)high);
+    const tutti_tensor inside = node_binary(node, "equal", y, moved);
+    return node_binary(node, "add", y, node_binary(node, "mul", inside, node_binary(node, "sub", rest, same)));
 }
 
 /* round(x / scale) + zero, saturated to the type of the zero point, or to the type that the node states. */
-static tutti_status quantise(const struct step *step, struct operand *x, size_t scale, size_t zero, struct axis along)
+static tutti_status quantise(
+    const struct onnx_node *node, struct operand *x, size_t scale, size_t zero, struct axis along)
 {
     tutti_tensor t;
     float low = 0, high = 0;
-    const struct value *given = step_input(step, zero);
-    const int asked = (int)step_integer(step, "output_dtype", 0), type = given ? given->type : asked;
-    if (!range_of(type ? type : ONNX_UINT8, &low, &high)) return step_refuse("to type %d, which is not read", type);
-    tutti_status status = aligned(step, scale, x, along, &t);
+    const struct value *given = node_input(node, zero);
+    const int asked = (int)node_integer(node, "output_dtype", 0), type = given ? given->type : asked;
+    if (!range_of(type ? type : ONNX_UINT8, &low, &high)) return node_refuse("to type %d, which is not read", type);
+    tutti_status status = aligned(node, scale, x, along, &t);
     if (status != TUTTI_OK) return status;
-    const tutti_tensor divided = step_binary(step, "div", x->tensor, t);
-    if (given && (status = aligned(step, zero, x, along, &t)) != TUTTI_OK) return status;
-    x->tensor = rounded(step, divided, given ? &t : NULL, low, high);
-    step_type(step, 0, type ? type : ONNX_UINT8);
-    return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+    const tutti_tensor divided = node_binary(node, "div", x->tensor, t);
+    if (given && (status = aligned(node, zero, x, along, &t)) != TUTTI_OK) return status;
+    x->tensor = rounded(node, divided, given ? &t : NULL, low, high);
+    node_type(node, 0, type ? type : ONNX_UINT8);
+    return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-tutti_status build_quantize_linear(struct step *step)
+tutti_status build_quantize_linear(struct onnx_node *node)
 {
     struct operand x;
-    tutti_status status = step_batched_if_whole(step, 0, &x);
-    if (status == TUTTI_OK) status = quantise(step, &x, 1, 2, read_axis(step));
-    return status == TUTTI_OK ? step_done(step, x.tensor, x.place) : status;
+    tutti_status status = node_batched_if_whole(node, 0, &x);
+    if (status == TUTTI_OK) status = quantise(node, &x, 1, 2, read_axis(node));
+    return status == TUTTI_OK ? node_done(node, x.tensor, x.batch) : status;
 }
 
 /* ---------------------------------------------------------------------------------------------- DequantizeLinear ----
@@ -189,7 +192,7 @@ static bool number_at(const struct array *t, const struct array *x, size_t eleme
 
 static float number_of(const struct array *array, size_t at)
 {
-    return array->floats ? array->floats[at] : (float)array->extents[at].number;
+    return array->floats ? array->floats[at] : (float)array->symbolic_sizes[at].number;
 }
 
 /* The name of the parameter: that of the initialiser, without the suffix of onnxruntime. NULL: another value has this
@@ -207,13 +210,13 @@ static char *name_of_parameter(const struct import *import, const struct value *
 }
 
 /* An initialiser becomes a parameter of floats. */
-static tutti_status dequantise_initialiser(const struct step *step, struct value *from, struct axis along)
+static tutti_status dequantise_initialiser(const struct onnx_node *node, struct value *from, struct axis along)
 {
     const struct array *scale = NULL, *zero = NULL, *x = NULL;
-    struct value *output = step_output(step, 0);
-    tutti_status status = step_array(step, 0, &x);
-    if (status == TUTTI_OK) status = step_array(step, 1, &scale);
-    if (status == TUTTI_OK && step_input(step, 2)) status = step_array(step, 2, &zero);
+    struct value *output = node_output(node, 0);
+    tutti_status status = node_array(node, 0, &x);
+    if (status == TUTTI_OK) status = node_array(node, 1, &scale);
+    if (status == TUTTI_OK && node_input(node, 2)) status = node_array(node, 2, &zero);
     if (status != TUTTI_OK || !output) return status;
     int64_t axis = along.of_file < 0 ? along.of_file + x->rank : along.of_file;
     if (scale->count == 1) axis = 0;
@@ -231,7 +234,7 @@ static tutti_status dequantise_initialiser(const struct step *step, struct value
     }
     output->array = y;
     output->initialiser = true;
-    output->label = name_of_parameter(step->import, from);
+    output->label = name_of_parameter(node->import, from);
     if (from->stored && from->uses == 1) {
         array_free(from->array);
         from->array = NULL;
@@ -255,25 +258,25 @@ static struct array *gates_of(const struct array *x, const struct array *scale, 
     return y;
 }
 
-tutti_status step_quantised_gates(const struct step *step, size_t position, size_t scale)
+tutti_status node_quantised_gates(const struct onnx_node *node, size_t position, size_t scale)
 {
     const struct array *x = NULL, *scales = NULL, *zeros = NULL;
-    struct value *from = step_input(step, position);
-    tutti_status status = step_array(step, position, &x);
-    if (status == TUTTI_OK) status = step_array(step, scale, &scales);
-    if (status == TUTTI_OK && step_input(step, scale + 1)) status = step_array(step, scale + 1, &zeros);
+    struct value *from = node_input(node, position);
+    tutti_status status = node_array(node, position, &x);
+    if (status == TUTTI_OK) status = node_array(node, scale, &scales);
+    if (status == TUTTI_OK && node_input(node, scale + 1)) status = node_array(node, scale + 1, &zeros);
     if (status != TUTTI_OK) return status;
     if (!from->initialiser || from->uses != 1)
-        return step_refuse("'%s' is not an initialiser that only this node reads", from->name);
-    if (x->rank != 3 || !x->extents || !scales->floats)
+        return node_refuse("'%s' is not an initialiser that only this node reads", from->name);
+    if (x->rank != 3 || !x->symbolic_sizes || !scales->floats)
         return fail(TUTTI_FORMAT, "'%s' and its scale do not have their types and axes", from->name);
     const size_t directions = (size_t)x->sizes[0], gates = (size_t)x->sizes[2];
     const bool fits = scales->count == directions || scales->count == directions * gates;
-    if (!fits || (zeros && (zeros->count != scales->count || !zeros->extents)))
+    if (!fits || (zeros && (zeros->count != scales->count || !zeros->symbolic_sizes)))
         return fail(TUTTI_FORMAT, "the scale or the zero of '%s' has a wrong number of elements", from->name);
     struct array *y = gates_of(x, scales, zeros);
     if (!y) return TUTTI_NO_MEMORY;
-    from->label = name_of_parameter(step->import, from);
+    from->label = name_of_parameter(node->import, from);
     array_free(from->array);
     from->array = y;
     from->stored = NULL;
@@ -282,19 +285,19 @@ tutti_status step_quantised_gates(const struct step *step, size_t position, size
     return TUTTI_OK;
 }
 
-tutti_status build_dequantize_linear(struct step *step)
+tutti_status build_dequantize_linear(struct onnx_node *node)
 {
     struct operand x;
-    struct value *from = step_input(step, 0);
-    const struct value *scale = step_input(step, 1), *zero = step_input(step, 2);
+    struct value *from = node_input(node, 0);
+    const struct value *scale = node_input(node, 1), *zero = node_input(node, 2);
     const bool known = scale && (scale->stored || scale->array) && (!zero || zero->stored || zero->array);
     const int type = scale ? scale->type : ONNX_FLOAT;
-    step_type(step, 0, onnx_type_is_float(type) ? type : ONNX_FLOAT);
+    node_type(node, 0, onnx_type_is_float(type) ? type : ONNX_FLOAT);
     if (from && from->initialiser && from->stored && known && !onnx_type_is_float(from->type))
-        return dequantise_initialiser(step, from, read_axis(step));
-    tutti_status status = step_batched_if_whole(step, 0, &x);
-    if (status == TUTTI_OK) status = dequantise(step, &x, 1, 2, read_axis(step));
-    return status == TUTTI_OK ? step_done(step, x.tensor, x.place) : status;
+        return dequantise_initialiser(node, from, read_axis(node));
+    tutti_status status = node_batched_if_whole(node, 0, &x);
+    if (status == TUTTI_OK) status = dequantise(node, &x, 1, 2, read_axis(node));
+    return status == TUTTI_OK ? node_done(node, x.tensor, x.batch) : status;
 }
 
 /* ------------------------------------------------------------------------------------------ of all elements at once
@@ -302,27 +305,27 @@ tutti_status build_dequantize_linear(struct step *step)
  */
 
 /* The range of the elements and of 0 becomes that of uint8. */
-tutti_status build_dynamic_quantize_linear(struct step *step)
+tutti_status build_dynamic_quantize_linear(struct onnx_node *node)
 {
     struct operand x;
-    tutti_status status = step_batched(step, 0, &x);
+    tutti_status status = node_batched(node, 0, &x);
     if (status != TUTTI_OK) return status;
-    if (x.place.axis != HIDDEN) return step_refuse("its scale would depend on the other samples");
-    const tutti_tensor none = step_constant(step, 0), most = step_constant(step, 255);
-    tutti_tensor low = step_op(step, "reduce_min", &x.tensor, 1, "keepdims=0");
-    tutti_tensor high = step_op(step, "reduce_max", &x.tensor, 1, "keepdims=0");
-    low = step_binary(step, "min", low, none);
-    high = step_binary(step, "max", high, none);
-    const tutti_tensor scale = step_binary(step, "div", step_binary(step, "sub", high, low), most);
-    tutti_tensor zero = step_binary(step, "div", step_plain(step, "neg", &low, 1), scale);
-    zero = step_op(step, "clip", &zero, 1, "min=0 max=255");
-    zero = step_plain(step, "round", &zero, 1);
-    const tutti_tensor y = rounded(step, step_binary(step, "div", x.tensor, scale), &zero, 0, 255);
-    const tutti_tensor made[] = { y, step_op(step, "reshape", &scale, 1, "shape="),
-        step_op(step, "reshape", &zero, 1, "shape=") };
+    if (x.batch.axis != HIDDEN) return node_refuse("its scale would depend on the other samples");
+    const tutti_tensor none = node_constant(node, 0), most = node_constant(node, 255);
+    tutti_tensor low = node_op(node, "reduce_min", &x.tensor, 1, "keepdims=0");
+    tutti_tensor high = node_op(node, "reduce_max", &x.tensor, 1, "keepdims=0");
+    low = node_binary(node, "min", low, none);
+    high = node_binary(node, "max", high, none);
+    const tutti_tensor scale = node_binary(node, "div", node_binary(node, "sub", high, low), most);
+    tutti_tensor zero = node_binary(node, "div", node_plain(node, "neg", &low, 1), scale);
+    zero = node_op(node, "clip", &zero, 1, "min=0 max=255");
+    zero = node_plain(node, "round", &zero, 1);
+    const tutti_tensor y = rounded(node, node_binary(node, "div", x.tensor, scale), &zero, 0, 255);
+    const tutti_tensor made[] = { y, node_op(node, "reshape", &scale, 1, "shape="),
+        node_op(node, "reshape", &zero, 1, "shape=") };
     for (size_t i = 0; i < 3 && status == TUTTI_OK; i++) {
-        status = step_made(step, i, made[i], x.place);
-        step_type(step, i, i == 1 ? ONNX_FLOAT : ONNX_UINT8);
+        status = node_made(node, i, made[i], x.batch);
+        node_type(node, i, i == 1 ? ONNX_FLOAT : ONNX_UINT8);
     }
     return status;
 }
@@ -332,51 +335,51 @@ tutti_status build_dynamic_quantize_linear(struct step *step)
  */
 
 /* Makes the node's output so far one of int32, or quantises it by inputs 6 and 7. */
-static tutti_status finish_product(const struct step *step, bool scaled, struct axis along)
+static tutti_status finish_product(const struct onnx_node *node, bool scaled, struct axis along)
 {
-    const struct value *output = step_output(step, 0);
-    step_type(step, 0, ONNX_INT32);
+    const struct value *output = node_output(node, 0);
+    node_type(node, 0, ONNX_INT32);
     if (!scaled || !output) return TUTTI_OK;
-    struct operand y = { .tensor = output->tensor, .place = output->place };
-    tutti_status status = tutti_shape_of(step->import->network, y.tensor, &y.shape);
-    if (status == TUTTI_OK) status = quantise(step, &y, 6, 7, along);
-    return status == TUTTI_OK ? step_done(step, y.tensor, y.place) : status;
+    struct operand y = { .tensor = output->tensor, .batch = output->batch };
+    tutti_status status = tutti_shape_of(node->import->network, y.tensor, &y.shape);
+    if (status == TUTTI_OK) status = quantise(node, &y, 6, 7, along);
+    return status == TUTTI_OK ? node_done(node, y.tensor, y.batch) : status;
 }
 
 /* MatMulInteger: a, b, their zeros. QLinearMatMul: a, its scale and zero, the same of b, those of the result. */
-tutti_status build_quantised_matmul(struct step *step)
+tutti_status build_quantised_matmul(struct onnx_node *node)
 {
     struct operand a, b;
-    const bool scaled = step->operation != NULL;
+    const bool scaled = node->operation != NULL;
     const size_t second = scaled ? 3 : 1;
-    tutti_status status = step_batched_if_whole(step, 0, &a);
-    if (status == TUTTI_OK) status = step_operand(step, second, &b);
-    if (status == TUTTI_OK) status = dequantise(step, &a, scaled ? 1 : 0, 2, (struct axis) { -2, 0 });
-    if (status == TUTTI_OK) status = dequantise(step, &b, scaled ? 4 : 0, scaled ? 5 : 3, (struct axis) { -1, 0 });
-    if (status == TUTTI_OK) status = step_matmul(step, &a, &b, second);
-    return status == TUTTI_OK ? finish_product(step, scaled, (struct axis) { -2, 0 }) : status;
+    tutti_status status = node_batched_if_whole(node, 0, &a);
+    if (status == TUTTI_OK) status = node_operand(node, second, &b);
+    if (status == TUTTI_OK) status = dequantise(node, &a, scaled ? 1 : 0, 2, (struct axis) { -2, 0 });
+    if (status == TUTTI_OK) status = dequantise(node, &b, scaled ? 4 : 0, scaled ? 5 : 3, (struct axis) { -1, 0 });
+    if (status == TUTTI_OK) status = node_matmul(node, &a, &b, second);
+    return status == TUTTI_OK ? finish_product(node, scaled, (struct axis) { -2, 0 }) : status;
 }
 
 /* The bias of QLinearConv has the scale of x times that of the weight. */
-static tutti_status read_bias(const struct step *step, struct operand *bias)
+static tutti_status read_bias(const struct onnx_node *node, struct operand *bias)
 {
     const struct axis channels = { 0, 0 };
-    tutti_status status = step_fixed(step, 8, bias);
-    if (status == TUTTI_OK) status = dequantise(step, bias, 1, 0, channels);
-    return status == TUTTI_OK ? dequantise(step, bias, 4, 0, channels) : status;
+    tutti_status status = node_fixed(node, 8, bias);
+    if (status == TUTTI_OK) status = dequantise(node, bias, 1, 0, channels);
+    return status == TUTTI_OK ? dequantise(node, bias, 4, 0, channels) : status;
 }
 
 /* ConvInteger: x, weight, their zeros. QLinearConv: as QLinearMatMul, and a bias. */
-tutti_status build_quantised_conv(struct step *step)
+tutti_status build_quantised_conv(struct onnx_node *node)
 {
     struct operand x, weight, bias;
-    const bool scaled = step->operation != NULL, biased = scaled && step_input(step, 8);
-    tutti_status status = step_batched(step, 0, &x);
-    if (status == TUTTI_OK) status = step_fixed(step, scaled ? 3 : 1, &weight);
-    if (status == TUTTI_OK) status = dequantise(step, &x, scaled ? 1 : 0, 2, (struct axis) { 1, 0 });
-    if (status == TUTTI_OK) status = dequantise(step, &weight, scaled ? 4 : 0, scaled ? 5 : 3, (struct axis) { 0, 0 });
-    if (status == TUTTI_OK && biased) status = read_bias(step, &bias);
-    if (status == TUTTI_OK) status = operand_as_rows(step, 0, &x);
-    if (status == TUTTI_OK) status = step_conv(step, "conv", &x, &weight, biased ? &bias : NULL);
-    return status == TUTTI_OK ? finish_product(step, scaled, (struct axis) { 1, 0 }) : status;
+    const bool scaled = node->operation != NULL, biased = scaled && node_input(node, 8);
+    tutti_status status = node_batched(node, 0, &x);
+    if (status == TUTTI_OK) status = node_fixed(node, scaled ? 3 : 1, &weight);
+    if (status == TUTTI_OK) status = dequantise(node, &x, scaled ? 1 : 0, 2, (struct axis) { 1, 0 });
+    if (status == TUTTI_OK) status = dequantise(node, &weight, scaled ? 4 : 0, scaled ? 5 : 3, (struct axis) { 0, 0 });
+    if (status == TUTTI_OK && biased) status = read_bias(node, &bias);
+    if (status == TUTTI_OK) status = operand_as_rows(node, 0, &x);
+    if (status == TUTTI_OK) status = node_conv(node, "conv", &x, &weight, biased ? &bias : NULL);
+    return status == TUTTI_OK ? finish_product(node, scaled, (struct axis) { 1, 0 }) : status;
 }

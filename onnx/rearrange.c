@@ -26,7 +26,7 @@ static tutti_status add_slice(
     const int64_t first = clip(start, size, 0, by < 0 ? size - 1 : size);
     const int64_t last = clip(end, size, by < 0 ? -1 : 0, by < 0 ? size - 1 : size);
     if (by == 0) return fail(TUTTI_FORMAT, "a step is 0");
-    if (by < 0 ? last >= first : first >= last) return step_refuse("nothing is left along axis %d", axis + 1);
+    if (by < 0 ? last >= first : first >= last) return node_refuse("nothing is left along axis %d", axis + 1);
     if (by == 1 && first == 0 && last == size) return TUTTI_OK;
     slices->axes[slices->count] = axis;
     slices->starts[slices->count] = first;
@@ -35,50 +35,50 @@ static tutti_status add_slice(
     return TUTTI_OK;
 }
 
-static tutti_status sliced(const struct step *step, const struct operand *x, const struct slices *s)
+static tutti_status sliced(const struct onnx_node *node, const struct operand *x, const struct slices *s)
 {
-    if (s->count == 0) return step_done(step, x->tensor, x->place);
-    const tutti_tensor y = step_op(step, "slice", &x->tensor, 1, "axes=%s starts=%s ends=%s steps=%s",
+    if (s->count == 0) return node_done(node, x->tensor, x->batch);
+    const tutti_tensor y = node_op(node, "slice", &x->tensor, 1, "axes=%s starts=%s ends=%s steps=%s",
         list_print(s->axes, s->count).text, list_print(s->starts, s->count).text, list_print(s->ends, s->count).text,
         list_print(s->steps, s->count).text);
-    return step_done(step, y, x->place);
+    return node_done(node, y, x->batch);
 }
 
 /* Reads the ends of slices. Along the batch axis, an end that is the number of all samples becomes the largest
  * number. */
-static tutti_status read_ends(
-    const struct step *step, const struct operand *x, const int64_t *axes, bool has_axes, int64_t *ends, int *count)
+static tutti_status read_ends(const struct onnx_node *node, const struct operand *x, const int64_t *axes, bool has_axes,
+    int64_t *ends, int *count)
 {
     const struct array *array = NULL;
-    if (step_attribute(step, "ends")) return step_list_or_attribute(step, "ends", 2, ends, TUTTI_MAX_RANK, count);
-    const tutti_status status = step_array(step, 2, &array);
+    if (node_attribute(node, "ends")) return node_list_or_attribute(node, "ends", 2, ends, TUTTI_MAX_RANK, count);
+    const tutti_status status = node_array(node, 2, &array);
     if (status != TUTTI_OK) return status;
-    if (!array->extents || array->count > TUTTI_MAX_RANK)
+    if (!array->symbolic_sizes || array->count > TUTTI_MAX_RANK)
         return fail(TUTTI_FORMAT, "input 2 must be at most %d integers", TUTTI_MAX_RANK);
     *count = (int)array->count;
     for (int i = 0; i < *count; i++) {
         const int64_t axis = has_axes ? axes[i] : i;
-        const struct extent end = array->extents[i];
-        const bool all = !operand_is_whole(x) && (axis < 0 ? axis + operand_rank(x) : axis) == x->place.axis &&
-            end.number >= 0 && end.batches >= x->place.rows * x->place.ahead;
+        const struct symbolic_size end = array->symbolic_sizes[i];
+        const bool all = !operand_is_whole(x) && (axis < 0 ? axis + operand_rank(x) : axis) == x->batch.axis &&
+            end.number >= 0 && end.batches >= x->batch.rows * x->batch.outer;
         if (end.batches && !all)
-            return step_refuse("the end along axis %" PRId64 " depends on the number of samples", axis);
+            return node_refuse("the end along axis %" PRId64 " depends on the number of samples", axis);
         ends[i] = all ? INT64_MAX : end.number;
     }
     return TUTTI_OK;
 }
 
 /* Whether a slice along an axis, which may be the batch, is the whole axis. */
-static bool is_all(const struct step *step, const struct operand *x, int64_t axis, int64_t start, int64_t end)
+static bool is_all(const struct onnx_node *node, const struct operand *x, int64_t axis, int64_t start, int64_t end)
 {
-    const int64_t samples = step->import->fixed_batch, at = axis < 0 ? axis + operand_rank(x) : axis;
+    const int64_t samples = node->import->fixed_batch, at = axis < 0 ? axis + operand_rank(x) : axis;
     if (start == 0 && end >= INT32_MAX) return true;
-    if (operand_is_whole(x) || at != x->place.axis || samples == 0) return false;
-    const int64_t size = samples * x->place.rows * x->place.ahead;
+    if (operand_is_whole(x) || at != x->batch.axis || samples == 0) return false;
+    const int64_t size = samples * x->batch.rows * x->batch.outer;
     return end >= size && (start == 0 || start <= -size);
 }
 
-tutti_status build_slice(struct step *step)
+tutti_status build_slice(struct onnx_node *node)
 {
     enum { STARTS, ENDS, AXES, STEPS, LISTS };
     static const char *const names[LISTS] = { "starts", "ends", "axes", "steps" };
@@ -87,10 +87,10 @@ tutti_status build_slice(struct step *step)
     int64_t lists[LISTS][TUTTI_MAX_RANK];
     int counts[LISTS] = { 0 };
     unsigned seen = 0;
-    tutti_status status = step_operand(step, 0, &x);
+    tutti_status status = node_operand(node, 0, &x);
     for (size_t i = 0; i < LISTS && status == TUTTI_OK; i++)
-        if (i != ENDS) status = step_list_or_attribute(step, names[i], i + 1, lists[i], TUTTI_MAX_RANK, &counts[i]);
-    if (status == TUTTI_OK) status = read_ends(step, &x, lists[AXES], counts[AXES], lists[ENDS], &counts[ENDS]);
+        if (i != ENDS) status = node_list_or_attribute(node, names[i], i + 1, lists[i], TUTTI_MAX_RANK, &counts[i]);
+    if (status == TUTTI_OK) status = read_ends(node, &x, lists[AXES], counts[AXES], lists[ENDS], &counts[ENDS]);
     if (status != TUTTI_OK) return status;
     for (int i = ENDS; i < LISTS; i++)
         if (counts[i] != counts[STARTS] && (counts[i] || i == ENDS))
@@ -98,40 +98,40 @@ tutti_status build_slice(struct step *step)
     for (int i = 0; i < counts[STARTS]; i++) {
         int axis = 0;
         const int64_t start = lists[STARTS][i], end = lists[ENDS][i], by = counts[STEPS] ? lists[STEPS][i] : 1;
-        if (by == 1 && is_all(step, &x, counts[AXES] ? lists[AXES][i] : i, start, end)) continue;
+        if (by == 1 && is_all(node, &x, counts[AXES] ? lists[AXES][i] : i, start, end)) continue;
         status = operand_axis(&x, counts[AXES] ? lists[AXES][i] : i, &axis);
         if (status == TUTTI_OK && seen >> axis & 1) status = fail(TUTTI_FORMAT, "an axis is there twice");
         if (status == TUTTI_OK) status = add_slice(&x, axis, start, end, by, &slices);
         if (status != TUTTI_OK) return status;
         seen |= 1u << axis;
     }
-    return sliced(step, &x, &slices);
+    return sliced(node, &x, &slices);
 }
 
 /* ------------------------------------------------------------------------------------------------------- Pad ---- */
 
 /* Reads the axes that an operator names, or all, as axes of the file. */
 static tutti_status read_axes(
-    const struct step *step, size_t position, const struct operand *x, int64_t axes[TUTTI_MAX_RANK], int *count)
+    const struct onnx_node *node, size_t position, const struct operand *x, int64_t axes[TUTTI_MAX_RANK], int *count)
 {
-    const tutti_status status = step_list_or_attribute(step, "axes", position, axes, TUTTI_MAX_RANK, count);
+    const tutti_status status = node_list_or_attribute(node, "axes", position, axes, TUTTI_MAX_RANK, count);
     if (status != TUTTI_OK || *count) return status;
     *count = operand_rank(x);
     for (int i = 0; i < *count; i++) axes[i] = i;
     return TUTTI_OK;
 }
 
-static tutti_status padded(const struct step *step, const struct operand *x, const int64_t *before,
+static tutti_status padded(const struct onnx_node *node, const struct operand *x, const int64_t *before,
     const int64_t *behind, const char *mode, float value)
 {
     const int rank = x->shape.rank;
-    const tutti_tensor y = step_op(step, "pad", &x->tensor, 1, "before=%s after=%s mode=%s value=%.9g",
+    const tutti_tensor y = node_op(node, "pad", &x->tensor, 1, "before=%s after=%s mode=%s value=%.9g",
         list_print(before, rank).text, list_print(behind, rank).text, mode, (double)value);
-    return step_done(step, y, x->place);
+    return node_done(node, y, x->batch);
 }
 
 /* Pads are numbers in front of all axes, and then behind them. */
-tutti_status build_pad(struct step *step)
+tutti_status build_pad(struct onnx_node *node)
 {
     static const char *const modes[] = { "reflect", "edge", "wrap" };
     struct operand x;
@@ -140,12 +140,12 @@ tutti_status build_pad(struct step *step)
     int count = 0, each = 0;
     float value = 0;
     const char *mode = "constant";
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list_or_attribute(step, "pads", 1, pads, 2 * TUTTI_MAX_RANK, &count);
-    if (status == TUTTI_OK) status = step_scalar(step, 2, step_number(step, "value", 0), &value);
-    if (status == TUTTI_OK) status = read_axes(step, 3, &x, axes, &each);
+    tutti_status status = node_operand(node, 0, &x);
+    if (status == TUTTI_OK) status = node_list_or_attribute(node, "pads", 1, pads, 2 * TUTTI_MAX_RANK, &count);
+    if (status == TUTTI_OK) status = node_scalar(node, 2, node_number(node, "value", 0), &value);
+    if (status == TUTTI_OK) status = read_axes(node, 3, &x, axes, &each);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-        if (step_says(step, "mode", modes[i])) mode = modes[i];
+        if (node_says(node, "mode", modes[i])) mode = modes[i];
     if (status != TUTTI_OK) return status;
     if (count != 2 * each) return fail(TUTTI_FORMAT, "it needs %d pads, not %d", 2 * each, count);
     for (int i = 0; i < each; i++) {
@@ -155,52 +155,52 @@ tutti_status build_pad(struct step *step)
         before[axis] = pads[i];
         behind[axis] = pads[i + each];
     }
-    return padded(step, &x, before, behind, mode, value);
+    return padded(node, &x, before, behind, mode, value);
 }
 
 /* Cuts off elements that exceed the new size, and adds zeros where elements are missing: half of them at each end. */
-tutti_status build_center_crop_pad(struct step *step)
+tutti_status build_center_crop_pad(struct onnx_node *node)
 {
     struct operand x;
     int64_t shape[TUTTI_MAX_RANK], axes[TUTTI_MAX_RANK], before[TUTTI_MAX_RANK] = { 0 };
     int64_t behind[TUTTI_MAX_RANK] = { 0 };
     int count = 0, each = 0;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, shape, TUTTI_MAX_RANK, &count);
-    if (status == TUTTI_OK) status = read_axes(step, SIZE_MAX, &x, axes, &each);
+    tutti_status status = node_operand(node, 0, &x);
+    if (status == TUTTI_OK) status = node_list(node, 1, shape, TUTTI_MAX_RANK, &count);
+    if (status == TUTTI_OK) status = read_axes(node, SIZE_MAX, &x, axes, &each);
     if (status != TUTTI_OK) return status;
     if (count != each) return fail(TUTTI_FORMAT, "its shape has %d sizes for %d axes", count, each);
     for (int i = 0; i < each; i++) {
         int axis = 0;
         if ((status = operand_axis(&x, axes[i], &axis)) != TUTTI_OK) return status;
-        if (shape[i] < 1 || shape[i] > INT32_MAX) return step_refuse("size %" PRId64 " of axis %d", shape[i], axis + 1);
+        if (shape[i] < 1 || shape[i] > INT32_MAX) return node_refuse("size %" PRId64 " of axis %d", shape[i], axis + 1);
         const int64_t more = shape[i] - x.shape.sizes[axis];
         before[axis] = more / 2;
         behind[axis] = more - more / 2;
     }
-    return padded(step, &x, before, behind, "constant", 0);
+    return padded(node, &x, before, behind, "constant", 0);
 }
 
 /* ------------------------------------------------------------------------------------------------------ Tile ---- */
 
 /* Reads the repeats, one for each axis of the file. *batch: the axis that is repeated for each sample, or HIDDEN; its
  * number is that of the repeats for one sample. */
-static tutti_status read_repeats(const struct step *step, const struct operand *x, int64_t *times, int *batch)
+static tutti_status read_repeats(const struct onnx_node *node, const struct operand *x, int64_t *times, int *batch)
 {
     const struct array *asked = NULL;
     const int rank = operand_rank(x);
-    const tutti_status status = step_array(step, 1, &asked);
+    const tutti_status status = node_array(node, 1, &asked);
     *batch = HIDDEN;
     if (status != TUTTI_OK) return status;
-    if (!asked->extents || asked->count != (size_t)rank)
+    if (!asked->symbolic_sizes || asked->count != (size_t)rank)
         return fail(TUTTI_FORMAT, "it has %zu repeats for %d axes", asked->count, rank);
     for (int i = 0; i < rank; i++) {
-        const struct extent repeats = asked->extents[i];
+        const struct symbolic_size repeats = asked->symbolic_sizes[i];
         times[i] = repeats.batches ? repeats.batches : repeats.number;
         if (!repeats.batches) continue;
-        if (x->place.batched) return step_refuse("axis %d is repeated for each sample, and its input has a batch", i);
+        if (x->batch.batched) return node_refuse("axis %d is repeated for each sample, and its input has a batch", i);
         if (*batch != HIDDEN || repeats.number || repeats.batches < 0)
-            return step_refuse("the repeats of axis %d are no multiple of the number of samples, or the second one", i);
+            return node_refuse("the repeats of axis %d are no multiple of the number of samples, or the second one", i);
         *batch = i;
     }
     return TUTTI_OK;
@@ -208,29 +208,29 @@ static tutti_status read_repeats(const struct step *step, const struct operand *
 
 /* The result is the same x for each sample, with the rows of a sample along the axis. guessed: only a size suggests
  * this. */
-static tutti_status repeated_for_samples(const struct step *step, struct operand *x, int axis, bool guessed)
+static tutti_status repeated_for_samples(const struct onnx_node *node, struct operand *x, int axis, bool guessed)
 {
-    struct value *y = step_output(step, 0);
+    struct value *y = node_output(node, 0);
     tutti_shape all = x->shape;
-    all.sizes[axis] = step->import->fixed_batch;
+    all.sizes[axis] = node->import->fixed_batch;
     if (guessed && y)
-        y->alike = step_op(step, "expand", &x->tensor, 1, "shape=%s", list_print(all.sizes, all.rank).text);
-    const struct place place = { .batched = true, .axis = axis, .rows = x->shape.sizes[axis], .ahead = 1 };
-    const tutti_status status = step_spread(step, &x->tensor);
-    return status == TUTTI_OK ? step_done(step, step_without_rows(step, x->tensor, axis), place) : status;
+        y->alike = node_op(node, "expand", &x->tensor, 1, "shape=%s", list_print(all.sizes, all.rank).text);
+    const struct batch_axis batch_axis = { .batched = true, .axis = axis, .rows = x->shape.sizes[axis], .outer = 1 };
+    const tutti_status status = node_spread(node, &x->tensor);
+    return status == TUTTI_OK ? node_done(node, node_without_rows(node, x->tensor, axis), batch_axis) : status;
 }
 
-tutti_status build_tile(struct step *step)
+tutti_status build_tile(struct onnx_node *node)
 {
     struct operand x;
     int64_t times[TUTTI_MAX_RANK], repeats[TUTTI_MAX_RANK];
     int batch = HIDDEN;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = read_repeats(step, &x, times, &batch);
+    tutti_status status = node_operand(node, 0, &x);
+    if (status == TUTTI_OK) status = read_repeats(node, &x, times, &batch);
     if (status != TUTTI_OK) return status;
-    const int64_t samples = step->import->fixed_batch;
+    const int64_t samples = node->import->fixed_batch;
     const bool guessed =
-        !x.place.batched && samples > 1 && x.shape.rank > 1 && x.shape.sizes[0] == 1 && times[0] == samples;
+        !x.batch.batched && samples > 1 && x.shape.rank > 1 && x.shape.sizes[0] == 1 && times[0] == samples;
     if (guessed) batch = 0;
     if (guessed) times[0] = 1;
     for (int i = 0; i < x.shape.rank; i++) repeats[i] = 1;
@@ -240,22 +240,22 @@ tutti_status build_tile(struct step *step)
         if ((status = operand_axis(&x, i, &axis)) != TUTTI_OK) return status;
         repeats[axis] = times[i];
         if (__builtin_mul_overflow(x.shape.sizes[axis], times[i], &x.shape.sizes[axis]))
-            return step_refuse("axis %d is repeated %" PRId64 " times", i, times[i]);
+            return node_refuse("axis %d is repeated %" PRId64 " times", i, times[i]);
     }
-    if (x.shape.rank == 0) return step_done(step, x.tensor, x.place);
-    x.tensor = step_op(step, "tile", &x.tensor, 1, "repeats=%s", list_print(repeats, x.shape.rank).text);
-    if (batch == HIDDEN) return step_done(step, x.tensor, x.place);
-    return repeated_for_samples(step, &x, batch, guessed);
+    if (x.shape.rank == 0) return node_done(node, x.tensor, x.batch);
+    x.tensor = node_op(node, "tile", &x.tensor, 1, "repeats=%s", list_print(repeats, x.shape.rank).text);
+    if (batch == HIDDEN) return node_done(node, x.tensor, x.batch);
+    return repeated_for_samples(node, &x, batch, guessed);
 }
 
 /* DepthToSpace and SpaceToDepth. */
-tutti_status build_blocks(struct step *step)
+tutti_status build_blocks(struct onnx_node *node)
 {
     struct operand x;
-    const int64_t size = step_integer(step, "blocksize", 0);
-    const tutti_status status = step_rows(step, 0, &x);
+    const int64_t size = node_integer(node, "blocksize", 0);
+    const tutti_status status = node_rows(node, 0, &x);
     if (status != TUTTI_OK) return status;
-    x.tensor = step_op(step, step->operation, &x.tensor, 1, "blocksize=%" PRId64 "%s", size,
-        step_says(step, "mode", "CRD") ? " mode=crd" : "");
-    return step_done_rows(step, 0, x.tensor, &x);
+    x.tensor = node_op(node, node->operation, &x.tensor, 1, "blocksize=%" PRId64 "%s", size,
+        node_says(node, "mode", "CRD") ? " mode=crd" : "");
+    return node_done_rows(node, 0, x.tensor, &x);
 }

@@ -14,12 +14,12 @@ struct list list_print(const int64_t *numbers, int count)
     return list;
 }
 
-tutti_tensor step_reshape(const struct step *step, tutti_tensor x, const tutti_shape *shape)
+tutti_tensor node_reshape(const struct onnx_node *node, tutti_tensor x, const tutti_shape *shape)
 {
-    return step_op(step, "reshape", &x, 1, "shape=%s", list_print(shape->sizes, shape->rank).text);
+    return node_op(node, "reshape", &x, 1, "shape=%s", list_print(shape->sizes, shape->rank).text);
 }
 
-tutti_tensor step_permuted(const struct step *step, tutti_tensor x, const int *order, int rank)
+tutti_tensor node_permuted(const struct onnx_node *node, tutti_tensor x, const int *order, int rank)
 {
     int64_t perm[TUTTI_MAX_RANK];
     bool moves = false;
@@ -27,7 +27,7 @@ tutti_tensor step_permuted(const struct step *step, tutti_tensor x, const int *o
         perm[i] = order[i];
         moves |= order[i] != i;
     }
-    return moves ? step_op(step, "transpose", &x, 1, "perm=%s", list_print(perm, rank).text) : x;
+    return moves ? node_op(node, "transpose", &x, 1, "perm=%s", list_print(perm, rank).text) : x;
 }
 
 /* ---------------------------------------------------------------------------------------------------- Reshape ---- */
@@ -49,20 +49,20 @@ struct target {
 };
 
 /* Reads the shape that Reshape asks for; 0 copies the input's size. */
-static tutti_status read_target(
-    const struct step *step, const struct array *asked, const struct extent *from, int from_rank, struct target *to)
+static tutti_status read_target(const struct onnx_node *node, const struct array *asked,
+    const struct symbolic_size *from, int from_rank, struct target *to)
 {
-    const bool copies = !step_integer(step, "allowzero", 0);
+    const bool copies = !node_integer(node, "allowzero", 0);
     *to = (struct target) { .rank = (int)asked->count, .axis = -1, .open = -1 };
-    if (!asked->extents || asked->rank > 1 || asked->count > TUTTI_MAX_RANK)
-        return step_refuse("the shape must be up to %d integers", TUTTI_MAX_RANK);
+    if (!asked->symbolic_sizes || asked->rank > 1 || asked->count > TUTTI_MAX_RANK)
+        return node_refuse("the shape must be up to %d integers", TUTTI_MAX_RANK);
     for (int i = 0; i < to->rank; i++) {
-        struct extent size = asked->extents[i];
+        struct symbolic_size size = asked->symbolic_sizes[i];
         const bool copy = copies && size.number == 0 && size.batches == 0;
         if (copy && i >= from_rank) return fail(TUTTI_FORMAT, "axis %d does not exist in the input", i);
         if (copy) size = from[i];
         if (size.batches && (size.number || to->axis >= 0 || size.batches < 0))
-            return step_refuse("axis %d is no multiple of the number of samples, or the second one", i);
+            return node_refuse("axis %d is no multiple of the number of samples, or the second one", i);
         if (size.batches) to->axis = i;
         to->sizes[i] = size.batches ? size.batches : size.number;
         if (to->sizes[i] == -1 && to->open < 0)
@@ -103,12 +103,12 @@ static void find_axis(struct target *to, int64_t stride, int64_t samples)
 
 /* In a file for one sample, the batch can be any axis of size 1. If no axis is removed, the batch keeps its position,
  * behind equal sizes: heads that are split from the last axis join it. `stride`: as in find_axis(). */
-static void keep_axis(
-    struct target *to, const struct extent *from, int rank, const struct place *place, int64_t each, int64_t stride)
+static void keep_axis(struct target *to, const struct symbolic_size *from, int rank,
+    const struct batch_axis *batch_axis, int64_t each, int64_t stride)
 {
     struct target closed = *to;
-    const int axis = place->axis;
-    if (axis <= 0 || place->ahead != 1 || to->axis >= 0 || to->rank < rank) return;
+    const int axis = batch_axis->axis;
+    if (axis <= 0 || batch_axis->outer != 1 || to->axis >= 0 || to->rank < rank) return;
     if (close_target(&closed, each) != TUTTI_OK) return;
     for (int i = 0; i < axis; i++)
         if (closed.sizes[i] != from[i].number) return;
@@ -119,14 +119,14 @@ static void keep_axis(
 /* Finds the batch axis, and all sizes. `each`: elements of a sample. `stride`: elements from one sample to the
  * next. */
 static tutti_status resolve(
-    const struct step *step, struct target *to, int64_t each, int64_t stride, const struct place *place)
+    const struct onnx_node *node, struct target *to, int64_t each, int64_t stride, const struct batch_axis *batch_axis)
 {
-    const int64_t samples = step->import->fixed_batch;
+    const int64_t samples = node->import->fixed_batch;
     int64_t all;
-    if (place->axis == HIDDEN || to->axis >= 0) return close_target(to, each);
+    if (batch_axis->axis == HIDDEN || to->axis >= 0) return close_target(to, each);
     if (samples == 0) {
         if (to->open < 0)
-            return step_refuse("no axis of the new shape is the batch: export with a symbol for the number of samples, "
+            return node_refuse("no axis of the new shape is the batch: export with a symbol for the number of samples, "
                                "or with 'whole' a sample is all of each input");
         to->axis = to->open;
         return close_target(to, each);
@@ -135,118 +135,119 @@ static tutti_status resolve(
     const tutti_status status = close_target(to, all);
     if (status != TUTTI_OK) return status;
     find_axis(to, stride, samples);
-    if (to->axis < 0) return step_refuse("no axis of the new shape is the batch, of %" PRId64 " samples", samples);
+    if (to->axis < 0) return node_refuse("no axis of the new shape is the batch, of %" PRId64 " samples", samples);
     to->sizes[to->axis] /= samples;
     return TUTTI_OK;
 }
 
 /* Number of elements of a sample in front of the batch axis. */
-static int64_t ahead_of(const struct place *place, const tutti_shape *shape)
+static int64_t outer_of(const struct batch_axis *batch_axis, const tutti_shape *shape)
 {
-    return product(shape->sizes, place->axis + (place->ahead != 1));
+    return product(shape->sizes, batch_axis->axis + (batch_axis->outer != 1));
 }
 
 /* Sample [A, B] of rows k as [k', A, B'], where A elements lie in front of the batch and k B = k' B' behind it. */
-static tutti_tensor move_rows(const struct step *step, const struct operand *x, int64_t a, int64_t behind, int64_t rows)
+static tutti_tensor move_rows(
+    const struct onnx_node *node, const struct operand *x, int64_t a, int64_t behind, int64_t rows)
 {
     tutti_tensor y = x->tensor;
-    const int64_t each = behind * x->place.rows;
-    if (x->place.rows > 1) y = step_op(step, "unfold", &y, 1, "size=%" PRId64, x->place.rows);
-    if (x->place.rows > 1 && a > 1) {
-        y = step_reshape(step, y, &(tutti_shape) { 3, { x->place.rows, a, behind } });
-        y = step_permuted(step, y, (int[]) { 1, 0, 2 }, 3);
+    const int64_t each = behind * x->batch.rows;
+    if (x->batch.rows > 1) y = node_op(node, "unfold", &y, 1, "size=%" PRId64, x->batch.rows);
+    if (x->batch.rows > 1 && a > 1) {
+        y = node_reshape(node, y, &(tutti_shape) { 3, { x->batch.rows, a, behind } });
+        y = node_permuted(node, y, (int[]) { 1, 0, 2 }, 3);
     }
     if (rows > 1 && a > 1) {
-        y = step_reshape(step, y, &(tutti_shape) { 3, { a, rows, each / rows } });
-        y = step_permuted(step, y, (int[]) { 1, 0, 2 }, 3);
+        y = node_reshape(node, y, &(tutti_shape) { 3, { a, rows, each / rows } });
+        y = node_permuted(node, y, (int[]) { 1, 0, 2 }, 3);
     }
     return y;
 }
 
 /* Gives x the sizes of the file. */
-static tutti_status reshape_to(const struct step *step, const struct operand *x, const struct target *to)
+static tutti_status reshape_to(const struct onnx_node *node, const struct operand *x, const struct target *to)
 {
-    const int64_t a = ahead_of(&x->place, &x->shape), each = product(x->shape.sizes, x->shape.rank);
-    const int64_t stride = each / a * x->place.rows; /* from one sample to the next */
+    const int64_t a = outer_of(&x->batch, &x->shape), each = product(x->shape.sizes, x->shape.rank);
+    const int64_t stride = each / a * x->batch.rows; /* from one sample to the next */
     const int64_t behind = product(to->sizes + to->axis + 1, to->rank - to->axis - 1);
-    struct place place = { .batched = true, .axis = to->axis };
-    if (behind == 0 || stride % behind != 0) return step_refuse("an axis of the new shape would join parts of samples");
-    place.rows = stride / behind;
-    if (to->sizes[to->axis] % place.rows != 0) return step_refuse("the batch would be divided between two axes");
-    place.ahead = to->sizes[to->axis] / place.rows;
+    struct batch_axis batch_axis = { .batched = true, .axis = to->axis };
+    if (behind == 0 || stride % behind != 0) return node_refuse("an axis of the new shape would join parts of samples");
+    batch_axis.rows = stride / behind;
+    if (to->sizes[to->axis] % batch_axis.rows != 0) return node_refuse("the batch would be divided between two axes");
+    batch_axis.outer = to->sizes[to->axis] / batch_axis.rows;
     tutti_shape shape = { 0 };
-    if (place.rows > 1) shape.sizes[shape.rank++] = place.rows;
+    if (batch_axis.rows > 1) shape.sizes[shape.rank++] = batch_axis.rows;
     for (int i = 0; i < to->rank; i++) {
-        if (i == to->axis && place.ahead == 1) continue;
-        if (shape.rank == TUTTI_MAX_RANK) return step_refuse("the new shape has too many axes");
-        shape.sizes[shape.rank++] = i == to->axis ? place.ahead : to->sizes[i];
+        if (i == to->axis && batch_axis.outer == 1) continue;
+        if (shape.rank == TUTTI_MAX_RANK) return node_refuse("the new shape has too many axes");
+        shape.sizes[shape.rank++] = i == to->axis ? batch_axis.outer : to->sizes[i];
     }
-    tutti_tensor y = step_reshape(step, move_rows(step, x, a, each / a, place.rows), &shape);
-    if (place.rows > 1) y = step_plain(step, "fold", &y, 1);
-    return step_done(step, y, place);
+    tutti_tensor y = node_reshape(node, move_rows(node, x, a, each / a, batch_axis.rows), &shape);
+    if (batch_axis.rows > 1) y = node_plain(node, "fold", &y, 1);
+    return node_done(node, y, batch_axis);
 }
 
-tutti_status step_reshape_to(const struct step *step, const struct operand *x, const struct array *asked)
+tutti_status node_reshape_to(const struct onnx_node *node, const struct operand *x, const struct array *asked)
 {
-    struct extent from[TUTTI_MAX_RANK + 1];
+    struct symbolic_size from[TUTTI_MAX_RANK + 1];
     struct target to;
     int rank = 0;
-    tutti_status status = value_extents(step->import, step_input(step, 0), from, &rank);
-    if (status == TUTTI_OK) status = read_target(step, asked, from, rank, &to);
+    tutti_status status = value_symbolic_sizes(node->import, node_input(node, 0), from, &rank);
+    if (status == TUTTI_OK) status = read_target(node, asked, from, rank, &to);
     if (status != TUTTI_OK) return status;
     int64_t each = product(x->shape.sizes, x->shape.rank);
-    if (__builtin_mul_overflow(each, x->place.batched ? x->place.rows : 1, &each) || each == 0)
-        return step_refuse("its input has no elements, or too many");
-    if (!x->place.batched || x->place.axis == HIDDEN) {
-        if (to.axis >= 0) return step_refuse("the number of samples would be a size of axis %d", to.axis);
+    if (__builtin_mul_overflow(each, x->batch.batched ? x->batch.rows : 1, &each) || each == 0)
+        return node_refuse("its input has no elements, or too many");
+    if (!x->batch.batched || x->batch.axis == HIDDEN) {
+        if (to.axis >= 0) return node_refuse("the number of samples would be a size of axis %d", to.axis);
         if ((status = close_target(&to, each)) != TUTTI_OK) return status;
         tutti_shape shape = { .rank = to.rank };
         for (int i = 0; i < to.rank; i++) shape.sizes[i] = to.sizes[i];
-        if (shape.rank == 0 && !x->place.batched) shape = TUTTI_SHAPE(1);
-        return step_done(step, step_reshape(step, x->tensor, &shape), x->place);
+        if (shape.rank == 0 && !x->batch.batched) shape = TUTTI_SHAPE(1);
+        return node_done(node, node_reshape(node, x->tensor, &shape), x->batch);
     }
-    const int64_t stride = each / ahead_of(&x->place, &x->shape);
-    if (step->import->fixed_batch == 1) keep_axis(&to, from, rank, &x->place, each, stride);
-    status = resolve(step, &to, each, stride, &x->place);
-    return status == TUTTI_OK ? reshape_to(step, x, &to) : status;
+    const int64_t stride = each / outer_of(&x->batch, &x->shape);
+    if (node->import->fixed_batch == 1) keep_axis(&to, from, rank, &x->batch, each, stride);
+    status = resolve(node, &to, each, stride, &x->batch);
+    return status == TUTTI_OK ? reshape_to(node, x, &to) : status;
 }
 
-tutti_status build_reshape(struct step *step)
+tutti_status build_reshape(struct onnx_node *node)
 {
     struct operand x;
     const struct array *asked = NULL;
-    tutti_status status = step_array(step, 1, &asked);
-    if (status == TUTTI_OK) status = step_operand(step, 0, &x);
-    return status == TUTTI_OK ? step_reshape_to(step, &x, asked) : status;
+    tutti_status status = node_array(node, 1, &asked);
+    if (status == TUTTI_OK) status = node_operand(node, 0, &x);
+    return status == TUTTI_OK ? node_reshape_to(node, &x, asked) : status;
 }
 
 /* ------------------------------------------------------------------------------------------ the same, by rules ---- */
 
-static tutti_status multiply_all(const struct extent *sizes, int count, struct extent *all)
+static tutti_status multiply_all(const struct symbolic_size *sizes, int count, struct symbolic_size *all)
 {
-    *all = (struct extent) { 1, 0 };
+    *all = (struct symbolic_size) { 1, 0 };
     for (int i = 0; i < count; i++)
-        if (!extent_multiply(*all, sizes[i], all)) return step_refuse("the product of sizes is too large");
+        if (!symbolic_size_multiply(*all, sizes[i], all)) return node_refuse("the product of sizes is too large");
     return TUTTI_OK;
 }
 
 /* The result has two axes: the product of those in front of `axis`, and that of the others. */
-tutti_status build_flatten(struct step *step)
+tutti_status build_flatten(struct onnx_node *node)
 {
     struct operand x;
-    struct extent from[TUTTI_MAX_RANK + 1];
+    struct symbolic_size from[TUTTI_MAX_RANK + 1];
     int rank = 0;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = value_extents(step->import, step_input(step, 0), from, &rank);
+    tutti_status status = node_operand(node, 0, &x);
+    if (status == TUTTI_OK) status = value_symbolic_sizes(node->import, node_input(node, 0), from, &rank);
     if (status != TUTTI_OK) return status;
-    int64_t axis = step_integer(step, "axis", 1);
+    int64_t axis = node_integer(node, "axis", 1);
     axis = axis < 0 ? axis + rank : axis;
     if (axis < 0 || axis > rank) return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist", axis);
     struct array *asked = array_new(1, (int64_t[]) { 2 }, false);
     if (!asked) return TUTTI_NO_MEMORY;
-    status = multiply_all(from, (int)axis, &asked->extents[0]);
-    if (status == TUTTI_OK) status = multiply_all(from + axis, rank - (int)axis, &asked->extents[1]);
-    if (status == TUTTI_OK) status = step_reshape_to(step, &x, asked);
+    status = multiply_all(from, (int)axis, &asked->symbolic_sizes[0]);
+    if (status == TUTTI_OK) status = multiply_all(from + axis, rank - (int)axis, &asked->symbolic_sizes[1]);
+    if (status == TUTTI_OK) status = node_reshape_to(node, &x, asked);
     array_free(asked);
     return status;
 }
@@ -265,22 +266,22 @@ tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits)
 
 /* Inserts axes of size 1, or removes them. `bits`: these axes in the longer shape of the file. The batch axis keeps
  * its place beside the others. */
-static tutti_status change_axes(struct step *step, const struct operand *x, unsigned bits, bool insert)
+static tutti_status change_axes(struct onnx_node *node, const struct operand *x, unsigned bits, bool insert)
 {
     tutti_shape to = { 0 };
-    struct place place = x->place;
+    struct batch_axis batch_axis = x->batch;
     const int have = operand_rank(x), rank = insert ? have + __builtin_popcount(bits) : have;
     for (int i = 0, at = 0; i < rank; i++) {
         const bool one = bits >> i & 1;
         if (insert && one) {
             to.sizes[to.rank++] = 1;
-            place = place_moved(place, i <= place.axis);
+            batch_axis = batch_axis_moved(batch_axis, i <= batch_axis.axis);
             continue;
         }
         const int from = insert ? at++ : i;
-        if (x->place.batched && from == x->place.axis) {
-            if (one) return step_refuse("its axes include the batch");
-            if (place.ahead != 1) to.sizes[to.rank++] = place.ahead;
+        if (x->batch.batched && from == x->batch.axis) {
+            if (one) return node_refuse("its axes include the batch");
+            if (batch_axis.outer != 1) to.sizes[to.rank++] = batch_axis.outer;
             continue;
         }
         int axis = 0;
@@ -288,41 +289,41 @@ static tutti_status change_axes(struct step *step, const struct operand *x, unsi
         if (status != TUTTI_OK) return status;
         if (one && x->shape.sizes[axis] != 1) return fail(TUTTI_FORMAT, "the size of axis %d is not 1", i);
         if (one)
-            place = place_moved(place, from < x->place.axis ? -1 : 0);
+            batch_axis = batch_axis_moved(batch_axis, from < x->batch.axis ? -1 : 0);
         else
             to.sizes[to.rank++] = x->shape.sizes[axis];
     }
-    if (to.rank == 0 && !place.batched) to = TUTTI_SHAPE(1);
-    return step_done(step, step_reshape(step, x->tensor, &to), place);
+    if (to.rank == 0 && !batch_axis.batched) to = TUTTI_SHAPE(1);
+    return node_done(node, node_reshape(node, x->tensor, &to), batch_axis);
 }
 
-static tutti_status squeeze_or_unsqueeze(struct step *step, bool insert)
+static tutti_status squeeze_or_unsqueeze(struct onnx_node *node, bool insert)
 {
     struct operand x;
     int64_t axes[TUTTI_MAX_RANK];
     int count = 0;
     unsigned bits = 0;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list_or_attribute(step, "axes", 1, axes, TUTTI_MAX_RANK, &count);
+    tutti_status status = node_operand(node, 0, &x);
+    if (status == TUTTI_OK) status = node_list_or_attribute(node, "axes", 1, axes, TUTTI_MAX_RANK, &count);
     if (status != TUTTI_OK) return status;
     const int have = operand_rank(&x), rank = have + (insert ? count : 0);
-    if (rank > TUTTI_MAX_RANK || (count == 0 && insert)) return step_refuse("too many axes, or none");
+    if (rank > TUTTI_MAX_RANK || (count == 0 && insert)) return node_refuse("too many axes, or none");
     status = axes_read(axes, count, rank, &bits);
     for (int i = 0, axis = 0; i < have && count == 0; i++) {
-        if (x.place.batched && i == x.place.axis) continue;
+        if (x.batch.batched && i == x.batch.axis) continue;
         status = operand_axis(&x, i, &axis);
         if (status != TUTTI_OK) return status;
         bits |= x.shape.sizes[axis] == 1 ? 1u << i : 0;
     }
-    return status == TUTTI_OK ? change_axes(step, &x, bits, insert) : status;
+    return status == TUTTI_OK ? change_axes(node, &x, bits, insert) : status;
 }
 
-tutti_status build_squeeze(struct step *step)
+tutti_status build_squeeze(struct onnx_node *node)
 {
-    return squeeze_or_unsqueeze(step, false);
+    return squeeze_or_unsqueeze(node, false);
 }
 
-tutti_status build_unsqueeze(struct step *step)
+tutti_status build_unsqueeze(struct onnx_node *node)
 {
-    return squeeze_or_unsqueeze(step, true);
+    return squeeze_or_unsqueeze(node, true);
 }

@@ -16,11 +16,11 @@ struct resized {
 };
 
 /* An input of numbers; NULL if it is absent or empty, as exporters write it. */
-static tutti_status read_optional(const struct step *step, size_t position, const struct array **array)
+static tutti_status read_optional(const struct onnx_node *node, size_t position, const struct array **array)
 {
     *array = NULL;
-    if (!step_input(step, position)) return TUTTI_OK;
-    const tutti_status status = step_array(step, position, array);
+    if (!node_input(node, position)) return TUTTI_OK;
+    const tutti_status status = node_array(node, position, array);
     if (status == TUTTI_OK && *array && (*array)->count == 0) *array = NULL;
     return status;
 }
@@ -32,27 +32,28 @@ struct asked {
 };
 
 /* Whether the batch axis keeps its size. */
-static bool keeps_batch(const struct step *step, const struct asked *asked, int i, const struct place *place)
+static bool keeps_batch(
+    const struct onnx_node *node, const struct asked *asked, int i, const struct batch_axis *batch_axis)
 {
     if (!asked->sizes) return asked->scales->floats[i] == 1;
-    const struct extent size = asked->sizes->extents[i];
-    const int64_t fixed = step->import->fixed_batch;
-    return size.batches ? size.batches == place->rows && size.number == 0 : fixed && size.number == fixed;
+    const struct symbolic_size size = asked->sizes->symbolic_sizes[i];
+    const int64_t fixed = node->import->fixed_batch;
+    return size.batches ? size.batches == batch_axis->rows && size.number == 0 : fixed && size.number == fixed;
 }
 
 /* Adds number `i` of the lists, which is for this axis of the file. */
-static tutti_status add_axis(const struct step *step, const struct operand *x, int64_t of_file,
+static tutti_status add_axis(const struct onnx_node *node, const struct operand *x, int64_t of_file,
     const struct asked *asked, int i, struct resized *r)
 {
     int axis = 0;
     const int64_t counted = of_file < 0 ? of_file + operand_rank(x) : of_file;
-    if (x->place.batched && counted == x->place.axis && keeps_batch(step, asked, i, &x->place)) return TUTTI_OK;
+    if (x->batch.batched && counted == x->batch.axis && keeps_batch(node, asked, i, &x->batch)) return TUTTI_OK;
     const tutti_status status = operand_axis(x, of_file, &axis);
     if (status != TUTTI_OK) return status;
-    if (asked->sizes && asked->sizes->extents[i].batches)
-        return step_refuse("the number of samples would be a size of axis %d", axis);
+    if (asked->sizes && asked->sizes->symbolic_sizes[i].batches)
+        return node_refuse("the number of samples would be a size of axis %d", axis);
     r->axes[r->count] = axis;
-    r->sizes[r->count] = asked->sizes ? asked->sizes->extents[i].number : 0;
+    r->sizes[r->count] = asked->sizes ? asked->sizes->symbolic_sizes[i].number : 0;
     r->scales[r->count] = asked->scales ? asked->scales->floats[i] : 0;
     r->begins[r->count] = asked->roi ? asked->roi->floats[i] : 0;
     r->ends[r->count++] = asked->roi ? asked->roi->floats[asked->count + i] : 1;
@@ -60,10 +61,10 @@ static tutti_status add_axis(const struct step *step, const struct operand *x, i
 }
 
 static tutti_status read_axes(
-    const struct step *step, const struct operand *x, const struct asked *asked, struct resized *r)
+    const struct onnx_node *node, const struct operand *x, const struct asked *asked, struct resized *r)
 {
     size_t given = 0;
-    const int64_t *axes = step_integers(step, "axes", &given);
+    const int64_t *axes = node_integers(node, "axes", &given);
     const struct array *roi = asked->roi;
     tutti_status status = TUTTI_OK;
     if (!axes) given = (size_t)operand_rank(x);
@@ -72,7 +73,7 @@ static tutti_status read_axes(
     if (roi && (!roi->floats || roi->count != 2 * given))
         return fail(TUTTI_FORMAT, "its roi must have %zu numbers", 2 * given);
     for (int i = 0; i < asked->count && status == TUTTI_OK; i++)
-        status = add_axis(step, x, axes ? axes[i] : i, asked, i, r);
+        status = add_axis(node, x, axes ? axes[i] : i, asked, i, r);
     return status;
 }
 
@@ -87,22 +88,22 @@ static void append_floats(struct text *text, const char *name, const float *numb
 }
 
 /* A text that is the same in tutti_op(): "mode" is "linear". */
-static tutti_status append_name(const struct step *step, struct text *text, const char *name)
+static tutti_status append_name(const struct onnx_node *node, struct text *text, const char *name)
 {
-    const Onnx__AttributeProto *attribute = step_attribute(step, name);
+    const Onnx__AttributeProto *attribute = node_attribute(node, name);
     if (!attribute) return TUTTI_OK;
     if (attribute->s.len == 0 || attribute->s.len > 40 || memchr(attribute->s.data, ' ', attribute->s.len))
-        return step_refuse("its %s is not known", name);
+        return node_refuse("its %s is not known", name);
     text_append(text, " %s=%.*s", name, (int)attribute->s.len, (const char *)attribute->s.data);
     return TUTTI_OK;
 }
 
-static tutti_status print_resized(const struct step *step, const struct resized *r, struct text *text)
+static tutti_status print_resized(const struct onnx_node *node, const struct resized *r, struct text *text)
 {
     static const char *const names[] = { "mode", "coordinate_transformation_mode", "nearest_mode",
         "keep_aspect_ratio_policy" };
     tutti_status status = TUTTI_OK;
-    const float a = step_number(step, "cubic_coeff_a", -0.75f), outside = step_number(step, "extrapolation_value", 0);
+    const float a = node_number(node, "cubic_coeff_a", -0.75f), outside = node_number(node, "extrapolation_value", 0);
     text_append(text, "axes=%s", list_print(r->axes, r->count).text);
     if (r->has_sizes)
         text_append(text, " sizes=%s", list_print(r->sizes, r->count).text);
@@ -111,39 +112,39 @@ static tutti_status print_resized(const struct step *step, const struct resized 
     if (r->has_roi) append_floats(text, " roi=", r->begins, r->count);
     if (r->has_roi) append_floats(text, ",", r->ends, r->count);
     for (size_t i = 0; i < sizeof names / sizeof *names && status == TUTTI_OK; i++)
-        status = append_name(step, text, names[i]);
+        status = append_name(node, text, names[i]);
     append_floats(text, " cubic_coeff_a=", &a, 1);
     append_floats(text, " extrapolation_value=", &outside, 1);
-    text_append(text, " exclude_outside=%d antialias=%d", step_integer(step, "exclude_outside", 0) != 0,
-        step_integer(step, "antialias", 0) != 0);
+    text_append(text, " exclude_outside=%d antialias=%d", node_integer(node, "exclude_outside", 0) != 0,
+        node_integer(node, "antialias", 0) != 0);
     return status == TUTTI_OK && text->failed ? TUTTI_NO_MEMORY : status;
 }
 
-tutti_status build_resize(struct step *step)
+tutti_status build_resize(struct onnx_node *node)
 {
     struct operand x;
     struct resized r = { 0 };
     struct asked asked = { 0 };
     struct text text = { 0 };
-    tutti_status status = step_operand(step, 0, &x);
-    if (step->import->opset < 11) return step_refuse("that of opset 10 has other inputs: export it again");
-    if (status == TUTTI_OK && step_says(step, "coordinate_transformation_mode", "tf_crop_and_resize"))
-        status = read_optional(step, 1, &asked.roi);
-    if (status == TUTTI_OK) status = read_optional(step, 2, &asked.scales);
-    if (status == TUTTI_OK) status = read_optional(step, 3, &asked.sizes);
+    tutti_status status = node_operand(node, 0, &x);
+    if (node->import->opset < 11) return node_refuse("that of opset 10 has other inputs: export it again");
+    if (status == TUTTI_OK && node_says(node, "coordinate_transformation_mode", "tf_crop_and_resize"))
+        status = read_optional(node, 1, &asked.roi);
+    if (status == TUTTI_OK) status = read_optional(node, 2, &asked.scales);
+    if (status == TUTTI_OK) status = read_optional(node, 3, &asked.sizes);
     if (status != TUTTI_OK) return status;
     if (!asked.scales == !asked.sizes || (asked.scales && !asked.scales->floats) ||
-        (asked.sizes && !asked.sizes->extents))
+        (asked.sizes && !asked.sizes->symbolic_sizes))
         return fail(TUTTI_FORMAT, "it needs either scales or sizes");
     const size_t count = asked.sizes ? asked.sizes->count : asked.scales->count;
     asked.count = count > TUTTI_MAX_RANK ? TUTTI_MAX_RANK + 1 : (int)count;
-    status = read_axes(step, &x, &asked, &r);
+    status = read_axes(node, &x, &asked, &r);
     if (status != TUTTI_OK) return status;
-    if (r.count == 0) return step_done(step, x.tensor, x.place);
+    if (r.count == 0) return node_done(node, x.tensor, x.batch);
     r.has_sizes = asked.sizes != NULL;
     r.has_roi = asked.roi != NULL;
-    status = print_resized(step, &r, &text);
-    if (status == TUTTI_OK) status = step_done(step, step_op(step, "resize", &x.tensor, 1, "%s", text.data), x.place);
+    status = print_resized(node, &r, &text);
+    if (status == TUTTI_OK) status = node_done(node, node_op(node, "resize", &x.tensor, 1, "%s", text.data), x.batch);
     text_free(&text);
     return status;
 }

@@ -12,13 +12,13 @@
 enum { MOST_ELEMENTS = 1 << 16 };
 
 /* Makes room for a sequence as the node's output. It owns `own` new values: the first elements. */
-static tutti_status begin_sequence(const struct step *step, size_t count, size_t own, struct value **made)
+static tutti_status begin_sequence(const struct onnx_node *node, size_t count, size_t own, struct value **made)
 {
-    struct value *output = step_output(step, 0);
+    struct value *output = node_output(node, 0);
     if (!output) return fail(TUTTI_FORMAT, "output 0 is missing");
-    if (count > MOST_ELEMENTS - step->import->sequence_elements)
-        return step_refuse("the file's sequences would have more than %d elements", MOST_ELEMENTS);
-    step->import->sequence_elements += count;
+    if (count > MOST_ELEMENTS - node->import->sequence_elements)
+        return node_refuse("the file's sequences would have more than %d elements", MOST_ELEMENTS);
+    node->import->sequence_elements += count;
     output->elements = memory_new(count + 1, sizeof *output->elements);
     output->own_elements = memory_new(own + 1, sizeof *output->own_elements);
     if (!output->elements || !output->own_elements) return TUTTI_NO_MEMORY;
@@ -32,21 +32,21 @@ static tutti_status begin_sequence(const struct step *step, size_t count, size_t
     return TUTTI_OK;
 }
 
-static tutti_status read_sequence(const struct step *step, const struct value **sequence)
+static tutti_status read_sequence(const struct onnx_node *node, const struct value **sequence)
 {
-    const struct value *value = step_input(step, 0);
-    if (!value || !value->elements) return step_refuse("input 0 is no sequence whose length is known");
+    const struct value *value = node_input(node, 0);
+    if (!value || !value->elements) return node_refuse("input 0 is no sequence whose length is known");
     *sequence = value;
     return TUTTI_OK;
 }
 
 /* A position, counted from the end if it is negative; `otherwise` if the input is absent. */
 static tutti_status read_position(
-    const struct step *step, size_t input, size_t count, size_t otherwise, size_t *position)
+    const struct onnx_node *node, size_t input, size_t count, size_t otherwise, size_t *position)
 {
     int64_t list[1];
     int known = 0;
-    const tutti_status status = step_list(step, input, list, 1, &known);
+    const tutti_status status = node_list(node, input, list, 1, &known);
     *position = otherwise;
     if (status != TUTTI_OK || !known) return status;
     const int64_t found = list[0] < 0 ? list[0] + (int64_t)count : list[0];
@@ -59,52 +59,52 @@ static tutti_status read_position(
 /* -------------------------------------------------------------------------------------------- SplitToSequence ---- */
 
 /* Reads the sizes of the parts; *keeps: each part keeps the axis. The caller frees *sizes. */
-static tutti_status read_parts(const struct step *step, int64_t size, int64_t **sizes, size_t *count, bool *keeps)
+static tutti_status read_parts(const struct onnx_node *node, int64_t size, int64_t **sizes, size_t *count, bool *keeps)
 {
     const struct array *split = NULL;
     int64_t each = 1;
-    const bool says = step_input(step, 1) != NULL;
-    const tutti_status status = says ? step_array(step, 1, &split) : TUTTI_OK;
+    const bool says = node_input(node, 1) != NULL;
+    const tutti_status status = says ? node_array(node, 1, &split) : TUTTI_OK;
     if (status != TUTTI_OK) return status;
-    *keeps = says || step_integer(step, "keepdims", 1);
-    if (says && (!split->extents || split->count < 1)) return fail(TUTTI_FORMAT, "its parts must be integers");
-    if (says && split->rank == 0) each = split->extents[0].number;
+    *keeps = says || node_integer(node, "keepdims", 1);
+    if (says && (!split->symbolic_sizes || split->count < 1)) return fail(TUTTI_FORMAT, "its parts must be integers");
+    if (says && split->rank == 0) each = split->symbolic_sizes[0].number;
     if (each < 1) return fail(TUTTI_FORMAT, "parts of size %" PRId64, each);
     const bool listed = says && split->rank > 0;
     *count = listed ? split->count : (size_t)((size - 1) / each + 1);
-    if (*count > MOST_ELEMENTS) return step_refuse("its sequence would have more than %d elements", MOST_ELEMENTS);
+    if (*count > MOST_ELEMENTS) return node_refuse("its sequence would have more than %d elements", MOST_ELEMENTS);
     int64_t *list = memory_new(*count, sizeof *list), rest = size;
     if (!list) return TUTTI_NO_MEMORY;
     *sizes = list;
     for (size_t i = 0; i < *count; i++) {
-        list[i] = listed ? split->extents[i].number : each < rest ? each : rest;
-        if (list[i] < 1 || list[i] > rest || (listed && split->extents[i].batches))
+        list[i] = listed ? split->symbolic_sizes[i].number : each < rest ? each : rest;
+        if (list[i] < 1 || list[i] > rest || (listed && split->symbolic_sizes[i].batches))
             return fail(TUTTI_FORMAT, "its parts do not fit %" PRId64, size);
         rest -= list[i];
     }
     return rest ? fail(TUTTI_FORMAT, "its parts do not fit %" PRId64, size) : TUTTI_OK;
 }
 
-tutti_status build_split_to_sequence(struct step *step)
+tutti_status build_split_to_sequence(struct onnx_node *node)
 {
     struct operand x;
     struct value *sequence = NULL;
-    int64_t *sizes = NULL, start = 0, asked = step_integer(step, "axis", 0);
+    int64_t *sizes = NULL, start = 0, asked = node_integer(node, "axis", 0);
     size_t count = 0;
     int axis = 0;
     bool keeps = true;
-    tutti_status status = step_operand(step, 0, &x);
+    tutti_status status = node_operand(node, 0, &x);
     if (status == TUTTI_OK) status = operand_axis(&x, asked, &axis);
-    if (status == TUTTI_OK) status = read_parts(step, x.shape.sizes[axis], &sizes, &count, &keeps);
-    if (status == TUTTI_OK) status = begin_sequence(step, count, count, &sequence);
+    if (status == TUTTI_OK) status = read_parts(node, x.shape.sizes[axis], &sizes, &count, &keeps);
+    if (status == TUTTI_OK) status = begin_sequence(node, count, count, &sequence);
     asked = asked < 0 ? asked + operand_rank(&x) : asked;
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
         struct value *part = &sequence->own_elements[i];
-        part->type = step_input(step, 0)->type;
-        part->tensor = step_cut(step, x.tensor, axis, start, start + sizes[i]);
-        if (!keeps) part->tensor = step_without_axis(step, &x, part->tensor, axis);
-        part->place = keeps ? x.place : place_moved(x.place, asked < x.place.axis ? -1 : 0);
-        if (part->tensor.id < 0) status = tutti_network_status(step->import->network);
+        part->type = node_input(node, 0)->type;
+        part->tensor = node_cut(node, x.tensor, axis, start, start + sizes[i]);
+        if (!keeps) part->tensor = node_without_axis(node, &x, part->tensor, axis);
+        part->batch = keeps ? x.batch : batch_axis_moved(x.batch, asked < x.batch.axis ? -1 : 0);
+        if (part->tensor.id < 0) status = tutti_network_status(node->import->network);
         start += sizes[i];
     }
     free(sizes);
@@ -113,61 +113,61 @@ tutti_status build_split_to_sequence(struct step *step)
 
 /* --------------------------------------------------------------------------------------------- other operators ---- */
 
-tutti_status build_sequence_construct(struct step *step)
+tutti_status build_sequence_construct(struct onnx_node *node)
 {
     struct value *sequence = NULL;
-    const size_t count = step->node->n_input;
-    const tutti_status status = begin_sequence(step, count, 0, &sequence);
+    const size_t count = node->proto->n_input;
+    const tutti_status status = begin_sequence(node, count, 0, &sequence);
     for (size_t i = 0; i < count && status == TUTTI_OK; i++)
-        if (!(sequence->elements[i] = step_input(step, i))) return fail(TUTTI_FORMAT, "input %zu is missing", i);
+        if (!(sequence->elements[i] = node_input(node, i))) return fail(TUTTI_FORMAT, "input %zu is missing", i);
     return status;
 }
 
-tutti_status build_sequence_at(struct step *step)
+tutti_status build_sequence_at(struct onnx_node *node)
 {
     const struct value *sequence = NULL;
     size_t position = 0;
-    tutti_status status = read_sequence(step, &sequence);
-    if (status == TUTTI_OK) status = read_position(step, 1, sequence->element_count, 0, &position);
+    tutti_status status = read_sequence(node, &sequence);
+    if (status == TUTTI_OK) status = read_position(node, 1, sequence->element_count, 0, &position);
     if (status != TUTTI_OK) return status;
     if (position >= sequence->element_count) return fail(TUTTI_FORMAT, "its sequence is empty");
-    return step_copy(step, sequence->elements[position]);
+    return node_copy(node, sequence->elements[position]);
 }
 
-tutti_status build_sequence_length(struct step *step)
+tutti_status build_sequence_length(struct onnx_node *node)
 {
     const struct value *sequence = NULL;
-    const tutti_status status = read_sequence(step, &sequence);
+    const tutti_status status = read_sequence(node, &sequence);
     if (status != TUTTI_OK) return status;
     struct array *length = array_new(0, NULL, false);
-    if (length) length->extents[0].number = (int64_t)sequence->element_count;
-    return step_known(step, length);
+    if (length) length->symbolic_sizes[0].number = (int64_t)sequence->element_count;
+    return node_known(node, length);
 }
 
-tutti_status build_sequence_insert(struct step *step)
+tutti_status build_sequence_insert(struct onnx_node *node)
 {
     const struct value *from = NULL;
-    struct value *to = NULL, *more = step_input(step, 1);
+    struct value *to = NULL, *more = node_input(node, 1);
     size_t position = 0;
-    tutti_status status = read_sequence(step, &from);
+    tutti_status status = read_sequence(node, &from);
     if (status == TUTTI_OK && !more) status = fail(TUTTI_FORMAT, "input 1 is missing");
-    if (status == TUTTI_OK) status = read_position(step, 2, from->element_count + 1, from->element_count, &position);
-    if (status == TUTTI_OK) status = begin_sequence(step, from->element_count + 1, 0, &to);
+    if (status == TUTTI_OK) status = read_position(node, 2, from->element_count + 1, from->element_count, &position);
+    if (status == TUTTI_OK) status = begin_sequence(node, from->element_count + 1, 0, &to);
     if (status != TUTTI_OK) return status;
     for (size_t i = 0; i < to->element_count; i++)
         to->elements[i] = i == position ? more : from->elements[i - (i > position)];
     return TUTTI_OK;
 }
 
-tutti_status build_sequence_erase(struct step *step)
+tutti_status build_sequence_erase(struct onnx_node *node)
 {
     const struct value *from = NULL;
     struct value *to = NULL;
     size_t position = 0;
-    tutti_status status = read_sequence(step, &from);
+    tutti_status status = read_sequence(node, &from);
     if (status == TUTTI_OK && from->element_count == 0) status = fail(TUTTI_FORMAT, "its sequence is empty");
-    if (status == TUTTI_OK) status = read_position(step, 1, from->element_count, from->element_count - 1, &position);
-    if (status == TUTTI_OK) status = begin_sequence(step, from->element_count - 1, 0, &to);
+    if (status == TUTTI_OK) status = read_position(node, 1, from->element_count, from->element_count - 1, &position);
+    if (status == TUTTI_OK) status = begin_sequence(node, from->element_count - 1, 0, &to);
     if (status != TUTTI_OK) return status;
     for (size_t i = 0; i < to->element_count; i++) to->elements[i] = from->elements[i + (i >= position)];
     return TUTTI_OK;

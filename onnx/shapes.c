@@ -15,10 +15,10 @@ static struct array *new_whole(int rank, int64_t size)
  */
 
 /* The sizes of a value as the file has them, with the batch. */
-static tutti_status sizes_of(const struct step *step, struct extent *sizes, int *rank)
+static tutti_status sizes_of(const struct onnx_node *node, struct symbolic_size *sizes, int *rank)
 {
-    const struct value *value = step_input(step, 0);
-    return value ? value_extents(step->import, value, sizes, rank) : fail(TUTTI_FORMAT, "input 0 is missing");
+    const struct value *value = node_input(node, 0);
+    return value ? value_symbolic_sizes(node->import, value, sizes, rank) : fail(TUTTI_FORMAT, "input 0 is missing");
 }
 
 /* Resolves an axis that may be counted from the last one, and clips it to the ends. */
@@ -28,83 +28,85 @@ static int64_t axis_within(int64_t axis, int rank)
     return axis > rank ? rank : axis;
 }
 
-tutti_status build_shape(struct step *step)
+tutti_status build_shape(struct onnx_node *node)
 {
-    struct extent sizes[TUTTI_MAX_RANK + 1];
+    struct symbolic_size sizes[TUTTI_MAX_RANK + 1];
     int rank = 0;
-    const tutti_status status = sizes_of(step, sizes, &rank);
-    step_type(step, 0, ONNX_INT64);
+    const tutti_status status = sizes_of(node, sizes, &rank);
+    node_type(node, 0, ONNX_INT64);
     if (status != TUTTI_OK) return status;
-    int64_t start = step_integer(step, "start", 0), end = step_integer(step, "end", rank);
+    int64_t start = node_integer(node, "start", 0), end = node_integer(node, "end", rank);
     start = axis_within(start, rank);
     end = axis_within(end, rank);
     struct array *array = new_whole(1, end > start ? end - start : 0);
-    for (int64_t i = start; array && i < end; i++) array->extents[i - start] = sizes[i];
-    return step_known(step, array);
+    for (int64_t i = start; array && i < end; i++) array->symbolic_sizes[i - start] = sizes[i];
+    return node_known(node, array);
 }
 
-static tutti_status product_of(const struct step *step, const struct extent *list, size_t count, int rank, int64_t size)
+static tutti_status product_of(
+    const struct onnx_node *node, const struct symbolic_size *list, size_t count, int rank, int64_t size)
 {
-    struct extent product = { 1, 0 };
+    struct symbolic_size product = { 1, 0 };
     for (size_t i = 0; i < count; i++)
-        if (!extent_multiply(product, list[i], &product)) return step_refuse("the product of sizes is too large");
+        if (!symbolic_size_multiply(product, list[i], &product))
+            return node_refuse("the product of sizes is too large");
     struct array *array = new_whole(rank, size);
-    if (array) array->extents[0] = product;
-    return step_known(step, array);
+    if (array) array->symbolic_sizes[0] = product;
+    return node_known(node, array);
 }
 
-tutti_status build_size(struct step *step)
+tutti_status build_size(struct onnx_node *node)
 {
-    struct extent sizes[TUTTI_MAX_RANK + 1];
+    struct symbolic_size sizes[TUTTI_MAX_RANK + 1];
     int rank = 0;
-    const tutti_status status = sizes_of(step, sizes, &rank);
-    return status == TUTTI_OK ? product_of(step, sizes, (size_t)rank, 0, 1) : status;
+    const tutti_status status = sizes_of(node, sizes, &rank);
+    return status == TUTTI_OK ? product_of(node, sizes, (size_t)rank, 0, 1) : status;
 }
 
 /* ---------------------------------------------------------------------------------------------------- constants ----
  */
 
-static tutti_status known_floats(const struct step *step, int rank, const float *floats, size_t count)
+static tutti_status known_floats(const struct onnx_node *node, int rank, const float *floats, size_t count)
 {
     const int64_t size = (int64_t)count;
     struct array *y = array_new(rank, &size, true);
     if (y && count) memcpy(y->floats, floats, count * sizeof *floats);
-    return step_known(step, y);
+    return node_known(node, y);
 }
 
-static tutti_status known_integers(const struct step *step, int rank, const int64_t *numbers, size_t count)
+static tutti_status known_integers(const struct onnx_node *node, int rank, const int64_t *numbers, size_t count)
 {
     struct array *y = new_whole(rank, (int64_t)count);
-    step_type(step, 0, ONNX_INT64);
-    for (size_t i = 0; y && i < count; i++) y->extents[i].number = numbers[i];
-    return step_known(step, y);
+    node_type(node, 0, ONNX_INT64);
+    for (size_t i = 0; y && i < count; i++) y->symbolic_sizes[i].number = numbers[i];
+    return node_known(node, y);
 }
 
-tutti_status build_constant(struct step *step)
+tutti_status build_constant(struct onnx_node *node)
 {
-    const Onnx__AttributeProto *a = step->node->n_attribute == 1 ? step->node->attribute[0] : NULL;
+    const Onnx__AttributeProto *a = node->proto->n_attribute == 1 ? node->proto->attribute[0] : NULL;
     const char *name = a ? proto_text(a->name) : "";
-    struct value *output = step_output(step, 0);
-    if (!strcmp(name, "value_float")) return known_floats(step, 0, &a->f, 1);
-    if (!strcmp(name, "value_floats")) return known_floats(step, 1, a->floats, a->n_floats);
-    if (!strcmp(name, "value_int")) return known_integers(step, 0, &a->i, 1);
-    if (!strcmp(name, "value_ints")) return known_integers(step, 1, a->ints, a->n_ints);
-    if (strcmp(name, "value") || !a->t) return step_refuse("it needs one of value, value_int(s) and value_float(s)");
+    struct value *output = node_output(node, 0);
+    if (!strcmp(name, "value_float")) return known_floats(node, 0, &a->f, 1);
+    if (!strcmp(name, "value_floats")) return known_floats(node, 1, a->floats, a->n_floats);
+    if (!strcmp(name, "value_int")) return known_integers(node, 0, &a->i, 1);
+    if (!strcmp(name, "value_ints")) return known_integers(node, 1, a->ints, a->n_ints);
+    if (strcmp(name, "value") || !a->t) return node_refuse("it needs one of value, value_int(s) and value_float(s)");
     const tutti_status status = tensor_check(a->t);
     if (status == TUTTI_OK && output) output->stored = a->t;
-    step_type(step, 0, a->t->data_type);
+    node_type(node, 0, a->t->data_type);
     return status;
 }
 
-tutti_status build_constant_of_shape(struct step *step)
+tutti_status build_constant_of_shape(struct onnx_node *node)
 {
     int64_t sizes[ARRAY_MAX_RANK];
     int rank;
     struct array *value = NULL, *y = NULL;
-    const Onnx__AttributeProto *a = step_attribute(step, "value");
-    tutti_status status = step_list(step, 0, sizes, ARRAY_MAX_RANK, &rank);
+    const Onnx__AttributeProto *a = node_attribute(node, "value");
+    tutti_status status = node_list(node, 0, sizes, ARRAY_MAX_RANK, &rank);
     if (status != TUTTI_OK) return status;
-    if (a && a->t && (status = tensor_read(a->t, step->import->folder, &value)) != TUTTI_OK) return status;
+    if (a && a->t && (status = tensor_read(a->t, node->import->folder, &value)) != TUTTI_OK) return status;
     if (value && value->count != 1) {
         array_free(value);
         return fail(TUTTI_FORMAT, "its value is not one number");
@@ -114,62 +116,63 @@ tutti_status build_constant_of_shape(struct step *step)
     for (size_t i = 0; y && value && i < y->count; i++)
         known_put(y, type, i, known_at(&(struct known) { value, type }, 0));
     array_free(value);
-    step_type(step, 0, type);
-    return known_finish(step, y);
+    node_type(node, 0, type);
+    return known_finish(node, y);
 }
 
 /* Reads the number that all elements are; 0 if the node does not state it. */
-static tutti_status constant_number(const struct step *step, float *number, int *type)
+static tutti_status constant_number(const struct onnx_node *node, float *number, int *type)
 {
-    const Onnx__AttributeProto *a = step_attribute(step, "value");
+    const Onnx__AttributeProto *a = node_attribute(node, "value");
     struct array *value = NULL;
     *number = 0;
     *type = a && a->t ? a->t->data_type : ONNX_FLOAT;
     if (!a || !a->t) return TUTTI_OK;
-    const tutti_status status = tensor_read(a->t, step->import->folder, &value);
+    const tutti_status status = tensor_read(a->t, node->import->folder, &value);
     if (status != TUTTI_OK) return status;
     const bool one = value->count == 1;
-    if (one) *number = value->floats ? value->floats[0] : (float)value->extents[0].number;
+    if (one) *number = value->floats ? value->floats[0] : (float)value->symbolic_sizes[0].number;
     array_free(value);
     return one ? TUTTI_OK : fail(TUTTI_FORMAT, "its value is not one number");
 }
 
-tutti_status step_filled(
-    const struct step *step, const struct extent *sizes, size_t rank, float number, struct operand *filled)
+tutti_status node_filled(
+    const struct onnx_node *node, const struct symbolic_size *sizes, size_t rank, float number, struct operand *filled)
 {
     tutti_status status = TUTTI_OK;
     tutti_shape shape = { 0 };
-    struct place place = { .rows = 1, .ahead = 1 };
-    if (rank >= TUTTI_MAX_RANK) return step_refuse("its shape has too many axes");
+    struct batch_axis batch_axis = { .rows = 1, .outer = 1 };
+    if (rank >= TUTTI_MAX_RANK) return node_refuse("its shape has too many axes");
     for (int i = 0; i < (int)rank; i++) {
-        const struct extent size = sizes[i];
-        if (size.batches ? size.number || size.batches < 0 || place.batched : size.number < 1)
-            return step_refuse("axis %d is no multiple of the number of samples, or the second one", i);
-        if (size.batches) place = (struct place) { .batched = true, .axis = i, .rows = size.batches, .ahead = 1 };
+        const struct symbolic_size size = sizes[i];
+        if (size.batches ? size.number || size.batches < 0 || batch_axis.batched : size.number < 1)
+            return node_refuse("axis %d is no multiple of the number of samples, or the second one", i);
+        if (size.batches)
+            batch_axis = (struct batch_axis) { .batched = true, .axis = i, .rows = size.batches, .outer = 1 };
         shape.sizes[shape.rank++] = size.batches + size.number;
     }
-    struct operand y = { .tensor = step_constant(step, number), .shape = shape, .place = place };
+    struct operand y = { .tensor = node_constant(node, number), .shape = shape, .batch = batch_axis };
     if (shape.rank)
-        y.tensor = step_op(step, "expand", &y.tensor, 1, "shape=%s", list_print(shape.sizes, shape.rank).text);
-    if (y.tensor.id >= 0 && place.batched) status = step_spread_operand(step, &y);
-    if (status == TUTTI_OK && place.batched) y.tensor = step_without_rows(step, y.tensor, place.axis);
+        y.tensor = node_op(node, "expand", &y.tensor, 1, "shape=%s", list_print(shape.sizes, shape.rank).text);
+    if (y.tensor.id >= 0 && batch_axis.batched) status = node_spread_operand(node, &y);
+    if (status == TUTTI_OK && batch_axis.batched) y.tensor = node_without_rows(node, y.tensor, batch_axis.axis);
     *filled = y;
     if (status != TUTTI_OK || y.tensor.id >= 0) return status;
-    return tutti_network_status(step->import->network);
+    return tutti_network_status(node->import->network);
 }
 
 /* A layer: the same number for each sample. */
-tutti_status build_constants_of_samples(struct step *step)
+tutti_status build_constants_of_samples(struct onnx_node *node)
 {
     const struct array *asked = NULL;
     struct operand y = { .tensor = { -1 } };
     float number = 0;
     int type = 0;
-    tutti_status status = step_array(step, 0, &asked);
-    if (status == TUTTI_OK) status = constant_number(step, &number, &type);
+    tutti_status status = node_array(node, 0, &asked);
+    if (status == TUTTI_OK) status = constant_number(node, &number, &type);
     if (status != TUTTI_OK) return status;
-    if (!asked->extents) return step_refuse("its shape is not of integers");
-    status = step_filled(step, asked->extents, asked->count, number, &y);
-    step_type(step, 0, type);
-    return status == TUTTI_OK ? step_done(step, y.tensor, y.place) : status;
+    if (!asked->symbolic_sizes) return node_refuse("its shape is not of integers");
+    status = node_filled(node, asked->symbolic_sizes, asked->count, number, &y);
+    node_type(node, 0, type);
+    return status == TUTTI_OK ? node_done(node, y.tensor, y.batch) : status;
 }

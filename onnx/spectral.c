@@ -12,35 +12,35 @@ enum { MOST = 1 << 20 };
 /* The numbers [.., 1 or 2] are a sample's last axis. */
 static bool last_is_batch(const struct operand *x)
 {
-    return x->place.axis != HIDDEN && x->place.batched && x->place.axis == operand_rank(x) - 1;
+    return x->batch.axis != HIDDEN && x->batch.batched && x->batch.axis == operand_rank(x) - 1;
 }
 
 static tutti_status transform(
-    const struct step *step, const struct operand *x, tutti_tensor of, int axis, int64_t length)
+    const struct onnx_node *node, const struct operand *x, tutti_tensor of, int axis, int64_t length)
 {
-    const bool inverse = step_integer(step, "inverse", 0) != 0, stft = !step->operation;
-    const bool onesided = step_integer(step, "onesided", stft) != 0;
+    const bool inverse = node_integer(node, "inverse", 0) != 0, stft = !node->operation;
+    const bool onesided = node_integer(node, "onesided", stft) != 0;
     char asked[40] = "";
     if (length) (void)snprintf(asked, sizeof asked, " length=%" PRId64, length);
-    return step_done(step,
-        step_op(step, "dft", &of, 1, "axis=%d inverse=%d onesided=%d%s", axis, inverse, onesided, asked), x->place);
+    return node_done(node,
+        node_op(node, "dft", &of, 1, "axis=%d inverse=%d onesided=%d%s", axis, inverse, onesided, asked), x->batch);
 }
 
 /* Opset 17 has the axis as an attribute, 20 as an input. */
-tutti_status build_dft(struct step *step)
+tutti_status build_dft(struct onnx_node *node)
 {
     struct operand x;
-    int64_t axis[1] = { step->import->opset < 20 ? step_integer(step, "axis", 1) : -2 }, length[1] = { 0 };
+    int64_t axis[1] = { node->import->opset < 20 ? node_integer(node, "axis", 1) : -2 }, length[1] = { 0 };
     int of_tensor = 0, axes = 0, lengths = 0;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, length, 1, &lengths);
-    if (status == TUTTI_OK && step->import->opset >= 20 && step_input(step, 2))
-        status = step_list(step, 2, axis, 1, &axes);
+    tutti_status status = node_operand(node, 0, &x);
+    if (status == TUTTI_OK) status = node_list(node, 1, length, 1, &lengths);
+    if (status == TUTTI_OK && node->import->opset >= 20 && node_input(node, 2))
+        status = node_list(node, 2, axis, 1, &axes);
     if (status == TUTTI_OK) status = operand_axis(&x, axis[0], &of_tensor);
     if (status != TUTTI_OK) return status;
-    if (last_is_batch(&x)) return step_refuse("the last axis, of real and imaginary parts, is the batch");
+    if (last_is_batch(&x)) return node_refuse("the last axis, of real and imaginary parts, is the batch");
     if (lengths && length[0] < 1) return fail(TUTTI_FORMAT, "its length is %" PRId64, length[0]);
-    return transform(step, &x, x.tensor, of_tensor, lengths ? length[0] : 0);
+    return transform(node, &x, x.tensor, of_tensor, lengths ? length[0] : 0);
 }
 
 /* ------------------------------------------------------------------------------------------------------- STFT ---- */
@@ -50,7 +50,7 @@ struct frames {
 };
 
 /* Positions of each frame's elements, [frames][length]; the id is negative after a failure. */
-static tutti_tensor frame_indices(const struct step *step, const struct frames *frames)
+static tutti_tensor frame_indices(const struct onnx_node *node, const struct frames *frames)
 {
     tutti_tensor indices = { -1 };
     const int64_t sizes[] = { frames->count, frames->length };
@@ -58,102 +58,103 @@ static tutti_tensor frame_indices(const struct step *step, const struct frames *
     if (!numbers) return indices;
     for (int64_t i = 0; i < frames->count * frames->length; i++)
         numbers[i] = (int32_t)(i / frames->length * frames->step + i % frames->length);
-    indices = tutti_constant_typed(step->import->network, NULL, TUTTI_DTYPE_I32, sizes, 2, numbers);
+    indices = tutti_constant_typed(node->import->network, NULL, TUTTI_DTYPE_I32, sizes, 2, numbers);
     free(numbers);
     return indices;
 }
 
 /* Reads how a signal of `size` elements is cut into frames. Frames have the window's length if none is given. */
-static tutti_status read_frames(const struct step *step, const struct operand *window, int64_t size, struct frames *to)
+static tutti_status read_frames(
+    const struct onnx_node *node, const struct operand *window, int64_t size, struct frames *to)
 {
     int64_t numbers[1] = { 0 }, length[1] = { window ? window->shape.sizes[0] : 0 };
     int steps = 0, lengths = 0;
-    tutti_status status = step_list(step, 1, numbers, 1, &steps);
-    if (status == TUTTI_OK && step_input(step, 3)) status = step_list(step, 3, length, 1, &lengths);
+    tutti_status status = node_list(node, 1, numbers, 1, &steps);
+    if (status == TUTTI_OK && node_input(node, 3)) status = node_list(node, 3, length, 1, &lengths);
     if (status != TUTTI_OK) return status;
     *to = (struct frames) { numbers[0], length[0], 0 };
     if (to->step < 1 || to->length < 1 || to->length > size || (window && window->shape.sizes[0] != to->length))
         return fail(TUTTI_FORMAT, "frames of %" PRId64 " elements, %" PRId64 " apart, do not fit its signal or window",
             to->length, to->step);
     to->count = 1 + (size - to->length) / to->step;
-    if (to->count > MOST / to->length) return step_refuse("its frames have more than %d elements", MOST);
+    if (to->count > MOST / to->length) return node_refuse("its frames have more than %d elements", MOST);
     return TUTTI_OK;
 }
 
-tutti_status build_stft(struct step *step)
+tutti_status build_stft(struct onnx_node *node)
 {
     struct operand x, window;
     struct frames frames;
     int axis = 0;
-    const bool has_window = step_input(step, 2) != NULL;
-    tutti_status status = step_operand(step, 0, &x);
+    const bool has_window = node_input(node, 2) != NULL;
+    tutti_status status = node_operand(node, 0, &x);
     if (status == TUTTI_OK) status = operand_axis(&x, 1, &axis);
-    if (status == TUTTI_OK && has_window) status = step_fixed(step, 2, &window);
+    if (status == TUTTI_OK && has_window) status = node_fixed(node, 2, &window);
     if (status != TUTTI_OK) return status;
-    if (x.place.axis > 0 || (has_window && window.shape.rank != 1))
-        return step_refuse("the batch is not the first axis, or the window has other axes than one");
+    if (x.batch.axis > 0 || (has_window && window.shape.rank != 1))
+        return node_refuse("the batch is not the first axis, or the window has other axes than one");
     if (axis == x.shape.rank - 1) { /* real numbers without an axis of their own */
         x.shape.sizes[x.shape.rank++] = 1;
-        x.tensor = step_reshape(step, x.tensor, &x.shape);
+        x.tensor = node_reshape(node, x.tensor, &x.shape);
     }
     if (x.shape.sizes[axis] < 1 || x.shape.sizes[axis] > INT32_MAX)
-        return step_refuse("its signal has no known length");
-    status = read_frames(step, has_window ? &window : NULL, x.shape.sizes[axis], &frames);
+        return node_refuse("its signal has no known length");
+    status = read_frames(node, has_window ? &window : NULL, x.shape.sizes[axis], &frames);
     if (status != TUTTI_OK) return status;
-    const tutti_tensor both[] = { x.tensor, frame_indices(step, &frames) };
+    const tutti_tensor both[] = { x.tensor, frame_indices(node, &frames) };
     if (both[1].id < 0) return TUTTI_NO_MEMORY;
-    tutti_tensor framed = step_op(step, "gather", both, 2, "axis=%d", axis);
+    tutti_tensor framed = node_op(node, "gather", both, 2, "axis=%d", axis);
     if (has_window) {
         const tutti_shape column = TUTTI_SHAPE(frames.length, 1);
-        framed = tutti_mul(step->import->network, framed, step_reshape(step, window.tensor, &column));
+        framed = tutti_mul(node->import->network, framed, node_reshape(node, window.tensor, &column));
     }
-    return transform(step, &x, framed, axis + 1, 0);
+    return transform(node, &x, framed, axis + 1, 0);
 }
 
 /* -------------------------------------------------------------------------------------------------- constants ---- */
 
 /* Reads the number of a known input; 0: the input is absent. */
-static tutti_status whole_number(const struct step *step, size_t position, int64_t most, int64_t *number)
+static tutti_status whole_number(const struct onnx_node *node, size_t position, int64_t most, int64_t *number)
 {
     int count = 0;
-    const tutti_status status = step_list(step, position, number, 1, &count);
+    const tutti_status status = node_list(node, position, number, 1, &count);
     if (status != TUTTI_OK) return status;
     if (count != 1 || *number < 0 || *number > most)
-        return step_refuse("input %zu is not a number from 0 to %" PRId64, position, most);
+        return node_refuse("input %zu is not a number from 0 to %" PRId64, position, most);
     return TUTTI_OK;
 }
 
 /* first - second cos(2 pi n / N) + third cos(4 pi n / N) */
-static tutti_status window(const struct step *step, double first, double second, double third)
+static tutti_status window(const struct onnx_node *node, double first, double second, double third)
 {
     int64_t size = 0;
-    const int type = (int)step_integer(step, "output_datatype", ONNX_FLOAT);
-    const tutti_status status = whole_number(step, 0, MOST, &size);
+    const int type = (int)node_integer(node, "output_datatype", ONNX_FLOAT);
+    const tutti_status status = whole_number(node, 0, MOST, &size);
     if (status != TUTTI_OK) return status;
-    if (!onnx_type_is_float(type)) return step_refuse("its type is %d: only float types are read", type);
-    const int64_t period = step_integer(step, "periodic", 1) || size == 1 ? size : size - 1;
+    if (!onnx_type_is_float(type)) return node_refuse("its type is %d: only float types are read", type);
+    const int64_t period = node_integer(node, "periodic", 1) || size == 1 ? size : size - 1;
     struct array *y = array_new(1, &size, true);
     for (int64_t n = 0; y && n < size; n++) {
         const double angle = 2 * PI * (double)n / (double)period;
         y->floats[n] = (float)(first - second * cos(angle) + third * cos(2 * angle));
     }
-    step_type(step, 0, type);
-    return step_known(step, y);
+    node_type(node, 0, type);
+    return node_known(node, y);
 }
 
-tutti_status build_hann_window(struct step *step)
+tutti_status build_hann_window(struct onnx_node *node)
 {
-    return window(step, 0.5, 0.5, 0);
+    return window(node, 0.5, 0.5, 0);
 }
 
-tutti_status build_hamming_window(struct step *step)
+tutti_status build_hamming_window(struct onnx_node *node)
 {
-    return window(step, 25.0 / 46, 21.0 / 46, 0);
+    return window(node, 25.0 / 46, 21.0 / 46, 0);
 }
 
-tutti_status build_blackman_window(struct step *step)
+tutti_status build_blackman_window(struct onnx_node *node)
 {
-    return window(step, 0.42, 0.5, 0.08);
+    return window(node, 0.42, 0.5, 0.08);
 }
 
 static double mel_of(double hertz)
@@ -171,21 +172,21 @@ static void fill_filter(struct array *y, int64_t filter, int64_t low, int64_t ce
         y->floats[j * filters + filter] = (float)((double)(high - j) / (double)(high - centre));
 }
 
-tutti_status build_mel_weight_matrix(struct step *step)
+tutti_status build_mel_weight_matrix(struct onnx_node *node)
 {
     int64_t filters = 0, length = 0, rate = 0;
     float low = 0, high = 0;
     size_t count = 0;
-    tutti_status status = whole_number(step, 0, MOST, &filters);
-    if (status == TUTTI_OK) status = whole_number(step, 1, MOST, &length);
-    if (status == TUTTI_OK) status = whole_number(step, 2, INT32_MAX, &rate);
-    if (status == TUTTI_OK) status = step_scalar(step, 3, 0, &low);
-    if (status == TUTTI_OK) status = step_scalar(step, 4, 0, &high);
+    tutti_status status = whole_number(node, 0, MOST, &filters);
+    if (status == TUTTI_OK) status = whole_number(node, 1, MOST, &length);
+    if (status == TUTTI_OK) status = whole_number(node, 2, INT32_MAX, &rate);
+    if (status == TUTTI_OK) status = node_scalar(node, 3, 0, &low);
+    if (status == TUTTI_OK) status = node_scalar(node, 4, 0, &high);
     if (status != TUTTI_OK) return status;
     const int64_t sizes[] = { length / 2 + 1, filters };
     if (rate == 0 || !(low >= 0) || !(high >= low) || !(high <= 1e9f))
         return fail(TUTTI_FORMAT, "its frequencies must be at least 0 and ascend, and its rate must be positive");
-    if (!array_count(2, sizes, &count) || count > MOST) return step_refuse("it has more than %d elements", MOST);
+    if (!array_count(2, sizes, &count) || count > MOST) return node_refuse("it has more than %d elements", MOST);
     struct array *y = array_new(2, sizes, true);
     if (!y) return TUTTI_NO_MEMORY;
     const double from = mel_of((double)low), each = (mel_of((double)high) - from) / (double)(filters + 2);
@@ -197,6 +198,6 @@ tutti_status build_mel_weight_matrix(struct step *step)
         edges[2] = (int64_t)floor((double)(length + 1) * hertz / (double)rate);
         if (i >= 2) fill_filter(y, i - 2, edges[0], edges[1], edges[2]);
     }
-    step_type(step, 0, ONNX_FLOAT);
-    return step_known(step, y);
+    node_type(node, 0, ONNX_FLOAT);
+    return node_known(node, y);
 }

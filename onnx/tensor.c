@@ -109,8 +109,8 @@ struct array *array_new(int rank, const int64_t *sizes, bool floats)
     for (int i = 0; i < rank; i++) array->sizes[i] = sizes[i];
     /* One element more: an array without elements has memory, too. */
     if (floats && count < SIZE_MAX) array->floats = memory_new(count + 1, sizeof *array->floats);
-    if (!floats && count < SIZE_MAX) array->extents = memory_new(count + 1, sizeof *array->extents);
-    if (array->floats || array->extents) return array;
+    if (!floats && count < SIZE_MAX) array->symbolic_sizes = memory_new(count + 1, sizeof *array->symbolic_sizes);
+    if (array->floats || array->symbolic_sizes) return array;
     free(array);
     return NULL;
 }
@@ -130,7 +130,7 @@ void array_free(struct array *array)
     if (!array) return;
     free(array->doubles);
     free(array->floats);
-    free(array->extents);
+    free(array->symbolic_sizes);
     free(array);
 }
 
@@ -189,11 +189,11 @@ static void fill_from_bytes(const struct type *type, const unsigned char *bytes,
     for (size_t i = 0; i < array->count; i++) {
         const unsigned char *from = bytes + (type->bits < 8 ? i / 2 : i * (type->bits / 8));
         if (type->bits < 8)
-            array->extents[i].number = half_of(type, *from, i);
+            array->symbolic_sizes[i].number = half_of(type, *from, i);
         else if (type->is_float)
             array->floats[i] = read_float(type, from, array->doubles ? &array->doubles[i] : NULL);
         else
-            array->extents[i].number = read_integer(type, from);
+            array->symbolic_sizes[i].number = read_integer(type, from);
     }
 }
 
@@ -202,19 +202,20 @@ static void fill_from_list(const Onnx__TensorProto *tensor, const struct type *t
 {
     for (size_t i = 0; i < array->count; i++) {
         if (type->bits < 8)
-            array->extents[i].number = half_of(type, (unsigned)tensor->int32_data[i / 2], i);
+            array->symbolic_sizes[i].number = half_of(type, (unsigned)tensor->int32_data[i / 2], i);
         else if (type->list == FLOATS)
             array->floats[i] = tensor->float_data[i];
         else if (type->list == DOUBLES)
             array->floats[i] = (float)(array->doubles[i] = tensor->double_data[i]);
         else if (type->list == INT64S)
-            array->extents[i].number = tensor->int64_data[i];
+            array->symbolic_sizes[i].number = tensor->int64_data[i];
         else if (type->list == UINT64S)
-            array->extents[i].number = (int64_t)tensor->uint64_data[i];
+            array->symbolic_sizes[i].number = (int64_t)tensor->uint64_data[i];
         else if (type->is_float) /* their bits, in an integer */
             array->floats[i] = float_of_bits(type, (uint16_t)tensor->int32_data[i]);
         else
-            array->extents[i].number = type->number == ONNX_BOOL ? tensor->int32_data[i] != 0 : tensor->int32_data[i];
+            array->symbolic_sizes[i].number =
+                type->number == ONNX_BOOL ? tensor->int32_data[i] != 0 : tensor->int32_data[i];
     }
 }
 

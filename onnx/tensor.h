@@ -30,7 +30,7 @@ bool onnx_type_is_float(int type); /* of any width */
 const char *onnx_type_name(int type);
 
 /* number + batches N, where N is the number of samples: an integer that is computed from shapes. */
-struct extent {
+struct symbolic_size {
     int64_t number, batches;
 };
 
@@ -38,10 +38,10 @@ enum { ARRAY_MAX_RANK = 8 };
 struct array {
     int rank; /* 0: one number */
     int64_t sizes[ARRAY_MAX_RANK];
-    size_t count;           /* of elements */
-    float *floats;          /* of float types, else NULL */
-    double *doubles;        /* the same numbers, not rounded, of type DOUBLE; else NULL */
-    struct extent *extents; /* of integers and bool, else NULL */
+    size_t count;                         /* of elements */
+    float *floats;                        /* of float types, else NULL */
+    double *doubles;                      /* the same numbers, not rounded, of type DOUBLE; else NULL */
+    struct symbolic_size *symbolic_sizes; /* of integers and bool, else NULL */
 };
 
 /* The number of elements. False if a size is negative, or the number does not fit size_t. */

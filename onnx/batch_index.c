@@ -1,0 +1,216 @@
+/* Integers that count samples: batch-dependent indices, as in x[arange(N), i]. A network computes each sample by
+ * itself. So it stores such a number as it is for the first sample, and value.index tells how it counts. */
+#include "onnx/operators.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+int64_t import_samples(const struct import *import)
+{
+    return import->fixed_batch ? import->fixed_batch : import->uses_placeholder_batch ? PLACEHOLDER_BATCH : 0;
+}
+
+tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count)
+{
+    const struct array *array = NULL;
+    const int64_t samples = import_samples(node->import);
+    const tutti_status status = node_array(node, position, &array);
+    *count = 0;
+    if (status != TUTTI_OK) return status;
+    if (!array->symbolic_sizes || array->count > (size_t)most)
+        return fail(TUTTI_FORMAT, "input %zu must be at most %d integers", position, most);
+    for (size_t i = 0; i < array->count; i++) {
+        int64_t more = 0;
+        if ((array->symbolic_sizes[i].batches && samples == 0) ||
+            __builtin_mul_overflow(array->symbolic_sizes[i].batches, samples, &more) ||
+            __builtin_add_overflow(array->symbolic_sizes[i].number, more, &list[i]))
+            return node_refuse("input %zu depends on the number of samples", position);
+    }
+    *count = (int)array->count;
+    return TUTTI_OK;
+}
+
+bool array_is_linear(const struct array *array, int axis, int64_t *factor)
+{
+    size_t inner = 1;
+    for (int i = axis + 1; i < array->rank; i++) inner *= (size_t)array->sizes[i];
+    const size_t line = inner * (size_t)array->sizes[axis];
+    *factor = 0;
+    if (array->symbolic_sizes && array->sizes[axis] > 1 &&
+        __builtin_sub_overflow(array->symbolic_sizes[inner].number, array->symbolic_sizes[0].number, factor))
+        return false;
+    for (size_t i = 0; i < array->count; i++) {
+        const size_t first = i / line * line + i % inner, part = i % line / inner;
+        int64_t wanted = 0;
+        if (array->floats && array->floats[i] != array->floats[first]) return false;
+        if (array->floats) continue;
+        if (__builtin_mul_overflow(*factor, (int64_t)part, &wanted) ||
+            __builtin_add_overflow(wanted, array->symbolic_sizes[first].number, &wanted) ||
+            wanted != array->symbolic_sizes[i].number ||
+            array->symbolic_sizes[i].batches != array->symbolic_sizes[first].batches)
+            return false;
+    }
+    return true;
+}
+
+bool array_counts(const struct array *x, int axis, int64_t rows, int component, int64_t factor)
+{
+    const int64_t last = x->rank ? x->sizes[x->rank - 1] : 1;
+    size_t inner = 1;
+    for (int i = axis + 1; i < x->rank; i++) inner *= (size_t)x->sizes[i];
+    const size_t line = inner * (size_t)x->sizes[axis], part = inner * (size_t)rows;
+    for (size_t i = 0; i < x->count; i++) {
+        const int64_t sample = (int64_t)(i % line / part), number = x->symbolic_sizes[i].number;
+        const int64_t first = x->symbolic_sizes[i / line * line + i % part].number;
+        const bool counts = component == EACH || (int64_t)i % last == component;
+        if (counts && (first < 0 || first >= factor)) return false; /* of another sample */
+        if (x->symbolic_sizes[i].batches || number != first + (counts ? factor * sample : 0)) return false;
+    }
+    return true;
+}
+
+tutti_tensor node_first_sample(const struct onnx_node *node, const struct array *x, int axis, int64_t rows)
+{
+    size_t inner = 1, count = 0;
+    int64_t sizes[TUTTI_MAX_RANK];
+    int rank = 0;
+    tutti_tensor made = { -1 };
+    for (int i = axis + 1; i < x->rank; i++) inner *= (size_t)x->sizes[i];
+    for (int i = 0; i < x->rank && rank < TUTTI_MAX_RANK; i++)
+        if (i != axis || rows > 1) sizes[rank++] = i == axis ? rows : x->sizes[i];
+    const size_t line = inner * (size_t)x->sizes[axis], part = inner * (size_t)rows;
+    int32_t *numbers = memory_new(x->count + 1, sizeof *numbers);
+    char *name = memory_format("%s~indices", node->proto->output[0]);
+    for (size_t i = 0; numbers && i < x->count; i++)
+        if (i % line < part) numbers[count++] = (int32_t)x->symbolic_sizes[i].number;
+    if (numbers && name)
+        made = tutti_constant_typed(node->import->network, name, TUTTI_DTYPE_I32, sizes, rank, numbers);
+    free(numbers);
+    free(name);
+    return made;
+}
+
+/* Whether a value has integers for each of PLACEHOLDER_BATCH samples. */
+static bool uses_placeholder_batch(const struct import *import, const struct value *value)
+{
+    bool found = false;
+    if (!import->uses_placeholder_batch || !value || value->stored || !value->array || !value->array->symbolic_sizes)
+        return false;
+    for (int i = 0; i < value->array->rank; i++)
+        found |= value->array->sizes[i] && value->array->sizes[i] % PLACEHOLDER_BATCH == 0;
+    return found;
+}
+
+static tutti_status refuse(size_t position)
+{
+    return node_refuse("input %zu counts samples, and would be more than an index of them", position);
+}
+
+/* Whether an operator may read an input that counts. known: with a number for each of PLACEHOLDER_BATCH samples. */
+static bool may_read(enum onnx_batch_index kind, size_t position, const struct batch_index *index, bool known)
+{
+    const bool part = index->factor && index->component != EACH;
+    if (index->factor && index->component == SIZES) return kind == INDEX_SHAPE;
+    switch (kind) {
+    case INDEX_SHAPE:
+    case INDEX_SIZES:
+    case INDEX_SAME: return true;
+    case INDEX_MOVED:
+    case INDEX_SUM:
+    case INDEX_DIFFERENCE:
+    case INDEX_JOINED: return !part;
+    case INDEX_INDEX: return !part && position == 1;
+    case INDEX_INDICES: return position == 1;
+    case INDEX_KNOWN: return !part && known;
+    case INDEX_NEVER: break;
+    }
+    return false;
+}
+
+tutti_status batch_index_check(const struct onnx_node *node, enum onnx_batch_index kind)
+{
+    node->import->counted = (struct batch_index) { 0 };
+    for (size_t i = 0; i < node->proto->n_input; i++) {
+        const struct value *value = node_input(node, i);
+        const bool known = uses_placeholder_batch(node->import, value);
+        if (!value || (!value->index.factor && !known)) continue;
+        if (!may_read(kind, i, &value->index, known)) return refuse(i);
+    }
+    return TUTTI_OK;
+}
+
+/* By how much an input's numbers differ from one sample to the next. */
+static int64_t factor_of(const struct onnx_node *node, size_t position)
+{
+    const struct batch_index *counted = &node->import->counted;
+    const struct value *value = node_input(node, position);
+    if (counted->factor && counted->component == (int)position) return counted->factor;
+    return value ? value->index.factor : 0;
+}
+
+/* Adds or subtracts the factors of the inputs of a sum or difference. */
+static tutti_status add(const struct onnx_node *node, bool minus, struct batch_index *y)
+{
+    *y = (struct batch_index) { 0, EACH };
+    for (size_t i = 0; i < node->proto->n_input; i++) {
+        const int64_t factor = factor_of(node, i);
+        if (minus && i ? __builtin_sub_overflow(y->factor, factor, &y->factor)
+                       : __builtin_add_overflow(y->factor, factor, &y->factor))
+            return refuse(i);
+    }
+    return TUTTI_OK;
+}
+
+/* Joins inputs: all may count in the same way, or one of them as one column along the last axis. */
+static tutti_status join(const struct onnx_node *node, struct batch_index *y)
+{
+    struct symbolic_size sizes[TUTTI_MAX_RANK + 1];
+    const int64_t axis = node_integer(node, "axis", 1);
+    bool equal = true;
+    *y = (struct batch_index) { 0, EACH };
+    for (size_t i = 0; i < node->proto->n_input; i++) equal &= factor_of(node, i) == factor_of(node, 0);
+    if (equal) y->factor = factor_of(node, 0);
+    for (int i = 0, at = 0; i < (int)node->proto->n_input && !equal; i++) {
+        const struct value *value = node_input(node, (size_t)i);
+        const int64_t factor = factor_of(node, (size_t)i);
+        int rank = 0;
+        const tutti_status status = value ? value_symbolic_sizes(node->import, value, sizes, &rank)
+                                          : fail(TUTTI_FORMAT, "input %d is missing", i);
+        if (status != TUTTI_OK) return status;
+        const bool column = rank > 0 && (axis == -1 || axis == rank - 1) && sizes[rank - 1].batches == 0;
+        if (factor && (!column || sizes[rank - 1].number != 1 || y->factor)) return refuse((size_t)i);
+        if (factor) *y = (struct batch_index) { factor, at };
+        at += column ? (int)sizes[rank - 1].number : 0;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status batch_index_finish(const struct onnx_node *node, enum onnx_batch_index kind)
+{
+    struct value *y = node_output(node, 0);
+    const struct value *x = node_input(node, 0);
+    struct batch_index index = { 0 };
+    bool counts = node->import->counted.factor != 0;
+    tutti_status status = TUTTI_OK;
+    if (!y) return TUTTI_OK;
+    for (size_t i = 0; i < node->proto->n_input; i++) {
+        const struct value *input = node_input(node, i);
+        counts |= input && (input->index.factor || uses_placeholder_batch(node->import, input));
+    }
+    if (kind != INDEX_SHAPE && uses_placeholder_batch(node->import, x) && y->array &&
+        !uses_placeholder_batch(node->import, y))
+        return refuse(0);
+    if (kind == INDEX_SUM || kind == INDEX_DIFFERENCE)
+        status = y->array ? TUTTI_OK : add(node, kind == INDEX_DIFFERENCE, &index);
+    else if (kind == INDEX_JOINED)
+        status = y->array ? TUTTI_OK : join(node, &index);
+    else if (kind == INDEX_SIZES && counts)
+        index = (struct batch_index) { 1, SIZES };
+    else if (node->import->counted.factor)
+        return refuse((size_t)node->import->counted.component);
+    else if (x && (kind == INDEX_SAME || kind == INDEX_MOVED))
+        index = x->index;
+    y->index = index.factor ? index : y->index;
+    return status;
+}
