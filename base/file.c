@@ -23,8 +23,8 @@ struct atomic_file {
     bool failed;
 };
 
-/* Creates a temporary file beside `path` and locks it: the lock, which other hosts see too, says that its writer lives.
- * The name cannot be foreseen, and what lies under it already is neither opened nor followed. -1 with errno. */
+/* Creates a temporary file next to `path` and locks it: the lock, which other hosts see too, says that its writer
+ * lives. The name cannot be foreseen, and what lies under it already is neither opened nor followed. -1 with errno. */
 static int open_temporary(struct atomic_file *file)
 {
     for (int attempt = 0; attempt < 100; attempt++) {

@@ -4,7 +4,7 @@
 
 #include "tutti.h"
 
-/* A file that appears under its name only when it is complete: written beside it under a temporary name that
+/* A file that appears under its name only when it is complete: written next to it under a temporary name that
  * cannot be foreseen, locked, flushed to the disk, renamed; the folder is flushed too. */
 struct atomic_file;
 tutti_status atomic_file_open(struct atomic_file **file, const char *path);

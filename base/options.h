@@ -1,5 +1,5 @@
 /* Reading option structs and writing result structs, whose first member is `size_t size`: programs built with an older
- * or a newer header than the library pass structs of another size. A new member stands behind the padding at the
+ * or a newer header than the library pass structs of another size. A new member stands after the padding at the
  * struct's end, so that its size grows: what is in the padding is not defined. */
 #ifndef BASE_OPTIONS_H
 #define BASE_OPTIONS_H

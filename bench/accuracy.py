@@ -47,7 +47,7 @@ def normalised(network):
 
 
 def smooth_parameters(network):
-    """Behind batch norm: scales and shifts that put all values between the kinks. Without it: filters whose taps add up to
+    """After batch norm: scales and shifts that put all values between the kinks. Without it: filters whose taps add up to
     zero over the channels, so that a constant part (the bias of 6) goes neither through them nor into the borders;
     keep_spread() then scales what varies."""
     norms = normalised(network)

@@ -7,10 +7,10 @@ every step amplifies.
 A line per network: the largest difference of the smoothed losses (exponential mean over SMOOTHING steps) between Tutti and
 PyTorch, and between PyTorch's two runs; the losses over the last epoch. --picture draws all of them.
 
---precision bf16: Tutti in bfloat16 beside Tutti in single precision, for STEPS steps, and unless --alone the same of PyTorch,
+--precision bf16: Tutti in bfloat16 compared with Tutti in single precision, for STEPS steps, and unless --alone the same of PyTorch,
 with autocast(bfloat16). The learning rates are small, so that losses stay far above zero, and a difference in percent means
 something. A line per network and seed: the mean loss over the last LAST steps of each, and by how much bfloat16's is from that of
-single precision. Beside it: how far Tutti is from itself with vectors of 8 floats, which sum in another order, and PyTorch
+single precision. For comparison: how far Tutti is from itself with vectors of 8 floats, which sum in another order, and PyTorch
 with channels_last. This is what the rounding of single precision does. Wanted: as the mean over the seeds, Tutti within MOST
 percent, or within two standard errors of that. Exit status 1 where that is not so.
 """

@@ -20,8 +20,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 # The column of each folder; the lowest one is as wide as the picture.
 COLUMNS = {"train": 0, "parallel": 0, "replica": 0, "plan": 0, "layers": 0, "graph": 0, "runtime": 0, "base": 0, "formats": 1,
            "data": 1, "bench": 1, "clkernels": 1, "tools": 2, "models": 2, "onnx": 1, "examples": 3}
-# A folder without includes lies beside this one.
-BESIDE = {"clkernels": "base"}
+# A folder without includes lies next to this one.
+SAME_ROW = {"clkernels": "base"}
 # Rows higher than a folder's includes ask for, where their place is another folder's.
 HIGHER = {"onnx": 2, "data": 2}
 # Sizes in pixels.
@@ -80,8 +80,8 @@ def needed(arrows):
 
 def row_of(room, arrows):
     """Counted from below."""
-    if room in BESIDE:
-        return row_of(BESIDE[room], arrows)
+    if room in SAME_ROW:
+        return row_of(SAME_ROW[room], arrows)
     return max((1 + row_of(below, arrows) for below in arrows[room]), default=0) + HIGHER.get(room, 0)
 
 

@@ -3,8 +3,8 @@
 
   bench/scaling.py                                    the tables of docs/scaling.md
   bench/scaling.py --picture docs/scaling.svg         and its picture
-  bench/scaling.py --check RESULT.json                beside a run of bench/together --json (rates alone and together)
-  bench/scaling.py --ranks MODEL:BATCH ...            beside a run of two ranks on this machine, a core each
+  bench/scaling.py --check RESULT.json                next to a run of bench/together --json (rates alone and together)
+  bench/scaling.py --ranks MODEL:BATCH ...            next to a run of two ranks on this machine, a core each
 
 A device takes a + b n seconds for n samples; automatic shares end all devices of a step at the same time, in whole
 samples. On each host, gradients (4 bytes a parameter) come over its bus from every device and parameters go back; the

@@ -161,7 +161,7 @@ static bool read_precision(const char *name, struct options *options)
     return name && i < PRECISIONS;
 }
 
-/* Reads the options in front of the other arguments. Returns their number of words, or -1. */
+/* Reads the options before the other arguments. Returns their number of words, or -1. */
 static int read_options(char **words, struct options *options)
 {
     int read = 0;

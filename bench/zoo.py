@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares networks of torchvision, as PyTorch exports them, in Tutti, onnxruntime and PyTorch: docs/zoo.md.
 
-For each network: an export with random weights, batch normalisation kept and dropout 0; the first output beside onnxruntime's,
-relative to its largest element; and one training step with the mean square error against random targets: every gradient beside
+For each network: an export with random weights, batch normalisation kept and dropout 0; the first output compared with onnxruntime's,
+relative to its largest element; and one training step with the mean square error against random targets: every gradient compared with
 PyTorch's in double precision, and PyTorch's own error in float32. A gradient's error is the norm of the difference, divided by the
 norm of the gradient. `--small` takes networks below 30 million parameters, `--table` writes docs/zoo.md from all results so far.
 
@@ -87,7 +87,7 @@ def build(name):
         network.aux_logits, network.aux1, network.aux2 = False, None, None
     if hasattr(network, "AuxLogits"):
         network.aux_logits, network.AuxLogits = False, None
-    with torch.no_grad():  # equal scales would be merged; a layer scale of 1e-6 or a head of zeros hides what is behind it
+    with torch.no_grad():  # equal scales would be merged; a layer scale of 1e-6 or a head of zeros hides what is after it
         for key, value in network.named_parameters():
             if value.dim() == 1 and key.endswith("weight"):
                 value.uniform_(0.8, 1.2)

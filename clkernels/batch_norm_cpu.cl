@@ -1,4 +1,4 @@
-/* Batch normalisation for training on a CPU-class device, with the addition and the activation behind it.
+/* Batch normalisation for training on a CPU-class device, with the addition and the activation after it.
  * Activations x, add, y, dy, dx, dadd: [N][CB][HW][V] (rank 2 with a multiple of V features: HW = 1). Per channel: [C].
  *
  *   forward   mean, var of x per channel;  y = ACTIVATION(gamma (x - mean) rstd + beta [+ add])

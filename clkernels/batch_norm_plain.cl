@@ -275,7 +275,7 @@ GROUPS void plain_reduce(PLAIN_REDUCE_ARGUMENTS(PARAMETER))
     partial[(part * 2 + 1) * C + c] = sum_gx;
 }
 
-/* dx = gamma rstd g + m x + c: writes m and c as [2][C] behind the partial sums. */
+/* dx = gamma rstd g + m x + c: writes m and c as [2][C] after the partial sums. */
 GROUPS void plain_finish_gradient(PLAIN_FINISH_GRADIENT_ARGUMENTS(PARAMETER))
 {
     local float2 tree[GROUP];

@@ -39,7 +39,7 @@ kernel void plain(SUM_ARGUMENTS(PARAMETER) PLANE_ARGUMENTS(PARAMETER))
 
 #if !TUTTI_GPU
 /* A sum of vectors that carries its rounding error along. Four chains of at most SUM_BLOCK vectors are added to it:
- * they hide the latency of the additions. A vector lies `step` floats behind the one before it. */
+ * they hide the latency of the additions. A vector lies `step` floats after the one before it. */
 struct column {
     VF sum, error;
 };

@@ -1,5 +1,5 @@
 /* What the operands of a product are rounded to before they are multiplied; products and sums stay floats.
- *   COMPUTE   0 float: nothing is rounded, 1 TF32 (10 bits behind the point), 2 bfloat16 (7),
+ *   COMPUTE   0 float: nothing is rounded, 1 TF32 (10 bits after the point), 2 bfloat16 (7),
  *             3 half (10, of fewer exponents: to infinity from 65520, to multiples of 2^-24 below 2^-14)
  * computed_float(x), computed_float4(x): the nearest number of that type, ties to even, as a float. NaN stays NaN. */
 #ifndef COMPUTE_H
@@ -9,7 +9,7 @@
 #ifndef COMPUTE
 #define COMPUTE 0
 #endif
-#define DROPPED (COMPUTE == 2 ? 16 : 13) /* of the 23 bits behind a float's point */
+#define DROPPED (COMPUTE == 2 ? 16 : 13) /* of the 23 bits after a float's point */
 
 #if COMPUTE == 0
 #define COMPUTED(T, U)                                                                                                 \

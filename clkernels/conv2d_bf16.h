@@ -1,17 +1,17 @@
 /* What the bf16 convolutions share: the grid of positions.
  *
  * A unit is a band of rows of one image. In scratch its pixels lie in a grid of `grid_rows` x `pitch` positions with
- * the zero padding written out, one unit behind the other, so that a tap reads at a fixed distance from each position:
+ * the zero padding written out, one unit after the other, so that a tap reads at a fixed distance from each position:
  * 16 neighbouring positions are the rows of a tile, wherever rows and images end; what is computed for positions
- * outside the result is dropped. Zeros behind a row serve as those before the next one. With a stride, there is a grid
+ * outside the result is dropped. Zeros after a row serve as those before the next one. With a stride, there is a grid
  * for each phase, the rest that a source's row (column) leaves; position (j, i) of phase (fh, fw) of a unit with first
  * row y is
  *
  *   source row (y + j) STEP_H + fh + start_h, column i STEP_W + fw + start_w
  *
  * IMAGE 1: of a plain image of up to 4 channels. A position is STRIDE_W pixels of 4 numbers, missing channels zero, and
- * there are no phases of columns. A tap is 8 of a row's taps: its 32 numbers lie behind one another from a position on,
- * and weights behind the last tap are zero. So an infinite pixel makes NaN of results up to 7 columns away.
+ * there are no phases of columns. A tap is 8 of a row's taps: its 32 numbers lie one after another from a position on,
+ * and weights after the last tap are zero. So an infinite pixel makes NaN of results up to 7 columns away.
  *
  * NUMBERS: of a position in a plane. Included after bf16_terms.h.
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT and, of it, PADDING_H, PADDING_W, PHASES_H,

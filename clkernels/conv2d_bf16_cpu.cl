@@ -19,7 +19,7 @@
  * first parts once.
  *
  * Launched by layers/conv2d_bf16.c with (chunks, panel ranges) tasks. planes: of 32 channels, all groups'; steps:
- * those of a group. positions: of a phase, with what taps read behind the last unit. Macros: those of conv2d_bf16.h,
+ * those of a group. positions: of a phase, with what taps read after the last unit. Macros: those of conv2d_bf16.h,
  * STREAM, STATISTICS, GATE, epilogue. */
 #include "parameters.h"
 #include "arguments/conv2d_bf16.h"
@@ -67,7 +67,7 @@ INLINE void pack_pixel(const global in0_t *from, SCRATCH ushort *to, long copy_h
 }
 
 #if IMAGE
-/* Columns `first` to first + 15 of a row of the image, zeros beside it. */
+/* Columns `first` to first + 15 of a row of the image, zeros next to it. */
 INLINE float16 load_pixels(const global float *row, int first, int width)
 {
     if (first >= 0 && first + 16 <= width) return *(const global VF_unaligned *)(row + first);
@@ -111,7 +111,7 @@ INLINE void pack_pixels(float16 pixels[4], SCRATCH ushort *to, long copy_halves,
 #endif
 }
 
-/* Packs a chunk's units of the image in one phase of rows. What is written behind a row is written again. */
+/* Packs a chunk's units of the image in one phase of rows. What is written after a row is written again. */
 INLINE void pack_image(const global float *source, SCRATCH ushort *to, long copy_halves, int channels,
     int source_height, int source_width, int first, int count, int per_image, int band, int grid_rows, int pitch,
     int positions, int row_start, int column_start, bool careful, int16 *largest)

@@ -10,8 +10,8 @@
  * A chunk is a band of rows of results of one image. x is packed as [copy][source row][C][phase][position], a line of
  * `line` numbers for each row and channel; a phase has the columns that leave one rest by the stride. Line r C + c
  * from a row's first on belongs to row r of the kernel and channel c, so that 16 lines are a tile's rows, for each s
- * at its distance: a row of tiles is 16 lines at an s. Lines behind the kernel's last row are summed and dropped. dy
- * is packed as [copy][K / 16][row][32 positions][16 pairs][16], zero behind a row's last column. The sums of a task
+ * at its distance: a row of tiles is 16 lines at an s. Lines after the kernel's last row are summed and dropped. dy
+ * is packed as [copy][K / 16][row][32 positions][16 pairs][16], zero after a row's last column. The sums of a task
  * wait in scratch, [row of tiles][K / 16][16][16]. CHAIN: 0, or they are a chain of additions of the products of at
  * most so many tiles. Chains are added with their rounding errors carried along (sum.h), in the next two planes of
  * scratch.
@@ -33,7 +33,7 @@
 #define TILE_ROWS ((LINES + 15) / 16 * S)
 #define TILE_ROWS_SUMMED ((TILE_ROWS + ROW_TILES - 1) / ROW_TILES * ROW_TILES)
 
-/* Columns first, first + step, ... of a row, zeros beside it. */
+/* Columns first, first + step, ... of a row, zeros next to it. */
 INLINE float16 load_columns(const global float *row, int first, int step, int width)
 {
     const global VF_unaligned *from = (const global VF_unaligned *)(row + first);

@@ -6,10 +6,10 @@
  *   x, dy  blocked
  *   part   in the workspace from `offset` on: [splits][part_blocks of K][part_rows of C][taps][16]; conv2d_sum adds
  *   CHAIN  0, or a chain of additions has the products of at most so many tiles. Chains are added to the part with
- * their rounding errors carried along (sum.h). Behind all parts lie the chain and the errors of each split
+ * their rounding errors carried along (sum.h). After all parts lie the chain and the errors of each split
  *
  * The sum is over positions (conv2d_bf16.h); pairs are neighbouring positions. A task takes a share of the units for
- * a block of channels. For each chunk of units it packs x with a channel's positions behind one another,
+ * a block of channels. For each chunk of units it packs x with a channel's positions one after another,
  * [copy][C][phase][position], so that a tile's rows are 16 channels, for each tap at the tap's distance. It packs dy
  * as columns, [copy][K / 16][32 positions][16 pairs][16]. Between chunks the sums wait in the part or the chain. dy is
  * zero at positions that are not results.
@@ -124,7 +124,7 @@ INLINE void wait_zeros(SCRATCH float *waiting, int first, int count, bool as_hal
 }
 
 /* name() packs 16 channels of a chunk's units in one phase; rows of the grid from rows_valid on are zero. The
- * positions are put behind one another at `waiting`, then packed, 32 at a time. */
+ * positions are put one after another at `waiting`, then packed, 32 at a time. */
 #define PACK_UNITS(name, type)                                                                                         \
     INLINE void name(const global ELEMENT(type) * source, SCRATCH float *waiting, SCRATCH pair_word *to, long line,    \
         long copy_words, bool by_channel, int block, int blocks, int height, int width, int step_h, int step_w,        \
@@ -193,7 +193,7 @@ INLINE BF16_TARGET void sum_up(SUMS *sums, SCRATCH const ushort *x, int row, lon
         }
 }
 
-/* Adds `count` numbers of a chain to a part, whose errors lie behind the chain. */
+/* Adds `count` numbers of a chain to a part, whose errors lie after the chain. */
 INLINE void end_chain(global float *part, const global float *chain, global float *errors, long count, bool first)
 {
     LOOP for (long i = 0; i < count; i += V)

@@ -9,7 +9,7 @@
 #include "derivative.h"
 #include "element.h"
 #include "epilogue.h"
-#include "arguments/conv2d_beside.h"
+#include "arguments/conv2d_same_layout.h"
 
 #ifndef SCRATCH_GLOBAL
 #define SCRATCH_GLOBAL 0
@@ -155,7 +155,7 @@ INLINE void tally_store(const struct tally *m, global float *statistics, int par
 #endif
 
 /* GATE 1: the result is the gradient of ACTIVATION(gamma (x - mean) rstd + beta) with x in the result's layout. What is
- * stored is g, that gradient behind the activation, and the task gives the sums of g and g (x - mean) as its part of
+ * stored is g, that gradient after the activation, and the task gives the sums of g and g (x - mean) as its part of
  * [parts][2][blocks][V]. GATE 2: the same, but ACTIVATION is of a sum with something else, and `output` is what it gave.
  * GATE 3: x is the activation's output itself, and there are no sums and no other arguments.
  * An epilogue's addition comes before all that. */
@@ -183,7 +183,7 @@ INLINE struct tally tally_of(const global in2_t *x, const global float *gamma, c
     return gate;
 }
 
-/* Returns the gradient at `at`, behind the activation, and adds it to the sums. */
+/* Returns the gradient at `at`, after the activation, and adds it to the sums. */
 INLINE VF tally_take(struct tally *gate, VF sum, const global add_t *add, size_t at)
 {
     const VF gradient = ADDED(sum, add, at), x = LOAD_AS(IN2_TYPE, 0, gate->x + at);

@@ -16,8 +16,8 @@
  * for rows too short for that). The last tiles of a row overlap those before; columns that they repeat are skipped. What
  * the next row reads anew is prefetched: rows of a plane are too short for the hardware to do it.
  *
- * The source may be a batch normalisation's input: NORMALISE of conv2d_cpu.h. Where the data gradient goes behind the
- * same normalisation, its gate holds what the weight gradient needs beside dy, and it makes both (BOTH 1).
+ * The source may be a batch normalisation's input: NORMALISE of conv2d_cpu.h. Where the data gradient goes after the
+ * same normalisation, its gate holds what the weight gradient needs besides dy, and it makes both (BOTH 1).
  *
  * Columns of the data gradient come in groups of STRIDE_W, of which a tile has T; tap s of column a of a group reads dy
  * at (a + PADDING_W - s*DILATION_W)/STRIDE_W from the group's number on, a number between FIRST and LAST.
@@ -36,7 +36,7 @@
 #define TAPS (R * S)
 #if BOTH || defined(WEIGHTS)
 /* Sums of products for each tap, with their rounding errors. A chain of multiply-adds is kept in registers and added to
- * them once it has SUM_CHAIN results or more; it is checked behind each tile. */
+ * them once it has SUM_CHAIN results or more; it is checked after each tile. */
 struct weight_sums {
     VF sum[TAPS], lost[TAPS];
 };
@@ -59,7 +59,7 @@ INLINE void weight_sums_clear(struct weight_sums *sums, VF *chain)
     UNROLL for (int i = 0; i < TAPS; i++) chain[i] = sums->sum[i] = sums->lost[i] = 0.0f;
 }
 
-/* Called behind each tile. */
+/* Called after each tile. */
 INLINE void weight_sums_next(struct weight_sums *sums, VF *chain, int *results)
 {
     *results += T;

@@ -16,7 +16,7 @@
  * A task takes chunks of units (see conv2d_rows.h) and a range of panels of NV blocks of output channels. In
  * registers: MR units x MW pixels x NV vectors. If there are many source channels, `depth` of them at a time are
  * multiplied for all pixels of a chunk: their weights stay near, while the next ones are prefetched evenly. The sums
- * so far wait behind the chunk's sources. Taps that read rows above or below the image are left out where MR is 1.
+ * so far wait after the chunk's sources. Taps that read rows above or below the image are left out where MR is 1.
  * Launched by conv2d_direct.c with (chunks, panel ranges) tasks.
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT (0 forward, 1 data gradient), WINDOW, ORIGIN_H,

@@ -61,7 +61,7 @@
  * first_pixel: of the tile; first_of_group: of the convolution's group, which has CR of them. Four channels are done
  * at a time: each work-item finds its mean and squares, about its first result; then four of the work-items that have
  * the same channels join those of all of them. Loops over these stay loops: unrolled, they take registers from the
- * sums. The loop over fours has barriers, and is unrolled on CPUs, too: as a loop behind that of the steps (steps.h),
+ * sums. The loop over fours has barriers, and is unrolled on CPUs, too: as a loop after that of the steps (steps.h),
  * POCL 3.1 makes other sums of it. */
 #define GIVE_STATISTICS(first_of_group)                                                                                \
     local float counts[SHARERS];                                                                                       \

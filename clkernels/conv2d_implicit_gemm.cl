@@ -64,7 +64,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
 #endif
     SHAPE(residue);
     const int grid = rows * columns, pixels = N * grid, taps = R * S, plane = SH * SW;
-    /* Returns from groups that a smaller class does not need. Nothing else returns: behind such a return POCL has one
+    /* Returns from groups that a smaller class does not need. Nothing else returns: after such a return POCL has one
      * work-item decide a last condition for all. */
 #if GRADIENT && !ALWAYS_STEPS
     if (first_pixel >= pixels) return;

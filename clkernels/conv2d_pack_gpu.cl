@@ -1,5 +1,5 @@
 /* The weights of conv2d as conv2d_implicit_gemm.cl reads them: [group][tap][source channels, up to a multiple of BK][result
- * channels, up to one of BM], padded with zeros. flat: the padding is behind the last tap only. gradient: source and result
+ * channels, up to one of BM], padded with zeros. flat: the padding is after the last tap only. gradient: source and result
  * change places. Launched by layers/conv2d_implicit_gemm.c with one work-item for each element.
  *
  * w [K][C][taps], K over all groups, C of one; CS, CR: channels of source and result of a group; CSP, CRP: padded. */

@@ -114,7 +114,7 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
 
 /* length: pixels of an image that are walked, in groups_image groups; `columns` in a row of them. height, width: of the
  * result. groups_max (a multiple of MG), panels_max: of a task. depth: a multiple of V, or all channels. ahead: groups
- * from those in use to those that are prefetched. following: vectors of the weights behind those in use that are
+ * from those in use to those that are prefetched. following: vectors of the weights after those in use that are
  * prefetched with each block of channels. stream: results are written around the caches, being larger than they are. */
 OUTLINE void pointwise_body(POINTWISE_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER, int range, int chunk)
 {
@@ -227,7 +227,7 @@ INLINE void outer(VF acc[CT][NV], const global float *x, const global float *con
 }
 
 /* Where a tensor has numbers of 16 bits, the positions of a chunk are widened before its passes: one block of x, NV of
- * dy. With BF16_FORM, two neighbouring positions become pairs of bfloat16 numbers; behind an odd one comes zero. */
+ * dy. With BF16_FORM, two neighbouring positions become pairs of bfloat16 numbers; after an odd one comes zero. */
 #define WIDEN (IS_BF16(IN0_TYPE) || IS_BF16(IN1_TYPE))
 #define POSITIONS 224 /* of a chunk, at most */
 

@@ -1,5 +1,5 @@
 /* conv2d, 3x3 with stride 1, by Winograd F(M x M, 3x3) on GPU-class devices (Lavin and Gray, "Fast algorithms for
- * convolutional neural networks", 2015, section 4): what goes in front of the products and behind them. Plain layout.
+ * convolutional neural networks", 2015, section 4): what goes before the products and after them. Plain layout.
  *
  *   forward          y = A^T [ sum over c of U * V ] A,   V = B^T x B,   U = G w G^T
  *   data gradient    the same of dy, with K and C exchanged and the kernels rotated by 180 degrees

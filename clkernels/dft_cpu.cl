@@ -106,7 +106,7 @@ INLINE void transpose(VF *rows)
     }
 }
 
-/* Where the first elements of V transforms lie; `count` of them exist. `together`: all do, one behind the other. */
+/* Where the first elements of V transforms lie; `count` of them exist. `together`: all do, one after the other. */
 typedef struct {
     long at[V];
     int count;
@@ -260,7 +260,7 @@ OUTLINE void tile_store_pairs(const VF *re, const VF *im, const lanes *of, int j
 INLINE void few_put(global STORED *a, int j, int length, int from, pair first, pair second)
 {
 #if FORM == COMPLEX_TO_REAL
-    const float weight = WEIGHT(position_behind(j, from, length));
+    const float weight = WEIGHT(position_after(j, from, length));
     pair_store(pair_scale(first, weight), a, 2 * j);
     pair_store(pair_scale(second, weight), a, 2 * j + 1);
 #else
@@ -269,7 +269,7 @@ INLINE void few_put(global STORED *a, int j, int length, int from, pair first, p
 }
 
 /* Elements j to j + FEW_SUMS - 1 of the result, of a block's first V transforms and, if they are real, of the others, V
- * vectors behind. Those past the last one repeat it. */
+ * vectors after. Those past the last one repeat it. */
 #define FEW_SUMS 4
 INLINE void few_get(const global STORED *a, global const float2 *table, int in, int out, int length, int from, int to,
     int j, float scale, VF *re, VF *im)
@@ -278,7 +278,7 @@ INLINE void few_get(const global STORED *a, global const float2 *table, int in, 
     int k[FEW_SUMS], angle[FEW_SUMS];
     UNROLL for (int u = 0; u < FEW_SUMS; u++)
     {
-        k[u] = position_behind(min(j + u, out - 1), to, length);
+        k[u] = position_after(min(j + u, out - 1), to, length);
         angle[u] = (int)((long)from * k[u] % length);
         UNROLL for (int s = 0; s < 4; s++) sums[u][s] = (VF)(0.0f);
     }
@@ -328,7 +328,7 @@ INLINE void add_to(global STORED *a, int n, bool alone, pair v)
  * ones. */
 INLINE void put(global STORED *a, int j, int in, int length, int from, pair first, pair second)
 {
-    const int n = position_behind(j, from, length);
+    const int n = position_after(j, from, length);
 #if FORM == COMPLEX_TO_REAL
     const bool alone = from == 0 && 2 * (in - 1) <= length; /* no element is another one's mirror image */
     const float weight = 0.5f * WEIGHT(n);
@@ -409,7 +409,7 @@ OUTLINE void write_block(const global STORED *a, global float *y, long block DFT
 #else
         for (int i = 0; i < n; i++) {
             pair one, other;
-            get(a, table, size, length, position_behind(j + i, to, length), scale, &one, &other);
+            get(a, table, size, length, position_after(j + i, to, length), scale, &one, &other);
             re[i] = one.re;
             im[i] = one.im;
 #if FORM == REAL_TO_COMPLEX

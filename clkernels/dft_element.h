@@ -39,7 +39,7 @@ static int position_before(int n, int first, int length)
     return n >= first ? n - first : n - first + length;
 }
 
-static int position_behind(int j, int first, int length)
+static int position_after(int j, int first, int length)
 {
     return j < length - first ? j + first : j + first - length;
 }

@@ -102,7 +102,7 @@ static void write_element(float2 v, global float *y, long t, int j, int n DFT_SI
 }
 
 #if !FEW
-/* The transform at position n of those behind `a`. */
+/* The transform at position n of those after `a`. */
 static float2 transformed(const local float *a, int n, global const float2 *table, int size)
 {
     const float2 v = (float2)(a[2 * n], a[2 * n + 1]);
@@ -130,7 +130,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void dft_groups(DFT_GR
 #endif
     for (int i = item; i < TILE * in; i += GROUP) {
         const int2 place = place_of(i, in, inner);
-        const int n = position_behind(place.y, from, length);
+        const int n = position_after(place.y, from, length);
         if (first + place.x >= transforms) continue;
         float2 v = read_element(x, first + place.x, place.y, n DFT_SIZES(NAME));
 #if FEW
@@ -157,7 +157,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void dft_groups(DFT_GR
 #endif
     for (int i = item; i < TILE * out; i += GROUP) {
         const int2 place = place_of(i, out, inner);
-        const int n = position_behind(place.y, to, length);
+        const int n = position_after(place.y, to, length);
         if (first + place.x >= transforms) continue;
 #if FEW
         float2 v = (float2)(0.0f);

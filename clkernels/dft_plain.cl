@@ -9,13 +9,13 @@
  *   dft_filter  between the two transforms of Bluestein's algorithm
  *   dft_write   y = scale * a
  *
- * Kernels transform forward. The inverse exchanges real and imaginary parts before and behind (SWAPPED).
+ * Kernels transform forward. The inverse exchanges real and imaginary parts before and after (SWAPPED).
  *
  * Bluestein's algorithm (CHIRP; Bluestein 1970) is for lengths N with a large prime factor, and transforms of a size of
  * at least 2 N - 1. With c[n] = e^(-pi i n^2 / N):
  *   X[k] = c[k] * sum over n of (x[n] c[n]) / c[k - n], which is a convolution.
  *
- * table: w^0 .. w^(size - 1); behind it c[0] .. c[N - 1], and the transform of 1 / c, divided by size. */
+ * table: w^0 .. w^(size - 1); after it c[0] .. c[N - 1], and the transform of 1 / c, divided by size. */
 #include "parameters.h"
 #include "arguments/dft.h"
 #include "dft_element.h"
@@ -82,7 +82,7 @@ kernel void dft_write(DFT_WRITE_ARGUMENTS(PARAMETER))
     const long e = get_global_id(0);
     if (e >= count * out) return;
     const long t = first + e / out;
-    const int k = (int)(e % out), n = position_behind(k, to, length);
+    const int k = (int)(e % out), n = position_after(k, to, length);
     a += a_from + (t - first) * size;
     float2 v = transformed(a, n, table, size);
 #if FORM == REAL_TO_COMPLEX

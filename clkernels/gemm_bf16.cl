@@ -1,6 +1,6 @@
 /* Matrix product on CPU-class devices that compute bf16 dot products (bf16_dots.h):
  *
- *   C = ACTIVATION(op(A) op(B) + bias + added),   row-major; MASK: C goes behind an activation whose output is `added`
+ *   C = ACTIVATION(op(A) op(B) + bias + added),   row-major; MASK: C goes after an activation whose output is `added`
  *
  * packed: what gemm_bf16_pack.cl makes of A, and from word from_b on of B; part_* words from a part of the numbers
  * to the next, stride_a, stride_b words and stride_c floats from a product of the batch to the next. With PARTS 1 the
@@ -60,7 +60,7 @@ INLINE BF16_TARGET void add_outside(SUMS *sums, global const uint *a, long a_spe
 }
 #endif
 
-/* Adds the unit's chain to those before it, whose sums and errors lie `plane` and 2 * plane floats behind it. */
+/* Adds the unit's chain to those before it, whose sums and errors lie `plane` and 2 * plane floats after it. */
 INLINE void end_chain(local float *unit, long plane, bool first)
 {
     LOOP for (int i = 0; i < ROWS * COLUMNS; i += V)

@@ -10,7 +10,7 @@
  * steps beyond the matrix are zero; there are as many line tiles as the launch has groups.
  * With several parts, those of an infinity or NaN are zero: products with other numbers' parts would be NaN. A tile
  * that has one sets its flag, [product][line tile][k tile] from word first_flag on. Its first part, with infinity and
- * NaN, is written once more behind the last part, [k tile] by [k tile] as the others.
+ * NaN, is written once more after the last part, [k tile] by [k tile] as the others.
  *
  * Launched by runtime/gemm_bf16.c: global size (line tiles, 1, products), one work-item per group. */
 #include "parameters.h"

@@ -18,7 +18,7 @@ kernel void gemm_copy(global float *C, global const float *added, int n, int ldc
 #define STEPS 8
 
 /* C = finish(parts[0] + parts[1] + ...), in their order: gemm_finish.h. A part has ld floats between rows, stride between the
- * products of a batch, and the next one lies stride_part behind it; a single one may be C itself. C begins from_c floats into its buffer. */
+ * products of a batch, and the next one lies stride_part after it; a single one may be C itself. C begins from_c floats into its buffer. */
 kernel void gemm_finish(FINISH_ARGUMENTS(PARAMETER))
 {
     const int column = get_global_id(0);

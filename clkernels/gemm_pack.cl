@@ -2,7 +2,7 @@
  * tile and its options: tile_product.h, of as many rows as columns, and form 6.
  *
  *   BY_LINE 1: the steps of a line follow one another in the matrix; else the lines of a step. FOURS 1: these are multiples
- *   of four floats. A matrix begins `first` floats into its buffer and `stride` behind the one before it, the packed ones
+ *   of four floats. A matrix begins `first` floats into its buffer and `stride` after the one before it, the packed ones
  *   first_to chunks into theirs. Launched over (BM * CHUNKS * steps, line tiles, products). */
 #include "parameters.h"
 #include "arguments/gemm_pack.h"

@@ -2,9 +2,9 @@
  *
  *   op(A) is m x k, op(B) is k x n; TA, TB = 1: A, B are stored transposed (k x m, n x k). lda, ldb, ldc: floats between
  *   rows as stored; stride_*: floats between the products of a batch. bias [n]; added: laid out as C, may be C itself.
- *   MASK: C goes behind an activation whose output is `added` (derivative.h); it is not C then, and nothing is added.
+ *   MASK: C goes after an activation whose output is `added` (derivative.h); it is not C then, and nothing is added.
  *   SUMS 1: sums [m] = the sums of op(A)'s rows, of a transposed A and one product.
- *   The sum is made in `splits` parts of k_of_split steps, each stored stride_split floats behind the one before it, where
+ *   The sum is made in `splits` parts of k_of_split steps, each stored stride_split floats after the one before it, where
  *   there are several: gemm_finish.cl adds them up. A chain of multiply-adds has at most `chain` of them: then it is added
  *   to the sum of the chains before it.
  *
@@ -123,7 +123,7 @@ INLINE void prefetch_tile(global const float *from, int ld, int ni)
     for (int i = 0; i < ni; i++) UNROLL for (int j = 0; j < NV; j++) PREFETCH(from + (size_t)i * ld + j * V);
 }
 
-/* Turns c into the gradient behind the activation whose output is at `from`. */
+/* Turns c into the gradient after the activation whose output is at `from`. */
 INLINE void mask_tile(VF c[MR][NV], global const float *from, int ld, int ni, int nj, local float *edge)
 {
     if (ni == MR && nj == NR) {

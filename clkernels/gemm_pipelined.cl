@@ -3,8 +3,8 @@
  * registers, STAGES - 1 steps ahead, and read by ldmatrix.
  *
  *   m, n, ldc, from_c, stride_c, bias, added, C_FOURS: see gemm_tiled.cl. A and B begin from_a and from_b chunks into
- *   `packed`; a product begins stride_a and stride_b chunks behind the one before it.
- *   The sum is made in `splits` parts of steps_of_split steps, each stored stride_split floats behind the one before it:
+ *   `packed`; a product begins stride_a and stride_b chunks after the one before it.
+ *   The sum is made in `splits` parts of steps_of_split steps, each stored stride_split floats after the one before it:
  *   gemm_finish.cl adds them up in their order.
  *
  * The tile and its options: tile_product.h, of form 6. Launched as gemm_tiled.cl is. */
@@ -81,7 +81,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_pi
         stage = stage + 1 == STAGES ? 0 : stage + 1;
         COPIES_WAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
-        LOAD(0, stage) /* behind the last step, this loads what is not used */
+        LOAD(0, stage) /* after the last step, this loads what is not used */
         MULTIPLY_HALF(1)
     }
 

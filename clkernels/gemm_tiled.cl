@@ -3,7 +3,7 @@
  *   op(A) is m x k, op(B) is k x n; TA, TB = 1: stored transposed (k x m, n x k). lda, ldb, ldc: floats between rows as
  *   stored; stride_*: floats between the products of a batch. bias [n] and added, laid out as C and perhaps C itself, may be
  *   NULL; MASK: see gemm_finish.h. Each of A, B and C begins from_* floats into its buffer, what is added as C does.
- *   The sum is made in `splits` parts of k_of_split steps (a multiple of BK), each stored stride_split floats behind the one
+ *   The sum is made in `splits` parts of k_of_split steps (a multiple of BK), each stored stride_split floats after the one
  *   before it: gemm_finish.cl adds them up in their order.
  *   COMPUTE: what A and B are rounded to, see compute.h.
  *   A_FOURS, B_FOURS, C_FOURS = 1: rows of the matrix and what lies between them are multiples of four floats, which then
@@ -42,7 +42,7 @@ INLINE float4 fetch(global const float *from, bool across, bool fours, int left,
     return (float4)(from[0], from[min(room, 1)], from[min(room, 2)], from[min(room, 3)]);
 }
 
-/* For each four of this work-item: where it lies behind the first of the tile, and how many elements follow its first. */
+/* For each four of this work-item: where it lies after the first of the tile, and how many elements follow its first. */
 #define PLACE(from, room, across, fours, lines, ld, exist)                                                             \
     KEPT int from[EACH(lines)], room[EACH(lines)];                                                                     \
     UNROLL_GPU for (int q = 0; q < EACH(lines); q++)                                                                   \

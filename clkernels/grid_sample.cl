@@ -87,7 +87,7 @@ static struct taps taps_of(float coordinate, int size)
     return t;
 }
 
-/* Finds the taps along the axis in front of the others, if there is one. */
+/* Finds the taps along the axis before the others, if there is one. */
 static struct taps outer_taps(global const float *place, int depth)
 {
     struct taps t;

@@ -5,7 +5,7 @@
  *   layer_norm_finish     dgamma and dbeta [width], each unless it is NULL: the sums of the parts, in their order
  *
  * ROWS 1, CPU class: one task for `each` rows. layer_norm_gradient stores dx where DX is 1, and one part of the sums for
- * each task where SUMS is 1, with STRIDE - 2 more rows of its own behind it. ROWS 0, any device: one group of GROUP
+ * each task where SUMS is 1, with STRIDE - 2 more rows of its own after it. ROWS 0, any device: one group of GROUP
  * work-items for each row; layer_norm_sums has one work-item for each column of a part of `each` rows. layer_norm_finish
  * has one work-item for each column. y may be x; dx may be x or dy. */
 #include "parameters.h"

@@ -1,5 +1,5 @@
-/* What belongs to an update beside its rule (update.cl): the check of all gradients before it, the running statistics
- * behind the trained parameters, the average of the parameters after it; and the sum of micro-batches.
+/* What belongs to an update besides its rule (update.cl): the check of all gradients before it, the running statistics
+ * after the trained parameters, the average of the parameters after it; and the sum of micro-batches.
  *
  * Arguments: p, g and a: arenas of n floats, n a multiple of 16. constants: of this step; gradients are multiplied by
  * constants->unscale, a power of two, and 1 where losses are not scaled. losses: as update_wanted.h has it.
@@ -48,7 +48,7 @@ KERNEL void gradients_add(global float *restrict sum, global const float *restri
     FOR_RANGE(i) STORE(sum + i, LOAD(sum + i) + LOAD(g + i));
 }
 
-/* a += rate (p - a) over the parameters that were updated in front of it: their exponential moving average. */
+/* a += rate (p - a) over the parameters that were updated before it: their exponential moving average. */
 KERNEL void average(AVERAGE_ARGUMENTS(PARAMETER))
 {
     if (!update_wanted(constants, losses)) return;

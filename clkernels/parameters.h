@@ -1,4 +1,4 @@
-/* What a kernel's text makes of a list of arguments (arguments/): its parameters, each but the first behind a comma,
+/* What a kernel's text makes of a list of arguments (arguments/): its parameters, each but the first after a comma,
  * and their names, for the call of a function with the same parameters. runtime/arguments.h makes the host's
  * arguments of the same list. */
 #define PARAMETER_FIRST(type, name) type name

@@ -20,7 +20,7 @@
 #define PIXELS 1
 #endif
 #define EACH_PIXEL UNROLL for (int j = 0; j < PIXELS; j++)
-/* Stores sums[PIXELS] to dx[i] and the elements behind it. */
+/* Stores sums[PIXELS] to dx[i] and the elements after it. */
 #if PIXELS == 4
 #define STORE_PIXELS                                                                                                   \
     ((global float4 *)dx)[i / 4] =                                                                                     \

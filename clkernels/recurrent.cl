@@ -68,7 +68,7 @@ static float product(global const float *m, global const float *v, int row, int 
 }
 #endif
 
-/* Returns the number of steps of this sample; what is behind them is 0. */
+/* Returns the number of steps of this sample; what is after them is 0. */
 static int steps_of(global const float *lengths, int sample, int steps)
 {
     const float length = lengths ? lengths[sample] : steps;

@@ -3,7 +3,7 @@
  * Launched by layers/scan.c.
  *
  * scan_gradient: of products. With P[i] = x[0] ... x[i - 1], dx[i] = P[i] S[i], where
- *   S[i] = dy[i] + x[i + 1] S[i + 1], of exclusive ones S[i] = dy[i + 1] + x[i + 1] S[i + 1]; 0 behind the last one.
+ *   S[i] = dy[i] + x[i + 1] S[i + 1], of exclusive ones S[i] = dy[i + 1] + x[i + 1] S[i + 1]; 0 after the last one.
  * dx holds S first. */
 #include "parameters.h"
 #include "arguments/lines.h"

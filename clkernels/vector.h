@@ -15,7 +15,7 @@ typedef VF VF_unaligned __attribute__((aligned(4)));
 #define LOCAL_LOAD(i, p) (*(const local VF_unaligned *)((p) + (i) * V))
 #define LOCAL_STORE(v, i, p) (*(local VF_unaligned *)((p) + (i) * V) = (v))
 #define UNROLL _Pragma("unroll")
-/* IN_ORDER stands between the multiply-adds of a register tile: what is loaded behind it is not loaded before it. It
+/* IN_ORDER stands between the multiply-adds of a register tile: what is loaded after it is not loaded before it. It
  * is for compilers (KEEP_ORDER) that would load so far ahead that the tile's sums leave their registers. */
 #ifdef KEEP_ORDER
 #define IN_ORDER __asm__ volatile("" ::: "memory")

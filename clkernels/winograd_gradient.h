@@ -2,7 +2,7 @@
  * algorithm:
  * dW = G^T [ sum over tiles of (A dY A^T) * (B^T x B) ] G.
  *
- * Macros beside winograd.h's: PRODUCTS (address space of the sums), CT (channels in registers: CT x NV vectors). */
+ * Macros besides winograd.h's: PRODUCTS (address space of the sums), CT (channels in registers: CT x NV vectors). */
 /* An M x M tile of output gradients at (y, x) into NUMBERS vectors `step` apart; outside the plane they are zero. */
 INLINE void gradient_tile(
     const global vec *restrict plane, int height, int width, int y, int x, TILES vec *restrict out, int step)

@@ -1,6 +1,6 @@
 /* Forward pass and data gradient by Winograd: products and results.
  *
- * Macros beside winograd.h's: WEIGHTS (address space of transformed weights), MT (tiles in registers: MT x NV vectors),
+ * Macros besides winograd.h's: WEIGHTS (address space of transformed weights), MT (tiles in registers: MT x NV vectors),
  * KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next matrix), WEIGHTS_AHEAD (vectors of
  * prefetch of the weights; 0: none). */
 /* m[NV, `apart` vectors apart][MT tiles] = (or +=) v[MT tiles][channels] u[channels][NV]; v advances by v_block vectors

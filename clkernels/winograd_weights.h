@@ -1,7 +1,7 @@
 /* Transformed weights of Winograd's convolutions. The data gradient is the forward pass with C and K exchanged and the
  * kernels rotated by 180 degrees; GRADIENT 1 reads the plain weights that way.
  *
- * Macros beside winograd.h's: GRADIENT, WEIGHTS (address space of transformed weights). */
+ * Macros besides winograd.h's: GRADIENT, WEIGHTS (address space of transformed weights). */
 /* g[V source channels from `first` on][TAPS] for one block of results; zero where there is no such channel. */
 INLINE void load_kernels(const global float *restrict w, int sources, int results, int block, int first, VF *g)
 {

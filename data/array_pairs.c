@@ -32,7 +32,7 @@ static bool among(const char *const *names, size_t count, const char *name, size
     return false;
 }
 
-/* Finds what a name stands for, with a part in front of it or behind it, or without one. */
+/* Finds what a name stands for, with a part before it or after it, or without one. */
 static bool find_role(const char *name, struct role *role)
 {
     char text[64];
@@ -182,8 +182,8 @@ static tutti_status check_pairs(const char *path, const struct array_pairs *pair
     return TUTTI_OK;
 }
 
-/* Finds the arrays beside a .npy file, in the folder that it is in, if its name says what it is. */
-static tutti_status find_beside(const char *path, struct array_pairs *pairs)
+/* Finds the arrays next to a .npy file, in the folder that it is in, if its name says what it is. */
+static tutti_status find_siblings(const char *path, struct array_pairs *pairs)
 {
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
     char *name = memory_format("%.*s", (int)(strlen(file) - 4), file);
@@ -193,7 +193,7 @@ static tutti_status find_beside(const char *path, struct array_pairs *pairs)
     free(name);
     if (!known)
         return fail(
-            TUTTI_INVALID, "%s: a .npy file has one array: call it x.npy, with its targets in y.npy beside it", path);
+            TUTTI_INVALID, "%s: a .npy file has one array: call it x.npy, with its targets in y.npy next to it", path);
     char *folder = slash ? memory_format("%.*s", (int)(slash - path + 1), path) : memory_copy_text(".");
     const tutti_status status = folder ? find_files(folder, "", pairs) : TUTTI_NO_MEMORY;
     free(folder);
@@ -218,7 +218,7 @@ tutti_status array_pairs_open(const char *path, struct array_pairs *pairs, bool 
     else if (ends_with(path, ".npz"))
         status = find_members(path, pairs);
     else if (ends_with(path, ".npy"))
-        status = find_beside(path, pairs);
+        status = find_siblings(path, pairs);
     if (status == TUTTI_OK) status = check_pairs(path, pairs);
     for (int i = 0; i < ARRAYS_SLOTS; i++) *found = *found || pairs->inputs[i].name;
     if (status != TUTTI_OK) array_pairs_close(pairs);

@@ -30,7 +30,7 @@ static double number_at(enum npz_type type, const char *elements, size_t at)
     return (double)half_to_float(half);
 }
 
-/* Reads the numbers of a row. `values` has room for them and, behind them, for the row as it is stored. */
+/* Reads the numbers of a row. `values` has room for them and, after them, for the row as it is stored. */
 static tutti_status read_row(
     const struct array_targets *targets, const struct array_rows *from, int64_t row, double *values)
 {

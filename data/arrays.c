@@ -160,7 +160,7 @@ static tutti_status measure(struct collection *collection, const signed char *pa
 
 /* ------------------------------------------------------------------------------------------------- opening ---- */
 
-/* [samples, height, width], with channels behind the samples or at the end. */
+/* [samples, height, width], with channels after the samples or at the end. */
 static bool set_images(struct arrays *arrays, const struct npz_array *x, tutti_shape *shape)
 {
     if (x->type != NPZ_U8 || (x->rank != 3 && x->rank != 4)) return false;

@@ -20,7 +20,7 @@ struct array_pairs {
     struct npz *npz; /* or NULL */
     struct array_rows inputs[ARRAYS_SLOTS], targets[ARRAYS_SLOTS];
 };
-/* Finds the arrays of a .npz file, a .npy file with others beside it, or a folder of .npy files, and checks that each
+/* Finds the arrays of a .npz file, a .npy file with others next to it, or a folder of .npy files, and checks that each
  * slot has both or none, with equally many samples. *found is false where the path is of another kind. */
 tutti_status array_pairs_open(const char *path, struct array_pairs *pairs, bool *found);
 void array_pairs_close(struct array_pairs *pairs);

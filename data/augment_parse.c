@@ -122,7 +122,7 @@ static bool read_word(const char *name, const char *value, struct augment *augme
     return !strcmp(name, "rand") ? read_random(value, augment) : read_number(name, value, augment);
 }
 
-/* Whether the kind has the word, which may have a value behind it in the list. */
+/* Whether the kind has the word, which may have a value after it in the list. */
 static bool has_word(enum augment_kind kind, const char *name)
 {
     const size_t length = strlen(name);

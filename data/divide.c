@@ -139,7 +139,7 @@ static void link_classes(const struct collection *collection, struct data_part *
         }
 }
 
-/* Repeats samples of the rarer classes behind the `own` samples, until each class has `most`. have: [classes] */
+/* Repeats samples of the rarer classes after the `own` samples, until each class has `most`. have: [classes] */
 static void repeat_rare(const struct tutti_data *data, struct data_part *part, int64_t own, int64_t most, int64_t *have)
 {
     memcpy(have, data->class_counts, (size_t)classes_of(data->collection) * sizeof(*have));

@@ -1,4 +1,4 @@
-/* images/ beside masks/, perhaps below train/, val/ and test/: the mask of images/x.jpg is masks/x.png, a grey picture
+/* images/ next to masks/, perhaps below train/, val/ and test/: the mask of images/x.jpg is masks/x.png, a grey picture
  * or one with a palette, which has the class of each pixel. With two values, 0 and 255, these are two classes; else
  * 255 is left out of the loss. classes.txt may name the classes, one a line. */
 #include "data/listing.h"

@@ -39,7 +39,7 @@ int64_t resample_length(int from, int to, int64_t frames)
     return counted / in * out + (counted % in * out + in - 1) / in;
 }
 
-/* Computes the weights of an output that lies `place` / to inputs behind the one in the middle of the row. */
+/* Computes the weights of an output that lies `place` / to inputs after the one in the middle of the row. */
 static void fill_row(const struct resampler *resampler, int64_t place, float *row)
 {
     for (int i = 0; i < resampler->taps; i++) {
@@ -76,7 +76,7 @@ static void end(struct resampler *resampler)
     free(resampler->inputs);
 }
 
-/* Returns the input that is at an output or in front of it; *place tells how far behind it the output is. */
+/* Returns the input that is at an output or before it; *place tells how far behind it the output is. */
 static int64_t input_of(const struct resampler *resampler, int64_t output, int64_t *place)
 {
     const int64_t way = output % resampler->to * resampler->from;

@@ -170,7 +170,7 @@ static bool has_name(const char *name)
     return length > 4 && (!strcasecmp(name + length - 4, ".csv") || !strcasecmp(name + length - 4, ".tsv"));
 }
 
-/* A folder may have train.csv, and val.csv and test.csv beside it. */
+/* A folder may have train.csv, and val.csv and test.csv next to it. */
 static tutti_status read_folder(struct table *table, const char *folder, const tutti_data_options *options)
 {
     static const char *const names[] = { "train", "val", "test" };

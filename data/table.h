@@ -18,7 +18,7 @@ struct table_classes {
 };
 /* Finds the number of a class, which is added if it is new. Errors: TUTTI_FORMAT if there are too many. */
 tutti_status table_class_of(struct table_classes *classes, const char *name, int32_t *number);
-/* Changes labels to the ranks of their classes, numbers by size in front of texts. */
+/* Changes labels to the ranks of their classes, numbers by size before texts. */
 tutti_status table_rank_classes(struct table_classes *classes, int32_t *labels, size_t count);
 
 struct table {

@@ -25,7 +25,7 @@ static bool is_missing(const char *text)
 
 /* ------------------------------------------------------------------------------------------------- columns ---- */
 
-/* A row of names has a text where the row behind it has a number, or nothing. */
+/* A row of names has a text where the row after it has a number, or nothing. */
 static bool is_header(const struct csv_row *row, const struct csv_row *next, char **texts)
 {
     double number;
@@ -88,7 +88,7 @@ static int column_numbered(const struct table *table, const char *text, size_t l
     return (int)number - 1;
 }
 
-/* Finds the target's column by its name, or by its number from 1 on; either may have ":class" behind it. */
+/* Finds the target's column by its name, or by its number from 1 on; either may have ":class" after it. */
 static tutti_status find_target(struct table *table, const char *path, const char *text)
 {
     static const char suffix[] = ":class";

@@ -1,4 +1,4 @@
-/* WebDataset's tar files: key.jpg (or another image) beside key.cls, key.cls.txt or key.json, which has the class. One
+/* WebDataset's tar files: key.jpg (or another image) next to key.cls, key.cls.txt or key.json, which has the class. One
  * pass over the headers finds where each image is; it is read from there when it is needed. */
 #include "formats/tar.h"
 #include "data/listing.h"
@@ -33,7 +33,7 @@ struct walk {
     int64_t others, incomplete;
 };
 
-/* Where a name's extension begins: behind the first dot of its last part. */
+/* Where a name's extension begins: after the first dot of its last part. */
 static size_t key_length(const char *name)
 {
     const char *slash = strrchr(name, '/'), *file = slash ? slash + 1 : name, *dot = strchr(file, '.');
@@ -250,7 +250,7 @@ static tutti_status number_classes(struct walk *walk)
 static void tell(const struct walk *walk, const tutti_data_options *options)
 {
     if (walk->incomplete > 0)
-        data_note(options, "images without a class beside them, which are ignored: %lld", (long long)walk->incomplete);
+        data_note(options, "images without a class next to them, which are ignored: %lld", (long long)walk->incomplete);
     if (walk->others > 0)
         data_note(options, "files that are neither images nor classes: %lld", (long long)walk->others);
 }
@@ -264,7 +264,7 @@ tutti_status tar_open(const char *path, const tutti_data_options *options, struc
     TRY(walk_path(walk, path));
     if (walk->pictures->collection.samples == 0) {
         if (walk->incomplete > 0)
-            FAIL(TUTTI_FORMAT, "%s: its %lld images have no class beside them, such as KEY.cls", path,
+            FAIL(TUTTI_FORMAT, "%s: its %lld images have no class next to them, such as KEY.cls", path,
                 (long long)walk->incomplete);
         goto done;
     }

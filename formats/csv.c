@@ -52,7 +52,7 @@ static bool ends_line(int byte)
     return byte == '\n' || byte == '\r' || byte == NO_BYTE;
 }
 
-/* Goes behind the end of a line: LF, CR LF, or CR. */
+/* Goes after the end of a line: LF, CR LF, or CR. */
 static void pass_line_end(struct csv *csv)
 {
     if (peek(csv) == NO_BYTE) return;
@@ -97,7 +97,7 @@ static void skip_spaces(struct csv *csv)
     while (is_space(csv, peek(csv))) csv->at++;
 }
 
-/* Reads on behind the opening quote. Two quotes in a row are one in the text. */
+/* Reads on after the opening quote. Two quotes in a row are one in the text. */
 static tutti_status read_quoted(struct csv *csv)
 {
     tutti_status status = TUTTI_OK;
@@ -115,7 +115,7 @@ static tutti_status read_quoted(struct csv *csv)
     }
     skip_spaces(csv);
     if (status == TUTTI_OK && peek(csv) != (unsigned char)csv->separator && !ends_line(peek(csv)))
-        return row_failed(csv, "there is text behind the quotes that end a field");
+        return row_failed(csv, "there is text after the quotes that end a field");
     return status;
 }
 

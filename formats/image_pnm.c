@@ -22,7 +22,7 @@ static bool is_digit(unsigned char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads a decimal number behind spaces and comments. `single`: one digit, which another number may follow at once. */
+/* Reads a decimal number after spaces and comments. `single`: one digit, which another number may follow at once. */
 static tutti_status read_number(struct pnm *pnm, bool single, unsigned *number)
 {
     const unsigned char *bytes = pnm->file->bytes;

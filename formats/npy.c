@@ -17,7 +17,7 @@ enum { MAGIC = sizeof magic, ALIGNMENT = 64 };
 
 static const struct {
     const char *name;
-    char code[3]; /* behind the order of bytes */
+    char code[3]; /* after the order of bytes */
     size_t bytes;
 } types[] = {
     [NPZ_BOOL] = { "bool", "b1", 1 },
@@ -59,7 +59,7 @@ static void skip_spaces(struct header *header)
     while (header->at < header->end && (*header->at == ' ' || *header->at == '\n')) header->at++;
 }
 
-/* Takes this text if it comes next, and goes behind it. */
+/* Takes this text if it comes next, and goes after it. */
 static bool take(struct header *header, const char *text)
 {
     const size_t length = strlen(text);

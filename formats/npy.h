@@ -4,14 +4,14 @@
 
 #include "formats/npz.h"
 
-/* Copies the array behind the header, also if its first index changes fastest or it has the other order of bytes. The
+/* Copies the array after the header, also if its first index changes fastest or it has the other order of bytes. The
  * caller frees array->data. The name stays as it is. Messages name no file. Errors: TUTTI_FORMAT. */
 tutti_status npy_decode(const unsigned char *bytes, size_t size, struct npz_array *array);
 bool npy_is(const unsigned char *bytes, size_t size);
 
 /* Where the elements lie in a file, and how. */
 struct npy_layout {
-    size_t begin;       /* bytes in front of the first element */
+    size_t begin;       /* bytes before the first element */
     bool columns_first; /* the first index changes fastest */
     bool swapped;       /* in the other order of bytes */
 };

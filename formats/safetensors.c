@@ -93,7 +93,7 @@ static tutti_status read_type(
         return fail(TUTTI_FORMAT, "%s: tensor '%s' has no dtype", file->path, text_printable(name).text);
     int type = 0;
     while (type < TYPE_COUNT && strcmp(types[type].name, tensor->dtype) != 0) type++;
-    tensor->type = (enum safetensors_type)type; /* behind the last: SAFETENSORS_OTHER */
+    tensor->type = (enum safetensors_type)type; /* after the last: SAFETENSORS_OTHER */
     return TUTTI_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Safetensors files: named arrays behind a JSON header. https://github.com/huggingface/safetensors, section "Format".
+/* Safetensors files: named arrays after a JSON header. https://github.com/huggingface/safetensors, section "Format".
  *
  *   8 bytes   N, the length of the header, little endian
  *   N bytes   the header, one JSON object:
@@ -65,7 +65,7 @@ const struct safetensors_tensor *safetensors_at(const struct safetensors *file, 
 const struct safetensors_tensor *safetensors_find(const struct safetensors *file, const char *name);
 /* Returns the value of a key of "__metadata__", NULL if there is none. Valid until safetensors_close(). */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
-/* Returns the key behind this one in the order of the file, the first one for NULL; NULL at the end. */
+/* Returns the key after this one in the order of the file, the first one for NULL; NULL at the end. */
 const char *safetensors_metadata_key(const struct safetensors *file, const char *before);
 
 /* Writes header and data into an open atomic file. The caller flushes and commits it; so it can write and flush two

@@ -152,7 +152,7 @@ static tutti_status read_pax(struct tar *tar, int64_t bytes)
     return status;
 }
 
-/* Visits what stands behind a header, and goes on to the next header. */
+/* Visits what stands after a header, and goes on to the next header. */
 static tutti_status visit_entry(struct tar *tar, const unsigned char *header,
     tutti_status (*visit)(void *user, const struct tar_file *file), void *user)
 {

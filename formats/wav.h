@@ -12,7 +12,7 @@ struct wav {
     int rate, channels, bits; /* samples of each second; of a sample in the file */
     bool floats;
     int64_t frames; /* samples of each channel */
-    uint64_t begin; /* bytes in front of the first one */
+    uint64_t begin; /* bytes before the first one */
 };
 
 /* Opens a file and reads its header. Errors: TUTTI_FILE; TUTTI_FORMAT if it is damaged, cut, or coded in another way.

@@ -66,7 +66,7 @@ static bool lies_before(size_t begin, size_t count, size_t end)
 
 /* ----------------------------------------------------------------------------------------------- directory ---- */
 
-/* Finds the record at the end of the file, behind which a comment may follow; the record tells its length. */
+/* Finds the record at the end of the file, after which a comment may follow; the record tells its length. */
 static tutti_status find_end(const struct zip *zip, size_t *end)
 {
     for (size_t comment = 0; comment <= FULL16 && zip->size >= END_BYTES + comment; comment++) {
@@ -130,7 +130,7 @@ static bool name_is_plain(const char *name, size_t length)
     return length > 0 && text_is_utf8(name);
 }
 
-/* The header in front of the data has the name, too, and extra fields of its own. */
+/* The header before the data has the name, too, and extra fields of its own. */
 static tutti_status find_data(const struct zip *zip, struct member *member, size_t local)
 {
     const size_t length = strlen(member->name);
@@ -163,7 +163,7 @@ static tutti_status check_member(const struct zip *zip, const struct member *mem
     return TUTTI_OK;
 }
 
-/* Reads the member whose entry lies at *at, and moves *at behind it. */
+/* Reads the member whose entry lies at *at, and moves *at after it. */
 static tutti_status read_entry(struct zip *zip, struct member *member, size_t *at, size_t end)
 {
     tutti_status status = TUTTI_OK;

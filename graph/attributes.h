@@ -20,8 +20,8 @@ enum attribute_kind {
     ATTRIBUTE_ORDER,      /* int[TUTTI_MAX_RANK]: all of them in another order */
     ATTRIBUTE_PLACES,     /* int64_t[TUTTI_MAX_RANK]: a number for each of them */
     ATTRIBUTE_SHAPE,      /* tutti_shape, batch included: graph_bind() replaces its symbols */
-    ATTRIBUTE_SIZES,      /* int64_t[]: stand in the names of tuning tables, behind the first letter of the member's */
-    ATTRIBUTE_ACTIVATION, /* enum activation: printed behind the operation's name */
+    ATTRIBUTE_SIZES,      /* int64_t[]: stand in the names of tuning tables, after the first letter of the member's */
+    ATTRIBUTE_ACTIVATION, /* enum activation: printed after the operation's name */
 };
 
 struct attribute {

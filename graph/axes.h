@@ -30,7 +30,7 @@ struct node;
 enum axis_kind value_axis(const struct value *value, int axis);
 /* Returns the axes of x with features as the last of `rank` axes and no other channels. */
 struct axes axes_with_features(const struct value *x, int rank);
-/* Whether the value can have layouts beside the plain one: channels, spatial axes behind them, and nothing else. */
+/* Whether the value can have layouts besides the plain one: channels, spatial axes after them, and nothing else. */
 bool value_has_layouts(const struct value *value);
 bool value_has_channels_last(const struct value *value); /* whether it can have that layout */
 /* Whether both have as many axes and none is a parameter: a node's values with one common layout. */

@@ -1,4 +1,4 @@
-/* Fusions: work that a node does beside its own operation, in a list on the node. Patterns (graph/pattern.h) append
+/* Fusions: work that a node does besides its own operation, in a list on the node. Patterns (graph/pattern.h) append
  * to it. Kernels get build options and arguments from it, and the interpreter reads it. */
 #ifndef GRAPH_FUSION_H
 #define GRAPH_FUSION_H
@@ -33,7 +33,7 @@ enum fusion_kind {
     FUSION_GATE,
     FUSION_STATISTICS, /* computes count, mean and sum of squared deviations of the result */
     FUSION_BIAS,       /* a weight gradient: computes the bias's gradient, too */
-    FUSION_WEIGHTS,    /* a data gradient behind a gate: computes the weights' gradient, too */
+    FUSION_WEIGHTS,    /* a data gradient after a gate: computes the weights' gradient, too */
     FUSION_KINDS
 };
 #define FUSED(kind) (1u << FUSION_##kind) /* in sets of kinds */
@@ -47,7 +47,7 @@ struct fusion {
     enum fusion_kind kind;
     struct nonlinearity function;
     int added;         /* value */
-    int input, output; /* its first input and its output on the node, behind those of the operation */
+    int input, output; /* its first input and its output on the node, after those of the operation */
 };
 
 struct node;

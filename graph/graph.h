@@ -28,7 +28,7 @@ enum value_type { TYPE_F32, TYPE_I32, TYPE_U8, TYPE_BF16, TYPE_F16, TYPE_BF16_IN
 /* PLAIN: row-major as the shape says (N, C, H, W). The other layouts need channels followed by space
  * (value_has_layouts). BLOCKED: [N][C/V][H][W][V], with V the device's vector width; channels past C exist and are
  * zero in every value, forward and backward. CHANNELS_LAST: [N][H][W][C] with C a multiple of CHANNELS_LAST_MULTIPLE,
- * so that there is no padding and each four channels lie in 16 bytes. A device has one layout beside the plain one:
+ * so that there is no padding and each four channels lie in 16 bytes. A device has one layout besides the plain one:
  * BLOCKED in the CPU class, CHANNELS_LAST in the GPU class. */
 enum value_layout { LAYOUT_PLAIN, LAYOUT_BLOCKED, LAYOUT_CHANNELS_LAST };
 enum { CHANNELS_LAST_MULTIPLE = 4 };
@@ -47,7 +47,7 @@ struct value {
     tutti_shape shape; /* the batch dimension included: sizes[0] where batched */
     bool batched;
     int64_t rows;     /* where batched: sizes[0] is this times the number of samples. 1, unless an axis was folded */
-    struct axes axes; /* what they are of, beside the batch */
+    struct axes axes; /* what they are of, besides the batch */
     int producer;     /* node, or -1 */
     int parameter;    /* ROLE_PARAMETER: its number in the network; else -1 */
     /* Number of the parameter whose final gradient this is, in the gradient arena; else -1. */

@@ -19,7 +19,7 @@ struct step_constants {
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
     uint32_t runs;        /* micro-batches of this step, each with its own sum of losses, which the optimizer reads */
     float unscale;        /* what the update multiplies gradients by: --precision fp16 scales losses (loss_scale.h) */
-    uint32_t not_finite;  /* 0; a launch in front of the optimizer's sets it where gradients are not finite */
+    uint32_t not_finite;  /* 0; a launch before the optimizer's sets it where gradients are not finite */
     uint32_t loss_floats; /* from one run's losses to the next one's; 0: 2 */
     uint32_t reserved[3];
 };
@@ -62,7 +62,7 @@ enum {
     PORT_OWN = 1 << 3,      /* an output that the launches read themselves: it stays where nobody else does */
     /* An input that is 0 in trials, so that what it normalises stays positive and its mask is 1 everywhere. */
     PORT_ZERO_IN_TRIALS = 1 << 4,
-    PORT_BESIDE = 1 << 5, /* of a fusion: a tensor that is read or written together with the first output */
+    PORT_SAME_LAYOUT = 1 << 5, /* of a fusion: a tensor that is read or written together with the first output */
 };
 
 /* Bits of `any_layout`. */
@@ -96,7 +96,7 @@ struct implementation {
      * input's axes has it, too. */
     void (*layouts)(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
     unsigned any_layout;
-    /* Returns in how many parts it can compute, beside its first output, the statistics that the reader of that
+    /* Returns in how many parts it can compute, besides its first output, the statistics that the reader of that
      * output begins with; 0 or NULL: it cannot. Reads the design, before the node has its final form. The output
      * `statistics` is float [parts][numbers][channels up to a multiple of V]; numbers: 3 of FUSION_STATISTICS, 2 of
      * FUSION_GATE (graph/fusion.h). */
@@ -107,8 +107,8 @@ struct implementation {
     const char *(*cannot_fuse)(const struct problem *problem);
     bool leaves_normalising; /* a batch_norm's: can leave out its first output and give the statistics alone */
     /* The inputs and outputs of the operation that it can also load and store as bfloat16: bit i for number i. The
-     * bit of the first output includes the added tensor and the ports with PORT_BESIDE. Its kernels get the types by
-     * element_options(). */
+     * bit of the first output includes the added tensor and the ports with PORT_SAME_LAYOUT. Its kernels get the types
+     * by element_options(). */
     unsigned bf16_inputs, bf16_outputs;
     /* Decides how the work is divided into tiles, tasks and parts of sums, in `design_bytes` of zeroed memory. It is
      * called once for all nodes of a plan with the same problem, and sees only what defines such a problem

@@ -241,7 +241,7 @@ TUTTI_API void tutti_network_free(tutti_network *network);
 /* Returns the first error of the calls that added layers, and restores its message for tutti_message(). */
 TUTTI_API tutti_status tutti_network_status(const tutti_network *network);
 
-/* tutti_scope_push() puts "prefix." in front of the names of the layers that follow, until the matching
+/* tutti_scope_push() puts "prefix." before the names of the layers that follow, until the matching
  * tutti_scope_pop(). Scopes nest. Names are UTF-8. Files of weights name parameters "layer.weight", "layer.bias" and so
  * on. A layer without a name is called "operation_number". */
 TUTTI_API void tutti_scope_push(tutti_network *network, const char *prefix);
@@ -293,7 +293,7 @@ typedef struct tutti_parameter_options {
     const float *values;     /* initial values instead, which are copied */
     bool frozen;             /* as tutti_freeze() makes it (tutti_finetune.h) */
 } tutti_parameter_options;
-/* Adds a parameter, for the `weight` or `bias` of layers. Files of weights have it by its name, behind the scope. */
+/* Adds a parameter, for the `weight` or `bias` of layers. Files of weights have it by its name, after the scope. */
 TUTTI_API tutti_tensor tutti_parameter(
     tutti_network *network, const char *name, tutti_shape shape, const tutti_parameter_options *options);
 /* Adds a parameter as tutti_parameter() does. Takes a pointer to one to eight sizes, for languages that have no

@@ -146,7 +146,7 @@ typedef struct tutti_tensor_info {
     size_t size; /* sizeof(tutti_tensor_info), or 0; set it before the call */
     tutti_tensor_kind kind;
     tutti_dtype dtype;
-    bool for_each_sample; /* it has a batch axis in front of the shape, as inputs and what depends on them */
+    bool for_each_sample; /* it has a batch axis before the shape, as inputs and what depends on them */
     tutti_shape shape;    /* of a sample, or of the whole tensor */
     const char *name;     /* valid until the network is freed; NULL for those of layers */
     const void *values;   /* of a constant, valid until the network is freed; else NULL */

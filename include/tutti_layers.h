@@ -161,7 +161,7 @@ TUTTI_API tutti_tensor tutti_tanh(tutti_network *network, tutti_tensor x);
 TUTTI_API tutti_tensor tutti_add(tutti_network *network, tutti_tensor a, tutti_tensor b);
 TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_tensor b);
 /* Products of the matrices in the last two dimensions: a [..., m, k], b [..., k, n] -> y [..., m, n]. With transpose_a,
- * a is [..., k, m]; with transpose_b, b is [..., n, k]. The dimensions in front are broadcast as numpy does: a missing
+ * a is [..., k, m]; with transpose_b, b is [..., n, k]. The dimensions before are broadcast as numpy does: a missing
  * one, one of size 1, and the batch of an input that has none are repeated. A vector is one row as a, one column as b,
  * and y lacks that dimension. Parameters and constants can be inputs. name: NULL or the layer's. */
 TUTTI_API tutti_tensor tutti_matmul(
@@ -230,7 +230,7 @@ typedef struct tutti_loss_options {
     /* tutti_cross_entropy(), tutti_nll(). A weight of at least 0 for each class: the loss of a label is multiplied by
      * the weight of its class; with label_smoothing, each class's part of the loss by the weight of that class. The
      * weights are copied. The loss stays the mean over all labels and samples, as PyTorch's `weight` with
-     * reduction="none" and a mean() behind it: PyTorch's reduction="mean" divides by the sum of the labels' weights
+     * reduction="none" and a mean() after it: PyTorch's reduction="mean" divides by the sum of the labels' weights
      * instead, which differs from batch to batch. So any division of a batch over devices and hosts trains the same.
      * Weights whose mean over the labels of all samples is 1 keep the scale of the loss. NULL and 0: no weights. */
     const float *class_weights;

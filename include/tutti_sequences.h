@@ -31,15 +31,15 @@ typedef struct tutti_attention_options {
     int64_t heads, kv_heads;
     float scale;   /* of the products; 0: 1 / sqrt(width) */
     float softcap; /* scores become softcap * tanh(scores / softcap); 0: they stay */
-    /* A query sees no key behind its own position. The position of the first query is the number of past keys; with
+    /* A query sees no key after its own position. The position of the first query is the number of past keys; with
      * `key_counts`, the last query's is that of the last key. */
     bool causal;
     int64_t window_before, window_after; /* 1 + how many keys before and after its position it sees; 0: all */
     /* Broadcast to the scores [heads, length, keys] and added to them; or, if it is boolean, keys where it is 0 are
-     * not seen. If its last axis is shorter, keys behind its end are not seen. NULL: none. */
+     * not seen. If its last axis is shorter, keys after its end are not seen. NULL: none. */
     const tutti_tensor *mask;
     bool mask_is_boolean;
-    const tutti_tensor *past_key, *past_value; /* [kv_heads, past length, width], in front of keys and values */
+    const tutti_tensor *past_key, *past_value; /* [kv_heads, past length, width], before keys and values */
     const tutti_tensor *key_counts;            /* one number for each sample: keys from this number on are not seen */
     tutti_tensor *present_key, *present_value; /* written: keys and values with the past ones; NULL: not wanted */
     tutti_tensor *scores;                      /* written; NULL: not wanted */
@@ -68,7 +68,7 @@ typedef struct tutti_recurrent_options {
     bool bidirectional, reverse; /* adds a second layer from the last step to the first one; has only such a layer */
     /* [directions, hidden], for each sample or the same for all. NULL: zeros. initial_c: for tutti_lstm(). */
     const tutti_tensor *initial_h, *initial_c;
-    const tutti_tensor *lengths;   /* steps of each sample, one number, float32 or int32; outputs behind them are 0 */
+    const tutti_tensor *lengths;   /* steps of each sample, one number, float32 or int32; outputs after them are 0 */
     tutti_tensor *last_h, *last_c; /* written: the last states [directions, hidden]; last_c: of tutti_lstm() */
     float clip;                    /* arguments of functions are clipped to [-clip, clip]; 0: they are not */
     tutti_recurrent_function functions[6]; /* ONNX's f, g, h of the first direction, then of the second one */

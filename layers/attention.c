@@ -81,7 +81,7 @@ static int number(const struct composing *c, tutti_shape shape, const float *val
 
 /* ------------------------------------------------------------------------------------------------------ masks ---- */
 
-/* Returns, for each query and key, how far the key's position is behind the query's. NULL: no memory. */
+/* Returns, for each query and key, how far the key's position is after the query's. NULL: no memory. */
 static float *distances(const struct attention *a)
 {
     float *values = memory_new((size_t)(a->length * a->keys), sizeof *values);
@@ -149,7 +149,7 @@ static int seen_by_position(const struct attention *a)
     return seen == NO_VALUE ? present : compose_two(c, &operation_and, seen, present);
 }
 
-/* Returns the whole mask. The given one may end before the last key: keys behind it are not seen. */
+/* Returns the whole mask. The given one may end before the last key: keys after it are not seen. */
 static int whole_mask(const struct attention *a)
 {
     const struct composing *c = a->c;

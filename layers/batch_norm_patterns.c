@@ -1,4 +1,4 @@
-/* Rewriting around batch normalisation: statistics and gradients of activations in the nodes beside it, normalisation
+/* Rewriting around batch normalisation: statistics and gradients of activations in the nodes next to it, normalisation
  * in those that read it; and what it becomes in inference. */
 #include "base/memory.h"
 #include "graph/edit.h"
@@ -235,6 +235,6 @@ tutti_status batch_norm_in_inference(struct graph *graph, size_t *n, int *same)
     (void)same;
     if (before < 0) return scale_and_shift(graph, *n);
     const tutti_status status = fold(graph, *n, before);
-    ++*n; /* the folding node was put in front */
+    ++*n; /* the folding node was put before */
     return status;
 }

@@ -41,7 +41,7 @@ static tutti_status join(const char *name, const struct value *input, struct val
     }
     if (joined.batched) {
         if (joined.shape.rank == TUTTI_MAX_RANK)
-            return fail(TUTTI_SHAPE, "%s: the result would have %d axes beside the batch's: %d are possible", name,
+            return fail(TUTTI_SHAPE, "%s: the result would have %d axes besides the batch's: %d are possible", name,
                 joined.shape.rank, TUTTI_MAX_RANK - 1);
         memmove(joined.shape.sizes + 1, joined.shape.sizes, (size_t)joined.shape.rank * sizeof *joined.shape.sizes);
         joined.shape.sizes[0] = output->batched ? output->shape.sizes[0] : input->shape.sizes[0];

@@ -1,5 +1,5 @@
 /* concat joins values along one dimension, and window, which cuts parts out and pads, is its gradient. Joining copies
- * rows: a value is [outer][size along the axis][inner], and joining along the axis puts the [size][inner] behind one
+ * rows: a value is [outer][size along the axis][inner], and joining along the axis puts the [size][inner] after one
  * another. A window along the channels is a copy of rows, too. The blocked layout is the same along the channels when
  * all are multiples of the vector width; with channels last, these are a row, and multiples of 4 there. */
 #include "base/memory.h"

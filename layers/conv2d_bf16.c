@@ -56,8 +56,8 @@ static int copies_of(const struct problem *problem)
 struct axis {
     int64_t source, grid;          /* pixels; positions with results */
     int64_t step, phases, start;   /* of the source */
-    int64_t reach, shared;         /* positions that taps read behind one; of zeros that also serve the next row */
-    int64_t behind;                /* positions that are read, or written before zeros, behind the last one */
+    int64_t reach, shared;         /* positions that taps read after one; of zeros that also serve the next row */
+    int64_t after;                 /* positions that are read, or written before zeros, after the last one */
     int64_t kernel, stride, whole; /* whole: positions of a row */
 };
 
@@ -105,7 +105,7 @@ static struct axis axis_of(
     }
     a.shared = shared_zeros(&a);
     a.whole = a.grid + a.reach - a.shared;
-    a.behind = a.reach;
+    a.after = a.reach;
     return a;
 }
 
@@ -122,7 +122,7 @@ static struct axis image_columns(int64_t source, int64_t result, int64_t kernel,
         .reach = (kernel - 1) / stride };
     a.shared = shared_zeros(&a);
     a.whole = a.grid + a.reach - a.shared;
-    a.behind = divide_up(2 * divide_up(kernel, IMAGE_TAPS) * IMAGE_TAPS, stride);
+    a.after = divide_up(2 * divide_up(kernel, IMAGE_TAPS) * IMAGE_TAPS, stride);
     a.phases = 1;
     return a;
 }
@@ -172,10 +172,10 @@ static bool cut_by(const struct grid *g, int64_t images, int64_t number, int64_t
     return true;
 }
 
-/* Positions of a phase, including those that taps read behind the last one. */
+/* Positions of a phase, including those that taps read after the last one. */
 static int64_t positions_of(const struct grid *g, const struct cut *cut)
 {
-    return cut->end + g->h.reach * g->w.whole + g->w.behind;
+    return cut->end + g->h.reach * g->w.whole + g->w.after;
 }
 
 #define CUT_VALUES(g, cut)                                                                                   \

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "clkernels/arguments/conv2d_beside.h"
+#include "clkernels/arguments/conv2d_same_layout.h"
 #include "clkernels/arguments/conv2d_sum_cpu.h"
 #include "clkernels/arguments/conv2d_weights_cpu.h"
 #include "layers/elementwise.h"

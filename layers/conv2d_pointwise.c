@@ -7,7 +7,7 @@
 #include "layers/remark.h"
 #include "runtime/matrix.h"
 
-/* Bytes of packed weights that stay in a core's second-level cache beside everything else that is read meanwhile. */
+/* Bytes of packed weights that stay in a core's second-level cache next to everything else that is read meanwhile. */
 #define CACHED_WEIGHTS_BYTES (1 << 20)
 
 static const char *fits(const struct problem *problem)

@@ -4,7 +4,7 @@
 #include "layers/conv2d.h"
 #include "layers/sliding.h"
 
-/* An image's two axes: the last ones of `s`, or one behind a height of 1. */
+/* An image's two axes: the last ones of `s`, or one after a height of 1. */
 static struct conv2d_attributes attributes_of(const struct sliding *s)
 {
     static const struct sliding_axis one = { 1, 1, 1, 1, 1, 0, 0, 1 };

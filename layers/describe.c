@@ -48,7 +48,7 @@ tutti_status tutti_network_node(const tutti_network *network, int position, tutt
 
 /* ---------------------------------------------------------------------------------------------- attributes ---- */
 
-/* "key=" or, behind the first number, ",". */
+/* "key=" or, after the first number, ",". */
 static void begin_number(struct text *text, const char *name, int i)
 {
     text_append(text, "%s%s%s", i || !text->size ? "" : " ", i ? "" : name, i ? "," : "=");

@@ -97,8 +97,8 @@ int64_t dft_filter_at(const struct dft_plan *plan)
 
 size_t dft_table_bytes(const struct dft_plan *plan)
 {
-    const size_t size = (size_t)plan->size, behind = plan->chirp ? (size_t)plan->sizes.length + 2 * size : 0;
-    return (size + behind) * 2 * sizeof(float);
+    const size_t size = (size_t)plan->size, after = plan->chirp ? (size_t)plan->sizes.length + 2 * size : 0;
+    return (size + after) * 2 * sizeof(float);
 }
 
 void dft_emit_table(const struct dft_plan *plan, cl_mem table, struct launch_list *list)
@@ -110,8 +110,8 @@ void dft_emit_table(const struct dft_plan *plan, cl_mem table, struct launch_lis
     grid(list, launch, plan->size);
     launch_work(launch, 0, (double)dft_table_bytes(plan));
     if (!plan->chirp) return;
-    const int64_t behind = (int64_t)plan->size + plan->sizes.length;
-    struct halves halves = { table, behind, behind + plan->size };
+    const int64_t after = (int64_t)plan->size + plan->sizes.length;
+    struct halves halves = { table, after, after + plan->size };
     emit_passes(plan, &halves, plan->size, table, options, list);
 }
 

@@ -24,7 +24,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         return fail(TUTTI_SHAPE, "embedding: the table has %d dimensions%s: it must be [rows, width] for all samples",
             table->shape.rank - table->batched, table->batched ? " for each sample" : "");
     if (ids->shape.rank == TUTTI_MAX_RANK)
-        return fail(TUTTI_SHAPE, "embedding: the result would have %d dimensions beside the batch's: %d are possible",
+        return fail(TUTTI_SHAPE, "embedding: the result would have %d dimensions besides the batch's: %d are possible",
             TUTTI_MAX_RANK + 1 - ids->batched, TUTTI_MAX_RANK - ids->batched);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = ids->batched, .shape = ids->shape };
     outputs[0].shape.sizes[outputs[0].shape.rank++] = table->shape.sizes[1];

@@ -1,7 +1,7 @@
 #include "layers/epilogue.h"
 
 #include "base/numbers.h"
-#include "clkernels/arguments/conv2d_beside.h"
+#include "clkernels/arguments/conv2d_same_layout.h"
 #include "clkernels/arguments/conv2d_tile_statistics.h"
 #include "runtime/arguments.h"
 
@@ -62,7 +62,7 @@ bool keeps_zero(struct nonlinearity function)
 void fused_layouts(const struct node *node, enum value_layout layout, enum value_layout *inputs)
 {
     for (int i = 0; i < node->input_count; i++)
-        if (node->inputs[i] != NO_VALUE && node_input_port(node, i)->flags & PORT_BESIDE) inputs[i] = layout;
+        if (node->inputs[i] != NO_VALUE && node_input_port(node, i)->flags & PORT_SAME_LAYOUT) inputs[i] = layout;
 }
 
 const struct value *fused_input(const struct problem *problem, enum fusion_kind kind, int input)

@@ -30,7 +30,7 @@ void statistics_arguments(struct launch *launch, const struct problem *problem, 
 /* Option of FUSION_NORMALISED, and its arguments, which come after all others. */
 const char *normalised_option(const struct node *node);
 void normalised_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands);
-/* Sets the layout of the ports that are read beside the first output. */
+/* Sets the layout of the ports that are read besides the first output. */
 void fused_layouts(const struct node *node, enum value_layout layout, enum value_layout *inputs);
 /* Value and buffer of a fusion's input, counted from 0; NULL where the kind is not fused or the input is absent. */
 const struct value *fused_input(const struct problem *problem, enum fusion_kind kind, int input);

@@ -212,7 +212,7 @@ static double centre(int64_t i, int64_t size, bool align_corners)
     return (2 * (double)i + 1) / (double)size - 1;
 }
 
-/* The places of all elements, [elements, axes + 1]: the last axis of space comes first, and behind all a 1. */
+/* The places of all elements, [elements, axes + 1]: the last axis of space comes first, and after all a 1. */
 static int add_places(struct tutti_network *network, const struct affine_grid_arguments *a, int64_t count)
 {
     const int axes = a->size.count;

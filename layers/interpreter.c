@@ -393,7 +393,7 @@ bool interpreter_knows(const struct operation *operation)
 
 /* --------------------------------------------------------------------------------------------------- fusions ---- */
 
-/* The coefficients of a batch normalisation, of each channel, and the function behind it. */
+/* The coefficients of a batch normalisation, of each channel, and the function after it. */
 struct normalisation {
     const double *gamma, *beta, *mean, *rstd; /* beta NULL: 0 */
     struct nonlinearity function;
@@ -411,7 +411,7 @@ static int64_t channel_of(const struct normalisation *by, int64_t i)
     return i / by->planes.pixels % by->planes.c;
 }
 
-/* Element i behind the normalisation of x. */
+/* Element i after the normalisation of x. */
 static double normalised(const struct normalisation *by, const double *x, int64_t i)
 {
     const int64_t c = channel_of(by, i);
@@ -546,13 +546,13 @@ static tutti_status (*const fusions[FUSION_KINDS])(
     [FUSION_WEIGHTS] = weight_gradient,
 };
 
-static tutti_status run_fusions(const struct problem *problem, struct arrays *arrays, bool behind)
+static tutti_status run_fusions(const struct problem *problem, struct arrays *arrays, bool after)
 {
     tutti_status status = TUTTI_OK;
     const struct node *node = problem->node;
     for (int k = 0; k < node->fusion_count && status == TUTTI_OK; k++) {
         const struct fusion *fusion = &node->fusions[k];
-        if (behind == (fusion->kind >= FUSION_ADD) && fusions[fusion->kind])
+        if (after == (fusion->kind >= FUSION_ADD) && fusions[fusion->kind])
             status = fusions[fusion->kind](problem, arrays, fusion);
     }
     return status;

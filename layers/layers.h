@@ -78,7 +78,7 @@ ATTRIBUTES(reduce)
 struct expand_attributes {
     tutti_shape shape; /* of y */
     float factor;
-    int64_t rows; /* of a sample of y, which has the batch in front; 0: y has it if x has it */
+    int64_t rows; /* of a sample of y, which has the batch before; 0: y has it if x has it */
 };
 ATTRIBUTES(expand)
 
@@ -96,7 +96,7 @@ struct reshape_attributes {
 ATTRIBUTES(reshape)
 /* Returns the kinds of the axes of x reshaped to this shape. */
 struct axes reshape_axes(const struct value *x, const tutti_shape *shape);
-/* Checks a shape asked for, which has the batch in front if x has; sets the one size that may be -1, and the axes. */
+/* Checks a shape asked for, which has the batch before if x has; sets the one size that may be -1, and the axes. */
 tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *attributes);
 /* Moves the first axis of a sample into the batch: rows become samples to the nodes that follow. And back. */
 tutti_status reshape_fold(const struct value *x, struct reshape_attributes *attributes);
@@ -151,7 +151,7 @@ struct resample_attributes {
 };
 ATTRIBUTES(resample)
 
-/* matmul.c: a [..., m, k], b [..., k, n], y [..., m, n]. The dimensions in front are equal, or one input has none. */
+/* matmul.c: a [..., m, k], b [..., k, n], y [..., m, n]. The dimensions before are equal, or one input has none. */
 struct matmul_attributes {
     bool transpose_a, transpose_b; /* the last two dimensions, before the product */
 };

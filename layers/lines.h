@@ -55,7 +55,7 @@ struct lines {
     int64_t lines, each, length, inner;
 };
 struct lines lines_of(const struct value *value, int axis, const struct capabilities *device);
-/* Sets the arguments LINES_ARGUMENTS (clkernels/arguments/lines.h), behind those set before, and the sizes. */
+/* Sets the arguments LINES_ARGUMENTS (clkernels/arguments/lines.h), after those set before, and the sizes. */
 void lines_launch(struct launch *launch, const struct lines *lines, const struct capabilities *device);
 /* Fails if positions along the axis are not exact as floats; the axis may be of any value. */
 tutti_status lines_check(const char *operation, const struct value *x, int axis);

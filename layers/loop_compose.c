@@ -7,7 +7,7 @@ struct place {
     int64_t at[TUTTI_MAX_RANK]; /* along each axis of the producer */
 };
 
-/* Sets the coordinates of the element at `position` of the producer's output. False: behind the end. */
+/* Sets the coordinates of the element at `position` of the producer's output. False: after the end. */
 static bool place_of(const struct loop *producer, int64_t position, struct place *place)
 {
     if (position < 0) return false;

@@ -1,4 +1,4 @@
-/* Writes the OpenCL C of a loop's kernel. source_make() puts clkernels/generated.cl in front of it.
+/* Writes the OpenCL C of a loop's kernel. source_make() puts clkernels/generated.cl before it.
  *
  * `joined` selects the joined axes, else the kept ones; `skip` omits the innermost axis. */
 #include "layers/loop.h"

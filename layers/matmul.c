@@ -9,7 +9,7 @@
 
 ATTRIBUTES_DESCRIBE(matmul, ATTRIBUTE(matmul, FLAG, transpose_a), ATTRIBUTE(matmul, FLAG, transpose_b))
 
-/* Whether the dimensions in front of the matrices, the batch's included, are those of the other value. */
+/* Whether the dimensions before the matrices, the batch's included, are those of the other value. */
 static bool same_leading(const struct value *a, const struct value *b)
 {
     bool same = a->shape.rank == b->shape.rank && a->batched == b->batched;
@@ -50,7 +50,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     broadcast_print(b, other, sizeof other);
     if (a->shape.rank - a->batched < 2 || b->shape.rank - b->batched < 2)
         return fail(TUTTI_SHAPE,
-            "matmul: the inputs have the shapes [%s] and [%s]: each needs at least 2 dimensions beside the batch's",
+            "matmul: the inputs have the shapes [%s] and [%s]: each needs at least 2 dimensions besides the batch's",
             one, other);
     if (value_size(a, ta) != value_size(b, !tb))
         return fail(TUTTI_SHAPE, "matmul: the inputs [%s]%s and [%s]%s cannot be multiplied: %s is not %s", one,
@@ -58,7 +58,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
             size_print(value_size(b, !tb), of_b));
     if (!same_leading(a, b) && !is_single(a, b) && !is_single(b, a))
         return fail(TUTTI_SHAPE,
-            "matmul: the inputs have the shapes [%s]%s and [%s]%s: the dimensions in front of the last two, and the "
+            "matmul: the inputs have the shapes [%s]%s and [%s]%s: the dimensions before the last two, and the "
             "batch, must be equal, or one input must have none",
             one, a->batched ? " for each sample" : "", other, b->batched ? " for each sample" : "");
     const struct value *leading = is_single(a, b) ? b : a;
@@ -128,7 +128,7 @@ const struct operation operation_matmul = {
 
 /* ---------------------------------------------------------------------------------------------- broadcasting ---- */
 
-/* Number of axes in front of the matrices, without the batch's. They are counted from the last one. */
+/* Number of axes before the matrices, without the batch's. They are counted from the last one. */
 static int leading_axes(const struct value *value)
 {
     return value->shape.rank - value->batched - 2;
@@ -193,7 +193,7 @@ static int with_all_axes(const struct composing *c, int value, int other)
     tutti_shape shape = { .rank = leading + 2 + batched };
     if (shape.rank > TUTTI_MAX_RANK)
         return compose_fail(c,
-            fail(TUTTI_SHAPE, "matmul: the result would have %d axes beside the batch's: %d are possible",
+            fail(TUTTI_SHAPE, "matmul: the result would have %d axes besides the batch's: %d are possible",
                 shape.rank - 1, TUTTI_MAX_RANK - 1));
     if (batched) shape.sizes[0] = x->batched ? x->shape.sizes[0] : y->shape.sizes[0];
     for (int i = 0; i < leading; i++) {
@@ -214,7 +214,7 @@ static tutti_status check_leading(const struct value *a, const struct value *b)
         broadcast_print(a, one, sizeof one);
         broadcast_print(b, other, sizeof other);
         return fail(TUTTI_SHAPE,
-            "matmul: the inputs have the shapes [%s]%s and [%s]%s: the sizes in front of the last two must be equal, "
+            "matmul: the inputs have the shapes [%s]%s and [%s]%s: the sizes before the last two must be equal, "
             "or "
             "one of them 1, counted from the last",
             one, a->batched ? " for each sample" : "", other, b->batched ? " for each sample" : "");

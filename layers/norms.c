@@ -155,7 +155,7 @@ static int norm_of_groups(
     const tutti_shape shape = grouped(x, groups);
     if (check_epsilon(c, name, epsilon, inputs[0]) == NO_VALUE) return NO_VALUE;
     if (shape.rank > TUTTI_MAX_RANK)
-        return compose_fail(c, fail(TUTTI_SHAPE, "%s: the input has too many axes beside sequences", name));
+        return compose_fail(c, fail(TUTTI_SHAPE, "%s: the input has too many axes besides sequences", name));
     const unsigned axes = ((1u << shape.rank) - 1) & ~((2u << first) - 1);
     const bool of_groups = factor && value_size(factor, 0) == groups && groups != whole.sizes[first];
     int y = normalised(c, compose_reshape(c, inputs[0], shape), axes, epsilon);

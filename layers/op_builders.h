@@ -49,7 +49,7 @@ struct dft_arguments {
 enum auto_pad { AUTO_PAD_NOTSET, AUTO_PAD_VALID, AUTO_PAD_SAME_UPPER, AUTO_PAD_SAME_LOWER };
 struct sliding_arguments {
     struct list kernel, strides, dilations;
-    struct list pads; /* in front of each axis, then behind each */
+    struct list pads; /* before each axis, then after each */
     struct list output_padding, output_shape;
     int auto_pad;
     int64_t group;

@@ -31,7 +31,7 @@ static bool all_plain(const struct sliding *s, struct image_pool *pool)
     bool down = true, up = true;
     for (int i = 0; i < s->axes; i++) {
         down &= is_plain(&s->axis[i], false);
-        up &= is_plain(&s->axis[i], true) && (pool->exclude_padding || s->axis[i].before == s->axis[i].behind);
+        up &= is_plain(&s->axis[i], true) && (pool->exclude_padding || s->axis[i].before == s->axis[i].after);
     }
     pool->ceil_mode = !down;
     return down || up;
@@ -94,7 +94,7 @@ static tutti_status add_window(const struct sliding_axis *a, enum weights weight
     const int64_t begin = window * a->stride - a->before, d = a->dilation;
     /* Bounds of the window's elements that lie in the axis, and in the axis with its padding. */
     const int64_t first = (at_least_0(-begin) + d - 1) / d;
-    int64_t inside = begin < a->in ? (a->in - 1 - begin) / d + 1 : 0, all = (a->in + a->behind - 1 - begin) / d + 1;
+    int64_t inside = begin < a->in ? (a->in - 1 - begin) / d + 1 : 0, all = (a->in + a->after - 1 - begin) / d + 1;
     tutti_status status = TUTTI_OK;
     inside = inside < a->kernel ? inside : a->kernel;
     all = all < a->kernel ? all : a->kernel;

@@ -173,7 +173,7 @@ static const char *fits_global_gpu(const struct problem *problem)
     return global_refusal(problem, fits_gpu_class(problem));
 }
 
-/* One pixel for each channel is plain, as a dense layer behind it wants it. On a GPU the image keeps its layout. */
+/* One pixel for each channel is plain, as a dense layer after it wants it. On a GPU the image keeps its layout. */
 static void layouts_global(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
     const bool last = problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST;

@@ -90,13 +90,13 @@ static tutti_status slice_axis(const struct value *x, int axis, int64_t start, i
     if (step == 0 || step < -INT64_MAX || (open && step != 1))
         return fail(TUTTI_INVALID, "slice: the step along axis %d is %lld: it cannot be 0%s", axis - x->batched,
             (long long)step, open ? ", nor other than 1 along the length of sequences" : "");
-    const int64_t first = start < 0 ? start + size : start, behind = end < 0 ? end + size : end;
+    const int64_t first = start < 0 ? start + size : start, after = end < 0 ? end + size : end;
     const int64_t from = back && first >= size ? size - 1 : first;
-    const int64_t until = back && behind < -1 ? -1 : behind > size ? size : behind;
+    const int64_t until = back && after < -1 ? -1 : after > size ? size : after;
     const int64_t length = back ? from - until : until - from, stride = back ? -step : step;
     if (from < 0 || length < 1)
         return fail(TUTTI_INVALID, "slice: nothing lies from %lld to %lld: axis %d has %lld elements", (long long)first,
-            (long long)behind, axis - x->batched, (long long)have);
+            (long long)after, axis - x->batched, (long long)have);
     *made = (struct strided) { (length - 1) / stride + 1, stride };
     if (made->count == 1) made->stride = 1;
     a->shape.sizes[axis] = open && length == size ? have : made->count * made->stride;
@@ -151,11 +151,11 @@ static int64_t mirrored(enum pad_mode mode, int64_t at, int64_t size)
 }
 
 static tutti_status pad_axis(
-    tutti_network *network, int layer, enum pad_mode mode, int axis, int64_t before, int64_t behind, int *y)
+    tutti_network *network, int layer, enum pad_mode mode, int axis, int64_t before, int64_t after, int *y)
 {
     struct taps taps = { 0 };
     const int64_t size = graph_at(&network->graph, *y)->shape.sizes[axis];
-    tutti_status status = taps_new(&taps, size, size + before + behind);
+    tutti_status status = taps_new(&taps, size, size + before + after);
     for (int64_t j = 0; j < taps.to && status == TUTTI_OK; j++) {
         status = taps_add(&taps, mirrored(mode, j - before, size), 1);
         taps_end_row(&taps);
@@ -165,7 +165,7 @@ static tutti_status pad_axis(
     return status;
 }
 
-/* `before` and `behind`: the number of elements added at each end of each axis of a sample. */
+/* `before` and `after`: the number of elements added at each end of each axis of a sample. */
 tutti_status op_pad(tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     tutti_status status = TUTTI_OK;
@@ -173,17 +173,17 @@ tutti_status op_pad(tutti_network *network, int layer, const int *inputs, int co
     const struct value x = *graph_at(graph, inputs[0]);
     const int rank = x.shape.rank - x.batched;
     const struct pad_arguments *o = call->arguments;
-    const struct list *before = &o->before, *behind = &o->after;
+    const struct list *before = &o->before, *after = &o->after;
     const enum pad_mode mode = (enum pad_mode)o->mode;
     struct window_attributes a = *(const struct window_attributes *)call->attributes;
     (void)count;
-    if ((before->count && before->count != rank) || (behind->count && behind->count != rank))
-        return fail(TUTTI_INVALID, "pad: before and behind need a number for each of the %d axes", rank);
+    if ((before->count && before->count != rank) || (after->count && after->count != rank))
+        return fail(TUTTI_INVALID, "pad: before and after need a number for each of the %d axes", rank);
     *y = inputs[0];
     a.shape = x.shape;
     for (int i = 0; i < rank; i++) {
         const int axis = i + x.batched;
-        const int64_t first = before->numbers[i], last = behind->numbers[i];
+        const int64_t first = before->numbers[i], last = after->numbers[i];
         if (first == 0 && last == 0) continue;
         if (x.shape.sizes[axis] == TUTTI_SEQUENCE)
             FAIL(

@@ -103,7 +103,7 @@ static struct made make_direction(const struct building *b, int direction)
     return made;
 }
 
-/* Joins [.., hidden] of both directions behind one another, or as [directions, hidden]. */
+/* Joins [.., hidden] of both directions one after another, or as [directions, hidden]. */
 static int joined(const struct building *b, int one, int other, bool states)
 {
     const struct value *v = graph_at(b->c->graph, one);

@@ -8,12 +8,12 @@ ATTRIBUTES_DESCRIBE(reshape, ATTRIBUTE(reshape, SHAPE, shape), ATTRIBUTE(reshape
 /* Checks that the length of sequences stays an axis, wherever: it has no number to be multiplied by. */
 static tutti_status check_sequences(const tutti_shape *from, const tutti_shape *to)
 {
-    const int before = shape_sequences(from), behind = shape_sequences(to);
-    if (before == behind) return TUTTI_OK;
+    const int before = shape_sequences(from), after = shape_sequences(to);
+    if (before == after) return TUTTI_OK;
     return fail(TUTTI_SHAPE,
         "reshape: the length of sequences, TUTTI_SEQUENCE, is %d of the input's sizes and %d of the shape's: it cannot "
         "be joined with another size",
-        before, behind);
+        before, after);
 }
 
 /* Rows of a sample in a shape with the first size `to`, for a value with the first size x->shape.sizes[0]. 0: none. */

@@ -23,7 +23,7 @@ static tutti_status with_batch(const struct value *data, const struct value *of,
     *y = (struct value) { .type = TYPE_F32, .batched = data->batched, .shape = data->shape };
     if (data->batched || !of->batched) return TUTTI_OK;
     if (data->shape.rank == TUTTI_MAX_RANK)
-        return fail(TUTTI_SHAPE, "scatter: the result would have %d axes beside the batch's: %d are possible",
+        return fail(TUTTI_SHAPE, "scatter: the result would have %d axes besides the batch's: %d are possible",
             TUTTI_MAX_RANK, TUTTI_MAX_RANK - 1);
     y->batched = true;
     y->shape = (tutti_shape) { .rank = data->shape.rank + 1, .sizes = { of->shape.sizes[0] } };

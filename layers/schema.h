@@ -7,7 +7,7 @@
 #include "layers/op_builders.h"
 #include "tutti_inspect.h"
 
-/* An input. Those behind the first optional one are optional, too. */
+/* An input. Those after the first optional one are optional, too. */
 struct op_input {
     const char *name, *text; /* text: shape and type; NULL: any */
     bool optional;

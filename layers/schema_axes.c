@@ -180,7 +180,7 @@ static const struct op_schema schemas[] = {
         ARGUMENTS({ "axes", TUTTI_ATTRIBUTE_AXES, GIVEN(prefix, axes), NULL, "default: all" }), &operation_window,
         .complete = complete_prefix },
     { "pad", "x with more elements at the ends of its axes", X,
-        ARGUMENTS({ LISTED("before", pad, before, "how many in front, for each axis; default: 0") },
+        ARGUMENTS({ LISTED("before", pad, before, "how many before, for each axis; default: 0") },
             { LISTED("after", pad, after, "how many after the last, for each axis; default: 0") },
             { "value", TUTTI_ATTRIBUTE_NUMBER, OWN(window, outside), "0", "the elements, with mode constant" },
             { "mode", TUTTI_ATTRIBUTE_CHOICE, GIVEN(pad, mode), "constant",

@@ -76,7 +76,7 @@ static const struct op_schema schemas[] = {
     { "gather_elements", "for each index the element there along an axis; the other axes are equal",
         INPUTS({ "data" }, { "indices", "[..., k, ...]" }), ARGUMENTS(AXIS("axis", indexed, "0", "along it")),
         &operation_gather, .complete = complete_elements },
-    { "gather_nd", "the slices at k indices, along the first k axes behind the shared ones",
+    { "gather_nd", "the slices at k indices, along the first k axes after the shared ones",
         INPUTS({ "data" }, { "indices", "[..., k]" }),
         ARGUMENTS({ "batch_dims", TUTTI_ATTRIBUTE_INTEGER, GIVEN(nd, batch_dims), "0",
             "number of first axes that data and indices share" }),

@@ -2,7 +2,7 @@
 #include "layers/grid_sample.h"
 #include "layers/schema.h"
 
-#define X INPUTS({ "x", "[C, L...], with one to three axes behind the channels" })
+#define X INPUTS({ "x", "[C, L...], with one to three axes after the channels" })
 
 #define LISTED(name, member, text)                                         \
     {                                                                      \
@@ -11,12 +11,12 @@
 #define SLIDING                                                                                                      \
     LISTED("strides", strides, "for each axis; default: 1"),                                                         \
         LISTED("dilations", dilations, "for each axis; default: 1"),                                                 \
-        LISTED("pads", pads, "in front of each axis, then behind each; default: 0"),                                 \
+        LISTED("pads", pads, "before each axis, then after each; default: 0"),                                       \
     {                                                                                                                \
         "auto_pad", TUTTI_ATTRIBUTE_CHOICE, GIVEN(sliding, auto_pad), "notset",                                      \
             "pads; no padding; or so much that the result has size / stride elements, rounded up (transposed: size " \
             "times stride), "                                                                                        \
-            "an odd one behind or in front",                                                                         \
+            "an odd one after or before",                                                                            \
             "notset valid same_upper same_lower"                                                                     \
     }
 #define CONVOLUTION                                                                        \
@@ -66,7 +66,7 @@ static const struct op_schema schemas[] = {
         ARGUMENTS(CONVOLUTION), .build = op_conv },
     { "conv_transpose", "PyTorch's conv_transpose1d, conv_transpose2d and conv_transpose3d",
         INPUTS({ "x", "[C, L...]" }, { "weight", "[C, K / group, kernel...]" }, { "bias", "[K]", true }),
-        ARGUMENTS(CONVOLUTION, LISTED("output_padding", output_padding, "elements more behind each axis; default: 0"),
+        ARGUMENTS(CONVOLUTION, LISTED("output_padding", output_padding, "elements more after each axis; default: 0"),
             LISTED("output_shape", output_shape, "sizes of the result, by which the pads are chosen")),
         .build = op_conv_transpose },
     { "max_pool", "the maximum of each window", X, ARGUMENTS(POOLING), .build = op_max_pool },

@@ -26,11 +26,11 @@ static tutti_status read_axis(
     const int64_t size = kernel ? kernel[i] : 0;
     if (!read_number(&o->kernel, i, size, 1, &a->kernel) || (kernel && a->kernel != size) ||
         !read_number(&o->strides, i, 1, 1, &a->stride) || !read_number(&o->dilations, i, 1, 1, &a->dilation) ||
-        !read_number(&o->pads, i, 0, 0, &a->before) || !read_number(&o->pads, i + s->axes, 0, 0, &a->behind))
+        !read_number(&o->pads, i, 0, 0, &a->before) || !read_number(&o->pads, i + s->axes, 0, 0, &a->after))
         return fail(TUTTI_INVALID,
             "%s: along axis %d, kernel %lld, stride %lld, dilation %lld and pads %lld and %lld are impossible", name,
             i + 1, (long long)a->kernel, (long long)a->stride, (long long)a->dilation, (long long)a->before,
-            (long long)a->behind);
+            (long long)a->after);
     a->reach = a->dilation * (a->kernel - 1) + 1;
     if (a->reach <= INT32_MAX) return TUTTI_OK;
     return fail(
@@ -49,12 +49,12 @@ static tutti_status read_axes(const char *name, const struct value *x, const str
     return status;
 }
 
-/* Divides the padding between both ends of an axis. An odd element goes behind if `more_behind`, else in front. */
-static void divide_padding(struct sliding_axis *a, int64_t total, bool more_behind)
+/* Divides the padding between both ends of an axis. An odd element goes after if `more_after`, else before. */
+static void divide_padding(struct sliding_axis *a, int64_t total, bool more_after)
 {
     if (total < 0) total = 0;
-    a->before = more_behind ? total / 2 : total - total / 2;
-    a->behind = total - a->before;
+    a->before = more_after ? total / 2 : total - total / 2;
+    a->after = total - a->before;
 }
 
 tutti_status sliding_resolve(const char *name, const struct value *x, const struct sliding_arguments *o,
@@ -64,16 +64,16 @@ tutti_status sliding_resolve(const char *name, const struct value *x, const stru
     for (int i = 0; i < s->axes && status == TUTTI_OK; i++) {
         struct sliding_axis *a = &s->axis[i];
         a->in = x->shape.sizes[SPACE_AXIS + i];
-        if (o->auto_pad == AUTO_PAD_VALID) a->before = a->behind = 0;
+        if (o->auto_pad == AUTO_PAD_VALID) a->before = a->after = 0;
         if (o->auto_pad == AUTO_PAD_SAME_UPPER || o->auto_pad == AUTO_PAD_SAME_LOWER)
             divide_padding(
                 a, ((a->in - 1) / a->stride) * a->stride + a->reach - a->in, o->auto_pad == AUTO_PAD_SAME_UPPER);
-        const int64_t room = a->in + a->before + a->behind - a->reach;
+        const int64_t room = a->in + a->before + a->after - a->reach;
         if (room < 0)
             return fail(TUTTI_SHAPE, "%s: a window spans %lld elements along axis %d, which has %lld with its pads",
                 name, (long long)a->reach, i + 1, (long long)(room + a->reach));
         a->out = (room + (o->ceil_mode ? a->stride - 1 : 0)) / a->stride + 1;
-        /* As PyTorch: no window begins in the padding behind. */
+        /* As PyTorch: no window begins in the padding after. */
         if (o->ceil_mode && (a->out - 1) * a->stride >= a->in + a->before) a->out--;
     }
     return status;
@@ -94,8 +94,8 @@ tutti_status sliding_resolve_transposed(const char *name, const struct value *x,
         const int64_t all = a->stride * (a->out - 1) + more + a->reach;
         if (!wanted && same) wanted = a->out * a->stride;
         if (wanted) divide_padding(a, all - wanted, upper);
-        if (o->auto_pad == AUTO_PAD_VALID) a->before = a->behind = 0;
-        a->in = wanted ? wanted : all - a->before - a->behind;
+        if (o->auto_pad == AUTO_PAD_VALID) a->before = a->after = 0;
+        a->in = wanted ? wanted : all - a->before - a->after;
         if (a->in < 1 || a->in > INT32_MAX)
             return fail(TUTTI_SHAPE, "%s: axis %d would become one of %lld elements", name, i + 1, (long long)a->in);
     }
@@ -116,7 +116,7 @@ int sliding_pad(struct graph *graph, int layer, int x, struct sliding *s, float 
         a.begins[SPACE_AXIS + i] = -axis->before;
         a.shape.sizes[SPACE_AXIS + i] = need;
         axis->in = need;
-        axis->before = axis->behind = 0;
+        axis->before = axis->after = 0;
     }
     return same ? x : op_window(graph, layer, x, &a);
 }

@@ -7,11 +7,11 @@
 enum { SLIDING_AXES = 3 };
 
 /* Window `o` of an axis begins at element o stride - before of the input's `in`, and has every dilation-th element up
- * to `reach` behind it. */
+ * to `reach` after it. */
 struct sliding_axis {
-    int64_t in, out, kernel, stride, dilation, before, behind, reach;
+    int64_t in, out, kernel, stride, dilation, before, after, reach;
 };
-/* All axes of x behind the channels. */
+/* All axes of x after the channels. */
 struct sliding {
     int axes;
     struct sliding_axis axis[SLIDING_AXES];

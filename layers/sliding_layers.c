@@ -14,13 +14,13 @@ static struct list list_of(const int64_t *numbers, int axes, int64_t first)
     return list;
 }
 
-/* Returns the padding in front of each axis, then that behind each. */
-static struct list pads_of(const int64_t *front, const int64_t *behind, int axes)
+/* Returns the padding before each axis, then that after each. */
+static struct list pads_of(const int64_t *front, const int64_t *after, int axes)
 {
     struct list pads = list_of(front, axes, 0);
     pads.count = 2 * axes;
     for (int i = 0; i < axes; i++)
-        pads.numbers[axes + i] = behind[i] == 0 ? pads.numbers[i] : behind[i] == -1 ? 0 : behind[i];
+        pads.numbers[axes + i] = after[i] == 0 ? pads.numbers[i] : after[i] == -1 ? 0 : after[i];
     return pads;
 }
 
@@ -29,7 +29,7 @@ static tutti_status check_kernel(const char *name, const struct value *x, tutti_
     const int axes = x->shape.rank - SPACE_AXIS;
     if (axes < 1 || axes > SLIDING_AXES || kernel.rank != axes)
         return fail(TUTTI_SHAPE,
-            "%s: the kernel has %d sizes, and the input %d axes behind the channels: 1 to 3 are "
+            "%s: the kernel has %d sizes, and the input %d axes after the channels: 1 to 3 are "
             "possible",
             name, kernel.rank, axes < 0 ? 0 : axes);
     for (int i = 0; i < axes; i++)

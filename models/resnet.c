@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* A convolution without bias, and the batch normalisation behind it. */
+/* A convolution without bias, and the batch normalisation after it. */
 static tutti_tensor conv_norm(tutti_network *network, tutti_tensor x, int channels, int kernel, int stride,
     const char *conv_name, const char *norm_name)
 {

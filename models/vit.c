@@ -46,7 +46,7 @@ static tutti_tensor mlp(tutti_network *network, tutti_tensor x)
     return tutti_dense(network, x, WIDTH, &options);
 }
 
-/* The class token in front of the patches, and a position's parameter added to each. */
+/* The class token before the patches, and a position's parameter added to each. */
 static tutti_tensor embed(tutti_network *network, tutti_tensor x, tutti_tensor class_token)
 {
     tutti_shape grid = { 0 };

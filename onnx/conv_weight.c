@@ -47,13 +47,13 @@ static tutti_status read_sizes(
         status = read_list(node, "pads", 0, s->pads, 2 * s->space);
     if (status != TUTTI_OK) return status;
     for (int i = 0; i < s->space; i++) {
-        const int64_t before = s->pads[i], behind = s->pads[s->space + i];
+        const int64_t before = s->pads[i], after = s->pads[s->space + i];
         s->image[i] = x->shape.sizes[i + 2];
         s->kernel[i] = weight->shape.sizes[i + 2];
-        const int64_t list[] = { s->strides[i], s->dilations[i], before + 1, behind + 1, s->kernel[i] };
+        const int64_t list[] = { s->strides[i], s->dilations[i], before + 1, after + 1, s->kernel[i] };
         for (size_t k = 0; k < sizeof list / sizeof *list; k++)
             if (list[k] < 1 || list[k] > LARGEST) return node_refuse("a size of axis %d is %" PRId64, i, list[k]);
-        const int64_t room = s->image[i] + before + behind - s->dilations[i] * (s->kernel[i] - 1) - 1;
+        const int64_t room = s->image[i] + before + after - s->dilations[i] * (s->kernel[i] - 1) - 1;
         if (room < 0) return fail(TUTTI_FORMAT, "its kernel is larger than the image");
         s->out[i] = room / s->strides[i] + 1;
         taps = taps > MOST_TAPS ? taps : taps * s->kernel[i];
@@ -64,16 +64,16 @@ static tutti_status read_sizes(
 
 static tutti_tensor padded(const struct onnx_node *node, tutti_tensor x, const struct sizes *s)
 {
-    int64_t before[5] = { 0 }, behind[5] = { 0 };
+    int64_t before[5] = { 0 }, after[5] = { 0 };
     bool any = false;
     for (int i = 0; i < s->space; i++) {
         before[i + 2] = s->pads[i];
-        behind[i + 2] = s->pads[s->space + i];
-        any |= before[i + 2] || behind[i + 2];
+        after[i + 2] = s->pads[s->space + i];
+        any |= before[i + 2] || after[i + 2];
     }
     if (!any) return x;
     return node_op(node, "pad", &x, 1, "before=%s after=%s", list_print(before, s->space + 2).text,
-        list_print(behind, s->space + 2).text);
+        list_print(after, s->space + 2).text);
 }
 
 /* The product of one element of the kernel: [samples, group, outputs of a group, places]. */

@@ -6,7 +6,7 @@
 
 enum { EQUATION = 200, MOST = 8 };
 
-/* Where the text of input `number` begins; the output's is behind "->". NULL: there is none. */
+/* Where the text of input `number` begins; the output's is after "->". NULL: there is none. */
 static char *text_of(char *equation, size_t number)
 {
     char *at = equation;
@@ -60,7 +60,7 @@ static tutti_status take_batch(
     if (!found) return node_refuse("the batch is summed over, or the equation has no output");
     batch_axis->axis = 0;
     for (const char *at = output; at < found; at++) {
-        if (*at == '.') return node_refuse("the batch is behind an ellipsis");
+        if (*at == '.') return node_refuse("the batch is after an ellipsis");
         batch_axis->axis += isalpha((unsigned char)*at) != 0;
     }
     take_out(equation, letter);

@@ -81,7 +81,7 @@ tutti_tensor_info source_tensor(struct source *source, tutti_tensor tensor);
 bool source_is(const struct source *source, int input); /* whether the input is there */
 /* The name that the file has for an input. */
 const char *source_input(struct source *source, int input);
-/* The name of an input that is broadcast: axes of size 1 are inserted behind its batch, as ONNX broadcasts arrays
+/* The name of an input that is broadcast: axes of size 1 are inserted after its batch, as ONNX broadcasts arrays
  * with the batch, and the network shapes of samples. */
 const char *source_aligned(struct source *source, int input);
 const char *source_output(struct source *source); /* of the first output */
@@ -123,9 +123,9 @@ void made_output(struct made made, const char *name);                           
 const char *source_size(struct source *source, const char *tensor, int64_t axis); /* [1] of int64 */
 const char *source_batch(struct source *source);  /* [1] of int64: the number of samples */
 const char *source_length(struct source *source); /* [1] of int64: the length of sequences */
-/* A list of sizes, behind a batch if it is not NULL; TUTTI_SEQUENCE becomes the length. */
+/* A list of sizes, after a batch if it is not NULL; TUTTI_SEQUENCE becomes the length. */
 const char *source_sizes(struct source *source, const char *batch, const int64_t *sizes, int count);
-/* An input with a batch in front of it: one that is the same for all samples is repeated. */
+/* An input with a batch before it: one that is the same for all samples is repeated. */
 const char *source_for_each_sample(struct source *source, int input);
 /* Makes `from`, which no node has read yet, the first output of the source. */
 void source_finish(struct source *source, const char *from);

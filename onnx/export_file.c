@@ -1,4 +1,4 @@
-/* The messages of an export as a file, and arrays that do not fit it in a file beside it. */
+/* The messages of an export as a file, and arrays that do not fit it in a file next to it. */
 #include "onnx/export.h"
 
 #include "base/file.h"
@@ -59,9 +59,9 @@ static void move_out(struct export *export, Onnx__TensorProto *tensor, const cha
 static tutti_status pad(struct atomic_file *file, size_t *offset)
 {
     static const char zeros[ALIGNMENT];
-    const size_t behind = size_round_up(*offset, ALIGNMENT) - *offset;
-    *offset += behind;
-    return behind ? atomic_file_write(file, zeros, behind) : TUTTI_OK;
+    const size_t after = size_round_up(*offset, ALIGNMENT) - *offset;
+    *offset += after;
+    return after ? atomic_file_write(file, zeros, after) : TUTTI_OK;
 }
 
 static tutti_status write_external(struct export *export, const char *location, struct atomic_file *file)
@@ -130,19 +130,19 @@ static tutti_status write_both(struct export *export, const char *path, const ch
 {
     tutti_status status = TUTTI_OK;
     const char *slash = strrchr(data, '/');
-    struct atomic_file *file = NULL, *beside = NULL;
-    TRY(atomic_file_open(&beside, data));
-    TRY(write_external(export, slash ? slash + 1 : data, beside));
+    struct atomic_file *file = NULL, *data_file = NULL;
+    TRY(atomic_file_open(&data_file, data));
+    TRY(write_external(export, slash ? slash + 1 : data, data_file));
     TRY(atomic_file_open(&file, path));
     TRY(write_model(export, file));
-    status = atomic_file_commit(beside);
-    beside = NULL;
+    status = atomic_file_commit(data_file);
+    data_file = NULL;
     if (status == TUTTI_OK) {
         status = atomic_file_commit(file);
         file = NULL;
     }
 done:
-    atomic_file_abandon(beside);
+    atomic_file_abandon(data_file);
     atomic_file_abandon(file);
     return status;
 }

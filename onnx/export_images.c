@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* kernel, strides, pads: before and behind. */
+/* kernel, strides, pads: before and after. */
 static void made_window(struct source *source, struct made made)
 {
     int64_t kernel[2] = { 1, 1 }, stride[2] = { 1, 1 }, padding[2] = { 0 };

@@ -11,7 +11,7 @@ static const char *indices(struct source *source, const char *from)
     return source_cast(source, from, ONNX_INT64);
 }
 
-/* Adds an axis behind all others: [.., 1]. */
+/* Adds an axis after all others: [.., 1]. */
 static const char *with_last(struct source *source, const char *from, int rank)
 {
     return source_step(source, "Unsqueeze", from, source_integers(source, &(int64_t) { rank }, 1));

@@ -47,8 +47,8 @@ void export_cumsum(struct source *source)
     made_integer(made, "reverse", source_number(source, "reverse", 0) != 0);
 }
 
-/* Moves the elements by `by` places towards the end, with ones in front of them; reversed: towards the front, with
- * ones behind them. */
+/* Moves the elements by `by` places towards the end, with ones before them; reversed: towards the front, with
+ * ones after them. */
 static const char *shifted(
     struct source *source, const char *from, int64_t axis, int64_t size, int64_t by, bool reverse)
 {
@@ -85,12 +85,12 @@ void export_trilu(struct source *source)
 static const char *places_along(struct source *source, int64_t axis, int64_t size)
 {
     int64_t axes[TUTTI_MAX_RANK + 1];
-    const int behind = array_rank(&source->x) - 1 - (int)axis;
+    const int after = array_rank(&source->x) - 1 - (int)axis;
     int64_t *numbers = export_new(source->export, (size_t)size, sizeof *numbers);
     for (int64_t i = 0; numbers && i < size; i++) numbers[i] = i;
-    for (int i = 0; i < behind; i++) axes[i] = i + 1;
+    for (int i = 0; i < after; i++) axes[i] = i + 1;
     const char *places = numbers ? source_integers(source, numbers, (int)size) : "";
-    return behind ? source_step(source, "Unsqueeze", places, source_integers(source, axes, behind)) : places;
+    return after ? source_step(source, "Unsqueeze", places, source_integers(source, axes, after)) : places;
 }
 
 /* The lengths as a factor of x: each sample's, or along another axis. */

@@ -149,12 +149,12 @@ void export_convert(struct source *source)
     }
     const char *x = source_cast(source, source_input(source, 0), ONNX_FLOAT);
     int64_t axes[TUTTI_MAX_RANK];
-    const int behind = source->x.shape.rank - 1; /* axes behind the channels, and the one of the matrix's single row */
-    for (int i = 0; i < behind; i++) axes[i] = i + 2;
+    const int after = source->x.shape.rank - 1; /* axes after the channels, and the one of the matrix's single row */
+    for (int i = 0; i < after; i++) axes[i] = i + 2;
     const char *row = source_matrix(source, scales, 1, channels), *other = source_matrix(source, shifts, 1, channels);
-    if (behind > 0) {
-        row = source_step(source, "Unsqueeze", row, source_integers(source, axes, behind));
-        other = source_step(source, "Unsqueeze", other, source_integers(source, axes, behind));
+    if (after > 0) {
+        row = source_step(source, "Unsqueeze", row, source_integers(source, axes, after));
+        other = source_step(source, "Unsqueeze", other, source_integers(source, axes, after));
     }
     (void)source_node(source, "Add", source_step(source, "Mul", x, row), other, NULL, source_output(source));
 }

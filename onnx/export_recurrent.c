@@ -27,7 +27,7 @@ struct recurrent {
     bool torch;
 };
 
-/* Rows of the gates in ONNX's order, with the directions in front: [1, rows, ..]. */
+/* Rows of the gates in ONNX's order, with the directions before: [1, rows, ..]. */
 static const char *in_order(struct source *source, const struct recurrent *r, const char *from)
 {
     static const int lstm[] = { 0, 3, 1, 2 }, gru[] = { 1, 0, 2 }; /* as recurrent_place() of layers/recurrent.c */
@@ -100,7 +100,7 @@ static void write_result(struct source *source, const char *from, int64_t direct
     if (steps) (void)source_transpose(source, without, (int64_t[]) { 1, 0, 2 }, 3, to);
 }
 
-/* Adds an output of the operator, if the network reads it: its name in front of write_result(). */
+/* Adds an output of the operator, if the network reads it: its name before write_result(). */
 static const char *result(struct source *source, int output)
 {
     return source_output_at(source, output) ? source_temporary(source) : "";

@@ -242,7 +242,7 @@ void source_refuse(struct source *source, const char *why)
 
 /* ----------------------------------------------------------------------------------------------- attributes ---- */
 
-/* Returns what is behind "name="; NULL: the node does not have it. */
+/* Returns what is after "name="; NULL: the node does not have it. */
 static const char *find_value(const struct source *source, const char *name)
 {
     const size_t length = strlen(name);

@@ -47,10 +47,10 @@ static const char *weighted(
         const int64_t position = (first + i) % t->length;
         weights[i] = position != 0 && 2 * position != t->length ? 2 : 1;
     }
-    const int behind = t->rank - 1 - (int)t->axis;
-    for (int i = 0; i < behind; i++) axes[i] = i + 1;
+    const int after = t->rank - 1 - (int)t->axis;
+    for (int i = 0; i < after; i++) axes[i] = i + 1;
     const char *factor = weights ? source_vector(source, weights, count) : "";
-    factor = source_step(source, "Unsqueeze", factor, source_integers(source, axes, behind));
+    factor = source_step(source, "Unsqueeze", factor, source_integers(source, axes, after));
     return source_step(source, "Mul", from, factor);
 }
 

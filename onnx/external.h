@@ -1,4 +1,4 @@
-/* External data: elements of a tensor in a file beside the model's. */
+/* External data: elements of a tensor in a file next to the model's. */
 #ifndef ONNX_EXTERNAL_H
 #define ONNX_EXTERNAL_H
 

@@ -64,7 +64,7 @@ static tutti_status gather(struct onnx_node *node, const struct operand *x, cons
     return node_done(node, y, batch_axis_moved(x->batch, of_file < x->batch.axis ? operand_rank(indices) - 1 : 0));
 }
 
-/* A constant beside the node's first output. */
+/* A constant next to the node's first output. */
 static tutti_tensor constant(const struct onnx_node *node, const char *suffix, int32_t *numbers, int64_t count)
 {
     char *name = memory_format("%s~%s", node->proto->n_output ? node->proto->output[0] : "", suffix);
@@ -273,7 +273,7 @@ static tutti_tensor places_of(
     return node_op(node, "expand", &places, 1, "shape=%s", list_print(updates->sizes, updates->rank).text);
 }
 
-/* A cache of keys or values, with an update behind what it has. */
+/* A cache of keys or values, with an update after what it has. */
 tutti_status build_tensor_scatter(struct onnx_node *node)
 {
     struct operand in[2] = { { .tensor = { -1 } }, { .tensor = { -1 } } }, first = { .tensor = { -1 } };

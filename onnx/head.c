@@ -63,8 +63,8 @@ tutti_status head_find_logits(const Onnx__GraphProto *graph, const char **logits
         output, type, node ? proto_text(node->name) : "");
 }
 
-/* Operators that a network may have behind its last layer. */
-static bool is_behind(const char *type)
+/* Operators that a network may have after its last layer. */
+static bool is_after(const char *type)
 {
     static const char *const types[] = { "Softmax", "LogSoftmax", "Sigmoid", "Identity", "Dropout", "Flatten" };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -84,7 +84,7 @@ struct head {
     int units;                        /* axis of the weight */
 };
 
-/* Finds a Gemm, or MatMul and Add, with initialisers, behind which only operators of is_behind() follow. */
+/* Finds a Gemm, or MatMul and Add, with initialisers, after which only operators of is_after() follow. */
 static tutti_status find_head(const Onnx__GraphProto *graph, struct head *head)
 {
     const char *at = head_output(graph);
@@ -102,7 +102,7 @@ static tutti_status find_head(const Onnx__GraphProto *graph, struct head *head)
             const size_t fixed = initialiser(graph, node->input[0]) ? 0 : 1;
             head->bias = initialiser(graph, node->input[fixed]);
             at = node->input[1 - fixed];
-        } else if (is_behind(node->op_type)) {
+        } else if (is_after(node->op_type)) {
             at = node->input[0];
         } else {
             break;

@@ -9,8 +9,8 @@
 const char *head_output(const Onnx__GraphProto *graph);
 
 /* Finds the probabilities that an output can replace by their logits: the output of a Softmax or of a
- * LinearClassifier, or NULL. *normalised: the output of a Normalizer behind it, or NULL. Errors: TUTTI_UNSUPPORTED if
- * the output stands behind labels and comes from another operator, as a Concat. */
+ * LinearClassifier, or NULL. *normalised: the output of a Normalizer after it, or NULL. Errors: TUTTI_UNSUPPORTED if
+ * the output stands after labels and comes from another operator, as a Concat. */
 tutti_status head_find_logits(const Onnx__GraphProto *graph, const char **logits, const char **normalised);
 
 /* Gives the layer that the first float output comes from `units` units, with new weights and biases. Names and arrays

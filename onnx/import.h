@@ -106,7 +106,7 @@ struct source {
 struct source node_source(const Onnx__NodeProto *node);
 /* Passes a line to the caller's note(), for `tutti show --why`. */
 void import_note(const struct import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The first names of a list, for a note: "a, b", and behind them ", ..." if there are more. */
+/* The first names of a list, for a note: "a, b", and after them ", ..." if there are more. */
 struct name_list {
     char names[256];
     size_t length, count;
@@ -221,7 +221,7 @@ tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_t
  * number. */
 tutti_status node_spread(const struct onnx_node *node, tutti_tensor *tensor);
 tutti_status node_spread_operand(const struct onnx_node *node, struct operand *operand);
-/* The batch axis of a result with `change` more axes in front of the batch axis; negative: fewer. */
+/* The batch axis of a result with `change` more axes before the batch axis; negative: fewer. */
 struct batch_axis batch_axis_moved(struct batch_axis batch_axis, int change);
 
 /* Adds an operation of tutti_op(), with the node's name; node_plain(): without attributes. */
@@ -249,7 +249,7 @@ void node_type(const struct onnx_node *node, size_t output, int type);
  * 1 GiB in total, including the copies of uniform initialisers. */
 tutti_status node_known(const struct onnx_node *node, struct array *array);
 tutti_status node_known_at(const struct onnx_node *node, size_t output, struct array *array); /* another output */
-/* Returns TUTTI_UNSUPPORTED with this message; the caller of the node's function puts the node's name in front. */
+/* Returns TUTTI_UNSUPPORTED with this message; the caller of the node's function puts the node's name before. */
 tutti_status node_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

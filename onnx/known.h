@@ -33,7 +33,7 @@ tutti_status known_finish(const struct onnx_node *node, struct array *y);
 
 /* Row-major steps of an array along its own axes. */
 void known_strides(const struct array *x, int64_t *strides);
-/* Goes on to the next index in row-major order; false behind the last one. */
+/* Goes on to the next index in row-major order; false after the last one. */
 bool known_next(int rank, const int64_t *sizes, int64_t *at);
 
 /* How an array is read for each element of a result: a step along each of the result's axes. */

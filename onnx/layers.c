@@ -299,7 +299,7 @@ tutti_status build_gemm(struct onnx_node *node)
     return node_done(node, y, batch_axis);
 }
 
-/* The batch must be an axis in front of the matrices, and the same axis of both, counted from the last one. */
+/* The batch must be an axis before the matrices, and the same axis of both, counted from the last one. */
 static tutti_status check_product(const struct operand *a, const struct operand *b)
 {
     const bool hidden = a->batch.axis == HIDDEN && b->batch.axis == HIDDEN;
@@ -321,7 +321,7 @@ static tutti_status without_batch(
     if (x->batch.batched || whole || x->shape.rank < operand_rank(batched) || operand_rank(batched) < 3)
         return TUTTI_OK;
     if (x->shape.rank > operand_rank(batched) || batched->batch.axis != 0)
-        return node_refuse("input %zu has an axis in front of the batch", position);
+        return node_refuse("input %zu has an axis before the batch", position);
     return node_drop_axis(node, position, 0, batched->batch.rows, x);
 }
 

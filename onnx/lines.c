@@ -85,7 +85,7 @@ static tutti_status mix(const struct onnx_node *node, tutti_tensor hot, const st
     return node_done(node, node_plain(node, "add", (tutti_tensor[]) { scaled, off }, 2), *batch_axis);
 }
 
-/* The new axis is in front of the batch axis, or behind it. */
+/* The new axis is before the batch axis, or after it. */
 tutti_status build_one_hot(struct onnx_node *node)
 {
     struct operand x;

@@ -235,19 +235,19 @@ static tutti_status asked_shape(const struct onnx_node *node, const tutti_shape 
     return TUTTI_OK;
 }
 
-/* x [C, ...] with zeros behind it. */
+/* x [C, ...] with zeros after it. */
 static tutti_tensor enlarge(
     const struct onnx_node *node, tutti_tensor x, const tutti_shape *from, const tutti_shape *to)
 {
-    int64_t before[TUTTI_MAX_RANK] = { 0 }, behind[TUTTI_MAX_RANK];
+    int64_t before[TUTTI_MAX_RANK] = { 0 }, after[TUTTI_MAX_RANK];
     bool more = false;
     for (int i = 0; i < from->rank; i++) {
-        behind[i] = to->sizes[i] - from->sizes[i];
-        more |= behind[i] > 0;
+        after[i] = to->sizes[i] - from->sizes[i];
+        more |= after[i] > 0;
     }
     if (!more) return x;
     return node_op(node, "pad", &x, 1, "before=%s after=%s", list_print(before, from->rank).text,
-        list_print(behind, from->rank).text);
+        list_print(after, from->rank).text);
 }
 
 tutti_status build_max_unpool(struct onnx_node *node)
@@ -260,7 +260,7 @@ tutti_status build_max_unpool(struct onnx_node *node)
     const bool whole = x.batch.axis == HIDDEN;
     if (!batch_axis_equal(&x.batch, &indices.batch) ||
         (!whole && (x.batch.axis > 0 || x.batch.rows != 1 || x.batch.outer != 1)) || x.shape.rank < 2 + whole)
-        return node_refuse("the batch must be the first axis of its inputs, which have channels behind it");
+        return node_refuse("the batch must be the first axis of its inputs, which have channels after it");
     sample = x.shape;
     if (whole) sample = (tutti_shape) { .rank = x.shape.rank - 1 };
     for (int i = 0; whole && i < sample.rank; i++) sample.sizes[i] = x.shape.sizes[i + 1];

@@ -145,7 +145,7 @@ struct value *import_added_to(const struct import *import, size_t n)
 }
 
 /* The name of the bias that is added to the product, if the file has it. */
-static const char *bias_behind(const struct import *import, size_t n)
+static const char *bias_after(const struct import *import, size_t n)
 {
     const struct value *bias = import_added_to(import, n);
     return bias && ends_with(bias->name, "bias") ? bias->name : NULL;
@@ -187,7 +187,7 @@ size_t import_length_of_first(const struct import *import, const char *layer)
 static char *weight_name(const struct import *import, size_t n)
 {
     const Onnx__NodeProto *node = import->model->graph->node[n];
-    const char *bias = bias_behind(import, n);
+    const char *bias = bias_after(import, n);
     if (bias) return memory_format("%.*sweight", (int)(strlen(bias) - strlen("bias")), bias);
     char *layer = import_layer(node);
     const int length =
@@ -362,7 +362,7 @@ void import_note_folded(const struct import *import)
     }
     if (count)
         import_note(import,
-            "the exporter folded the batch normalisation behind %zu convolution%s (the first: '%s') into their "
+            "the exporter folded the batch normalisation after %zu convolution%s (the first: '%s') into their "
             "weights: "
             "they train without it; torch.onnx.export(..., optimize=False) keeps it",
             count, count == 1 ? "" : "s", first);

@@ -1,5 +1,5 @@
 /* GatherND and ScatterND. Their indices [.., k] are positions along the first k axes of the data. The batch can be an
- * axis behind these, which the indices do not refer to, or one of these: then a component of the indices counts
+ * axis after these, which the indices do not refer to, or one of these: then a component of the indices counts
  * samples. */
 #include "onnx/operators.h"
 
@@ -15,8 +15,8 @@ enum { DATA, INDICES, UPDATES, MOST };
 struct nd {
     struct operand in[MOST];
     int count;    /* of inputs */
-    int k;        /* axes of the data that the indices refer to, behind `shared` ones */
-    int shared;   /* axes in front that data and indices have in common */
+    int k;        /* axes of the data that the indices refer to, after `shared` ones */
+    int shared;   /* axes before that data and indices have in common */
     int q;        /* axes of the indices before the last one */
     int batch;    /* the batch's axis of the data, in the file; HIDDEN: none */
     int at;       /* the batch axis of indices and updates, if the indices count samples */
@@ -41,7 +41,7 @@ static tutti_status read_inputs(const struct onnx_node *node, struct nd *nd)
     nd->k = (int)k;
     for (int i = 0; i < nd->count; i++)
         if (!operand_is_whole(&nd->in[i]) && nd->in[i].batch.outer != 1)
-            return node_refuse("an axis in front of the batch is joined with it");
+            return node_refuse("an axis before the batch is joined with it");
     return TUTTI_OK;
 }
 
@@ -193,7 +193,7 @@ static tutti_status build_along(const struct onnx_node *node, struct nd *nd, con
 }
 
 /* The batch is an axis of the slices. */
-static tutti_status build_beside(const struct onnx_node *node, struct nd *nd, const char *reduction)
+static tutti_status build_outside_batch(const struct onnx_node *node, struct nd *nd, const char *reduction)
 {
     struct operand *x = &nd->in[DATA], *updates = &nd->in[UPDATES];
     if (nd->in[INDICES].batch.batched) return node_refuse("its indices, and slices of its data, depend on the samples");
@@ -211,7 +211,7 @@ static tutti_status build_shared(const struct onnx_node *node, struct nd *nd)
 {
     struct operand *x = &nd->in[DATA], *indices = &nd->in[INDICES];
     const struct batch_axis batch_axis = x->batch.batched ? x->batch : indices->batch;
-    if (batch_axis.rows > 1 && batch_axis.axis > 0) return node_refuse("rows of samples lie behind another axis");
+    if (batch_axis.rows > 1 && batch_axis.axis > 0) return node_refuse("rows of samples lie after another axis");
     tutti_status status = like(node, nd, DATA, batch_axis.axis, batch_axis.rows);
     if (status == TUTTI_OK && !indices->batch.batched) status = node_operand(node, INDICES, indices);
     if (status == TUTTI_OK) status = like(node, nd, INDICES, batch_axis.axis, batch_axis.rows);
@@ -236,7 +236,7 @@ static tutti_status build(const struct onnx_node *node, struct nd *nd, const cha
     if (nd->batch == HIDDEN && nd->count == 2) /* slices of a table */
         return node_done(node, add(node, nd, nd->shared, NULL), batch_axis);
     if (nd->batch == HIDDEN) return node_refuse("indices of each sample change data that is the same for all");
-    return nd->batch < nd->shared + nd->k ? build_along(node, nd, reduction) : build_beside(node, nd, reduction);
+    return nd->batch < nd->shared + nd->k ? build_along(node, nd, reduction) : build_outside_batch(node, nd, reduction);
 }
 
 tutti_status build_gather_nd(struct onnx_node *node)

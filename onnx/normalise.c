@@ -83,7 +83,7 @@ static tutti_tensor for_channels(
     return node_reshape(node, tensor, &shape);
 }
 
-/* Scale and bias come behind "unfold", since those of a file without a batch are one for each sample. */
+/* Scale and bias come after "unfold", since those of a file without a batch are one for each sample. */
 static tutti_status norm_of_groups(struct onnx_node *node, const struct operand *x, int64_t groups, tutti_tensor y)
 {
     struct batch_axis batch_axis = x->batch;

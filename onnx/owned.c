@@ -152,7 +152,7 @@ static int demand_of_input(const Onnx__NodeProto *node, size_t input, int of_out
     return !strcmp(type, "GridSample") && input == 1 ? FOR_GRID : FOR_GRADIENT;
 }
 
-/* Nodes stand behind those whose outputs they read. */
+/* Nodes stand after those whose outputs they read. */
 static void find_demands(struct import *import)
 {
     const Onnx__GraphProto *graph = import->model->graph;

@@ -13,7 +13,7 @@ enum { MOST_INPUTS = 8 };
 
 /* ---------------------------------------------------------------------------------------------- broadcasting ---- */
 
-/* The batch axis in a result with `rank` axes: an input may have fewer axes in front. HIDDEN: a sample is the whole
+/* The batch axis in a result with `rank` axes: an input may have fewer axes before. HIDDEN: a sample is the whole
  * value. */
 static int place_in(const struct operand *x, int rank)
 {

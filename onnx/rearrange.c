@@ -18,7 +18,7 @@ static int64_t clip(int64_t at, int64_t size, int64_t low, int64_t high)
     return at < low ? low : at > high ? high : at;
 }
 
-/* Both ends are clipped to the axis. In tutti_op(), an end in front of the first element is -size - 1. */
+/* Both ends are clipped to the axis. In tutti_op(), an end before the first element is -size - 1. */
 static tutti_status add_slice(
     const struct operand *x, int axis, int64_t start, int64_t end, int64_t by, struct slices *slices)
 {
@@ -122,21 +122,21 @@ static tutti_status read_axes(
 }
 
 static tutti_status padded(const struct onnx_node *node, const struct operand *x, const int64_t *before,
-    const int64_t *behind, const char *mode, float value)
+    const int64_t *after, const char *mode, float value)
 {
     const int rank = x->shape.rank;
     const tutti_tensor y = node_op(node, "pad", &x->tensor, 1, "before=%s after=%s mode=%s value=%.9g",
-        list_print(before, rank).text, list_print(behind, rank).text, mode, (double)value);
+        list_print(before, rank).text, list_print(after, rank).text, mode, (double)value);
     return node_done(node, y, x->batch);
 }
 
-/* Pads are numbers in front of all axes, and then behind them. */
+/* Pads are numbers before all axes, and then after them. */
 tutti_status build_pad(struct onnx_node *node)
 {
     static const char *const modes[] = { "reflect", "edge", "wrap" };
     struct operand x;
     int64_t pads[2 * TUTTI_MAX_RANK], axes[TUTTI_MAX_RANK], before[TUTTI_MAX_RANK] = { 0 };
-    int64_t behind[TUTTI_MAX_RANK] = { 0 };
+    int64_t after[TUTTI_MAX_RANK] = { 0 };
     int count = 0, each = 0;
     float value = 0;
     const char *mode = "constant";
@@ -153,9 +153,9 @@ tutti_status build_pad(struct onnx_node *node)
         if (pads[i] == 0 && pads[i + each] == 0) continue;
         if ((status = operand_axis(&x, axes[i], &axis)) != TUTTI_OK) return status;
         before[axis] = pads[i];
-        behind[axis] = pads[i + each];
+        after[axis] = pads[i + each];
     }
-    return padded(node, &x, before, behind, mode, value);
+    return padded(node, &x, before, after, mode, value);
 }
 
 /* Cuts off elements that exceed the new size, and adds zeros where elements are missing: half of them at each end. */
@@ -163,7 +163,7 @@ tutti_status build_center_crop_pad(struct onnx_node *node)
 {
     struct operand x;
     int64_t shape[TUTTI_MAX_RANK], axes[TUTTI_MAX_RANK], before[TUTTI_MAX_RANK] = { 0 };
-    int64_t behind[TUTTI_MAX_RANK] = { 0 };
+    int64_t after[TUTTI_MAX_RANK] = { 0 };
     int count = 0, each = 0;
     tutti_status status = node_operand(node, 0, &x);
     if (status == TUTTI_OK) status = node_list(node, 1, shape, TUTTI_MAX_RANK, &count);
@@ -176,9 +176,9 @@ tutti_status build_center_crop_pad(struct onnx_node *node)
         if (shape[i] < 1 || shape[i] > INT32_MAX) return node_refuse("size %" PRId64 " of axis %d", shape[i], axis + 1);
         const int64_t more = shape[i] - x.shape.sizes[axis];
         before[axis] = more / 2;
-        behind[axis] = more - more / 2;
+        after[axis] = more - more / 2;
     }
-    return padded(node, &x, before, behind, "constant", 0);
+    return padded(node, &x, before, after, "constant", 0);
 }
 
 /* ------------------------------------------------------------------------------------------------------ Tile ---- */

@@ -93,8 +93,8 @@ static tutti_status close_target(struct target *to, int64_t have)
 static void find_axis(struct target *to, int64_t stride, int64_t samples)
 {
     for (int i = 0; i < to->rank; i++) {
-        const int64_t behind = product(to->sizes + i + 1, to->rank - i - 1), span = behind * to->sizes[i];
-        const bool fits = behind && stride % behind == 0 && span % (stride * samples) == 0;
+        const int64_t after = product(to->sizes + i + 1, to->rank - i - 1), span = after * to->sizes[i];
+        const bool fits = after && stride % after == 0 && span % (stride * samples) == 0;
         /* A batch of one can be any axis: the first of size 1, or the first that fits. */
         if (fits && (to->axis < 0 || (to->sizes[to->axis] != 1 && to->sizes[i] == 1))) to->axis = i;
         if (fits && (samples > 1 || to->sizes[i] == 1)) return;
@@ -102,7 +102,7 @@ static void find_axis(struct target *to, int64_t stride, int64_t samples)
 }
 
 /* In a file for one sample, the batch can be any axis of size 1. If no axis is removed, the batch keeps its position,
- * behind equal sizes: heads that are split from the last axis join it. `stride`: as in find_axis(). */
+ * after equal sizes: heads that are split from the last axis join it. `stride`: as in find_axis(). */
 static void keep_axis(struct target *to, const struct symbolic_size *from, int rank,
     const struct batch_axis *batch_axis, int64_t each, int64_t stride)
 {
@@ -112,8 +112,8 @@ static void keep_axis(struct target *to, const struct symbolic_size *from, int r
     if (close_target(&closed, each) != TUTTI_OK) return;
     for (int i = 0; i < axis; i++)
         if (closed.sizes[i] != from[i].number) return;
-    const int64_t behind = product(closed.sizes + axis + 1, closed.rank - axis - 1);
-    if (behind && stride % behind == 0 && behind * closed.sizes[axis] % stride == 0) to->axis = axis;
+    const int64_t after = product(closed.sizes + axis + 1, closed.rank - axis - 1);
+    if (after && stride % after == 0 && after * closed.sizes[axis] % stride == 0) to->axis = axis;
 }
 
 /* Finds the batch axis, and all sizes. `each`: elements of a sample. `stride`: elements from one sample to the
@@ -140,21 +140,21 @@ static tutti_status resolve(
     return TUTTI_OK;
 }
 
-/* Number of elements of a sample in front of the batch axis. */
+/* Number of elements of a sample before the batch axis. */
 static int64_t outer_of(const struct batch_axis *batch_axis, const tutti_shape *shape)
 {
     return product(shape->sizes, batch_axis->axis + (batch_axis->outer != 1));
 }
 
-/* Sample [A, B] of rows k as [k', A, B'], where A elements lie in front of the batch and k B = k' B' behind it. */
+/* Sample [A, B] of rows k as [k', A, B'], where A elements lie before the batch and k B = k' B' after it. */
 static tutti_tensor move_rows(
-    const struct onnx_node *node, const struct operand *x, int64_t a, int64_t behind, int64_t rows)
+    const struct onnx_node *node, const struct operand *x, int64_t a, int64_t after, int64_t rows)
 {
     tutti_tensor y = x->tensor;
-    const int64_t each = behind * x->batch.rows;
+    const int64_t each = after * x->batch.rows;
     if (x->batch.rows > 1) y = node_op(node, "unfold", &y, 1, "size=%" PRId64, x->batch.rows);
     if (x->batch.rows > 1 && a > 1) {
-        y = node_reshape(node, y, &(tutti_shape) { 3, { x->batch.rows, a, behind } });
+        y = node_reshape(node, y, &(tutti_shape) { 3, { x->batch.rows, a, after } });
         y = node_permuted(node, y, (int[]) { 1, 0, 2 }, 3);
     }
     if (rows > 1 && a > 1) {
@@ -169,10 +169,10 @@ static tutti_status reshape_to(const struct onnx_node *node, const struct operan
 {
     const int64_t a = outer_of(&x->batch, &x->shape), each = product(x->shape.sizes, x->shape.rank);
     const int64_t stride = each / a * x->batch.rows; /* from one sample to the next */
-    const int64_t behind = product(to->sizes + to->axis + 1, to->rank - to->axis - 1);
+    const int64_t after = product(to->sizes + to->axis + 1, to->rank - to->axis - 1);
     struct batch_axis batch_axis = { .batched = true, .axis = to->axis };
-    if (behind == 0 || stride % behind != 0) return node_refuse("an axis of the new shape would join parts of samples");
-    batch_axis.rows = stride / behind;
+    if (after == 0 || stride % after != 0) return node_refuse("an axis of the new shape would join parts of samples");
+    batch_axis.rows = stride / after;
     if (to->sizes[to->axis] % batch_axis.rows != 0) return node_refuse("the batch would be divided between two axes");
     batch_axis.outer = to->sizes[to->axis] / batch_axis.rows;
     tutti_shape shape = { 0 };
@@ -231,7 +231,7 @@ static tutti_status multiply_all(const struct symbolic_size *sizes, int count, s
     return TUTTI_OK;
 }
 
-/* The result has two axes: the product of those in front of `axis`, and that of the others. */
+/* The result has two axes: the product of those before `axis`, and that of the others. */
 tutti_status build_flatten(struct onnx_node *node)
 {
     struct operand x;
@@ -265,7 +265,7 @@ tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits)
 }
 
 /* Inserts axes of size 1, or removes them. `bits`: these axes in the longer shape of the file. The batch axis keeps
- * its place beside the others. */
+ * its place next to the others. */
 static tutti_status change_axes(struct onnx_node *node, const struct operand *x, unsigned bits, bool insert)
 {
     tutti_shape to = { 0 };

@@ -1,4 +1,4 @@
-/* Arrays of numbers: what a TensorProto holds, in the file itself or in a file beside it, and what is computed when a
+/* Arrays of numbers: what a TensorProto holds, in the file itself or in a file next to it, and what is computed when a
  * file is read. */
 #ifndef ONNX_TENSOR_H
 #define ONNX_TENSOR_H

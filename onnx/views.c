@@ -67,7 +67,7 @@ static bool is_in_order(const struct array *a, const struct array *b, const int 
     return true;
 }
 
-/* The next order in lexicographic order; false behind the last one. */
+/* The next order in lexicographic order; false after the last one. */
 static bool next_order(int *order, int rank)
 {
     int i = rank - 2, k = rank - 1;
@@ -196,7 +196,7 @@ void twins_free(struct twins *twins)
     free(twins->list);
 }
 
-/* The bias beside a weight, if the file has it. */
+/* The bias next to a weight, if the file has it. */
 static struct value *bias_of(const struct import *import, const char *weight)
 {
     const size_t length = strlen(weight), end = strlen("weight");

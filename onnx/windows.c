@@ -195,7 +195,7 @@ tutti_status build_global_pool(struct onnx_node *node)
     const tutti_status status = node_rows(node, 0, &x);
     const bool mean = !strcmp(node->operation, "reduce_mean"), max = !strcmp(node->operation, "reduce_max");
     if (status != TUTTI_OK) return status;
-    if (x.shape.rank < 2) return node_refuse("its input has no axis behind the channels");
+    if (x.shape.rank < 2) return node_refuse("its input has no axis after the channels");
     if (x.shape.rank == 3 && mean)
         return node_done_rows(node, 0, node_plain(node, "global_average_pool", &x.tensor, 1), &x);
     if (x.shape.rank == 3 && max) return node_done_rows(node, 0, node_plain(node, "global_max_pool", &x.tensor, 1), &x);

@@ -37,8 +37,8 @@ bool hosts_progress(struct tutti_hosts *hosts);
 /* All-gather: all[i] is what rank i gave, `bytes` each. */
 tutti_status hosts_gather(struct tutti_hosts *hosts, const void *mine, void *all, size_t bytes);
 tutti_status hosts_broadcast(struct tutti_hosts *hosts, int root, void *data, size_t bytes);
-/* Begins a round: an all-gather beside the all-reduces, whose order relative to it may differ between ranks; one at a
- * time. Tests whether it is over (call it often); waits for it. */
+/* Begins a round: an all-gather in parallel with the all-reduces, whose order relative to it may differ between ranks;
+ * one at a time. Tests whether it is over (call it often); waits for it. */
 tutti_status hosts_round(struct tutti_hosts *hosts, const void *mine, void *all, size_t bytes);
 tutti_status hosts_round_test(struct tutti_hosts *hosts, bool *over);
 tutti_status hosts_round_wait(struct tutti_hosts *hosts);

@@ -116,7 +116,7 @@ void journal_take_ahead(tutti_trainer *trainer)
 {
     struct journal *journal = trainer->journal;
     const struct batch *next = &trainer->lookahead.next;
-    const size_t index = journal->count + 1; /* behind that of the step at hand */
+    const size_t index = journal->count + 1; /* after that of the step at hand */
     if (next->number == 0 || next->samples == 0) return;
     if (index < journal->room && journal->entries[index].number == next->number) return;
     if (copy_samples(trainer, index, &next->feeds, next->samples) == TUTTI_OK)

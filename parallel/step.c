@@ -22,7 +22,7 @@ static void traffic_add(struct traffic *sum, const struct traffic *more)
 {
     sum->bytes += more->bytes;
     sum->seconds += more->seconds;
-    sum->beside += more->beside;
+    sum->overlapped += more->overlapped;
 }
 
 /* Adds the devices' times of the step. A device is idle for the time of the step beyond its own part. */
@@ -34,8 +34,8 @@ static void note_times(tutti_trainer *trainer, double seconds)
         struct replica_report *report = &trainer->replicas[i].report;
         const struct result done = trainer->parts[i] > 0 ? trainer->works[i].result : (struct result) { 0 };
         const double busy = fmin(done.seconds, seconds);
-        const double beside = done.sent.beside + done.received.beside;
-        const double transfer = fmin(done.sent.seconds + done.received.seconds - beside, busy);
+        const double overlapped = done.sent.overlapped + done.received.overlapped;
+        const double transfer = fmin(done.sent.seconds + done.received.seconds - overlapped, busy);
         report->compute_s += busy - transfer;
         report->transfer_s += transfer;
         report->idle_s += seconds - busy;

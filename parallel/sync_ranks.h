@@ -1,6 +1,6 @@
 /* Synchronised statistics over the ranks (sync_devices.h: on one rank). When all devices of a rank have handed in, its
  * numbers are gathered with those of all ranks (hosts_round()) and added in the order of the ranks in double precision,
- * so all ranks have the same bytes. These rounds have a communicator of their own, beside the sums of gradients. The
+ * so all ranks have the same bytes. These rounds have a communicator of their own, besides the sums of gradients. The
  * trainer's thread makes progress with them while it waits for the devices.
  *
  * In each try at a step all ranks take part in the same rounds, also ranks whose devices have nothing to hand in. The

@@ -352,11 +352,11 @@ static void explain_node(struct plan *plan, const struct node *node, struct text
     else
         text_append(text, "        by the %s's table, in ms: %s\n", tuning_level_name(choice.level), choice.measured);
     mark_remark(plan, node, choice.implementation, text);
-    for (bool behind = false; *list; list++) {
+    for (bool after = false; *list; list++) {
         const char *reason = refusal(plan, &problem, name, list);
         const char *measured = ruled ? NULL : measured_of(choice.measured, (*list)->name);
         if (*list == choice.implementation) {
-            behind = true;
+            after = true;
             continue;
         }
         text_append(text, "        not %s: ", (*list)->name);
@@ -365,8 +365,8 @@ static void explain_node(struct plan *plan, const struct node *node, struct text
         else if (measured)
             text_append(text, "it was measured at %.*s ms\n", (int)strcspn(measured, " "), measured);
         else if (ruled)
-            text_append(text, behind ? "it comes after %s in the list\n" : "%s\n",
-                behind ? choice.implementation->name : passed_over(&problem, *list));
+            text_append(text, after ? "it comes after %s in the list\n" : "%s\n",
+                after ? choice.implementation->name : passed_over(&problem, *list));
         else
             text_append(text, "the table selects another one\n");
     }

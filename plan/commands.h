@@ -9,7 +9,7 @@
  * GRADIENTS_READY commands together cover the gradients' arena once, and the PARAMETERS_NEEDED commands the
  * parameters'. */
 tutti_status commands_make(struct plan *plan);
-/* Returns the next command of this kind from plan->commands[*position] on, and sets *position behind it; or NULL. */
+/* Returns the next command of this kind from plan->commands[*position] on, and sets *position after it; or NULL. */
 const struct command *command_next(const struct plan *plan, enum command_kind kind, size_t *position);
 /* Prints the command as one line for people, without a line end. */
 void command_print(const struct plan *plan, const struct command *command, struct text *text);

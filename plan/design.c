@@ -9,7 +9,7 @@
 /* A node's own inputs come first. Designs read at most this many of them. */
 enum { OWN_INPUTS = 3, OWN_VALUES = OWN_INPUTS + 1, VALUE_KEY = 3 + TUTTI_MAX_RANK };
 
-/* What a design may depend on, beside the device and the plan's options: shapes and attributes of the node's own
+/* What a design may depend on, besides the device and the plan's options: shapes and attributes of the node's own
  * operation; for implementations without statistics(), also layouts, types and fusions. A rank of -1: the value is
  * absent. */
 struct own {

@@ -3,9 +3,9 @@
 #include "plan/passes.h"
 #include "plan/pipeline.h"
 
-/* Drops the nodes behind the outputs. An output may be any tensor of the network, and nodes behind it must not be
+/* Drops the nodes after the outputs. An output may be any tensor of the network, and nodes after it must not be
  * folded into the node that makes it. */
-static tutti_status drop_behind_outputs(struct plan *plan)
+static tutti_status drop_after_outputs(struct plan *plan)
 {
     const struct objective *objective = &plan->options.objective;
     const bool evaluates = plan->options.mode != PLAN_INFER;
@@ -31,7 +31,7 @@ tutti_status pass_inference(struct plan *plan)
     tutti_status status = TUTTI_OK;
     struct graph *graph = &plan->graph;
     if (plan->options.mode == PLAN_TRAIN) return TUTTI_OK;
-    TRY(drop_behind_outputs(plan));
+    TRY(drop_after_outputs(plan));
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node node = graph->nodes[n];
         int same = NO_VALUE;

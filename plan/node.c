@@ -52,14 +52,14 @@ bool node_has_bf16(const struct graph *graph, const struct node *node)
 
 bool input_takes_bf16(const struct implementation *implementation, const struct node *node, int input)
 {
-    const bool beside = node_input_port(node, input)->flags & PORT_BESIDE;
-    return (beside ? implementation->bf16_outputs : implementation->bf16_inputs >> input) & 1;
+    const bool same_layout = node_input_port(node, input)->flags & PORT_SAME_LAYOUT;
+    return (same_layout ? implementation->bf16_outputs : implementation->bf16_inputs >> input) & 1;
 }
 
 bool output_takes_bf16(const struct implementation *implementation, const struct node *node, int output)
 {
-    const bool beside = node_output_port(node, output)->flags & PORT_BESIDE;
-    return implementation->bf16_outputs >> (beside ? 0 : output) & 1;
+    const bool same_layout = node_output_port(node, output)->flags & PORT_SAME_LAYOUT;
+    return implementation->bf16_outputs >> (same_layout ? 0 : output) & 1;
 }
 
 void implementation_key(

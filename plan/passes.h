@@ -27,7 +27,7 @@ tutti_status pass_compose(struct plan *plan);
 /* Chooses the values that are stored as bfloat16, where the options ask for it. */
 tutti_status pass_storage(struct plan *plan);
 
-/* Makes the designs of the chosen implementations, behind all other passes. */
+/* Makes the designs of the chosen implementations, after all other passes. */
 tutti_status pass_design(struct plan *plan);
 /* Adds the implementations' remarks on the final form of their nodes to the explanation of the choices. */
 tutti_status pass_remark(struct plan *plan);

@@ -334,7 +334,7 @@ done:
     return status;
 }
 
-/* Checks that the guard behind a place holds the poison. Bytes to the next multiple of 4 belong to the value. */
+/* Checks that the guard after a place holds the poison. Bytes to the next multiple of 4 belong to the value. */
 static tutti_status check_guard(struct plan *plan, const struct memory_slot *slot, const char *what, size_t number)
 {
     uint32_t words[PLAN_GUARD_BYTES / 4];

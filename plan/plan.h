@@ -17,7 +17,7 @@ bool plan_wants_whole_batch(const tutti_network *network);
  * layers; NULL: none. */
 const char *plan_single_values(const struct plan *plan, int *count);
 
-/* The caller's action at a command, when the launches before it are enqueued and those behind it are not. */
+/* The caller's action at a command, when the launches before it are enqueued and those after it are not. */
 typedef tutti_status command_handler(void *user, const struct command *command);
 /* Enqueues the step; does not wait. handlers: NULL, or for each kind of command a function to be called, or NULL.
  * Launches need none. */

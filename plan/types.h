@@ -6,7 +6,7 @@
 #include "graph/operation.h"
 #include "runtime/memory.h"
 
-/* Bytes of poison behind each value, where `guards` is set. */
+/* Bytes of poison after each value, where `guards` is set. */
 #define PLAN_GUARD_BYTES 256
 
 /* Results of a plan. TRAIN: gradients and metrics. EVALUATE: metrics. SCORE: metrics and the first output, which a
@@ -59,7 +59,7 @@ enum command_kind {
     COMMAND_PREPARE,   /* inference: a launch that depends on parameters only; runs once after each change of them */
     COMMAND_FEED,      /* copy: a feed to the device */
     COMMAND_CONSTANTS, /* copy: the step's constants to the device */
-    COMMAND_WAIT,      /* launches behind it read the copied data */
+    COMMAND_WAIT,      /* launches after it read the copied data */
     COMMAND_KERNEL,    /* a launch of the step */
     COMMAND_PARAMETERS_NEEDED, /* training: no launch before this reads a range of the parameters */
     COMMAND_ALLREDUCE,         /* merges numbers of this device with those of all devices (struct all_reduce) */

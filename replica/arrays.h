@@ -34,17 +34,17 @@ struct batch {
 void arrays_add(struct array_list *list, const struct value *value);
 /* Bytes of one sample of array `number`. */
 size_t arrays_sample_bytes(const struct array_list *list, int number, int64_t length);
-/* Bytes of the samples of all arrays, one behind the other. */
+/* Bytes of the samples of all arrays, one after the other. */
 size_t arrays_bytes(const struct array_list *list, struct bound_sizes sizes);
-/* Byte offset of array `number` if all arrays lie one behind the other. */
+/* Byte offset of array `number` if all arrays lie one after the other. */
 size_t arrays_offset(const struct array_list *list, int number, struct bound_sizes sizes);
 /* Returns the arrays from sample `first` on. */
 struct arrays arrays_from(const struct array_list *list, const struct arrays *arrays, int64_t first);
-/* Returns arrays that lie at `memory`, one behind the other. */
+/* Returns arrays that lie at `memory`, one after the other. */
 struct arrays arrays_at(const struct array_list *list, void *memory, struct bound_sizes sizes);
 /* Copies `samples` samples of the arrays that are not NULL in both. */
 void arrays_copy(const struct array_list *list, const struct arrays *from, int64_t samples, const struct arrays *to);
-/* Copies `samples` samples to `memory`, one array behind the other, and returns these arrays. Does not copy arrays
+/* Copies `samples` samples to `memory`, one array after the other, and returns these arrays. Does not copy arrays
  * that are NULL. */
 struct arrays arrays_pack(const struct array_list *list, const struct arrays *from, int64_t samples, void *memory);
 bool arrays_equal(const struct arrays *a, const struct arrays *b);

@@ -15,7 +15,7 @@
 #define MOMENT_S 1.0
 #define LOST_S 1.0 /* longest wait for a plan of a lost device */
 
-/* Checks that the device has memory for one more arena beside the present ones. */
+/* Checks that the device has memory for one more arena next to the present ones. */
 static tutti_status check_room(struct replica *replica, const struct plan_options *options)
 {
     size_t bytes = 0;

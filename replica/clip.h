@@ -6,7 +6,7 @@
 
 #include "replica/optimizer.h"
 
-/* On a device: the norm, and behind it partial sums, three numbers each (clip.cl). */
+/* On a device: the norm, and after it partial sums, three numbers each (clip.cl). */
 enum { CLIP_SUMS = 256, CLIP_NORMS = 1 + 3 * CLIP_SUMS };
 
 /* On the host: the norm of summed gradients times `unscale`. */

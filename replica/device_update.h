@@ -18,7 +18,7 @@ struct device_update {
     float norm;     /* of the gradients, read likewise, if they are clipped */
 };
 
-/* Make the update in two steps; the first may run beside other work. Nothing is made twice. */
+/* Make the update in two steps; the first may run in parallel with other work. Nothing is made twice. */
 tutti_status update_make(struct replica *replica);
 tutti_status update_warm(struct replica *replica);
 /* Makes the launches that update from the sum of micro-batches, if the update is made; frees them. */

@@ -1,7 +1,7 @@
 /* The optimizers over whole arenas. Their rules are the table of clkernels/optimizer_rules.h, where parameters of a
  * group have a factor of the rate and a decay of their own.
- * Running statistics lie behind the trained parameters: p = (1 - momentum) p + momentum g.
- * With ema_decay, a state behind the rule's own averages the trained parameters: a += (1 - ema_decay)(p - a), as timm's
+ * Running statistics lie after the trained parameters: p = (1 - momentum) p + momentum g.
+ * With ema_decay, a state after the rule's own averages the trained parameters: a += (1 - ema_decay)(p - a), as timm's
  * ModelEma, from their initial values on. With clip_norm, gradients are clipped before (clip.h).
  * There are two forms of each rule, equal up to rounding: loops on the host's threads (several devices share one master
  * copy), and launches at the end of the list of a single device. */

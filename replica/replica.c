@@ -122,7 +122,7 @@ static bool end_device(struct replica *replica)
 {
     struct worker *worker = &replica->worker;
     if (worker_is_abandoned(worker) || background_hangs(replica)) return false;
-    worker_start(worker, free_objects, NULL); /* behind a probe */
+    worker_start(worker, free_objects, NULL); /* after a probe */
     (void)worker_wait(worker);
     if (!worker_is_abandoned(worker)) return true;
     log_warn(replica->setup->log, "nothing of a device is freed: %s", worker_message(worker));

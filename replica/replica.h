@@ -17,7 +17,7 @@ struct replica_setup;
 /* Copies in one direction between host and device: bytes; seconds, as the driver measures them; seconds of these in
  * which the device also computed. */
 struct traffic {
-    double bytes, seconds, beside;
+    double bytes, seconds, overlapped;
 };
 
 /* Totals of a replica over all steps, also those in which it had no part. */

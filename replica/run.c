@@ -25,8 +25,8 @@ struct run {
     struct plan *plan;
     size_t parameter_writes; /* number of writes of parameters, which come first */
     size_t first_piece;      /* number of the first write of a piece */
-    bool pieces;             /* parameters are sent in ranges (pieces), beside launches that do not need them yet */
-    bool prefetched;         /* its samples are on the device */
+    bool pieces;     /* parameters are sent in ranges (pieces), in parallel with launches that do not need them yet */
+    bool prefetched; /* its samples are on the device */
     /* Events of a device with its own memory: the first micro-batch's samples, and the parameters that it needs
      * first, are on the device; the last launch is done. */
     cl_event begun, ended;
@@ -53,7 +53,7 @@ done:
 }
 
 /* Returns the seconds of a copy in which the device also computed; only copies by other queues can overlap. */
-static double seconds_beside(const struct run *run, cl_event event)
+static double seconds_overlapped(const struct run *run, cl_event event)
 {
     cl_command_queue queue = NULL;
     cl_ulong start = 0, end = 0, begun = 0, ended = 0;
@@ -79,12 +79,13 @@ static void note_times(struct run *run, double start)
     const struct uploads *uploads = &replica->uploads;
     const size_t count = uploads_count(uploads);
     work->result.sent = (struct traffic) { (double)uploads_bytes(uploads), uploads_seconds(uploads, count), 0 };
-    for (size_t i = 0; i < count; i++) work->result.sent.beside += seconds_beside(run, *uploads_event(uploads, i));
+    for (size_t i = 0; i < count; i++)
+        work->result.sent.overlapped += seconds_overlapped(run, *uploads_event(uploads, i));
     work->result.received = (struct traffic) { 0 };
     for (size_t i = 0; i < replica->transfer.received_count; i++) {
         const struct received_bucket *received = &replica->transfer.received[i];
         work->result.received.seconds += event_seconds(received->event);
-        work->result.received.beside += seconds_beside(run, received->event);
+        work->result.received.overlapped += seconds_overlapped(run, received->event);
         work->result.received.bytes += (double)received->bytes;
     }
 }

@@ -4,7 +4,7 @@
  *
  *   #define GATHER(X) X##_FIRST(const global float *restrict, x) X##_BUFFER(global float *, y) X##_INT(width)
  *
- *   ARGUMENTS(gather, GATHER)                                             beside the functions that launch it
+ *   ARGUMENTS(gather, GATHER)                                             next to the functions that launch it
  *   ARGUMENTS_SET(launch, gather, .x = from, .y = to, .width = z.w);      sets them all, in the kernel's order
  *
  * The compiler refuses a missing argument, one that the list does not have, one that is given twice, and a buffer for

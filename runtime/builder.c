@@ -114,7 +114,7 @@ const char *builder_refusal(struct device *device, const struct launch *launch)
     return form.hash ? blacklist_reason(device, key) : NULL;
 }
 
-/* Sorts forms by the length of their text, longest first, and puts the forms of one program beside each other. */
+/* Sorts forms by the length of their text, longest first, and puts the forms of one program side by side. */
 static int compare_forms(const void *a, const void *b)
 {
     const struct form *x = a, *y = b;
@@ -559,7 +559,7 @@ static void work(struct helpers *helpers, void (*progress)(void *, int, int), vo
     }
 }
 
-/* Tells whether the driver's cache was emptied behind our back: loads the list's first program and looks at the time
+/* Tells whether the driver's cache was emptied after our back: loads the list's first program and looks at the time
  * that this takes. That program is needed anyway, and would be the first to be loaded ahead. Called where no form is
  * missing, once for each device of a runtime. */
 static bool driver_forgot(const struct launch_list *list, const struct forms *forms)

@@ -4,7 +4,7 @@
  * process later. A program that crashes the compiler, or takes more time or memory than a limit, costs a helper: it is
  * remembered as refused, and no process builds it.
  *
- * The helper is found beside the library (libexec), or by TUTTI_HELPER: a path, or "off". Helpers are children of this
+ * The helper is found next to the library (libexec), or by TUTTI_HELPER: a path, or "off". Helpers are children of this
  * process for as long as a call of builder_prepare() takes: an embedding program with a SIGCHLD handler sees them end,
  * and may reap them. They inherit the environment, /dev/null as standard streams, and no other descriptor. */
 #ifndef RUNTIME_BUILDER_H

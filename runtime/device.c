@@ -203,7 +203,7 @@ static void architecture_read(cl_device_id id, cl_device_type type, struct capab
         clGetDeviceInfo(id, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, sizeof(major), &major, NULL) == CL_SUCCESS &&
         clGetDeviceInfo(id, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, sizeof(minor), &minor, NULL) == CL_SUCCESS)
         snprintf(can->architecture, size, "sm_%u%u", (unsigned)major, (unsigned)minor);
-    else /* AMD's is the chip's, with features behind a colon */
+    else /* AMD's is the chip's, with features after a colon */
         snprintf(can->architecture, size, "%.*s", (int)strcspn(can->name, ":"), can->name);
 }
 

@@ -84,7 +84,7 @@ enum store_kind {
 
 /* Faults and habits of drivers, by platform and version, that no query tells; the reasons are in device.c. */
 enum quirk {
-    QUIRK_KEEPS_CACHE = 1,     /* has a good cache of programs itself: none is kept beside it */
+    QUIRK_KEEPS_CACHE = 1,     /* has a good cache of programs itself: none is kept next to it */
     QUIRK_BUILDS_SERIALLY = 2, /* one kernel at a time in a process: helper processes fill its cache, see builder.h */
     QUIRK_READS_HEADER = 4,    /* a header of a megabyte at each build: clkernels/builtins.h stands in for it */
     QUIRK_DENIES_GROUPS = 8,   /* it tells a largest work-group that is smaller than what runs */
@@ -100,8 +100,8 @@ struct device {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue; /* in order, with profiling */
-    /* Further queues of a device with memory of its own, for copies that run beside its work: of parameters and
-     * gradients; of the next batch's samples. NULL until they are wanted. */
+    /* Further queues of a device with memory of its own, for copies that run in parallel with its work: of parameters
+     * and gradients; of the next batch's samples. NULL until they are wanted. */
     cl_command_queue transfers, uploads;
     struct capabilities can;
     bool host_memory;                  /* a CPU, whatever its class: buffers may be the host's own pages */
@@ -134,7 +134,7 @@ bool device_has_extension(cl_device_id id, const char *name);
 /* Waits until an event is complete, without burning a core. A command that failed is an error; one that takes longer
  * than the calling thread's patience is TUTTI_DEVICE_LOST: its queue is of no use any more. The event stays. */
 tutti_status event_wait(struct device *device, cl_event event);
-/* Waits for an event behind which more work is queued. Some drivers, asked to wait for one event, finish all queued
+/* Waits for an event after which more work is queued. Some drivers, asked to wait for one event, finish all queued
  * work first; this avoids that. It ends a little late. */
 tutti_status event_wait_amid(struct device *device, cl_event event);
 

@@ -1,4 +1,4 @@
-/* Matrix products behind one call: C = op(A) op(B) (+ bias over columns) (+ C or another matrix), then an activation.
+/* Matrix products after one call: C = op(A) op(B) (+ bias over columns) (+ C or another matrix), then an activation.
  * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "bf16", "packed" and "skinny" (CPU class),
  * "pipelined", "matrix", "tiled" and "clblast" (GPU class), "plain" (anything). */
 #ifndef RUNTIME_GEMM_H
@@ -12,12 +12,12 @@ struct gemm {
     bool transpose_a, transpose_b;
     int64_t lda, ldb, ldc;                /* 0: tight */
     int64_t stride_a, stride_b, stride_c; /* floats between products of a batch */
-    int64_t from_a, from_b, from_c; /* "pipelined", "matrix" and "tiled" alone: floats in front of each in its buffer;
-                                       of what is added, too */
-    bool bias;                      /* a vector of n floats added to each row */
-    bool accumulate;                /* added to what C holds, or to what `add` holds */
-    cl_mem add;                     /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
-    /* mask: the output of an activation, laid out as C; C becomes the gradient behind that activation. masking: the
+    int64_t from_a, from_b, from_c;       /* "pipelined", "matrix" and "tiled" alone: floats before each in its buffer;
+                                             of what is added, too */
+    bool bias;                            /* a vector of n floats added to each row */
+    bool accumulate;                      /* added to what C holds, or to what `add` holds */
+    cl_mem add; /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
+    /* mask: the output of an activation, laid out as C; C becomes the gradient after that activation. masking: the
      * options that clkernels/derivative.h reads. Only "bf16", "packed", "pipelined", "matrix" and "tiled" look at
      * them, others ignore them. Not with bias, accumulate or activation. NULL: none. */
     cl_mem mask;

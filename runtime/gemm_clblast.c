@@ -1,4 +1,4 @@
-/* A product of GPU-class devices beside our own: CLBlast (https://github.com/CNugteren/CLBlast), which is tuned for
+/* A product of GPU-class devices besides our own: CLBlast (https://github.com/CNugteren/CLBlast), which is tuned for
  * most GPUs and has parameters for the rest. It has no epilogue: another matrix is copied into C before, bias and
  * activation are one small launch after. */
 #include "base/memory.h"

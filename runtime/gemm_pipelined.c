@@ -1,5 +1,5 @@
-/* The product of large matrices on GPU-class devices that copy from global into local memory beside their arithmetic:
- * clkernels/gemm_pack.cl, gemm_pipelined.cl. */
+/* The product of large matrices on GPU-class devices that copy from global into local memory in parallel with their
+ * arithmetic: clkernels/gemm_pack.cl, gemm_pipelined.cl. */
 #include "clkernels/arguments/gemm_pipelined.h"
 #include "base/memory.h"
 #include "clkernels/arguments/gemm_pack.h"

@@ -44,7 +44,7 @@ struct launch {
 };
 
 /* An all-reduce over devices that run the same list on different samples: the numbers of a
- * buffer become those of all samples together before the launches behind it run. Float [numbers][stride], of which
+ * buffer become those of all samples together before the launches after it run. Float [numbers][stride], of which
  * `channels` of each row count. SUMS, 2 numbers: the sum over all devices, scaled by this device's share of the
  * samples, so that it is to these samples what the whole sum is to all of them. MOMENTS, 3 numbers: count, mean, sum
  * of squared deviations from it. */

@@ -274,7 +274,7 @@ static const char *prove(struct device *device, const char *name_of_form, const 
 static void prove_pipelined(struct device *device, enum compute_type compute)
 {
     struct matrix_ability *ability = &device->can.matrix[compute];
-    ability->pipelined_refusal = "the device has no extension with copies beside arithmetic";
+    ability->pipelined_refusal = "the device has no extension with copies in parallel with arithmetic";
     if (compute == COMPUTE_FP32 || !device_has_extension(device->id, PIPELINED_EXTENSION)) return;
     ability->pipelined = true; /* for the trial */
     ability->pipelined_refusal = prove(device, "pipelined", &(struct trial) { GEMM_PIPELINED, compute });

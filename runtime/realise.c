@@ -80,7 +80,7 @@ done:
     return status;
 }
 
-/* Compares the ends of names only: POCL's headers put a prefix in front of a name that a built-in function has,
+/* Compares the ends of names only: POCL's headers put a prefix before a name that a built-in function has,
  * too. */
 static bool ends_with(const char *text, const char *end)
 {

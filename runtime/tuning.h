@@ -27,7 +27,7 @@ void tuning_keep(struct device *device, const char *problem, const char *measure
 const char *tuning_level_name(enum tuning_level level);
 void tuning_free(struct device *device); /* called when a device is closed */
 
-/* The shipped tables, one behind the other (runtime/tables). */
+/* The shipped tables, one after the other (runtime/tables). */
 extern const char tuning_shipped[];
 
 #endif

@@ -98,7 +98,7 @@ static int64_t register_of(const greg_t *all, int number)
     return all[order[number]];
 }
 
-/* at: behind the ModRM byte. Bases with a displacement of their own kind are none of ours. */
+/* at: after the ModRM byte. Bases with a displacement of their own kind are none of ours. */
 static bool decode_address(const uint8_t *code, int at, const greg_t *all, struct instruction *i)
 {
     const int mod = code[4] >> 6, index_high = code[1] & 0x40 ? 0 : 8, base_high = code[1] & 0x20 ? 0 : 8;

@@ -1,5 +1,5 @@
 /* How far a result in float may lie from the same formula in double: |got - want| <= limit * (rms of want + |want|).
- * One table, with the reason beside each entry. */
+ * One table, with the reason next to each entry. */
 #ifndef TESTS_TOLERANCE_H
 #define TESTS_TOLERANCE_H
 

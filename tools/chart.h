@@ -20,7 +20,7 @@ struct chart {
     const char *x_label; /* "epoch" */
     const char *format;  /* of values in tips and texts: "%.4g" */
     double factor;       /* of values, as 100 for percent; 0: 1 */
-    const char *unit;    /* behind the numbers of the y axis: "%" or NULL */
+    const char *unit;    /* after the numbers of the y axis: "%" or NULL */
     bool logarithm;      /* of y, where the values span enough */
     bool from_zero;
     struct series series[CHART_SERIES];

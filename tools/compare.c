@@ -17,7 +17,7 @@ struct comparison {
     const char *output, *path;
     const char *paths[MOST_RUNS];
     struct run runs[MOST_RUNS];
-    int count, more; /* more: paths behind the first */
+    int count, more; /* more: paths after the first */
 };
 
 static enum parsed parse(struct comparison *c, int argc, char **argv)

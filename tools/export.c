@@ -26,7 +26,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .argument = "MODEL",
         .arguments = session_models(),
         .suffix = SESSION_FILES,
-        .details = "More than 1 GiB of weights lie in a file beside it, FILE.data.",
+        .details = "More than 1 GiB of weights lie in a file next to it, FILE.data.",
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
     return options_parse(&usage, argc, argv, &s->saved.model);

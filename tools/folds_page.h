@@ -1,4 +1,4 @@
-/* The report of a training with folds: one page of all folds, beside the files of each one. */
+/* The report of a training with folds: one page of all folds, next to the files of each one. */
 #ifndef TOOLS_FOLDS_PAGE_H
 #define TOOLS_FOLDS_PAGE_H
 

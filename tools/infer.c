@@ -15,7 +15,7 @@ struct settings {
     struct saved_options saved;
     int64_t first, count, classes;
     const char *inputs, *outputs, *expect;
-    int files; /* arguments behind MODEL */
+    int files; /* arguments after MODEL */
 };
 
 static enum parsed parse(struct settings *s, int argc, char **argv)

@@ -6,7 +6,7 @@
 
 struct made_samples {
     tutti_feed feeds[TUTTI_ONNX_PORTS + 1];
-    int input_count; /* the targets are the feed behind them */
+    int input_count; /* the targets are the feed after them */
     tutti_fetch fetch;
     void *arrays[TUTTI_ONNX_PORTS + 2];
     int array_count;

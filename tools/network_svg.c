@@ -162,7 +162,7 @@ static void draw_kernel(const struct drawing *drawing, int number, int y)
         WIDTH - PAD - 10, y + 51, format_count((double)box->parameters, count, sizeof(count)));
 }
 
-/* Returns how many characters of a name fit before the time; connections beside the box take up room. */
+/* Returns how many characters of a name fit before the time; connections next to the box take up room. */
 static int name_length(const struct drawing *drawing)
 {
     const int length = (WIDTH - PAD - drawing->left - TIME_WIDTH) / NAME_CHARACTER;

@@ -40,7 +40,7 @@ static tutti_status keep(struct onnx_read *read, const char *text, size_t length
     return TUTTI_OK;
 }
 
-/* Pieces between commas without "=" belong to the value in front of them. */
+/* Pieces between commas without "=" belong to the value before them. */
 static tutti_status next_entry(struct onnx_read *read, const char **rest, struct entry *entry)
 {
     tutti_status status = TUTTI_OK;

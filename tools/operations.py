@@ -44,7 +44,7 @@ def table(operations):
 
 
 def page(text, groups):
-    """The text with each group's table: the first one of its section, or behind its heading."""
+    """The text with each group's table: the first one of its section, or after its heading."""
     parts = SECTION.split(text)
     for at in range(1, len(parts), 2):
         if parts[at] in groups:

@@ -69,7 +69,7 @@ static void print_option(const struct option *option)
     printf("%s\n", initial);
 }
 
-/* Options in front of the first heading, --help among them, and those of each heading. */
+/* Options before the first heading, --help among them, and those of each heading. */
 static void print_options(const struct usage *usage)
 {
     bool grouped = false;

@@ -6,7 +6,7 @@ build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev op
     libprotobuf-c-dev protobuf-c-compiler)
 # Every build of the tests.
 test_packages=("${build_packages[@]}" g++ check libopenmpi-dev openmpi-bin python3-venv ca-certificates)
-# What single groups of tests need beside these. A|B: the first of them that the system has. GPU vendors' compilers are for
+# What single groups of tests need besides these. A|B: the first of them that the system has. GPU vendors' compilers are for
 # tests/offline, whose table holds what Debian 12's make of the kernels; Mesa's libraries for tests/vendors. Of intel-opencl-icd
 # and mesa-opencl-icd only what they need: these are unpacked into .dev/, so that no driver is added to the machine's.
 declare -A group_packages=(

@@ -13,7 +13,7 @@ void page_text_cut(struct text *page, const char *text, int characters);
 /* Appends everything before the first section. refresh: seconds after which a browser loads it again; 0: never. */
 void page_begin(struct text *page, const char *title, int refresh);
 void page_end(struct text *page);
-/* Begins a part of the page, with a heading; half: two of them beside one another if there is room. */
+/* Begins a part of the page, with a heading; half: two of them side by side if there is room. */
 void page_section(struct text *page, const char *heading, bool half);
 void page_section_end(struct text *page);
 /* Begins a table, collapsed at first, after a picture. Headings are separated by '|'; those of numbers begin with

@@ -223,7 +223,7 @@ static bool check_file(
 
 /* ------------------------------------------------------------------------------------------------- convert ---- */
 
-/* Arrays of the network have the samples in front. */
+/* Arrays of the network have the samples before. */
 static tutti_status move_batch(struct port *port, int64_t samples, size_t size, bool to_file)
 {
     const tutti_onnx_batch_axis *place = &port->place;

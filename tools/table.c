@@ -46,7 +46,7 @@ tutti_status table_update(const char *path, const char *device, const struct fin
     char *rest = text;
     for (char *line; status == TUTTI_OK && rest && (line = strsep(&rest, "\n"));) {
         if (*line == '[') ours = !strcmp(line, head);
-        if (!*line && !rest) break; /* behind the last line's end */
+        if (!*line && !rest) break; /* after the last line's end */
         if (ours && speaks_of(line, findings, count)) continue;
         text_append(table, "%s\n", line);
         if (!ours || said || *line != '[') continue;

@@ -105,7 +105,7 @@ static struct safetensors_tensor tensor_of(const struct parameter *parameter, ch
 
 static const char statistic_end[] = ".running_var", counter_end[] = ".num_batches_tracked";
 
-/* PyTorch's batch normalisation also counts its steps, in a scalar beside the running statistics. */
+/* PyTorch's batch normalisation also counts its steps, in a scalar next to the running statistics. */
 static tutti_status add_counter(struct list *list, const char *statistic, const int64_t *steps)
 {
     const int length = (int)(strlen(statistic) - strlen(statistic_end));

@@ -86,7 +86,7 @@ char *tutti_weights_metadata(const char *path, const char *key)
     if (value)
         copy = memory_copy_text(value);
     else
-        fail(TUTTI_MISMATCH, "'%s' has no text '%s' beside its weights", path, key);
+        fail(TUTTI_MISMATCH, "'%s' has no text '%s' next to its weights", path, key);
     safetensors_close(file);
     return copy;
 }

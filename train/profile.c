@@ -148,8 +148,9 @@ static void append_direction(struct profile *profile, const char *direction, con
     if (megabytes < 0.01) return; /* a step's constants always travel */
     text_append(&profile->text, "%s the device %.2f MB a step", direction, megabytes);
     if (traffic->seconds > 0) text_append(&profile->text, ", %.2f GB/s", 1e-9 * traffic->bytes / traffic->seconds);
-    if (traffic->beside > 0)
-        text_append(&profile->text, ", %.0f %% of that time while computing", 100 * traffic->beside / traffic->seconds);
+    if (traffic->overlapped > 0)
+        text_append(
+            &profile->text, ", %.0f %% of that time while computing", 100 * traffic->overlapped / traffic->seconds);
     text_append(&profile->text, "\n");
 }
 

@@ -58,8 +58,8 @@ tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutt
         .sent_s = all->sent.seconds,
         .received_bytes = all->received.bytes,
         .received_s = all->received.seconds,
-        .sent_overlapped_s = all->sent.beside,
-        .received_overlapped_s = all->received.beside,
+        .sent_overlapped_s = all->sent.overlapped,
+        .received_overlapped_s = all->received.overlapped,
         .automatic = trainer->options.automatic,
         .settled = !trainer->options.automatic || trainer->balance.settled };
     if (trainer->options.automatic && trainer->balance.parts[position] == 0) {

@@ -88,12 +88,12 @@ double schedule_rate(const struct schedule *schedule, double base, int64_t step,
 {
     const tutti_schedule *options = &schedule->options;
     if (options->kind == TUTTI_SCHEDULE_ONE_CYCLE) return one_cycle(schedule, base, step);
-    const int64_t behind = step - schedule->warmup; /* the warm-up */
-    if (behind < 0) return base * (double)(step + 1) / (double)(schedule->warmup + 1);
+    const int64_t after = step - schedule->warmup; /* the warm-up */
+    if (after < 0) return base * (double)(step + 1) / (double)(schedule->warmup + 1);
     switch (options->kind) {
-    case TUTTI_SCHEDULE_COSINE: return cosine(schedule, base, behind);
+    case TUTTI_SCHEDULE_COSINE: return cosine(schedule, base, after);
     case TUTTI_SCHEDULE_STEP:
-        return base * pow(options->factor, (double)(behind / (options->step_size * schedule->epoch)));
+        return base * pow(options->factor, (double)(after / (options->step_size * schedule->epoch)));
     case TUTTI_SCHEDULE_PLATEAU: return reduced(schedule, base, reductions);
     default: return base;
     }

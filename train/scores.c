@@ -110,7 +110,7 @@ static bool is_above(float a, float b)
 /* What the logits of a label say. */
 struct guess {
     int64_t predicted;        /* the first of the largest */
-    int64_t before;           /* classes that are likelier than the right one, or as likely and in front of it */
+    int64_t before;           /* classes that are likelier than the right one, or as likely and before it */
     double loss, probability; /* of the right class; of the predicted one */
 };
 

@@ -17,7 +17,7 @@ struct kept {
     char *name;
     int64_t elements;
     bool trained;
-    float *floats; /* its values, and if it trained, the states of the optimizer behind them */
+    float *floats; /* its values, and if it trained, the states of the optimizer after them */
 };
 
 struct tutti_snapshot {

@@ -171,10 +171,10 @@ static tutti_status make_values_and_replicas(tutti_trainer *trainer)
 {
     struct values values = { .trainer = trainer };
     pthread_t thread;
-    const bool beside = !pthread_create(&thread, NULL, make_values, &values);
-    if (!beside) make_values(&values);
+    const bool threaded = !pthread_create(&thread, NULL, make_values, &values);
+    if (!threaded) make_values(&values);
     const tutti_status status = make_replicas(trainer);
-    if (beside) pthread_join(thread, NULL);
+    if (threaded) pthread_join(thread, NULL);
     return status == TUTTI_OK && values.status != TUTTI_OK ? fail(values.status, "%s", values.message) : status;
 }
 

@@ -1,4 +1,4 @@
-/* Arguments of batch_norm_cpu.cl; the last three kernels have TENSORS_ARGUMENTS in front of their own. */
+/* Arguments of batch_norm_cpu.cl; the last three kernels have TENSORS_ARGUMENTS before their own. */
 #define TENSORS_ARGUMENTS(X)                                                                                    \
     X##_FIRST(global const in0_t *, x) X##_BUFFER(global const in1_t *, dy) X##_BUFFER(global const in5_t *, y) \
         X##_ADD(global const add_t *, add) X##_BUFFER(global out3_t *, dadd) X##_BUFFER(global out0_t *, dx)

@@ -1,4 +1,4 @@
-/* Arguments of loss_cpu.cl and loss_gpu.cl: what all kernels have, what one has behind it, and weights of classes. */
+/* Arguments of loss_cpu.cl and loss_gpu.cl: what all kernels have, what one has after it, and weights of classes. */
 #define LABELS_ARGUMENTS(X)                                                                 \
     X##_FIRST(global const float *, x) X##_BUFFER(global const int *, labels)               \
         X##_BUFFER(global const step_constants *, constants) X##_BUFFER(global float *, dx) \

@@ -1,4 +1,4 @@
-/* Arguments of loss_soft.cl: what both kernels have, what each has behind it, and weights of classes. */
+/* Arguments of loss_soft.cl: what both kernels have, what each has after it, and weights of classes. */
 #define SOFT_ARGUMENTS(X)                                                                   \
     X##_FIRST(global const float *, x) X##_BUFFER(global const float *, targets)            \
         X##_BUFFER(global const step_constants *, constants) X##_BUFFER(global float *, dx) \

@@ -1,4 +1,4 @@
-/* Arguments of update.cl; the states are behind them, and groups behind those. */
+/* Arguments of update.cl; the states are after them, and groups after those. */
 #define UPDATE_ARGUMENTS(X)                                                                                       \
     X##_FIRST(global float *restrict, parameters) X##_BUFFER(global const float *restrict, gradients)             \
         X##_BUFFER(global const step_constants *, constants) X##_BUFFER(global const float *, losses) X##_LONG(n) \

@@ -208,7 +208,7 @@ struct job {
     int pipe;
     uint64_t next, end; /* runs of its chunk that have not begun */
     uint64_t first;     /* `next` as the child started */
-    bool running;       /* the one in front of `next` */
+    bool running;       /* the one before `next` */
     double heard, limit_s;
     char text[2048];
     size_t length;
@@ -426,7 +426,7 @@ static bool read_options(char **words)
             continue;
         }
         if (!read_number(*++words, &number)) {
-            fprintf(stderr, "chaos: '%s' is no option, or has no number behind it\n", word);
+            fprintf(stderr, "chaos: '%s' is no option, or has no number after it\n", word);
             return false;
         }
         if (!strcmp(word, "--runs"))

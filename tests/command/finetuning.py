@@ -73,7 +73,7 @@ class Finetuning(harness.CommandTest):
         self.refused(2, ["--weights", "--resume"], *self.common, "--weights", "m.safetensors", "--resume", "m")
 
     def test_thawing(self):
-        """Stopped before the thaw, at it and behind it: the same bytes as without a stop."""
+        """Stopped before the thaw, at it and after it: the same bytes as without a stop."""
         for optimizer, stops in (("sgd", (3, 10, 13)), ("adam", (10,))):
             like = ("--freeze", "fc1.*,fc2.weight", "--unfreeze-after", "2", "--epochs", "4", "--optimizer", optimizer)
             outcome = self.train(*like, "--save", "whole", "--json")

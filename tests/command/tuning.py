@@ -53,7 +53,7 @@ class Tuning(harness.CommandTest):
         self.assertEqual(len(mine), 1)
         self.assertIn("refused", mine[0]["verdict"])
         self.assertRegex(mine[0]["verdict"], reason)
-        self.assertGreater(len(lines), 1, "the candidates behind it were tried")
+        self.assertGreater(len(lines), 1, "the candidates after it were tried")
         self.assertRegex(self.table(), "(?m)^" + re.escape(PROBLEM) + " !direct .*" + reason)
         self.assertRegex(self.conv2(self.why("--tuning", "table.txt")), "^winograd\n(.*\n)*        not direct: .*" + reason)
 

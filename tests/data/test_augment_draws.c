@@ -136,7 +136,7 @@ START_TEST(draws_plans)
 }
 END_TEST
 
-/* Whether the sample is the image behind `pad` zeros on each side, from column `left` and row `top` of that on. */
+/* Whether the sample is the image after `pad` zeros on each side, from column `left` and row `top` of that on. */
 static bool is_cut(const unsigned char *sample, const struct image *image, int pad, int left, int top)
 {
     const int width = image->width, height = image->height;

@@ -164,7 +164,7 @@ START_TEST(photos_without_classes)
 }
 END_TEST
 
-START_TEST(masks_beside_images)
+START_TEST(masks_of_images)
 {
     const int two = _i;
     unsigned char values[100], bytes[4 * SAMPLE];
@@ -239,7 +239,7 @@ int main(void)
     tcase_add_test(folders, folders_of_parts);
     tcase_add_test(folders, folds_of_the_training_part);
     tcase_add_test(folders, photos_without_classes);
-    tcase_add_loop_test(folders, masks_beside_images, 0, 2);
+    tcase_add_loop_test(folders, masks_of_images, 0, 2);
     tcase_add_test(folders, json_names_the_classes);
     suite_add_tcase(suite, folders);
     suite_add_tcase(suite, masks_case());

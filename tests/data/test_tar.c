@@ -81,7 +81,7 @@ START_TEST(damaged_archives)
     append("b.jpg", '0', archive, 700);
     const size_t bytes = finish();
     unsigned char *copy = malloc(bytes);
-    for (size_t cut = 0; cut < bytes; cut += 97) { /* whatever is cut off, nothing behind it is read */
+    for (size_t cut = 0; cut < bytes; cut += 97) { /* whatever is cut off, nothing after it is read */
         unsigned char *part = malloc(cut + 1);
         memcpy(part, archive, cut);
         listed = (struct listed) { 0 };
@@ -107,7 +107,7 @@ START_TEST(damaged_archives)
 }
 END_TEST
 
-/* A shard of WebDataset: images beside their classes, by numbers, names or JSON. */
+/* A shard of WebDataset: images next to their classes, by numbers, names or JSON. */
 START_TEST(shards)
 {
     static const char *const ends[] = { "cls", "cls.txt", "json" };

@@ -75,7 +75,7 @@
 #define EMULATED_ROWS
 #endif
 
-#ifdef COPY /* PTX ISA, cp.async: what was copied is there behind the wait and a barrier */
+#ifdef COPY /* PTX ISA, cp.async: what was copied is there after the wait and a barrier */
 #undef COPY
 #define COPY(to, from) (*(to) = *(from))
 #undef COPIES_END

@@ -27,7 +27,7 @@ static struct slot {
     long calls[LAYER_KIND_COUNT + 1]; /* on its device, since it was given */
     bool lost, refused, slow;
     double busy_since;     /* a slow device's first command since it last rested; 0: none that was not waited for */
-    cl_event latest;       /* a marker behind its latest command, */
+    cl_event latest;       /* a marker after its latest command, */
     double latest_at;      /* and when that was given */
     cl_ulong last_end;     /* when the device really completed what was last waited for; 0: not known, */
     double last_completed; /* and when its caller heard of it */

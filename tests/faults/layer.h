@@ -58,7 +58,7 @@ enum layer_kind {
     X(HANG_DEVICE, "hang_device") /* it returns; the device does not get past it until then. FILL to MARKER */      \
     X(SLOW, "slow")               /* from it on, waits take so many times as long as the device has worked */
 
-/* What the compiler says of a program whose build failed by an order, behind lines that say nothing. */
+/* What the compiler says of a program whose build failed by an order, after lines that say nothing. */
 #define LAYER_LOG "program.cl:7:3: error: the layer does not like this kernel"
 
 enum layer_action {
@@ -80,7 +80,7 @@ struct layer_order {
 struct fault_layer {
     /* The order replaces the last one and lets its hung calls go. NULL: none. */
     void (*give)(const struct layer_order *order);
-    /* Another order beside those that were given, up to 8 in all; its calls are counted from now on. */
+    /* Another order besides those that were given, up to 8 in all; its calls are counted from now on. */
     void (*add)(const struct layer_order *order);
     /* Lets hung calls and devices go; the orders stay done. */
     void (*let_go)(void);

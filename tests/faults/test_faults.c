@@ -331,7 +331,7 @@ done:
     return status;
 }
 
-/* The step that will be broken, and those behind it, by the other device alone. */
+/* The step that will be broken, and those after it, by the other device alone. */
 static tutti_status train_without(struct stage *stage, int victim)
 {
     tutti_status status = TUTTI_OK;

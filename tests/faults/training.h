@@ -24,7 +24,7 @@ extern int32_t labels[STEPS * SAMPLES];
 struct session {
     bool norm;            /* the network has batch normalisation, over the whole batch */
     bool clipping;        /* clipping, averages of the parameters, micro-batches, weights of classes */
-    bool ahead;           /* each step's samples are announced before the step in front of it */
+    bool ahead;           /* each step's samples are announced before the step before it */
     tutti_precision wire; /* of gradients */
     tutti_runtime *runtime;
     tutti_network *network;

@@ -166,7 +166,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------- damaged files ---- */
 
-/* Decodes a copy that has nothing behind it, for AddressSanitizer. */
+/* Decodes a copy that has nothing after it, for AddressSanitizer. */
 static tutti_status decode_copy(const void *bytes, size_t count, const char *name)
 {
     const struct image_wish wish = { .channels = 3 };

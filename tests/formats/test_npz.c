@@ -208,7 +208,7 @@ START_TEST(refuses_directories)
     free(bytes.data);
     bytes = read_numpys("stored.npz");
     memcpy(find(bytes, "int16.npy", 9, 0), "int32.npy", 9);
-    memcpy(find(bytes, "int16.npy", 9, 1), "int32.npy", 9); /* behind that of uint16 */
+    memcpy(find(bytes, "int16.npy", 9, 1), "int32.npy", 9); /* after that of uint16 */
     expect_refused(bytes.data, bytes.size, "two members");
     free(bytes.data);
     expect_refused("PK", 2, "no ZIP file");

@@ -1,4 +1,4 @@
-/* classes.txt beside images and masks. */
+/* classes.txt next to images and masks. */
 #include "data/collection.h"
 #include "tests/fuzz/target.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum { PATH = 256 };
-static char folder[PATH], path[PATH + 16], beside[PATH + 32], linked[PATH + 32];
+static char folder[PATH], path[PATH + 16], sibling[PATH + 32], linked[PATH + 32];
 static int input = -1;
 
 static void must(bool good, const char *what)
@@ -21,7 +21,7 @@ static void must(bool good, const char *what)
 static void remove_all(void)
 {
     unlink(path);
-    if (*beside) unlink(beside);
+    if (*sibling) unlink(sibling);
     if (*linked) unlink(linked);
     rmdir(folder);
 }
@@ -42,11 +42,11 @@ const char *input_path(const uint8_t *data, size_t size)
     return path;
 }
 
-void input_beside(const char *name, size_t size)
+void input_sibling(const char *name, size_t size)
 {
-    snprintf(beside, sizeof beside, "%s/%s", folder, name);
-    const int file = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    must(file >= 0 && ftruncate(file, (off_t)size) == 0 && close(file) == 0, beside);
+    snprintf(sibling, sizeof sibling, "%s/%s", folder, name);
+    const int file = open(sibling, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    must(file >= 0 && ftruncate(file, (off_t)size) == 0 && close(file) == 0, sibling);
 }
 
 void input_link(const char *name, char *to, size_t size)

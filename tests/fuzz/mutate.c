@@ -401,7 +401,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     return made ? made : size;
 }
 
-/* Nodes and initialisers of the second model come behind those of the first. */
+/* Nodes and initialisers of the second model come after those of the first. */
 size_t LLVMFuzzerCustomCrossOver(
     const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size, uint8_t *out, size_t most, unsigned with)
 {

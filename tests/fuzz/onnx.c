@@ -21,7 +21,7 @@ enum {
     AXES = 8192,
     CONSTANTS = 16384
 };
-enum { INPUTS = 8, OPEN = 8, ELEMENTS = 64, INT64 = 7, FLOAT = 1, BOOL = 9, BESIDE = 4096 };
+enum { INPUTS = 8, OPEN = 8, ELEMENTS = 64, INT64 = 7, FLOAT = 1, BOOL = 9, SIBLING = 4096 };
 
 static tutti_runtime runtime; /* a network needs its address alone */
 
@@ -30,7 +30,7 @@ int LLVMFuzzerInitialize(int *count, char ***words)
     (void)count;
     (void)words;
     input_open();
-    input_beside("data", BESIDE);
+    input_sibling("data", SIBLING);
     return 0;
 }
 

@@ -16,7 +16,7 @@ void check_message(void);
 /* file.c: a folder that goes with the process, and a file in it that holds the input. */
 void input_open(void);
 const char *input_path(const uint8_t *data, size_t size); /* writes the input */
-void input_beside(const char *name, size_t size);         /* another file in the folder, of so many bytes */
+void input_sibling(const char *name, size_t size);        /* another file in the folder, of so many bytes */
 /* Another name of the input in its folder, once, for readers that look at names. */
 void input_link(const char *name, char *path, size_t size);
 

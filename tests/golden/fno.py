@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The losses of examples/fno.c beside those of PyTorch with the same weights and samples.
+"""The losses of examples/fno.c compared with those of PyTorch with the same weights and samples.
 
     .dev/torch/bin/python tests/golden/fno.py record PROGRAM tests/golden/fno.txt    (make.py says what to install)
     tests/golden/fno.py check PROGRAM tests/golden/fno.txt

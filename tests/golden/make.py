@@ -7,7 +7,7 @@
 Weights, inputs and targets are not stored: both sides compute them by `uniform` below, in numbers that float holds
 exactly. A file holds the loss, the number of correct classes, and for each gradient its norm, its scalar product with
 pseudo-random numbers, and some of its elements; running statistics of batch normalisations likewise, after the step.
-Beside each stands how far PyTorch itself is off in single precision, as a norm and at most: what the test's tolerances
+Next to each stands how far PyTorch itself is off in single precision, as a norm and at most: what the test's tolerances
 stand on.
 
 "smooth" cases give biases and scales for which every ReLU and ReLU6 passes its inputs on: rounding can then flip no
@@ -55,7 +55,7 @@ def uniform(name, count):
 
 def initial(name, shape, smooth, shift):
     """Of a parameter or running statistic; all scales are powers of two, so that floats are exact. With a shift of
-    the biases, few values lie near the kinks of the activations behind them."""
+    the biases, few values lie near the kinks of the activations after them."""
     values = uniform(name, int(numpy.prod(shape)))
     if name.endswith("running_mean"):
         values = 0 * values

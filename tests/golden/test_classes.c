@@ -58,7 +58,7 @@ static float *make_inputs(const struct run *run)
     return inputs;
 }
 
-/* Scales and biases for which every ReLU and ReLU6 behind a batch normalisation passes its inputs on, as in make.py.
+/* Scales and biases for which every ReLU and ReLU6 after a batch normalisation passes its inputs on, as in make.py.
  * So rounding cannot flip any of them; normalisation over so few samples would turn a flip into a difference of
  * percents. */
 static void keep_from_kinks(tutti_network *network, tutti_trainer *trainer)

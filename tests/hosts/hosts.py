@@ -261,7 +261,7 @@ class Hosts(harness.CommandTest):
         self.assertEqual(self.run_ranks("faults").returncode, 0)
         self.run_ranks("silent", good=(0,))
 
-    def test_divisions_are_prepared_beside_steps(self):
+    def test_divisions_are_prepared_during_steps(self):
         for name in ("change", "refuse", "hang"):
             self.assertEqual(self.run_ranks(name, program="test_divisions").returncode, 0)
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Whole batches only, so that no other sizes occur; a step is short beside what making a plan takes. */
+/* Whole batches only, so that no other sizes occur; a step is short compared with what making a plan takes. */
 enum { FITTED = 4 * STEP_SAMPLES, EPOCHS = 1 << 20, MOST_STEPS = 20000 };
 #define PAUSE_S 0.002
 /* Seconds: several times what a plan takes whose programs are in the caches. */

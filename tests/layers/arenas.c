@@ -92,7 +92,7 @@ static bool compare(const char *what, const float *got, const float *want, int c
     return true;
 }
 
-/* The parameters and, behind them, their averages. */
+/* The parameters and, after them, their averages. */
 static tutti_status on_the_host(const struct optimizer *optimizer, float *p)
 {
     tutti_status status = TUTTI_OK;
@@ -156,7 +156,7 @@ static bool check_rule(const tutti_training *training, bool grouped)
     return compare(name, got, want, total) && compare(name, got + TOTAL, want + TOTAL, total);
 }
 
-/* Sums of micro-batches, and a range of gradients rounded to bfloat16: 16 floats before and behind it stay 0. */
+/* Sums of micro-batches, and a range of gradients rounded to bfloat16: 16 floats before and after it stay 0. */
 static bool check_gradients(void)
 {
     struct buffers b = { 0 };

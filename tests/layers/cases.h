@@ -53,7 +53,7 @@ struct operation_test {
         const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y);
     /* A loss instead of a seed: TUTTI_CROSS_ENTROPY or TUTTI_MSE + 1, and its targets (int32_t or float). */
     int loss_plus_1;
-    /* For a loss that is a node of the network: adds it and its input of targets, behind the network's own inputs. */
+    /* For a loss that is a node of the network: adds it and its input of targets, after the network's own inputs. */
     tutti_tensor (*loss)(tutti_network *network, tutti_tensor output, const struct test_case *c);
     void (*targets)(const struct test_case *c, void *targets, int64_t count);
 };

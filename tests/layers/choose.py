@@ -35,7 +35,7 @@ RUN_COST, KERNEL_COST = 0.05, 0.25      # seconds
 class Run:
     def __init__(self, case, device_class, force):
         self.case, self.device_class, self.force = case, device_class, force
-        self.launches = set()           # with the device in front: "gpu", or the width of a CPU's vectors
+        self.launches = set()           # with the device before: "gpu", or the width of a CPU's vectors
         self.items, self.kernels = set(), set()
 
     @property

@@ -40,7 +40,7 @@ static void close_plan(cl_mem *parameters, cl_mem *gradients, cl_mem *frozen, st
     buffer_free(frozen);
 }
 
-/* The n-th implementation that takes the node beside the plan's choice, counted from 0; NULL if there are not so many.
+/* The n-th implementation that takes the node next to the plan's choice, counted from 0; NULL if there are not so many.
  */
 static const struct implementation *nth_other(const struct plan *plan, const struct node *node, int n)
 {
@@ -64,7 +64,7 @@ static bool all_take(
     return true;
 }
 
-/* "operation=implementation", once for each operation; "|last" of its list behind, if not all of its nodes take it. */
+/* "operation=implementation", once for each operation; "|last" of its list after, if not all of its nodes take it. */
 static void append_choice(const struct plan *plan, struct text *to, const struct operation *operation,
     const struct implementation *implementation)
 {

@@ -14,7 +14,7 @@
  *   operations [...] --memory-limit 1000000        on devices with so many bytes: larger work is divided into parts
  *   operations [...] --part 2/16                   the second of 16 parts of these cases, to run parts side by side
  *   operations [...] --once                        one training step of each, not two that must give the same bytes
- *   operations [...] --widest                      on CPUs with their widest vectors only, beside GPUs
+ *   operations [...] --widest                      on CPUs with their widest vectors only, besides GPUs
  *   operations [...] --record FILE                 writes the launches of each run into FILE (record.c, choose.py)
  *
  * Devices are those of TUTTI_DEVICES, else all. Each runs a case with the kernels of its own class and vector width,
@@ -122,7 +122,7 @@ struct entry {
 enum { ENTRIES = 1024, CHOSEN_RUNS = 4096 };
 static struct entry entries[ENTRIES];
 static int entry_count;
-/* "gpu" or "cpu"; behind a space the implementations to force, if any. */
+/* "gpu" or "cpu"; after a space the implementations to force, if any. */
 static const char *chosen_runs[CHOSEN_RUNS];
 static int chosen_run_count;
 static enum mode mode = MODE_GRADIENT;

@@ -9,7 +9,7 @@
 #include "plan/plan.h"
 #include "tests/layers/expect.h"
 
-enum { POISON = 0x7fc0beef, TAIL = 64 }; /* a NaN; floats behind the arenas of parameters and gradients */
+enum { POISON = 0x7fc0beef, TAIL = 64 }; /* a NaN; floats after the arenas of parameters and gradients */
 
 bool run_once;
 
@@ -174,7 +174,7 @@ static void check_poison(struct bench *b, const char *what, const float *from, i
         uint32_t bits;
         memcpy(&bits, &from[i], sizeof bits);
         if (bits == POISON) continue;
-        text_append(b->problems, "  something wrote into the gap behind %s, %lld floats after its end\n", what,
+        text_append(b->problems, "  something wrote into the gap after %s, %lld floats after its end\n", what,
             (long long)(i - first));
         return;
     }

@@ -1,7 +1,7 @@
-/* attention n h s t d [v kv past causal mask boolean cap scale before behind counts joined stage]
+/* attention n h s t d [v kv past causal mask boolean cap scale before after counts joined stage]
  *   queries x [h][s][d]; keys [kv][t][d] and values [kv][t][v] are parameters plus the mean of the sample, and so are
- *   `past` ones in front of them
- *   before, behind   windows, plus 1
+ *   `past` ones before them
+ *   before, after   windows, plus 1
  *   counts           keys that are there
  *   joined           inputs are [length][heads width]
  *   stage            the result is the scores of this stage + 1, plus the sum of what it is otherwise
@@ -66,7 +66,7 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
         .softcap = (float)case_get_real(c, "cap", 0),
         .causal = case_get(c, "causal", 0),
         .window_before = case_get(c, "before", 0),
-        .window_after = case_get(c, "behind", 0),
+        .window_after = case_get(c, "after", 0),
         .mask_is_boolean = case_get(c, "boolean", 0) };
     if (case_get(c, "mask", 0)) {
         masked = mask(network, c);
@@ -113,9 +113,9 @@ static double bias_at(const struct test_case *c, int64_t i, int64_t j)
 {
     const int64_t s = case_get(c, "s", 1), counts = case_get(c, "counts", 0), keys = case_get(c, "mask", 0);
     const int64_t distance = j - i - (counts ? counts - s : case_get(c, "past", 0));
-    const int64_t before = case_get(c, "before", 0), behind = case_get(c, "behind", 0);
+    const int64_t before = case_get(c, "before", 0), after = case_get(c, "after", 0);
     if (case_get(c, "causal", 0) && distance > 0) return -INFINITY;
-    if ((before && -distance > before - 1) || (behind && distance > behind - 1)) return -INFINITY;
+    if ((before && -distance > before - 1) || (after && distance > after - 1)) return -INFINITY;
     if (counts && j >= counts) return -INFINITY;
     if (!keys) return 0;
     const double number = j < keys ? (double)mask_of(c, i, j) : -INFINITY;
@@ -190,7 +190,7 @@ static const char *const cases[] = {
     "attention n2 h2 s5 t7 d4 mask7",
     "attention n2 h2 s5 t7 d4 mask6",
     "attention n2 h2 s5 t7 d4 mask5 boolean1", /* a row that sees nothing */
-    "attention n1 h2 s4 t9 d3 before3 behind2",
+    "attention n1 h2 s4 t9 d3 before3 after2",
     "attention n1 h2 s4 t9 d3 counts6 causal1",
     "attention n1 h2 s4 t9 d3 counts3 before2 mask9 boolean1",
     "attention n1 h2 s4 t9 d3 cap2 mask9 boolean1 stage2",

@@ -2,11 +2,11 @@
  *   h absent  features instead of images
  *   conv      a convolution r x r (or a dense layer) with that many outputs comes before: inference folds
  *   depthwise a depthwise convolution 3x3 comes before
- *   then      1: a depthwise convolution 3x3 comes behind, else one of thenr x thenr with that many outputs: the
+ *   then      1: a depthwise convolution 3x3 comes after, else one of thenr x thenr with that many outputs: the
  *             gradient of the output arrives through its data gradient
  *   r, stride, thenr, thenstride: of these convolutions, 1 if absent; padding is half of the kernel
- *   shortcut  1: what the convolution behind reads is added to its result: its data gradient has an addition
- *   twice     1: a second convolution like the one behind reads the same, and the results are added
+ *   shortcut  1: what the convolution after reads is added to its result: its data gradient has an addition
+ *   twice     1: a second convolution like the one after reads the same, and the results are added
  *   residual  1: the input, 2: leaky relu of the input is added to the output. With 2 the addition and the activation
  *             are fused forward, and backward the mask and the gradient of the addition's other branch
  *   two       a second normalisation of the same input is added, so that gradients are added where they are made
@@ -18,7 +18,7 @@
 #define EPSILON 1e-3
 static const double slope = 0.25;
 
-/* A convolution before or behind the normalisation, with padding r / 2. */
+/* A convolution before or after the normalisation, with padding r / 2. */
 struct side {
     int64_t in, out, groups, r, stride, h, w, oh, ow; /* out 0: there is none */
 };
@@ -33,7 +33,7 @@ static struct side side_of(int64_t in, int64_t out, bool depthwise, int64_t r, i
 
 struct sizes {
     int64_t n, c, pixels; /* of the normalisation */
-    struct side before, behind;
+    struct side before, after;
 };
 
 static struct sizes sizes_of(const struct test_case *c)
@@ -45,7 +45,7 @@ static struct sizes sizes_of(const struct test_case *c)
         case_get(c, "stride", 1), h, case_get(c, "w", h));
     z.c = z.before.out ? z.before.out : in;
     z.pixels = h ? z.before.oh * z.before.ow : 1;
-    z.behind = side_of(z.c, then == 1 ? z.c : then, then == 1, case_get(c, "thenr", then == 1 ? 3 : 1),
+    z.after = side_of(z.c, then == 1 ? z.c : then, then == 1, case_get(c, "thenr", then == 1 ? 3 : 1),
         case_get(c, "thenstride", 1), z.before.oh, z.before.ow);
     return z;
 }
@@ -70,8 +70,8 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     if (case_get(c, "residual", 0)) y = tutti_add(network, y, other);
     if (case_get(c, "two", 0)) y = tutti_add(network, y, tutti_batch_norm(network, x, &options));
     y = test_activation(network, c, y);
-    tutti_tensor last = append_layer(network, &z.behind, true, y);
-    if (case_get(c, "twice", 0)) last = tutti_add(network, last, append_layer(network, &z.behind, true, y));
+    tutti_tensor last = append_layer(network, &z.after, true, y);
+    if (case_get(c, "twice", 0)) last = tutti_add(network, last, append_layer(network, &z.after, true, y));
     return case_get(c, "shortcut", 0) ? tutti_add(network, last, y) : last;
 }
 
@@ -128,7 +128,7 @@ static const char *const cases[] = {
     "batch_norm n2 c5 h31 w33 depthwise1 nobias1",
     "batch_norm n3 c18 h7 w5 act2 low-0.5 high0.75 then1",
     "batch_norm n2 c5 h13 w9 act1 then20",
-    /* not stored: the depthwise convolution behind normalises what it loads; the activation is not 0 at 0, where the
+    /* not stored: the depthwise convolution after normalises what it loads; the activation is not 0 at 0, where the
      * padding is; statistics of a convolution and its own; an activation that would cost too much */
     "batch_norm n2 c32 h11 w17 depthwise1 nobias1 act2 low0.25 high1.5 then1 thenstride2",
     "batch_norm n3 c17 h9 w8 depthwise1 nobias1 act1 then1 thenr5",

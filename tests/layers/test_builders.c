@@ -433,7 +433,7 @@ START_TEST(test_shapes)
     tutti_network *n = in.network;
     check_shape(&in, tutti_max_pool(n, in.image, 2, NULL), TUTTI_SHAPE(6, 2, 3));
     check_shape(&in, tutti_max_pool(n, in.image, 2, &(tutti_pool_options) { .ceil_mode = true }), TUTTI_SHAPE(6, 3, 4));
-    /* The last window would begin in the padding behind the image: it is dropped, as in PyTorch. */
+    /* The last window would begin in the padding after the image: it is dropped, as in PyTorch. */
     tutti_pool_options dropped = { .stride = 3, .padding = 1, .ceil_mode = true };
     check_shape(&in, tutti_average_pool(n, in.image, 2, &dropped), TUTTI_SHAPE(6, 2, 3));
     tutti_pool_options wide = { .kernel_w = 3, .stride = 1, .stride_w = 2, .padding = 1, .padding_w = -1 };

@@ -1,8 +1,8 @@
 /* conv2d n c h w k r [s pad padw stride stridew dil dilw groups nobias act add residual then]
  *   act       an activation follows (enum activation), which plans fuse
  *   residual  the input is added to the output (needs equal shapes): additions fused forward and backward
- *   then      a second convolution comes behind, with that many outputs and else as the first: its data gradient goes
- * behind the activation */
+ *   then      a second convolution comes after, with that many outputs and else as the first: its data gradient goes
+ * after the activation */
 #include "tests/layers/cases.h"
 
 struct convolution {
@@ -62,8 +62,8 @@ static int64_t length(const struct test_case *c)
     struct convolution z = sizes_of(c);
     int64_t forward = z.c / z.groups * z.r * z.s, data = z.k / z.groups * z.r * z.s, weights = z.n * z.oh * z.ow;
     int64_t most = forward > data ? forward : data;
-    int64_t behind = case_get(c, "then", 0) / z.groups * z.r * z.s;
-    if (behind > most) most = behind;
+    int64_t after = case_get(c, "then", 0) / z.groups * z.r * z.s;
+    if (after > most) most = after;
     return weights > most ? weights : most;
 }
 
@@ -116,7 +116,7 @@ static const char *const cases[] = {
     "conv2d n1 c300 h14 w13 k40 r3 pad1 stride2",
     "conv2d n1 c40 h14 k300 r3 pad1 stride2 nobias1",
     "conv2d n2 c36 h33 w16 k36 r3 pad1 stride2 act1 then36",
-    /* gradients behind an activation: each kind, with every implementation that takes them */
+    /* gradients after an activation: each kind, with every implementation that takes them */
     "conv2d n2 c17 h9 w7 k20 r3 pad1 act1 then17",
     "conv2d n2 c16 h6 w9 k18 r5 pad2 act3 low0.25 then16",
     "conv2d n1 c16 h6 w7 k300 r3 pad1 act1 then18",

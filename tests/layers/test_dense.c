@@ -4,7 +4,7 @@
  *   image     a convolution before makes an image of these samples
  *   act       an activation follows (enum activation), which plans fuse
  *   residual  the input is added to the output (needs units = k): additions fused forward and backward
- *   then      a second layer comes behind, with that many units: its data gradient goes behind the activation */
+ *   then      a second layer comes after, with that many units: its data gradient goes after the activation */
 #include "tests/layers/cases.h"
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
@@ -56,12 +56,12 @@ static const char *const cases[] = {
     "dense n2 k6 units6 rows16 cols3 image1 residual1 act1",
     "dense n6 k19 units12 act4",
     "dense n12 k19 units6 act5 nobias1",
-    /* gradients behind an activation, on edges of tiles and in parts of a deep sum */
+    /* gradients after an activation, on edges of tiles and in parts of a deep sum */
     "dense n19 k21 units67 act1 then35",
     "dense n9 k5 units33 act3 low0.25 then530",
     "dense n24 k18 units32 rows2 act5 then16",
     "dense n17 k6 units20 act2 low-0.5 high6.5 nobias1 then9",
-    /* sums in parts: outputs, gradients of weights and bias, and a gradient behind an activation */
+    /* sums in parts: outputs, gradients of weights and bias, and a gradient after an activation */
     "dense n9 k12817 units10 act1",
     "dense n12811 k5 units9 act1",
     "dense n9 k5 units17 act1 then12817",

@@ -1,5 +1,5 @@
 /* grid n c [d] h w to [mode padding align shared]: an image at `to` x 2 places of each sample, or with `shared` of all.
- * Mode and padding are 0 to 2, as in docs/operations.md. The input of a sample is the image, and behind it the grid.
+ * Mode and padding are 0 to 2, as in docs/operations.md. The input of a sample is the image, and after it the grid.
  * What must come out is PyTorch's: tests/onnx has results of its formulas. */
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* layer_norm n c [rows cols eps twice]: over the last dimension of samples [c], [rows][c] or [rows][cols][c].
  *   eps      epsilon; default 1e-5
- *   twice    a second normalisation comes behind it, with the same parameters by tutti_op() */
+ *   twice    a second normalisation comes after it, with the same parameters by tutti_op() */
 #include "tests/layers/cases.h"
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)

@@ -44,11 +44,11 @@ static void run(
     cl_mem x = NULL, y = NULL, workspace = NULL;
     struct launch_list list;
     struct loop loop = reduction(join, terms, kept, inner);
-    const size_t bytes = (size_t)(terms * kept) * sizeof(float), behind = (size_t)kept * sizeof(float);
+    const size_t bytes = (size_t)(terms * kept) * sizeof(float), after = (size_t)kept * sizeof(float);
     const size_t needed = loop_workspace(&loop, &device->can);
     launch_list_init(&list, device);
     check(buffer_new(device, bytes, &x), "buffer");
-    check(buffer_new(device, behind, &y), "buffer");
+    check(buffer_new(device, after, &y), "buffer");
     if (needed) check(buffer_new(device, needed, &workspace), "buffer");
     check(buffer_write(device, x, 0, from, bytes), "write");
     loop.operands[0].buffer = x;
@@ -56,7 +56,7 @@ static void run(
     loop_emit(&loop, workspace, &list);
     check(launch_list_realise(&list, NULL, NULL), "build");
     check(launch_list_enqueue(&list, 0, list.count, NULL), "run");
-    check(buffer_read(device, y, 0, to, behind), "read");
+    check(buffer_read(device, y, 0, to, after), "read");
     launch_list_free(&list);
     buffer_free(&x);
     buffer_free(&y);

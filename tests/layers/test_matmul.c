@@ -4,7 +4,7 @@
  *   left      the parameter is the first input: y = op(p) op(x) of p [m][k] and x [k][u]
  *   both      the parameter's matrix is multiplied by the sum of each matrix of x before, so that both inputs have
  *             leading axes
- *   one       the parameter has an axis of size 1 in front
+ *   one       the parameter has an axis of size 1 before
  *   act       an activation follows (enum activation), which plans fuse */
 #include <stdio.h>
 

@@ -253,7 +253,7 @@ const struct operation_test test_comparison = {
 
 /* ------------------------------------------------------------------------------------------- special points ---- */
 
-/* Whether b is in the input, behind a. */
+/* Whether b is in the input, after a. */
 static bool has_b(const struct test_case *c)
 {
     return pointwise_of(c)->inputs > 1 && !case_get(c, "constant", 0);

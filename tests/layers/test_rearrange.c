@@ -1,7 +1,7 @@
 /* Operations of several nodes that move elements: every output is one element of the input.
  *
  * slice n c h w start end step from until by: of h, and of w
- * pad n c h w mode before behind left right: of h, and of w; mode 1 reflect, 2 edge, 3 wrap
+ * pad n c h w mode before after left right: of h, and of w; mode 1 reflect, 2 edge, 3 wrap
  * tile n c h w times second third: of c, h and w
  * blocks n c h w block [crd1] [depth1]: space_to_depth with depth1, else depth_to_space
  * resize n c h w rows columns mode [coordinates nearest antialias exclude]: numbers of the enums in layers/resize.h */
@@ -119,7 +119,7 @@ static tutti_tensor build_pad(tutti_network *network, const struct test_case *c)
     const tutti_tensor x = input(network, c);
     char text[120];
     snprintf(text, sizeof text, "mode=%s before=0,%d,%d after=0,%d,%d", modes[case_get(c, "mode", 1)],
-        (int)case_get(c, "before", 0), (int)case_get(c, "left", 0), (int)case_get(c, "behind", 0),
+        (int)case_get(c, "before", 0), (int)case_get(c, "left", 0), (int)case_get(c, "after", 0),
         (int)case_get(c, "right", 0));
     return tutti_op(network, "pad", &x, 1, text);
 }
@@ -148,18 +148,18 @@ static void reference_pad(
 {
     (void)parameters;
     struct place to = sizes_of(c);
-    to.at[2] += case_get(c, "before", 0) + case_get(c, "behind", 0);
+    to.at[2] += case_get(c, "before", 0) + case_get(c, "after", 0);
     to.at[3] += case_get(c, "left", 0) + case_get(c, "right", 0);
     gather(c, to, inputs[0], y, pad_from);
 }
 
 static const char *const pads[] = {
-    "pad n2 c3 h4 w7 mode1 before2 behind1 left3 right2",
-    "pad n2 c3 h4 w7 mode1 before7 behind9",
-    "pad n2 c2 h5 w19 mode2 before3 behind1 right4",
+    "pad n2 c3 h4 w7 mode1 before2 after1 left3 right2",
+    "pad n2 c3 h4 w7 mode1 before7 after9",
+    "pad n2 c2 h5 w19 mode2 before3 after1 right4",
     "pad n1 c3 h1 w6 mode1 before2 right3",
     "pad n2 c3 h3 w5 mode3 before4 right7",
-    "pad n2 c1 h6 w5 mode2 before-2 behind3",
+    "pad n2 c1 h6 w5 mode2 before-2 after3",
     NULL,
 };
 const struct operation_test test_pad = {

@@ -1,6 +1,6 @@
 /* Windows that slide along one to three axes, compared with straight loops. Axes are d, h and w, of which the last
- * `axes` exist. Of each, as d: its size d, kernel kd (1), stride sd (1), dilation dd (1), pads pd in front and ed
- * behind (0), and output padding od (0).
+ * `axes` exist. Of each, as d: its size d, kernel kd (1), stride sd (1), dilation dd (1), pads pd before and ed
+ * after (0), and output padding od (0).
  *
  * conv n c k axes [group bias1 ...]
  * conv_transpose n c k axes [group bias1 ...]
@@ -15,7 +15,7 @@
 enum { AXES = 3 };
 static const char names[] = "dhw";
 struct axis {
-    int64_t size, kernel, stride, dilation, before, behind, more, out;
+    int64_t size, kernel, stride, dilation, before, after, more, out;
 };
 struct geometry {
     int64_t n, c, k, groups;
@@ -36,9 +36,8 @@ static struct geometry geometry_of(const struct test_case *c, bool transposed)
         struct axis *a = &g.axis[i];
         *a = (struct axis) { get(c, "", i, 1), get(c, "k", i, 1), get(c, "s", i, 1), get(c, "d", i, 1),
             get(c, "p", i, 0), get(c, "e", i, 0), get(c, "o", i, 0), 0 };
-        const int64_t reach = a->dilation * (a->kernel - 1) + 1, room = a->size + a->before + a->behind - reach;
-        a->out =
-            transposed ? (a->size - 1) * a->stride + reach + a->more - a->before - a->behind : room / a->stride + 1;
+        const int64_t reach = a->dilation * (a->kernel - 1) + 1, room = a->size + a->before + a->after - reach;
+        a->out = transposed ? (a->size - 1) * a->stride + reach + a->more - a->before - a->after : room / a->stride + 1;
         if (case_get(c, "ceil", 0) && room % a->stride && a->out * a->stride < a->size + a->before) a->out++;
     }
     return g;
@@ -62,7 +61,7 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c, con
     append_list(&text, "strides", &g, axes, offsetof(struct axis, stride));
     append_list(&text, "dilations", &g, axes, offsetof(struct axis, dilation));
     append_list(&text, "pads", &g, axes, offsetof(struct axis, before));
-    for (int i = AXES - axes; i < AXES; i++) text_append(&text, ",%d", (int)g.axis[i].behind);
+    for (int i = AXES - axes; i < AXES; i++) text_append(&text, ",%d", (int)g.axis[i].after);
     if (!strcmp(operation, "conv_transpose"))
         append_list(&text, "output_padding", &g, axes, offsetof(struct axis, more));
     if (strstr(operation, "pool")) append_list(&text, "kernel_shape", &g, axes, offsetof(struct axis, kernel));
@@ -136,7 +135,7 @@ static void visit_windows(
                                 v.large = v.large * sizes[i] + at;
                                 v.tap = v.tap * a[i].kernel + t[i];
                                 inside &= at >= 0 && at < sizes[i];
-                                v.counts &= at < sizes[i] + a[i].behind;
+                                v.counts &= at < sizes[i] + a[i].after;
                             }
                             if (!inside) v.large = -1;
                             visit(&v, state);

@@ -15,7 +15,7 @@ Row = collections.namedtuple("Row", "registers spilled local waves lanes")   # l
 DEVICE_LIBRARIES, LIBCLC = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode", "/usr/lib/clc"
 CLANG, OCLOC, PTXAS = "clang-19", "ocloc", "ptxas"
 
-# What decides how many waves fit beside each other. NVIDIA: of a multiprocessor (CUDA C++ Programming Guide, "Technical
+# What decides how many waves fit side by side. NVIDIA: of a multiprocessor (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability"): warps, groups, local memory, what of that each group costs.
 # Intel: of an execution unit, its threads; units and local memory of what shares it (vendor's architecture papers).
 NVIDIA = {"sm_75": (32, 16, 64 << 10, 0), "sm_86": (48, 16, 100 << 10, 1 << 10), "sm_90": (64, 32, 228 << 10, 1 << 10)}

@@ -9,8 +9,8 @@
  * Asked are the plans of the networks in models/, training and inference, for a small and a large device; of each node
  * every implementation that takes it counts, not only the one chosen. Networks whose kernels differ from those of the
  * others only in sizes and in generated chains are left out: they would double the time. A network of operations that
- * no model has comes beside them, and one network's training for each form of matrix instructions, another's for one of
- * them. A text for GPU-class devices that nobody asks for is an error. */
+ * no model has comes next to them, and one network's training for each form of matrix instructions, another's for one
+ * of them. A text for GPU-class devices that nobody asks for is an error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +155,7 @@ static bool takes(struct plan *plan, const struct problem *of_chosen, const stru
     return !((implementation->fusions ^ chosen->fusions) & form);
 }
 
-/* The launches of every implementation, beside those chosen. */
+/* The launches of every implementation, besides those chosen. */
 static void emit_others(struct plan *plan, struct launch_list *list)
 {
     for (size_t n = 0; n < plan->graph.node_count; n++) {
@@ -474,7 +474,7 @@ static tutti_status ask_probes(void)
     return status;
 }
 
-/* Texts for CPU-class devices: "_cpu" behind their names, and these. */
+/* Texts for CPU-class devices: "_cpu" after their names, and these. */
 static bool is_for_cpus(const char *name)
 {
     static const char *const more[] = { "gemm_packed", "gemm_bf16", "gemm_bf16_pack", "gemm_skinny", "reorder" };

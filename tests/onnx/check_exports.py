@@ -18,7 +18,7 @@ import onnx
 import onnxruntime
 
 LIMIT = 1e-5 # of the largest element
-UNTOUCHED = {"bytes"} # which has no arrays beside it
+UNTOUCHED = {"bytes"} # which has no arrays next to it
 
 
 def difference(got, wanted):
@@ -70,7 +70,7 @@ def parameters(path):
 
 
 def without_zeros(path, to):
-    """A head that was initialised with zeros would hide all in front of it."""
+    """A head that was initialised with zeros would hide all before it."""
     random = numpy.random.default_rng(2)
     model = onnx.load(path)
     for array in model.graph.initializer:
@@ -95,8 +95,8 @@ def again(tutti, path, folder):
     wanted, got = first.run(None, feeds), second.run(None, feeds)
     error = max(difference(a, b) for a, b in zip(got, wanted, strict=True))
     model = onnx.load(written, load_external_data=False)
-    before, behind = parameters(path), parameters(written)
-    kept = sum(behind.get(key) == sizes for key, sizes in before.items())
+    before, after = parameters(path), parameters(written)
+    kept = sum(after.get(key) == sizes for key, sizes in before.items())
     row = f"| {name} | {error:.1e} | {model.opset_import[0].version} | {len(model.graph.node)} | {kept} of {len(before)} |"
     return row, error <= LIMIT
 

@@ -64,6 +64,6 @@ double conform_weight(const struct conform_test *test, int output, int64_t eleme
 
 /* Writes the model with the moved inputs to a file. */
 tutti_status variant_write(const struct conform_test *test, const char *path);
-#define VARIANT_ZERO "~zero" /* behind an input's name: the parameter that is added to it */
+#define VARIANT_ZERO "~zero" /* after an input's name: the parameter that is added to it */
 
 #endif

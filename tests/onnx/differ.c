@@ -120,7 +120,7 @@ static bool failed(struct session *s, tutti_status status)
     return status == TUTTI_OK || tell(s, is_unsupported(status) ? "refused" : "failed", "%s", message());
 }
 
-/* Sizes of inputs beside the batch, by axis: "x.1". */
+/* Sizes of inputs besides the batch, by axis: "x.1". */
 static void add_sizes(
     const struct session *s, tutti_onnx_options *options, tutti_onnx_size *sizes, char (*names)[CONFORM_NAME])
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the files of tests/onnx/files: networks that PyTorch exports, and graphs with the operators that are read. Beside each
+"""Makes the files of tests/onnx/files: networks that PyTorch exports, and graphs with the operators that are read. Next to each
 stands NAME.safetensors, with inputs and with the outputs that onnxruntime computes from them; for networks that are trained,
 also with the loss and the gradients that PyTorch computes.
 
@@ -147,7 +147,7 @@ class Windows(nn.Module):
 
 
 class Counted(nn.Module):
-    """Indices along the batch and beside it: rows that differ from sample to sample are read and written."""
+    """Indices along the batch and next to it: rows that differ from sample to sample are read and written."""
     def __init__(self):
         super().__init__()
         self.first, self.last = nn.Linear(6, 6), nn.Linear(9, 5)

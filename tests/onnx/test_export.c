@@ -339,7 +339,7 @@ static const struct {
 };
 enum { NETS = sizeof nets / sizeof *nets };
 
-/* Heads, scales and tokens that begin as zeros would hide what is in front of them. */
+/* Heads, scales and tokens that begin as zeros would hide what is before them. */
 static void vary_small_parameters(tutti_network *network)
 {
     enum { MOST = 8192 };
@@ -443,14 +443,14 @@ START_TEST(every_operation_is_written)
 }
 END_TEST
 
-START_TEST(large_arrays_lie_beside)
+START_TEST(large_arrays_lie_in_a_file)
 {
     tutti_network *network = tutti_network_new(runtime);
     ck_assert_ptr_nonnull(network);
     const tutti_tensor x = tutti_input(network, "input", TUTTI_SHAPE(40));
     GOOD(tutti_output(network, "output", tutti_dense(network, tutti_dense(network, x, 50, NULL), 30, NULL)));
-    expect_same(network, "beside", 1000);
-    if (!getenv("TUTTI_EXPORTS")) ck_assert_int_eq(remove(in_folder("beside", ".onnx.data")), 0);
+    expect_same(network, "sibling", 1000);
+    if (!getenv("TUTTI_EXPORTS")) ck_assert_int_eq(remove(in_folder("sibling", ".onnx.data")), 0);
 }
 END_TEST
 
@@ -511,7 +511,7 @@ int main(int count, char **words)
     tcase_add_loop_test(tests, models_stay_the_same, 0, NETS);
     tcase_add_loop_test(tests, networks_stay_the_same, 0, EXPORT_NETWORKS);
     tcase_add_test(tests, every_operation_is_written);
-    tcase_add_test(tests, large_arrays_lie_beside);
+    tcase_add_test(tests, large_arrays_lie_in_a_file);
     tcase_add_test(tests, bytes_stay_the_same);
     tcase_add_test(tests, refusals);
     suite_add_tcase(suite, tests);

@@ -79,7 +79,7 @@ START_TEST(cut_files_are_refused)
     size_t size;
     read_file(damaged[_i], &data, &size);
     ck_assert_int_eq(import_bytes(data, size), TUTTI_OK);
-    /* opset_import stands behind the graph: some bytes may be read before it is found missing. */
+    /* opset_import stands after the graph: some bytes may be read before it is found missing. */
     for (size_t cut = 0; cut < size; cut += distance(size, 7)) ck_assert_int_ne(import_bytes(data, cut), TUTTI_OK);
     free(data);
 }
@@ -539,7 +539,7 @@ END_TEST
 /* ----------------------------------------------------------------------------------------------------- functions ----
  */
 
-/* name(x) -> y, which are `output`: it calls `callee` so many times, one behind the other. */
+/* name(x) -> y, which are `output`: it calls `callee` so many times, one after the other. */
 static void put_function(struct message *model, const char *name, const char *callee, int calls, const char *output)
 {
     struct message function = { 0 };

@@ -21,7 +21,7 @@ void free_device(void);
 tutti_tensor residual(tutti_network *net);
 /* Dense layers of rows. */
 tutti_tensor perceptron(tutti_network *net);
-/* Pooled twice, the second time beside another use of what is pooled. */
+/* Pooled twice, the second time next to another use of what is pooled. */
 tutti_tensor pooled(tutti_network *net);
 /* A depthwise convolution between batch normalisations, of which two are of one tensor. */
 tutti_tensor separable(tutti_network *net);

@@ -45,7 +45,7 @@ START_TEST(every_member_is_described)
         if (!type) continue;
         ck_assert_msg(type->bytes <= ATTRIBUTE_BYTES, "%s: %zu bytes", name, type->bytes);
         for (const struct attribute *a = type->members; a->name; a++) {
-            ck_assert_msg(a->offset >= end && a->offset - end < sizeof(int64_t), "%s: in front of %s", name, a->name);
+            ck_assert_msg(a->offset >= end && a->offset - end < sizeof(int64_t), "%s: before %s", name, a->name);
             ck_assert_msg(a->bytes == bytes_of(a), "%s: %s has %zu bytes", name, a->name, a->bytes);
             end = a->offset + a->bytes;
             for (const struct attribute *b = type->members; b < a; b++)

@@ -191,7 +191,7 @@ START_TEST(what_is_no_image_stays_plain)
 }
 END_TEST
 
-/* [H, W, C] beside a convolution of it: the names of its axes are those of an image, but for their order. */
+/* [H, W, C] next to a convolution of it: the names of its axes are those of an image, but for their order. */
 static tutti_tensor moved(tutti_network *net)
 {
     const tutti_tensor x = one(net, "transpose", tutti_input(net, "x", TUTTI_SHAPE(4, 4, 32)), "perm=2,0,1");

@@ -51,7 +51,7 @@ static tutti_tensor with_bf16(tutti_network *net)
     return with_groups(net, 10);
 }
 
-/* A training plan behind its passes; the caller frees it and the network. */
+/* A training plan after its passes; the caller frees it and the network. */
 static struct plan *passed(tutti_tensor (*build)(tutti_network *), tutti_precision precision, tutti_network **network)
 {
     *network = tutti_network_new(&runtime);
@@ -90,7 +90,7 @@ START_TEST(channels_are_last_where_that_pays)
     make_device(DEVICE_GPU, (size_t)1 << 30);
     device.can.matrix[COMPUTE_BF16].form = MATRIX_MMA;
     ck_assert_int_eq(count_chosen(residual, TUTTI_BF16, "channels_last"), 8); /* 3, 2 gradients of data, 3 of weights */
-    ck_assert_int_eq(count_chosen(residual, TUTTI_BF16, "tiles"), 2);         /* before and behind the dense layers */
+    ck_assert_int_eq(count_chosen(residual, TUTTI_BF16, "tiles"), 2);         /* before and after the dense layers */
     ck_assert_int_eq(count_chosen(residual, TUTTI_FP32, "channels_last"), 0);
     ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "channels_last"), 5);
     ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "depthwise_channels_last"), 6);

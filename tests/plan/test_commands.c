@@ -1,4 +1,4 @@
-/* The list of a plan's commands: as text, and what is needed and ready in front of and behind each launch. */
+/* The list of a plan's commands: as text, and what is needed and ready before and after each launch. */
 #include "tests/plan/made.h"
 
 #include <string.h>
@@ -95,7 +95,7 @@ START_TEST(commands_as_text)
 }
 END_TEST
 
-/* Whether a command of this kind in front of `end`, or from there on, has the parameter in its range. */
+/* Whether a command of this kind before `end`, or from there on, has the parameter in its range. */
 static bool is_covered(
     const struct plan *plan, enum command_kind kind, size_t begin, size_t end, const struct parameter *p)
 {
@@ -107,7 +107,7 @@ static bool is_covered(
     return false;
 }
 
-/* What a launch reads is needed before it, what it writes is ready behind it. */
+/* What a launch reads is needed before it, what it writes is ready after it. */
 static void check_launch(const struct plan *plan, size_t position)
 {
     const struct node *node = &plan->graph.nodes[plan->step.launches[plan->commands[position].number].node];

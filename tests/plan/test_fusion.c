@@ -208,7 +208,7 @@ START_TEST(fusions_are_listed_in_the_order_of_execution)
     node_fuse(&node, (struct fusion) { FUSION_ADD, .added = 30 }, NULL, NO_VALUE);
     node_fuse(&node, (struct fusion) { FUSION_NORMALISED, { ACTIVATION_RELU } }, (int[]) { 3, 4, 5, 6 }, NO_VALUE);
     check_list(&node, (enum fusion_kind[]) { FUSION_NORMALISED, FUSION_ADD, FUSION_STATISTICS }, 3);
-    ck_assert_int_eq(node_fusion(&node, FUSION_NORMALISED)->input, 3); /* behind the bias, which is absent */
+    ck_assert_int_eq(node_fusion(&node, FUSION_NORMALISED)->input, 3); /* after the bias, which is absent */
     ck_assert_str_eq(node_input_port(&node, 2)->name, "bias");
     ck_assert_str_eq(node_input_port(&node, 6)->name, "rstd");
     ck_assert_int_eq(node.inputs[6], 6);

@@ -31,7 +31,7 @@ static tutti_tensor conv(tutti_network *net, tutti_tensor x, int channels, int k
         &(tutti_conv2d_options) { .padding = kernel / 2, .groups = groups, .no_bias = !bias });
 }
 
-/* Every activation that fuses, behind and in front of what it fuses with, and operations that become loops. */
+/* Every activation that fuses, after and before what it fuses with, and operations that become loops. */
 static tutti_tensor active(tutti_network *net)
 {
     tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(5, 9, 8));

@@ -25,13 +25,13 @@ FINDING = re.compile(r"^(Invalid|.*data race|.*divergence|.*[Uu]ninitialized|OCL
 CORES = queue.SimpleQueue()     # that nothing of ours runs on
 SMALL = 300     # numbers of a case's input, output and parameters, at most
 PARTS = 4
-# Beside the small cases, for texts that none of them runs: batch normalisation; a weight gradient in two parts.
+# Besides the small cases, for texts that none of them runs: batch normalisation; a weight gradient in two parts.
 MORE = ["batch_norm n4 c3 h5 w7", "batch_norm n8 c3", "batch_norm n2 c5 h9 w6 conv17 nobias1 residual2 act1",
         "conv2d n2 c1 h12 w11 k2 r3 pad1"]
 SLOW = ["conv2d n2 c1 h12 w11 k2 r3 pad1", "conv2d n1 c3 h5 k4 r3 pad1", "conv2d n1 c3 h4 k8 r3 pad1",
         "conv2d n1 c8 h5 w4 k8 r3 pad1 stride2 groups8"]
 SLOWEST = ["conv2d n1 c4 h2 k5 r3 pad1", "conv2d n1 c3 h4 w5 k3 r3 pad1 groups3"]     # alone in running the texts of convolutions
-# Values: beside a dense layer, whose tiles `dense` and `matmul` watch, and interpreting a tile takes long.
+# Values: next to a dense layer, whose tiles `dense` and `matmul` watch, and interpreting a tile takes long.
 BESIDE_DENSE = ["cross_entropy n3 c7", "mean_squared_error n3 c5", "embedding n2 rows3 c5 length3 tied1"]
 BY_PLAIN = ["--force", "dense=plain,dense_weight_gradient=plain,dense_data_gradient=plain"]
 # With matrix instructions, which EMULATION gives, and channels last: of a value that was made so, of an image, of one channel

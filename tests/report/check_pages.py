@@ -41,18 +41,18 @@ OVERLAPS = """(() => {
   }));
   return found;
 })()"""
-# WCAG's contrast of every text that is shown with what is behind it.
+# WCAG's contrast of every text that is shown with what is after it.
 CONTRAST = """(() => {
   const part = value => (value /= 255) <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   const light = colour => { const [r, g, b] = colour.match(/[\\d.]+/g).map(Number);
     return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b); };
-  const behind = node => { for (; node; node = node.parentElement) {
+  const after = node => { for (; node; node = node.parentElement) {
     const colour = getComputedStyle(node).backgroundColor; if (!/, 0\\)/.test(colour)) return colour; } return 'rgb(255,255,255)'; };
   const found = [];
   for (const node of document.querySelectorAll('h1,h2,p,dt,dd,summary,td,th,figcaption,li,svg text')) {
     if (node.closest('g') && node.style.fill) continue; /* on a coloured cell */
     const ink = node instanceof SVGElement ? getComputedStyle(node).fill : getComputedStyle(node).color;
-    const a = light(ink), b = light(behind(node instanceof SVGElement ? node.ownerSVGElement.parentElement : node));
+    const a = light(ink), b = light(after(node instanceof SVGElement ? node.ownerSVGElement.parentElement : node));
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     if (ratio < 4.5) found.push(ratio.toFixed(2) + ': ' + node.textContent.slice(0, 30));
   }

@@ -1,4 +1,4 @@
-"""The event file of a training, as the real TensorBoard reads it, beside the table that the same training writes."""
+"""The event file of a training, as the real TensorBoard reads it, next to the table that the same training writes."""
 import csv
 import math
 import pathlib

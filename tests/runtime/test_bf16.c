@@ -154,7 +154,7 @@ START_TEST(test_specials)
     p->a[40 * K + 299] = NAN;
     p->b[100 * N + 44] = INFINITY;
     p->a[50 * K + 100] = 0x1p-60f;      /* positive times infinity */
-    p->a[60 * K + 1] = 0x1.ffff00p+60f; /* large, and others beside it */
+    p->a[60 * K + 1] = 0x1.ffff00p+60f; /* large, and others next to it */
     p->a[61 * K + 2] = 0x1p-130f;       /* subnormal: counts as zero */
     for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
         if (!form && !device->can.bf16[compute].form) continue;

@@ -146,7 +146,7 @@ static int tile_of(int number)
     return computed ? 3 : number / 4 % TILES + 1;
 }
 
-/* The memory that a product gets: the matrix alone, or all of its buffer, in which it begins behind the guard. */
+/* The memory that a product gets: the matrix alone, or all of its buffer, in which it begins after the guard. */
 static cl_mem memory_of(const struct test *test, const struct matrix *matrix)
 {
     return test->gemm.from_c ? matrix->whole : matrix->part;

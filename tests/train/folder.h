@@ -1,4 +1,4 @@
-/* A folder of a test's own, made before each test and removed behind it. */
+/* A folder of a test's own, made before each test and removed after it. */
 #ifndef TESTS_TRAIN_FOLDER_H
 #define TESTS_TRAIN_FOLDER_H
 

@@ -144,7 +144,7 @@ START_TEST(source_fails)
 }
 END_TEST
 
-/* The next batch can be seen while the one before it is worked on, and is the same when it comes; behind the last there
+/* The next batch can be seen while the one before it is worked on, and is the same when it comes; after the last there
  * is none. */
 START_TEST(next_batch_is_seen)
 {

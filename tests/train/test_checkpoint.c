@@ -98,7 +98,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* PyTorch's load_state_dict(strict) needs the counter beside the running statistics. */
+/* PyTorch's load_state_dict(strict) needs the counter next to the running statistics. */
 START_TEST(counts_batches_for_pytorch)
 {
     struct safetensors *file;
@@ -453,8 +453,8 @@ START_TEST(folder_that_cannot_be_written)
 }
 END_TEST
 
-/* Texts lie beside the weights, whatever the order in which they were set; resuming takes those that were not. */
-START_TEST(texts_beside_the_weights)
+/* Texts lie next to the weights, whatever the order in which they were set; resuming takes those that were not. */
+START_TEST(texts_of_the_weights)
 {
     struct training training;
     struct metadata texts = { 0 }, read = { 0 };
@@ -495,7 +495,7 @@ Suite *suite_checkpoint(void)
     tcase_add_test(cases, counts_batches_for_pytorch);
     tcase_add_test(cases, weights_alone);
     tcase_add_test(cases, weights_of_other_types);
-    tcase_add_test(cases, texts_beside_the_weights);
+    tcase_add_test(cases, texts_of_the_weights);
     tcase_add_test(cases, weights_of_another_network);
     tcase_add_test(cases, state_of_another_training);
     tcase_add_test(cases, files_that_do_not_belong_together);

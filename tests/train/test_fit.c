@@ -235,7 +235,7 @@ static void dawdle(void *user, const tutti_progress *progress)
     nanosleep(&(struct timespec) { .tv_nsec = 3000000 }, NULL); /* the reader gets ahead */
 }
 
-/* Batches that have been read are announced, which changes no byte; none is left announced behind the end. */
+/* Batches that have been read are announced, which changes no byte; none is left announced after the end. */
 START_TEST(batches_are_announced)
 {
     struct session shared, apart;
@@ -386,7 +386,7 @@ struct within {
     int number; /* of the call */
     int steps;
     tutti_status status;
-    bool cancels_before, cancels_behind;
+    bool cancels_before, cancels_after;
 };
 
 static int read_first(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
@@ -427,7 +427,7 @@ static void on_progress(void *user, const tutti_progress *progress)
     if (progress->end_of_epoch || ++within->steps != 3) return;
     if (within->cancels_before) tutti_cancel(within->trainer);
     within->status = call(within);
-    if (within->cancels_behind) tutti_cancel(within->trainer);
+    if (within->cancels_after) tutti_cancel(within->trainer);
 }
 
 /* Calls that would train or move the trainer's position are refused; after none of them is the outer training another
@@ -451,13 +451,13 @@ START_TEST(calls_within_a_fit)
 }
 END_TEST
 
-/* A fit is cancelled before or behind what its callback evaluates. */
+/* A fit is cancelled before or after what its callback evaluates. */
 START_TEST(cancelled_around_an_evaluation)
 {
     struct session session;
     session_open(&session, "0", KIND_PLAIN, NULL);
     struct within within = {
-        .trainer = session.trainer, .number = 7 + _i / 2, .cancels_before = _i % 2, .cancels_behind = !(_i % 2)
+        .trainer = session.trainer, .number = 7 + _i / 2, .cancels_before = _i % 2, .cancels_after = !(_i % 2)
     };
     const tutti_fitting fitting = { .epochs = 2, .progress = on_progress, .user = &within };
     ck_assert_int_eq(fit(&session, fitting), TUTTI_CANCELLED);

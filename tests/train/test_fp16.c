@@ -132,7 +132,7 @@ static const struct {
     { "0,1", true, { .optimizer = TUTTI_ADAM, .micro_batch = 5 } },
 };
 
-/* Steps whose gradients overflow change nothing but the scale: behind them the training is one that began with it, to
+/* Steps whose gradients overflow change nothing but the scale: after them the training is one that began with it, to
  * the bit, with Adam's first updates. */
 START_TEST(overflow_costs_a_step)
 {

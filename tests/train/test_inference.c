@@ -122,9 +122,9 @@ START_TEST(image_outputs)
 }
 END_TEST
 
-/* The output is the second convolution, alone or with layers behind it: a batch normalisation, which could be folded
- * into that convolution, directly (0) or behind dropout (1), and the rest of a network. */
-static void open_inner(struct session *session, const char *devices, bool behind, int form)
+/* The output is the second convolution, alone or with layers after it: a batch normalisation, which could be folded
+ * into that convolution, directly (0) or after dropout (1), and the rest of a network. */
+static void open_inner(struct session *session, const char *devices, bool after, int form)
 {
     session->runtime = tutti_open(&(tutti_runtime_options) { .devices = devices });
     tutti_network *network = session->network = tutti_network_new(session->runtime);
@@ -134,8 +134,8 @@ static void open_inner(struct session *session, const char *devices, bool behind
     x = tutti_conv2d(network, x, 2, 3, &(tutti_conv2d_options) { .name = "output", .padding = 1 });
     if (form == 1) x = tutti_dropout(network, x, 0.5f);
     const tutti_tensor output = x;
-    if (behind) {
-        x = tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "behind" });
+    if (after) {
+        x = tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "after" });
         x = tutti_flatten(network, tutti_relu(network, x));
         (void)tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "last" });
     }
@@ -159,7 +159,7 @@ static void run_inner(struct session *session, float *outputs, tutti_metrics *me
 
 START_TEST(outputs_within_a_network)
 {
-    static const char *const names[] = { "behind.running_var", "behind.weight", "behind.bias", "behind.running_mean" };
+    static const char *const names[] = { "after.running_var", "after.weight", "after.bias", "after.running_mean" };
     static const float initial[] = { 1, 1, 0, 0 };
     static float alone_outputs[STEP_SAMPLES * PIXELS], inner_outputs[STEP_SAMPLES * PIXELS];
     const char *devices = _i / 2 ? "0,1" : "0";

@@ -1,4 +1,4 @@
-/* Sums of losses that are nodes, metrics beside them, outputs of a step, and samples that are not floats. */
+/* Sums of losses that are nodes, metrics next to them, outputs of a step, and samples that are not floats. */
 #include "tests/feeds.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"

@@ -1,5 +1,5 @@
 /* Option and result structs of programs that were built with an older header, or that declare them up to the last
- * member which they use: each of every legal size, at the end of a page behind which nothing may be read or written. */
+ * member which they use: each of every legal size, at the end of a page after which nothing may be read or written. */
 #include "parallel/ranks.h"
 #include "tests/feeds.h"
 #include "tests/train/folder.h"
@@ -235,7 +235,7 @@ RESULT(on_export, tutti_export_onnx(with.network, NULL, "/none/none", at))
 
 /* ----------------------------------------------------------------------------------------------------- sizes ---- */
 
-/* `size` bytes, set to zero but for the first member, in front of a page that cannot be accessed. */
+/* `size` bytes, set to zero but for the first member, before a page that cannot be accessed. */
 static void *at_the_end(size_t size)
 {
     static unsigned char *end;

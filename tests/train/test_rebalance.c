@@ -93,7 +93,7 @@ END_TEST
 
 /* Nobody waits for a plan: the devices' threads go on, with samples that travel ahead, while it is made. For
  * ThreadSanitizer. */
-START_TEST(plans_are_made_beside_steps)
+START_TEST(plans_are_made_during_steps)
 {
     static const int64_t divisions[] = { 5, 11, 3, 9, 6, 12, 4, 10 };
     struct session one, two;
@@ -225,7 +225,7 @@ Suite *suite_rebalance(void)
     Suite *suite = suite_create("rebalance");
     TCase *cases = cases_new(suite, "rebalance", data_make, NULL);
     tcase_add_test(cases, any_divisions_equal_one_device);
-    tcase_add_test(cases, plans_are_made_beside_steps);
+    tcase_add_test(cases, plans_are_made_during_steps);
     tcase_add_test(cases, by_measured_times);
     tcase_add_test(cases, other_batches);
     add_cases(cases_new(suite, "lost", data_make, NULL), lost_devices, 6);

@@ -51,8 +51,8 @@ START_TEST(plateau_is_pytorchs)
 }
 END_TEST
 
-/* A rate behind the end of the training, where --epochs were lowered, stays the last one. */
-START_TEST(stays_behind_its_end)
+/* A rate after the end of the training, where --epochs were lowered, stays the last one. */
+START_TEST(stays_after_its_end)
 {
     struct schedule schedule;
     for (int i = 0; i < SERIES; i++) {
@@ -99,7 +99,7 @@ Suite *suite_schedule(void)
     TCase *cases = tcase_create("schedule");
     tcase_add_loop_test(cases, rates_are_pytorchs, 0, SERIES);
     tcase_add_test(cases, plateau_is_pytorchs);
-    tcase_add_test(cases, stays_behind_its_end);
+    tcase_add_test(cases, stays_after_its_end);
     tcase_add_test(cases, refuses);
     tcase_add_test(cases, best_is_by_accuracy_then_loss);
     suite_add_tcase(suite, cases);

@@ -63,7 +63,7 @@ static tutti_tensor cut(tutti_network *network, tutti_tensor x, int64_t length, 
     return tutti_op(network, "slice", &x, 1, text);
 }
 
-/* Added to what softmax reads: words do not see those behind them. */
+/* Added to what softmax reads: words do not see those after them. */
 static tutti_tensor causal_mask(tutti_network *network, int64_t length)
 {
     float mask[LONGEST * LONGEST];

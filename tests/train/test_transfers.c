@@ -33,7 +33,7 @@ START_TEST(memory_of_their_own)
 }
 END_TEST
 
-/* Steps on the batches 0, 1, 2 ... of the data, of each of which the one behind it is announced. */
+/* Steps on the batches 0, 1, 2 ... of the data, of each of which the one after it is announced. */
 static void announced_step(struct session *session, int step)
 {
     const int first = step * STEP_SAMPLES, next = first + STEP_SAMPLES;
@@ -127,7 +127,7 @@ START_TEST(no_room_for_the_next_step)
 }
 END_TEST
 
-/* Together the ranges cover the arena once, in its order, and none is wanted before the one in front of it. */
+/* Together the ranges cover the arena once, in its order, and none is wanted before the one before it. */
 static void check_needs(const struct plan *plan)
 {
     int64_t end = 0;
@@ -160,8 +160,8 @@ static void check_traffic(const struct session *session, int device, double rece
     ck_assert_double_gt(times.sent_bytes, received); /* parameters, and samples as well */
 }
 
-/* Parameters and gradients that travel in ranges, beside the launches that need others, change no byte; forward does
- * not wait for the second layer's weights to begin. */
+/* Parameters and gradients that travel in ranges, in parallel with the launches that need others, change no byte;
+ * forward does not wait for the second layer's weights to begin. */
 START_TEST(ranges_of_parameters)
 {
     struct session shared, apart;

@@ -30,7 +30,7 @@ enum kind {
     KIND_DROPOUT,  /* the same with dropout */
     KIND_GROUPS,   /* the same with dropout, and groups that have their own rate and decay */
     KIND_NORM,     /* the same with batch normalisation: running statistics; the division matters */
-    KIND_RESIDUAL, /* blocks with shortcuts, batch normalisation everywhere, behind a dense layer too. Smooth: no
+    KIND_RESIDUAL, /* blocks with shortcuts, batch normalisation everywhere, after a dense layer too. Smooth: no
                       value lies near the kink of an activation */
     KIND_WIDE,     /* dense layers of more than a million weights each, which travel in several ranges */
     KIND_APART,   /* depthwise and pointwise convolutions with batch normalisation, a shortcut, the mean of the image */
@@ -74,7 +74,7 @@ void session_close(struct session *session);
 /* `steps` steps on consecutive batches of the data. */
 void session_steps(struct session *session, int steps);
 
-/* All parameters and running statistics behind one another, or their gradients; freed by free(). */
+/* All parameters and running statistics one after another, or their gradients; freed by free(). */
 float *session_parameters(const struct session *session, int64_t *count);
 float *session_gradients(const struct session *session, int64_t *count);
 /* Fails unless two sessions' parameters are the same bytes; or within the tolerance, relative to the largest. */

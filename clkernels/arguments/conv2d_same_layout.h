@@ -1,5 +1,5 @@
 /* Arguments that follow the others in convolutions for CPU-class devices: where they give statistics, where they go
- * behind a gate, and where they normalise what they load. */
+ * after a gate, and where they normalise what they load. */
 #define STATISTICS_ARGUMENTS(X) X##_BUFFER(global float *, statistics)
 #define GATE_ARGUMENTS(X)                                                                                              \
     X##_BUFFER(const global in2_t *, x) X##_BUFFER(const global float *, gamma) X##_BUFFER(const global float *, beta) \
