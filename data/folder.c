@@ -15,7 +15,7 @@ struct ignored {
     size_t example; /* among the names */
 };
 
-static void tell_ignored(
+static void report_ignored(
     const struct pictures *pictures, const tutti_data_options *options, const struct ignored *ignored)
 {
     if (ignored->hidden > 0)
@@ -157,7 +157,7 @@ static tutti_status read_folder(
     TRY(number_classes(pictures, &classes));
     TRY(walk_parts(pictures, path, parts, count, NULL, &ignored));
     *found = pictures->collection.samples > 0;
-    if (*found) tell_ignored(pictures, options, &ignored);
+    if (*found) report_ignored(pictures, options, &ignored);
 done:
     names_free(&classes);
     listing_free(&listing);
@@ -202,7 +202,7 @@ static tutti_status read_photos(
     if (is_folder(path)) {
         TRY(add_images(pictures, path, TUTTI_DATA_TEST, -1, &ignored));
         *found = pictures->collection.samples > 0;
-        if (*found) tell_ignored(pictures, options, &ignored);
+        if (*found) report_ignored(pictures, options, &ignored);
         return TUTTI_OK;
     }
     if (!image_has_name(path)) return TUTTI_OK;

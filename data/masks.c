@@ -248,7 +248,7 @@ static tutti_status find_classes(struct pictures *pictures, const char *path, co
     return status;
 }
 
-static void tell(const struct pictures *pictures, const tutti_data_options *options, const struct unused *unused)
+static void report(const struct pictures *pictures, const tutti_data_options *options, const struct unused *unused)
 {
     if (unused->hidden > 0) data_note(options, "hidden files that are ignored: %lld", (long long)unused->hidden);
     if (unused->others > 0) data_note(options, "other files that are ignored: %lld", (long long)unused->others);
@@ -266,7 +266,7 @@ tutti_status masks_open(const char *path, const tutti_data_options *options, str
     TRY(pictures_new(options, &pictures));
     pictures->masks = true;
     TRY(walk_parts(pictures, path, &unused));
-    tell(pictures, options, &unused);
+    report(pictures, options, &unused);
     if (pictures->collection.samples == 0)
         FAIL(TUTTI_FORMAT, "%s: no image in images/ has a mask of the same name in masks/", path);
     TRY(find_classes(pictures, path, options));

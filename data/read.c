@@ -32,7 +32,7 @@ size_t data_bytes(tutti_dtype dtype, const tutti_shape *shape)
 
 /* ------------------------------------------------------------------------------------------------- damaged ---- */
 
-static void tell_damaged(struct tutti_data *data, int64_t sample)
+static void report_damaged(struct tutti_data *data, int64_t sample)
 {
     if (atomic_exchange(&data->damaged[sample], 1)) return;
     atomic_fetch_add(&data->damaged_count, 1);
@@ -60,7 +60,7 @@ static tutti_status read_sound(
             const tutti_status status = collection->read(collection, index, &draw, sample, target);
             if (status != TUTTI_FORMAT && status != TUTTI_FILE) return status;
             if (!data->options.skip_damaged) return status;
-            tell_damaged(data, index);
+            report_damaged(data, index);
         }
         place = part->next[place];
     } while (place != position);

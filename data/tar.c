@@ -247,7 +247,7 @@ static tutti_status number_classes(struct walk *walk)
     return number_by_numbers(walk, largest);
 }
 
-static void tell(const struct walk *walk, const tutti_data_options *options)
+static void report(const struct walk *walk, const tutti_data_options *options)
 {
     if (walk->incomplete > 0)
         data_note(options, "images without a class next to them, which are ignored: %lld", (long long)walk->incomplete);
@@ -269,7 +269,7 @@ tutti_status tar_open(const char *path, const tutti_data_options *options, struc
         goto done;
     }
     TRY(number_classes(walk));
-    tell(walk, options);
+    report(walk, options);
     TRY(pictures_finish(walk->pictures, options, "images"));
     *made = &walk->pictures->collection;
     walk->pictures = NULL;

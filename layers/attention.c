@@ -235,12 +235,12 @@ static int with_past(const struct attention *a, const tutti_tensor *past, int x)
     return graph_append(a->c->graph, &operation_concat, &axis, (int[]) { past->id, x }, 2, a->c->layer);
 }
 
-static void tell(tutti_tensor *to, int value)
+static void expose(tutti_tensor *to, int value)
 {
     if (to) *to = (tutti_tensor) { value };
 }
 
-static void tell_scores(const struct attention *a, tutti_attention_stage stage, int value)
+static void expose_scores(const struct attention *a, tutti_attention_stage stage, int value)
 {
     if (a->o->scores && a->o->scores_stage == stage) *a->o->scores = (tutti_tensor) { value };
 }
@@ -266,19 +266,19 @@ static int attend(struct attention *a)
     const tutti_attention_options *o = a->o;
     const float scale = o->scale != 0 ? o->scale : 1 / sqrtf((float)size_of(c, a->q, 0));
     int scores = product(c, compose_number(c, &operation_scale, a->q, scale), a->k, true);
-    tell_scores(a, TUTTI_SCORES, scores);
+    expose_scores(a, TUTTI_SCORES, scores);
     if (o->softcap > 0) {
         const struct activation_attributes tangent = { .function = { .activation = ACTIVATION_TANH } };
         scores = compose_number(c, &operation_scale, scores, 1 / o->softcap);
         scores = graph_append(c->graph, &operation_activation, &tangent, &scores, 1, c->layer);
         scores = compose_number(c, &operation_scale, scores, o->softcap);
     }
-    tell_scores(a, TUTTI_SCORES_CAPPED, scores);
+    expose_scores(a, TUTTI_SCORES_CAPPED, scores);
     const int bias = bias_of(a);
     if (o->scores && o->scores_stage == TUTTI_SCORES_MASKED)
-        tell_scores(a, TUTTI_SCORES_MASKED, bias == NO_VALUE ? scores : compose_two(c, &operation_add, scores, bias));
+        expose_scores(a, TUTTI_SCORES_MASKED, bias == NO_VALUE ? scores : compose_two(c, &operation_add, scores, bias));
     const int p = probabilities(a, scores, bias);
-    tell_scores(a, TUTTI_SCORES_SOFTMAX, p);
+    expose_scores(a, TUTTI_SCORES_SOFTMAX, p);
     const int y = product(c, p, a->v, false);
     return a->joined ? last_joined(c, exchanged(c, y, 1, 2)) : y;
 }
@@ -304,8 +304,8 @@ static int compose_attention(struct attention *a)
     const int64_t without = size_of(c, a->k, 1);
     a->k = with_past(a, o->past_key, a->k);
     a->v = with_past(a, o->past_value, a->v);
-    tell(o->present_key, a->k);
-    tell(o->present_value, a->v);
+    expose(o->present_key, a->k);
+    expose(o->present_value, a->v);
     a->length = size_of(c, a->q, 1);
     a->keys = size_of(c, a->k, 1);
     a->past = a->keys - without;

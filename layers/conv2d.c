@@ -204,9 +204,9 @@ static tutti_status gradient_of_data_gradient(
 
 /* --------------------------------------------------------------------------------------------------- builder ---- */
 
-static int64_t or_else(int64_t value, int64_t otherwise)
+static int64_t or_else(int64_t value, int64_t fallback)
 {
-    return value ? value : otherwise;
+    return value ? value : fallback;
 }
 
 static void window_from(int64_t kernel, const tutti_conv2d_options *o, struct window *a)

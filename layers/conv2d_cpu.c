@@ -207,7 +207,7 @@ int64_t conv2d_ceiling(int64_t a, int64_t b)
     return a > 0 ? (a + b - 1) / b : -(-a / b);
 }
 
-cl_mem conv2d_or(cl_mem buffer, cl_mem otherwise)
+cl_mem conv2d_or(cl_mem buffer, cl_mem fallback)
 {
-    return buffer ? buffer : otherwise;
+    return buffer ? buffer : fallback;
 }

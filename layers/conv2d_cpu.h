@@ -107,6 +107,6 @@ int64_t conv2d_tasks_wanted(const struct problem *problem, double flops);
 /* a / b upwards, b > 0. */
 int64_t conv2d_ceiling(int64_t a, int64_t b);
 /* A buffer for an argument that the kernel does not use. */
-cl_mem conv2d_or(cl_mem buffer, cl_mem otherwise);
+cl_mem conv2d_or(cl_mem buffer, cl_mem fallback);
 
 #endif

@@ -204,9 +204,9 @@ const struct pattern pattern_sum_of_pool_gradient = {
 
 /* -------------------------------------------------------------------------------------------------- builders ---- */
 
-static int64_t or_else(int64_t value, int64_t otherwise)
+static int64_t or_else(int64_t value, int64_t fallback)
 {
-    return value ? value : otherwise;
+    return value ? value : fallback;
 }
 
 static tutti_tensor append(tutti_network *network, tutti_tensor x, const char *name, const struct operation *operation,

@@ -2,10 +2,10 @@
 
 #include "layers/layers.h"
 
-/* Reads the number of an axis from a list; `otherwise` where the list is empty. False: it is not a valid size. */
-static bool read_number(const struct list *list, int i, int64_t otherwise, int64_t least, int64_t *number)
+/* Reads the number of an axis from a list; `fallback` where the list is empty. False: it is not a valid size. */
+static bool read_number(const struct list *list, int i, int64_t fallback, int64_t least, int64_t *number)
 {
-    *number = list->count ? list->numbers[i] : otherwise;
+    *number = list->count ? list->numbers[i] : fallback;
     return *number >= least && *number <= INT32_MAX;
 }
 

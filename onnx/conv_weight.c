@@ -14,14 +14,14 @@ struct sizes {
     int64_t image[3], kernel[3], out[3], strides[3], dilations[3], pads[6];
 };
 
-/* Reads the node's list of `count` numbers; without one, all are `otherwise`. */
+/* Reads the node's list of `count` numbers; without one, all are `fallback`. */
 static tutti_status read_list(
-    const struct onnx_node *node, const char *name, int64_t otherwise, int64_t *list, int count)
+    const struct onnx_node *node, const char *name, int64_t fallback, int64_t *list, int count)
 {
-    size_t said = 0;
-    const int64_t *numbers = node_integers(node, name, &said);
-    if (said && said != (size_t)count) return fail(TUTTI_FORMAT, "%s has %zu numbers, not %d", name, said, count);
-    for (int i = 0; i < count; i++) list[i] = numbers && said ? numbers[i] : otherwise;
+    size_t given = 0;
+    const int64_t *numbers = node_integers(node, name, &given);
+    if (given && given != (size_t)count) return fail(TUTTI_FORMAT, "%s has %zu numbers, not %d", name, given, count);
+    for (int i = 0; i < count; i++) list[i] = numbers && given ? numbers[i] : fallback;
     return TUTTI_OK;
 }
 

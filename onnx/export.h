@@ -73,7 +73,7 @@ bool export_absorbed(const struct export *export, const tutti_node_info *node, t
 
 /* Up to `most` numbers of an attribute. Returns how many there are; 0: the node does not have it. */
 int source_numbers(const struct source *source, const char *name, double *numbers, int most);
-double source_number(const struct source *source, const char *name, double otherwise);
+double source_number(const struct source *source, const char *name, double fallback);
 /* Returns which of the words an attribute has; the first one where the node does not have it, or another. */
 const char *source_choice(const struct source *source, const char *name, const char *const *words, size_t count);
 int source_whole(const struct source *source, const char *name, int64_t *numbers, int most);

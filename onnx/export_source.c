@@ -272,10 +272,10 @@ const char *source_choice(const struct source *source, const char *name, const c
     return words[0];
 }
 
-double source_number(const struct source *source, const char *name, double otherwise)
+double source_number(const struct source *source, const char *name, double fallback)
 {
     double number;
-    return source_numbers(source, name, &number, 1) ? number : otherwise;
+    return source_numbers(source, name, &number, 1) ? number : fallback;
 }
 
 int source_whole(const struct source *source, const char *name, int64_t *numbers, int most)

@@ -166,9 +166,9 @@ typedef tutti_status node_function(struct onnx_node *node);
 struct value *node_input(const struct onnx_node *node, size_t position);
 struct value *node_output(const struct onnx_node *node, size_t position);
 
-/* Attributes, or `otherwise` if the node does not have them. Lists are NULL then. */
-int64_t node_integer(const struct onnx_node *node, const char *name, int64_t otherwise);
-float node_number(const struct onnx_node *node, const char *name, float otherwise);
+/* Attributes, or `fallback` if the node does not have them. Lists are NULL then. */
+int64_t node_integer(const struct onnx_node *node, const char *name, int64_t fallback);
+float node_number(const struct onnx_node *node, const char *name, float fallback);
 bool node_says(
     const struct onnx_node *node, const char *name, const char *text); /* whether the attribute is this text */
 const int64_t *node_integers(const struct onnx_node *node, const char *name, size_t *count);
@@ -183,8 +183,8 @@ tutti_status node_list(const struct onnx_node *node, size_t position, int64_t *l
 /* Reads a list that older opsets have as an attribute, and newer ones as an input. */
 tutti_status node_list_or_attribute(
     const struct onnx_node *node, const char *name, size_t position, int64_t *list, int most, int *count);
-/* One number; `otherwise` if the input is absent. */
-tutti_status node_scalar(const struct onnx_node *node, size_t position, float otherwise, float *scalar);
+/* One number; `fallback` if the input is absent. */
+tutti_status node_scalar(const struct onnx_node *node, size_t position, float fallback, float *scalar);
 /* Whether all inputs are numbers that are known when the file is read, and do not train. */
 bool node_is_known(const struct onnx_node *node);
 

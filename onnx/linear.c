@@ -236,10 +236,10 @@ tutti_status build_label_encoder(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     if (!keys || count != key_count || key_count > 4096)
         return node_refuse("its keys must be integers, at most 4096, and its values integers, floats or texts");
-    const float otherwise = texts ? -1
-        : reals                   ? node_number(node, "default_float", 0)
-                                  : (float)node_integer(node, "default_int64", -1);
-    tutti_tensor y = node_constant(node, otherwise);
+    const float fallback = texts ? -1
+        : reals                  ? node_number(node, "default_float", 0)
+                                 : (float)node_integer(node, "default_int64", -1);
+    tutti_tensor y = node_constant(node, fallback);
     for (size_t i = 0; i < key_count; i++) {
         const float value = values ? (float)values[i] : reals ? reals->floats[i] : (float)i;
         const tutti_tensor is_it = node_binary(node, "equal", x.tensor, node_constant(node, (float)keys[i]));

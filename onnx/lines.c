@@ -7,11 +7,11 @@
 
 /* Reads an input and the attribute `axis`: as an axis of the file, and as one of the tensor. */
 static tutti_status read_axis(
-    const struct onnx_node *node, int64_t otherwise, struct operand *x, int *of_file, int *axis)
+    const struct onnx_node *node, int64_t fallback, struct operand *x, int *of_file, int *axis)
 {
     tutti_status status = node_operand(node, 0, x);
     if (status != TUTTI_OK) return status;
-    const int64_t asked = node_integer(node, "axis", otherwise);
+    const int64_t asked = node_integer(node, "axis", fallback);
     *of_file = (int)(asked < 0 ? asked + operand_rank(x) : asked);
     return operand_axis(x, asked, axis);
 }

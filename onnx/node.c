@@ -32,16 +32,16 @@ const Onnx__AttributeProto *node_attribute(const struct onnx_node *node, const c
     return NULL;
 }
 
-int64_t node_integer(const struct onnx_node *node, const char *name, int64_t otherwise)
+int64_t node_integer(const struct onnx_node *node, const char *name, int64_t fallback)
 {
     const Onnx__AttributeProto *attribute = node_attribute(node, name);
-    return attribute ? attribute->i : otherwise;
+    return attribute ? attribute->i : fallback;
 }
 
-float node_number(const struct onnx_node *node, const char *name, float otherwise)
+float node_number(const struct onnx_node *node, const char *name, float fallback)
 {
     const Onnx__AttributeProto *attribute = node_attribute(node, name);
-    return attribute ? attribute->f : otherwise;
+    return attribute ? attribute->f : fallback;
 }
 
 bool node_says(const struct onnx_node *node, const char *name, const char *text)
@@ -139,19 +139,19 @@ tutti_status node_list(const struct onnx_node *node, size_t position, int64_t *l
 tutti_status node_list_or_attribute(
     const struct onnx_node *node, const char *name, size_t position, int64_t *list, int most, int *count)
 {
-    size_t said;
-    const int64_t *attribute = node_integers(node, name, &said);
+    size_t given;
+    const int64_t *attribute = node_integers(node, name, &given);
     if (!attribute) return node_list(node, position, list, most, count);
-    if (said > (size_t)most) return fail(TUTTI_FORMAT, "%s must be at most %d integers", name, most);
-    for (size_t i = 0; i < said; i++) list[i] = attribute[i];
-    *count = (int)said;
+    if (given > (size_t)most) return fail(TUTTI_FORMAT, "%s must be at most %d integers", name, most);
+    for (size_t i = 0; i < given; i++) list[i] = attribute[i];
+    *count = (int)given;
     return TUTTI_OK;
 }
 
-tutti_status node_scalar(const struct onnx_node *node, size_t position, float otherwise, float *scalar)
+tutti_status node_scalar(const struct onnx_node *node, size_t position, float fallback, float *scalar)
 {
     const struct array *array = NULL;
-    *scalar = otherwise;
+    *scalar = fallback;
     if (!node_input(node, position)) return TUTTI_OK;
     const tutti_status status = node_array(node, position, &array);
     if (status != TUTTI_OK) return status;

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-/* Type of the node's elements; `otherwise` if it does not say one. */
-static tutti_status read_type(const struct onnx_node *node, int otherwise)
+/* Type of the node's elements; `fallback` if it does not say one. */
+static tutti_status read_type(const struct onnx_node *node, int fallback)
 {
-    const int type = (int)node_integer(node, "dtype", otherwise);
+    const int type = (int)node_integer(node, "dtype", fallback);
     if (!onnx_type_is_known(type)) return node_refuse("dtype %d, which is not read", type);
     node_type(node, 0, type);
     return TUTTI_OK;

@@ -40,14 +40,14 @@ static tutti_status read_sequence(const struct onnx_node *node, const struct val
     return TUTTI_OK;
 }
 
-/* A position, counted from the end if it is negative; `otherwise` if the input is absent. */
+/* A position, counted from the end if it is negative; `fallback` if the input is absent. */
 static tutti_status read_position(
-    const struct onnx_node *node, size_t input, size_t count, size_t otherwise, size_t *position)
+    const struct onnx_node *node, size_t input, size_t count, size_t fallback, size_t *position)
 {
     int64_t list[1];
     int known = 0;
     const tutti_status status = node_list(node, input, list, 1, &known);
-    *position = otherwise;
+    *position = fallback;
     if (status != TUTTI_OK || !known) return status;
     const int64_t found = list[0] < 0 ? list[0] + (int64_t)count : list[0];
     if (found < 0 || found >= (int64_t)count)

@@ -85,11 +85,11 @@ struct columns {
     int64_t image[3], block[3], strides[3], dilations[3], pads[6], out[3], more[3];
 };
 
-static void read_or_fill(const struct onnx_node *node, const char *name, int64_t otherwise, int64_t *list, int count)
+static void read_or_fill(const struct onnx_node *node, const char *name, int64_t fallback, int64_t *list, int count)
 {
-    size_t said;
-    const int64_t *numbers = node_integers(node, name, &said);
-    for (int i = 0; i < count; i++) list[i] = numbers && said == (size_t)count ? numbers[i] : otherwise;
+    size_t given;
+    const int64_t *numbers = node_integers(node, name, &given);
+    for (int i = 0; i < count; i++) list[i] = numbers && given == (size_t)count ? numbers[i] : fallback;
 }
 
 static tutti_status read_columns(const struct onnx_node *node, struct columns *c)

@@ -73,7 +73,7 @@ static void agree_on_scale(struct tutti_trainer *trainer)
 }
 
 /* Sets the sums of losses that were not reported to the caller yet. */
-static void tell_rest(struct ranks *ranks, struct sums *sums)
+static void report_rest(struct ranks *ranks, struct sums *sums)
 {
     struct rank_note total;
     ranks_add_notes(ranks, &total);
@@ -107,7 +107,7 @@ tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vot
     agree_on_scale(trainer);
     if (ranks->division.automatic) TRY(ranks_take_division(trainer));
     ranks->division.wanted = false;
-    tell_rest(ranks, sums);
+    report_rest(ranks, sums);
     ranks_decide(trainer, 0);
 done:
     parameters_copy_free(&ranks->average.result);

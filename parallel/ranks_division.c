@@ -105,7 +105,7 @@ done:
     return status;
 }
 
-static void tell_division(const struct tutti_trainer *trainer)
+static void log_division(const struct tutti_trainer *trainer)
 {
     struct text text = { 0 };
     const struct ranks *ranks = trainer->ranks;
@@ -134,7 +134,7 @@ void ranks_decide(struct tutti_trainer *trainer, double step_s)
     if (same) {
         balance_add(balance, seconds, step_s);
         ranks->division.wanted = balance_decide(balance);
-        if (ranks->division.wanted) tell_division(trainer);
+        if (ranks->division.wanted) log_division(trainer);
     }
     free(seconds);
 }

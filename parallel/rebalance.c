@@ -122,7 +122,7 @@ struct replica *rebalance_sole_replica(tutti_trainer *trainer)
 
 /* -------------------------------------------------------------------------------------------------- changes ---- */
 
-static void tell(const tutti_trainer *trainer)
+static void log_shares(const tutti_trainer *trainer)
 {
     struct text text = { 0 };
     const struct balance *balance = &trainer->balance;
@@ -237,7 +237,7 @@ static tutti_status adopt(tutti_trainer *trainer)
     if (sole && parameters_holder(&trainer->store) != sole)
         versions_invalidate_parameters(&sole->versions); /* the optimizer's states are on the host */
     trainer->rebalance->probing.next = 0;
-    tell(trainer);
+    log_shares(trainer);
     return TUTTI_OK;
 }
 
@@ -347,7 +347,7 @@ static tutti_status follow_batch(tutti_trainer *trainer, int64_t samples)
     if (samples != trainer->balance.batch && prepared) {
         balance_take(&trainer->balance, samples, prepared);
         set_shares(trainer);
-        tell(trainer);
+        log_shares(trainer);
     }
     if (samples == trainer->balance.batch || samples == 0) {
         rebalance->odd_steps = 0;
@@ -359,7 +359,7 @@ static tutti_status follow_batch(tutti_trainer *trainer, int64_t samples)
     TRY(give_up_change(trainer));
     TRY(balance_resize(&trainer->balance, samples));
     set_shares(trainer);
-    tell(trainer);
+    log_shares(trainer);
 done:
     return status;
 }

@@ -86,11 +86,11 @@ static struct choice find_choice(const struct plan *plan, const struct problem *
     const struct implementation *const *list = problem->node->operation->implementations;
     const bool several = list && list[0] && list[1];
     for (enum tuning_level level = 0; several && level < TUNING_LEVELS; level++) {
-        const char *said = tuning_choice(plan->device, level, name);
-        const size_t length = said ? strcspn(said, " ") : 0;
-        for (const struct implementation *const *i = list; said && *i; i++)
-            if (strlen((*i)->name) == length && !memcmp((*i)->name, said, length) && !refusal(plan, problem, name, i))
-                return (struct choice) { .implementation = *i, .level = level, .measured = said };
+        const char *entry = tuning_choice(plan->device, level, name);
+        const size_t length = entry ? strcspn(entry, " ") : 0;
+        for (const struct implementation *const *i = list; entry && *i; i++)
+            if (strlen((*i)->name) == length && !memcmp((*i)->name, entry, length) && !refusal(plan, problem, name, i))
+                return (struct choice) { .implementation = *i, .level = level, .measured = entry };
     }
     return (struct choice) { .implementation = by_rule(plan, problem, name), .level = TUNING_LEVELS };
 }
@@ -307,10 +307,10 @@ bool channels_last_pays(const struct plan *plan)
 }
 
 /* Returns the milliseconds after an implementation's name in a table's entry; NULL: it was not measured. */
-static const char *measured_of(const char *said, const char *name)
+static const char *measured_of(const char *entry, const char *name)
 {
     const size_t length = strlen(name);
-    for (const char *at = said; at && *at; at += strspn(at, " ")) {
+    for (const char *at = entry; at && *at; at += strspn(at, " ")) {
         const size_t size = strcspn(at, " ");
         if (size == length && !memcmp(at, name, length) && at[size]) return at + size + 1;
         at += size;

@@ -37,7 +37,7 @@ done:
     return status;
 }
 
-static void tell_precision(const struct replica *replica)
+static void log_precision(const struct replica *replica)
 {
     const tutti_precision precision = replica->setup->precision;
     if (replica->device->can.class != DEVICE_CPU || (precision != TUTTI_TF32 && precision != TUTTI_FP16)) return;
@@ -53,7 +53,7 @@ tutti_status replica_init(struct replica *replica)
     const size_t frozen = (size_t)setup->network->frozen_floats * sizeof(float);
     const size_t runs = (size_t)divide_up(setup->batch, replica_least(setup->batch)); /* of a step, at most */
     const size_t metrics = 2 * (size_t)objective_pairs(setup->objective);
-    tell_precision(replica);
+    log_precision(replica);
     replica->scratch.constants = memory_new(runs, sizeof(*replica->scratch.constants));
     replica->scratch.losses = memory_new(metrics * runs, sizeof(float));
     if (!replica->scratch.constants || !replica->scratch.losses) return TUTTI_NO_MEMORY;

@@ -359,7 +359,7 @@ static int reap(struct helper *helper)
 
 /* ------------------------------------------------------------------------------------- deaths of helpers ---- */
 
-static bool tells_error(const char *line)
+static bool is_error(const char *line)
 {
     return strcasestr(line, "error") || strstr(line, "Assertion") || strstr(line, "terminate");
 }
@@ -376,8 +376,8 @@ static void last_line(const struct helper *helper, char *line, size_t size)
     text[bytes > 0 ? bytes : 0] = '\0';
     *line = '\0';
     for (char *one; (one = strtok_r(rest, "\r\n", &rest));) {
-        if (strspn(one, " \t") == strlen(one) || (error && !tells_error(one))) continue;
-        error = tells_error(one);
+        if (strspn(one, " \t") == strlen(one) || (error && !is_error(one))) continue;
+        error = is_error(one);
         snprintf(line, size, ": %s", one);
     }
     for (char *c = line; *c; c++)

@@ -128,7 +128,7 @@ done:
     return status;
 }
 
-static void device_tell(const struct device *device)
+static void device_log(const struct device *device)
 {
     const struct capabilities *can = &device->can;
     log_info(&device->runtime->log, "device %d: %s (%s, %s), class %s, %d units, vectors of %d floats", device->index,
@@ -158,7 +158,7 @@ static tutti_status devices_open(
         struct capabilities *can = &device->can;
         if (memory_limit && memory_limit < can->memory_bytes) can->memory_bytes = memory_limit;
         if (can->allocation_max > can->memory_bytes) can->allocation_max = can->memory_bytes;
-        device_tell(device);
+        device_log(device);
     }
     if (runtime->count > 0 || failed != TUTTI_OK) return runtime->count > 0 ? TUTTI_OK : failed; /* with its message */
     return fail(TUTTI_NO_DEVICE, "no device is used by default: choose one with TUTTI_DEVICES, see tutti devices");

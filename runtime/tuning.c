@@ -89,10 +89,10 @@ static void table_read(struct device *device, struct tuning *tuning, bool users,
             wanted = section_is_for(device, line, &kind);
             continue;
         }
-        char *said = wanted ? strchr(line, ' ') : NULL;
-        if (!said) continue;
-        *said++ = '\0';
-        if (!entry_add(tuning, line, said + strspn(said, " "), users ? TUNING_USER : kind, kind)) break;
+        char *entry = wanted ? strchr(line, ' ') : NULL;
+        if (!entry) continue;
+        *entry++ = '\0';
+        if (!entry_add(tuning, line, entry + strspn(entry, " "), users ? TUNING_USER : kind, kind)) break;
     }
     free(text);
 }

@@ -2,7 +2,7 @@
 #ifndef TOOLS_DATA_H
 #define TOOLS_DATA_H
 
-#include "tools/own_data.h"
+#include "tools/user_data.h"
 
 struct samples {
     int64_t count;
@@ -19,7 +19,7 @@ struct data {
 };
 
 /* Opens the data (tutti_data.h). numbers: labels of digits and of published data sets become numbers to predict. */
-tutti_status data_load(struct data *data, const char *where, bool numbers, const struct own_options *own);
+tutti_status data_load(struct data *data, const char *where, bool numbers, const struct user_data_options *own);
 /* Selects the part that is measured: "train", "val" or "test"; if only one of the last two exists, that one. Returns
  * NULL if there is none. */
 struct samples *data_part(struct data *data, const char *part);

@@ -171,7 +171,8 @@ static tutti_status result_json(const tutti_rate_result *r)
     return json_line_end(&line);
 }
 
-static tutti_status tell(const struct session *session, const tutti_rate_result *r, const char *path, bool json)
+static tutti_status report_result(
+    const struct session *session, const tutti_rate_result *r, const char *path, bool json)
 {
     char *picture = picture_of(r, session->model->name), suggestion[128];
     const tutti_status status = picture ? file_write(path, picture, strlen(picture)) : TUTTI_NO_MEMORY;
@@ -193,7 +194,7 @@ int find_lr_run(const struct session *session, const tutti_source *source, int64
     tutti_rate_result result = { .size = sizeof(result) };
     tutti_status status = tutti_find_rate(session->trainer, source, &(tutti_rate_options) { .batch = batch }, &result);
     if (status != TUTTI_OK) return work_failed(session->command, status, tutti_message(session->runtime));
-    if (session->rank == 0) status = tell(session, &result, path, json);
+    if (session->rank == 0) status = report_result(session, &result, path, json);
     free(result.rates);
     free(result.losses);
     free(result.smoothed);

@@ -90,7 +90,7 @@ static tutti_status print_sample(const struct work *w, int64_t index, int64_t po
     char title[1100];
     const float *outputs = w->results + position * w->outputs;
     const struct settings *s = w->settings;
-    const struct own_saved *known = s->saved.known;
+    const struct user_data_saved *known = s->saved.known;
     const char *const *names = w->data->info.class_names;
     int32_t label = -1;
     if (w->data->numbers) return print_numbers(w, index, outputs);

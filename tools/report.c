@@ -69,7 +69,7 @@ static void note_failure(struct report *report, tutti_status status)
     fprintf(stderr, "tutti train: %s; training goes on\n", status_message());
 }
 
-static void tell_step(struct report *report, const struct moment *step)
+static void report_step(struct report *report, const struct moment *step)
 {
     if (report->log) metrics_log_step(report->log, step);
     if (!report->board) return;
@@ -128,7 +128,7 @@ void report_progress(struct report *report, const tutti_progress *progress)
     } else {
         struct moment step;
         history_step(&report->history, progress, report->session->trainer, &step);
-        tell_step(report, &step);
+        report_step(report, &step);
     }
     if (status == TUTTI_OK && due && report->options.page) status = write_page(report, false);
     note_failure(report, status);

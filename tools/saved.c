@@ -40,7 +40,7 @@ tutti_status saved_load_data(struct saved_options *options, struct data *data, s
     if (options->known && options->known->rate == 0 && wav_has_name(options->data))
         FAIL(TUTTI_MISMATCH, "%s was not trained on recordings: %s is one", options->weights, options->data);
     TRY(data_load(data, options->data, model->loss == TUTTI_MSE, &options->own));
-    TRY(own_saved_check(options->known, options->weights, &data->info));
+    TRY(user_data_saved_check(options->known, options->weights, &data->info));
     if (data_is_unlabelled(data)) {
         data->classes = options->known ? options->known->class_count : model->classes;
         data->numbers = false;
@@ -56,8 +56,8 @@ static tutti_status load_data(struct saved_options *options, struct data *data, 
 {
     tutti_status status = TUTTI_OK;
     options->own.shape = session_model(options->model)->input;
-    if (options->weights) TRY(own_saved_read(options->weights, &options->known));
-    own_saved_apply(options->known, &options->own);
+    if (options->weights) TRY(user_data_saved_read(options->weights, &options->known));
+    user_data_saved_apply(options->known, &options->own);
     TRY(saved_load_data(options, data, part));
 done:
     return status;
@@ -65,7 +65,7 @@ done:
 
 void saved_free(struct saved_options *options)
 {
-    own_saved_free(options->known);
+    user_data_saved_free(options->known);
     options->known = NULL;
 }
 

@@ -10,8 +10,8 @@ struct saved_options {
     int64_t batch;
     bool json;
     struct session_options session;
-    struct own_options own;
-    struct own_saved *known; /* of the weights, once they are opened; freed by saved_free() */
+    struct user_data_options own;
+    struct user_data_saved *known; /* of the weights, once they are opened; freed by saved_free() */
 };
 #define SAVED_DEFAULTS               \
     {                                \

@@ -29,7 +29,7 @@ static void append_findings(struct text *table, const struct finding *findings, 
 {
     text_append(table, "# %s\n", comment);
     for (size_t i = 0; i < count; i++)
-        if (findings[i].said) text_append(table, "%s %s\n", findings[i].problem, findings[i].said);
+        if (findings[i].entry) text_append(table, "%s %s\n", findings[i].problem, findings[i].entry);
 }
 
 tutti_status table_update(const char *path, const char *device, const struct finding *findings, size_t count,
@@ -39,7 +39,7 @@ tutti_status table_update(const char *path, const char *device, const struct fin
     size_t size = 0;
     tutti_status status = access(path, F_OK) == 0 ? file_read(path, MOST_BYTES, &data, &size) : TUTTI_OK;
     char *head = memory_format("[device %s]", device), *text = data ? memory_format("%.*s", (int)size, data) : NULL;
-    bool ours = false, said = false;
+    bool ours = false, written = false;
     if (!head || (data && !text)) status = TUTTI_NO_MEMORY;
     if (status == TUTTI_OK && !text)
         text_append(table, "# The fastest kernels, found by `tutti tune`, for `tutti --tuning FILE`.\n");
@@ -49,11 +49,11 @@ tutti_status table_update(const char *path, const char *device, const struct fin
         if (!*line && !rest) break; /* after the last line's end */
         if (ours && speaks_of(line, findings, count)) continue;
         text_append(table, "%s\n", line);
-        if (!ours || said || *line != '[') continue;
+        if (!ours || written || *line != '[') continue;
         append_findings(table, findings, count, comment);
-        said = true;
+        written = true;
     }
-    if (status == TUTTI_OK && !said) {
+    if (status == TUTTI_OK && !written) {
         text_append(table, "\n%s\n", head);
         append_findings(table, findings, count, comment);
     }

@@ -6,7 +6,7 @@
 #include "tutti.h"
 
 struct finding {
-    char *problem, *said; /* "conv2d/...", "winograd 1.100 direct 3.201" or "!direct REASON"; NULL: nothing to say */
+    char *problem, *entry; /* "conv2d/...", "winograd 1.100 direct 3.201" or "!direct REASON"; NULL: nothing to say */
 };
 
 /* $XDG_CONFIG_HOME/tutti/tuning.txt, where every run finds it. The caller frees it. NULL if neither XDG_CONFIG_HOME

@@ -29,7 +29,7 @@ struct settings {
     bool epochs_given, batch_given, rate_given, momentum_given, weight_decay_given;
     struct finetune finetune;
     struct session_options session;
-    struct own_options own;
+    struct user_data_options own;
     struct schedule_options schedule;
     struct report_options report;
 };
@@ -203,21 +203,21 @@ static void on_progress(void *user, const tutti_progress *step)
 static tutti_status load_data(struct training *training, const struct settings *s, const struct model *model)
 {
     tutti_status status = TUTTI_OK;
-    struct own_saved *known = NULL;
-    struct own_options own = s->own;
+    struct user_data_saved *known = NULL;
+    struct user_data_options own = s->own;
     own.shape = model->input;
     own.seed = s->seed;
     own.quiet = !speaks(training) || training->fold > 0;
-    if (training->resume) TRY(own_saved_read_checkpoint(training->resume, &known));
-    own_saved_apply(known, &own);
+    if (training->resume) TRY(user_data_saved_read_checkpoint(training->resume, &known));
+    user_data_saved_apply(known, &own);
     if (s->finetune.folds) own.folds = s->finetune.folds, own.fold = training->fold;
     TRY(data_load(&training->data, s->data, model->loss == TUTTI_MSE, &own));
     TRY(data_check_training(&training->data, s->data));
-    TRY(own_saved_check(known, training->resume, &training->data.info));
+    TRY(user_data_saved_check(known, training->resume, &training->data.info));
     training->train = &training->data.train.source;
     training->test = &training->data.test.source;
 done:
-    own_saved_free(known);
+    user_data_saved_free(known);
     return status;
 }
 
@@ -305,7 +305,7 @@ static tutti_status finish_epoch(struct training *training)
     return TUTTI_OK;
 }
 
-static void tell_nothing_left(const struct training *training)
+static void report_nothing_left(const struct training *training)
 {
     tutti_checkpoint_info info = { .size = sizeof(info) };
     const long long epochs = training->settings->epochs;
@@ -322,7 +322,7 @@ static int report_end(struct training *training)
         devices_text(&training->session, tutti_hosts_rank(training->hosts));
         return EXIT_DONE;
     }
-    if (!training->last.epoch && !training->settings->finetune.folds) tell_nothing_left(training);
+    if (!training->last.epoch && !training->settings->finetune.folds) report_nothing_left(training);
     results_text(&training->session, results, &training->judge);
     if (training->settings->json && training->output == TUTTI_OK)
         training->output = results_json(&training->session, results, &training->judge);

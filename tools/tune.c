@@ -142,20 +142,20 @@ static tutti_status start(struct tuning *t, struct worker *worker, enum worker_k
     }
 }
 
-static tutti_status note(struct tuning *t, const char *problem, char *said)
+static tutti_status note(struct tuning *t, const char *problem, char *entry)
 {
     void *array = t->findings;
     tutti_status status = memory_grow(&array, &t->finding_capacity, t->finding_count + 1, sizeof(*t->findings));
     if (status != TUTTI_OK) {
-        free(said);
+        free(entry);
         return status;
     }
     t->findings = array;
-    t->findings[t->finding_count] = (struct finding) { .problem = memory_copy_text(problem), .said = said };
+    t->findings[t->finding_count] = (struct finding) { .problem = memory_copy_text(problem), .entry = entry };
     return t->findings[t->finding_count].problem ? (t->finding_count++, TUTTI_OK) : TUTTI_NO_MEMORY;
 }
 
-static void tell(struct tuning *t, const struct found *found, const char *verdict, double noise)
+static void report_result(struct tuning *t, const struct found *found, const char *verdict, double noise)
 {
     struct json_line line;
     progress_clear(&t->progress);
@@ -185,7 +185,7 @@ static tutti_status refuse(struct tuning *t, struct found *found, const char *re
     char *verdict = memory_format("refused: %s", reason);
     free(found->refusal);
     found->refusal = memory_copy_text(reason);
-    if (verdict) tell(t, found, verdict, 0);
+    if (verdict) report_result(t, found, verdict, 0);
     free(verdict);
     return note(t, found->problem, memory_format("!%s %s", found->kernel, reason));
 }
@@ -205,7 +205,7 @@ static void judge(struct tuning *t, struct found *found, struct found *present)
         better                ? ""
             : found->gain > 0 ? ", which is within the noise"
                               : "");
-    tell(t, found, verdict, noise);
+    report_result(t, found, verdict, noise);
     if (!better) found->gain = 0;
 }
 
@@ -223,7 +223,7 @@ static tutti_status try_candidate(struct tuning *t, size_t i, size_t present, bo
         if (!*referred) {
             char *verdict =
                 memory_format("not measured, because the plain kernel fails: %s", gone ? gone : t->worker.fields[1]);
-            if (verdict) tell(t, found, verdict, 0);
+            if (verdict) report_result(t, found, verdict, 0);
             free(verdict);
             return TUTTI_OK;
         }
@@ -236,23 +236,23 @@ static tutti_status try_candidate(struct tuning *t, size_t i, size_t present, bo
     if (answers(&t->worker, "trial"))
         judge(t, found, &t->list[present]);
     else
-        tell(t, found, t->worker.fields[1], 0); /* it may be a lack of memory: nothing against the kernel */
+        report_result(t, found, t->worker.fields[1], 0); /* it may be a lack of memory: nothing against the kernel */
     return TUTTI_OK;
 }
 
 /* Records the fastest of a problem's candidates, first to next - 1. */
 static tutti_status note_best(struct tuning *t, size_t first, size_t next)
 {
-    struct text said = { 0 };
+    struct text entry = { 0 };
     size_t best = first;
     for (size_t i = first + 1; i < next; i++)
         if (t->list[i].gain > t->list[best].gain) best = i;
     if (best == first) return note(t, t->list[first].problem, NULL);
-    text_append(&said, "%s %.3f", t->list[best].kernel, 1e3 * t->list[best].least);
+    text_append(&entry, "%s %.3f", t->list[best].kernel, 1e3 * t->list[best].least);
     for (size_t i = first; i < next; i++)
         if (i != best && t->list[i].least > 0)
-            text_append(&said, " %s %.3f", t->list[i].kernel, 1e3 * t->list[i].least);
-    char *line = text_take(&said);
+            text_append(&entry, " %s %.3f", t->list[i].kernel, 1e3 * t->list[i].least);
+    char *line = text_take(&entry);
     return line ? note(t, t->list[first].problem, line) : TUTTI_NO_MEMORY;
 }
 
@@ -322,16 +322,16 @@ static tutti_status time_steps(struct worker *workers, double limit_s, double le
 static size_t choices(const struct tuning *t)
 {
     size_t count = 0;
-    for (size_t i = 0; i < t->finding_count; i++) count += t->findings[i].said && *t->findings[i].said != '!';
+    for (size_t i = 0; i < t->finding_count; i++) count += t->findings[i].entry && *t->findings[i].entry != '!';
     return count;
 }
 
 static void drop_choices(struct tuning *t)
 {
     for (size_t i = 0; i < t->finding_count; i++) {
-        if (!t->findings[i].said || *t->findings[i].said == '!') continue;
-        free(t->findings[i].said);
-        t->findings[i].said = NULL;
+        if (!t->findings[i].entry || *t->findings[i].entry == '!') continue;
+        free(t->findings[i].entry);
+        t->findings[i].entry = NULL;
     }
 }
 
@@ -392,7 +392,7 @@ static void free_tuning(struct tuning *t)
     }
     for (size_t i = 0; i < t->finding_count; i++) {
         free(t->findings[i].problem);
-        free(t->findings[i].said);
+        free(t->findings[i].entry);
     }
     t->count = t->finding_count = 0;
 }

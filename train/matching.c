@@ -80,8 +80,8 @@ static tutti_match fit_of(const struct safetensors_tensor *tensor, const struct 
     return safetensors_has_floats(tensor) ? TUTTI_MATCH_LOADED : TUTTI_MATCH_TYPE;
 }
 
-static void tell(struct matching *m, tutti_match match, const char *name, const struct safetensors_tensor *tensor,
-    const struct parameter *parameter)
+static void report_match(struct matching *m, tutti_match match, const char *name,
+    const struct safetensors_tensor *tensor, const struct parameter *parameter)
 {
     const tutti_shape in_file = tensor ? shape_of(tensor) : (tutti_shape) { 0 };
     m->result.loaded += match == TUTTI_MATCH_LOADED;
@@ -105,12 +105,12 @@ static void match_all(struct matching *m, const struct entry *entries)
         m->result.elements += parameter->elements;
         if (tensor) m->taken[position] = true;
         if (match == TUTTI_MATCH_LOADED) m->found[i] = tensor;
-        tell(m, match, parameter->name, tensor, parameter);
+        report_match(m, match, parameter->name, tensor, parameter);
     }
     for (int i = 0; i < safetensors_count(m->file); i++) {
         const struct safetensors_tensor *tensor = safetensors_at(m->file, i);
         if (!m->taken[i] && !checkpoint_is_counter(tensor->name))
-            tell(m, TUTTI_MATCH_UNUSED, tensor->name, tensor, NULL);
+            report_match(m, TUTTI_MATCH_UNUSED, tensor->name, tensor, NULL);
     }
 }
 

@@ -270,7 +270,7 @@ done:
     return status;
 }
 
-static void tell_launches(const struct question *question, void (*each)(void *, const tutti_launch *), void *user)
+static void report_launches(const struct question *question, void (*each)(void *, const tutti_launch *), void *user)
 {
     const struct plan *plan = question->plan;
     for (size_t i = 0; i < plan->step.count; i++) {
@@ -298,7 +298,7 @@ tutti_status tutti_launches(
     worker_start(&replica->worker, answer, question);
     const tutti_status status = worker_wait(&replica->worker);
     if (worker_is_abandoned(&replica->worker)) return status; /* it may still be written to */
-    if (status == TUTTI_OK) tell_launches(question, each, user);
+    if (status == TUTTI_OK) report_launches(question, each, user);
     free(question);
     return status;
 }

@@ -79,7 +79,7 @@ __attribute__((format(printf, 1, 2))) static void report(const char *format, ...
     if (write(report_pipe, line, (size_t)length) != length) _exit(3);
 }
 
-static void tell_stack(int number)
+static void print_stack(int number)
 {
 #ifdef __GLIBC__
     void *frames[64];
@@ -92,7 +92,7 @@ static void tell_stack(int number)
 static void watch_signals(void)
 {
     static const int numbers[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) signal(numbers[i], tell_stack);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) signal(numbers[i], print_stack);
 #ifdef __GLIBC__
     void *frame[1];
     (void)backtrace(frame, 1); /* loads what it needs now */

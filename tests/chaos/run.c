@@ -121,7 +121,7 @@ static const char *judge_status(const struct session *session, tutti_status stat
     const struct chaos_case *it = session->it;
     const unsigned victims = case_victims(it, session_rank());
     const bool diverges = status == TUTTI_NOT_FINITE && case_count(it, LAYER_NAN) > 1;
-    if (told.nonsense) return "a warning has no sense";
+    if (reports.nonsense) return "a warning has no sense";
     if (status != TUTTI_OK && !is_documented(it, status))
         return say("it ended with %s, which is not documented: %s", tutti_status_name(status), status_message());
     if (status != TUTTI_OK && !case_may_fail(it) && !diverges)
@@ -258,7 +258,7 @@ static const char *run(const struct chaos_case *it, const struct reference *refe
 const char *run_case(const struct chaos_case *it, double factor)
 {
     patience = factor;
-    told = (struct told) { 0 };
+    reports = (struct reports) { 0 };
     const struct reference *reference = session_reference(it);
     if (!reference) return say("no undisturbed run: %s", status_message());
     tutti_runtime *runtime = session_runtime(it->memory);
@@ -273,7 +273,7 @@ const char *run_case(const struct chaos_case *it, double factor)
 
 const char *run_log(void)
 {
-    return told.lines;
+    return reports.lines;
 }
 
 int run_rank(void)
@@ -288,7 +288,7 @@ bool runs_go_on(void)
 
 bool run_may_be_late(const struct chaos_case *it)
 {
-    return told.late > 0 && case_count(it, LAYER_HANG_CALL) + case_count(it, LAYER_HANG_DEVICE) > 0;
+    return reports.late > 0 && case_count(it, LAYER_HANG_CALL) + case_count(it, LAYER_HANG_DEVICE) > 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ beginning ---- */

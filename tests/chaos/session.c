@@ -26,7 +26,7 @@ int32_t labels[SAMPLES];
 tutti_hosts *hosts;
 char checkpoint[256];
 double patience = 1;
-struct told told;
+struct reports reports;
 
 static tutti_advanced_options advanced; /* of the training */
 static tutti_runtime *single, *runtimes[MEMORY_KINDS];
@@ -40,10 +40,10 @@ static void listen(void *user, tutti_log_level level, const char *line)
     static const char *const never[] = { "-1 of", "(null)", " of 0", "0 of 3", " -1 " };
     (void)user;
     if (level > TUTTI_LOG_WARN) return;
-    for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++) told.nonsense |= strstr(line, never[i]) != NULL;
-    told.late += strstr(line, "did not finish") != NULL;
-    const size_t length = strlen(told.lines);
-    snprintf(told.lines + length, sizeof(told.lines) - length, "    %s\n", line);
+    for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++) reports.nonsense |= strstr(line, never[i]) != NULL;
+    reports.late += strstr(line, "did not finish") != NULL;
+    const size_t length = strlen(reports.lines);
+    snprintf(reports.lines + length, sizeof(reports.lines) - length, "    %s\n", line);
 }
 
 tutti_runtime *session_runtime(enum memory_kind memory)

@@ -15,12 +15,12 @@ extern char checkpoint[256]; /* its name */
 extern double patience;      /* times the usual limits, where something hangs */
 
 /* What the log has reported since this was last set to 0. */
-struct told {
+struct reports {
     int late;      /* devices that took too long */
     bool nonsense; /* a warning with numbers that cannot be */
     char lines[4096];
 };
-extern struct told told;
+extern struct reports reports;
 
 struct session {
     const struct chaos_case *it;

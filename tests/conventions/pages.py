@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks what the documentation names: links and their anchors lead somewhere; files, functions, structs and options
 that are named in `code` exist; a command such as `tutti show MODEL --why` has the option; and a function is defined in
-the file that is named beside it, as in `plan_new()` (`plan/plan.c`) or in a row of a table.
+the file that is named next to it, as in `plan_new()` (`plan/plan.c`) or in a row of a table.
 
     pages.py ROOT
 """

@@ -23,7 +23,7 @@ START_TEST(kinds_have_words)
 {
     static const struct {
         enum augment_kind kind;
-        const char *good, *others[6], *told;
+        const char *good, *others[6], *expected;
     } cases[] = {
         { AUGMENT_GRIDS, "flip,vflip,erase=0.5,noise=1,mixup=1,cutmix=1", { "crop", "gain=3", "rotate=5", "strong" },
             "none of those of arrays of floats [samples, channels, height, width]: none, flip" },
@@ -40,7 +40,7 @@ START_TEST(kinds_have_words)
         for (int k = 0; k < 6 && cases[i].others[k]; k++) {
             ck_assert_int_eq(augment_parse(cases[i].others[k], cases[i].kind, &augment), TUTTI_INVALID);
             const char *message = status_message();
-            ck_assert_msg(strstr(message, cases[i].others[k]) && strstr(message, cases[i].told), "%s", message);
+            ck_assert_msg(strstr(message, cases[i].others[k]) && strstr(message, cases[i].expected), "%s", message);
             ck_assert_ptr_null(strchr(message, '\n'));
         }
     }

@@ -34,16 +34,16 @@ static const char *misled(const struct fault *fault, const struct outcome *outco
     const struct layer_order *order = &fault->order;
     const bool wrong = order->action == LAYER_FINITE;
     if (outcome->broken == 0) return NULL;
-    if (wrong && told.set_aside != 1) return "the wrong kernel was not set aside";
-    if (wrong && told.lost > 0) return "a device was lost for a wrong kernel";
-    if (told.lines > 0) return "a warning has several lines";
-    if (told.lost + told.left_out + told.halved > 1 || told.set_aside > 1 ||
-        told.warnings > told.lost + told.left_out + told.halved + told.set_aside)
+    if (wrong && reports.set_aside != 1) return "the wrong kernel was not set aside";
+    if (wrong && reports.lost > 0) return "a device was lost for a wrong kernel";
+    if (reports.lines > 0) return "a warning has several lines";
+    if (reports.lost + reports.left_out + reports.halved > 1 || reports.set_aside > 1 ||
+        reports.warnings > reports.lost + reports.left_out + reports.halved + reports.set_aside)
         return "more was told than one device lost or given less, and one kernel set aside";
     if (order->action == LAYER_REFUSE && order->kind == LAYER_BUILD &&
-        (told.warnings == 0 || !strstr(told.last, LAYER_LOG)))
+        (reports.warnings == 0 || !strstr(reports.last, LAYER_LOG)))
         return "the compiler's error was not told";
-    if (is_hang(fault) && told.lost != 1) return "the device that hangs was not lost";
+    if (is_hang(fault) && reports.lost != 1) return "the device that hangs was not lost";
     return NULL;
 }
 
@@ -62,7 +62,7 @@ static void try_build(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
     struct session session = { .runtime = pair.runtime, .clipping = fault->phase == PHASE_CLIPPING_BUILD };
-    told = (struct told) { 0 };
+    reports = (struct reports) { 0 };
     outcome.status = build(&session, fault, &outcome);
     finish(fault, &session, &outcome);
     session.runtime = NULL;
@@ -80,7 +80,7 @@ static void try_programs(const struct fault *fault)
     if (outcome.status == TUTTI_OK) {
         for (int i = 0; fault->phase == PHASE_KEPT && i < session.runtime->count; i++)
             session.runtime->devices[i].quirks = 0; /* as of a driver without a cache of its own */
-        told = (struct told) { 0 };
+        reports = (struct reports) { 0 };
         outcome.status = build(&session, fault, &outcome);
     }
     finish(fault, &session, &outcome);
@@ -91,7 +91,7 @@ static void try_open(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
     struct session session = { .runtime = NULL };
-    told = (struct told) { 0 };
+    reports = (struct reports) { 0 };
     give(&pair, fault); /* the device is the same in every runtime */
     outcome.status = session_open(&session, "0,1", NULL);
     take_counts();

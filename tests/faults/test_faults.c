@@ -92,7 +92,7 @@ static void try_touch(const struct fault *fault)
     struct outcome outcome = { .status = TUTTI_OK };
     struct session session = { .runtime = stages[PHASE_STEP].session.runtime };
     int64_t before_it = 0;
-    told = (struct told) { 0 };
+    reports = (struct reports) { 0 };
     outcome.status = build(&session, fault, &outcome);
     if (outcome.status == TUTTI_OK) {
         before_it = session.trainer->replicas[fault->victim].capacity;
@@ -103,7 +103,7 @@ static void try_touch(const struct fault *fault)
     if (!text && outcome.broken > 0 && fault->order.action == LAYER_FAIL &&
         (replica_is_lost(victim) || victim->capacity != before_it / 2))
         text = "the device was not kept with half as many samples at once";
-    if (!text && fault->order.action == LAYER_LOSE && (told.lost != 1 || told.warnings > 2))
+    if (!text && fault->order.action == LAYER_LOSE && (reports.lost != 1 || reports.warnings > 2))
         text = "the device was not lost at the second failure";
     judge(fault, &outcome, text);
     free(outcome.parameters);
@@ -195,7 +195,7 @@ static const char *hang_in_the_background(struct session *session, struct outcom
     const struct fault fault = {
         .phase = PHASE_SINGLE, .victim = 1, .order = { .kind = LAYER_KERNEL, .at = 1, .action = LAYER_HANG_CALL }
     };
-    told = (struct told) { 0 };
+    reports = (struct reports) { 0 };
     outcome->status = change(session, &fault);
     if (outcome->status != TUTTI_OK) return status_message();
     tutti_trainer *trainer = session->trainer;
@@ -207,7 +207,8 @@ static const char *hang_in_the_background(struct session *session, struct outcom
     }
     if (outcome->status == TUTTI_OK) outcome->status = session_parameters(session, outcome);
     if (outcome->status != TUTTI_OK) return status_message();
-    if (layer->broken() != 1 || told.lost != 1 || told.warnings != 1) return "not one line about one device was told";
+    if (layer->broken() != 1 || reports.lost != 1 || reports.warnings != 1)
+        return "not one line about one device was told";
     return difference(outcome, &reference);
 }
 
@@ -237,7 +238,7 @@ static const char *slow_device(struct session *session, struct outcome *outcome)
     if (outcome->status != TUTTI_OK) return status_message();
     tutti_trainer *trainer = session->trainer;
     fault.order = (struct layer_order) { .kind = LAYER_ANY, .at = 1, .action = LAYER_SLOW, .factor = 10 };
-    told = (struct told) { 0 };
+    reports = (struct reports) { 0 };
     trainer->options.advanced.check_replicas = true;
     give(session, &fault);
     for (int step = 0; step < PATIENCE && outcome->status == TUTTI_OK; step++) {
@@ -248,7 +249,7 @@ static const char *slow_device(struct session *session, struct outcome *outcome)
         if (trainer->balance.parts[1] < trainer->balance.parts[0] && !trainer->balance.trying) break;
     }
     if (outcome->status != TUTTI_OK) return status_message();
-    if (told.warnings > 0) return told.last;
+    if (reports.warnings > 0) return reports.last;
     return trainer->balance.parts[1] < trainer->balance.parts[0] ? NULL
                                                                  : "the slow device has as much to do as the other";
 }

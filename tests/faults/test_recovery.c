@@ -107,7 +107,7 @@ static tutti_status begin_hanging_plan(struct session *session)
     const struct fault fault = {
         .phase = PHASE_SINGLE, .victim = 1, .order = { .kind = LAYER_ANY, .at = 1, .action = LAYER_HANG_CALL }
     };
-    told = (struct told) { 0 };
+    reports = (struct reports) { 0 };
     *session = (struct session) { 0 };
     TRY(session_open(session, "0,1", NULL));
     TRY(build(session, &fault, NULL));
@@ -151,7 +151,7 @@ static const char *step_of_another_size(struct session *session)
     trainer->watchdog.build_limit_s = 30;
     trainer->replicas[1].worker.pace_s = HANG_LIMIT_S; /* else its first step may take as long as a plan */
     if (tutti_train_step(trainer, FEED_PAIR(images, labels), SAMPLES - 2, NULL) != TUTTI_OK) return status_message();
-    return told.lost ? told.last : NULL;
+    return reports.lost ? reports.last : NULL;
 }
 
 static const char *shrinking(struct session *session)
@@ -220,7 +220,7 @@ static const char *change_given_up(void)
     session_close(&session);
     layer->give(NULL);
     if (status != TUTTI_OK) return status_message();
-    return lost && told.lost == 1 ? NULL : "the device whose plan hangs was not lost";
+    return lost && reports.lost == 1 ? NULL : "the device whose plan hangs was not lost";
 }
 
 static tutti_status hang(struct replica *replica, void *seconds)
@@ -320,13 +320,13 @@ static const char *last_one_hangs(struct session *session)
         if (trainer_lose(trainer, &trainer->replicas[0], fail(TUTTI_DEVICE_LOST, "a test")) != TUTTI_DEVICE_LOST)
             return "a trainer without a device goes on";
     trainer->replicas[0].worker.abandoned = false;
-    return told.warnings == 1 ? NULL : told.last;
+    return reports.warnings == 1 ? NULL : reports.last;
 }
 
 static void try_losing(void)
 {
     struct session session = { 0 };
-    told = (struct told) { 0 };
+    reports = (struct reports) { 0 };
     if (session_open(&session, "0,1", NULL) || build(&session, NULL, NULL)) {
         expect("two devices", status_message());
         return;

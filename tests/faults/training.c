@@ -19,7 +19,7 @@ enum { FEW = 3 };      /* calls of each kind that are broken where the environme
 #define CLIP_NORM 0.5f /* gradients' norms are larger */
 
 const struct fault_layer *layer;
-struct told told;
+struct reports reports;
 struct outcome reference;
 long counted[LAYER_KIND_COUNT + 1];
 /* Seconds: several times what the device that does not hang takes, on a busy machine. */
@@ -45,13 +45,13 @@ static void listen(void *user, tutti_log_level level, const char *line)
 {
     (void)user;
     if (level > TUTTI_LOG_WARN) return;
-    told.warnings++;
-    for (const char *c = line; *c; c++) told.lines += *c == '\n' && c[1];
-    told.lost += strstr(line, "is lost") != NULL;
-    told.left_out += strstr(line, "is left out") != NULL;
-    told.halved += strstr(line, "computes at most") != NULL;
-    told.set_aside += strstr(line, "are not used on") != NULL;
-    snprintf(told.last, sizeof(told.last), "%s", line);
+    reports.warnings++;
+    for (const char *c = line; *c; c++) reports.lines += *c == '\n' && c[1];
+    reports.lost += strstr(line, "is lost") != NULL;
+    reports.left_out += strstr(line, "is left out") != NULL;
+    reports.halved += strstr(line, "computes at most") != NULL;
+    reports.set_aside += strstr(line, "are not used on") != NULL;
+    snprintf(reports.last, sizeof(reports.last), "%s", line);
 }
 
 /* Without `norm` no batch normalisation: its statistics would depend on the division of the batch. */

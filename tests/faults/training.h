@@ -41,7 +41,7 @@ struct outcome {
 };
 
 /* What the log has reported since this was last set to 0. */
-struct told {
+struct reports {
     int lost;        /* devices */
     int left_out;    /* devices that could not be opened */
     int set_aside;   /* kernels that failed their first check */
@@ -50,7 +50,7 @@ struct told {
     int lines;       /* more lines than warnings: some were of several */
     char last[1024]; /* warning */
 };
-extern struct told told;
+extern struct reports reports;
 
 tutti_status session_open(struct session *session, const char *devices, const char *cache_folder);
 tutti_status session_step(struct session *session, int step, double *loss);

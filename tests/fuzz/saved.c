@@ -1,8 +1,8 @@
 /* What a training leaves, as later commands read it. The first byte says which: d, what weights say of their data; c,
  * the state of a checkpoint; others, a report's page or a table of --log. */
 #include "tests/fuzz/target.h"
-#include "tools/own_data.h"
 #include "tools/run_file.h"
+#include "tools/user_data.h"
 #include "train/checkpoint.h"
 #include "tutti_finetune.h"
 
@@ -86,20 +86,20 @@ static const char *write_weights(const uint8_t *text, size_t size)
 /* As eval and infer use it, on a table. */
 static tutti_status read_saved(const uint8_t *text, size_t size)
 {
-    struct own_options options = { .threads = 1, .quiet = true };
-    struct own_saved *saved = NULL;
+    struct user_data_options options = { .threads = 1, .quiet = true };
+    struct user_data_saved *saved = NULL;
     tutti_data *data = NULL;
     tutti_data_info info;
     const char *path = write_weights(text, size);
     if (!path) return TUTTI_OK;
-    tutti_status status = own_saved_read(path, &saved);
+    tutti_status status = user_data_saved_read(path, &saved);
     if (status != TUTTI_OK) return status;
-    own_saved_apply(saved, &options);
+    user_data_saved_apply(saved, &options);
     if (saved && saved->folds > 0 && saved->fold >= saved->folds) abort();
-    status = own_open(table, false, &options, &data, &info);
-    if (status == TUTTI_OK) status = own_saved_check(saved, weights, &info);
+    status = user_data_open(table, false, &options, &data, &info);
+    if (status == TUTTI_OK) status = user_data_saved_check(saved, weights, &info);
     tutti_data_free(data);
-    own_saved_free(saved);
+    user_data_saved_free(saved);
     return status;
 }
 

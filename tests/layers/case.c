@@ -6,16 +6,16 @@
 
 #include "tests/layers/cases.h"
 
-double case_get_real(const struct test_case *c, const char *key, double otherwise)
+double case_get_real(const struct test_case *c, const char *key, double fallback)
 {
     for (int i = 0; i < c->count; i++)
         if (!strcmp(c->words[i].key, key)) return c->words[i].value;
-    return otherwise;
+    return fallback;
 }
 
-int64_t case_get(const struct test_case *c, const char *key, int64_t otherwise)
+int64_t case_get(const struct test_case *c, const char *key, int64_t fallback)
 {
-    return (int64_t)case_get_real(c, key, (double)otherwise);
+    return (int64_t)case_get_real(c, key, (double)fallback);
 }
 
 /* One word: a name of letters and a number, such as k3, or any name, = and a number, such as log2=1. */

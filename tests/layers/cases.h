@@ -22,9 +22,9 @@ struct test_case {
     } words[24];
 };
 
-/* The number after a key, or `otherwise` where the line does not have it. */
-int64_t case_get(const struct test_case *c, const char *key, int64_t otherwise);
-double case_get_real(const struct test_case *c, const char *key, double otherwise);
+/* The number after a key, or `fallback` where the line does not have it. */
+int64_t case_get(const struct test_case *c, const char *key, int64_t fallback);
+double case_get_real(const struct test_case *c, const char *key, double fallback);
 /* False, with a message, for a line that cannot be read. `line` must live as long as the case. */
 bool case_parse(const char *line, struct test_case *c);
 

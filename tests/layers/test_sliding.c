@@ -22,10 +22,10 @@ struct geometry {
     struct axis axis[AXES]; /* those that do not exist have size 1 */
 };
 
-static int64_t get(const struct test_case *c, const char *kind, int axis, int64_t otherwise)
+static int64_t get(const struct test_case *c, const char *kind, int axis, int64_t fallback)
 {
     const char key[] = { kind[0] ? kind[0] : names[axis], kind[0] ? names[axis] : '\0', '\0' };
-    return axis < AXES - case_get(c, "axes", 2) ? otherwise : case_get(c, key, otherwise);
+    return axis < AXES - case_get(c, "axes", 2) ? fallback : case_get(c, key, fallback);
 }
 
 static struct geometry geometry_of(const struct test_case *c, bool transposed)

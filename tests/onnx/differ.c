@@ -32,8 +32,9 @@
 
 enum { MOST_SIZES = 4 * TUTTI_ONNX_PORTS };
 
-static bool tell(struct session *s, const char *verdict, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static bool tell(struct session *s, const char *verdict, const char *format, ...)
+static bool outcome(struct session *s, const char *verdict, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool outcome(struct session *s, const char *verdict, const char *format, ...)
 {
     char text[CONFORM_TEXT];
     va_list arguments;
@@ -57,10 +58,10 @@ const struct safetensors_tensor *record_find(const struct session *s, const char
     return safetensors_find(s->test.arrays, key);
 }
 
-static double number(const struct session *s, const char *kind, const char *name, double otherwise)
+static double number(const struct session *s, const char *kind, const char *name, double fallback)
 {
     const struct safetensors_tensor *array = record_find(s, kind, name);
-    return array && array_elements(array) > 0 ? array_at(array, 0) : otherwise;
+    return array && array_elements(array) > 0 ? array_at(array, 0) : fallback;
 }
 
 /* Sum of elements with signs that depend on their positions, as differential.py takes it. */
@@ -97,7 +98,7 @@ static bool compare(
     snprintf(limit_kind, sizeof limit_kind, "limit.%s", kind);
     const double error = error_of(wanted, got, count, number(s, limit_kind, name, 0) + 1e-30);
     s->worst = fmax(s->worst, error);
-    return error <= 1 || tell(s, verdict, "%s%s is off by %.3g limits", kind, name, error);
+    return error <= 1 || outcome(s, verdict, "%s%s is off by %.3g limits", kind, name, error);
 }
 
 /* ------------------------------------------------------------------------------------------------------ network ----
@@ -117,7 +118,7 @@ static const char *message(void)
 
 static bool failed(struct session *s, tutti_status status)
 {
-    return status == TUTTI_OK || tell(s, is_unsupported(status) ? "refused" : "failed", "%s", message());
+    return status == TUTTI_OK || outcome(s, is_unsupported(status) ? "refused" : "failed", "%s", message());
 }
 
 /* Sizes of inputs besides the batch, by axis: "x.1". */
@@ -189,7 +190,7 @@ static bool check_type(struct session *s, int output)
     const struct safetensors_tensor *wanted = s->test.outputs[output];
     for (int i = 0; i < 4; i++)
         if (wanted->type == types[i] && s->model.output_dtypes[output] != dtypes[i])
-            return tell(s, "types", "output %d has the type %d", output, (int)s->model.output_dtypes[output]);
+            return outcome(s, "types", "output %d has the type %d", output, (int)s->model.output_dtypes[output]);
     if (!failed(s, tutti_shape_of(s->model.network, s->model.outputs[output], &shape))) return false;
     char key[32];
     snprintf(key, sizeof key, "%d", output);
@@ -200,7 +201,7 @@ static bool check_type(struct session *s, int output)
         const int64_t size = sizes ? (int64_t)array_at(sizes, k) : wanted->sizes[k];
         same = size == (k < first ? s->samples : shape.sizes[k - first]);
     }
-    return same || tell(s, "types", "output %d has %d axes and another shape", output, shape.rank + first);
+    return same || outcome(s, "types", "output %d has %d axes and another shape", output, shape.rank + first);
 }
 
 static bool has_gradients(const struct session *s)
@@ -239,7 +240,7 @@ static bool check_parameters(struct session *s)
         if (!there) missing = key + 9;
     }
     if (found == wanted && extras == 0) return true;
-    return tell(s, "parameters", "%d trained, %d expected; '%s' is missing, '%s' is new", found, wanted,
+    return outcome(s, "parameters", "%d trained, %d expected; '%s' is missing, '%s' is new", found, wanted,
         missing ? missing : "", extra ? extra : "");
 }
 
@@ -254,7 +255,7 @@ static bool compile(struct session *s)
             .precision = (tutti_precision)number(s, "precision", "", TUTTI_FP32),
             .outputs = s->model.outputs + 1,
             .output_count = s->model.output_count - 1 });
-    if (!s->trainer) return tell(s, "failed", "%s", message());
+    if (!s->trainer) return outcome(s, "failed", "%s", message());
     for (int i = 0; i < s->test.input_count; i++) {
         const tutti_dtype dtype = s->model.input_dtypes[i];
         s->feeds[i] = (tutti_feed) { s->test.input_names[i], dtype, array_as(s->test.inputs[i], dtype, 1), 0 };
@@ -294,7 +295,7 @@ static bool infer(struct session *s)
         snprintf(key, sizeof key, "%d", i);
         const double error = error_of(wanted, fetches[i].data, counts[i], number(s, "limit.output.", key, 0) + 1e-30);
         s->worst = fmax(s->worst, error);
-        if (error > 1) good = tell(s, "outputs", "output %d is off by %.3g limits", i, error);
+        if (error > 1) good = outcome(s, "outputs", "output %d is off by %.3g limits", i, error);
     }
     for (int i = 0; i < s->model.output_count; i++) free(fetches[i].data);
     return good;
@@ -349,7 +350,7 @@ static bool train(struct session *s)
     const int steps = (int)number(s, "steps", "", 1);
     for (int step = 0; step < steps; step++) {
         const tutti_status status = take_step(s, step);
-        if (status != TUTTI_OK) return tell(s, "failed", "step %d: %s", step, message());
+        if (status != TUTTI_OK) return outcome(s, "failed", "step %d: %s", step, message());
         if (step == 0 && !compare_gradients(s)) return false;
         if (s->untrained) return true;
         if (s->interprets) interpreted_update(s, number(s, "rate", "", 0.01));
@@ -360,7 +361,7 @@ static bool train(struct session *s)
 static bool open_test(struct session *s, const char *folder, const char *name)
 {
     if (conform_open(&s->test, folder, name) != TUTTI_OK || s->test.incomplete || s->test.input_count == 0)
-        return tell(s, "failed", "%s", tutti_message(NULL));
+        return outcome(s, "failed", "%s", tutti_message(NULL));
     s->whole = number(s, "whole", "", 0) != 0;
     s->samples = s->whole ? 1 : s->test.inputs[0]->sizes[0];
     return true;
@@ -378,11 +379,11 @@ static bool run(tutti_runtime *runtime, const char *folder, const char *name, en
     struct session s = { .runtime = runtime, .interprets = mode == MODE_INTERPRET };
     bool good = open_test(&s, folder, name) && import(&s);
     if (good && s.model.output_count != s.test.output_count)
-        good = tell(&s, "types", "%d outputs", s.model.output_count);
+        good = outcome(&s, "types", "%d outputs", s.model.output_count);
     for (int i = 0; good && i < s.model.output_count; i++) good = check_type(&s, i);
     if (mode != MODE_READ) good = good && compile(&s) && infer(&s) && train(&s);
-    if (good && s.untrained) good = tell(&s, "refused", "%s", s.warnings);
-    if (good) tell(&s, "right", "%.3g", s.worst);
+    if (good && s.untrained) good = outcome(&s, "refused", "%s", s.warnings);
+    if (good) outcome(&s, "right", "%.3g", s.worst);
     for (int i = 0; i < s.feed_count; i++) free((void *)(uintptr_t)s.feeds[i].data);
     interpreted_free(&s.made);
     tutti_trainer_free(s.trainer);

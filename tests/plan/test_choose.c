@@ -270,7 +270,7 @@ START_TEST(what_convolutions_multiply_is_told)
         struct bf16_ability ability;
         const char *forward, *backward; /* of a 1x1 convolution */
         const char *stem;               /* 3x3: by Winograd's algorithm before dot products, not before tiles */
-        int told;
+        int expected;
     } cases[] = {
         { TUTTI_BF16, { BF16_DOTS, NULL }, FLOATS_AS("the image is stored as floats"), BF16_BY("dot products"), NULL,
             3 },
@@ -289,7 +289,7 @@ START_TEST(what_convolutions_multiply_is_told)
     expect_remark(text, "wide", "conv2d_data_gradient", cases[_i].backward);
     expect_remark(text, "wide", "conv2d_weight_gradient", cases[_i].backward);
     expect_remark(text, "stem", "conv2d", cases[_i].stem);
-    ck_assert_int_eq(count_of(text, "        it "), cases[_i].told);
+    ck_assert_int_eq(count_of(text, "        it "), cases[_i].expected);
     free(text);
 }
 END_TEST

@@ -108,7 +108,7 @@ END_TEST
 static const struct wrong {
     tutti_feed feeds[3];
     int count;
-    const char *said;
+    const char *message;
 } wrongs[] = {
     { { { "images", TUTTI_DTYPE_F32, images }, { "table", TUTTI_DTYPE_F32, tables } }, 2, "\"targets\" is not fed" },
     { { { "images", TUTTI_DTYPE_F32, images }, { "images", TUTTI_DTYPE_F32, images } }, 2, "fed twice" },
@@ -124,7 +124,7 @@ START_TEST(feeds_are_checked)
     const struct wrong *wrong = &wrongs[_i];
     struct session two = { .runtime = session_runtime("0", false) };
     compile(&two, two_inputs, training_ways[0].training);
-    fails_with(tutti_train_step(two.trainer, wrong->feeds, wrong->count, 1, NULL), TUTTI_INVALID, wrong->said);
+    fails_with(tutti_train_step(two.trainer, wrong->feeds, wrong->count, 1, NULL), TUTTI_INVALID, wrong->message);
     session_close(&two);
 }
 END_TEST

@@ -166,7 +166,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------- weights ---- */
 
-struct told {
+struct matches {
     int count[5];
     char other[64];
 };
@@ -174,11 +174,11 @@ struct told {
 static void on_match(
     void *user, tutti_match match, const char *name, const tutti_shape *in_file, const tutti_shape *in_network)
 {
-    struct told *told = user;
-    told->count[match]++;
+    struct matches *matches = user;
+    matches->count[match]++;
     if (match == TUTTI_MATCH_SHAPE) {
         ck_assert(in_file->rank == in_network->rank && in_file->sizes[0] != in_network->sizes[0]);
-        snprintf(told->other, sizeof(told->other), "%s", name);
+        snprintf(matches->other, sizeof(matches->other), "%s", name);
     }
     ck_assert((match == TUTTI_MATCH_MISSING) == !in_file && (match == TUTTI_MATCH_UNUSED) == !in_network);
 }
@@ -188,7 +188,7 @@ START_TEST(weights_with_another_head)
 {
     const char *const prefixes[] = { "", "module", "model.module" };
     struct tuning old, new;
-    struct told told = { 0 };
+    struct matches matches = { 0 };
     tutti_match_result result = { .size = sizeof(result) };
     float from[6], to[6];
     char name[64];
@@ -196,11 +196,11 @@ START_TEST(weights_with_another_head)
     ASSERT_OK(fit(&old, (tutti_fitting) { .epochs = 1 }));
     ASSERT_OK(tutti_save_weights(old.session.trainer, in_folder("w.safetensors")));
     open_tuning(&new, "0", prefixes[_i / 3], CLASSES, &rules[0], false);
-    const tutti_match_options options = { .report = on_match, .user = &told };
+    const tutti_match_options options = { .report = on_match, .user = &matches };
     ASSERT_OK(tutti_load_matching(new.session.trainer, in_folder("w.safetensors"), &options, &result));
     ck_assert(result.loaded == 6 && result.missing == 0 && result.unused == 0 && result.other == 2);
-    ck_assert(told.count[TUTTI_MATCH_LOADED] == 6 && told.count[TUTTI_MATCH_SHAPE] == 2);
-    ck_assert_msg(strstr(told.other, "head.bias"), "%s", told.other);
+    ck_assert(matches.count[TUTTI_MATCH_LOADED] == 6 && matches.count[TUTTI_MATCH_SHAPE] == 2);
+    ck_assert_msg(strstr(matches.other, "head.bias"), "%s", matches.other);
     ck_assert(
         result.loaded_elements == 6 * 2 * 9 + 6 + 4 * 6 && result.elements == result.loaded_elements + 55 * CLASSES);
     snprintf(name, sizeof(name), "%s%snorm.running_mean", prefixes[_i % 3], *prefixes[_i % 3] ? "." : "");
@@ -226,14 +226,14 @@ START_TEST(weights_of_other_types)
         { .name = "other", .type = SAFETENSORS_I32, .rank = 1, .sizes = { 6 }, .data = numbers },
     };
     struct tuning tuning;
-    struct told told = { 0 };
+    struct matches matches = { 0 };
     float values[6];
-    const tutti_match_options options = { .report = on_match, .user = &told };
+    const tutti_match_options options = { .report = on_match, .user = &matches };
     open_tuning(&tuning, "0,1", "", CLASSES, &rules[0], true);
     ASSERT_OK(safetensors_save(in_folder("t"), tensors, 5, NULL, 0));
     ASSERT_OK(tutti_load_matching(tuning.session.trainer, in_folder("t"), &options, NULL));
-    ck_assert(told.count[TUTTI_MATCH_LOADED] == 2 && told.count[TUTTI_MATCH_TYPE] == 1);
-    ck_assert(told.count[TUTTI_MATCH_MISSING] == 5 && told.count[TUTTI_MATCH_UNUSED] == 1);
+    ck_assert(matches.count[TUTTI_MATCH_LOADED] == 2 && matches.count[TUTTI_MATCH_TYPE] == 1);
+    ck_assert(matches.count[TUTTI_MATCH_MISSING] == 5 && matches.count[TUTTI_MATCH_UNUSED] == 1);
     const char *const names[] = { "norm.weight", "norm.bias" };
     for (int i = 0; i < 2; i++) {
         ASSERT_OK(tutti_get_parameter(tuning.session.trainer, names[i], values, 6));

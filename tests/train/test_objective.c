@@ -238,7 +238,7 @@ END_TEST
 
 static const struct {
     tutti_loss_options options;
-    const char *said;
+    const char *message;
 } wrong_weights[] = {
     { { .class_weights = class_weights, .class_weight_count = 4 }, "4 class weights are given" },
     { { .class_weight_count = CLASSES }, "0 class weights are given, and the predictions have 5 classes" },
@@ -259,7 +259,7 @@ START_TEST(wrong_class_weights_are_reported)
         tutti_mse(network, x, x, &options);
     else
         tutti_nll(network, x, tutti_input_typed(network, "label", TUTTI_DTYPE_I32, NULL, 0), &options);
-    fails_with(tutti_network_status(network), TUTTI_INVALID, wrong_weights[_i].said);
+    fails_with(tutti_network_status(network), TUTTI_INVALID, wrong_weights[_i].message);
     tutti_network_free(network);
 }
 END_TEST

@@ -517,7 +517,7 @@ END_TEST
 /* Arguments that a builder refuses. */
 static const struct wrong {
     tutti_status status;
-    const char *said;
+    const char *message;
 } wrongs[] = {
     { TUTTI_INVALID, "the parameter 'w' as its input" },
     { TUTTI_SHAPE, "another shape than this layer's weight" },
@@ -574,7 +574,7 @@ START_TEST(wrong_parameters_are_reported)
     tutti_runtime *runtime = session_runtime("0", false);
     tutti_network *network = tutti_network_new(runtime);
     build_wrong(network, _i);
-    fails_with(tutti_network_status(network), wrongs[_i].status, wrongs[_i].said);
+    fails_with(tutti_network_status(network), wrongs[_i].status, wrongs[_i].message);
     tutti_network_free(network);
 }
 END_TEST

@@ -301,7 +301,7 @@ END_TEST
 
 static const struct wrong {
     int64_t lengths[2];
-    const char *said;
+    const char *message;
 } wrongs[] = {
     { { 0, LONGEST + 1 }, "is 13: it must be from 1 to tutti_training.sequence, 12" },
     { { -1, 0 }, "is -1: it must be from 1" },
@@ -316,8 +316,8 @@ START_TEST(lengths_are_checked)
     feed(0, LONGEST, feeds);
     for (int i = 0; i < 2; i++) feeds[i].length = wrongs[_i].lengths[i];
     tutti_trainer *trainer = varied.session.trainer;
-    fails_with(tutti_train_step(trainer, feeds, 2, 1, NULL), TUTTI_INVALID, wrongs[_i].said);
-    fails_with(tutti_fit(trainer, feeds, 2, 1, NULL), TUTTI_INVALID, wrongs[_i].said);
+    fails_with(tutti_train_step(trainer, feeds, 2, 1, NULL), TUTTI_INVALID, wrongs[_i].message);
+    fails_with(tutti_fit(trainer, feeds, 2, 1, NULL), TUTTI_INVALID, wrongs[_i].message);
     session_close(&varied.session);
 }
 END_TEST

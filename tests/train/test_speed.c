@@ -133,8 +133,8 @@ enum { DEVICES = 4 };
 struct machine {
     int count;
     double fixed[DEVICES], each[DEVICES], load[DEVICES];
-    double exchange; /* of a step together */
-    double crowd;    /* factor on every device's time when several work: they share what they compute with */
+    double exchange;   /* of a step together */
+    double contention; /* factor on every device's time when several work: they share what they compute with */
     double noise;
     uint64_t rarity, draws;
     struct balance balance;
@@ -145,7 +145,7 @@ static void open_machine(struct machine *machine, int64_t batch)
 {
     const int64_t limits[DEVICES] = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
     ck_assert_int_eq(balance_init(&machine->balance, machine->count, batch, limits), TUTTI_OK);
-    if (machine->crowd == 0) machine->crowd = 1;
+    if (machine->contention == 0) machine->contention = 1;
     for (int i = 0; i < machine->count; i++)
         if (machine->load[i] == 0) machine->load[i] = 1;
 }
@@ -158,7 +158,7 @@ static double true_time(const struct machine *machine, const int64_t *parts)
     for (int i = 0; i < machine->count; i++)
         if (parts[i] > 0)
             slowest = fmax(slowest,
-                machine->load[i] * (used > 1 ? machine->crowd : 1) *
+                machine->load[i] * (used > 1 ? machine->contention : 1) *
                     (machine->fixed[i] + machine->each[i] * (double)parts[i]));
     return slowest + (used > 1 ? machine->exchange : 0);
 }
@@ -170,7 +170,7 @@ static void one_step(struct machine *machine)
     const bool single = balance_sole_device(balance) >= 0;
     for (int i = 0; i < machine->count; i++) {
         if (balance->parts[i] == 0) continue;
-        seconds[i] = machine->load[i] * (single ? 1 : machine->crowd) *
+        seconds[i] = machine->load[i] * (single ? 1 : machine->contention) *
             (machine->fixed[i] + machine->each[i] * (double)balance->parts[i]) *
             jitter(&machine->draws, machine->noise, machine->rarity);
         slowest = fmax(slowest, seconds[i]);
@@ -192,7 +192,7 @@ static void probe(struct machine *machine)
         if (machine->balance.parts[i] > 0 || !(device->speed.scale > 0)) continue;
         const double samples = (double)device->speed.samples;
         balance_probed(&machine->balance, i, device->speed.samples,
-            machine->load[i] * machine->crowd * (machine->fixed[i] + machine->each[i] * samples) *
+            machine->load[i] * machine->contention * (machine->fixed[i] + machine->each[i] * samples) *
                 jitter(&machine->draws, machine->noise, machine->rarity));
     }
 }
@@ -301,12 +301,12 @@ START_TEST(help_that_costs_more)
 END_TEST
 
 /* Two devices on the same cores: their own times say that together they are fast, and alone they are no slower. */
-START_TEST(crowded_devices)
+START_TEST(contending_devices)
 {
     struct machine machine = { .count = 2,
         .fixed = { 0.001, 0.001 },
         .each = { 0.001, 0.0012 },
-        .crowd = 2,
+        .contention = 2,
         .exchange = 0.006,
         .noise = 0.03,
         .draws = 31 * (uint64_t)_i };
@@ -324,7 +324,7 @@ START_TEST(misled_trial)
         .count = 2,
         .fixed = { 0.001, 0.001 },
         .each = { 0.001, 0.0012 },
-        .crowd = 1.9,
+        .contention = 1.9,
         .exchange = 0.003,
         .noise = 0.02,
         .draws = 77 * (uint64_t)_i,
@@ -435,7 +435,7 @@ Suite *suite_speed(void)
     tcase_add_loop_test(cases, unequal_devices, 0, 20);
     tcase_add_loop_test(cases, loaded_device, 0, 20);
     tcase_add_loop_test(cases, help_that_costs_more, 0, 100);
-    tcase_add_loop_test(cases, crowded_devices, 0, 10);
+    tcase_add_loop_test(cases, contending_devices, 0, 10);
     tcase_add_loop_test(cases, misled_trial, 0, 20);
     tcase_add_loop_test(cases, disturbed_start, 0, 100);
     tcase_add_test(cases, slow_device_is_left_out);

@@ -298,7 +298,7 @@ START_TEST(single_values_are_reported)
     static const struct {
         const char *devices;
         tutti_training training;
-        int told;
+        int expected;
     } cases[] = {
         { "0", { .batch = 1 }, 1 },
         { "0", { .batch = 2 }, 0 },
@@ -323,7 +323,7 @@ START_TEST(single_values_are_reported)
     told = 0;
     for (int step = 0; step < 3; step++)
         ASSERT_OK(tutti_train_step(session.trainer, FEED_PAIR(samples, targets), training.batch, NULL));
-    ck_assert_int_eq(told, cases[_i].told);
+    ck_assert_int_eq(told, cases[_i].expected);
     session_close(&session);
 }
 END_TEST

@@ -358,8 +358,8 @@ void close_to(struct session *a, struct session *b, double tolerance)
     free(right);
 }
 
-void fails_with(tutti_status status, tutti_status wanted, const char *said)
+void fails_with(tutti_status status, tutti_status wanted, const char *message)
 {
     ck_assert_int_eq(status, wanted);
-    ck_assert_msg(strstr(tutti_message(NULL), said), "\"%s\" is not in: %s", said, tutti_message(NULL));
+    ck_assert_msg(strstr(tutti_message(NULL), message), "\"%s\" is not in: %s", message, tutti_message(NULL));
 }

@@ -53,8 +53,8 @@ struct session {
     tutti_trainer *trainer;
 };
 #define ASSERT_OK(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
-/* Fails unless a call's status is the wanted one and its message has `said`. */
-void fails_with(tutti_status status, tutti_status wanted, const char *said);
+/* Fails unless a call's status is the wanted one and its message has `message`. */
+void fails_with(tutti_status status, tutti_status wanted, const char *message);
 /* `training` has the options that differ from SGD with momentum 0.9, rate 0.05, batch STEP_SAMPLES, seed 7. */
 void session_open(struct session *session, const char *devices, enum kind kind, const tutti_training *training);
 /* Opens a session with a limit of memory; the trainer is NULL if compiling failed. */

@@ -1,4 +1,4 @@
-#include "tools/own_data.h"
+#include "tools/user_data.h"
 
 #include "base/memory.h"
 #include "base/numbers.h"
@@ -19,7 +19,7 @@ static void print_note(void *user, const char *line)
 }
 
 /* Reads CxHxW of --input, else takes the given shape. */
-static tutti_status read_size(const struct own_options *own, tutti_data_options *options)
+static tutti_status read_size(const struct user_data_options *own, tutti_data_options *options)
 {
     int used = 0;
     if (own->input) {
@@ -34,8 +34,8 @@ static tutti_status read_size(const struct own_options *own, tutti_data_options 
     return TUTTI_OK;
 }
 
-tutti_status own_open(
-    const char *where, bool numbers, const struct own_options *own, tutti_data **data, tutti_data_info *info)
+tutti_status user_data_open(
+    const char *where, bool numbers, const struct user_data_options *own, tutti_data **data, tutti_data_info *info)
 {
     tutti_data_options options = { .size = sizeof options,
         .split = own->split,
@@ -97,7 +97,7 @@ static bool read_shape(const json_t *list, tutti_shape *shape)
     return true;
 }
 
-static bool read_classes(const json_t *list, struct own_saved *saved)
+static bool read_classes(const json_t *list, struct user_data_saved *saved)
 {
     const size_t count = json_array_size(list);
     saved->classes = memory_new(count + 1, sizeof(*saved->classes));
@@ -110,7 +110,7 @@ static bool read_classes(const json_t *list, struct own_saved *saved)
     return true;
 }
 
-static bool read_fold(const json_t *object, struct own_saved *saved)
+static bool read_fold(const json_t *object, struct user_data_saved *saved)
 {
     const json_int_t folds = json_integer_value(json_object_get(object, "folds"));
     const json_int_t fold = json_integer_value(json_object_get(object, "fold"));
@@ -120,7 +120,7 @@ static bool read_fold(const json_t *object, struct own_saved *saved)
     return true;
 }
 
-static bool read_object(const json_t *object, struct own_saved *saved)
+static bool read_object(const json_t *object, struct user_data_saved *saved)
 {
     saved->split = json_number_value(json_object_get(object, "split"));
     saved->seed = json_integer_value(json_object_get(object, "seed"));
@@ -140,32 +140,32 @@ static bool read_object(const json_t *object, struct own_saved *saved)
         read_classes(json_object_get(object, "classes"), saved);
 }
 
-tutti_status own_saved_read(const char *weights, struct own_saved **made)
+tutti_status user_data_saved_read(const char *weights, struct user_data_saved **made)
 {
     char *text = tutti_weights_metadata(weights, "data");
     *made = NULL;
     if (!text) return TUTTI_OK; /* a file that cannot be read fails when it is loaded */
     json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    struct own_saved *saved = memory_new(1, sizeof(*saved));
+    struct user_data_saved *saved = memory_new(1, sizeof(*saved));
     const bool good = saved && json_is_object(object) && read_object(object, saved);
     json_decref(object);
     free(text);
     *made = saved;
     if (good) return TUTTI_OK;
-    own_saved_free(saved);
+    user_data_saved_free(saved);
     *made = NULL;
     return fail(TUTTI_FORMAT, "%s: what it says of its data is damaged", weights);
 }
 
-tutti_status own_saved_read_checkpoint(const char *name, struct own_saved **saved)
+tutti_status user_data_saved_read_checkpoint(const char *name, struct user_data_saved **saved)
 {
     char *weights = memory_format("%s.safetensors", name);
-    const tutti_status status = weights ? own_saved_read(weights, saved) : TUTTI_NO_MEMORY;
+    const tutti_status status = weights ? user_data_saved_read(weights, saved) : TUTTI_NO_MEMORY;
     free(weights);
     return status;
 }
 
-void own_saved_free(struct own_saved *saved)
+void user_data_saved_free(struct user_data_saved *saved)
 {
     if (!saved) return;
     for (int i = 0; i < saved->class_count; i++) free(saved->classes[i]);
@@ -176,7 +176,7 @@ void own_saved_free(struct own_saved *saved)
     free(saved);
 }
 
-void own_saved_apply(const struct own_saved *saved, struct own_options *options)
+void user_data_saved_apply(const struct user_data_saved *saved, struct user_data_options *options)
 {
     if (!saved) return;
     if (saved->shape.rank == 3) options->shape = saved->shape;
@@ -190,7 +190,8 @@ void own_saved_apply(const struct own_saved *saved, struct own_options *options)
     options->fold = saved->fold;
 }
 
-tutti_status own_saved_check(const struct own_saved *saved, const char *weights, const tutti_data_info *info)
+tutti_status user_data_saved_check(
+    const struct user_data_saved *saved, const char *weights, const tutti_data_info *info)
 {
     if (!saved) return TUTTI_OK;
     const bool recordings = !strcmp(info->kind, "recordings");

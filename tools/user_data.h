@@ -1,11 +1,11 @@
 /* The user's data (tutti_data.h), as the command's options name them, and what saved weights record of their data. */
-#ifndef TOOLS_OWN_DATA_H
-#define TOOLS_OWN_DATA_H
+#ifndef TOOLS_USER_DATA_H
+#define TOOLS_USER_DATA_H
 
 #include "tools/options.h"
 #include "tutti_data.h"
 
-struct own_options {
+struct user_data_options {
     const char *input, *augment, *target, *normalise, *normalise_targets;
     double split;
     int64_t cache, threads, seed;
@@ -72,11 +72,11 @@ struct own_options {
 extern const char *const own_normalisations[];
 
 /* Opens the data; notes go to standard error. numbers: tutti_data_options.numbers. */
-tutti_status own_open(
-    const char *where, bool numbers, const struct own_options *options, tutti_data **data, tutti_data_info *info);
+tutti_status user_data_open(
+    const char *where, bool numbers, const struct user_data_options *options, tutti_data **data, tutti_data_info *info);
 
 /* What weights record of the data that they were trained on: the text that tutti_data_json() gave. */
-struct own_saved {
+struct user_data_saved {
     tutti_shape shape;
     char *normalise;         /* mean and std, as tutti_data_options.normalise; NULL: there are none */
     char *normalise_targets; /* as tutti_data_options.normalise_targets */
@@ -89,15 +89,16 @@ struct own_saved {
     int folds, fold; /* 0: it was not a fold */
 };
 /* *saved is NULL if the file has no such text. Errors: TUTTI_FORMAT if the text is damaged. */
-tutti_status own_saved_read(const char *weights, struct own_saved **saved);
+tutti_status user_data_saved_read(const char *weights, struct user_data_saved **saved);
 /* Reads it from the weights of the checkpoint NAME. */
-tutti_status own_saved_read_checkpoint(const char *name, struct own_saved **saved);
-void own_saved_free(struct own_saved *saved); /* takes NULL */
+tutti_status user_data_saved_read_checkpoint(const char *name, struct user_data_saved **saved);
+void user_data_saved_free(struct user_data_saved *saved); /* takes NULL */
 /* Fills in options that were not given: size, split, seed, fold, and how samples and targets are normalised. `saved`
  * must outlive the options. */
-void own_saved_apply(const struct own_saved *saved, struct own_options *options);
+void user_data_saved_apply(const struct user_data_saved *saved, struct user_data_options *options);
 /* Checks that the data's classes are those of the weights, in the same order, and that both or neither are
  * recordings. `weights` is for the message. Errors: TUTTI_MISMATCH names the first class that differs. */
-tutti_status own_saved_check(const struct own_saved *saved, const char *weights, const tutti_data_info *info);
+tutti_status user_data_saved_check(
+    const struct user_data_saved *saved, const char *weights, const tutti_data_info *info);
 
 #endif
