@@ -12,7 +12,7 @@ smooth  parameters and inputs for which every ReLU and ReLU6 passes all its inpu
         only activations are ReLU and ReLU6; those whose activations have no kink are smooth as they are (plain).
 
 A line per network: the worst error of all gradients, of both, and the largest ratio of the two with the parameter where it
-is (errors of PyTorch below FLOOR count as that: a gradient hit exactly by chance is no yardstick). A gradient that is nothing
+is (errors of PyTorch below FLOOR count as that: a gradient hit exactly by chance is not a yardstick). A gradient that is nothing
 but rounding in double precision too is left out: that of a shift which the next batch norm takes away again. Wanted: no error above
 1e-2, no ratio above 10 where nothing depends on rounding. Exit status 1 where that is not so.
 

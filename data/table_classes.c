@@ -32,7 +32,7 @@ tutti_status table_class_of(struct table_classes *classes, const char *name, int
     if (!found) {
         if (classes->count == MOST_CLASSES)
             return fail(
-                TUTTI_FORMAT, "there are more than %d different texts: this is no column of classes", MOST_CLASSES);
+                TUTTI_FORMAT, "there are more than %d different texts: this is not a column of classes", MOST_CLASSES);
         void *list = classes->list;
         const tutti_status status = memory_grow(&list, &classes->capacity, classes->count + 1, sizeof *classes->list);
         classes->list = list;

@@ -123,7 +123,7 @@ static tutti_status read_shape(struct header *header, struct npz_array *array)
         good = take_size(header, &array->sizes[array->rank++]) && (take(header, ",") || take(header, ")"));
         if (good && header->at[-1] == ')') return TUTTI_OK;
     }
-    return good ? TUTTI_OK : fail(TUTTI_FORMAT, "its header is damaged: the shape is no list of sizes");
+    return good ? TUTTI_OK : fail(TUTTI_FORMAT, "its header is damaged: the shape is not a list of sizes");
 }
 
 /* Reads a key and its value. */
@@ -131,7 +131,7 @@ static tutti_status read_entry(struct header *header, struct npz_array *array)
 {
     char key[16];
     if (!take_text(header, key, sizeof key) || !take(header, ":"))
-        return fail(TUTTI_FORMAT, "its header is damaged: it is no dictionary of Python");
+        return fail(TUTTI_FORMAT, "its header is damaged: it is not a dictionary of Python");
     bool *const seen = !strcmp(key, "descr") ? &header->has_type
         : !strcmp(key, "fortran_order")      ? &header->has_order
         : !strcmp(key, "shape")              ? &header->has_shape
@@ -157,7 +157,7 @@ static tutti_status read_header(struct header *header, struct npz_array *array)
     }
     skip_spaces(header);
     if (header->has_type && header->has_order && header->has_shape && header->at == header->end) return TUTTI_OK;
-    return fail(TUTTI_FORMAT, "its header is damaged: it is no dictionary with descr, fortran_order and shape");
+    return fail(TUTTI_FORMAT, "its header is damaged: it is not a dictionary with descr, fortran_order and shape");
 }
 
 /* ------------------------------------------------------------------------------------------------ elements ---- */

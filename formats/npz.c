@@ -52,7 +52,7 @@ static tutti_status read_members(struct npz *file, struct zip *zip)
         const unsigned char *bytes;
         size_t size;
         if (!ends_with_suffix(name))
-            FAIL(TUTTI_FORMAT, "member \"%s\" is no array: names of arrays end in .npy in a .npz file", name);
+            FAIL(TUTTI_FORMAT, "member \"%s\" is not an array: names of arrays end in .npy in a .npz file", name);
         TRY(zip_member(zip, i, &bytes, &size));
         TRY(add(file, memory_format("%.*s", (int)(strlen(name) + 1 - sizeof suffix), name), bytes, size));
     }

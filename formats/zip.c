@@ -181,7 +181,7 @@ static tutti_status read_entry(struct zip *zip, struct member *member, size_t *a
     if (!member->name) return TUTTI_NO_MEMORY;
     memcpy(member->name, entry + CENTRAL_BYTES, name);
     if (strlen(member->name) != name || !name_is_plain(member->name, name))
-        return fail(TUTTI_FORMAT, "a member of the ZIP file has an empty name, or one with bytes that are no text");
+        return fail(TUTTI_FORMAT, "a member of the ZIP file has an empty name, or one with bytes that are not text");
     if (!read_zip64(entry + CENTRAL_BYTES + name, extra, member, &local))
         return fail(TUTTI_FORMAT, "the ZIP file is damaged: the sizes of member \"%s\" are missing", member->name);
     TRY(check_member(zip, member, u16(entry + 8)));

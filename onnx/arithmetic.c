@@ -293,7 +293,7 @@ bool arithmetic_has(const char *name)
 
 static tutti_status no_number(void)
 {
-    return node_refuse("its result is no whole multiple of the number of samples, or no number");
+    return node_refuse("its result is not a whole multiple of the number of samples, or not a number");
 }
 
 /* One element of a result of this type, from inputs of these types. */

@@ -149,7 +149,8 @@ static tutti_status add_node_names(struct import *import, const Onnx__NodeProto 
     for (size_t i = 0; i < node->n_input; i++)
         if (*node->input[i] && !import_find(import, node->input[i]))
             FAIL(TUTTI_FORMAT,
-                "node %zu, %s '%s', reads '%s', which is no input, no initialiser and no output of a node before it",
+                "node %zu, %s '%s', reads '%s', which is neither an input, an initialiser nor an output of a node "
+                "before it",
                 position, node->op_type, proto_text(node->name), node->input[i]);
         else if (*node->input[i])
             import_find(import, node->input[i])->uses += reads(node, i);

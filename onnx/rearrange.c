@@ -200,7 +200,8 @@ static tutti_status read_repeats(const struct onnx_node *node, const struct oper
         if (!repeats.batches) continue;
         if (x->batch.batched) return node_refuse("axis %d is repeated for each sample, and its input has a batch", i);
         if (*batch != HIDDEN || repeats.number || repeats.batches < 0)
-            return node_refuse("the repeats of axis %d are no multiple of the number of samples, or the second one", i);
+            return node_refuse(
+                "the repeats of axis %d are not a multiple of the number of samples, or the second one", i);
         *batch = i;
     }
     return TUTTI_OK;

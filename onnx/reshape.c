@@ -62,7 +62,7 @@ static tutti_status read_target(const struct onnx_node *node, const struct array
         if (copy && i >= from_rank) return fail(TUTTI_FORMAT, "axis %d does not exist in the input", i);
         if (copy) size = from[i];
         if (size.batches && (size.number || to->axis >= 0 || size.batches < 0))
-            return node_refuse("axis %d is no multiple of the number of samples, or the second one", i);
+            return node_refuse("axis %d is not a multiple of the number of samples, or the second one", i);
         if (size.batches) to->axis = i;
         to->sizes[i] = size.batches ? size.batches : size.number;
         if (to->sizes[i] == -1 && to->open < 0)

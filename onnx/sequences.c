@@ -35,7 +35,7 @@ static tutti_status begin_sequence(const struct onnx_node *node, size_t count, s
 static tutti_status read_sequence(const struct onnx_node *node, const struct value **sequence)
 {
     const struct value *value = node_input(node, 0);
-    if (!value || !value->elements) return node_refuse("input 0 is no sequence whose length is known");
+    if (!value || !value->elements) return node_refuse("input 0 is not a sequence whose length is known");
     *sequence = value;
     return TUTTI_OK;
 }

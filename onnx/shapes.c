@@ -146,7 +146,7 @@ tutti_status node_filled(
     for (int i = 0; i < (int)rank; i++) {
         const struct symbolic_size size = sizes[i];
         if (size.batches ? size.number || size.batches < 0 || batch_axis.batched : size.number < 1)
-            return node_refuse("axis %d is no multiple of the number of samples, or the second one", i);
+            return node_refuse("axis %d is not a multiple of the number of samples, or the second one", i);
         if (size.batches)
             batch_axis = (struct batch_axis) { .batched = true, .axis = i, .rows = size.batches, .outer = 1 };
         shape.sizes[shape.rank++] = size.batches + size.number;

@@ -184,6 +184,6 @@ const char *tiles_use(tutti_runtime *runtime)
 const char *tiles_use(tutti_runtime *runtime)
 {
     (void)runtime;
-    return "the processor is no x86-64";
+    return "the processor is not an x86-64";
 }
 #endif

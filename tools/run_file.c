@@ -61,7 +61,7 @@ static tutti_status read_page(struct run *run, const char *path, const char *tex
 {
     static const char opener[] = "<script type=\"application/json\" id=\"tutti\">";
     const char *begin = strstr(text, opener), *end = begin ? strstr(begin, "</script>") : NULL;
-    if (!end) return fail(TUTTI_FORMAT, "%s is no report of tutti train: it has no data in it", path);
+    if (!end) return fail(TUTTI_FORMAT, "%s is not a report of tutti train: it has no data in it", path);
     begin += sizeof(opener) - 1;
     json_error_t error;
     json_t *root = json_loadb(begin, (size_t)(end - begin), 0, &error);

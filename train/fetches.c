@@ -32,8 +32,8 @@ tutti_status fetches_begin(struct fetched *fetched, const struct objective *obje
         const int number = find(objective, fetch->tensor);
         if (number < 0)
             FAIL(TUTTI_INVALID,
-                "fetch %d is of tensor %d, which is no output of this trainer: name it in tutti_training.outputs", i,
-                fetch->tensor.id);
+                "fetch %d is of tensor %d, which is not an output of this trainer: name it in tutti_training.outputs",
+                i, fetch->tensor.id);
         if (!fetch->data) FAIL(TUTTI_INVALID, "the data of fetch %d are NULL", i);
         if (fetched->arrays.at[number]) FAIL(TUTTI_INVALID, "tensor %d is fetched twice", fetch->tensor.id);
         if (fetch->dtype != TUTTI_DTYPE_F32 && !is_rounded(fetch->dtype))

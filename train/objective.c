@@ -40,7 +40,7 @@ static tutti_status add_losses(struct objective *objective, const struct graph *
         const float weight = training->loss_weights ? training->loss_weights[i] : 1;
         if (!value || value->producer < 0 || !graph->nodes[value->producer].operation->is_loss)
             return fail(TUTTI_INVALID,
-                "losses[%d] is no loss: pass a tensor that tutti_cross_entropy() or another returned", i);
+                "losses[%d] is not a loss: pass a tensor that tutti_cross_entropy() or another returned", i);
         if (!isfinite(weight)) return fail(TUTTI_INVALID, "loss_weights[%d] is not a finite number", i);
         objective->losses[i] = training->losses[i].id;
         objective->weights[i] = weight;

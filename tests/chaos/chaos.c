@@ -426,7 +426,7 @@ static bool read_options(char **words)
             continue;
         }
         if (!read_number(*++words, &number)) {
-            fprintf(stderr, "chaos: '%s' is no option, or has no number after it\n", word);
+            fprintf(stderr, "chaos: '%s' is not an option, or has no number after it\n", word);
             return false;
         }
         if (!strcmp(word, "--runs"))

@@ -297,7 +297,7 @@ START_TEST(survives_mutations)
         }
         safetensors_close(file);
     }
-    ck_assert_int_gt(accepted, 0); /* changes of the data itself are no errors */
+    ck_assert_int_gt(accepted, 0); /* changes of the data itself are not errors */
     free(bytes);
     free(changed);
 }

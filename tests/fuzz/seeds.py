@@ -34,7 +34,7 @@ def arrays(path):
 
 
 def with_initialisers(model, path, floats):
-    """The model in which integers are no inputs, and with `floats` only the first input is one."""
+    """The model in which integers are not inputs, and with `floats` only the first input is one."""
     made = onnx.ModelProto.FromString(model.SerializeToString())
     first = made.graph.input[0].name if made.graph.input else None
     for name, kind, shape, data in arrays(path):

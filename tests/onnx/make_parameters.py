@@ -29,7 +29,7 @@ class Copies(nn.Module):
 
 
 class Ties(nn.Module):
-    """Weights that are read in several forms, a layer that is called twice, and tables that are no parameters."""
+    """Weights that are read in several forms, a layer that is called twice, and tables that are not parameters."""
     def __init__(self):
         super().__init__()
         self.tokens, self.twice, self.norm = nn.Embedding(11, 6), nn.Linear(6, 6), nn.LayerNorm(6)

@@ -110,7 +110,7 @@ START_TEST(members_are_compared_and_padding_is_not)
     a.window = (struct window) { { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, 1 };
     a.shape = TUTTI_SHAPE(5, 3);
     b.window = a.window;
-    b.shape.rank = 2, b.shape.sizes[0] = 5, b.shape.sizes[1] = 3; /* others are no sizes of this shape */
+    b.shape.rank = 2, b.shape.sizes[0] = 5, b.shape.sizes[1] = 3; /* others are not sizes of this shape */
     ck_assert(equal(&a, &b));
     b.shape.sizes[1] = 4;
     ck_assert(!equal(&a, &b));

@@ -93,7 +93,7 @@ START_TEST(clips_by_the_norm)
 }
 END_TEST
 
-/* Gradients whose squares are no floats, of each scale: 3 and 4 times it. One device squares them itself, several have
+/* Gradients whose squares are not floats, of each scale: 3 and 4 times it. One device squares them itself, several have
  * the host do it. An infinite norm is refused. */
 START_TEST(clips_far_from_one)
 {
