@@ -4,6 +4,9 @@ import os
 import re
 import sys
 
+# The headers that kernels of all families share.
+SHARED = os.path.dirname(os.path.abspath(__file__))
+
 
 def text_of(path):
     lines = []
@@ -13,6 +16,8 @@ def text_of(path):
             lines.append(line.rstrip("\n"))
             continue
         header = os.path.join(os.path.dirname(path), found.group(1))
+        if not os.path.exists(header):
+            header = os.path.join(SHARED, found.group(1))
         lines.append(text_of(header))   # templates are included more than once on purpose
     return "\n".join(lines)
 
@@ -30,7 +35,7 @@ def main():
             name = os.path.splitext(os.path.basename(path))[0]
             text = text_of(path)
             entries.append((name, looks_at(text, "V"), looks_at(text, "TUTTI_GPU"), looks_at(text, "SHUFFLE")))
-            builtins = text_of(os.path.join(os.path.dirname(path), "builtins.h"))
+            builtins = text_of(os.path.join(SHARED, "builtins.h"))
             data = f"{builtins}\n#line 1\n{text}\n\0".encode("utf-8")
             c.write(f"static const char text_{name}[] = {{\n")
             for at in range(0, len(data), 32):

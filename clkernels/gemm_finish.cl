@@ -1,7 +1,7 @@
 /* Finishes products that made their sums in parts, or that have no epilogue (CLBlast's). fp32, C is row-major with
  * ldc floats between rows and stride_c between the products of a batch. Launched by runtime/gemm.c and
  * runtime/gemm_clblast.c with the global size (n rounded up to the group, m, batch), and by
- * layers/conv2d_implicit_gemm.c. */
+ * layers/conv2d/conv2d_implicit_gemm.c. */
 #include "parameters.h"
 #include "arguments/gemm_finish.h"
 #include "gemm_finish.h"

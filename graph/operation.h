@@ -130,7 +130,7 @@ struct implementation {
 };
 
 struct loop;
-struct arrays; /* layers/interpreter.h */
+struct arrays; /* layers/interpreter/interpreter.h */
 typedef tutti_status operation_reference(const struct problem *problem, const struct arrays *arrays);
 struct operation {
     const char *name; /* ONNX's in lower case where there is one */
@@ -149,7 +149,8 @@ struct operation {
     /* Inference: rewrites node *n to its inference form, and sets *n to the last node that is done. Or sets *same to
      * the value that replaces its first output; the plan then drops the node. NULL: the node stays as it is. */
     tutti_status (*inference)(struct graph *graph, size_t *n, int *same);
-    /* Describes the node as a loop over values in the plain layout (layers/loop.h). NULL: the node is not a loop. */
+    /* Describes the node as a loop over values in the plain layout (layers/loop/loop.h). NULL: the node is not a loop.
+     */
     void (*loop)(const struct problem *problem, struct loop *loop);
     /* Computes the outputs on the host, by straight loops in double precision: kernels are compared with it. NULL: the
      * interpreter runs the loop. */
@@ -182,9 +183,9 @@ struct structural_operations {
     const struct operation *sum;     /* of two gradients of one value */
     const struct operation *scale;   /* of statistics that several nodes give: struct pointwise_attributes */
     const struct operation *copy;    /* of a gradient that needs memory of its own */
-    const struct operation *total;   /* of several losses: struct loss_total_attributes (layers/loss.h) */
+    const struct operation *total;   /* of several losses: struct loss_total_attributes (layers/loss/loss.h) */
     const struct operation *reorder; /* to another layout: struct reorder_attributes (layers/layers.h) */
-    const struct operation *loop;    /* several nodes in one: struct loop_attributes (layers/loop.h) */
+    const struct operation *loop;    /* several nodes in one: struct loop_attributes (layers/loop/loop.h) */
 };
 extern const struct structural_operations structural;
 

@@ -4,7 +4,7 @@
 
 #include "graph/network.h"
 #include "layers/layers.h"
-#include "layers/loop.h"
+#include "layers/loop/loop.h"
 #include "layers/patterns.h"
 #include "layers/pointwise.h"
 

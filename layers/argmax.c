@@ -1,7 +1,7 @@
 /* argmax, argmin: positions of the largest or smallest elements. hardmax is 1 at that position. */
 #include "base/memory.h"
 #include "layers/elementwise.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/lines.h"
 
 ATTRIBUTES_DESCRIBE(

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
 #include "runtime/arguments.h"
 

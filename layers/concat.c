@@ -7,9 +7,9 @@
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
-#include "layers/loop.h"
+#include "layers/loop/loop.h"
 #include "runtime/arguments.h"
 
 ATTRIBUTES_DESCRIBE(axis, ATTRIBUTE(axis, AXIS, axis))

@@ -4,9 +4,9 @@
 #include "base/options.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
-#include "layers/loop.h"
+#include "layers/loop/loop.h"
 #include "runtime/arguments.h"
 
 #include <math.h>

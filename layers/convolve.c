@@ -1,7 +1,7 @@
 /* Convolutions along one to three axes, and their transposition, by conv2d and its data gradient. One axis is an image
  * of height 1. Of three axes, windows of the first one become channels, and their places part of the batch. */
 #include "base/options.h"
-#include "layers/conv2d.h"
+#include "layers/conv2d/conv2d.h"
 #include "layers/sliding.h"
 
 /* An image's two axes: the last ones of `s`, or one after a height of 1. */

@@ -3,7 +3,7 @@
 #include "base/options.h"
 #include "graph/edit.h"
 #include "graph/network.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
 #include "layers/patterns.h"
 #include "layers/product.h"

@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
 #include "runtime/arguments.h"
 

@@ -1,8 +1,8 @@
 #include "layers/epilogue.h"
 
 #include "base/numbers.h"
-#include "clkernels/arguments/conv2d_same_layout.h"
-#include "clkernels/arguments/conv2d_tile_statistics.h"
+#include "layers/conv2d/arguments/conv2d_same_layout.h"
+#include "layers/conv2d/arguments/conv2d_tile_statistics.h"
 #include "runtime/arguments.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "layers/grid_sample.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 
 #include "base/memory.h"
 #include "clkernels/arguments/grid_sample.h"
@@ -7,7 +7,7 @@
 #include "layers/composition.h"
 #include "layers/elementwise.h"
 #include "layers/lines.h"
-#include "layers/op_builders.h"
+#include "layers/schema/op_builders.h"
 #include "runtime/arguments.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "graph/network.h"
 #include "layers/broadcast.h"
 #include "layers/composition.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
 #include "layers/product.h"
 

@@ -1,7 +1,7 @@
 /* expand and transpose: move numbers without changing them. */
 #include "layers/broadcast.h"
 #include "layers/layers.h"
-#include "layers/loop.h"
+#include "layers/loop/loop.h"
 
 #include <string.h>
 

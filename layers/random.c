@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "clkernels/arguments/random_like.h"
 #include "layers/elementwise.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
 #include "runtime/arguments.h"
 

@@ -4,7 +4,7 @@
 
 #include "layers/image.h"
 #include "layers/layers.h"
-#include "layers/op_builders.h"
+#include "layers/schema/op_builders.h"
 
 /* ---------------------------------------------------------------------------------------------------- nodes ---- */
 

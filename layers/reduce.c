@@ -1,7 +1,7 @@
 /* Joining along axes: sums, means, products and extremes. */
 #include "graph/network.h"
 #include "layers/layers.h"
-#include "layers/loop.h"
+#include "layers/loop/loop.h"
 #include "layers/pointwise.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* resample: along one axis, each element is a weighted sum of elements at constant positions. The gradient is the same
  * operation with the transposed table, so a node has both. */
 #include "layers/resample.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 
 #include <stdlib.h>
 

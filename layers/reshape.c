@@ -1,6 +1,6 @@
 /* reshape, flatten, fold and unfold: the same memory under another shape; no launches. */
 #include "graph/network.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
 
 ATTRIBUTES_DESCRIBE(reshape, ATTRIBUTE(reshape, SHAPE, shape), ATTRIBUTE(reshape, OTHER, axes))

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "layers/op_builders.h"
+#include "layers/schema/op_builders.h"
 
 /* Position of output j in the input. Where the scale gives a size that is not whole, formulas with a size use the
  * output's own size, as ONNX's text, onnxruntime and PyTorch do. Formulas with a scale use the scale. */

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/indices.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/lines.h"
 #include "runtime/arguments.h"
 

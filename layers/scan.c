@@ -1,7 +1,7 @@
 /* cumsum, cumprod: sums and products of all elements along an axis up to each one. */
 #include "base/memory.h"
 #include "layers/elementwise.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/lines.h"
 
 ATTRIBUTES_DESCRIBE(scan, ATTRIBUTE(scan, AXIS, axis), ATTRIBUTE(scan, FLAG, exclusive), ATTRIBUTE(scan, FLAG, reverse))

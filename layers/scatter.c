@@ -5,7 +5,7 @@
 #include "layers/broadcast.h"
 #include "layers/elementwise.h"
 #include "layers/indices.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "runtime/arguments.h"
 
 /* Whether samples of both have the same sizes. */

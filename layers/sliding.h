@@ -2,7 +2,7 @@
 #ifndef LAYERS_SLIDING_H
 #define LAYERS_SLIDING_H
 
-#include "layers/op_builders.h"
+#include "layers/schema/op_builders.h"
 
 enum { SLIDING_AXES = 3 };
 

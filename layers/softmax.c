@@ -3,7 +3,7 @@
 #include "graph/network.h"
 #include "layers/composition.h"
 #include "layers/elementwise.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/indices.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/lines.h"
 
 ATTRIBUTES_DESCRIBE(topk, ATTRIBUTE(topk, AXIS, axis), ATTRIBUTE(topk, FLAG, largest), ATTRIBUTE(topk, LONG, k))

@@ -1,7 +1,7 @@
 /* trilu: the upper or lower triangle of matrices. */
 #include "base/memory.h"
 #include "layers/elementwise.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "layers/lines.h"
 
 ATTRIBUTES_DESCRIBE(trilu, ATTRIBUTE(trilu, FLAG, upper), ATTRIBUTE(trilu, LONG, k))

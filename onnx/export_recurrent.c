@@ -7,7 +7,7 @@
 
 enum { GATES, R, BIAS, H0, C0, PEEPHOLES, LENGTHS }; /* inputs; GATES: of the dense layer */
 enum { Y, LAST, SAVED, LAST_C };                     /* outputs */
-enum { LSTM = 1, GRU, SIMPLE };                      /* enum recurrent_kind of layers/recurrent.h */
+enum { LSTM = 1, GRU, SIMPLE };                      /* enum recurrent_kind of layers/recurrent/recurrent.h */
 
 bool export_absorbed(const struct export *export, const tutti_node_info *node, tutti_node_info *dense)
 {
@@ -30,7 +30,8 @@ struct recurrent {
 /* Rows of the gates in ONNX's order, with the directions before: [1, rows, ..]. */
 static const char *in_order(struct source *source, const struct recurrent *r, const char *from)
 {
-    static const int lstm[] = { 0, 3, 1, 2 }, gru[] = { 1, 0, 2 }; /* as recurrent_place() of layers/recurrent.c */
+    static const int lstm[] = { 0, 3, 1, 2 },
+                     gru[] = { 1, 0, 2 }; /* as recurrent_place() of layers/recurrent/recurrent.c */
     const char *parts[4], *joined = from;
     const int64_t first = 0;
     if (r->torch && r->kind != SIMPLE) {

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-enum { COMPLEX, REAL_TO_COMPLEX, COMPLEX_TO_REAL }; /* enum dft_form of layers/dft.h */
+enum { COMPLEX, REAL_TO_COMPLEX, COMPLEX_TO_REAL }; /* enum dft_form of layers/dft/dft.h */
 
 struct transform {
-    int64_t axis, in, length, count, from, to; /* layers/dft.h; the axis is one of the array */
+    int64_t axis, in, length, count, from, to; /* layers/dft/dft.h; the axis is one of the array */
     int form, rank;                            /* rank: with the axis of the parts of complex numbers */
     bool inverse, doubled, unit;
     double scale;

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "graph/operation.h"
 #include "layers/layers.h"
-#include "layers/loss.h"
+#include "layers/loss/loss.h"
 #include "plan/pipeline.h"
 
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "graph/edit.h"
 #include "layers/layers.h"
-#include "layers/loop.h"
+#include "layers/loop/loop.h"
 #include "plan/node.h"
 #include "runtime/check.h"
 #include "runtime/tuning.h"

@@ -1,6 +1,7 @@
-/* Joins chains of nodes with generated kernels (layers/loop.h) into one node, which stores no intermediate result. */
+/* Joins chains of nodes with generated kernels (layers/loop/loop.h) into one node, which stores no intermediate result.
+ */
 #include "graph/edit.h"
-#include "layers/loop.h"
+#include "layers/loop/loop.h"
 #include "plan/node.h"
 #include "plan/passes.h"
 

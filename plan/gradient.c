@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "layers/layers.h"
-#include "layers/loss.h"
+#include "layers/loss/loss.h"
 #include "plan/passes.h"
 #include "plan/pipeline.h"
 

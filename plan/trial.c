@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "plan/node.h"
 #include "runtime/memory.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "plan/trial.h"
 #include "runtime/check.h"
 

@@ -10,7 +10,7 @@
  * The compiler refuses a missing argument, one that the list does not have, one that is given twice, and a buffer for
  * a number or a number for a buffer. A kernel's parameters may be several lists in a row. launch_list_realise()
  * compares the number of parameters and, with -Ddebug=true, their names where the driver tells them. A generated
- * kernel's list is a table (struct loop_arguments in layers/loop.h). */
+ * kernel's list is a table (struct loop_arguments in layers/loop/loop.h). */
 #ifndef RUNTIME_ARGUMENTS_H
 #define RUNTIME_ARGUMENTS_H
 

@@ -1,8 +1,8 @@
-/* A network that is run by layers/interpreter.h, for tests that compare with it. */
+/* A network that is run by layers/interpreter/interpreter.h, for tests that compare with it. */
 #ifndef TESTS_INTERPRETED_H
 #define TESTS_INTERPRETED_H
 
-#include "layers/interpreter.h"
+#include "layers/interpreter/interpreter.h"
 #include "plan/pipeline.h"
 
 struct interpreted {

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "layers/layers.h"
-#include "layers/loss.h"
+#include "layers/loss/loss.h"
 #include "parallel/state.h"
 #include "parallel/step.h"
 #include "plan/pipeline.h"

@@ -45,7 +45,8 @@ def faults(root):
                 if not found or re.fullmatch(r"tutti\w*\.h", found[1]):
                     continue
                 parts = pathlib.PurePosixPath(found[1]).parts
-                target = parts[0] if len(parts) > 1 and not (path.parent / found[1]).exists() else room
+                near = any((folder / found[1]).exists() for folder in (path.parent, root / "clkernels"))
+                target = parts[0] if len(parts) > 1 and not near else room
                 if target == ".." or (target != room and target not in below):
                     yield f"{path.relative_to(root)}:{number}: {room}/ may not include \"{found[1]}\""
 
@@ -85,10 +86,13 @@ def operation_faults(root):
 
 def kernel_faults(root):
     """A text that the build does not know is not embedded anew when it changes."""
-    known = (root / "clkernels/meson.build").read_text()
-    for path in sorted((root / "clkernels").rglob("*.[ch]*")):
-        if path.suffix in (".cl", ".h") and f"'{path.relative_to(root / 'clkernels')}'" not in known:
-            yield f"clkernels/meson.build: lacks '{path.relative_to(root / 'clkernels')}'"
+    for folder in (root / "clkernels", *sorted((root / "layers").iterdir())):
+        texts = sorted(path for path in folder.rglob("*") if path.suffix in (".cl", ".h"))
+        included = {path.parent / name for path in texts for name in re.findall(r'#\s*include "([^"]+)"', path.read_text())}
+        for path in texts:
+            if (path.suffix == ".cl" or path in included or folder.name == "clkernels") and \
+                    f"'{path.relative_to(folder)}'" not in (folder / "meson.build").read_text():
+                yield f"{folder.relative_to(root)}/meson.build: lacks '{path.relative_to(folder)}'"
 
 
 # A kernel with more parameters takes a list of clkernels/arguments/.
@@ -97,7 +101,7 @@ MOST_PARAMETERS = 6
 
 def parameter_faults(root):
     """A list of parameters that kernels and their launches would have to agree about, longer than one can see at once."""
-    for path in sorted((root / "clkernels").glob("*.cl")):
+    for path in sorted(root.glob("clkernels/*.cl")) + sorted(root.glob("layers/*/*.cl")):
         for name, parameters in re.findall(r"\b(?:kernel|TASK|KERNEL|GROUPS)\b[^;{}]*?\bvoid\s+(\w+)\s*\(([^{;]*)\)\s*{", code_of(path)):
             if parameters.count(",") >= MOST_PARAMETERS:
                 yield f"{path.relative_to(root)}: {name} has more than {MOST_PARAMETERS} parameters without a list of them"

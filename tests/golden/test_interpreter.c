@@ -112,7 +112,7 @@ END_TEST
 START_TEST(test_operations)
 {
     for (const struct operation *const *o = operations; *o; o++)
-        ck_assert_msg(interpreter_knows(*o), "layers/interpreter.c lacks the operation %s", (*o)->name);
+        ck_assert_msg(interpreter_knows(*o), "layers/interpreter/interpreter.c lacks the operation %s", (*o)->name);
 }
 END_TEST
 

@@ -133,7 +133,7 @@ static void open_averaging(struct session *session, const tutti_advanced_options
             .learning_rate = 0.01f,
             .precision = precision,
             .sharing = TUTTI_SHARES_EQUAL,
-            .advanced = experts,
+            .advanced = advanced,
             .hosts = experts ? hosts : NULL });
 }
 

@@ -2,7 +2,8 @@
  *
  * A test is one line in the table of operations.c and one `struct operation_test`. The harness builds the network with
  * the public builder, runs forward and backward on every device with every implementation that fits, and compares with
- * the interpreter (layers/interpreter.h), whose gradients are compared with finite differences of its results. */
+ * the interpreter (layers/interpreter/interpreter.h), whose gradients are compared with finite differences of its
+ * results. */
 #ifndef TESTS_LAYERS_CASES_H
 #define TESTS_LAYERS_CASES_H
 
@@ -45,9 +46,9 @@ struct operation_test {
     /* Fills the input by itself: values that a kink, a logarithm or a class number needs. If the input is not
      * float32, the values are numbers of its type, and it has no gradient. */
     void (*fill)(const struct test_case *c, float *input, int64_t count);
-    /* For operations of which the interpreter and the kernels share a description (layers/loop.h, layers/pointwise.h):
-     * compares it with numbers from elsewhere; and the forward result in double, with which the interpreter's is
-     * compared. inputs[0]: the input with its batch. parameters: in the builder's order. */
+    /* For operations of which the interpreter and the kernels share a description (layers/loop/loop.h,
+     * layers/pointwise.h): compares it with numbers from elsewhere; and the forward result in double, with which the
+     * interpreter's is compared. inputs[0]: the input with its batch. parameters: in the builder's order. */
     void (*check)(const struct test_case *c, struct text *problems);
     void (*reference)(
         const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "layers/loop.h"
+#include "layers/loop/loop.h"
 #include "runtime/launch.h"
 #include "runtime/memory.h"
 

@@ -3,7 +3,7 @@
  * class. */
 #include "base/memory.h"
 #include "layers/layers.h"
-#include "layers/loss.h"
+#include "layers/loss/loss.h"
 #include "runtime/memory.h"
 #include "tests/layers/soft_values.h"
 

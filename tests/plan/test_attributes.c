@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "layers/conv2d.h"
+#include "layers/conv2d/conv2d.h"
 #include "layers/layers.h"
 
 static size_t count_operations(void)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "layers/layers.h"
-#include "layers/loop.h"
+#include "layers/loop/loop.h"
 #include "plan/node.h"
 #include "plan/plan.h"
 

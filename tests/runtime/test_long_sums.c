@@ -14,7 +14,7 @@ enum { M = 4, N = 4 };
 static const float value = 0.1f;
 static const double most_off = 1e-6;
 static int64_t terms = 16387;
-/* From so many on, A alone is transposed, as rows may be too long else; packed pairs may take too much memory. */
+/* From so many on, A alone is transposed, as rows may be too long else; packed terms may take too much memory. */
 enum { MANY = 1000000 };
 
 static void check(tutti_status status, const char *what)
@@ -75,7 +75,7 @@ static tutti_runtime *open_as(const char *class, const char *width, const char *
 {
     ck_assert_int_eq(setenv("TUTTI_DEVICE_CLASS", class, 1), 0);
     ck_assert_int_eq(setenv("TUTTI_VECTOR_WIDTH", width, 1), 0);
-    ck_assert_int_eq(pairs ? setenv("TUTTI_BF16_DOTS", pairs, 1) : unsetenv("TUTTI_BF16_DOTS"), 0);
+    ck_assert_int_eq(bf16 ? setenv("TUTTI_BF16_DOTS", bf16, 1) : unsetenv("TUTTI_BF16_DOTS"), 0);
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
     ck_assert_msg(runtime != NULL, "%s", tutti_message(NULL));
     return runtime;
@@ -129,9 +129,9 @@ int main(int argc, char **argv)
     TCase *tests = tcase_create("floats"), *bf16 = tcase_create("bf16");
     tcase_add_loop_test(tests, test_cpu, 0, 3);
     tcase_add_test(tests, test_gpu);
-    tcase_add_loop_test(pairs, test_bf16, 0, 3);
+    tcase_add_loop_test(bf16, test_bf16, 0, 3);
     suite_add_tcase(suite, tests);
-    suite_add_tcase(suite, pairs);
+    suite_add_tcase(suite, bf16);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);

@@ -1,0 +1,57 @@
+/* Operations of recurrent layers; recurrent.c has their formulas. */
+#ifndef LAYERS_RECURRENT_H
+#define LAYERS_RECURRENT_H
+
+#include "layers/interpreter/interpreter.h"
+#include "layers/layers.h"
+
+enum recurrent_kind { RECURRENT_LSTM = 1, RECURRENT_GRU, RECURRENT_SIMPLE };
+struct recurrent_attributes {
+    enum recurrent_kind kind;
+    enum activation functions[3]; /* f, g, h: relu, sigmoid or tanh */
+    bool reverse;                 /* from the last step to the first one */
+    bool coupled;                 /* LSTM: the forget gate is 1 less the input gate */
+    bool after;                   /* GRU: the reset gate multiplies the product of the state, not the state */
+    bool torch;                   /* gates in PyTorch's order, not ONNX's */
+    float clip;                   /* 0: none */
+};
+ATTRIBUTES(recurrent)
+
+enum {
+    RECURRENT_GATES,
+    RECURRENT_R,
+    RECURRENT_BIAS,
+    RECURRENT_H0,
+    RECURRENT_C0,
+    RECURRENT_PEEPHOLES,
+    RECURRENT_LENGTHS
+};
+enum { RECURRENT_Y, RECURRENT_LAST, RECURRENT_SAVED, RECURRENT_LAST_C };
+/* Inputs and outputs of the gradient. */
+enum {
+    BACKWARD_R,
+    BACKWARD_Y,
+    BACKWARD_SAVED,
+    BACKWARD_H0,
+    BACKWARD_C0,
+    BACKWARD_PEEPHOLES,
+    BACKWARD_LENGTHS,
+    BACKWARD_DY,
+    BACKWARD_DLAST,
+    BACKWARD_DLAST_C,
+    BACKWARD_INPUTS
+};
+enum { BACKWARD_DGATES, BACKWARD_DH0, BACKWARD_PREVIOUS, BACKWARD_DC0, BACKWARD_OTHER };
+
+/* Number of gates; numbers of each unit and step that are saved for the gradient; numbers that `other` has. */
+int recurrent_gates(enum recurrent_kind kind);
+int recurrent_saved(enum recurrent_kind kind);
+int recurrent_others(enum recurrent_kind kind);
+/* Position of a gate: of an LSTM i, o, f, c; of a GRU z, r, n. */
+int recurrent_place(const struct recurrent_attributes *attributes, int gate);
+
+/* recurrent_reference.c: for the interpreter. */
+tutti_status recurrent_interpret(const struct problem *problem, const struct arrays *arrays);
+tutti_status recurrent_interpret_gradient(const struct problem *problem, const struct arrays *arrays);
+
+#endif

@@ -1,0 +1,87 @@
+/* Builders of tutti_op() for operations that expand to several nodes, and what they read. */
+#ifndef LAYERS_OP_BUILDERS_H
+#define LAYERS_OP_BUILDERS_H
+
+#include "graph/network.h"
+#include "layers/resize.h"
+
+/* The numbers of an attribute such as starts=0,1. */
+struct list {
+    int count;
+    int64_t numbers[TUTTI_MAX_RANK];
+};
+enum { REALS = 16, OP_TEXT = 256 };
+struct reals {
+    int count;
+    double numbers[REALS];
+};
+
+/* What the text can set that is not a member of the node's attributes, of each builder below. Choices are in the order
+ * of the schema's words (layers/schema/schema.h). */
+struct slice_arguments {
+    struct list starts, ends, axes, steps;
+};
+/* Modes of pad, and of depth_to_space and back: in the depth, the block precedes (DCR) or follows the channels. */
+enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
+struct pad_arguments {
+    struct list before, after;
+    int mode;
+};
+struct tile_arguments {
+    struct list repeats;
+};
+enum block_mode { BLOCK_DCR, BLOCK_CRD };
+struct block_arguments {
+    int64_t size;
+    int mode;
+};
+struct resize_arguments {
+    struct list axes, sizes;
+    struct reals scales, roi;
+    struct resize how;
+};
+struct dft_arguments {
+    int axis;
+    bool inverse, onesided;
+    int64_t length; /* 0: the axis's */
+};
+/* Convolutions and pooling, with ONNX's names. Empty lists are the defaults. */
+enum auto_pad { AUTO_PAD_NOTSET, AUTO_PAD_VALID, AUTO_PAD_SAME_UPPER, AUTO_PAD_SAME_LOWER };
+struct sliding_arguments {
+    struct list kernel, strides, dilations;
+    struct list pads; /* before each axis, then after each */
+    struct list output_padding, output_shape;
+    int auto_pad;
+    int64_t group;
+    bool ceil_mode, count_include_pad;
+    float p;
+};
+/* theta [2, 3] or [3, 4] of each sample -> the grid for grid_sample. */
+struct affine_grid_arguments {
+    struct list size; /* of the image's axes of space */
+    bool align_corners;
+};
+
+/* What tutti_op() read. */
+struct op_call {
+    const void *attributes; /* of the schema's operation, if it has one */
+    const void *arguments;  /* the struct above */
+};
+/* Appends the nodes and writes the result's value; NO_VALUE where the graph has failed. */
+typedef tutti_status op_builder(
+    struct tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y);
+op_builder op_slice, op_pad, op_tile, op_depth_to_space, op_space_to_depth, op_resize;
+op_builder op_conv, op_conv_transpose, op_max_pool, op_average_pool, op_lp_pool, op_dft, op_affine_grid;
+
+/* Append nodes of a composition; NO_VALUE after a failure, which the graph keeps. The axis counts the batch's. */
+struct window_attributes;
+int op_window(struct graph *graph, int layer, int x, const struct window_attributes *attributes);
+int op_reshape(struct graph *graph, int layer, int x, tutti_shape shape);
+int op_transpose(struct graph *graph, int layer, int x, const int *order, int rank);
+/* op_split() divides an axis in two, the first of size `front`; op_join() makes two axes one. */
+int op_split(struct graph *graph, int layer, int x, int axis, int64_t front);
+int op_join(struct graph *graph, int layer, int x, int axis);
+/* Returns the axis of a value for an axis of a sample, which may be negative; -1: it does not exist. */
+int op_axis(const struct value *x, int64_t number);
+
+#endif

@@ -1,0 +1,107 @@
+/* What tutti_op() knows of each operation: its name, inputs and attributes, and how it becomes nodes. The reflection of
+ * tutti_inspect.h and the command `tutti op` read the same tables. */
+#ifndef LAYERS_SCHEMA_H
+#define LAYERS_SCHEMA_H
+
+#include "layers/composition.h"
+#include "layers/schema/op_builders.h"
+#include "tutti_inspect.h"
+
+/* An input. Those after the first optional one are optional, too. */
+struct op_input {
+    const char *name, *text; /* text: shape and type; NULL: any */
+    bool optional;
+    bool repeated; /* the last one: it may be given again, up to OP_INPUTS inputs */
+};
+enum { OP_INPUTS = 8 };
+
+/* An attribute sets a member of the node's attributes (`own`) or of the arguments of a builder. */
+struct op_attribute {
+    const char *name;
+    tutti_attribute_type type; /* the member's type: float, struct reals, bool, int64_t, struct list, int (axis),
+                                * unsigned (axes), int[], tutti_shape, int (choice), char[OP_TEXT] */
+    bool own;
+    size_t offset;
+    const char *default_value; /* as a caller would write it; NULL: the member is 0, which `text` explains */
+    const char *text;          /* one line */
+    const char *choices;       /* words for the numbers 0, 1, ... of a choice, with a space between; else NULL */
+    bool required;
+    const char *onnx; /* its name in ONNX, where value and default mean the same; NULL: there is none */
+};
+
+/* The operator of ONNX that does the same, with the attributes that have a name there. */
+struct op_onnx {
+    const char *name;
+    int opset; /* the first one with it; 0: all that Tutti writes have it */
+    tutti_onnx_form form;
+    bool grows; /* its result can leave the integer type of its inputs */
+};
+
+/* Sets members of the node's attributes from others, from the arguments and from x, the first input. */
+typedef tutti_status op_completion(const struct value *x, const void *arguments, void *attributes);
+
+/* Adds a layer, which gets the network's layer_name. */
+typedef tutti_tensor op_layer(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments);
+
+struct op_schema {
+    const char *name, *text;               /* text: one line; x, a, b, c: the inputs */
+    const struct op_input *inputs;         /* ends with one without a name */
+    const struct op_attribute *attributes; /* likewise; NULL: none */
+    const struct operation *operation;     /* that it becomes; NULL: others */
+    const struct op_onnx *onnx;            /* NULL: none, or several, which onnx/ knows */
+    enum activation activation;            /* of operation_activation */
+    bool random;                           /* takes the step's constants, and a stream of random numbers */
+    op_completion *complete;               /* NULL: all attributes are as they were read */
+    composition *compose;                  /* makes several nodes from the attributes, of `composed` */
+    const struct attribute_type *composed; /* NULL: those of `operation` */
+    op_builder *build;                     /* makes all nodes from the arguments */
+    op_layer *layer;                       /* adds a layer by a public function, from the arguments */
+};
+
+/* Operations of one kind. */
+struct op_group {
+    const char *title;
+    const struct op_schema *schemas; /* ends with one without a name */
+};
+extern const struct op_group schema_elementwise, schema_axes, schema_windows, schema_indices, schema_norms,
+    schema_products, schema_random, schema_constants, schema_layers, schema_losses;
+
+/* Returns the schema at `position`, and its group unless `group` is NULL; NULL: there are no more. */
+const struct op_schema *schema_at(int position, const struct op_group **group);
+/* Returns the schema of a name, and its position unless `position` is NULL; NULL: there is none. */
+const struct op_schema *schema_find(const char *name, int *position);
+/* The same by the name of ONNX's operator. */
+const struct op_schema *schema_find_onnx(const char *name, int *position);
+/* Returns the attribute at a position; NULL: there are no more. */
+const struct op_attribute *schema_attribute(const struct op_schema *schema, int position);
+/* Tells how a value of this type is written: "a number". */
+const char *schema_type_text(tutti_attribute_type type);
+/* Counts the inputs. */
+int schema_min_inputs(const struct op_schema *schema);
+int schema_max_inputs(const struct op_schema *schema);
+
+/* For the tables. */
+#define INPUTS(...)           \
+    (const struct op_input[]) \
+    {                         \
+        __VA_ARGS__,          \
+        {                     \
+            0                 \
+        }                     \
+    }
+#define ARGUMENTS(...)            \
+    (const struct op_attribute[]) \
+    {                             \
+        __VA_ARGS__,              \
+        {                         \
+            0                     \
+        }                         \
+    }
+#define OWN(of, member) true, offsetof(struct of##_attributes, member)
+enum { GIVEN_BYTES = 1024 }; /* of the largest struct of arguments */
+#define GIVEN(of, member)                         \
+    false,                                        \
+        offsetof(struct of##_arguments, member) + \
+        0 * sizeof(char[sizeof(struct of##_arguments) <= GIVEN_BYTES ? 1 : -1])
+
+#endif

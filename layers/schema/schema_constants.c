@@ -1,0 +1,41 @@
+/* Schemas of operations without an input: constants. */
+#include "layers/schema/schema.h"
+
+struct arange_arguments {
+    float start, end, step;
+};
+struct full_arguments {
+    tutti_shape shape;
+    float value;
+};
+
+static tutti_tensor arange(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments)
+{
+    const struct arange_arguments *a = arguments;
+    (void)inputs, (void)count;
+    return tutti_arange(network, (double)a->start, (double)a->end, (double)a->step);
+}
+
+static tutti_tensor full(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments)
+{
+    const struct full_arguments *a = arguments;
+    (void)inputs, (void)count;
+    return tutti_full(network, a->shape.sizes, a->shape.rank, a->value);
+}
+
+static const struct op_input none[] = { { 0 } };
+
+static const struct op_schema schemas[] = {
+    { "arange", "the numbers start, start + step, ... before end, along an axis", none,
+        ARGUMENTS({ "start", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, start), "0", "the first number" },
+            { "end", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, end), NULL, "all numbers are before it", .required = true },
+            { "step", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, step), "1", "from one number to the next; not 0" }),
+        .layer = arange },
+    { "full", "the same number everywhere", none,
+        ARGUMENTS({ "shape", TUTTI_ATTRIBUTE_SHAPE, GIVEN(full, shape), NULL, "of the result", .required = true },
+            { "value", TUTTI_ATTRIBUTE_NUMBER, GIVEN(full, value), "0", "the number" }),
+        .layer = full },
+    { 0 },
+};
+
+const struct op_group schema_constants = { "Constants", schemas };
