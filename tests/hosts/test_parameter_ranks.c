@@ -134,7 +134,7 @@ static void open_averaging(struct session *session, const tutti_advanced_options
             .precision = precision,
             .sharing = TUTTI_SHARES_EQUAL,
             .advanced = advanced,
-            .hosts = experts ? hosts : NULL });
+            .hosts = advanced ? hosts : NULL });
 }
 
 static tutti_status half_step(struct session *session, int samples)
