@@ -79,19 +79,26 @@ struct strided {
     int64_t count, stride;
 };
 
+/* What is beyond every size as tutti_op() reads it is INT64_MAX or INT64_MIN. */
+static int64_t beyond(int64_t position)
+{
+    return position >= OP_MOST_WHOLE ? INT64_MAX : position <= -OP_MOST_WHOLE ? INT64_MIN : position;
+}
+
 /* From `start` on, every step-th element before `end`. Both are counted from the end of the axis if negative, and
- * `end` is clipped. A step below 0 goes backwards: the window is reversed. */
+ * clipped. A step below 0 goes backwards: the window is reversed. */
 static tutti_status slice_axis(const struct value *x, int axis, int64_t start, int64_t end, int64_t step,
     struct window_attributes *a, struct strided *made)
 {
     const int64_t have = x->shape.sizes[axis];
     const bool open = have == TUTTI_SEQUENCE, back = step < 0;
+    start = beyond(start), end = beyond(end);
     const int64_t size = open ? INT64_MAX : have; /* window's infer() looks at what is asked for */
     if (step == 0 || step < -INT64_MAX || (open && step != 1))
         return fail(TUTTI_INVALID, "slice: the step along axis %d is %lld: it cannot be 0%s", axis - x->batched,
             (long long)step, open ? ", nor other than 1 along the length of sequences" : "");
     const int64_t first = start < 0 ? start + size : start, after = end < 0 ? end + size : end;
-    const int64_t from = back && first >= size ? size - 1 : first;
+    const int64_t from = back && first >= size ? size - 1 : !back && first < 0 ? 0 : first;
     const int64_t until = back && after < -1 ? -1 : after > size ? size : after;
     const int64_t length = back ? from - until : until - from, stride = back ? -step : step;
     if (from < 0 || length < 1)

@@ -21,7 +21,7 @@ static void print_list(void)
 static void print_inputs(int position, const tutti_operation_info *operation)
 {
     tutti_operation_input_info input = { 0 };
-    printf("\nInputs:\n");
+    if (operation->max_inputs > 0) printf("\nInputs:\n");
     for (int i = 0; i < operation->input_count && tutti_operation_input(position, i, &input) == TUTTI_OK; i++)
         printf("  %-12s %s%s%s\n", input.name, input.text ? input.text : "any shape",
             input.optional ? "; optional" : "", input.repeated ? "; may be repeated" : "");
@@ -61,10 +61,10 @@ static void print_call(int position, const tutti_operation_info *operation)
     tutti_operation_input_info input = { 0 };
     tutti_operation_attribute_info attribute = { 0 };
     const char *space = "";
-    printf("\ntutti_op(network, \"%s\", (tutti_tensor[]) {", operation->name);
+    printf("\ntutti_op(network, \"%s\", %s", operation->name, operation->min_inputs ? "(tutti_tensor[]) {" : "NULL");
     for (int i = 0; i < operation->min_inputs && tutti_operation_input(position, i, &input) == TUTTI_OK; i++)
         printf("%s %s", i ? "," : "", input.name);
-    printf(" }, %d, \"", operation->min_inputs);
+    printf("%s, %d, \"", operation->min_inputs ? " }" : "", operation->min_inputs);
     for (int i = 0; i < operation->attribute_count; i++) {
         if (tutti_operation_attribute(position, i, &attribute) != TUTTI_OK || !attribute.required) continue;
         printf("%s%s=...", space, attribute.name);

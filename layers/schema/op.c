@@ -109,12 +109,11 @@ static bool set_axes(const struct value *x, tutti_attribute_type type, const dou
     return true;
 }
 
-#define MOST_WHOLE 1e15 /* doubles are exact up to it, and sums of such numbers are no overflow */
 
 static bool set_whole(const double *numbers, int count, int64_t *to)
 {
     for (int i = 0; i < count; i++) {
-        if (numbers[i] != floor(numbers[i]) || fabs(numbers[i]) > MOST_WHOLE) return false;
+        if (numbers[i] != floor(numbers[i]) || fabs(numbers[i]) > (double)OP_MOST_WHOLE) return false;
         to[i] = (int64_t)numbers[i];
     }
     return true;
@@ -127,10 +126,11 @@ static bool set_shape(const struct value *x, const double *numbers, int count, t
     return set_whole(numbers, count, shape->sizes + x->batched);
 }
 
-/* INT64_MAX and INT64_MIN, which the end of a slice can be, are beyond every size; so is what stands for them. */
+/* The end of a slice can be INT64_MAX or INT64_MIN, which set_whole() refuses: returns a smaller number that is still
+ * beyond every size. */
 static double limited(double number)
 {
-    return fabs(number) == 0x1p63 ? copysign(MOST_WHOLE, number) : number;
+    return fabs(number) == 0x1p63 ? copysign((double)OP_MOST_WHOLE, number) : number;
 }
 
 static bool set_list(const double *numbers, int count, struct list *list)
@@ -163,7 +163,12 @@ static bool set_numbers(
     const struct value *x, const struct op_attribute *attribute, const double *numbers, int count, void *to)
 {
     switch (attribute->type) {
-    case TUTTI_ATTRIBUTE_NUMBER: *(float *)to = (float)numbers[0]; return count == 1;
+    case TUTTI_ATTRIBUTE_NUMBER:
+        if (attribute->wide)
+            *(double *)to = numbers[0];
+        else
+            *(float *)to = (float)numbers[0];
+        return count == 1;
     case TUTTI_ATTRIBUTE_FLAG: *(bool *)to = numbers[0] != 0; return count == 1 && (numbers[0] == 0 || numbers[0] == 1);
     case TUTTI_ATTRIBUTE_INTEGER: return count == 1 && set_whole(numbers, 1, to);
     case TUTTI_ATTRIBUTE_AXIS:

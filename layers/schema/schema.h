@@ -18,7 +18,7 @@ enum { OP_INPUTS = 8 };
 /* An attribute sets a member of the node's attributes (`own`) or of the arguments of a builder. */
 struct op_attribute {
     const char *name;
-    tutti_attribute_type type; /* the member's type: float, struct reals, bool, int64_t, struct list, int (axis),
+    tutti_attribute_type type; /* the member's type: float (`wide`: double), struct reals, bool, int64_t, struct list, int (axis),
                                 * unsigned (axes), int[], tutti_shape, int (choice), char[OP_TEXT] */
     bool own;
     size_t offset;
@@ -26,6 +26,7 @@ struct op_attribute {
     const char *text;          /* one line */
     const char *choices;       /* words for the numbers 0, 1, ... of a choice, with a space between; else NULL */
     bool required;
+    bool wide;
     const char *onnx; /* its name in ONNX, where value and default mean the same; NULL: there is none */
 };
 
@@ -48,7 +49,7 @@ struct op_schema {
     const struct op_input *inputs;         /* ends with one without a name */
     const struct op_attribute *attributes; /* likewise; NULL: none */
     const struct operation *operation;     /* that it becomes; NULL: others */
-    const struct op_onnx *onnx;            /* NULL: none, or several, which onnx/ knows */
+    const struct op_onnx *onnx;            /* an elementwise operator or a reduction; NULL: others, which the tables in onnx/ have */
     enum activation activation;            /* of operation_activation */
     bool random;                           /* takes the step's constants, and a stream of random numbers */
     op_completion *complete;               /* NULL: all attributes are as they were read */

@@ -2,7 +2,7 @@
 #include "layers/schema/schema.h"
 
 struct arange_arguments {
-    float start, end, step;
+    double start, end, step;
 };
 struct full_arguments {
     tutti_shape shape;
@@ -13,7 +13,7 @@ static tutti_tensor arange(tutti_network *network, const tutti_tensor *inputs, i
 {
     const struct arange_arguments *a = arguments;
     (void)inputs, (void)count;
-    return tutti_arange(network, (double)a->start, (double)a->end, (double)a->step);
+    return tutti_arange(network, a->start, a->end, a->step);
 }
 
 static tutti_tensor full(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments)
@@ -27,9 +27,9 @@ static const struct op_input none[] = { { 0 } };
 
 static const struct op_schema schemas[] = {
     { "arange", "the numbers start, start + step, ... before end, along an axis", none,
-        ARGUMENTS({ "start", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, start), "0", "the first number" },
-            { "end", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, end), NULL, "all numbers are before it", .required = true },
-            { "step", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, step), "1", "from one number to the next; not 0" }),
+        ARGUMENTS({ "start", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, start), "0", "the first number", .wide = true },
+            { "end", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, end), NULL, "all numbers are before it", .required = true, .wide = true },
+            { "step", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, step), "1", "from one number to the next; not 0", .wide = true }),
         .layer = arange },
     { "full", "the same number everywhere", none,
         ARGUMENTS({ "shape", TUTTI_ATTRIBUTE_SHAPE, GIVEN(full, shape), NULL, "of the result", .required = true },

@@ -567,6 +567,36 @@ START_TEST(test_operations_by_name)
 }
 END_TEST
 
+/* Sizes along the first axis. Numbers are read as doubles: as floats, 1 / 0.01 is above 100. */
+static const struct {
+    const char *operation, *attributes;
+    bool sequence; /* of an input [TUTTI_SEQUENCE, 8], else [6, 5, 7] */
+    int inputs;
+    int64_t size;
+} sized[] = {
+    { "arange", "end=1 step=0.01", false, 0, 100 },
+    { "arange", "end=0.3 step=0.1", false, 0, 3 },
+    { "arange", "end=2.1 step=0.7", false, 0, 4 },
+    { "arange", "start=16777216 end=16777217", false, 0, 1 },
+    { "slice", "starts=0 ends=9223372036854775807 axes=0", true, 1, TUTTI_SEQUENCE },
+    { "slice", "starts=-9223372036854775808 ends=2 axes=0", false, 1, 2 },
+    { "slice", "starts=-9 ends=-1 axes=0", false, 1, 5 },
+    { "slice", "starts=5 ends=-9223372036854775808 steps=-1 axes=0", false, 1, 6 },
+};
+
+START_TEST(test_sizes_by_name)
+{
+    struct tutti_runtime runtime = { 0 };
+    struct inputs in = inputs_new(&runtime);
+    const tutti_tensor input = sized[_i].sequence ? frames(&in) : in.image;
+    tutti_shape shape = { 0 };
+    const tutti_tensor y = tutti_op(in.network, sized[_i].operation, &input, sized[_i].inputs, sized[_i].attributes);
+    ck_assert_int_eq(tutti_shape_of(in.network, y, &shape), TUTTI_OK);
+    ck_assert_int_eq(shape.sizes[0], sized[_i].size);
+    tutti_network_free(in.network);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("builders");
@@ -575,6 +605,7 @@ int main(void)
     tcase_add_test(tcase, test_shapes);
     tcase_add_test(tcase, test_sequences_pass_through);
     tcase_add_loop_test(tcase, test_operations_by_name, 0, sizeof operations / sizeof *operations);
+    tcase_add_loop_test(tcase, test_sizes_by_name, 0, sizeof sized / sizeof *sized);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
