@@ -125,10 +125,12 @@ void ranks_close(struct tutti_trainer *trainer)
     free(ranks->notes);
     free(ranks->division.shares);
     free(ranks->division.next);
-    parameters_copy_free(&ranks->average.result);
-    free(ranks->leaving.own);
-    free(ranks->leaving.own_half);
-    free(ranks->leaving.half);
+    if (hosts_are_whole(ranks->hosts)) { /* else a sum may still be under way, from and to these arrays */
+        parameters_copy_free(&ranks->average.result);
+        free(ranks->leaving.own);
+        free(ranks->leaving.own_half);
+        free(ranks->leaving.half);
+    }
     free(ranks);
     trainer->ranks = NULL;
 }

@@ -110,7 +110,6 @@ tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vot
     report_rest(ranks, sums);
     ranks_decide(trainer, 0);
 done:
-    parameters_copy_free(&ranks->average.result);
     return status;
 }
 
