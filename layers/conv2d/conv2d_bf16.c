@@ -525,6 +525,12 @@ static int64_t even_share(int64_t all, int64_t most, int64_t multiple)
     return divide_up(divide_up(all, divide_up(all, most)), multiple) * multiple;
 }
 
+/* Of all parts, with the sums and errors of their chains. */
+static int64_t parts_floats(const struct weights *w)
+{
+    return (w->chain ? 3 : 1) * w->parts.count * w->parts.blocks * w->parts.length * BLOCK;
+}
+
 static struct weights weights_of(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -548,6 +554,8 @@ static struct weights weights_of(const struct problem *problem)
         .blocks = divide_up(w.k_blocks * z.groups, in_unit) * in_unit,
         .length = divide_up(w.c_blocks, in_unit) * in_unit * BLOCK * z.r * z.s,
         .offset = conv2d_scratch_workspace(&w.scratch, w.tasks) / sizeof(float) };
+    /* Without room for their sums and errors, parts are chains. */
+    if ((size_t)parts_floats(&w) * sizeof(float) > problem->device->allocation_max / 4) w.chain = 0;
     return w;
 }
 
@@ -559,8 +567,7 @@ static void design_weights(const struct problem *problem, void *design)
 static size_t weights_workspace(const struct problem *problem)
 {
     const struct weights *w = problem->design;
-    const int64_t parts = (w->chain ? 3 : 1) * w->parts.count; /* with their chains and errors */
-    return (w->parts.offset + (size_t)(parts * w->parts.blocks * w->parts.length * BLOCK)) * sizeof(float);
+    return (w->parts.offset + (size_t)parts_floats(w)) * sizeof(float);
 }
 
 ARGUMENTS(bf16_weights, CONV2D_BF16_WEIGHTS_ARGUMENTS)
