@@ -9,7 +9,7 @@ void *memory_new(size_t count, size_t size);
 /* Grows *array so that it holds at least `needed` elements; *capacity is kept. New elements are zeroed. */
 tutti_status memory_grow(void **array, size_t *capacity, size_t needed, size_t size);
 /* Copies floats around the caches, for memory that is next read when the caches hold something else long since. Both
- * pointers are 16-byte aligned. Call memory_streamed() after the last copy, before another thread is told. */
+ * pointers are 16-byte aligned. Call memory_streamed() after the last copy, before another thread is notified. */
 void memory_stream(float *restrict to, const float *restrict from, int64_t count);
 void memory_streamed(void);
 char *memory_copy_text(const char *text);

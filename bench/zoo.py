@@ -87,7 +87,7 @@ def build(name):
         network.aux_logits, network.aux1, network.aux2 = False, None, None
     if hasattr(network, "AuxLogits"):
         network.aux_logits, network.AuxLogits = False, None
-    with torch.no_grad():  # equal scales would be merged; a layer scale of 1e-6 or a head of zeros hides what is after it
+    with torch.no_grad():  # equal scales would be merged; a layer scale of 1e-6 or a head of zeros hides what is before it
         for key, value in network.named_parameters():
             if value.dim() == 1 and key.endswith("weight"):
                 value.uniform_(0.8, 1.2)

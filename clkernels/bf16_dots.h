@@ -1,8 +1,8 @@
-/* Products of bfloat16 numbers on CPUs that compute bf16 dot products of them: a word is a pair of neighbours along the sum, the
+/* Matrix products on CPUs that compute bf16 dot products: a word is a pair of neighbours along the sum, the
  * first in its lower half. Sums are floats.
  *
  *   A tile is 256 words, 32 steps of the sum: of op(A) 16 rows of 16 pairs each, of op(B) 16 pairs of 16 columns each.
- *   Tiles that follow one another along the sum lie after each other.
+ *   Tiles that follow one another along the sum lie one after another.
  *
  *   BF16_FORM   1 tiles (AMX): tdpbf16ps, 16 x 16 x 32 at once
  *           2 dot products (AVX512_BF16): vdpbf16ps, 16 sums of one pair each

@@ -2,7 +2,7 @@
  * constants->unscale, by which the update multiplies gradients, is multiplied by min(1, most / (norm + 1e-6)).
  * Sums are in a fixed order: each task (CPU class) or group has `floats` neighbouring floats, a multiple of 16, and one
  * task or group adds up what they give. GROUP is a power of two. Squares of large and of small numbers leave the range of
- * floats: these are scaled and have sums of their own (J. L. Blue: A portable Fortran program to find the Euclidean norm of a
+ * floats: such numbers are scaled and have sums of their own (J. L. Blue: A portable Fortran program to find the Euclidean norm of a
  * vector, TOMS 4, 1978). norms: the norm, then the sums, [3][256]: of small, other and large numbers.
  * Launched by replica/clip.c before the rules of update.cl; running statistics are not clipped. */
 #include "step.h"

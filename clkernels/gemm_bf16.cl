@@ -1,6 +1,6 @@
 /* Matrix product on CPU-class devices that compute bf16 dot products (bf16_dots.h):
  *
- *   C = ACTIVATION(op(A) op(B) + bias + added),   row-major; MASK: C goes after an activation whose output is `added`
+ *   C = ACTIVATION(op(A) op(B) + bias + added),   row-major; MASK: C is multiplied by the derivative of the activation whose output is `added`
  *
  * packed: what gemm_bf16_pack.cl makes of A, and from word from_b on of B; part_* words from a part of the numbers
  * to the next, stride_a, stride_b words and stride_c floats from a product of the batch to the next. With PARTS 1 the

@@ -2,7 +2,7 @@
  *
  *   op(A) is m x k, op(B) is k x n; TA, TB = 1: A, B are stored transposed (k x m, n x k). lda, ldb, ldc: floats between
  *   rows as stored; stride_*: floats between the products of a batch. bias [n]; added: laid out as C, may be C itself.
- *   MASK: C goes after an activation whose output is `added` (derivative.h); it is not C then, and nothing is added.
+ *   MASK: C is multiplied by the derivative of the activation whose output is `added` (derivative.h); it is not C then, and nothing is added.
  *   SUMS 1: sums [m] = the sums of op(A)'s rows, of a transposed A and one product.
  *   The sum is made in `splits` parts of k_of_split steps, each stored stride_split floats after the one before it, where
  *   there are several: gemm_finish.cl adds them up. A chain of multiply-adds has at most `chain` of them: then it is added

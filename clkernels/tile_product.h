@@ -12,7 +12,7 @@
  * ROW(i), COLUMN(j)                              where a work-item's i-th row and j-th column lie in the tile
  * RUN                                            so many columns follow one another
  * ACROSS, SLOT                                   so many work-items have the same rows; a work-item's number where these
- *                                                follow one another, the one with the tile's first column before
+ *                                                follow one another, the one with the tile's first column first
  * DOWN, COLUMN_SLOT                              the same of columns, by matrix instructions
  * CHAINS, CHAINS_END(steps), CHAINS_SUM            with CHAINED 1: variables of the sums of chains of 64 steps or some more
  *                                                (sum.h); after so many steps, the end of a chain that has its length;

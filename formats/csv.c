@@ -52,7 +52,7 @@ static bool ends_line(int byte)
     return byte == '\n' || byte == '\r' || byte == NO_BYTE;
 }
 
-/* Goes after the end of a line: LF, CR LF, or CR. */
+/* Moves past the end of a line: LF, CR LF, or CR. */
 static void pass_line_end(struct csv *csv)
 {
     if (peek(csv) == NO_BYTE) return;

@@ -59,7 +59,7 @@ static void skip_spaces(struct header *header)
     while (header->at < header->end && (*header->at == ' ' || *header->at == '\n')) header->at++;
 }
 
-/* Takes this text if it comes next, and goes after it. */
+/* Takes this text if it comes next, and moves past it. */
 static bool take(struct header *header, const char *text)
 {
     const size_t length = strlen(text);

@@ -133,7 +133,7 @@ struct loop;
 struct arrays; /* layers/interpreter/interpreter.h */
 typedef tutti_status operation_reference(const struct problem *problem, const struct arrays *arrays);
 struct operation {
-    const char *name; /* ONNX's in lower case where there is one */
+    const char *name; /* of the node; op_name() and the schemas have the names of tutti_op() */
     /* In the order of a node's inputs and outputs; layers/layers.h says what they hold. */
     struct port inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS];
     const struct pointwise *pointwise;       /* of work on each element by itself (layers/pointwise.h); else NULL */

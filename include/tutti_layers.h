@@ -161,7 +161,7 @@ TUTTI_API tutti_tensor tutti_tanh(tutti_network *network, tutti_tensor x);
 TUTTI_API tutti_tensor tutti_add(tutti_network *network, tutti_tensor a, tutti_tensor b);
 TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_tensor b);
 /* Products of the matrices in the last two dimensions: a [..., m, k], b [..., k, n] -> y [..., m, n]. With transpose_a,
- * a is [..., k, m]; with transpose_b, b is [..., n, k]. The dimensions before are broadcast as numpy does: a missing
+ * a is [..., k, m]; with transpose_b, b is [..., n, k]. The leading dimensions are broadcast as numpy does: a missing
  * one, one of size 1, and the batch of an input that has none are repeated. A vector is one row as a, one column as b,
  * and y lacks that dimension. Parameters and constants can be inputs. name: NULL or the layer's. */
 TUTTI_API tutti_tensor tutti_matmul(

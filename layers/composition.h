@@ -12,7 +12,7 @@ struct composing {
     int layer;
 };
 
-/* An entry of tutti_op()'s table that is not one node: appends them and returns the result. Absent inputs at the end
+/* For a schema that becomes several nodes: appends them and returns the result. Absent inputs at the end
  * are NO_VALUE. */
 typedef int composition(const struct composing *c, const void *attributes, const int *inputs, int count);
 composition compose_matmul; /* matmul.c: the attributes are those of the operation */
@@ -21,7 +21,7 @@ composition compose_matmul; /* matmul.c: the attributes are those of the operati
 composition compose_reduce_l1, compose_reduce_l2, compose_reduce_log_sum, compose_reduce_log_sum_exp,
     compose_reduce_sum_square;
 
-/* softmax.c: with the attributes of axis. */
+/* softmax.c: with struct axis_attributes. */
 composition compose_log_softmax;
 
 /* norms.c: normalisations of x, with scale and bias where there are such inputs. */

@@ -157,13 +157,13 @@ static tutti_status transpose_volume(
 
 /* ------------------------------------------------------------------------------------------------ operations ---- */
 
-/* Checks w: [C, channels / groups, ...] of a transposition, [channels, C / groups, ...] of a convolution. */
 static tutti_status check_groups(const char *name, int64_t groups)
 {
     if (groups >= 1 && groups <= INT32_MAX) return TUTTI_OK;
     return fail(TUTTI_INVALID, "%s: group is %lld: it must be at least 1", name, (long long)groups);
 }
 
+/* Checks w: [C, channels / groups, ...] of a transposition, [channels, C / groups, ...] of a convolution. */
 static tutti_status check_weights(
     const char *name, const struct graph *graph, const int *inputs, int count, int64_t groups, bool transposed)
 {

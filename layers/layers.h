@@ -15,7 +15,7 @@
 
 #include "layers/operations.h"
 
-/* An axis, counted with the batch's.
+/* Axes are counted with the batch axis.
  *
  * channel_sum.c: sum over all axes except this one.
  * concat.c: joins the inputs along the axis. */
@@ -35,7 +35,7 @@ ATTRIBUTES(axis)
  *     With FUSION_MASKED, the derivative comes from y if the forward node added another tensor before its function,
  *     else from x, gamma and beta. dadd is the product, for the gradient of that other tensor.
  * fold_batch_norm
- *     Computes weights and bias of the layer before, once after loading, for inference. */
+ *     Computes weights and bias of the preceding layer, once after loading, for inference. */
 
 /* activation.c: the derivative of every activation is computed from its output y. */
 struct activation_attributes {
@@ -96,7 +96,8 @@ struct reshape_attributes {
 ATTRIBUTES(reshape)
 /* Returns the kinds of the axes of x reshaped to this shape. */
 struct axes reshape_axes(const struct value *x, const tutti_shape *shape);
-/* Checks a shape asked for, which has the batch before if x has; sets the one size that may be -1, and the axes. */
+/* Checks a requested shape, which begins with the batch if x has one; sets the one size that may be -1, and the axes.
+ */
 tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *attributes);
 /* Moves the first axis of a sample into the batch: rows become samples to the nodes that follow. And back. */
 tutti_status reshape_fold(const struct value *x, struct reshape_attributes *attributes);
@@ -151,7 +152,7 @@ struct resample_attributes {
 };
 ATTRIBUTES(resample)
 
-/* matmul.c: a [..., m, k], b [..., k, n], y [..., m, n]. The dimensions before are equal, or one input has none. */
+/* matmul.c: a [..., m, k], b [..., k, n], y [..., m, n]. The leading dimensions are equal, or one input has none. */
 struct matmul_attributes {
     bool transpose_a, transpose_b; /* the last two dimensions, before the product */
 };

@@ -11,7 +11,7 @@
  * tutti_op() has for low and high, with defaults: NONE, LOW() or LOW_HIGH() (layers/schema/schema_elementwise.c). a, b
  * and c are the inputs, y is the output and g its gradient. An empty derivative is 0. The text is compiled twice: as
  * OpenCL C, with scalars and vectors (layers/loop/loop_source.c), and as C in double precision (layers/pointwise.c),
- * for tests. It may use arithmetic and functions that exist in both languages. Four more are defined for it:
+ * for the interpreter. It may use arithmetic and functions that exist in both languages. Four more are defined for it:
  * where(condition, x, y), larger(x, y), smaller(x, y) and sigmoid(x). Constants have no suffix. Shapes are broadcast by
  * numpy's rules. */
 /* clang-format off */

@@ -15,9 +15,9 @@ static struct list list_of(const int64_t *numbers, int axes, int64_t first)
 }
 
 /* Returns the padding before each axis, then that after each. */
-static struct list pads_of(const int64_t *front, const int64_t *after, int axes)
+static struct list pads_of(const int64_t *before, const int64_t *after, int axes)
 {
-    struct list pads = list_of(front, axes, 0);
+    struct list pads = list_of(before, axes, 0);
     pads.count = 2 * axes;
     for (int i = 0; i < axes; i++)
         pads.numbers[axes + i] = after[i] == 0 ? pads.numbers[i] : after[i] == -1 ? 0 : after[i];

@@ -61,14 +61,14 @@ tutti_status value_symbolic_sizes(
     struct operand x = { .batch = value->batch };
     const tutti_status status = value_shape(import, value, &x.shape);
     *rank = operand_rank(&x);
-    const int64_t stand_in =
+    const int64_t placeholder =
         import->uses_placeholder_batch && value->array && !value->stored ? PLACEHOLDER_BATCH : INT64_MAX;
     for (int i = 0, at = 0; i < *rank; i++) {
         const bool is_batch = x.batch.batched && i == x.batch.axis;
         sizes[i] = is_batch ? (struct symbolic_size) { 0, x.batch.rows * x.batch.outer }
                             : (struct symbolic_size) { x.shape.sizes[at] };
-        if (sizes[i].number && sizes[i].number % stand_in == 0)
-            sizes[i] = (struct symbolic_size) { 0, sizes[i].number / stand_in };
+        if (sizes[i].number && sizes[i].number % placeholder == 0)
+            sizes[i] = (struct symbolic_size) { 0, sizes[i].number / placeholder };
         at += !is_batch || has_outer(&x.batch);
     }
     return status;

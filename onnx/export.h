@@ -125,7 +125,7 @@ const char *source_batch(struct source *source);  /* [1] of int64: the number of
 const char *source_length(struct source *source); /* [1] of int64: the length of sequences */
 /* A list of sizes, after a batch if it is not NULL; TUTTI_SEQUENCE becomes the length. */
 const char *source_sizes(struct source *source, const char *batch, const int64_t *sizes, int count);
-/* An input with a batch before it: one that is the same for all samples is repeated. */
+/* An input with a leading batch axis: one that is the same for all samples is repeated. */
 const char *source_for_each_sample(struct source *source, int input);
 /* Makes `from`, which no node has read yet, the first output of the source. */
 void source_finish(struct source *source, const char *from);

@@ -27,7 +27,7 @@ struct recurrent {
     bool torch;
 };
 
-/* Rows of the gates in ONNX's order, with the directions before: [1, rows, ..]. */
+/* Rows of the gates in ONNX's order, with a leading axis of directions: [1, rows, ..]. */
 static const char *in_order(struct source *source, const struct recurrent *r, const char *from)
 {
     static const int lstm[] = { 0, 3, 1, 2 },

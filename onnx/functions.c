@@ -18,7 +18,7 @@ struct port {
 
 struct function {
     const Onnx__FunctionProto *proto;
-    struct port *ports; /* by name; of two with one name, the first position is before */
+    struct port *ports; /* by name; of two with one name, the earlier one comes first */
     size_t port_count;
     int64_t opset;
     bool active; /* its nodes are being written out */

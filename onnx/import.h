@@ -51,7 +51,7 @@ struct value {
     bool converts;                   /* the tensor is not of float32 */
     struct batch_axis batch;         /* of the tensor */
     struct batch_index index;        /* of the tensor */
-    /* If only a size suggests that the axis `batch_axis.axis` is the batch: the tensor in which it is not. id < 0: none
+    /* If only a size suggests that the axis `batch.axis` is the batch: the tensor in which it is not. id < 0: none
      */
     tutti_tensor alike;
     unsigned repeated;       /* bits of axes along which a value without a batch repeats its elements, as by Expand */
@@ -249,7 +249,7 @@ void node_type(const struct onnx_node *node, size_t output, int type);
  * 1 GiB in total, including the copies of uniform initialisers. */
 tutti_status node_known(const struct onnx_node *node, struct array *array);
 tutti_status node_known_at(const struct onnx_node *node, size_t output, struct array *array); /* another output */
-/* Returns TUTTI_UNSUPPORTED with this message; the caller of the node's function puts the node's name before. */
+/* Returns TUTTI_UNSUPPORTED with this message; the caller of the node's function puts the node's name before it. */
 tutti_status node_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

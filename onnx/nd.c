@@ -16,7 +16,7 @@ struct nd {
     struct operand in[MOST];
     int count;    /* of inputs */
     int k;        /* axes of the data that the indices refer to, after `shared` ones */
-    int shared;   /* axes before that data and indices have in common */
+    int shared;   /* leading axes that data and indices have in common */
     int q;        /* axes of the indices before the last one */
     int batch;    /* the batch's axis of the data, in the file; HIDDEN: none */
     int at;       /* the batch axis of indices and updates, if the indices count samples */

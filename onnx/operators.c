@@ -69,7 +69,7 @@ static const struct onnx_operator operators[] = {
     { "LayerNormalization", build_layer_normalization, NULL, "layer_norm" },
     { "LinearClassifier", build_linear_classifier, .domain = "ai.onnx.ml" },
     { "LinearRegressor", build_linear_regressor, .domain = "ai.onnx.ml" },
-    { "LogSoftmax", build_softmax, NULL, "log" },
+    { "LogSoftmax", build_softmax, NULL, "log_softmax" },
     { "LpNormalization", build_lp_normalization },
     { "LpPool", build_pool, NULL, "lp_pool" },
     { "MatMul", build_matmul, .overflows = true },

@@ -13,14 +13,14 @@ enum { MOST_INPUTS = 8 };
 
 /* ---------------------------------------------------------------------------------------------- broadcasting ---- */
 
-/* The batch axis in a result with `rank` axes: an input may have fewer axes before. HIDDEN: a sample is the whole
+/* The batch axis in a result with `rank` axes: an input may have fewer leading axes. HIDDEN: a sample is the whole
  * value. */
-static int place_in(const struct operand *x, int rank)
+static int batch_axis_in(const struct operand *x, int rank)
 {
     return x->batch.axis == HIDDEN ? HIDDEN : x->batch.axis + rank - operand_rank(x);
 }
 
-static tutti_status join_places(
+static tutti_status common_batch_axis(
     const struct onnx_node *node, struct operand *list, size_t count, struct batch_axis *batch_axis)
 {
     int rank = 0;
@@ -30,11 +30,11 @@ static tutti_status join_places(
     for (size_t i = 0; i < count; i++) {
         struct batch_axis moved = list[i].batch;
         if (!moved.batched) continue;
-        moved.axis = place_in(&list[i], rank);
+        moved.axis = batch_axis_in(&list[i], rank);
         if (batch_axis->batched && !batch_axis_equal(batch_axis, &moved)) {
             for (size_t k = 0; k < count; k++)
                 if (list[k].batch.batched && node_as_fixed(node, k, &list[k]))
-                    return join_places(node, list, count, batch_axis);
+                    return common_batch_axis(node, list, count, batch_axis);
             return node_refuse("the batch is another axis of input %zu than of the ones before", i);
         }
         *batch_axis = moved;
@@ -87,7 +87,7 @@ tutti_status node_broadcast(
     tutti_status status = TUTTI_OK;
     if (count < 1 || count > MOST_INPUTS) return node_refuse("it has %zu inputs: 1 to %d are read", count, MOST_INPUTS);
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) status = node_operand(node, i, &list[i]);
-    if (status == TUTTI_OK) status = join_places(node, list, count, batch_axis);
+    if (status == TUTTI_OK) status = common_batch_axis(node, list, count, batch_axis);
     if (status == TUTTI_OK && batch_axis->batched && batch_axis->axis != HIDDEN)
         status = align(node, list, count, batch_axis);
     if (status == TUTTI_OK && count > 1 && batch_axis->batched) status = spread_numbers(node, list, count);

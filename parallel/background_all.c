@@ -2,11 +2,11 @@
 
 #include "parallel/state.h"
 
-void background_start_all(tutti_trainer *trainer, const int64_t *parts, bool single)
+void background_start_all(tutti_trainer *trainer, const int64_t *parts, bool sole)
 {
     for (int i = 0; i < trainer->count; i++)
         if (parts[i] > 0)
-            background_start(&trainer->replicas[i], (struct bound_sizes) { parts[i], trainer->length }, single);
+            background_start(&trainer->replicas[i], (struct bound_sizes) { parts[i], trainer->length }, sole);
 }
 
 bool background_all_done(tutti_trainer *trainer)

@@ -61,12 +61,12 @@ static double exchange_time(const struct balance *balance)
 static double step_time(const struct balance *balance, const int64_t *parts)
 {
     double slowest = 0;
-    const bool single = parts_used(balance, parts) == 1;
+    const bool sole = parts_used(balance, parts) == 1;
     for (int i = 0; i < balance->count; i++)
         if (parts[i] > 0)
             slowest =
-                fmax(slowest, speed_time(&balance->devices[i].speed, single ? SPEED_SINGLE : SPEED_TOGETHER, parts[i]));
-    return single ? slowest : slowest + exchange_time(balance);
+                fmax(slowest, speed_time(&balance->devices[i].speed, sole ? SPEED_SOLE : SPEED_TOGETHER, parts[i]));
+    return sole ? slowest : slowest + exchange_time(balance);
 }
 
 static double noise(const struct balance *balance)
@@ -138,10 +138,10 @@ static double best_division(struct balance *balance)
     least = best_together(balance, lines, balance->other, balance->wanted);
     for (int i = 0; i < balance->count; i++) {
         const struct balance_device *device = &balance->devices[i];
-        if (device->limit < balance->batch || !speed_known(&device->speed, SPEED_SINGLE)) continue;
-        const double single = speed_time(&device->speed, SPEED_SINGLE, balance->batch);
-        if (single >= least) continue;
-        least = single;
+        if (device->limit < balance->batch || !speed_known(&device->speed, SPEED_SOLE)) continue;
+        const double sole = speed_time(&device->speed, SPEED_SOLE, balance->batch);
+        if (sole >= least) continue;
+        least = sole;
         all_on(balance, i, balance->wanted);
     }
     free(lines);
@@ -158,7 +158,7 @@ static int next_trial(const struct balance *balance, double together)
     for (int i = 0; i < balance->count; i++) {
         const struct balance_device *device = &balance->devices[i];
         if (device->limit < balance->batch || !(device->speed.scale > 0)) continue;
-        const double time = speed_time(&device->speed, SPEED_SINGLE, balance->batch);
+        const double time = speed_time(&device->speed, SPEED_SOLE, balance->batch);
         best = fmin(best, time);
         if (device->tried || time >= promised) continue;
         promised = time;
@@ -180,8 +180,8 @@ void balance_try_again(struct balance *balance)
     const double now = step_time(balance, balance->parts);
     for (int i = 0; i < balance->count; i++) {
         struct speed *speed = &balance->devices[i].speed;
-        if (balance->parts[i] < balance->batch && speed_known(speed, SPEED_SINGLE) &&
-            speed_time(speed, SPEED_SINGLE, balance->batch) < TRY_AGAIN * now)
+        if (balance->parts[i] < balance->batch && speed_known(speed, SPEED_SOLE) &&
+            speed_time(speed, SPEED_SOLE, balance->batch) < TRY_AGAIN * now)
             balance->devices[i].tried = false;
         speed_reset(speed);
     }
@@ -297,7 +297,7 @@ void balance_add(struct balance *balance, const double *seconds, double step)
     balance->cold = 0;
     for (int i = 0; i < balance->count; i++) {
         if (balance->parts[i] == 0) continue;
-        speed_add(&balance->devices[i].speed, sole >= 0 ? SPEED_SINGLE : SPEED_TOGETHER, balance->parts[i],
+        speed_add(&balance->devices[i].speed, sole >= 0 ? SPEED_SOLE : SPEED_TOGETHER, balance->parts[i],
             sole >= 0 ? step : seconds[i]);
         slowest = fmax(slowest, seconds[i]);
     }

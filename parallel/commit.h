@@ -21,8 +21,8 @@ struct step {
 };
 
 /* Call it after all parts of a training step have succeeded. Computes the norm of its gradients if they are clipped,
- * and checks the step's numbers. If they are finite, makes the parameters those after it. If the loss scale was too
- * large, updates nothing and returns TUTTI_OK; the result is not finite then. */
+ * and checks the step's numbers. If they are finite, makes the updated parameters the newest ones. If the loss scale
+ * was too large, updates nothing and returns TUTTI_OK; the result is not finite then. */
 tutti_status step_commit(struct tutti_trainer *trainer, struct step *step);
 
 #endif

@@ -9,8 +9,8 @@
  *
  * This pass also updates the block's parameters, while other blocks are still on their way. It writes to second
  * copies of the parameters and the optimizer's states, and to the memory of devices that share the host's. The copies
- * are swapped (exchange_adopt) when the last block is done and all losses are known. If a device fails before, or a
- * loss is not finite, the master copy has not changed, and devices that share memory get it again (replica_reset()).
+ * are swapped (exchange_adopt) when the last block is done and all losses are known. If a device fails before that, or
+ * a loss is not finite, the master copy has not changed, and devices that share memory get it again (replica_reset()).
  *
  * With other ranks, blocks go into an all-reduce instead (ranks_sum.c), and the update follows the vote. If gradients
  * are clipped, the sums are kept, and the update follows when their norm is known (commit.c). */
@@ -56,11 +56,11 @@ static int64_t block_end(const struct exchange *exchange, int64_t block)
     return end < total ? end : total;
 }
 
-/* Returns the length of the overlap of a received bucket and a range; *first: where it begins. */
-static int64_t overlap(const struct received_bucket *received, int64_t begin, int64_t end, int64_t *first)
+/* Returns the length of the overlap of a bucket and a range; *first: where it begins. */
+static int64_t overlap(const struct bucket_copy *copy, int64_t begin, int64_t end, int64_t *first)
 {
-    *first = received->first > begin ? received->first : begin;
-    const int64_t last = received->first + received->count < end ? received->first + received->count : end;
+    *first = copy->first > begin ? copy->first : begin;
+    const int64_t last = copy->first + copy->count < end ? copy->first + copy->count : end;
     return last > *first ? last - *first : 0;
 }
 
@@ -72,7 +72,7 @@ static bool has_block(const struct exchange *exchange, const struct replica *rep
     const int64_t begin = block * EXCHANGE_BLOCK, end = block_end(exchange, block);
     int64_t covered = 0, first;
     for (size_t i = 0; i < replica->transfer.arrived; i++)
-        covered += overlap(&replica->transfer.received[i], begin, end, &first);
+        covered += overlap(&replica->transfer.copies[i], begin, end, &first);
     return covered == end - begin;
 }
 
@@ -108,30 +108,30 @@ static void find_not_finite(const tutti_trainer *trainer)
         const struct gradient_transfer *transfer = &trainer->replicas[r].transfer;
         struct replica_work *work = &trainer->works[r];
         if (trainer->parts[r] == 0) continue;
-        for (size_t i = 0; i < transfer->received_count; i++) {
-            const struct received_bucket *received = &transfer->received[i];
-            if (received->data) work->result.not_finite |= exchange_not_finite(received->data, received->count);
-            for (int64_t j = 0; received->half && j < received->count; j++)
-                work->result.not_finite |= !isfinite(bf16_to_float(received->half[j]));
+        for (size_t i = 0; i < transfer->copy_count; i++) {
+            const struct bucket_copy *copy = &transfer->copies[i];
+            if (copy->data) work->result.not_finite |= exchange_not_finite(copy->data, copy->count);
+            for (int64_t j = 0; copy->half && j < copy->count; j++)
+                work->result.not_finite |= !isfinite(bf16_to_float(copy->half[j]));
         }
     }
 }
 
-/* Returns a replica's gradients of a piece: in place, if one received bucket has them all as floats; else assembled in
- * `pieces`, with zeros where it has none. All received buckets that overlap the piece are complete, and no more are
+/* Returns a replica's gradients of a piece: in place, if one bucket has them all as floats; else assembled in
+ * `pieces`, with zeros where it has none. All copies that overlap the piece are complete, and no more are
  * added once one is. */
 static const float *gradients_of(const struct replica *replica, int64_t begin, int64_t end, float *restrict pieces)
 {
     memset(pieces, 0, (size_t)(end - begin) * sizeof(float));
-    for (size_t i = 0; i < replica->transfer.received_count; i++) {
+    for (size_t i = 0; i < replica->transfer.copy_count; i++) {
         int64_t first;
-        const struct received_bucket *received = &replica->transfer.received[i];
-        const int64_t count = overlap(received, begin, end, &first), skip = first - received->first;
+        const struct bucket_copy *copy = &replica->transfer.copies[i];
+        const int64_t count = overlap(copy, begin, end, &first), skip = first - copy->first;
         if (count == 0) continue;
-        if (received->data && count == end - begin) return received->data + skip;
-        if (received->data) memcpy(pieces + (first - begin), received->data + skip, (size_t)count * sizeof(float));
-        for (int64_t j = 0; !received->data && j < count; j++)
-            pieces[first - begin + j] = bf16_to_float(received->half[skip + j]);
+        if (copy->data && count == end - begin) return copy->data + skip;
+        if (copy->data) memcpy(pieces + (first - begin), copy->data + skip, (size_t)count * sizeof(float));
+        for (int64_t j = 0; !copy->data && j < count; j++)
+            pieces[first - begin + j] = bf16_to_float(copy->half[skip + j]);
     }
     return pieces;
 }
@@ -184,12 +184,12 @@ static void put_on_devices(const struct exchange *exchange, int64_t begin, int64
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
         if (trainer->parts[r] == 0) continue; /* it may have been given up, and its thread may come back */
-        for (size_t i = 0; i < replica->transfer.received_count; i++) {
+        for (size_t i = 0; i < replica->transfer.copy_count; i++) {
             int64_t first;
-            const struct received_bucket *received = &replica->transfer.received[i];
-            const int64_t here = overlap(received, begin, begin + count, &first);
-            if (received->parameters && here > 0)
-                put(exchange, received->parameters + (first - received->first), parameters + (first - begin), here);
+            const struct bucket_copy *copy = &replica->transfer.copies[i];
+            const int64_t here = overlap(copy, begin, begin + count, &first);
+            if (copy->parameters && here > 0)
+                put(exchange, copy->parameters + (first - copy->first), parameters + (first - begin), here);
         }
     }
 }

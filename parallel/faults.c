@@ -134,5 +134,5 @@ struct vote faults_check(tutti_trainer *trainer, bool replayed)
     membership_clear(members);
     if (tried || good == 0 || bad == 0) return vote_of(TUTTI_OK); /* where all are bad, it diverges */
     suspect_bad(trainer);
-    return vote_again();
+    return vote_retry();
 }

@@ -107,7 +107,7 @@ tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work)
     work->feeds = arrays_at(&trainer->feeds.arrays, entry->samples, sizes);
     work->kept = true;
     entry->work = *work;
-    entry->work.gives_outputs = false; /* where they went may be gone when the step is retried */
+    entry->work.gives_outputs = false; /* where they went may be gone when the step is replayed */
 done:
     return status;
 }
@@ -190,7 +190,7 @@ tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *wor
         return TUTTI_OK;
     }
     journal->passed_s += seconds;
-    if (journal->done < journal->count) { /* it was done again */
+    if (journal->done < journal->count) { /* it was replayed */
         journal->done++;
         return TUTTI_OK;
     }

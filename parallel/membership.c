@@ -77,9 +77,9 @@ struct vote vote_of(tutti_status status)
     return vote;
 }
 
-struct vote vote_again(void)
+struct vote vote_retry(void)
 {
-    return (struct vote) { .says = VOTE_AGAIN };
+    return (struct vote) { .says = VOTE_RETRY };
 }
 
 struct vote vote_replay(void)

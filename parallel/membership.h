@@ -35,8 +35,8 @@ int membership_left(const struct membership *members);
 /* A member's vote on a try, from best to worst: the worst of all votes counts. */
 enum verdict {
     VOTE_DONE,  /* its part has succeeded */
-    VOTE_AGAIN, /* its part has to be done again: something was lost that others replace */
-    /* Steps have to be replayed before, because a device that trained alone was lost; not between ranks. */
+    VOTE_RETRY, /* its part has to be retried: something was lost that others replace */
+    /* Steps have to be replayed first, because a device that trained alone was lost; not between ranks. */
     VOTE_REPLAY,
     VOTE_FAIL /* the training cannot go on */
 };
@@ -49,7 +49,7 @@ struct vote {
 
 /* Returns the vote for a status: done, or failed with the message of status_message(). */
 struct vote vote_of(tutti_status status);
-struct vote vote_again(void);
+struct vote vote_retry(void);
 struct vote vote_replay(void);
 /* Adds the next status to the vote of a member that stops at the first failure. */
 void vote_take(struct vote *vote, tutti_status status);

@@ -59,8 +59,8 @@ struct average {
      * caller was told. */
     int64_t steps, whole;
     struct rank_note since, reported;
-    struct optimizer_arrays result; /* of an average in progress; after one, the former master copy. Kept, as a device that
-                                     * hangs may still read it, and a rank that was silent may still add to it */
+    struct optimizer_arrays result; /* of an average in progress; after one, the former master copy. Kept, as a device
+                                     * that hangs may still read it, and a rank that was silent may still add to it */
 };
 
 struct ranks {

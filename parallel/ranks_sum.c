@@ -99,7 +99,7 @@ tutti_status ranks_vote(
     TRY(ranks_exchange_notes(trainer, vote));
     ranks_add_notes(ranks, &total);
     *all = (enum verdict)total.says;
-    if (*all == VOTE_AGAIN) return TUTTI_OK; /* the next vote tells the division again */
+    if (*all == VOTE_RETRY) return TUTTI_OK; /* the next vote announces the division again */
     result->not_finite = total.not_finite;
     result->largest = (float)fmin(total.largest, FLT_MAX);
     result->sums.metrics = total.metrics;

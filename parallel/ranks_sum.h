@@ -20,7 +20,7 @@ void ranks_put(struct tutti_trainer *trainer, int64_t first, int64_t count, cons
 /* Begins the all-reduce of what is summed on this rank, from the end of the arena on: the blocks marked in `summed`,
  * or all (NULL). */
 void ranks_leave(struct tutti_trainer *trainer, const bool *summed);
-/* Ends a try with this rank's vote. *all: what counts for all ranks, VOTE_DONE or VOTE_AGAIN. `result` becomes
+/* Ends a try with this rank's vote. *all: what counts for all ranks, VOTE_DONE or VOTE_RETRY. `result` becomes
  * that of all ranks. */
 tutti_status ranks_vote(
     struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct step_result *result);

@@ -182,10 +182,10 @@ done:
 void rebalance_start(tutti_trainer *trainer)
 {
     const struct balance *balance = &trainer->balance;
-    bool single = false;
-    for (int i = 0; i < trainer->count; i++) single |= balance->wanted[i] == balance->batch;
+    bool sole = false;
+    for (int i = 0; i < trainer->count; i++) sole |= balance->wanted[i] == balance->batch;
     trainer->rebalance->changing = true;
-    background_start_all(trainer, balance->wanted, single);
+    background_start_all(trainer, balance->wanted, sole);
 }
 
 bool rebalance_is_changing(const tutti_trainer *trainer)

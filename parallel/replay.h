@@ -13,7 +13,7 @@ struct tutti_trainer;
  * leaves the rest in the journal: nothing is saved or trained from these parameters before they are replayed. */
 tutti_status replay_lost(struct tutti_trainer *trainer);
 /* Runs the work of a step or a forward pass on this rank's devices until it succeeds, and adds its results to
- * step->result. Replays lost steps before. */
+ * step->result. If a try needs steps that were lost with a device (VOTE_REPLAY), replays them and tries again. */
 tutti_status replay_and_run(struct tutti_trainer *trainer, struct step *step);
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(struct tutti_trainer *trainer);

@@ -64,12 +64,12 @@ static void give(tutti_trainer *trainer, int device, const struct replica_work *
     worker_start(&trainer->replicas[device].worker, replica_run, part);
 }
 
-static void give_all(tutti_trainer *trainer, const struct replica_work *work, bool single)
+static void give_all(tutti_trainer *trainer, const struct replica_work *work, bool sole)
 {
     struct replica_work whole = *work;
     int64_t first = 0;
-    whole.update = single;
-    whole.check = trainer->options.advanced.check_replicas && work->mode == PLAN_TRAIN && !single;
+    whole.update = sole;
+    whole.check = trainer->options.advanced.check_replicas && work->mode == PLAN_TRAIN && !sole;
     if (whole.check)
         whole.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {
@@ -83,9 +83,9 @@ static void give_all(tutti_trainer *trainer, const struct replica_work *work, bo
 /* Returns the vote of a device that has not done its part. */
 static struct vote vote_of_failure(tutti_trainer *trainer, int device, tutti_status status)
 {
-    if (sync_devices_interrupted(&trainer->sync_devices, device)) return vote_again(); /* by another's failure */
+    if (sync_devices_interrupted(&trainer->sync_devices, device)) return vote_retry(); /* by another's failure */
     const tutti_status lost = trainer_shrink_or_lose(trainer, &trainer->replicas[device], status);
-    return lost == TUTTI_OK ? vote_again() : vote_of(lost);
+    return lost == TUTTI_OK ? vote_retry() : vote_of(lost);
 }
 
 /* Waits for all devices and returns their vote; the first failure counts. */
@@ -104,7 +104,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
     return all;
 }
 
-/* Makes one attempt. VOTE_AGAIN: a device was lost, and others are left to retry the work; VOTE_REPLAY: with steps that
+/* Makes one attempt. VOTE_RETRY: a device was lost, and others are left to retry the work; VOTE_REPLAY: with steps that
  * it did alone. */
 static struct vote try_once(tutti_trainer *trainer, struct step *step)
 {
@@ -114,10 +114,10 @@ static struct vote try_once(tutti_trainer *trainer, struct step *step)
     const struct vote prepared = prepare(trainer, work);
     if (prepared.says != VOTE_DONE) return prepared;
     sync_devices_begin(trainer, work->whole);
-    const bool trains = work->mode == PLAN_TRAIN, single = trains && trainer_sole_replica(trainer);
-    give_all(trainer, work, single);
-    if (trains && !single) exchanged = exchange_run(trainer, step);
-    if (single && trainer->journal) journal_take_ahead(trainer);
+    const bool trains = work->mode == PLAN_TRAIN, sole = trains && trainer_sole_replica(trainer);
+    give_all(trainer, work, sole);
+    if (trains && !sole) exchanged = exchange_run(trainer, step);
+    if (sole && trainer->journal) journal_take_ahead(trainer);
     struct vote vote = vote_of_devices(trainer, &step->result);
     if (!vote_fails(&vote)) vote_take(&vote, exchanged);
     if (vote.says == VOTE_DONE && trains) vote = faults_check(trainer, step->replayed);
@@ -153,7 +153,7 @@ static struct vote try_single(tutti_trainer *trainer, struct step *step)
         return vote_of(TUTTI_OK);
     }
     const tutti_status lost = trainer_shrink_or_lose(trainer, replica, status);
-    return lost == TUTTI_OK ? vote_again() : vote_of(lost);
+    return lost == TUTTI_OK ? vote_retry() : vote_of(lost);
 }
 
 struct vote retry_run(tutti_trainer *trainer, struct step *step)
@@ -161,7 +161,7 @@ struct vote retry_run(tutti_trainer *trainer, struct step *step)
     struct vote vote;
     do {
         vote = trainer->exchange ? try_once(trainer, step) : try_single(trainer, step);
-    } while (vote.says == VOTE_AGAIN);
+    } while (vote.says == VOTE_RETRY);
     if (vote.says == VOTE_DONE) add_results(trainer, &step->work, &step->result.sums);
     return vote;
 }
@@ -176,12 +176,12 @@ static bool sums_overflow(const tutti_trainer *trainer, const struct step_result
 
 tutti_status retry_run_ranks(tutti_trainer *trainer, const struct vote *ready, struct step *step)
 {
-    struct vote mine = vote_fails(ready) ? *ready : vote_again();
-    enum verdict all = VOTE_AGAIN;
+    struct vote mine = vote_fails(ready) ? *ready : vote_retry();
+    enum verdict all = VOTE_RETRY;
     struct sums own = { 0 };
-    while (all == VOTE_AGAIN) {
+    while (all == VOTE_RETRY) {
         ranks_try(trainer);
-        if (mine.says == VOTE_AGAIN) {
+        if (mine.says == VOTE_RETRY) {
             const double start = clock_seconds();
             own = (struct sums) { .samples = step->work.samples };
             mine = try_once(trainer, step);
@@ -193,8 +193,8 @@ tutti_status retry_run_ranks(tutti_trainer *trainer, const struct vote *ready, s
         step->result.sums = own;
         const tutti_status voted = ranks_vote(trainer, &mine, &all, &step->result);
         if (voted != TUTTI_OK) return voted;
-        /* Ranks that retry the step need this rank's numbers, too. */
-        if (all == VOTE_AGAIN && trainer->ranks->sync_ranks) mine = vote_again();
+        /* Ranks that retry the step need this rank's statistics, too: it computes its part again. */
+        if (all == VOTE_RETRY && trainer->ranks->sync_ranks) mine = vote_retry();
     }
     step->result.not_finite |= sums_overflow(trainer, &step->result);
     return TUTTI_OK;

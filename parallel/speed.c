@@ -136,7 +136,7 @@ bool speed_known(const struct speed *speed, enum speed_mode mode)
 
 void speed_line(const struct speed *speed, enum speed_mode mode, double *fixed, double *each)
 {
-    if (!speed_known(speed, mode)) mode = mode == SPEED_SINGLE ? SPEED_TOGETHER : SPEED_SINGLE;
+    if (!speed_known(speed, mode)) mode = mode == SPEED_SOLE ? SPEED_TOGETHER : SPEED_SOLE;
     *fixed = speed->scale * speed->a[mode];
     *each = speed->scale * speed->b[mode];
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum speed_mode { SPEED_TOGETHER, SPEED_SINGLE };
+enum speed_mode { SPEED_TOGETHER, SPEED_SOLE };
 enum { SPEED_MODES = 2, SPEED_SIZES = 6, SPEED_LEARN = 7, SPEED_RECENT = 7 };
 
 struct speed {

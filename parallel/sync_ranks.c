@@ -182,10 +182,10 @@ void sync_ranks_end(struct tutti_trainer *trainer, struct vote *vote)
     if (!sync) return;
     if (!vote_fails(vote) && vote_fails(&sync->vote)) *vote = sync->vote;
     while (!sync->over) {
-        tutti_status met = begin(trainer, vote->says == VOTE_DONE ? SAYS_DONE : SAYS_FAILED);
-        if (met == TUTTI_OK) met = hosts_round_wait(trainer->ranks->hosts);
-        if (!vote_fails(vote)) vote_take(vote, met);
-        sync->over =
-            met != TUTTI_OK || ranks_that_say(trainer, SAYS_FAILED) > 0 || ranks_that_say(trainer, SAYS_NUMBERS) == 0;
+        tutti_status status = begin(trainer, vote->says == VOTE_DONE ? SAYS_DONE : SAYS_FAILED);
+        if (status == TUTTI_OK) status = hosts_round_wait(trainer->ranks->hosts);
+        if (!vote_fails(vote)) vote_take(vote, status);
+        sync->over = status != TUTTI_OK || ranks_that_say(trainer, SAYS_FAILED) > 0 ||
+            ranks_that_say(trainer, SAYS_NUMBERS) == 0;
     }
 }

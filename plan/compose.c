@@ -27,8 +27,8 @@ static int64_t elements_of(const struct loop *loop)
     return elements;
 }
 
-/* Returns the node that computes a value, after any reshapes; NULL for inputs and parameters. Sets *alone to whether
- * `reader` is the only reader. */
+/* Returns the node that computes a value, looking through reshapes; NULL for inputs and parameters. Sets *alone to
+ * whether `reader` is the only reader. */
 static const struct node *producer_of(const struct graph *graph, int value, const struct node *reader, bool *alone)
 {
     for (*alone = true;;) {

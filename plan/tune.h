@@ -7,7 +7,7 @@
 
 /* Measures every problem of the network's plan that several implementations take and that this device and driver have
  * not measured yet. Keeps the results (runtime/tuning.h), by which later plans choose, of later processes, too. A
- * problem that does not fit the device's memory next to another is left to the rule. */
+ * problem that does not fit the device's memory together with another is left to the rule. */
 tutti_status plan_tune(struct device *device, const tutti_network *network, const struct plan_options *options);
 
 #endif

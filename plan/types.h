@@ -61,7 +61,7 @@ enum command_kind {
     COMMAND_CONSTANTS, /* copy: the step's constants to the device */
     COMMAND_WAIT,      /* launches after it read the copied data */
     COMMAND_KERNEL,    /* a launch of the step */
-    COMMAND_PARAMETERS_NEEDED, /* training: no launch before this reads a range of the parameters */
+    COMMAND_PARAMETERS_NEEDED, /* training: launches after this may read a range of the parameters; none before does */
     COMMAND_ALLREDUCE,         /* merges numbers of this device with those of all devices (struct all_reduce) */
     COMMAND_GRADIENTS_READY,   /* training: the gradients of a range, a bucket, are complete, its parameters are read no
                                   more */
@@ -73,7 +73,7 @@ enum command_kind {
 struct command {
     enum command_kind kind;
     size_t number; /* of the feed, output, launch or all-reduce; PARAMETERS_NEEDED, GRADIENTS_READY: among its kind */
-    int64_t first, count; /* NEED, READY: floats of the arena, at least one */
+    int64_t first, count; /* PARAMETERS_NEEDED, GRADIENTS_READY: floats of the arena, at least one */
 };
 
 /* The device's buffers that the launches use. */

@@ -15,7 +15,7 @@
 #define MOMENT_S 1.0
 #define LOST_S 1.0 /* longest wait for a plan of a lost device */
 
-/* Checks that the device has memory for one more arena next to the present ones. */
+/* Checks that the device has memory for one more arena in addition to the present ones. */
 static tutti_status check_room(struct replica *replica, const struct plan_options *options)
 {
     size_t bytes = 0;
@@ -32,7 +32,7 @@ static tutti_status make(struct replica *replica)
     tutti_status status = TUTTI_OK;
     struct background *background = &replica->background;
     plan_cache_lock(&replica->plans);
-    if (background->single) TRY(update_make(replica));
+    if (background->sole) TRY(update_make(replica));
     if (!background->plan_wanted) goto done;
     TRY(check_room(replica, &background->options));
     TRY(plan_new(replica->device, replica->setup->network, &background->options, &background->plan));
@@ -55,16 +55,16 @@ static void *serve(void *argument)
     return NULL;
 }
 
-void background_start(struct replica *replica, struct bound_sizes sizes, bool single)
+void background_start(struct replica *replica, struct bound_sizes sizes, bool sole)
 {
     struct background *background = &replica->background;
     const int64_t part = divide_up(sizes.samples, divide_up(sizes.samples, replica->capacity));
     const struct plan_key key = { PLAN_TRAIN, { part, sizes.length } };
     *background = (struct background) { .seen = clock_seconds(),
-        .single = single && !update_is_made(replica),
+        .sole = sole && !update_is_made(replica),
         .plan_wanted = !plan_cache_find(&replica->plans, key),
         .options = replica_options(replica, key) };
-    if (!background->single && !background->plan_wanted) return;
+    if (!background->sole && !background->plan_wanted) return;
     background->options.cold = true;
     background->options.progress = NULL;                               /* nobody waits for it */
     if (background->options.arena) background->options.arena->users++; /* its plan may be dropped meanwhile */
@@ -133,7 +133,7 @@ tutti_status background_adopt(struct replica *replica, void *unused)
     (void)unused;
     tutti_status status = TUTTI_OK;
     struct background *background = &replica->background;
-    if (background->single) TRY(update_warm(replica));
+    if (background->sole) TRY(update_warm(replica));
     if (!background->plan) goto done;
     TRY(plan_warm_up(background->plan));
     plan_cache_lock(&replica->plans);
@@ -141,7 +141,7 @@ tutti_status background_adopt(struct replica *replica, void *unused)
     plan_cache_unlock(&replica->plans);
     background->plan = NULL;
 done:
-    background->single = false;
+    background->sole = false;
     return status;
 }
 

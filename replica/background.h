@@ -14,7 +14,7 @@ struct background {
     bool started;
     bool done, hangs;      /* guarded by the watchdog's lock */
     double waited_s, seen; /* time counted against its limit; when it was last checked */
-    bool single;           /* also builds the device's own update */
+    bool sole;             /* also builds the device's own update */
     bool plan_wanted;
     struct plan_options options;
     struct plan *plan;
@@ -23,8 +23,8 @@ struct background {
 };
 
 /* Starts a thread that builds what a part of this size needs; does nothing if all is there. If the start fails,
- * background_wait() returns the failure. `single`: the device is to update itself, too. */
-void background_start(struct replica *replica, struct bound_sizes sizes, bool single);
+ * background_wait() returns the failure. `sole`: the device is to update itself, too. */
+void background_start(struct replica *replica, struct bound_sizes sizes, bool sole);
 bool background_is_done(struct replica *replica);
 bool background_hangs(const struct replica *replica);
 /* Waits for the thread, at most as long as building plans may take. Returns its status. */

@@ -87,7 +87,7 @@ void gradients_free_buffers(struct replica *replica)
 
 bool gradients_are_expected(const struct gradient_transfer *transfer)
 {
-    return transfer->received_count == 0 || transfer->arrived < transfer->received_count;
+    return transfer->copy_count == 0 || transfer->arrived < transfer->copy_count;
 }
 
 bool gradients_are_exposed(const struct gradient_transfer *transfer)
@@ -100,19 +100,19 @@ const struct gradient_transport *gradient_transport(const struct replica *replic
     return replica->device->can.unified ? &gradients_mapped : &gradients_copied;
 }
 
-tutti_status gradients_add(struct replica *replica, const struct received_bucket *received)
+tutti_status gradients_add(struct replica *replica, const struct bucket_copy *copy)
 {
     struct gradient_transfer *transfer = &replica->transfer;
-    void *array = transfer->received;
+    void *array = transfer->copies;
     const tutti_status status =
-        memory_grow(&array, &transfer->received_capacity, transfer->received_count + 1, sizeof(*transfer->received));
+        memory_grow(&array, &transfer->copy_capacity, transfer->copy_count + 1, sizeof(*transfer->copies));
     if (status != TUTTI_OK) {
-        clReleaseEvent(received->event);
+        clReleaseEvent(copy->event);
         return status;
     }
     watchdog_lock(replica->setup->watchdog); /* the exchange looks at those that arrived */
-    transfer->received = array;
-    transfer->received[transfer->received_count++] = *received;
+    transfer->copies = array;
+    transfer->copies[transfer->copy_count++] = *copy;
     watchdog_unlock(replica->setup->watchdog);
     return TUTTI_OK;
 }
@@ -121,9 +121,9 @@ tutti_status gradients_await(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct gradient_transfer *transfer = &replica->transfer;
-    for (size_t i = 0; i < transfer->received_count; i++) {
-        const cl_event event = transfer->received[i].event;
-        const bool last = i + 1 == transfer->received_count;
+    for (size_t i = 0; i < transfer->copy_count; i++) {
+        const cl_event event = transfer->copies[i].event;
+        const bool last = i + 1 == transfer->copy_count;
         TRY(last ? event_wait(replica->device, event) : event_wait_amid(replica->device, event));
         watchdog_lock(replica->setup->watchdog);
         transfer->arrived = i + 1;
@@ -137,13 +137,13 @@ done:
 void gradients_reset(struct replica *replica)
 {
     struct gradient_transfer *transfer = &replica->transfer;
-    for (size_t i = 0; i < transfer->received_count; i++)
-        if (transfer->received[i].event) clReleaseEvent(transfer->received[i].event);
-    transfer->received_count = transfer->arrived = 0;
+    for (size_t i = 0; i < transfer->copy_count; i++)
+        if (transfer->copies[i].event) clReleaseEvent(transfer->copies[i].event);
+    transfer->copy_count = transfer->arrived = 0;
 }
 
 void gradients_free(struct replica *replica)
 {
-    free(replica->transfer.received);
+    free(replica->transfer.copies);
     free(replica->transfer.mapped.mappings);
 }

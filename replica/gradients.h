@@ -10,9 +10,8 @@
 
 struct replica;
 
-/* A range of gradients on its way to the host, in the order in which copies are enqueued: of `count` floats from
- * `first` on, at `data`. */
-struct received_bucket {
+/* A bucket whose copy or mapping to the host is enqueued: floats first .. first + count - 1 of the gradients. */
+struct bucket_copy {
     int64_t first, count;
     size_t bytes;         /* that were copied */
     const float *data;    /* NULL: they are in `half` */
@@ -36,10 +35,10 @@ struct gradient_transfer {
     bool has_last;        /* the device had a part in the last step, whose gradients it has */
     bool last_is_sum;     /* they are in `sum` */
     /* Copies of gradients to the host; the first `arrived` are complete, which is guarded by the watchdog's lock. */
-    struct received_bucket *received;
-    size_t received_count, arrived, received_capacity;
-    /* Page-locked memory; gradients as bfloat16, and the launches that round them: one for each bucket, in the order
-     * of the arena; those that round the sum. */
+    struct bucket_copy *copies;
+    size_t copy_count, arrived, copy_capacity;
+    /* Page-locked memory; gradients as bfloat16, and the launches that round them: to_wire one for each bucket, in the
+     * order of the arena; sum_to_wire one for all trained parameters. */
     struct {
         struct staging download;
         cl_mem wire;
@@ -53,8 +52,8 @@ struct gradient_transfer {
     } mapped;
 };
 
-/* A range of gradients, enqueued by a step, that leaves the device. */
-struct sent_bucket {
+/* A bucket to be sent to the host. */
+struct bucket_request {
     const struct plan *plan; /* whose bucket it is */
     int64_t first, count;    /* floats */
     bool sum;                /* of micro-batches */
@@ -71,9 +70,9 @@ struct gradient_transport {
     /* Before launches whose buckets leave: makes what is missing. */
     tutti_status (*open)(struct replica *replica, const struct plan *plan);
     /* After the launch that completes a bucket: sends it while backward continues. */
-    tutti_status (*bucket)(struct replica *replica, const struct sent_bucket *sent);
+    tutti_status (*bucket)(struct replica *replica, const struct bucket_request *sent);
     /* After the step: sends all gradients. */
-    tutti_status (*whole)(struct replica *replica, const struct sent_bucket *sent);
+    tutti_status (*whole)(struct replica *replica, const struct bucket_request *sent);
     /* Before the device's next work: gives it back what the host may use. */
     tutti_status (*release)(struct replica *replica);
     void (*free)(struct replica *replica); /* frees what needs calls of the driver */
@@ -100,9 +99,9 @@ bool gradients_are_expected(const struct gradient_transfer *transfer);
 /* Returns whether the exchange may write parameters to the device's memory in this step. */
 bool gradients_are_exposed(const struct gradient_transfer *transfer);
 
-/* For the implementations: adds a received bucket. Takes over its event, also on failure. */
-tutti_status gradients_add(struct replica *replica, const struct received_bucket *received);
-/* Waits for each received bucket in turn and tells the exchange. */
+/* For the implementations: adds an enqueued copy. Takes over its event, also on failure. */
+tutti_status gradients_add(struct replica *replica, const struct bucket_copy *copy);
+/* Waits for each copy in turn and wakes the exchange. */
 tutti_status gradients_await(struct replica *replica);
 /* Resets what arrived; calls no driver that may hang. */
 void gradients_reset(struct replica *replica);

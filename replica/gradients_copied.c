@@ -79,21 +79,21 @@ static tutti_status read_range(
     const bool half = from == transfer->copied.wire;
     const size_t size = half ? sizeof(uint16_t) : sizeof(float);
     unsigned char *to = (unsigned char *)transfer->copied.download.pointer + (size_t)first * size;
-    struct received_bucket received = { .first = first, .count = count, .bytes = (size_t)count * size };
+    struct bucket_copy copy = { .first = first, .count = count, .bytes = (size_t)count * size };
     if (half)
-        received.half = (uint16_t *)(void *)to;
+        copy.half = (uint16_t *)(void *)to;
     else
-        received.data = (float *)(void *)to;
+        copy.data = (float *)(void *)to;
     CL_TRY(clEnqueueReadBuffer(
-               queue, from, CL_FALSE, (size_t)first * size, received.bytes, to, after ? 1 : 0, after, &received.event),
+               queue, from, CL_FALSE, (size_t)first * size, copy.bytes, to, after ? 1 : 0, after, &copy.event),
         "reading gradients from '%s'", replica->device->can.name);
-    status = gradients_add(replica, &received);
+    status = gradients_add(replica, &copy);
 done:
     return status;
 }
 
 /* Rounds the bucket, if that is wanted. *from: the buffer that it leaves from. */
-static tutti_status round_bucket(struct replica *replica, const struct sent_bucket *sent, cl_mem *from)
+static tutti_status round_bucket(struct replica *replica, const struct bucket_request *sent, cl_mem *from)
 {
     struct gradient_transfer *transfer = &replica->transfer;
     size_t launch = 0, position = 0;
@@ -106,7 +106,7 @@ static tutti_status round_bucket(struct replica *replica, const struct sent_buck
 }
 
 /* Sends the bucket by the second queue. */
-static tutti_status bucket(struct replica *replica, const struct sent_bucket *sent)
+static tutti_status bucket(struct replica *replica, const struct bucket_request *sent)
 {
     tutti_status status = TUTTI_OK;
     const struct device *device = replica->device;
@@ -123,7 +123,7 @@ done:
     return status;
 }
 
-static tutti_status whole(struct replica *replica, const struct sent_bucket *sent)
+static tutti_status whole(struct replica *replica, const struct bucket_request *sent)
 {
     tutti_status status = TUTTI_OK;
     struct gradient_transfer *transfer = &replica->transfer;

@@ -36,26 +36,25 @@ done:
 }
 
 /* Maps them: launches still in the queue neither write these gradients nor read these parameters. */
-static tutti_status whole(struct replica *replica, const struct sent_bucket *sent)
+static tutti_status whole(struct replica *replica, const struct bucket_request *sent)
 {
     tutti_status status = TUTTI_OK;
     const int64_t first = sent->first, count = sent->count;
-    struct received_bucket received = { .first = first, .count = count };
+    struct bucket_copy copy = { .first = first, .count = count };
     float *data = NULL;
     if (sent->exposes) {
         replica->transfer.mapped.exposed = true;
-        TRY(map(
-            replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &received.parameters));
+        TRY(map(replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &copy.parameters));
     }
     const cl_mem gradients = gradients_buffer(&replica->transfer, sent->sum);
-    TRY(map(replica, gradients, CL_MAP_READ, first, count, &received.event, &data));
-    received.data = data;
-    status = gradients_add(replica, &received);
+    TRY(map(replica, gradients, CL_MAP_READ, first, count, &copy.event, &data));
+    copy.data = data;
+    status = gradients_add(replica, &copy);
 done:
     return status;
 }
 
-static tutti_status bucket(struct replica *replica, const struct sent_bucket *sent)
+static tutti_status bucket(struct replica *replica, const struct bucket_request *sent)
 {
     tutti_status status = TUTTI_OK;
     TRY(whole(replica, sent));

@@ -2,7 +2,7 @@
  * group have a factor of the rate and a decay of their own.
  * Running statistics lie after the trained parameters: p = (1 - momentum) p + momentum g.
  * With ema_decay, a state after the rule's own averages the trained parameters: a += (1 - ema_decay)(p - a), as timm's
- * ModelEma, from their initial values on. With clip_norm, gradients are clipped before (clip.h).
+ * ModelEma, from their initial values on. With clip_norm, gradients are clipped first (clip.h).
  * There are two forms of each rule, equal up to rounding: loops on the host's threads (several devices share one master
  * copy), and launches at the end of the list of a single device. */
 #ifndef REPLICA_OPTIMIZER_H

@@ -82,11 +82,11 @@ static void note_times(struct run *run, double start)
     for (size_t i = 0; i < count; i++)
         work->result.sent.overlapped += seconds_overlapped(run, *uploads_event(uploads, i));
     work->result.received = (struct traffic) { 0 };
-    for (size_t i = 0; i < replica->transfer.received_count; i++) {
-        const struct received_bucket *received = &replica->transfer.received[i];
-        work->result.received.seconds += event_seconds(received->event);
-        work->result.received.overlapped += seconds_overlapped(run, received->event);
-        work->result.received.bytes += (double)received->bytes;
+    for (size_t i = 0; i < replica->transfer.copy_count; i++) {
+        const struct bucket_copy *copy = &replica->transfer.copies[i];
+        work->result.received.seconds += event_seconds(copy->event);
+        work->result.received.overlapped += seconds_overlapped(run, copy->event);
+        work->result.received.bytes += (double)copy->bytes;
     }
 }
 
@@ -333,7 +333,7 @@ static bool exposes(const struct run *run)
 static tutti_status bucket_leaves(void *user, const struct command *ready)
 {
     struct run *run = user;
-    const struct sent_bucket sent = {
+    const struct bucket_request sent = {
         .plan = run->plan, .first = ready->first, .count = ready->count, .exposes = exposes(run)
     };
     return gradient_transport(run->replica)->bucket(run->replica, &sent);
@@ -341,7 +341,7 @@ static tutti_status bucket_leaves(void *user, const struct command *ready)
 
 static tutti_status gradients_leave(struct run *run)
 {
-    const struct sent_bucket sent = {
+    const struct bucket_request sent = {
         .count = run->setup->network->total_floats, .sum = run->runs > 1, .exposes = exposes(run)
     };
     return gradient_transport(run->replica)->whole(run->replica, &sent);
@@ -577,7 +577,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     if (run.work->update) TRY(update_enqueue(replica, run.runs > 1, &replica->scratch.constants[0]));
     TRY(mark(&run, &run.ended));
     if (run.work->check) TRY(check_parameters(replica, run.work->checksum));
-    if (training && !run.work->update && replica->transfer.received_count == 0) TRY(gradients_leave(&run));
+    if (training && !run.work->update && replica->transfer.copy_count == 0) TRY(gradients_leave(&run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
     prefetch_send(replica, run.work, run.begun);
     TRY(gradients_await(replica));

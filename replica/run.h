@@ -25,7 +25,7 @@ struct replica_work {
     struct step_constants constants;    /* first_sample and runs are set for each launch */
     uint64_t number;                    /* of the batch, as in struct batch */
     struct batch next;                  /* the batch that may come next, divided in the same way; number 0: none */
-    struct parameter_snapshot snapshot; /* of parameters */
+    struct parameter_snapshot snapshot; /* the newest parameters and states; what the device lacks is uploaded */
     bool update;                        /* training: the device updates its parameters itself, nothing is exchanged */
     bool kept;                          /* the feeds are the trainer's memory, not the caller's */
     bool synchronised;                  /* others have parts of the batch, and statistics are over the whole batch */

@@ -559,9 +559,9 @@ static void work(struct helpers *helpers, void (*progress)(void *, int, int), vo
     }
 }
 
-/* Tells whether the driver's cache was emptied after our back: loads the list's first program and looks at the time
- * that this takes. That program is needed anyway, and would be the first to be loaded ahead. Called where no form is
- * missing, once for each device of a runtime. */
+/* Tells whether the driver's cache was emptied without our knowledge: loads the list's first program and looks at the
+ * time that this takes. That program is needed anyway, and would be the first to be loaded ahead. Called where no form
+ * is missing, once for each device of a runtime. */
 static bool driver_forgot(const struct launch_list *list, const struct forms *forms)
 {
     const struct launch *launch = forms->list[0].launch;

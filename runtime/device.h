@@ -134,8 +134,8 @@ bool device_has_extension(cl_device_id id, const char *name);
 /* Waits until an event is complete, without burning a core. A command that failed is an error; one that takes longer
  * than the calling thread's patience is TUTTI_DEVICE_LOST: its queue is of no use any more. The event stays. */
 tutti_status event_wait(struct device *device, cl_event event);
-/* Waits for an event after which more work is queued. Some drivers, asked to wait for one event, finish all queued
- * work first; this avoids that. It ends a little late. */
+/* Waits for an event while work that follows it is already in the queue. Some drivers, asked to wait for one event,
+ * finish all queued work first; this avoids that. It ends a little late. */
 tutti_status event_wait_amid(struct device *device, cl_event event);
 
 /* Sets the seconds after which waits of the calling thread give a device up as lost. With 0, the initial value, they

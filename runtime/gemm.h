@@ -1,4 +1,4 @@
-/* Matrix products after one call: C = op(A) op(B) (+ bias over columns) (+ C or another matrix), then an activation.
+/* Matrix products through one call: C = op(A) op(B) (+ bias over columns) (+ C or another matrix), then an activation.
  * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "bf16", "packed" and "skinny" (CPU class),
  * "pipelined", "matrix", "tiled" and "clblast" (GPU class), "plain" (anything). */
 #ifndef RUNTIME_GEMM_H

@@ -1,5 +1,5 @@
 /* A product of GPU-class devices besides our own: CLBlast (https://github.com/CNugteren/CLBlast), which is tuned for
- * most GPUs and has parameters for the rest. It has no epilogue: another matrix is copied into C before, bias and
+ * most GPUs and has parameters for the rest. It has no epilogue: another matrix is copied into C first, bias and
  * activation are one small launch after. */
 #include "base/memory.h"
 #include "runtime/gemm_implementations.h"

@@ -1,4 +1,4 @@
-/* The implementations after gemm.h, for gemm.c alone. They get a product whose leading sizes are filled in. */
+/* The implementations of gemm.h, for gemm.c alone. They get a product whose leading sizes are filled in. */
 #ifndef RUNTIME_GEMM_IMPLEMENTATIONS_H
 #define RUNTIME_GEMM_IMPLEMENTATIONS_H
 

@@ -132,7 +132,8 @@ static void emit(
         g->transpose_a, g->transpose_b,
         in_fours(g->transpose_a ? g->m : g->k, g->from_a, g->lda, g->stride_a, g->batch),
         in_fours(g->transpose_b ? g->k : g->n, g->from_b, g->ldb, g->stride_b, g->batch),
-        in_fours(g->n, from_c, to.ld, to.stride, g->batch), TILE_CHAINS(form, g->k, choice.k_of_split), parts ? "" : finish.options);
+        in_fours(g->n, from_c, to.ld, to.stride, g->batch), TILE_CHAINS(form, g->k, choice.k_of_split),
+        parts ? "" : finish.options);
     ARGUMENTS_SET(launch, tiled, .A = buffers->a, .B = buffers->b, .bias = parts ? NULL : finish.bias,
         .added = parts ? NULL : finish.added, .C = to.buffer, .m = g->m, .n = g->n, .k = g->k, .lda = g->lda,
         .ldb = g->ldb, .ldc = to.ld, .from_a = g->from_a, .from_b = g->from_b, .from_c = from_c,

@@ -1,4 +1,5 @@
-/* The embedded OpenCL texts, generated from clkernels/ at build time. The last entry's name is NULL. */
+/* The embedded OpenCL texts, generated from the .cl files of clkernels/ and layers/ at build time. The last entry's
+ * name is NULL. */
 #ifndef RUNTIME_KERNELS_TEXT_H
 #define RUNTIME_KERNELS_TEXT_H
 

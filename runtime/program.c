@@ -97,7 +97,7 @@ static void first_error(const char *log, char *line, size_t size)
     const char *at = strstr(log, "error:");
     if (!at) at = strstr(log, "error");
     if (!at) at = log + strspn(log, " \t\r\n");
-    while (at > log && at[-1] != '\n') at--; /* the place in the text stands before */
+    while (at > log && at[-1] != '\n') at--; /* the line begins with the position in the text */
     size_t length = strcspn(at, "\r\n");
     if (length >= size) length = size - 1;
     memcpy(line, at, length);

@@ -1,4 +1,5 @@
-/* The texts of kernels: those of clkernels/, embedded in the library, and those that are made while it runs. */
+/* The texts of kernels: those of clkernels/ and layers/, embedded in the library, and those that are made while it
+ * runs. */
 #ifndef RUNTIME_SOURCE_H
 #define RUNTIME_SOURCE_H
 

@@ -31,11 +31,12 @@ const char *tile_matrix_refusal(enum compute_type compute, const struct capabili
     (int)(tile)->bm, (int)(tile)->bn, (int)(tile)->bk, (int)(tile)->tm, (int)(tile)->tn, (int)(form), (int)(compute)
 enum {
     TILE_LONG = 1 << 18,
-    TILE_LONGEST_PART = 12800 + 256 /* a part is a multiple of a tile's depth; longer where there is no room for more parts */
+    TILE_LONGEST_PART =
+        12800 + 256 /* a part is a multiple of a tile's depth; longer where there is no room for more parts */
 };
-/* One more option, for a sum of so many steps in parts of so many: a long one is made of chains. They cost registers, so that half as many
- * groups share a processor of NVIDIA's; shorter sums are made of parts alone. Matrix instructions round their operands,
- * and a chain as long as a part costs less than that. */
+/* One more option, for a sum of so many steps in parts of so many: a long one is made of chains. They cost registers,
+ * so that half as many groups share a processor of NVIDIA's; shorter sums are made of parts alone. Matrix instructions
+ * round their operands, and a chain as long as a part costs less than that. */
 #define TILE_CHAINS(form, steps, part) \
     ((form) == MATRIX_NONE && ((steps) >= TILE_LONG || (part) > TILE_LONGEST_PART) ? " -DCHAINED=1" : "")
 

@@ -55,7 +55,7 @@ static char *with_present_names(char *text)
     static const char former[] = "pairs", present[] = "bf16";
     for (char *at = text; at && (at = strstr(at, former));) {
         char *end = at + strlen(former);
-        const char *reason = strchr(text, '!'); /* of a refusal, after the name behind it */
+        const char *reason = strchr(text, '!'); /* of a refusal: its name and the reason follow */
         if (reason && at > reason + 1) break;
         const bool begins = at == text || at[-1] == ' ' || at[-1] == '!';
         if (begins && (!*end || *end == ' ' || !strncmp(end, "_image", strlen("_image"))))

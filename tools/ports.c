@@ -10,9 +10,9 @@
 
 /* ------------------------------------------------------------------------------------ what the network has ---- */
 
-static tutti_status describe(const tutti_network *network, const tutti_onnx_batch_axis *place, struct port *port)
+static tutti_status describe(const tutti_network *network, const tutti_onnx_batch_axis *batch_axis, struct port *port)
 {
-    port->place = place ? *place : (tutti_onnx_batch_axis) { 0, 1, 1 };
+    port->batch_axis = batch_axis ? *batch_axis : (tutti_onnx_batch_axis) { 0, 1, 1 };
     port->info.size = sizeof port->info;
     const tutti_status status = tutti_network_tensor(network, port->tensor, &port->info);
     if (!port->name) port->name = port->info.name;
@@ -104,14 +104,14 @@ static bool type_fits(enum npz_type type, tutti_dtype dtype)
 
 int port_sizes(const struct ports *ports, const struct port *port, int64_t samples, int64_t sizes[TUTTI_MAX_RANK + 1])
 {
-    const tutti_onnx_batch_axis *place = &port->place;
-    const int of_rows = place->inner > 1, rank = port->info.shape.rank - of_rows;
+    const tutti_onnx_batch_axis *batch_axis = &port->batch_axis;
+    const int of_rows = batch_axis->inner > 1, rank = port->info.shape.rank - of_rows;
     const int64_t *own = port->info.shape.sizes + of_rows;
     int count = 0;
-    if (place->axis < 0 && !ports->bare) sizes[count++] = samples;
+    if (batch_axis->axis < 0 && !ports->bare) sizes[count++] = samples;
     for (int i = 0; i <= rank; i++) {
-        if (i == place->axis) sizes[count++] = place->outer * samples * place->inner;
-        if (i < rank && (i != place->axis || place->outer == 1)) sizes[count++] = own[i];
+        if (i == batch_axis->axis) sizes[count++] = batch_axis->outer * samples * batch_axis->inner;
+        if (i < rank && (i != batch_axis->axis || batch_axis->outer == 1)) sizes[count++] = own[i];
     }
     return count;
 }
@@ -119,8 +119,8 @@ int port_sizes(const struct ports *ports, const struct port *port, int64_t sampl
 /* Returns the samples of an input's array. On the batch axis of inputs there is only the batch. */
 static int64_t samples_of(const struct ports *ports, const struct port *port, const struct npz_array *array)
 {
-    const int axis = port->place.axis < 0 ? 0 : port->place.axis;
-    if (port->place.axis < 0 && ports->bare) return 1;
+    const int axis = port->batch_axis.axis < 0 ? 0 : port->batch_axis.axis;
+    if (port->batch_axis.axis < 0 && ports->bare) return 1;
     return array->rank > axis ? array->sizes[axis] : 0;
 }
 
@@ -159,7 +159,7 @@ static bool check_array(const char *command, const char *path, const struct npz_
     int64_t sizes[TUTTI_MAX_RANK + 1];
     const int64_t samples = ports->samples;
     const int rank = port_sizes(ports, port, 1, sizes);
-    print_sizes(sizes, rank, port->place.axis < 0 && !ports->bare ? 0 : port->place.axis, wanted);
+    print_sizes(sizes, rank, port->batch_axis.axis < 0 && !ports->bare ? 0 : port->batch_axis.axis, wanted);
     if (!array) {
         wrong_use(command, "%s has no array \"%s\": the input is of %s, %s", path, port->name,
             dtype_name(port->info.dtype), wanted);
@@ -203,7 +203,7 @@ static bool check_file(
     for (int i = ports->input_count - 1; i >= 0; i--) {
         const struct npz_array *array = array_of(file, ports, &ports->inputs[i]);
         if (!array) continue;
-        ports->bare = ports->inputs[i].place.axis < 0 && array->rank != ports->inputs[i].info.shape.rank + 1;
+        ports->bare = ports->inputs[i].batch_axis.axis < 0 && array->rank != ports->inputs[i].info.shape.rank + 1;
         const int64_t samples = samples_of(ports, &ports->inputs[i], array);
         if (array->rank > 0 || ports->bare) ports->samples = samples;
     }
@@ -226,12 +226,12 @@ static bool check_file(
 /* Arrays of the network have the samples before. */
 static tutti_status move_batch(struct port *port, int64_t samples, size_t size, bool to_file)
 {
-    const tutti_onnx_batch_axis *place = &port->place;
-    const int of_rows = place->inner > 1;
+    const tutti_onnx_batch_axis *batch_axis = &port->batch_axis;
+    const int of_rows = batch_axis->inner > 1;
     size_t before = 1;
-    if (place->axis < 1 && place->outer == 1) return TUTTI_OK;
-    for (int i = 0; i < place->axis; i++) before *= (size_t)port->info.shape.sizes[of_rows + i];
-    const size_t count = (size_t)samples, outer = (size_t)place->outer, rows = (size_t)place->inner;
+    if (batch_axis->axis < 1 && batch_axis->outer == 1) return TUTTI_OK;
+    for (int i = 0; i < batch_axis->axis; i++) before *= (size_t)port->info.shape.sizes[of_rows + i];
+    const size_t count = (size_t)samples, outer = (size_t)batch_axis->outer, rows = (size_t)batch_axis->inner;
     const size_t elements = (size_t)port->elements, bytes = elements / (before * outer * rows) * size;
     char *moved = memory_new(count * elements + 1, size), *data = port->data;
     if (!moved) return TUTTI_NO_MEMORY;

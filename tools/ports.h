@@ -12,10 +12,10 @@ struct port {
     const char *name;
     tutti_tensor tensor;
     tutti_tensor_info info;
-    tutti_onnx_batch_axis place; /* of the batch in the file */
-    int64_t elements;            /* of a sample */
-    void *data;                  /* of an input [samples][elements]; of an output floats, as the file has its axes */
-    const struct port *same;     /* an output before with the same tensor; NULL: none */
+    tutti_onnx_batch_axis batch_axis; /* of the batch in the file */
+    int64_t elements;                 /* of a sample */
+    void *data;              /* of an input [samples][elements]; of an output floats, as the file has its axes */
+    const struct port *same; /* an output before with the same tensor; NULL: none */
 };
 
 struct ports {

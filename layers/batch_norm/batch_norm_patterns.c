@@ -235,6 +235,6 @@ tutti_status batch_norm_in_inference(struct graph *graph, size_t *n, int *same)
     (void)same;
     if (before < 0) return scale_and_shift(graph, *n);
     const tutti_status status = fold(graph, *n, before);
-    ++*n; /* the folding node was put before */
+    ++*n; /* the folding node was inserted before it */
     return status;
 }

@@ -164,7 +164,7 @@ GROUPS void plain_join(global const float *in, global float *out, int C, int par
     to[2 * stride] = all.z;
 }
 
-/* The running variance is the unbiased one of the M values that count: those of all devices, where they met. */
+/* The running variance is the unbiased one of the M values that count: those of all devices, after an all-reduce. */
 GROUPS void plain_finish(PLAIN_FINISH_ARGUMENTS(PARAMETER))
 {
     local float4 scratch[GROUP];
@@ -326,7 +326,7 @@ GROUPS void plain_dx(PLAIN_DX_ARGUMENTS(PARAMETER))
     }
 }
 
-/* ---- folding into the weights before, once ---- */
+/* ---- folding into the preceding layer's weights, once ---- */
 
 /* w'[k][i] = w[k][i] gamma[k] / sqrt(var[k] + epsilon);  bias'[k] = (bias[k] - mean[k]) gamma[k] / sqrt(...) + beta[k].
  * bias may be NULL. One work-item per weight, `floats` in all, `inner` of each k. */

@@ -265,7 +265,8 @@ static void emit_weights(const struct problem *problem, const struct operands *o
         ? launch_add(list, "conv2d_channels_last_weights", "weight_gradient", TILE_OPTIONS " -DFLAT=%d",
               TILE_VALUES(t, m->form, problem->compute), reads_image(z))
         : launch_add(list, "conv2d_implicit_gemm_weights", "weight_gradient", TILE_OPTIONS " -DPOINT=%d%s",
-              TILE_VALUES(t, m->form, problem->compute), is_pointwise(z), TILE_CHAINS(m->form, z->n * z->oh * z->ow, m->pixels_of_split));
+              TILE_VALUES(t, m->form, problem->compute), is_pointwise(z),
+              TILE_CHAINS(m->form, z->n * z->oh * z->ow, m->pixels_of_split));
     const cl_mem dw = m->splits > 1 ? operands->workspace : operands->outputs[0];
     if (m->last)
         ARGUMENTS_SET(launch, weights_last, WEIGHTS_VALUES(m, operands), .dw = dw);

@@ -109,7 +109,6 @@ static bool set_axes(const struct value *x, tutti_attribute_type type, const dou
     return true;
 }
 
-
 static bool set_whole(const double *numbers, int count, int64_t *to)
 {
     for (int i = 0; i < count; i++) {

@@ -76,7 +76,8 @@ typedef tutti_status op_builder(
 op_builder op_slice, op_pad, op_tile, op_depth_to_space, op_space_to_depth, op_resize;
 op_builder op_conv, op_conv_transpose, op_max_pool, op_average_pool, op_lp_pool, op_dft, op_affine_grid;
 
-/* Append nodes of a composition; NO_VALUE after a failure, which the graph keeps. Axes are counted with the batch axis. */
+/* Append nodes of a composition; NO_VALUE after a failure, which the graph keeps. Axes are counted with the batch axis.
+ */
 struct window_attributes;
 int op_window(struct graph *graph, int layer, int x, const struct window_attributes *attributes);
 int op_reshape(struct graph *graph, int layer, int x, tutti_shape shape);

@@ -18,8 +18,8 @@ enum { OP_INPUTS = 8 };
 /* An attribute sets a member of the node's attributes (`own`) or of the arguments of a builder. */
 struct op_attribute {
     const char *name;
-    tutti_attribute_type type; /* the member's type: float (`wide`: double), struct reals, bool, int64_t, struct list, int (axis),
-                                * unsigned (axes), int[], tutti_shape, int (choice), char[OP_TEXT] */
+    tutti_attribute_type type; /* the member's type: float (`wide`: double), struct reals, bool, int64_t, struct list,
+                                * int (axis), unsigned (axes), int[], tutti_shape, int (choice), char[OP_TEXT] */
     bool own;
     size_t offset;
     const char *default_value; /* as a caller would write it; NULL: the member is 0, which `text` explains */
@@ -49,7 +49,8 @@ struct op_schema {
     const struct op_input *inputs;         /* ends with one without a name */
     const struct op_attribute *attributes; /* likewise; NULL: none */
     const struct operation *operation;     /* that it becomes; NULL: others */
-    const struct op_onnx *onnx;            /* an elementwise operator or a reduction; NULL: others, which the tables in onnx/ have */
+    const struct op_onnx
+        *onnx; /* an elementwise operator or a reduction; NULL: others, which the tables in onnx/ have */
     enum activation activation;            /* of operation_activation */
     bool random;                           /* takes the step's constants, and a stream of random numbers */
     op_completion *complete;               /* NULL: all attributes are as they were read */

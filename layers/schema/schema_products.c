@@ -12,7 +12,7 @@ static const struct op_schema schemas[] = {
         INPUTS({ "x", "[..., features]" }, { "weight", "[units, features]" }, { "bias", "[units]", true }),
         .operation = &operation_dense },
     { "matmul",
-        "a b for each index before; axes before, the batch included, are broadcast; a vector is a row as a, "
+        "a b for each index of the leading axes; these, the batch included, are broadcast; a vector is a row as a, "
         "a column as b",
         INPUTS({ "a", "[..., m, k]" }, { "b", "[..., k, n]" }),
         ARGUMENTS(FLAG("transpose_a", OWN(matmul, transpose_a), "1: a is [..., k, m]"),

@@ -16,7 +16,7 @@
         "auto_pad", TUTTI_ATTRIBUTE_CHOICE, GIVEN(sliding, auto_pad), "notset",                                      \
             "pads; no padding; or so much that the result has size / stride elements, rounded up (transposed: size " \
             "times stride), "                                                                                        \
-            "an odd one after or before",                                                                            \
+            "one more after (same_upper) or before (same_lower) if the padding is odd",                              \
             "notset valid same_upper same_lower"                                                                     \
     }
 #define CONVOLUTION                                                                        \

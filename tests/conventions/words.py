@@ -14,7 +14,7 @@ WORDS = [
     (r"\bmeetings?\b|\w+_meetings?\b|\bmeeting_\w+|\bCOMMAND_(?:MEET|NEED|READY)\b", "all-reduce; PARAMETERS_NEEDED, GRADIENTS_READY"),
     (r"\w*(?:balance|rebalance|trainer|PHASE|SPEED|TRY)_(?:ALONE|alone)\b", "sole replica, single device"),
     (r"\b(?:struct )?supply\b(?=;|->|\.\w)|\bversions_(?:tear|drop)\w*|\btorn\b", "parameter snapshot, partially updated, invalidate"),
-    (r"\bgradient_(?:way|port)\b|\bstruct (?:departure|arrival)\b", "gradient transport, transfer, sent and received bucket"),
+    (r"\bgradient_(?:way|port)\b|\bstruct (?:departure|arrival)\b", "gradient transport, transfer, bucket"),
     (r"(?<!of )(?<!Of )\bcourse\b|\bcourse_\w+|\w+_course\b", "training state, schedule"),
     (r"\btally\w*|\bTALLY\w*", "metric sums"),
     (r"(?<=[.>])told\b|\btold_\w+|\bstruct told\b", "reported"),

@@ -3,7 +3,7 @@
  *   test_sync_ranks equal    any division ends like one device, and both ranks with the same bytes
  *   test_sync_ranks faults   a device of rank 0 fails, hangs or computes wrong between two all-reduces; data are bad;
  *                            rank 1 loses its only device
- *   test_sync_ranks silent   rank 1 does not come to an all-reduce */
+ *   test_sync_ranks silent   rank 1 does not join an all-reduce */
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 

@@ -40,7 +40,8 @@ static void close_plan(cl_mem *parameters, cl_mem *gradients, cl_mem *frozen, st
     buffer_free(frozen);
 }
 
-/* The n-th implementation that takes the node next to the plan's choice, counted from 0; NULL if there are not so many.
+/* The n-th implementation that that takes the node, besides the plan's choice, counted from 0; NULL if there are not so
+ * many.
  */
 static const struct implementation *nth_other(const struct plan *plan, const struct node *node, int n)
 {

@@ -4,7 +4,8 @@
  *   image     a convolution before makes an image of these samples
  *   act       an activation follows (enum activation), which plans fuse
  *   residual  the input is added to the output (needs units = k): additions fused forward and backward
- *   then      a second layer comes after, with that many units: its data gradient goes after the activation */
+ *   then      a second layer comes after, with that many units: its data gradient is multiplied by the activation's
+ * derivative */
 #include "tests/layers/cases.h"
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)

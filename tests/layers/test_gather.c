@@ -3,7 +3,7 @@
  *
  * gather c h w by axis [kind of shared fixed whole]
  *   of data [c, h, w], for each sample unless `shared`, the elements of `by` numbers along the axis, from 1 on. kind0:
- *   slices; kind1: elements; kind2: of `axis` numbers for each element, after `of` axes before that both have. With
+ *   slices; kind1: elements; kind2: of `axis` numbers for each element, after `of` leading axes that both have. With
  *   `fixed`, the numbers are the same for all samples, and with `whole` of int32.
  *
  * scatter: the same, with updates for each sample; reduction: 0 to 4, none, add, mul, max, min. */

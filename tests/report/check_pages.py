@@ -41,7 +41,7 @@ OVERLAPS = """(() => {
   }));
   return found;
 })()"""
-# WCAG's contrast of every text that is shown with what is after it.
+# WCAG's contrast of every text that is shown with its background.
 CONTRAST = """(() => {
   const part = value => (value /= 255) <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   const light = colour => { const [r, g, b] = colour.match(/[\\d.]+/g).map(Number);

@@ -39,16 +39,16 @@ START_TEST(votes_keep_their_reason)
 {
     struct vote vote = vote_of(TUTTI_OK);
     ck_assert(vote.says == VOTE_DONE && vote_status(&vote) == TUTTI_OK);
-    vote = vote_again();
-    ck_assert(vote.says == VOTE_AGAIN && !vote_fails(&vote) && vote_status(&vote) == TUTTI_OK);
+    vote = vote_retry();
+    ck_assert(vote.says == VOTE_RETRY && !vote_fails(&vote) && vote_status(&vote) == TUTTI_OK);
     vote_take(&vote, TUTTI_OK);
-    ck_assert(vote.says == VOTE_AGAIN);
+    ck_assert(vote.says == VOTE_RETRY);
     vote_take(&vote, status_fail(TUTTI_FILE, __FILE__, __LINE__, "the %s", "reason"));
     status_set_message("another");
     ck_assert(vote_fails(&vote));
     ck_assert_int_eq(vote_status(&vote), TUTTI_FILE);
     ck_assert_str_eq(status_message(), "the reason");
-    ck_assert(VOTE_DONE < VOTE_AGAIN && VOTE_AGAIN < VOTE_FAIL); /* the worst of all counts */
+    ck_assert(VOTE_DONE < VOTE_RETRY && VOTE_RETRY < VOTE_FAIL); /* the worst of all counts */
 }
 END_TEST
 

@@ -26,7 +26,7 @@ START_TEST(line_through_exact_times)
         for (int step = 0; step < 4; step++)
             speed_add(&speed, SPEED_TOGETHER, sizes[i], 0.010 + 0.002 * (double)sizes[i]);
     ck_assert(speed_known(&speed, SPEED_TOGETHER));
-    ck_assert(!speed_known(&speed, SPEED_SINGLE));
+    ck_assert(!speed_known(&speed, SPEED_SOLE));
     ck_assert_double_eq_tol(speed_time(&speed, SPEED_TOGETHER, 32), 0.074, 0.0005);
     ck_assert_double_eq_tol(speed_time(&speed, SPEED_TOGETHER, 12), 0.034, 0.001);
     ck_assert_double_eq_tol(speed_time(&speed, SPEED_TOGETHER, 64), 0.138, 0.004);
@@ -75,7 +75,7 @@ START_TEST(drift)
         if (step < 44) continue;
         ck_assert_double_eq_tol(speed_time(&speed, SPEED_TOGETHER, 20), 0.06, 0.003);
         ck_assert_double_eq_tol(speed_time(&speed, SPEED_TOGETHER, 12), 0.044, 0.005);
-        ck_assert_double_eq_tol(speed_time(&speed, SPEED_SINGLE, 12), 0.044, 0.005); /* never seen: as together */
+        ck_assert_double_eq_tol(speed_time(&speed, SPEED_SOLE, 12), 0.044, 0.005); /* never seen: as together */
     }
 }
 END_TEST
