@@ -1,4 +1,4 @@
-/* The gradient after an activation, from the activation's output.
+/* The gradient of an activation's input, from the activation's output.
  *   MASK   0 none, 1 relu, 2 clip to LOW .. HIGH, 3 leaky relu with slope LOW, 4 sigmoid, 5 tanh: as ACTIVATE
  * MASKED(output, gradient) works on float and floatV. NaN in the output lets the gradient pass, NaN in that stays. */
 #ifndef MASK

@@ -1,4 +1,4 @@
-/* Makes what is stored of a product's result: ACTIVATION(value + bias + added), or with MASK the gradient after the
+/* Makes what is stored of a product's result: ACTIVATION(value + bias + added), or with MASK the gradient of the input of the
  * activation whose output is `added`. For float and float4. bias and added point to the numbers that belong to the
  * result, or are NULL. */
 #ifndef GEMM_FINISH_H

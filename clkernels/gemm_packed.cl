@@ -123,7 +123,7 @@ INLINE void prefetch_tile(global const float *from, int ld, int ni)
     for (int i = 0; i < ni; i++) UNROLL for (int j = 0; j < NV; j++) PREFETCH(from + (size_t)i * ld + j * V);
 }
 
-/* Turns c into the gradient after the activation whose output is at `from`. */
+/* Turns c into the gradient of the input of the activation whose output is at `from`. */
 INLINE void mask_tile(VF c[MR][NV], global const float *from, int ld, int ni, int nj, local float *edge)
 {
     if (ni == MR && nj == NR) {

@@ -5,9 +5,9 @@
 void remark_bf16(enum bf16_form form, int parts, struct text *text)
 {
     static const char *const names[BF16_FORMS] = {
-        [BF16_NONE] = "none", [BF16_TILES] = "tiles", [BF16_DOTS] = "dot products", [BF16_PLAIN] = "plain"
+        [BF16_NONE] = "none", [BF16_TILES] = "tiles", [BF16_DOTS] = "dot products", [BF16_PLAIN] = "plain code"
     };
-    text_append(text, "computes bf16 dot products: %s", names[form]);
+    text_append(text, "multiplies bfloat16 numbers by %s", names[form]);
     if (parts > 1) text_append(text, ", each operand as the sum of %d numbers", parts);
 }
 

@@ -4,7 +4,7 @@
 
 #include "graph/operation.h"
 
-/* Appends "computes bf16 dot products: dot products". Each operand is the sum of `parts` such numbers. */
+/* Appends "multiplies bfloat16 numbers by dot products". Each operand is the sum of `parts` such numbers. */
 void remark_bf16(enum bf16_form form, int parts, struct text *text);
 /* Appends "multiplies floats, not bfloat16 numbers: REFUSAL"; nothing where rounding is excluded (fp32). */
 void remark_floats(const struct problem *problem, const char *refusal, struct text *text);

@@ -17,7 +17,7 @@ struct gemm {
     bool bias;                            /* a vector of n floats added to each row */
     bool accumulate;                      /* added to what C holds, or to what `add` holds */
     cl_mem add; /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
-    /* mask: the output of an activation, laid out as C; C becomes the gradient after that activation. masking: the
+    /* mask: the output of an activation, laid out as C; C becomes the gradient of that activation's input. masking: the
      * options that clkernels/derivative.h reads. Only "bf16", "packed", "pipelined", "matrix" and "tiled" look at
      * them, others ignore them. Not with bias, accumulate or activation. NULL: none. */
     cl_mem mask;

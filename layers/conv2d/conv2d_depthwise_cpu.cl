@@ -16,7 +16,7 @@
  * for rows too short for that). The last tiles of a row overlap those before; columns that they repeat are skipped. What
  * the next row reads anew is prefetched: rows of a plane are too short for the hardware to do it.
  *
- * The source may be a batch normalisation's input: NORMALISE of conv2d_cpu.h. Where the data gradient goes after the
+ * The source may be a batch normalisation's input: NORMALISE of conv2d_cpu.h. Where the data gradient passes back through the
  * same normalisation, its gate holds what the weight gradient needs besides dy, and it makes both (BOTH 1).
  *
  * Columns of the data gradient come in groups of STRIDE_W, of which a tile has T; tap s of column a of a group reads dy

@@ -241,7 +241,7 @@ class Show(harness.CommandTest):
         why = ("show", "linear", "--batch", "64", "--precision", "bf16", "--why")
         wide = {"TUTTI_DEVICE_CLASS": "cpu", "TUTTI_VECTOR_WIDTH": "16"}
         output = self.good(*why, TUTTI_BF16_DOTS="plain", **wide).output
-        self.assertRegex(output, r"dense +bf16\n        by .*\n        it computes bf16 dot products: plain\n        not ")
+        self.assertRegex(output, r"dense +bf16\n        by .*\n        it multiplies bfloat16 numbers by plain code\n        not ")
         output = self.good(*why, TUTTI_BF16_DOTS="off", **wide).output
         self.assertNotIn("it multiplies", output)
         self.assertIn("        not bf16: TUTTI_BF16_DOTS is off\n", output)

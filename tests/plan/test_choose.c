@@ -250,7 +250,7 @@ static int count_of(const char *text, const char *words)
     return count;
 }
 
-#define BF16_BY(form) "computes bf16 dot products: " form
+#define BF16_BY(form) "multiplies bfloat16 numbers by " form
 #define FLOATS_AS(refusal) "multiplies floats, not bfloat16 numbers: " refusal
 
 /* Convolutions of as many channels as tiles want. */
@@ -274,7 +274,7 @@ START_TEST(what_convolutions_multiply_is_told)
     } cases[] = {
         { TUTTI_BF16, { BF16_DOTS, NULL }, FLOATS_AS("the image is stored as floats"), BF16_BY("dot products"), NULL,
             3 },
-        { TUTTI_BF16, { BF16_PLAIN, NULL }, BF16_BY("plain"), BF16_BY("plain"), BF16_BY("plain"), 5 },
+        { TUTTI_BF16, { BF16_PLAIN, NULL }, BF16_BY("plain code"), BF16_BY("plain code"), BF16_BY("plain code"), 5 },
         { TUTTI_BF16, { BF16_TILES, NULL }, BF16_BY("tiles"), BF16_BY("tiles"), BF16_BY("tiles"), 5 },
         { TUTTI_BF16, { BF16_NONE, "no instruction" }, FLOATS_AS("no instruction"), FLOATS_AS("no instruction"), NULL,
             3 },
@@ -299,14 +299,14 @@ START_TEST(what_dense_layers_multiply_is_told)
     make_device(DEVICE_CPU, (size_t)1 << 30);
     for (int compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) device.can.bf16[compute].form = BF16_PLAIN;
     char *text = explained(perceptron, TUTTI_BF16);
-    expect_remark(text, "fc2", "dense", BF16_BY("plain"));
-    expect_remark(text, "fc2", "dense_weight_gradient", BF16_BY("plain"));
+    expect_remark(text, "fc2", "dense", BF16_BY("plain code"));
+    expect_remark(text, "fc2", "dense_weight_gradient", BF16_BY("plain code"));
     free(text);
     text = explained(perceptron, TUTTI_TF32);
-    expect_remark(text, "fc2", "dense", BF16_BY("plain, each operand as the sum of 2 numbers"));
+    expect_remark(text, "fc2", "dense", BF16_BY("plain code, each operand as the sum of 2 numbers"));
     free(text);
     text = explained(perceptron, TUTTI_FP32);
-    expect_remark(text, "fc2", "dense_data_gradient", BF16_BY("plain, each operand as the sum of 3 numbers"));
+    expect_remark(text, "fc2", "dense_data_gradient", BF16_BY("plain code, each operand as the sum of 3 numbers"));
     free(text);
     make_device(DEVICE_CPU, (size_t)1 << 30);
     text = explained(perceptron, TUTTI_BF16);
