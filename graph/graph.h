@@ -130,9 +130,9 @@ bool node_is_reached(const struct node *node, const bool *reached);
 /* Checks every contract of this file: ports, order, roles, shapes as infer() says, layouts of parameters. Tests call
  * it after each pass. */
 tutti_status graph_validate(const struct graph *graph);
-/* Hash of all values and nodes: of what they compute, not of their layers' names. Only of a network's own graph, in
- * which no attribute is a pointer. */
-uint64_t graph_hash(const struct graph *graph, uint64_t seed);
+/* Hash of the values and nodes that graph_reaches() found: of what they compute, not of their layers' names. Only of a
+ * network's own graph, in which no attribute is a pointer. */
+uint64_t graph_hash(const struct graph *graph, const bool *reached, uint64_t seed);
 struct text;
 /* Prints a line for each node: "operation + fusion ... port=%value:name[shape] ... -> port=%value[shape] ...". */
 void graph_print(const struct graph *graph, struct text *text);

@@ -42,10 +42,12 @@ static uint64_t node_hash(const struct node *node, uint64_t hash)
     return XXH3_64bits_withSeed(node->outputs, (size_t)node->output_count * sizeof(*node->outputs), hash);
 }
 
-uint64_t graph_hash(const struct graph *graph, uint64_t seed)
+uint64_t graph_hash(const struct graph *graph, const bool *reached, uint64_t seed)
 {
     uint64_t hash = seed;
-    for (size_t i = 0; i < graph->value_count; i++) hash = value_hash(&graph->values[i], hash);
-    for (size_t n = 0; n < graph->node_count; n++) hash = node_hash(&graph->nodes[n], hash);
+    for (size_t i = 0; i < graph->value_count; i++)
+        if (reached[i]) hash = value_hash(&graph->values[i], hash);
+    for (size_t n = 0; n < graph->node_count; n++)
+        if (node_is_reached(&graph->nodes[n], reached)) hash = node_hash(&graph->nodes[n], hash);
     return hash;
 }

@@ -24,8 +24,8 @@ static uint64_t objective_hash(const struct objective *objective, uint64_t hash)
     return objective->loss ? XXH3_64bits_withSeed(objective->outputs, sizeof(*objective->outputs), hash) : hash;
 }
 
-/* Hash of what must be equal on all ranks. */
-static uint64_t hash_of(const struct tutti_trainer *trainer, const struct ranks *ranks)
+/* Hash of what must be equal on all ranks; of the network, what the losses depend on. */
+static tutti_status hash_of(const struct tutti_trainer *trainer, const struct ranks *ranks, uint64_t *made)
 {
     const tutti_network *network = trainer->network;
     const struct optimizer *o = &trainer->optimizer;
@@ -36,7 +36,12 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct ranks 
         (double)ranks->average.every, ranks->division.automatic, trainer->options.whole_batch,
         trainer->state.loss_scale.on, (double)trainer->feeds.longest };
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->state.seed);
-    hash = graph_hash(&network->graph, objective_hash(&trainer->objective, hash));
+    const struct objective *objective = &trainer->objective;
+    bool *reached = objective->loss_count > 0 ? graph_reaches(&network->graph, objective->losses, objective->loss_count)
+                                              : graph_reaches(&network->graph, objective->outputs, 1);
+    if (!reached) return TUTTI_NO_MEMORY;
+    hash = graph_hash(&network->graph, reached, objective_hash(objective, hash));
+    free(reached);
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
         const float own[] = { parameter->rate_factor, parameter->weight_decay, parameter->has_weight_decay,
@@ -48,7 +53,8 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct ranks 
         if (parameter->kind == PARAMETER_CONSTANT)
             hash = XXH3_64bits_withSeed(parameter->values, (size_t)parameter->elements * sizeof(float), hash);
     }
-    return hash;
+    *made = hash;
+    return TUTTI_OK;
 }
 
 static tutti_status allocate(struct tutti_trainer *trainer, struct ranks *ranks)
@@ -106,7 +112,9 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
     if (!ranks->notes) return TUTTI_NO_MEMORY;
     if (status == TUTTI_OK) status = allocate(trainer, ranks);
     if (status == TUTTI_OK) ranks->mine.weight = weight_of(trainer, ranks->division.automatic);
-    TRY(ranks_same(trainer, status, status == TUTTI_OK ? hash_of(trainer, ranks) : 0, "networks or settings"));
+    uint64_t hash = 0;
+    if (status == TUTTI_OK) status = hash_of(trainer, ranks, &hash);
+    TRY(ranks_same(trainer, status, hash, "networks or settings"));
     take_weights(ranks);
     TRY(ranks_part(ranks, 0, trainer->options.batch, &first, &trainer->part));
     if (trainer->part == 0) trainer->part = 1; /* for evaluation */

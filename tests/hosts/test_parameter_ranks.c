@@ -57,6 +57,8 @@ static void open_one(struct session *session, const char *devices, const struct 
     session->network = tutti_network_new(session->runtime);
     tutti_tensor loss;
     const tutti_tensor output = build(session->network, variant, &loss);
+    /* For inference: it does not make a network another one. */
+    if (with_hosts && hosts->rank == 0) (void)tutti_softmax(session->network, output);
     const tutti_training training = { .optimizer = TUTTI_ADAMW,
         .learning_rate = 0.01f,
         .weight_decay = 0.1f,
