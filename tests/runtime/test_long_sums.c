@@ -1,4 +1,4 @@
-/* Products of equal numbers with long sums, by every implementation: the result is right within 1e-6, or within 3e-5
+/* Products of equal numbers with long sums, by every implementation: the result is right within 1e-6, or within 3e-4
  * where a GPU-class device has one chain in each part. A single chain of additions would be off by 1e-4 with 10,000
  * terms, and by 1e-2 with ten million. */
 #include "base/memory.h"
@@ -41,7 +41,7 @@ static void compare(struct device *device, cl_mem c, const char *name)
     check(buffer_read(device, c, 0, found, sizeof found), name);
     for (int i = 0; i < M * N; i++) off = fmax(off, fabs((double)found[i] / want - 1));
     /* Below, a GPU-class device adds each part in one chain. */
-    const double most_off = device->can.class == DEVICE_GPU && terms < TILE_LONG ? 3e-5 : 1e-6;
+    const double most_off = device->can.class == DEVICE_GPU && terms < TILE_LONG ? 3e-4 : 1e-6;
     ck_assert_msg(off <= most_off, "%s: %lld terms are off by %g", name, (long long)terms, off);
 }
 
