@@ -155,8 +155,8 @@ INLINE void tally_store(const struct tally *m, global float *statistics, int par
 #endif
 
 /* GATE 1: the result is the gradient of ACTIVATION(gamma (x - mean) rstd + beta) with x in the result's layout. What is
- * stored is g, that gradient of the activation's input, and the task gives the sums of g and g (x - mean) as its part of
- * [parts][2][blocks][V]. GATE 2: the same, but ACTIVATION is of a sum with something else, and `output` is what it
+ * stored is g, that gradient of the activation's input, and the task gives the sums of g and g (x - mean) as its part
+ * of [parts][2][blocks][V]. GATE 2: the same, but ACTIVATION is of a sum with something else, and `output` is what it
  * gave. GATE 3: x is the activation's output itself, and there are no sums and no other arguments. An epilogue's
  * addition comes before all that. */
 #if GATE
