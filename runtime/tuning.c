@@ -49,23 +49,6 @@ static bool section_is_for(const struct device *device, char *line, enum tuning_
     return !strcmp(word, "class") && !strcmp(name, device->can.class == DEVICE_CPU ? "cpu" : "gpu");
 }
 
-/* Two implementations were called "pairs" and "pairs_image" when older tables were written. */
-static char *with_present_names(char *text)
-{
-    static const char former[] = "pairs", present[] = "bf16";
-    for (char *at = text; at && (at = strstr(at, former));) {
-        char *end = at + strlen(former);
-        const char *reason = strchr(text, '!'); /* of a refusal: its name and the reason follow */
-        if (reason && at > reason + 1) break;
-        const bool begins = at == text || at[-1] == ' ' || at[-1] == '!';
-        if (begins && (!*end || *end == ' ' || !strncmp(end, "_image", strlen("_image"))))
-            memmove(mempcpy(at, present, strlen(present)), end, strlen(end) + 1);
-        else
-            at = end;
-    }
-    return text;
-}
-
 static bool entry_add(
     struct tuning *tuning, const char *problem, const char *text, enum tuning_level level, enum tuning_level kind)
 {
@@ -73,7 +56,7 @@ static bool entry_add(
     if (memory_grow(&array, &tuning->capacity, tuning->count + 1, sizeof(*tuning->entries)) != TUTTI_OK) return false;
     tuning->entries = array;
     struct entry *entry = &tuning->entries[tuning->count];
-    *entry = (struct entry) { memory_copy_text(problem), with_present_names(memory_copy_text(text)), level, kind };
+    *entry = (struct entry) { memory_copy_text(problem), memory_copy_text(text), level, kind };
     tuning->count++;
     return entry->problem && entry->text;
 }

@@ -40,7 +40,6 @@ ALLOWED = [
     ("data/line.c", r"\bcrowded\b", "points close together"),
     ("bench/loader.py", r"\btorchvision's recipes\b", "torchvision calls them so"),
     ("data/augment.c", r"\btorchvision's recipes\b", "torchvision calls them so"),
-    ("runtime/tuning.c", r"\"pairs|former", "names in older tuning tables"),
 ]
 FOLDERS = ["base", "bench", "clkernels", "data", "docs", "examples", "formats", "graph", "include", "layers", "models", "onnx",
            "parallel", "plan", "replica", "runtime", "tests", "tools", "train"]
