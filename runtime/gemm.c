@@ -66,6 +66,32 @@ void gemm_emit(int implementation, const struct gemm *gemm, cl_mem a, cl_mem b, 
     implementations[implementation]->emit(&full, &buffers, list);
 }
 
+bool gemm_has_room(const struct gemm *gemm, const struct capabilities *can, int64_t parts)
+{
+    const double bytes = (double)parts * (double)gemm->m * (double)gemm->n * (double)gemm->batch * sizeof(float);
+    return bytes <= (double)can->allocation_max / 4;
+}
+
+int64_t gemm_fewest_parts(const struct gemm *gemm, const struct capabilities *can)
+{
+    int64_t parts = 1;
+    if (gemm->splits) return gemm->splits;
+    while (gemm->k > GEMM_LONGEST_PART * parts && gemm_has_room(gemm, can, 2 * parts)) parts *= 2;
+    return parts;
+}
+
+struct gemm_sums gemm_sums_of(const struct gemm *gemm, const struct gemm_buffers *buffers, int64_t parts)
+{
+    const int64_t stride_part = gemm->batch * gemm->m * gemm->n;
+    if (parts > 1) return (struct gemm_sums) { buffers->workspace, parts, gemm->n, gemm->m * gemm->n, stride_part };
+    return (struct gemm_sums) { buffers->c, 1, gemm->ldc, gemm->stride_c, stride_part };
+}
+
+bool gemm_in_fours(int64_t length, int64_t from, int64_t ld, int64_t stride, int64_t batch)
+{
+    return length % 4 == 0 && from % 4 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);
+}
+
 bool gemm_is_small(const struct gemm *gemm)
 {
     const int64_t sizes[] = { gemm->m, gemm->n, gemm->k, gemm->lda, gemm->ldb, gemm->ldc };

@@ -34,6 +34,15 @@ extern const struct gemm_implementation gemm_skinny, gemm_bf16, gemm_packed, gem
 
 /* Whether all sizes fit the 32-bit integers of the kernels. */
 bool gemm_is_small(const struct gemm *gemm);
+/* Whether so many parts of the sum take at most a quarter of the device's largest buffer. */
+bool gemm_has_room(const struct gemm *gemm, const struct capabilities *can, int64_t parts);
+/* Returns the fewest parts of which none is longer than GEMM_LONGEST_PART, a power of two, as far as there is room for
+ * them; or as many as the caller has fixed. */
+int64_t gemm_fewest_parts(const struct gemm *gemm, const struct capabilities *can);
+/* Where a kernel stores: several parts one after the other in the workspace, from its beginning; one in C. */
+struct gemm_sums gemm_sums_of(const struct gemm *gemm, const struct gemm_buffers *buffers, int64_t parts);
+/* Whether rows of `length` numbers, ld apart, are whole fours. */
+bool gemm_in_fours(int64_t length, int64_t from, int64_t ld, int64_t stride, int64_t batch);
 /* Options that every kernel takes: BIAS, ACCUMULATE and the activation's. */
 const char *gemm_options(const struct gemm *gemm, char *buffer, size_t size);
 

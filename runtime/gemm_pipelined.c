@@ -13,7 +13,6 @@ enum {
     PACK_GROUP = 256,
     LEAST_LINES = 256, /* rows, and columns, from which packing pays; below, steps of the sum */
     LEAST_DEPTH = 128,
-    MOST_STEPS = 12800, /* of a part of the sum, which is one chain of additions: longer ones lose digits */
 };
 
 /* The tile of each type; a step has the same number of bytes for all. */
@@ -29,14 +28,10 @@ struct packed {
     int64_t steps, splits, steps_of_split, rows, columns, stride_a, stride_b, from_a, from_b, count;
 };
 
-/* Divides the sum into parts of which none is too long, as far as there is room for them. */
+/* Divides the sum into parts, whole steps of a tile each. */
 static void divide(struct packed *p, const struct gemm *gemm, const struct capabilities *can)
 {
-    const double part = (double)gemm->m * (double)gemm->n * (double)gemm->batch,
-                 most = (double)can->allocation_max / 4 / sizeof(float) / part;
-    p->splits = gemm->splits ? gemm->splits : divide_up(gemm->k, MOST_STEPS);
-    if ((double)p->splits > most) p->splits = most > 1 ? (int64_t)most : 1;
-    p->steps_of_split = divide_up(p->steps, p->splits);
+    p->steps_of_split = divide_up(p->steps, gemm_fewest_parts(gemm, can));
     p->splits = divide_up(p->steps, p->steps_of_split);
     if (p->splits == 1) return;
     p->from_a = divide_up(p->splits * gemm->m * gemm->n * gemm->batch * (int64_t)sizeof(float), CHUNK);
@@ -130,16 +125,9 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
     emit_pack(g, &columns, p.steps, buffers->workspace, list);
     const bool parts = p.splits > 1;
     const int64_t from_c = parts ? 0 : g->from_c;
-    const struct gemm_sums to = {
-        .buffer = parts ? buffers->workspace : buffers->c,
-        .parts = p.splits,
-        .ld = parts ? g->n : g->ldc,
-        .stride = parts ? g->m * g->n : g->stride_c,
-        .stride_part = g->batch * g->m * g->n,
-    };
+    const struct gemm_sums to = gemm_sums_of(g, buffers, p.splits);
     const struct gemm_finish finish = gemm_finish_of(g, buffers);
-    const bool fours =
-        g->n % 4 == 0 && from_c % 4 == 0 && to.ld % 4 == 0 && (g->batch * p.splits == 1 || to.stride % 4 == 0);
+    const bool fours = gemm_in_fours(g->n, from_c, to.ld, to.stride, g->batch * p.splits);
     struct launch *launch = launch_add(list, "gemm_pipelined", "gemm_pipelined", TILE_OPTIONS " -DC_FOURS=%d%s",
         TILE_VALUES(t, MATRIX_MMA_LDMATRIX, g->compute), fours, parts ? "" : finish.options);
     ARGUMENTS_SET(launch, pipelined, .packed = buffers->workspace, .bias = parts ? NULL : finish.bias,

@@ -9,8 +9,7 @@ enum {
     BUFFERS = 2,           /* of local memory, see the kernel */
     LONGEST_ROW = 1 << 23, /* floats: offsets in a tile are ints */
     MOST_SPLITS = 64,
-    LEAST_STEPS = 64,   /* of a part of the sum */
-    MOST_STEPS = 12800, /* of a part: of more chains, or of a longer one by matrix instructions, digits would be lost */
+    LEAST_STEPS = 64, /* of a part of the sum */
 };
 /* Costs in multiply-adds of a unit: of bringing a float into local memory, and of a launch of its own, which takes
  * some microseconds. ITEMS_BUSY: with fewer work-items, a unit waits for memory more than it computes. */
@@ -34,27 +33,13 @@ static double cost_of(const struct gemm *gemm, const struct capabilities *can, c
     return rounds * (double)choice->k_of_split * step / busy + second;
 }
 
-static bool has_room(const struct gemm *gemm, const struct capabilities *can, int64_t splits)
-{
-    const double bytes = (double)splits * (double)gemm->m * (double)gemm->n * (double)gemm->batch * sizeof(float);
-    return bytes <= (double)can->allocation_max / 4;
-}
-
-/* Returns the fewest parts of which none is too long, a power of two, as far as there is room for them. */
-static int64_t fewest_splits(const struct gemm *gemm, const struct capabilities *can)
-{
-    int64_t splits = 1;
-    while (gemm->k > MOST_STEPS * splits && has_room(gemm, can, 2 * splits)) splits *= 2;
-    return splits;
-}
-
 /* Chooses the cheapest tile and division of the sum; what the caller has fixed stays. */
 static struct gemm_design choose(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
 {
     struct gemm_design best = { 0 };
     const struct tile *tiles[TILES];
     const int count = tile_list(form, gemm->compute, tiles);
-    const int64_t least = gemm->splits ? gemm->splits : fewest_splits(gemm, can);
+    const int64_t least = gemm_fewest_parts(gemm, can);
     const int64_t most = gemm->splits || least > MOST_SPLITS ? least : MOST_SPLITS;
     double best_cost = 0;
     for (int t = 0; t < count; t++) {
@@ -63,7 +48,7 @@ static struct gemm_design choose(const struct gemm *gemm, enum matrix_form form,
             struct gemm_design choice = { .tile = tiles[t] };
             choice.k_of_split = (int64_t)size_round_up((size_t)divide_up(gemm->k, splits), (size_t)tiles[t]->bk);
             choice.splits = divide_up(gemm->k, choice.k_of_split);
-            if (splits > least && (!has_room(gemm, can, splits) || choice.k_of_split < LEAST_STEPS)) break;
+            if (splits > least && (!gemm_has_room(gemm, can, splits) || choice.k_of_split < LEAST_STEPS)) break;
             const double cost = cost_of(gemm, can, &choice);
             if (best_cost == 0 || cost < best_cost) {
                 best_cost = cost;
@@ -104,12 +89,6 @@ static size_t workspace(const struct gemm *gemm, enum matrix_form form, const st
     return (size_t)(choice.splits * gemm->batch * gemm->m * gemm->n) * sizeof(float);
 }
 
-/* Tells whether rows of `length` numbers, ld apart, are whole fours. */
-static bool in_fours(int64_t length, int64_t from, int64_t ld, int64_t stride, int64_t batch)
-{
-    return length % 4 == 0 && from % 4 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);
-}
-
 ARGUMENTS(tiled, TILED_ARGUMENTS)
 
 static void emit(
@@ -119,20 +98,14 @@ static void emit(
     const struct tile *t = choice.tile;
     const bool parts = choice.splits > 1;
     const int64_t from_c = parts ? 0 : g->from_c;
-    const struct gemm_sums to = {
-        .buffer = parts ? buffers->workspace : buffers->c,
-        .parts = choice.splits,
-        .ld = parts ? g->n : g->ldc,
-        .stride = parts ? g->m * g->n : g->stride_c,
-        .stride_part = g->batch * g->m * g->n,
-    };
+    const struct gemm_sums to = gemm_sums_of(g, buffers, choice.splits);
     const struct gemm_finish finish = gemm_finish_of(g, buffers);
     struct launch *launch = launch_add(list, "gemm_tiled", "gemm_tiled",
         TILE_OPTIONS " -DTA=%d -DTB=%d -DA_FOURS=%d -DB_FOURS=%d -DC_FOURS=%d%s%s", TILE_VALUES(t, form, g->compute),
         g->transpose_a, g->transpose_b,
-        in_fours(g->transpose_a ? g->m : g->k, g->from_a, g->lda, g->stride_a, g->batch),
-        in_fours(g->transpose_b ? g->k : g->n, g->from_b, g->ldb, g->stride_b, g->batch),
-        in_fours(g->n, from_c, to.ld, to.stride, g->batch), TILE_CHAINS(form, g->k, choice.k_of_split),
+        gemm_in_fours(g->transpose_a ? g->m : g->k, g->from_a, g->lda, g->stride_a, g->batch),
+        gemm_in_fours(g->transpose_b ? g->k : g->n, g->from_b, g->ldb, g->stride_b, g->batch),
+        gemm_in_fours(g->n, from_c, to.ld, to.stride, g->batch), TILE_CHAINS(form, g->k, choice.k_of_split),
         parts ? "" : finish.options);
     ARGUMENTS_SET(launch, tiled, .A = buffers->a, .B = buffers->b, .bias = parts ? NULL : finish.bias,
         .added = parts ? NULL : finish.added, .C = to.buffer, .m = g->m, .n = g->n, .k = g->k, .lda = g->lda,

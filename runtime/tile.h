@@ -3,7 +3,7 @@
 #ifndef RUNTIME_TILE_H
 #define RUNTIME_TILE_H
 
-#include "runtime/device.h"
+#include "runtime/gemm.h"
 
 /* bm x bn results, bk steps at a time; a work-item makes tm x tn of them. */
 struct tile {
@@ -29,15 +29,11 @@ const char *tile_matrix_refusal(enum compute_type compute, const struct capabili
 #define TILE_OPTIONS "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d -DMATRIX=%d -DCOMPUTE=%d"
 #define TILE_VALUES(tile, form, compute) \
     (int)(tile)->bm, (int)(tile)->bn, (int)(tile)->bk, (int)(tile)->tm, (int)(tile)->tn, (int)(form), (int)(compute)
-enum {
-    TILE_LONG = 1 << 18,
-    TILE_LONGEST_PART =
-        12800 + 256 /* a part is a multiple of a tile's depth; longer where there is no room for more parts */
-};
+enum { TILE_LONG = 1 << 18 };
 /* One more option, for a sum of so many steps in parts of so many: a long one is made of chains. They cost registers,
  * so that half as many groups share a processor of NVIDIA's; shorter sums are made of parts alone. Matrix instructions
  * round their operands, and a chain as long as a part costs less than that. */
 #define TILE_CHAINS(form, steps, part) \
-    ((form) == MATRIX_NONE && ((steps) >= TILE_LONG || (part) > TILE_LONGEST_PART) ? " -DCHAINED=1" : "")
+    ((form) == MATRIX_NONE && ((steps) >= TILE_LONG || (part) > GEMM_LONGEST_PART) ? " -DCHAINED=1" : "")
 
 #endif

@@ -38,10 +38,6 @@ enum { CONV2D_FORWARD_FUSIONS = FUSED(ADD) | FUSED(ACTIVATION) };
 /* A family of implementations: one for each pass, by these numbers. */
 enum conv2d_pass { CONV2D_FORWARD, CONV2D_DATA_GRADIENT, CONV2D_WEIGHT_GRADIENT, CONV2D_PASSES };
 enum conv2d_pass conv2d_pass_of(const struct problem *problem);
-/* The most pixels that one part of a weight gradient sums up: the error of a chain grows with its length. These
- * are a hundred chains of clkernels/sum.h's SUM_CHAIN, or twice as many in the GPU class, whose matrix instructions
- * make one. */
-enum { CONV2D_LONGEST_PART = 12800 };
 bool conv2d_is_data_gradient(const struct problem *problem);
 bool conv2d_is_weight_gradient(const struct problem *problem);
 extern const struct implementation conv2d_plain[CONV2D_PASSES], conv2d_grouped[CONV2D_PASSES],

@@ -5,6 +5,7 @@
 #include "layers/conv2d/arguments/conv2d_direct_weights_cpu.h"
 #include "layers/conv2d/conv2d_cpu.h"
 #include "layers/epilogue.h"
+#include "runtime/gemm.h"
 
 /* CACHED_BYTES: weights that stay in a core's cache from task to task. NEAR_BYTES: weights that are multiplied for
  * all tiles of a task before the next ones. That is more than the first-level cache holds, because weights are read
@@ -371,7 +372,7 @@ static void choose_splits(const struct problem *problem, struct direct_weights *
 {
     int64_t blocks = d->image ? 1 : divide_up(d->c_blocks, d->task_c) * divide_up(d->k_blocks, d->task_k);
     int64_t wanted = divide_up(conv2d_tasks_wanted(problem, conv2d_flops(problem)), blocks);
-    const int64_t least = divide_up(d->units * d->rows.segment, CONV2D_LONGEST_PART);
+    const int64_t least = divide_up(d->units * d->rows.segment, GEMM_LONGEST_PART);
     if (wanted < least) wanted = least;
     if (wanted > d->units) wanted = d->units;
     d->units_split = divide_up(d->units, wanted);

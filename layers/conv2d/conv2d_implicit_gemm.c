@@ -220,7 +220,7 @@ static struct weights weights_of(const struct problem *problem, enum matrix_form
     m.tile.bk = 16;
     if (tile_local_bytes(&m.tile, 1) > problem->device->local_bytes) m.tile = smallest(problem, form);
     int64_t groups = divide_up(z->k_group, m.tile.bm) * divide_up(m.columns, m.tile.bn) * z->groups;
-    int64_t splits = divide_up(4 * problem->device->units, groups), least = divide_up(pixels, CONV2D_LONGEST_PART),
+    int64_t splits = divide_up(4 * problem->device->units, groups), least = divide_up(pixels, GEMM_LONGEST_PART),
             room = (int64_t)(problem->device->allocation_max / 4);
     int64_t most = room / (z->k * m.columns * (int64_t)sizeof(float));
     if (splits < least) splits = least;

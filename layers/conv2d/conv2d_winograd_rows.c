@@ -5,6 +5,7 @@
 #include "layers/conv2d/arguments/conv2d_winograd_rows_cpu.h"
 #include "layers/conv2d/conv2d_cpu.h"
 #include "layers/epilogue.h"
+#include "runtime/gemm.h"
 
 /* TILE: outputs of a tile. POINTS: the products that make them. */
 enum { TILE = 4, POINTS = 7, PLANES = 2, ROWS_MAX = 8, SUMS_BYTES = 160 << 10 };
@@ -108,7 +109,7 @@ static void design_weights(const struct problem *problem, void *design)
     choose_rows(problem, &p);
     int64_t ranges = divide_up(p.panels, p.panels_max);
     int64_t wanted = divide_up(conv2d_tasks_wanted(problem, conv2d_flops(problem)), ranges);
-    const int64_t least = divide_up(p.chunks * p.rows * p.tiles, CONV2D_LONGEST_PART);
+    const int64_t least = divide_up(p.chunks * p.rows * p.tiles, GEMM_LONGEST_PART);
     if (wanted < least) wanted = least;
     p.chunks_split = divide_up(p.chunks, wanted);
     p.splits = divide_up(p.chunks, p.chunks_split);
