@@ -10,14 +10,14 @@ enum { MOST_NUMBERS = 1 << 28 };
 
 /* Adds a constant with the numbers start + i * step; its name is that of the layer. */
 static tutti_tensor add(
-    tutti_network *network, const char *otherwise, const int64_t *sizes, int rank, double start, double step)
+    tutti_network *network, const char *fallback, const int64_t *sizes, int rank, double start, double step)
 {
     int64_t count = 1;
     for (int i = 0; i < rank; i++) count *= sizes[i];
     float *values = memory_new((size_t)count, sizeof *values);
     if (!values) return network_fail(network, TUTTI_NO_MEMORY);
     for (int64_t i = 0; i < count; i++) values[i] = (float)(start + (double)i * step);
-    const char *name = network->layer_name ? network->layer_name : otherwise;
+    const char *name = network->layer_name ? network->layer_name : fallback;
     const tutti_tensor y = tutti_constant_typed(network, name, TUTTI_DTYPE_F32, sizes, rank, values);
     free(values);
     return y;
