@@ -108,20 +108,23 @@ void expect_failure(tutti_status found, tutti_status wanted, const char *part)
     ck_assert_msg(strstr(message, part) != NULL, "'%s' is not in '%s'", part, message);
 }
 
-int main(void)
+/* What takes its verdicts from the clock, or all else: the argument is `timed` or missing. */
+static SRunner *runner_new(bool timed)
+{
+    static Suite *(*const timed_suites[])(void) = { builder_suite, memory_suite, program_suite, store_suite };
+    static Suite *(*const other_suites[])(void) = { discover_suite, launch_suite, check_suite, drivers_suite };
+    SRunner *runner = srunner_create(NULL);
+    for (int i = 0; i < 4; i++) srunner_add_suite(runner, (timed ? timed_suites : other_suites)[i]());
+    return runner;
+}
+
+int main(int argc, char **argv)
 {
     static const char *const variables[] = { "TUTTI_LOG", "TUTTI_DEVICES", "TUTTI_DEVICE_CLASS", "TUTTI_VECTOR_WIDTH",
         "TUTTI_SUB_DEVICES", "POCL_DEVICES" };
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) unsetenv(variables[i]);
     setenv("TUTTI_BF16_DOTS", "off", 1); /* what is counted is compiled on each processor */
-    SRunner *runner = srunner_create(discover_suite());
-    srunner_add_suite(runner, builder_suite());
-    srunner_add_suite(runner, memory_suite());
-    srunner_add_suite(runner, program_suite());
-    srunner_add_suite(runner, launch_suite());
-    srunner_add_suite(runner, check_suite());
-    srunner_add_suite(runner, store_suite());
-    srunner_add_suite(runner, drivers_suite());
+    SRunner *runner = runner_new(argc > 1 && !strcmp(argv[1], "timed"));
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
