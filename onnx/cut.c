@@ -32,7 +32,7 @@ static char *name_in(const struct projections *p, const char *part)
 static struct value *made_up(const struct import *import, const char *name)
 {
     struct value *value = import_find(import, name);
-    const bool is = value && value->initialiser && value->stored && !value->view.of && !value->renamed &&
+    const bool is = value && value->initialiser && value->stored && !value->view.of && !value->origin.renamed &&
         onnx_type_is_float(value->type) && import_is_nameless(import, value);
     return is ? value : NULL;
 }
@@ -131,11 +131,11 @@ static tutti_status join(struct projections *p, struct value **pieces, const cha
         goto done;
     if (!whole) {
         TRY(import_add_name(p->import, name, &whole));
-        whole->state_name = name; /* which frees it */
+        whole->origin.state_name = name; /* which frees it */
         whole->array = array;
         whole->initialiser = true;
         whole->type = ONNX_FLOAT;
-        whole->uses = 1;
+        whole->usage.nodes = 1;
         name = NULL;
         array = NULL;
     }
@@ -164,8 +164,8 @@ static tutti_status join_projections(struct projections *p)
     if (p->alike) status = join(p, p->weights, "in_proj_weight", 2);
     for (int i = 0; !p->alike && i < p->count; i++) {
         struct value *weight = p->weights[i];
-        weight->renamed = name_in(p, names[i]);
-        if (!weight->renamed) return TUTTI_NO_MEMORY;
+        weight->origin.renamed = name_in(p, names[i]);
+        if (!weight->origin.renamed) return TUTTI_NO_MEMORY;
         import_transpose(&weight->view, weight->stored->dims[0], weight->stored->dims[1]);
     }
     if (status == TUTTI_OK && p->bias_count) status = join(p, p->biases, "in_proj_bias", 1);

@@ -153,7 +153,7 @@ static tutti_status add_node_names(struct import *import, const Onnx__NodeProto 
                 "before it",
                 position, node->op_type, proto_text(node->name), node->input[i]);
         else if (*node->input[i])
-            import_find(import, node->input[i])->uses += reads(node, i);
+            import_find(import, node->input[i])->usage.nodes += reads(node, i);
     for (size_t i = 0; i < node->n_output; i++)
         if (*node->output[i]) TRY(import_add_name(import, node->output[i], &made));
 done:
@@ -684,11 +684,11 @@ static void import_free(struct import *import)
     tdestroy(import->names, keep_name);
     for (size_t i = 0; i < import->value_count; i++) {
         array_free(import->values[i].array);
-        free(import->values[i].renamed);
-        free(import->values[i].state_name);
-        free(import->values[i].elements);
-        free(import->values[i].own_elements);
-        free(import->values[i].label);
+        free(import->values[i].origin.renamed);
+        free(import->values[i].origin.state_name);
+        free(import->values[i].sequence.elements);
+        free(import->values[i].sequence.own);
+        free(import->values[i].origin.label);
     }
     free(import->values);
     expanded_free(&import->expanded);

@@ -35,6 +35,30 @@ struct view {
     int64_t first, rows; /* rows 0: all */
 };
 
+/* How the file's nodes use a value. */
+struct node_usage {
+    int nodes;      /* number of inputs of nodes that read its elements */
+    int reads;      /* number of reads so far, while initialisers are taken apart (merged.c) */
+    bool is_weight; /* some layer reads it as its weights */
+    int demand;     /* what its elements affect in the end (owned.c) */
+};
+
+/* The exported module's parameter or buffer that an initialiser is, and its names. NULL: the file does not say it. */
+struct origin {
+    const char *kind;        /* "PARAMETER", "BUFFER" and so on */
+    const char *folded_from; /* list of the names it was computed from */
+    char *state_name;        /* name in the state dict, where the file has another one */
+    char *renamed;           /* the parameter's own name; the file has it in another form. NULL: as in the file */
+    char *label;             /* the parameter's name, if it is not the value's, or NULL */
+    bool ambiguous;          /* several initialisers would get the name `renamed` */
+};
+
+struct sequence {
+    struct value **elements; /* NULL: the value is not a sequence */
+    size_t count;
+    struct value *own; /* elements that no name of the file stands for */
+};
+
 /* The value that a name of the file stands for: numbers, a tensor of the network, or both. */
 struct value {
     const char *name;
@@ -54,23 +78,13 @@ struct value {
     /* If only a size suggests that the axis `batch.axis` is the batch: the tensor in which it is not. id < 0: none
      */
     tutti_tensor alike;
-    unsigned repeated;       /* bits of axes along which a value without a batch repeats its elements, as by Expand */
-    int uses;                /* by nodes */
-    const char *kind;        /* "PARAMETER", "BUFFER" and so on, if the file says it; else NULL */
-    const char *folded_from; /* list of the names it was computed from, if the file says it; else NULL */
-    int reads;               /* number of reads so far, while initialisers are taken apart (merged.c) */
-    bool apart;              /* the exporter merged it with another initialiser, whose numbers it has */
-    bool is_weight;          /* some layer reads it as its weights */
-    bool constant;           /* an initialiser that is not trained */
-    int demand;              /* how nodes use it in the end (owned.c) */
-    char *state_name;        /* name in the state dict, where the file has another one; NULL: none is known */
-    char *renamed;           /* the parameter's own name; the file has it in another form. NULL: as in the file */
-    char *label;             /* the parameter's name, if it is not the value's, or NULL */
-    bool ambiguous;          /* several initialisers would get the name `renamed` */
-    struct view view;        /* of another initialiser, or of the parameter `renamed` */
-    struct value **elements; /* elements of a sequence of known length; NULL: not a sequence */
-    size_t element_count;
-    struct value *own_elements; /* elements that no name of the file stands for */
+    unsigned repeated; /* bits of axes along which a value without a batch repeats its elements, as by Expand */
+    struct node_usage usage;
+    struct origin origin;
+    bool apart;               /* the exporter merged it with another initialiser, whose numbers it has */
+    bool constant;            /* an initialiser that is not trained */
+    struct view view;         /* of another initialiser, or of the parameter `origin.renamed` */
+    struct sequence sequence; /* of known length */
 };
 
 struct import {

@@ -59,7 +59,7 @@ static bool is_statistic(size_t part)
 
 static bool is_own_weight(const struct value *value)
 {
-    return value->initialiser && value->tensor.id < 0 && !value->view.of && !value->renamed && !value->constant;
+    return value->initialiser && value->tensor.id < 0 && !value->view.of && !value->origin.renamed && !value->constant;
 }
 
 static tutti_status find_part(const struct onnx_node *node, struct norm *norm, size_t part, int64_t channels)

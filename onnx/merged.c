@@ -69,8 +69,8 @@ static tutti_status read_instead(
     if (!other) status = import_add_name(import, name, &other);
     if (status != TUTTI_OK) return status;
     if (!other->initialiser) become_copy(other, value);
-    value->uses--;
-    other->uses++;
+    value->usage.nodes--;
+    other->usage.nodes++;
     return TUTTI_OK;
 }
 
@@ -148,8 +148,9 @@ static struct signature_entry *missing_in_layer(const struct separation *s, cons
 static char *state_name(const struct signature *signature, const struct value *value)
 {
     char *found = NULL;
-    if (!value->folded_from) return signature_find(signature, value->name) ? memory_copy_text(value->name) : NULL;
-    for (const char *at = strchr(value->folded_from, '\''); at;) {
+    if (!value->origin.folded_from)
+        return signature_find(signature, value->name) ? memory_copy_text(value->name) : NULL;
+    for (const char *at = strchr(value->origin.folded_from, '\''); at;) {
         const char *end = strchr(at + 1, '\'');
         char *name = end ? memory_format("%.*s", (int)(end - at - 1), at + 1) : NULL;
         if (!name) break;
@@ -172,7 +173,7 @@ static tutti_status read_entry(
     const struct separation *s, size_t input, struct value *value, struct signature_entry *entry)
 {
     struct import *import = s->import;
-    const bool named = !value->folded_from;
+    const bool named = !value->origin.folded_from;
     char *name = entry->value ? memory_copy_text(entry->value->name)
         : named               ? memory_copy_text(entry->name)
                               : numbered(import, value);
@@ -180,10 +181,10 @@ static tutti_status read_entry(
     if (status != TUTTI_OK) return status;
     if (entry->value) return TUTTI_OK;
     struct value *made = import_find(import, s->node->input[input]);
-    made->kind = entry->parameter ? "PARAMETER" : "BUFFER";
-    made->folded_from = value->folded_from;
+    made->origin.kind = entry->parameter ? "PARAMETER" : "BUFFER";
+    made->origin.folded_from = value->origin.folded_from;
     entry->value = made;
-    if (!named && !(made->state_name = memory_copy_text(entry->name))) return TUTTI_NO_MEMORY;
+    if (!named && !(made->origin.state_name = memory_copy_text(entry->name))) return TUTTI_NO_MEMORY;
     import_note(import, "%s has the numbers of %s: in node '%s' it is a tensor of its own", entry->name, value->name,
         proto_text(s->node->name));
     return TUTTI_OK;
@@ -193,13 +194,14 @@ static tutti_status read_entry(
 static tutti_status read_constant(const struct separation *s, size_t input, struct value *value)
 {
     const tutti_status status = read_instead(s->import, s->node, input, value, numbered(s->import, value));
-    if (status == TUTTI_OK) import_find(s->import, s->node->input[input])->kind = "CONSTANT_TENSOR";
+    if (status == TUTTI_OK) import_find(s->import, s->node->input[input])->origin.kind = "CONSTANT_TENSOR";
     return status;
 }
 
 static tutti_status separate_by_state(const struct separation *s, size_t input, struct value *value)
 {
-    struct signature_entry *own = value->state_name ? signature_find(s->signature, value->state_name) : NULL;
+    struct signature_entry *own =
+        value->origin.state_name ? signature_find(s->signature, value->origin.state_name) : NULL;
     if (!own) return TUTTI_OK;
     bool uniform = false;
     struct signature_entry *other = same_in_layer(s, own->name, input);
@@ -210,7 +212,7 @@ static tutti_status separate_by_state(const struct separation *s, size_t input, 
         if (status != TUTTI_OK || !uniform) return status;
         return other ? read_entry(s, input, value, other) : read_constant(s, input, value);
     }
-    if (!other && value->reads++ > 0) {
+    if (!other && value->usage.reads++ > 0) {
         const tutti_status status = import_is_uniform(s->import, value, &uniform);
         if (status != TUTTI_OK) return status;
         if (uniform) other = missing_in_layer(s, own);
@@ -248,11 +250,11 @@ static tutti_status separate_by_guess(const struct separation *s, size_t input, 
     bool uniform = false;
     char *name = NULL;
     const bool own = *s->layer && signature_is_of(value->name, s->layer);
-    if (value->uses + value->reads < 2 || own) return TUTTI_OK;
+    if (value->usage.nodes + value->usage.reads < 2 || own) return TUTTI_OK;
     const tutti_status status = import_is_uniform(s->import, value, &uniform);
     if (status != TUTTI_OK || (!uniform && !is_copy_of_layer(s->layer, value->name))) return status;
     name = name_by_layer(s, value);
-    if (!name && value->reads++ == 0) return TUTTI_OK;
+    if (!name && value->usage.reads++ == 0) return TUTTI_OK;
     if (!name) name = numbered(s->import, value);
     if (name)
         import_note(s->import, "%s is read by several layers: in node '%s' it is a parameter of its own, %s",
@@ -264,7 +266,7 @@ static tutti_status separate_by_guess(const struct separation *s, size_t input, 
 
 static bool can_be_apart(const struct value *value)
 {
-    return value && value->initialiser && value->stored && onnx_type_is_float(value->type) && value->uses > 1 &&
+    return value && value->initialiser && value->stored && onnx_type_is_float(value->type) && value->usage.nodes > 1 &&
         !value->apart;
 }
 
@@ -272,15 +274,15 @@ static bool can_be_apart(const struct value *value)
  * the node's layer. */
 static tutti_status name_tied(const struct separation *s, size_t input, struct value *value)
 {
-    if (!value || !value->initialiser || value->folded_from || !value->state_name) return TUTTI_OK;
-    const struct signature_entry *first = same_in_layer(s, value->state_name, input);
+    if (!value || !value->initialiser || value->origin.folded_from || !value->origin.state_name) return TUTTI_OK;
+    const struct signature_entry *first = same_in_layer(s, value->origin.state_name, input);
     const struct signature_entry *so_far =
-        signature_find(s->signature, value->label ? value->label : value->state_name);
+        signature_find(s->signature, value->origin.label ? value->origin.label : value->origin.state_name);
     if (!first || !first->parameter || first->present || first->value || so_far->position <= first->position)
         return TUTTI_OK;
-    free(value->label);
-    value->label = memory_copy_text(first->name);
-    return value->label ? TUTTI_OK : TUTTI_NO_MEMORY;
+    free(value->origin.label);
+    value->origin.label = memory_copy_text(first->name);
+    return value->origin.label ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
 static tutti_status take_node_apart(const struct separation *s)
@@ -291,7 +293,7 @@ static tutti_status take_node_apart(const struct separation *s)
         struct value *value = *s->node->input[i] ? import_find(s->import, s->node->input[i]) : NULL;
         if (state) status = name_tied(s, i, value);
         if (status != TUTTI_OK) break;
-        if (!can_be_apart(value) && !(value && value->reads)) continue;
+        if (!can_be_apart(value) && !(value && value->usage.reads)) continue;
         if (state)
             status = separate_by_state(s, i, value);
         else if (!s->import->paths)
@@ -307,7 +309,7 @@ static void note_shared(const struct import *import)
     if (import->paths || import->scopes) return;
     for (size_t i = 0; i < import->value_count; i++) {
         const struct value *value = &import->values[i];
-        if (can_be_apart(value) && !value->reads && value->stored->n_dims > 0) name_list_add(&list, value->name);
+        if (can_be_apart(value) && !value->usage.reads && value->stored->n_dims > 0) name_list_add(&list, value->name);
     }
     if (list.count)
         import_note(import,
@@ -326,7 +328,7 @@ tutti_status import_take_apart(struct import *import, const struct signature *si
     }
     for (size_t i = 0; i < import->value_count; i++) {
         struct value *value = &import->values[i];
-        if (value->initialiser && signature->count) value->state_name = state_name(signature, value);
+        if (value->initialiser && signature->count) value->origin.state_name = state_name(signature, value);
     }
     for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++) {
         char *layer = NULL;

@@ -46,7 +46,7 @@ bool import_is_nameless(const struct import *import, const struct value *value)
     static const char *const made[] = { "val", "_val", "t", "T", "mT", "numpy_T", "transpose", "permute", "unsqueeze",
         "squeeze", "view", "reshape", "_unsafe_view", "contiguous", "clone", "alias", "detach", "expand" };
     const char *name = value->name;
-    if (value->folded_from || !strncmp(name, "onnx::", 6)) return true;
+    if (value->origin.folded_from || !strncmp(name, "onnx::", 6)) return true;
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
         const size_t length = strlen(made[i]);
         const char *rest = name + length;
@@ -239,8 +239,8 @@ static tutti_status name_of(const struct import *import, size_t n, size_t input,
 {
     const Onnx__NodeProto *node = import->model->graph->node[n];
     *name = NULL;
-    if (value->folded_from || value->state_name) {
-        if (value->state_name && !(*name = memory_copy_text(value->state_name))) return TUTTI_NO_MEMORY;
+    if (value->origin.folded_from || value->origin.state_name) {
+        if (value->origin.state_name && !(*name = memory_copy_text(value->origin.state_name))) return TUTTI_NO_MEMORY;
         return TUTTI_OK;
     }
     *name = is_matrix_of_product(node, input, value) ? weight_name(import, n) : affine_name(import, n, value);
@@ -249,7 +249,7 @@ static tutti_status name_of(const struct import *import, size_t n, size_t input,
 
 static int compare_renamed(const void *a, const void *b)
 {
-    return strcmp(((const struct value *)a)->renamed, ((const struct value *)b)->renamed);
+    return strcmp(((const struct value *)a)->origin.renamed, ((const struct value *)b)->origin.renamed);
 }
 
 void import_transpose(struct view *view, int64_t rows, int64_t columns)
@@ -266,7 +266,7 @@ static tutti_status rename_weight(
     struct import *import, const Onnx__NodeProto *node, size_t input, struct value *value, char **name)
 {
     bool same = false;
-    value->renamed = *name;
+    value->origin.renamed = *name;
     *name = NULL;
     const bool transposed = is_matrix_of_product(node, input, value);
     import_transpose(&value->view, transposed ? value->stored->dims[0] : 1, transposed ? value->stored->dims[1] : 1);
@@ -275,10 +275,10 @@ static tutti_status rename_weight(
     if (*found == value) return TUTTI_OK;
     const tutti_status status = view_find(import, value, *found, false, &same);
     if (same) {
-        free(value->renamed);
-        value->renamed = NULL;
+        free(value->origin.renamed);
+        value->origin.renamed = NULL;
     } else {
-        value->ambiguous = (*found)->ambiguous = true;
+        value->origin.ambiguous = (*found)->origin.ambiguous = true;
     }
     return status;
 }
@@ -287,17 +287,17 @@ static void finish_renaming(struct import *import)
 {
     for (size_t i = 0; i < import->value_count; i++) {
         struct value *value = &import->values[i];
-        if (value->renamed && !value->ambiguous)
-            import_note(import, "%s is %s in another form", value->name, value->renamed);
-        if (!value->ambiguous) continue;
-        free(value->renamed);
-        value->renamed = NULL;
+        if (value->origin.renamed && !value->origin.ambiguous)
+            import_note(import, "%s is %s in another form", value->name, value->origin.renamed);
+        if (!value->origin.ambiguous) continue;
+        free(value->origin.renamed);
+        value->origin.renamed = NULL;
     }
 }
 
 static bool can_be_named(const struct import *import, const struct value *value)
 {
-    if (!value || !value->initialiser || !value->stored || value->renamed || value->view.of) return false;
+    if (!value || !value->initialiser || !value->stored || value->origin.renamed || value->view.of) return false;
     bool sized = value->stored->n_dims > 0;
     for (size_t i = 0; i < value->stored->n_dims; i++) sized &= value->stored->dims[i] > 0;
     return sized && onnx_type_is_float(value->type) && import_is_nameless(import, value);
@@ -313,12 +313,12 @@ static tutti_status restore(struct import *import, struct twins *twins, size_t n
     if (other == value) other = NULL;
     if (status == TUTTI_OK && other && other->initialiser)
         status = view_find(import, value, other, is_matrix_of_product(node, input, value), &same);
-    if (status == TUTTI_OK && !same && !value->folded_from)
+    if (status == TUTTI_OK && !same && !value->origin.folded_from)
         status = twins_find(twins, value, is_matrix_of_product(node, input, value), name, &same);
     if (status == TUTTI_OK && !same && name && !other) status = rename_weight(import, node, input, value, &name);
     if (same && value->view.of)
         import_note(import, "%s is %s in another form: both are one parameter", value->name,
-            value->view.of->renamed ? value->view.of->renamed : value->view.of->name);
+            value->view.of->origin.renamed ? value->view.of->origin.renamed : value->view.of->name);
     free(name);
     return status;
 }

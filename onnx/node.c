@@ -228,8 +228,8 @@ static tutti_status add_parameter(const struct onnx_node *node, struct value *va
     const float *floats = value->array->floats;
     const tutti_status status = value->apart ? count_bytes(node, value->array->count * sizeof *floats) : TUTTI_OK;
     if (status != TUTTI_OK) return status;
-    value->tensor = tutti_parameter(node->import->network, value->label ? value->label : value->name, shape,
-        &(tutti_parameter_options) { .values = floats });
+    value->tensor = tutti_parameter(node->import->network, value->origin.label ? value->origin.label : value->name,
+        shape, &(tutti_parameter_options) { .values = floats });
     return TUTTI_OK;
 }
 
@@ -277,8 +277,8 @@ static tutti_status add_renamed(const struct onnx_node *node, struct value *valu
         floats[offset] = value->array->floats[i];
         for (int k = flat.rank - 1; k >= 0 && ++at[k] == flat.sizes[k]; k--) at[k] = 0;
     }
-    const tutti_tensor weight =
-        tutti_parameter(node->import->network, value->renamed, own, &(tutti_parameter_options) { .values = floats });
+    const tutti_tensor weight = tutti_parameter(
+        node->import->network, value->origin.renamed, own, &(tutti_parameter_options) { .values = floats });
     free(floats);
     value->tensor = as_view(node, value, weight, own, shape);
     return TUTTI_OK;
@@ -320,7 +320,7 @@ static tutti_status add_tensor(const struct onnx_node *node, struct value *value
         (!value->initialiser || value->constant || value->array->count == 1 || !is_finite(value->array)))
         value->tensor = tutti_constant(import->network, value->name, shape, value->array->floats);
     else
-        status = value->renamed ? add_renamed(node, value, shape) : add_parameter(node, value, shape);
+        status = value->origin.renamed ? add_renamed(node, value, shape) : add_parameter(node, value, shape);
     if (status == TUTTI_OK && value->tensor.id < 0) status = tutti_network_status(import->network);
     if (value->stored && value->array->count > 1) { /* the network has its copy */
         array_free(value->array);

@@ -29,12 +29,12 @@ static bool is_statistic(const Onnx__NodeProto *node, size_t input)
 /* Whether the file's state dict has it as a parameter. If the file gives its kind, that decides. */
 static bool is_in_state(const struct signature *signature, const struct value *value)
 {
-    if (value->kind) return !strcmp(value->kind, "PARAMETER");
-    if (value->state_name) {
-        const struct signature_entry *entry = signature_find(signature, value->state_name);
+    if (value->origin.kind) return !strcmp(value->origin.kind, "PARAMETER");
+    if (value->origin.state_name) {
+        const struct signature_entry *entry = signature_find(signature, value->origin.state_name);
         return entry && entry->parameter;
     }
-    for (const char *at = value->folded_from ? strchr(value->folded_from, '\'') : NULL; at;) {
+    for (const char *at = value->origin.folded_from ? strchr(value->origin.folded_from, '\'') : NULL; at;) {
         const char *end = strchr(at + 1, '\'');
         for (size_t i = 0; end && i < signature->count; i++) {
             const struct signature_entry *entry = &signature->entries[i];
@@ -90,7 +90,7 @@ static tutti_status keep_copies(struct import *import, struct value *value)
         import_note(import,
             "warning: the exporter folded the parameter %s into %s, which has elements several times: it does not "
             "train; torch.onnx.export(..., optimize=False) keeps the parameter",
-            value->state_name, value->name);
+            value->origin.state_name, value->name);
     array_free(value->array); /* its order is lost */
     value->array = NULL;
     return TUTTI_OK;
@@ -103,7 +103,7 @@ static tutti_status find_by_state(struct import *import, const struct signature 
         struct value *value = &import->values[i];
         if (!value->initialiser || value->view.of || !onnx_type_is_float(value->type)) continue;
         value->constant = !is_in_state(signature, value);
-        if (!value->constant && value->folded_from && value->state_name && value->stored)
+        if (!value->constant && value->origin.folded_from && value->origin.state_name && value->stored)
             status = keep_copies(import, value);
     }
     return status;
@@ -116,8 +116,8 @@ static void find_by_use(struct import *import)
 {
     for (size_t i = 0; i < import->value_count; i++) {
         struct value *value = &import->values[i];
-        value->constant = value->initialiser && !value->view.of && !value->renamed && onnx_type_is_float(value->type) &&
-            !value->is_weight && import_is_nameless(import, value);
+        value->constant = value->initialiser && !value->view.of && !value->origin.renamed &&
+            onnx_type_is_float(value->type) && !value->usage.is_weight && import_is_nameless(import, value);
     }
 }
 
@@ -158,18 +158,18 @@ static void find_demands(struct import *import)
     const Onnx__GraphProto *graph = import->model->graph;
     for (size_t i = 0; i < graph->n_output; i++) {
         struct value *value = import_find(import, graph->output[i]->name);
-        if (value) value->demand = FOR_GRADIENT;
+        if (value) value->usage.demand = FOR_GRADIENT;
     }
     for (size_t n = graph->n_node; n-- > 0;) {
         const Onnx__NodeProto *node = graph->node[n];
         int of_outputs = 0;
         for (size_t k = 0; k < node->n_output; k++) {
             const struct value *value = import_find(import, node->output[k]);
-            of_outputs |= value ? value->demand : 0;
+            of_outputs |= value ? value->usage.demand : 0;
         }
         for (size_t k = 0; k < node->n_input; k++) {
             struct value *value = import_find(import, node->input[k]);
-            if (value) value->demand |= demand_of_input(node, k, of_outputs);
+            if (value) value->usage.demand |= demand_of_input(node, k, of_outputs);
         }
     }
 }
@@ -191,7 +191,7 @@ static void find_standardisation(struct import *import)
         struct value *deviation = second_of(import, graph->node[i + 1], "Div");
         if (!mean || !deviation || strcmp(graph->node[i + 1]->input[0], graph->node[i]->output[0])) continue;
         const size_t rank = mean->stored->n_dims;
-        if (rank != deviation->stored->n_dims || mean->uses != 1 || deviation->uses != 1) continue;
+        if (rank != deviation->stored->n_dims || mean->usage.nodes != 1 || deviation->usage.nodes != 1) continue;
         if (memcmp(mean->stored->dims, deviation->stored->dims, rank * sizeof *mean->stored->dims)) continue;
         mean->constant = deviation->constant = true;
     }
@@ -231,10 +231,10 @@ static tutti_status find_by_reading(struct import *import)
     find_standardisation(import);
     for (size_t i = 0; i < import->value_count; i++) {
         struct value *value = &import->values[i];
-        if (!value->initialiser || value->view.of || value->renamed || !value->stored || !value->uses ||
+        if (!value->initialiser || value->view.of || value->origin.renamed || !value->stored || !value->usage.nodes ||
             !onnx_type_is_float(value->type))
             continue;
-        value->constant |= !(value->demand & FOR_GRADIENT);
+        value->constant |= !(value->usage.demand & FOR_GRADIENT);
         if (value->constant || value->stored->n_dims < 2) continue;
         const tutti_status status = import_load(import, value);
         if (status != TUTTI_OK) return status;
@@ -259,7 +259,7 @@ static void note_constants(const struct import *import, bool known)
 {
     struct name_list list = { .length = 0 };
     for (size_t i = 0; i < import->value_count; i++)
-        if (import->values[i].constant && import->values[i].uses) name_list_add(&list, import->values[i].name);
+        if (import->values[i].constant && import->values[i].usage.nodes) name_list_add(&list, import->values[i].name);
     if (list.count)
         import_note(import, "constant: %zu initialiser%s %s: %s%s; train_constants (--train-constants) trains them",
             list.count, list.count == 1 ? "" : "s",
@@ -274,8 +274,9 @@ static void note_trained(const struct import *import)
     struct name_list list = { .length = 0 };
     for (size_t i = 0; i < import->value_count; i++) {
         const struct value *value = &import->values[i];
-        if (!value->initialiser || value->constant || !value->uses || value->view.of || value->renamed ||
-            value->is_weight || !value->stored || !onnx_type_is_float(value->type) || is_called_parameter(value->name))
+        if (!value->initialiser || value->constant || !value->usage.nodes || value->view.of || value->origin.renamed ||
+            value->usage.is_weight || !value->stored || !onnx_type_is_float(value->type) ||
+            is_called_parameter(value->name))
             continue;
         bool one = true;
         for (size_t k = 0; k < value->stored->n_dims; k++) one &= value->stored->dims[k] == 1;
@@ -294,7 +295,7 @@ static void find_weights(struct import *import)
     for (size_t i = 0; i < graph->n_node; i++)
         for (size_t k = 0; k < graph->node[i]->n_input; k++) {
             struct value *value = import_find(import, graph->node[i]->input[k]);
-            if (value) value->is_weight |= reads_weight(graph->node[i], k) || is_statistic(graph->node[i], k);
+            if (value) value->usage.is_weight |= reads_weight(graph->node[i], k) || is_statistic(graph->node[i], k);
         }
 }
 

@@ -204,7 +204,7 @@ static char *name_of_parameter(const struct import *import, const struct value *
     const bool ends = length > tail && !strcmp(from->name + length - tail, end);
     char *name = memory_format("%.*s", (int)(ends ? length - tail : length), from->name);
     const struct value *other = name ? import_find(import, name) : NULL;
-    if (from->uses == 1 && (!other || other == from)) return name;
+    if (from->usage.nodes == 1 && (!other || other == from)) return name;
     free(name);
     return NULL;
 }
@@ -234,8 +234,8 @@ static tutti_status dequantise_initialiser(const struct onnx_node *node, struct 
     }
     output->array = y;
     output->initialiser = true;
-    output->label = name_of_parameter(node->import, from);
-    if (from->stored && from->uses == 1) {
+    output->origin.label = name_of_parameter(node->import, from);
+    if (from->stored && from->usage.nodes == 1) {
         array_free(from->array);
         from->array = NULL;
     }
@@ -266,7 +266,7 @@ tutti_status node_quantised_gates(const struct onnx_node *node, size_t position,
     if (status == TUTTI_OK) status = node_array(node, scale, &scales);
     if (status == TUTTI_OK && node_input(node, scale + 1)) status = node_array(node, scale + 1, &zeros);
     if (status != TUTTI_OK) return status;
-    if (!from->initialiser || from->uses != 1)
+    if (!from->initialiser || from->usage.nodes != 1)
         return node_refuse("'%s' is not an initialiser that only this node reads", from->name);
     if (x->rank != 3 || !x->symbolic_sizes || !scales->floats)
         return fail(TUTTI_FORMAT, "'%s' and its scale do not have their types and axes", from->name);
@@ -276,7 +276,7 @@ tutti_status node_quantised_gates(const struct onnx_node *node, size_t position,
         return fail(TUTTI_FORMAT, "the scale or the zero of '%s' has a wrong number of elements", from->name);
     struct array *y = gates_of(x, scales, zeros);
     if (!y) return TUTTI_NO_MEMORY;
-    from->label = name_of_parameter(node->import, from);
+    from->origin.label = name_of_parameter(node->import, from);
     array_free(from->array);
     from->array = y;
     from->stored = NULL;

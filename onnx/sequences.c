@@ -12,31 +12,32 @@
 enum { MOST_ELEMENTS = 1 << 16 };
 
 /* Makes room for a sequence as the node's output. It owns `own` new values: the first elements. */
-static tutti_status begin_sequence(const struct onnx_node *node, size_t count, size_t own, struct value **made)
+static tutti_status begin_sequence(const struct onnx_node *node, size_t count, size_t own, struct sequence **made)
 {
     struct value *output = node_output(node, 0);
     if (!output) return fail(TUTTI_FORMAT, "output 0 is missing");
     if (count > MOST_ELEMENTS - node->import->sequence_elements)
         return node_refuse("the file's sequences would have more than %d elements", MOST_ELEMENTS);
     node->import->sequence_elements += count;
-    output->elements = memory_new(count + 1, sizeof *output->elements);
-    output->own_elements = memory_new(own + 1, sizeof *output->own_elements);
-    if (!output->elements || !output->own_elements) return TUTTI_NO_MEMORY;
-    output->element_count = count;
+    struct sequence *sequence = &output->sequence;
+    sequence->elements = memory_new(count + 1, sizeof *sequence->elements);
+    sequence->own = memory_new(own + 1, sizeof *sequence->own);
+    if (!sequence->elements || !sequence->own) return TUTTI_NO_MEMORY;
+    sequence->count = count;
     for (size_t i = 0; i < own; i++) {
-        output->own_elements[i].name = output->name;
-        output->own_elements[i].floats.id = output->own_elements[i].statistic.id = -1;
-        output->elements[i] = &output->own_elements[i];
+        sequence->own[i].name = output->name;
+        sequence->own[i].floats.id = sequence->own[i].statistic.id = -1;
+        sequence->elements[i] = &sequence->own[i];
     }
-    *made = output;
+    *made = sequence;
     return TUTTI_OK;
 }
 
-static tutti_status read_sequence(const struct onnx_node *node, const struct value **sequence)
+static tutti_status read_sequence(const struct onnx_node *node, const struct sequence **sequence)
 {
     const struct value *value = node_input(node, 0);
-    if (!value || !value->elements) return node_refuse("input 0 is not a sequence whose length is known");
-    *sequence = value;
+    if (!value || !value->sequence.elements) return node_refuse("input 0 is not a sequence whose length is known");
+    *sequence = &value->sequence;
     return TUTTI_OK;
 }
 
@@ -88,7 +89,7 @@ static tutti_status read_parts(const struct onnx_node *node, int64_t size, int64
 tutti_status build_split_to_sequence(struct onnx_node *node)
 {
     struct operand x;
-    struct value *sequence = NULL;
+    struct sequence *sequence = NULL;
     int64_t *sizes = NULL, start = 0, asked = node_integer(node, "axis", 0);
     size_t count = 0;
     int axis = 0;
@@ -99,7 +100,7 @@ tutti_status build_split_to_sequence(struct onnx_node *node)
     if (status == TUTTI_OK) status = begin_sequence(node, count, count, &sequence);
     asked = asked < 0 ? asked + operand_rank(&x) : asked;
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
-        struct value *part = &sequence->own_elements[i];
+        struct value *part = &sequence->own[i];
         part->type = node_input(node, 0)->type;
         part->tensor = node_cut(node, x.tensor, axis, start, start + sizes[i]);
         if (!keeps) part->tensor = node_without_axis(node, &x, part->tensor, axis);
@@ -115,7 +116,7 @@ tutti_status build_split_to_sequence(struct onnx_node *node)
 
 tutti_status build_sequence_construct(struct onnx_node *node)
 {
-    struct value *sequence = NULL;
+    struct sequence *sequence = NULL;
     const size_t count = node->proto->n_input;
     const tutti_status status = begin_sequence(node, count, 0, &sequence);
     for (size_t i = 0; i < count && status == TUTTI_OK; i++)
@@ -125,50 +126,50 @@ tutti_status build_sequence_construct(struct onnx_node *node)
 
 tutti_status build_sequence_at(struct onnx_node *node)
 {
-    const struct value *sequence = NULL;
+    const struct sequence *sequence = NULL;
     size_t position = 0;
     tutti_status status = read_sequence(node, &sequence);
-    if (status == TUTTI_OK) status = read_position(node, 1, sequence->element_count, 0, &position);
+    if (status == TUTTI_OK) status = read_position(node, 1, sequence->count, 0, &position);
     if (status != TUTTI_OK) return status;
-    if (position >= sequence->element_count) return fail(TUTTI_FORMAT, "its sequence is empty");
+    if (position >= sequence->count) return fail(TUTTI_FORMAT, "its sequence is empty");
     return node_copy(node, sequence->elements[position]);
 }
 
 tutti_status build_sequence_length(struct onnx_node *node)
 {
-    const struct value *sequence = NULL;
+    const struct sequence *sequence = NULL;
     const tutti_status status = read_sequence(node, &sequence);
     if (status != TUTTI_OK) return status;
     struct array *length = array_new(0, NULL, false);
-    if (length) length->symbolic_sizes[0].number = (int64_t)sequence->element_count;
+    if (length) length->symbolic_sizes[0].number = (int64_t)sequence->count;
     return node_known(node, length);
 }
 
 tutti_status build_sequence_insert(struct onnx_node *node)
 {
-    const struct value *from = NULL;
-    struct value *to = NULL, *more = node_input(node, 1);
+    const struct sequence *from = NULL;
+    struct sequence *to = NULL;
+    struct value *more = node_input(node, 1);
     size_t position = 0;
     tutti_status status = read_sequence(node, &from);
     if (status == TUTTI_OK && !more) status = fail(TUTTI_FORMAT, "input 1 is missing");
-    if (status == TUTTI_OK) status = read_position(node, 2, from->element_count + 1, from->element_count, &position);
-    if (status == TUTTI_OK) status = begin_sequence(node, from->element_count + 1, 0, &to);
+    if (status == TUTTI_OK) status = read_position(node, 2, from->count + 1, from->count, &position);
+    if (status == TUTTI_OK) status = begin_sequence(node, from->count + 1, 0, &to);
     if (status != TUTTI_OK) return status;
-    for (size_t i = 0; i < to->element_count; i++)
-        to->elements[i] = i == position ? more : from->elements[i - (i > position)];
+    for (size_t i = 0; i < to->count; i++) to->elements[i] = i == position ? more : from->elements[i - (i > position)];
     return TUTTI_OK;
 }
 
 tutti_status build_sequence_erase(struct onnx_node *node)
 {
-    const struct value *from = NULL;
-    struct value *to = NULL;
+    const struct sequence *from = NULL;
+    struct sequence *to = NULL;
     size_t position = 0;
     tutti_status status = read_sequence(node, &from);
-    if (status == TUTTI_OK && from->element_count == 0) status = fail(TUTTI_FORMAT, "its sequence is empty");
-    if (status == TUTTI_OK) status = read_position(node, 1, from->element_count, from->element_count - 1, &position);
-    if (status == TUTTI_OK) status = begin_sequence(node, from->element_count - 1, 0, &to);
+    if (status == TUTTI_OK && from->count == 0) status = fail(TUTTI_FORMAT, "its sequence is empty");
+    if (status == TUTTI_OK) status = read_position(node, 1, from->count, from->count - 1, &position);
+    if (status == TUTTI_OK) status = begin_sequence(node, from->count - 1, 0, &to);
     if (status != TUTTI_OK) return status;
-    for (size_t i = 0; i < to->element_count; i++) to->elements[i] = from->elements[i + (i >= position)];
+    for (size_t i = 0; i < to->count; i++) to->elements[i] = from->elements[i + (i >= position)];
     return TUTTI_OK;
 }

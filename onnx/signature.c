@@ -110,11 +110,11 @@ static tutti_status read_initialisers(struct import *import, const struct signat
         const Onnx__ValueInfoProto *info = graph->value_info[i];
         struct value *value = import_find(import, proto_text(info->name));
         if (!value || !value->initialiser) continue;
-        value->kind =
+        value->origin.kind =
             metadata(info->metadata_props, info->n_metadata_props, "pkg.torch.export.graph_signature.InputSpec.kind");
-        value->folded_from =
+        value->origin.folded_from =
             metadata(info->metadata_props, info->n_metadata_props, "pkg.onnxscript.optimizer.folded_from");
-        if (value->folded_from) status = mark_sources(signature, value->folded_from);
+        if (value->origin.folded_from) status = mark_sources(signature, value->origin.folded_from);
     }
     for (size_t i = 0; i < graph->n_initializer; i++) {
         struct signature_entry *entry = signature_find(signature, graph->initializer[i]->name);

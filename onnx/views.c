@@ -177,7 +177,7 @@ tutti_status twins_new(struct import *import, struct twins *twins)
     for (size_t i = 0; status == TUTTI_OK && i < import->value_count; i++) {
         const struct value *value = &import->values[i];
         const size_t count = elements_of(value);
-        if (count > 1 && !value->folded_from && import_is_nameless(import, value)) counts[wanted++] = count;
+        if (count > 1 && !value->origin.folded_from && import_is_nameless(import, value)) counts[wanted++] = count;
     }
     if (wanted) qsort(counts, wanted, sizeof *counts, compare_counts);
     for (size_t i = 0; wanted && status == TUTTI_OK && i < import->value_count; i++) {
@@ -241,7 +241,8 @@ static tutti_status try_twin(
     struct value *of = twin->value;
     bool copies = false;
     const char *other = twin->name ? twin->name : of->name;
-    if (of == value || of->view.of || (import_is_nameless(import, of) && !of->renamed && !twin->name)) return TUTTI_OK;
+    if (of == value || of->view.of || (import_is_nameless(import, of) && !of->origin.renamed && !twin->name))
+        return TUTTI_OK;
     tutti_status status = name ? are_copies(import, name, other, &copies) : TUTTI_OK;
     if (status == TUTTI_OK && !copies)
         status = view_find(import, value, of, transposed && !import_is_nameless(import, of), same);
