@@ -10,18 +10,6 @@
 
 /* ---------------------------------------------------------------------------------------------------- integers ---- */
 
-bool symbolic_size_multiply(struct symbolic_size a, struct symbolic_size b, struct symbolic_size *product)
-{
-    const struct symbolic_size swapped = a;
-    if (b.batches) {
-        a = b;
-        b = swapped;
-    }
-    if (b.batches) return false;
-    return !__builtin_mul_overflow(a.number, b.number, &product->number) &&
-        !__builtin_mul_overflow(a.batches, b.number, &product->batches);
-}
-
 /* Functions of two integers. They return false if the result is not a number plus a multiple of the number of samples.
  * Without a symbol they wrap around, as in other runtimes. */
 typedef bool whole_function(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y);
@@ -358,14 +346,12 @@ static void divide_all(struct array *y, int type, size_t count)
 tutti_status fold_arithmetic(struct onnx_node *node)
 {
     const struct operation *operation = find_operation(node->proto->op_type);
-    struct onnx_operator row = { 0 };
     const size_t count = node->proto->n_input;
     struct known x[2];
     struct array *y = NULL, *before = NULL;
-    if (!operation || !operator_find(node->proto->op_type, &row) || (operation->unary && count != 1))
-        return fail(TUTTI_FORMAT, "it has %zu inputs", count);
+    if (!operation || (operation->unary && count != 1)) return fail(TUTTI_FORMAT, "it has %zu inputs", count);
     tutti_status status = known_input(node, 0, &x[0]);
-    const int type = row.type ? row.type : status == TUTTI_OK ? x[0].type : 0;
+    const int type = node->type ? node->type : status == TUTTI_OK ? x[0].type : 0;
     if (operation->unary && status == TUTTI_OK) {
         x[1] = x[0];
         status = combine(node, operation, x, type, &y);

@@ -6,11 +6,6 @@
 
 #include <stdlib.h>
 
-int64_t import_samples(const struct import *import)
-{
-    return import->fixed_batch ? import->fixed_batch : import->uses_placeholder_batch ? PLACEHOLDER_BATCH : 0;
-}
-
 tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count)
 {
     const struct array *array = NULL;
@@ -29,29 +24,6 @@ tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *
     }
     *count = (int)array->count;
     return TUTTI_OK;
-}
-
-bool array_is_linear(const struct array *array, int axis, int64_t *factor)
-{
-    size_t inner = 1;
-    for (int i = axis + 1; i < array->rank; i++) inner *= (size_t)array->sizes[i];
-    const size_t line = inner * (size_t)array->sizes[axis];
-    *factor = 0;
-    if (array->symbolic_sizes && array->sizes[axis] > 1 &&
-        __builtin_sub_overflow(array->symbolic_sizes[inner].number, array->symbolic_sizes[0].number, factor))
-        return false;
-    for (size_t i = 0; i < array->count; i++) {
-        const size_t first = i / line * line + i % inner, part = i % line / inner;
-        int64_t wanted = 0;
-        if (array->floats && array->floats[i] != array->floats[first]) return false;
-        if (array->floats) continue;
-        if (__builtin_mul_overflow(*factor, (int64_t)part, &wanted) ||
-            __builtin_add_overflow(wanted, array->symbolic_sizes[first].number, &wanted) ||
-            wanted != array->symbolic_sizes[i].number ||
-            array->symbolic_sizes[i].batches != array->symbolic_sizes[first].batches)
-            return false;
-    }
-    return true;
 }
 
 bool array_counts(const struct array *x, int axis, int64_t rows, int component, int64_t factor)

@@ -13,21 +13,6 @@
 
 enum { OLDEST_OPSET = 7, NEWEST_OPSET = 28 };
 
-/* -------------------------------------------------------------------------------------------------------- names ----
- */
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(((const struct value *)a)->name, ((const struct value *)b)->name);
-}
-
-struct value *import_find(const struct import *import, const char *name)
-{
-    const struct value key = { .name = name };
-    void *found = tfind(&key, &import->names, compare_names);
-    return found ? *(struct value **)found : NULL;
-}
-
 /* Checks the text of an attribute, whose bytes do not end in a zero. */
 static tutti_status check_bytes(const ProtobufCBinaryData *bytes)
 {
@@ -50,20 +35,6 @@ static tutti_status check_attribute(const Onnx__AttributeProto *attribute)
     if (attribute->t) TRY(proto_check_text(proto_text(attribute->t->name), "the name of a tensor"));
 done:
     return status;
-}
-
-/* A name may stand for one value only. */
-tutti_status import_add_name(struct import *import, const char *name, struct value **made)
-{
-    struct value *value = &import->values[import->value_count];
-    *value = (struct value) { .name = name, .tensor = { -1 }, .statistic = { -1 }, .floats = { -1 }, .alike = { -1 } };
-    value->batch = (struct batch_axis) { .axis = HIDDEN, .rows = 1, .outer = 1 };
-    struct value **found = tsearch(value, &import->names, compare_names);
-    if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's %zu names", import->value_count);
-    if (*found != value) return fail(TUTTI_FORMAT, "the name '%s' stands for two values", name);
-    import->value_count++;
-    *made = value;
-    return TUTTI_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------- checks ----
@@ -589,7 +560,7 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
     if (!is_supported(node) || !operator_find(node->op_type, &row))
         return fail(TUTTI_UNSUPPORTED, "operator that Tutti does not have: %s%s%s '%s'", proto_text(node->domain),
             *proto_text(node->domain) ? "::" : "", node->op_type, proto_text(node->name));
-    struct onnx_node current = { import, node, row.operation };
+    struct onnx_node current = { import, node, row.operation, row.type };
     const struct value *first = node_output(&current, 0);
     if (first && first->initialiser) return TUTTI_OK; /* of an Identity that is an initialiser now */
     tutti_status status = batch_index_check(&current, row.index);
@@ -610,7 +581,7 @@ static tutti_status find_output(struct import *import, const char *name, int pos
     Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
     node.n_input = 1;
     node.input = names;
-    const struct onnx_node current = { import, &node, NULL };
+    const struct onnx_node current = { import, &node, NULL, 0 };
     struct operand x;
     const struct value *value = import_find(import, name);
     if (!import->options->whole && !value->batch.batched)

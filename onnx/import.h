@@ -26,6 +26,9 @@ struct batch_index {
     int component; /* along the file's last axis: the index that counts; EACH: all; SIZES: only sizes are known */
 };
 enum { EACH = -1, SIZES = -2 };
+/* In a file for any number of samples, arrays with an integer for each sample are computed for this number of samples:
+ * a prime, which no other axis has as its size. */
+enum { PLACEHOLDER_BATCH = 53 };
 
 /* An initialiser that has the elements of another tensor, or of some of its rows, with the axes in another order.
  * Axes of size 1 are left out: axis i of the initialiser is axis order[i] of the other tensor. */
@@ -118,7 +121,7 @@ struct source {
     char text[256];
 };
 struct source node_source(const Onnx__NodeProto *node);
-/* Passes a line to the caller's note(), for `tutti show --why`. */
+/* messages.c: passes a line to the caller's note(), for `tutti show --why`. */
 void import_note(const struct import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The first names of a list, for a note: "a, b", and after them ", ..." if there are more. */
 struct name_list {
@@ -133,46 +136,57 @@ tutti_status import_take_apart(struct import *import, const struct signature *si
 tutti_status import_join_cut(struct import *import);
 tutti_status import_restore_names(struct import *import);
 tutti_status import_find_constants(struct import *import, const struct signature *signature);
-/* Adds a name that stands for no value yet. It must outlive the import. */
-tutti_status import_add_name(struct import *import, const char *name, struct value **made);
-/* The layer of a node: "block.fc1", by its scopes or its path. NULL: not known, or the whole module. */
+/* layer_names.c: the layer of a node: "block.fc1", by its scopes or its path. NULL: not known, or the whole module. */
 char *import_layer(const Onnx__NodeProto *node);
+char *import_layer_in_path(const char *path);
+const char *import_scopes(const Onnx__NodeProto *node); /* a list of texts; NULL: none */
 /* In paths, a layer's first call is "attention" and its second one "attention_1". Returns the length of the first. */
 size_t import_length_of_first(const struct import *import, const char *call);
-bool import_has_scopes(const Onnx__NodeProto *node);
+/* "fc1.weight" for the product that node n is. NULL: not known, or no memory. */
+char *import_weight_name(const struct import *import, size_t n);
 /* The initialiser that one of the next nodes adds to what node n makes, as a bias. NULL: none. */
 struct value *import_added_to(const struct import *import, size_t n);
+/* Whether an exporter made this name up. */
+bool import_is_nameless(const struct import *import, const struct value *value);
 /* names.c: sets the order of a view's axes: those of a matrix, rows x columns, are the other tensor's in the other
  * order. With rows or columns 1 the order is the same (struct view). */
 void import_transpose(struct view *view, int64_t rows, int64_t columns);
-/* names.c: whether an exporter made this name up. */
-bool import_is_nameless(const struct import *import, const struct value *value);
 /* Whether all elements are equal. */
 tutti_status import_is_uniform(const struct import *import, struct value *value, bool *uniform);
 void import_note_quantised(const struct import *import);  /* quantised.c */
 void import_note_batch_norm(const struct import *import); /* layers.c */
 void import_note_folded(const struct import *import);
-/* Reads the numbers of an initialiser, if they were not. */
-tutti_status import_load(const struct import *import, struct value *value);
 /* sizes.c: finds the size of an axis that the file leaves open. `asked`: the shape of a sample of this input, or rank
  * 0. Errors: TUTTI_SHAPE if the caller gives no size, or two. */
 tutti_status import_open_size(
     const struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked, int axis, int64_t *size);
 /* The batch axis of an input, or HIDDEN. */
 int import_batch_axis(const struct import *import, const char *input);
-/* NULL if the file does not have the name. */
+/* values.c: NULL if the file does not have the name. */
 struct value *import_find(const struct import *import, const char *name);
-/* The sizes of a value as the file has them. */
-tutti_status value_symbolic_sizes(
-    const struct import *import, const struct value *value, struct symbolic_size *sizes, int *rank);
+/* Adds a name that stands for no value yet. It must outlive the import. */
+tutti_status import_add_name(struct import *import, const char *name, struct value **made);
+/* Reads the numbers of an initialiser, if they were not. */
+tutti_status import_load(const struct import *import, struct value *value);
+/* Whether it has elements of an integer type or bool that are known. */
+bool value_is_integers(const struct value *value);
 /* The tensor's shape: of a sample, if it has a batch. */
 tutti_status value_shape(const struct import *import, const struct value *value, tutti_shape *shape);
+/* The number of samples that the file is made for, or PLACEHOLDER_BATCH if arrays were computed for it; 0: neither. */
+int64_t import_samples(const struct import *import);
+/* Counts memory that the file has no bytes for, so that many nodes of a small file cannot take the host's memory.
+ * Refuses more than 1 GiB in total, including the copies of uniform initialisers. */
+tutti_status import_count_bytes(struct import *import, size_t bytes);
+/* batch_axis.c: the sizes of a value as the file has them. */
+tutti_status value_symbolic_sizes(
+    const struct import *import, const struct value *value, struct symbolic_size *sizes, int *rank);
 
 /* The node whose layer is added. Functions on it give a message that a caller may return as it is. */
 struct onnx_node {
     struct import *import;
     const Onnx__NodeProto *proto;
     const char *operation; /* of tutti_op(), from the table of operators */
+    int type;              /* of the first output's elements, from that table; 0: that of the first input */
 };
 typedef tutti_status node_function(struct onnx_node *node);
 
@@ -199,11 +213,13 @@ tutti_status node_list_or_attribute(
     const struct onnx_node *node, const char *name, size_t position, int64_t *list, int most, int *count);
 /* One number; `fallback` if the input is absent. */
 tutti_status node_scalar(const struct onnx_node *node, size_t position, float fallback, float *scalar);
+/* Reads axes of the file as bits. */
+tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits);
 /* Whether all inputs are numbers that are known when the file is read, and do not train. */
 bool node_is_known(const struct onnx_node *node);
 
-/* An input as a tensor of float32; parameters and constants are added at their first use. The axes of `shape` are the
- * tensor's: of a sample, if it has a batch. */
+/* operands.c: an input as a tensor of float32; parameters and constants are added at their first use. The axes of
+ * `shape` are the tensor's: of a sample, if it has a batch. */
 struct operand {
     tutti_tensor tensor;
     tutti_shape shape;
@@ -238,7 +254,7 @@ tutti_status node_spread_operand(const struct onnx_node *node, struct operand *o
 /* The batch axis of a result with `change` more axes before the batch axis; negative: fewer. */
 struct batch_axis batch_axis_moved(struct batch_axis batch_axis, int change);
 
-/* Adds an operation of tutti_op(), with the node's name; node_plain(): without attributes. */
+/* node_operations.c: adds an operation of tutti_op(), with the node's name; node_plain(): without attributes. */
 tutti_tensor node_plain(const struct onnx_node *node, const char *operation, const tutti_tensor *inputs, int count);
 tutti_tensor node_op(const struct onnx_node *node, const char *operation, const tutti_tensor *inputs, int count,
     const char *attributes, ...) __attribute__((format(printf, 5, 6)));
@@ -251,19 +267,31 @@ tutti_tensor node_constant(const struct onnx_node *node, float number);
  * node_truncated(): removes the fraction of a power, which may be off by 16 units of its last bit. */
 tutti_tensor node_wrapped(const struct onnx_node *node, tutti_tensor x, int type);
 tutti_tensor node_truncated(const struct onnx_node *node, tutti_tensor x);
-/* Make the first output the first input (node_same()) or another value. A type that node_type() set before stays. */
+/* list_print(): a list as "2,0,1", for attributes. */
+struct list {
+    char text[8 * 21 + 1]; /* TUTTI_MAX_RANK numbers of up to 20 characters */
+};
+struct list list_print(const int64_t *numbers, int count);
+/* Give a tensor another shape, of a sample if it has a batch; or another order of its axes. */
+tutti_tensor node_reshape(const struct onnx_node *node, tutti_tensor x, const tutti_shape *shape);
+tutti_tensor node_permuted(const struct onnx_node *node, tutti_tensor x, const int *order, int rank);
+/* Elements `start` to `end` - 1 along an axis of a sample. */
+tutti_tensor node_cut(const struct onnx_node *node, tutti_tensor x, int axis, int64_t start, int64_t end);
+/* operands.c: make the first output the first input (node_same()) or another value. A type that node_type() set before
+ * stays. */
 tutti_status node_same(const struct onnx_node *node);
 tutti_status node_copy(const struct onnx_node *node, struct value *value);
-/* Set the first output of the node, or another one. A tensor with a negative id stands for the failure of the
+/* node.c: set the first output of the node, or another one. A tensor with a negative id stands for the failure of the
  * function that returned it. The type is that of the first input, until node_type() sets another one. */
 tutti_status node_done(const struct onnx_node *node, tutti_tensor tensor, struct batch_axis batch_axis);
 tutti_status node_made(const struct onnx_node *node, size_t output, tutti_tensor tensor, struct batch_axis batch_axis);
 void node_type(const struct onnx_node *node, size_t output, int type);
-/* Makes this array, which is freed with the import, the node's first output. NULL: TUTTI_NO_MEMORY. Refuses more than
- * 1 GiB in total, including the copies of uniform initialisers. */
+/* Makes this array, which is freed with the import, the node's first output. NULL: TUTTI_NO_MEMORY. Refuses what
+ * import_count_bytes() refuses. */
 tutti_status node_known(const struct onnx_node *node, struct array *array);
 tutti_status node_known_at(const struct onnx_node *node, size_t output, struct array *array); /* another output */
-/* Returns TUTTI_UNSUPPORTED with this message; the caller of the node's function puts the node's name before it. */
+/* messages.c: returns TUTTI_UNSUPPORTED with this message; the caller of the node's function puts the node's name
+ * before it. */
 tutti_status node_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -288,7 +288,7 @@ static tutti_status name_tied(const struct separation *s, size_t input, struct v
 static tutti_status take_node_apart(const struct separation *s)
 {
     tutti_status status = TUTTI_OK;
-    const bool state = s->signature->count && import_has_scopes(s->node);
+    const bool state = s->signature->count && import_scopes(s->node);
     for (size_t i = 0; i < s->node->n_input && status == TUTTI_OK; i++) {
         struct value *value = *s->node->input[i] ? import_find(s->import, s->node->input[i]) : NULL;
         if (state) status = name_tied(s, i, value);
@@ -324,7 +324,7 @@ tutti_status import_take_apart(struct import *import, const struct signature *si
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < graph->n_node; i++) {
         import->paths |= proto_text(graph->node[i]->name)[0] == '/';
-        import->scopes |= import_has_scopes(graph->node[i]);
+        import->scopes |= import_scopes(graph->node[i]) != NULL;
     }
     for (size_t i = 0; i < import->value_count; i++) {
         struct value *value = &import->values[i];

@@ -2,8 +2,6 @@
 #include "onnx/operators.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 tutti_status build_transpose(struct onnx_node *node)
 {
@@ -175,11 +173,6 @@ tutti_status build_concat(struct onnx_node *node)
     if (count == 0) return node_refuse("all its inputs are empty");
     if (count == 1 && node->proto->n_input > 1) return node_done(node, list[0], first.batch);
     return node_done(node, node_op(node, "concat", list, count, "axis=%d", axis), first.batch);
-}
-
-tutti_tensor node_cut(const struct onnx_node *node, tutti_tensor x, int axis, int64_t start, int64_t end)
-{
-    return node_op(node, "slice", &x, 1, "axes=%d starts=%" PRId64 " ends=%" PRId64, axis, start, end);
 }
 
 tutti_tensor node_without_axis(const struct onnx_node *node, const struct operand *x, tutti_tensor one, int axis)

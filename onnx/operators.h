@@ -61,16 +61,9 @@ tutti_tensor node_without_rows(const struct onnx_node *node, tutti_tensor x, int
 tutti_status node_like(
     const struct onnx_node *node, size_t position, const struct operand *like, struct operand *operand);
 
-/* batch_index.c: integers that count samples. In a file for any number of samples, arrays with an integer for each
- * sample are computed for PLACEHOLDER_BATCH samples: a prime, which no other axis has as its size. import_samples():
- * this number or the file's; 0: none. */
-enum { PLACEHOLDER_BATCH = 53 };
-int64_t import_samples(const struct import *import);
-/* Reads a list of sizes, in which symbols become numbers of samples, for arrays that have an axis for the samples. */
+/* batch_index.c: integers that count samples. Reads a list of sizes, in which symbols become numbers of samples, for
+ * arrays that have an axis for the samples. */
 tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count);
-/* Finds by how much each part of an array along an axis differs from the one before; 0: all parts are equal. False:
- * the difference is not constant. */
-bool array_is_linear(const struct array *array, int axis, int64_t *factor);
 /* Whether known indices count samples along an axis: each sample has `rows` elements, which are those of the first
  * sample plus `factor` for each further sample. This holds for all numbers, or for one component (of the last axis).
  * The first sample's numbers must be from 0 to factor - 1. */
@@ -82,20 +75,10 @@ tutti_tensor node_first_sample(const struct onnx_node *node, const struct array 
 tutti_status batch_index_check(const struct onnx_node *node, enum onnx_batch_index kind);
 tutti_status batch_index_finish(const struct onnx_node *node, enum onnx_batch_index kind);
 
-/* reshape.c: prints a list as "2,0,1"; reads axes of the file as bits; adds a Reshape. */
-struct list {
-    char text[8 * 21 + 1]; /* TUTTI_MAX_RANK numbers of up to 20 characters */
-};
-struct list list_print(const int64_t *numbers, int count);
-tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits);
+/* reshape.c: adds a Reshape. */
 tutti_status node_reshape_to(const struct onnx_node *node, const struct operand *x, const struct array *asked);
-/* Give a tensor another shape, of a sample if it has a batch; or another order of its axes. */
-tutti_tensor node_reshape(const struct onnx_node *node, tutti_tensor x, const tutti_shape *shape);
-tutti_tensor node_permuted(const struct onnx_node *node, tutti_tensor x, const int *order, int rank);
-/* movement.c: node_cut(): elements `start` to `end` - 1 along an axis of a sample. node_without_axis(): removes the
- * axis from `one`, a single element of x along it. */
+/* movement.c: removes the axis from `one`, a single element of x along it. */
 tutti_tensor node_without_axis(const struct onnx_node *node, const struct operand *x, tutti_tensor one, int axis);
-tutti_tensor node_cut(const struct onnx_node *node, tutti_tensor x, int axis, int64_t start, int64_t end);
 
 /* shapes.c: a tensor with this number everywhere. One of the sizes can be a multiple of the number of samples: rows of
  * each sample. */
@@ -104,7 +87,6 @@ tutti_status node_filled(
 
 /* shapes.c, fold.c: numbers that are known when the file is read. */
 node_function build_shape, build_size, build_constant, build_constant_of_shape, build_constants_of_samples;
-bool symbolic_size_multiply(struct symbolic_size a, struct symbolic_size b, struct symbolic_size *product);
 bool arithmetic_has(const char *name); /* whether fold_arithmetic() computes the operator */
 node_function fold_arithmetic, fold_where, fold_clip, fold_is_inf, fold_cast, fold_cast_like,
     fold_reduce;                                                                  /* arithmetic.c */

@@ -3,32 +3,6 @@
 #include "onnx/operators.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-
-struct list list_print(const int64_t *numbers, int count)
-{
-    struct list list = { "" };
-    size_t used = 0;
-    for (int i = 0; i < count && used < sizeof list.text; i++)
-        used += (size_t)snprintf(list.text + used, sizeof list.text - used, "%s%" PRId64, i ? "," : "", numbers[i]);
-    return list;
-}
-
-tutti_tensor node_reshape(const struct onnx_node *node, tutti_tensor x, const tutti_shape *shape)
-{
-    return node_op(node, "reshape", &x, 1, "shape=%s", list_print(shape->sizes, shape->rank).text);
-}
-
-tutti_tensor node_permuted(const struct onnx_node *node, tutti_tensor x, const int *order, int rank)
-{
-    int64_t perm[TUTTI_MAX_RANK];
-    bool moves = false;
-    for (int i = 0; i < rank; i++) {
-        perm[i] = order[i];
-        moves |= order[i] != i;
-    }
-    return moves ? node_op(node, "transpose", &x, 1, "perm=%s", list_print(perm, rank).text) : x;
-}
 
 /* ---------------------------------------------------------------------------------------------------- Reshape ---- */
 
@@ -250,18 +224,6 @@ tutti_status build_flatten(struct onnx_node *node)
     if (status == TUTTI_OK) status = node_reshape_to(node, &x, asked);
     array_free(asked);
     return status;
-}
-
-tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits)
-{
-    *bits = 0;
-    for (int i = 0; i < count; i++) {
-        const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-        if (axis < 0 || axis >= rank || *bits >> axis & 1)
-            return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist, or is there twice", axes[i]);
-        *bits |= 1u << axis;
-    }
-    return TUTTI_OK;
 }
 
 /* Inserts axes of size 1, or removes them. `bits`: these axes in the longer shape of the file. The batch axis keeps

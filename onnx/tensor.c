@@ -134,6 +134,41 @@ void array_free(struct array *array)
     free(array);
 }
 
+bool array_is_linear(const struct array *array, int axis, int64_t *factor)
+{
+    size_t inner = 1;
+    for (int i = axis + 1; i < array->rank; i++) inner *= (size_t)array->sizes[i];
+    const size_t line = inner * (size_t)array->sizes[axis];
+    *factor = 0;
+    if (array->symbolic_sizes && array->sizes[axis] > 1 &&
+        __builtin_sub_overflow(array->symbolic_sizes[inner].number, array->symbolic_sizes[0].number, factor))
+        return false;
+    for (size_t i = 0; i < array->count; i++) {
+        const size_t first = i / line * line + i % inner, part = i % line / inner;
+        int64_t wanted = 0;
+        if (array->floats && array->floats[i] != array->floats[first]) return false;
+        if (array->floats) continue;
+        if (__builtin_mul_overflow(*factor, (int64_t)part, &wanted) ||
+            __builtin_add_overflow(wanted, array->symbolic_sizes[first].number, &wanted) ||
+            wanted != array->symbolic_sizes[i].number ||
+            array->symbolic_sizes[i].batches != array->symbolic_sizes[first].batches)
+            return false;
+    }
+    return true;
+}
+
+bool symbolic_size_multiply(struct symbolic_size a, struct symbolic_size b, struct symbolic_size *product)
+{
+    const struct symbolic_size swapped = a;
+    if (b.batches) {
+        a = b;
+        b = swapped;
+    }
+    if (b.batches) return false;
+    return !__builtin_mul_overflow(a.number, b.number, &product->number) &&
+        !__builtin_mul_overflow(a.batches, b.number, &product->batches);
+}
+
 /* ----------------------------------------------------------------------------------------------------- reading ---- */
 
 static float float_of_bits(const struct type *type, uint16_t bits)

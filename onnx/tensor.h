@@ -33,6 +33,8 @@ const char *onnx_type_name(int type);
 struct symbolic_size {
     int64_t number, batches;
 };
+/* False: the product has a square of N, or a factor does not fit 64 bits. */
+bool symbolic_size_multiply(struct symbolic_size a, struct symbolic_size b, struct symbolic_size *product);
 
 enum { ARRAY_MAX_RANK = 8 };
 struct array {
@@ -50,6 +52,9 @@ bool array_count(int rank, const int64_t *sizes, size_t *count);
 struct array *array_new(int rank, const int64_t *sizes, bool floats);
 struct array *array_new_typed(int rank, const int64_t *sizes, int type);
 void array_free(struct array *array); /* accepts NULL */
+/* Finds by how much each part of an array along an axis differs from the one before; 0: all parts are equal. False:
+ * the difference is not constant. */
+bool array_is_linear(const struct array *array, int axis, int64_t *factor);
 
 /* Reads the elements of a tensor. `folder` is that of the model's file: external data lie in it or in folders in it.
  * Errors: TUTTI_FORMAT, TUTTI_FILE, TUTTI_UNSUPPORTED, TUTTI_NO_MEMORY; the message names the tensor. */

@@ -1,0 +1,66 @@
+/* The values that names of the file stand for: found by their names, with their numbers and shapes. */
+#include "onnx/import.h"
+
+#include <search.h>
+#include <string.h>
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct value *)a)->name, ((const struct value *)b)->name);
+}
+
+struct value *import_find(const struct import *import, const char *name)
+{
+    const struct value key = { .name = name };
+    void *found = tfind(&key, &import->names, compare_names);
+    return found ? *(struct value **)found : NULL;
+}
+
+/* A name may stand for one value only. */
+tutti_status import_add_name(struct import *import, const char *name, struct value **made)
+{
+    struct value *value = &import->values[import->value_count];
+    *value = (struct value) { .name = name, .tensor = { -1 }, .statistic = { -1 }, .floats = { -1 }, .alike = { -1 } };
+    value->batch = (struct batch_axis) { .axis = HIDDEN, .rows = 1, .outer = 1 };
+    struct value **found = tsearch(value, &import->names, compare_names);
+    if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's %zu names", import->value_count);
+    if (*found != value) return fail(TUTTI_FORMAT, "the name '%s' stands for two values", name);
+    import->value_count++;
+    *made = value;
+    return TUTTI_OK;
+}
+
+tutti_status import_load(const struct import *import, struct value *value)
+{
+    if (value->array || !value->stored) return TUTTI_OK;
+    return tensor_read(value->stored, import->folder, &value->array);
+}
+
+tutti_status value_shape(const struct import *import, const struct value *value, tutti_shape *shape)
+{
+    const size_t rank = value->stored ? value->stored->n_dims : value->array ? (size_t)value->array->rank : 0;
+    if (value->tensor.id >= 0 && !value->stored && !value->array)
+        return tutti_shape_of(import->network, value->tensor, shape);
+    if (rank > TUTTI_MAX_RANK) return node_refuse("'%s' has more than %d axes", value->name, TUTTI_MAX_RANK);
+    shape->rank = (int)rank;
+    for (size_t i = 0; i < rank; i++) shape->sizes[i] = value->stored ? value->stored->dims[i] : value->array->sizes[i];
+    return TUTTI_OK;
+}
+
+bool value_is_integers(const struct value *value)
+{
+    return value->stored ? !onnx_type_is_float(value->stored->data_type) : value->array && value->array->symbolic_sizes;
+}
+
+int64_t import_samples(const struct import *import)
+{
+    return import->fixed_batch ? import->fixed_batch : import->uses_placeholder_batch ? PLACEHOLDER_BATCH : 0;
+}
+
+tutti_status import_count_bytes(struct import *import, size_t bytes)
+{
+    enum { MOST = 1 << 30 };
+    import->computed += bytes;
+    if (import->computed <= MOST) return TUTTI_OK;
+    return node_refuse("what is computed or copied when the file is read would take more than %d bytes", MOST);
+}
