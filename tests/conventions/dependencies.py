@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the dependencies between folders: a file may include its own folder, the folders below it and include/tutti.h.
 Checks, too, that fields which several threads use, or which follow a state machine, are touched by their own file alone;
-that the build knows every text of a kernel, that the header and the documentation name only functions and types that
+that the files of a folder do not call each other in a circle, that the build knows every text of a kernel, that the header and the documentation name only functions and types that
 exist, that every function has a caller, and that numbers become text and back through base/numbers.h, which does not
 depend on the program's locale; that no pass of plan/ knows an operation by name, and that kernels with many parameters
 have a list of them.
@@ -70,6 +70,29 @@ def owner_faults(root):
             for name in set(FIELD.findall(line)):
                 if f"{path.parent.name}/{path.stem}" not in OWNERS[name]:
                     yield f"{path.relative_to(root)}:{number}: the fields of `{name}` belong to {OWNERS[name][0]}.c"
+
+
+# Rooms whose files call no function of a file that calls theirs, also through others.
+NO_CIRCLES = ["base", "formats", "data", "parallel", "train", "onnx", "models"]
+# A function at the beginning of a line with its body, that other files can call.
+DEFINITION = re.compile(r"^(?!typedef\b|static\b)[a-z][\w *]*?[ *](\w+)\([^;{}]*\)\s*\{", re.M)
+
+
+def circle_faults(root):
+    """Files of a room that call each other in a circle, and files on a way from one circle to another."""
+    for room in NO_CIRCLES:
+        codes = {path.relative_to(root): code_of(path) for path in sorted((root / room).rglob("*.c"))}
+        owners = {name: path for path, code in codes.items() for name in DEFINITION.findall(code)}
+        calls = {(path, owners[name]): name for path, code in codes.items() for name in sorted(set(re.findall(r"\w+", code)) & set(owners))
+                 if owners[name] != path}
+        while True:
+            callers, called = {path for path, _ in calls}, {path for _, path in calls}
+            left = {call: name for call, name in calls.items() if call[0] in called and call[1] in callers}
+            if len(left) == len(calls):
+                break
+            calls = left
+        for (path, other), name in calls.items():
+            yield f"{path}: calls {name}() of {other.relative_to(room)}, which calls back through a circle of files"
 
 
 # Functions of graph/operation.h whose names begin like those of operations.
@@ -172,7 +195,7 @@ def locale_faults(root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    found = [*faults(root), *owner_faults(root), *operation_faults(root), *kernel_faults(root), *parameter_faults(root),
+    found = [*faults(root), *owner_faults(root), *circle_faults(root), *operation_faults(root), *kernel_faults(root), *parameter_faults(root),
              *name_faults(root), *caller_faults(root), *locale_faults(root)]
     print("\n".join(found))
     rooms = [room for room in ALLOWED if (root / room).is_dir()]
