@@ -475,7 +475,7 @@ tutti_status fold_cast(struct onnx_node *node)
 
 tutti_status fold_cast_like(struct onnx_node *node)
 {
-    const struct value *like = node_input(node, 1);
+    const struct onnx_value *like = node_input(node, 1);
     return like ? cast(node, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
 }
 

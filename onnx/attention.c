@@ -56,7 +56,7 @@ tutti_status build_attention(struct onnx_node *node)
 {
     struct operand x[ATTENTION_INPUTS];
     tutti_tensor others[3];
-    const struct value *mask = node_input(node, MASK);
+    const struct onnx_value *mask = node_input(node, MASK);
     const int64_t stage = node_integer(node, "qk_matmul_output_mode", 0);
     tutti_attention_options options = { .scale = node_number(node, "scale", 0),
         .softcap = node_number(node, "softcap", 0),

@@ -56,7 +56,7 @@ tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_t
 }
 
 tutti_status value_symbolic_sizes(
-    const struct import *import, const struct value *value, struct symbolic_size *sizes, int *rank)
+    const struct import *import, const struct onnx_value *value, struct symbolic_size *sizes, int *rank)
 {
     struct operand x = { .batch = value->batch };
     const tutti_status status = value_shape(import, value, &x.shape);
@@ -100,7 +100,7 @@ tutti_status node_batched_if_whole(const struct onnx_node *node, size_t position
 
 bool node_as_fixed(const struct onnx_node *node, size_t position, struct operand *operand)
 {
-    const struct value *value = node_input(node, position);
+    const struct onnx_value *value = node_input(node, position);
     if (!value || value->alike.id < 0) return false;
     operand->tensor = value->alike;
     operand->batch = (struct batch_axis) { .axis = HIDDEN, .rows = 1, .outer = 1 };
@@ -177,7 +177,7 @@ tutti_tensor node_without_rows(const struct onnx_node *node, tutti_tensor x, int
 static tutti_status add_like(struct import *import)
 {
     tutti_network *network = import->network;
-    struct value *value = import->first_input ? import_find(import, import->first_input->name) : NULL;
+    struct onnx_value *value = import->first_input ? import_find(import, import->first_input->name) : NULL;
     if (!value || value->tensor.id < 0) return node_refuse("the file has no input that depends on the samples");
     if (value->converts && value->floats.id < 0) value->floats = tutti_cast(network, value->tensor, TUTTI_DTYPE_F32);
     tutti_tensor x = value->converts ? value->floats : value->tensor;
@@ -211,7 +211,7 @@ bool batch_axis_equal(const struct batch_axis *a, const struct batch_axis *b)
 static tutti_status first_of_repeated(const struct onnx_node *node, size_t position, int axis, tutti_tensor *tensor)
 {
     const struct array *array = NULL;
-    const struct value *value = node_input(node, position);
+    const struct onnx_value *value = node_input(node, position);
     int64_t factor = 0;
     const bool repeats = value && value->repeated >> axis & 1;
     if (!repeats && (node_array(node, position, &array) != TUTTI_OK || !array_is_linear(array, axis, &factor)))
@@ -257,7 +257,7 @@ tutti_status node_initial_state(const struct onnx_node *node, size_t position, s
     const struct array *array = NULL;
     int64_t factor = 0;
     const int64_t samples = node->import->fixed_batch;
-    const struct value *value = node_input(node, position);
+    const struct onnx_value *value = node_input(node, position);
     if (x->batch.batched || samples < 2 || x->shape.rank < 2 || x->shape.sizes[0] != samples) return TUTTI_OK;
     if (!value || (!value->stored && !value->array)) return TUTTI_OK;
     tutti_status status = node_array(node, position, &array);

@@ -64,7 +64,7 @@ tutti_tensor node_first_sample(const struct onnx_node *node, const struct array 
 }
 
 /* Whether a value has integers for each of PLACEHOLDER_BATCH samples. */
-static bool uses_placeholder_batch(const struct import *import, const struct value *value)
+static bool uses_placeholder_batch(const struct import *import, const struct onnx_value *value)
 {
     bool found = false;
     if (!import->uses_placeholder_batch || !value || value->stored || !value->array || !value->array->symbolic_sizes)
@@ -104,7 +104,7 @@ tutti_status batch_index_check(const struct onnx_node *node, enum onnx_batch_ind
 {
     node->import->counted = (struct batch_index) { 0 };
     for (size_t i = 0; i < node->proto->n_input; i++) {
-        const struct value *value = node_input(node, i);
+        const struct onnx_value *value = node_input(node, i);
         const bool known = uses_placeholder_batch(node->import, value);
         if (!value || (!value->index.factor && !known)) continue;
         if (!may_read(kind, i, &value->index, known)) return refuse(i);
@@ -116,7 +116,7 @@ tutti_status batch_index_check(const struct onnx_node *node, enum onnx_batch_ind
 static int64_t factor_of(const struct onnx_node *node, size_t position)
 {
     const struct batch_index *counted = &node->import->counted;
-    const struct value *value = node_input(node, position);
+    const struct onnx_value *value = node_input(node, position);
     if (counted->factor && counted->component == (int)position) return counted->factor;
     return value ? value->index.factor : 0;
 }
@@ -144,7 +144,7 @@ static tutti_status join(const struct onnx_node *node, struct batch_index *y)
     for (size_t i = 0; i < node->proto->n_input; i++) equal &= factor_of(node, i) == factor_of(node, 0);
     if (equal) y->factor = factor_of(node, 0);
     for (int i = 0, at = 0; i < (int)node->proto->n_input && !equal; i++) {
-        const struct value *value = node_input(node, (size_t)i);
+        const struct onnx_value *value = node_input(node, (size_t)i);
         const int64_t factor = factor_of(node, (size_t)i);
         int rank = 0;
         const tutti_status status = value ? value_symbolic_sizes(node->import, value, sizes, &rank)
@@ -160,14 +160,14 @@ static tutti_status join(const struct onnx_node *node, struct batch_index *y)
 
 tutti_status batch_index_finish(const struct onnx_node *node, enum onnx_batch_index kind)
 {
-    struct value *y = node_output(node, 0);
-    const struct value *x = node_input(node, 0);
+    struct onnx_value *y = node_output(node, 0);
+    const struct onnx_value *x = node_input(node, 0);
     struct batch_index index = { 0 };
     bool counts = node->import->counted.factor != 0;
     tutti_status status = TUTTI_OK;
     if (!y) return TUTTI_OK;
     for (size_t i = 0; i < node->proto->n_input; i++) {
-        const struct value *input = node_input(node, i);
+        const struct onnx_value *input = node_input(node, i);
         counts |= input && (input->index.factor || uses_placeholder_batch(node->import, input));
     }
     if (kind != INDEX_SHAPE && uses_placeholder_batch(node->import, x) && y->array &&

@@ -11,7 +11,7 @@ tutti_status build_eye_like(struct onnx_node *node)
 {
     struct symbolic_size sizes[TUTTI_MAX_RANK + 1];
     int rank = 0;
-    const struct value *x = node_input(node, 0);
+    const struct onnx_value *x = node_input(node, 0);
     tutti_status status =
         x ? value_symbolic_sizes(node->import, x, sizes, &rank) : fail(TUTTI_FORMAT, "input 0 is missing");
     if (status != TUTTI_OK) return status;
@@ -58,7 +58,7 @@ tutti_status build_if(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     if (condition->count != 1 || !condition->symbolic_sizes)
         return fail(TUTTI_FORMAT, "its condition is not one truth");
-    struct value *value =
+    struct onnx_value *value =
         node_input(node, condition->symbolic_sizes[0].number || condition->symbolic_sizes[0].batches ? 1 : 2);
     return value ? node_copy(node, value) : fail(TUTTI_FORMAT, "a branch has no result");
 }

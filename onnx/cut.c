@@ -18,7 +18,7 @@ struct projections {
     struct import *import;
     const char *call; /* "attention_1" for the second call of "attention" */
     int layer_length; /* length of its part that names the layer */
-    struct value *weights[MOST_PIECES], *biases[MOST_PIECES];
+    struct onnx_value *weights[MOST_PIECES], *biases[MOST_PIECES];
     int count, bias_count;
     int64_t size, features; /* size: the attention's; features: of the matrices so far, side by side */
     bool alike;             /* all matrices have as many rows as the attention's size */
@@ -29,39 +29,39 @@ static char *name_in(const struct projections *p, const char *part)
     return memory_format("%.*s.%s", p->layer_length, p->call, part);
 }
 
-static struct value *made_up(const struct import *import, const char *name)
+static struct onnx_value *made_up(const struct import *import, const char *name)
 {
-    struct value *value = import_find(import, name);
+    struct onnx_value *value = import_find(import, name);
     const bool is = value && value->initialiser && value->stored && !value->view.of && !value->origin.renamed &&
         onnx_type_is_float(value->type) && import_is_nameless(import, value);
     return is ? value : NULL;
 }
 
-static struct value *initialiser_in(const struct projections *p, const char *part)
+static struct onnx_value *initialiser_in(const struct projections *p, const char *part)
 {
     char *name = name_in(p, part);
-    struct value *value = name ? import_find(p->import, name) : NULL;
+    struct onnx_value *value = name ? import_find(p->import, name) : NULL;
     free(name);
     return value && value->initialiser && value->stored ? value : NULL;
 }
 
 /* The bias that is added to the product, or NULL. */
-static struct value *bias_of(const struct import *import, size_t product, int64_t features)
+static struct onnx_value *bias_of(const struct import *import, size_t product, int64_t features)
 {
-    const struct value *added = import_added_to(import, product);
-    struct value *bias = added ? made_up(import, added->name) : NULL;
+    const struct onnx_value *added = import_added_to(import, product);
+    struct onnx_value *bias = added ? made_up(import, added->name) : NULL;
     return bias && bias->stored->n_dims == 1 && bias->stored->dims[0] == features ? bias : NULL;
 }
 
 /* Adds a matrix of the attention, by which node n multiplies. */
-static bool add_projection(struct projections *p, size_t n, struct value *weight)
+static bool add_projection(struct projections *p, size_t n, struct onnx_value *weight)
 {
     const int64_t rows = weight->stored->n_dims == 2 ? weight->stored->dims[0] : 0;
     const int64_t features = rows > 0 ? weight->stored->dims[1] : 0;
     if (features <= 0 || features % p->size || p->features + features > 3 * p->size) return false;
     for (int i = 0; i < p->count; i++)
         if (p->weights[i] == weight) return false;
-    struct value *bias = bias_of(p->import, n, features);
+    struct onnx_value *bias = bias_of(p->import, n, features);
     for (int i = 0; i < p->bias_count; i++)
         if (p->biases[i] == bias) return false;
     p->weights[p->count++] = weight;
@@ -75,7 +75,7 @@ static bool add_projection(struct projections *p, size_t n, struct value *weight
 static bool find_projections(struct projections *p, size_t n)
 {
     const Onnx__GraphProto *graph = p->import->model->graph;
-    const struct value *last = initialiser_in(p, "out_proj.weight");
+    const struct onnx_value *last = initialiser_in(p, "out_proj.weight");
     if (!last || last->stored->n_dims != 2 || last->stored->dims[0] <= 0) return false;
     p->size = last->stored->dims[0];
     p->alike = true;
@@ -86,7 +86,7 @@ static bool find_projections(struct projections *p, size_t n)
         const bool inside = layer && !strcmp(layer, p->call);
         free(layer);
         if (!inside) continue;
-        struct value *weight = made_up(p->import, node->input[1]);
+        struct onnx_value *weight = made_up(p->import, node->input[1]);
         if (!weight || !add_projection(p, i, weight)) return false;
     }
     return p->features == 3 * p->size && (p->alike ? p->count > 1 : p->count == MOST_PIECES) &&
@@ -103,7 +103,7 @@ static void copy_rows(struct array *whole, int64_t first, const struct array *pi
                 piece->floats[turned ? column * rows + row : row * columns + column];
 }
 
-static void become_view(struct value *piece, struct value *whole, int64_t first, int64_t rows)
+static void become_view(struct onnx_value *piece, struct onnx_value *whole, int64_t first, int64_t rows)
 {
     piece->view = (struct view) { .of = whole, .first = first, .rows = rows };
     import_transpose(&piece->view, rows, whole->array->rank == 2 ? whole->array->sizes[1] : 1);
@@ -111,7 +111,7 @@ static void become_view(struct value *piece, struct value *whole, int64_t first,
 
 /* Joins the pieces as rows of the layer's parameter `part`. At an attention's second call the parameter exists
  * already; if the pieces differ from it, they stay as they are. */
-static tutti_status join(struct projections *p, struct value **pieces, const char *part, int rank)
+static tutti_status join(struct projections *p, struct onnx_value **pieces, const char *part, int rank)
 {
     tutti_status status = TUTTI_OK;
     const int64_t sizes[] = { p->features, p->size };
@@ -124,7 +124,7 @@ static tutti_status join(struct projections *p, struct value **pieces, const cha
         copy_rows(array, first, pieces[i]->array, rank == 2);
         first += (int64_t)pieces[i]->array->count / (rank == 2 ? p->size : 1);
     }
-    struct value *whole = import_find(p->import, name);
+    struct onnx_value *whole = import_find(p->import, name);
     if (whole &&
         (!whole->initialiser || !whole->array || whole->array->count != array->count ||
             memcmp(whole->array->floats, array->floats, array->count * sizeof(float)) != 0))
@@ -163,7 +163,7 @@ static tutti_status join_projections(struct projections *p)
     tutti_status status = TUTTI_OK;
     if (p->alike) status = join(p, p->weights, "in_proj_weight", 2);
     for (int i = 0; !p->alike && i < p->count; i++) {
-        struct value *weight = p->weights[i];
+        struct onnx_value *weight = p->weights[i];
         weight->origin.renamed = name_in(p, names[i]);
         if (!weight->origin.renamed) return TUTTI_NO_MEMORY;
         import_transpose(&weight->view, weight->stored->dims[0], weight->stored->dims[1]);

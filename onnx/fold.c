@@ -308,7 +308,7 @@ static bool counts_samples(const struct onnx_node *node)
 tutti_status fold_range(struct onnx_node *node)
 {
     int64_t given[3];
-    const struct value *start = node_input(node, 0);
+    const struct onnx_value *start = node_input(node, 0);
     if (start && onnx_type_is_float(start->type)) return build_range(node);
     const bool counts = counts_samples(node);
     node->import->uses_placeholder_batch |= counts && node->import->fixed_batch == 0;

@@ -118,7 +118,7 @@ tutti_status build_gather(struct onnx_node *node)
     struct operand x, indices;
     tutti_shape shape = { 0 };
     tutti_status status = node_operand(node, 0, &x);
-    const struct value *second = node_input(node, 1);
+    const struct onnx_value *second = node_input(node, 1);
     if (status == TUTTI_OK && !second) status = fail(TUTTI_FORMAT, "input 1 is missing");
     if (status != TUTTI_OK) return status;
     const bool known = second->stored || second->array;

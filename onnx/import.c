@@ -115,7 +115,7 @@ static bool reads(const Onnx__NodeProto *node, size_t input)
 static tutti_status add_node_names(struct import *import, const Onnx__NodeProto *node, size_t position)
 {
     tutti_status status = TUTTI_OK;
-    struct value *made = NULL;
+    struct onnx_value *made = NULL;
     TRY(check_node_texts(node, position));
     for (size_t i = 0; i < node->n_input; i++)
         if (*node->input[i] && !import_find(import, node->input[i]))
@@ -134,7 +134,7 @@ done:
 static tutti_status add_initialiser(struct import *import, const Onnx__TensorProto *tensor)
 {
     tutti_status status = TUTTI_OK;
-    struct value *value = NULL;
+    struct onnx_value *value = NULL;
     TRY(proto_check_text(proto_text(tensor->name), "the name of an initialiser"));
     if (!*proto_text(tensor->name)) FAIL(TUTTI_FORMAT, "an initialiser has no name");
     TRY(tensor_check(tensor));
@@ -150,7 +150,7 @@ done:
 static tutti_status add_input_name(struct import *import, const Onnx__ValueInfoProto *input)
 {
     tutti_status status = TUTTI_OK;
-    struct value *value = import_find(import, proto_text(input->name));
+    struct onnx_value *value = import_find(import, proto_text(input->name));
     TRY(proto_check_text(proto_text(input->name), "the name of an input"));
     if (!*proto_text(input->name)) FAIL(TUTTI_FORMAT, "an input has no name");
     if (!value || !value->initialiser) TRY(import_add_name(import, input->name, &value));
@@ -162,7 +162,7 @@ done:
 static void read_types(struct import *import, Onnx__ValueInfoProto *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct value *value = import_find(import, proto_text(list[i]->name));
+        struct onnx_value *value = import_find(import, proto_text(list[i]->name));
         if (value && list[i]->type && list[i]->type->tensor_type)
             value->declared = list[i]->type->tensor_type->elem_type;
     }
@@ -325,7 +325,7 @@ static tutti_status add_input(struct import *import, const Onnx__ValueInfoProto 
 {
     tutti_shape shape = { 0 };
     tutti_dtype dtype;
-    struct value *value = import_find(import, input->name);
+    struct onnx_value *value = import_find(import, input->name);
     const tutti_status status = input_shape(import, input, asked, &shape);
     if (status != TUTTI_OK) return status;
     value->type = input->type->tensor_type->elem_type;
@@ -410,7 +410,7 @@ static tutti_status known_shape(const Onnx__ValueInfoProto *input, const tutti_o
 /* An input that the caller gives now is a constant or a parameter. */
 static tutti_status add_known(struct import *import, const Onnx__ValueInfoProto *input, const tutti_onnx_known *known)
 {
-    struct value *value = import_find(import, input->name);
+    struct onnx_value *value = import_find(import, input->name);
     tutti_shape shape;
     value->type = input->type && input->type->tensor_type ? input->type->tensor_type->elem_type : ONNX_FLOAT;
     const bool floats = onnx_type_is_float(value->type);
@@ -490,9 +490,9 @@ done:
  * differs. */
 static tutti_status set_types(const struct onnx_node *node, const struct onnx_operator *row)
 {
-    const struct value *input = node_input(node, 0);
+    const struct onnx_value *input = node_input(node, 0);
     for (size_t i = 0; i < node->proto->n_output; i++) {
-        struct value *output = node_output(node, i);
+        struct onnx_value *output = node_output(node, i);
         if (output && output->type == 0)
             output->type = i == 0 && row->type ? row->type : input ? input->type : ONNX_FLOAT;
         if (output && output->declared && output->declared != output->type && output->declared != ONNX_STRING)
@@ -505,7 +505,7 @@ static tutti_status set_types(const struct onnx_node *node, const struct onnx_op
 /* A network computes integers as floats; a sum or product of small ones can leave their type. */
 static tutti_status wrap(const struct onnx_node *node, const struct onnx_operator *row)
 {
-    struct value *output = node_output(node, 0);
+    struct onnx_value *output = node_output(node, 0);
     if (!row->overflows || !output || output->array || output->stored || output->converts || output->tensor.id < 0)
         return TUTTI_OK;
     output->tensor = node_wrapped(node, output->tensor, output->type);
@@ -539,7 +539,7 @@ static tutti_status find_guard(const struct import *import, int guard, bool *is_
     *is_there = true;
     if (guard < 0) return TUTTI_OK;
     const struct guard *own = &import->expanded.guards[guard];
-    struct value *value = import_find(import, own->condition);
+    struct onnx_value *value = import_find(import, own->condition);
     tutti_status status = find_guard(import, own->around, is_there);
     if (status != TUTTI_OK || !*is_there) return status;
     status = value ? import_load(import, value) : fail(TUTTI_FORMAT, "If: there is no condition '%s'", own->condition);
@@ -561,7 +561,7 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
         return fail(TUTTI_UNSUPPORTED, "operator that Tutti does not have: %s%s%s '%s'", proto_text(node->domain),
             *proto_text(node->domain) ? "::" : "", node->op_type, proto_text(node->name));
     struct onnx_node current = { import, node, row.operation, row.type };
-    const struct value *first = node_output(&current, 0);
+    const struct onnx_value *first = node_output(&current, 0);
     if (first && first->initialiser) return TUTTI_OK; /* of an Identity that is an initialiser now */
     tutti_status status = batch_index_check(&current, row.index);
     if (status == TUTTI_OK) status = build_node(&current, &row);
@@ -583,7 +583,7 @@ static tutti_status find_output(struct import *import, const char *name, int pos
     node.input = names;
     const struct onnx_node current = { import, &node, NULL, 0 };
     struct operand x;
-    const struct value *value = import_find(import, name);
+    const struct onnx_value *value = import_find(import, name);
     if (!import->options->whole && !value->batch.batched)
         return fail(TUTTI_UNSUPPORTED, "output '%s' does not depend on an input", name);
     if (value->index.factor)

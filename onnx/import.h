@@ -33,7 +33,7 @@ enum { PLACEHOLDER_BATCH = 53 };
 /* An initialiser that has the elements of another tensor, or of some of its rows, with the axes in another order.
  * Axes of size 1 are left out: axis i of the initialiser is axis order[i] of the other tensor. */
 struct view {
-    struct value *of; /* NULL: the initialiser is not a view */
+    struct onnx_value *of; /* NULL: the initialiser is not a view */
     int order[ARRAY_MAX_RANK];
     int64_t first, rows; /* rows 0: all */
 };
@@ -57,13 +57,13 @@ struct origin {
 };
 
 struct sequence {
-    struct value **elements; /* NULL: the value is not a sequence */
+    struct onnx_value **elements; /* NULL: the value is not a sequence */
     size_t count;
-    struct value *own; /* elements that no name of the file stands for */
+    struct onnx_value *own; /* elements that no name of the file stands for */
 };
 
 /* The value that a name of the file stands for: numbers, a tensor of the network, or both. */
-struct value {
+struct onnx_value {
     const char *name;
     int type;                        /* ONNX's number of the type of its elements; 0: not known yet */
     int declared;                    /* the type that the file declares; 0: none */
@@ -103,7 +103,7 @@ struct import {
     bool uses_placeholder_batch;             /* integers that count samples were made for PLACEHOLDER_BATCH samples */
     struct batch_index counted; /* a constant input of the node: its factor; component: the input's position */
     tutti_tensor like;          /* one number for each sample; id < 0: no node has needed it yet */
-    struct value *values;
+    struct onnx_value *values;
     size_t value_count;
     size_t training_norms;     /* batch normalisations with training_mode 1 */
     const char *training_norm; /* the first one's name */
@@ -145,14 +145,14 @@ size_t import_length_of_first(const struct import *import, const char *call);
 /* "fc1.weight" for the product that node n is. NULL: not known, or no memory. */
 char *import_weight_name(const struct import *import, size_t n);
 /* The initialiser that one of the next nodes adds to what node n makes, as a bias. NULL: none. */
-struct value *import_added_to(const struct import *import, size_t n);
+struct onnx_value *import_added_to(const struct import *import, size_t n);
 /* Whether an exporter made this name up. */
-bool import_is_nameless(const struct import *import, const struct value *value);
+bool import_is_nameless(const struct import *import, const struct onnx_value *value);
 /* names.c: sets the order of a view's axes: those of a matrix, rows x columns, are the other tensor's in the other
  * order. With rows or columns 1 the order is the same (struct view). */
 void import_transpose(struct view *view, int64_t rows, int64_t columns);
 /* Whether all elements are equal. */
-tutti_status import_is_uniform(const struct import *import, struct value *value, bool *uniform);
+tutti_status import_is_uniform(const struct import *import, struct onnx_value *value, bool *uniform);
 void import_note_quantised(const struct import *import);  /* quantised.c */
 void import_note_batch_norm(const struct import *import); /* layers.c */
 void import_note_folded(const struct import *import);
@@ -163,15 +163,15 @@ tutti_status import_open_size(
 /* The batch axis of an input, or HIDDEN. */
 int import_batch_axis(const struct import *import, const char *input);
 /* values.c: NULL if the file does not have the name. */
-struct value *import_find(const struct import *import, const char *name);
+struct onnx_value *import_find(const struct import *import, const char *name);
 /* Adds a name that stands for no value yet. It must outlive the import. */
-tutti_status import_add_name(struct import *import, const char *name, struct value **made);
+tutti_status import_add_name(struct import *import, const char *name, struct onnx_value **made);
 /* Reads the numbers of an initialiser, if they were not. */
-tutti_status import_load(const struct import *import, struct value *value);
+tutti_status import_load(const struct import *import, struct onnx_value *value);
 /* Whether it has elements of an integer type or bool that are known. */
-bool value_is_integers(const struct value *value);
+bool value_is_integers(const struct onnx_value *value);
 /* The tensor's shape: of a sample, if it has a batch. */
-tutti_status value_shape(const struct import *import, const struct value *value, tutti_shape *shape);
+tutti_status value_shape(const struct import *import, const struct onnx_value *value, tutti_shape *shape);
 /* The number of samples that the file is made for, or PLACEHOLDER_BATCH if arrays were computed for it; 0: neither. */
 int64_t import_samples(const struct import *import);
 /* Counts memory that the file has no bytes for, so that many nodes of a small file cannot take the host's memory.
@@ -179,7 +179,7 @@ int64_t import_samples(const struct import *import);
 tutti_status import_count_bytes(struct import *import, size_t bytes);
 /* batch_axis.c: the sizes of a value as the file has them. */
 tutti_status value_symbolic_sizes(
-    const struct import *import, const struct value *value, struct symbolic_size *sizes, int *rank);
+    const struct import *import, const struct onnx_value *value, struct symbolic_size *sizes, int *rank);
 
 /* The node whose layer is added. Functions on it give a message that a caller may return as it is. */
 struct onnx_node {
@@ -191,8 +191,8 @@ struct onnx_node {
 typedef tutti_status node_function(struct onnx_node *node);
 
 /* Return an input or an output; NULL if the node does not have it. */
-struct value *node_input(const struct onnx_node *node, size_t position);
-struct value *node_output(const struct onnx_node *node, size_t position);
+struct onnx_value *node_input(const struct onnx_node *node, size_t position);
+struct onnx_value *node_output(const struct onnx_node *node, size_t position);
 
 /* Attributes, or `fallback` if the node does not have them. Lists are NULL then. */
 int64_t node_integer(const struct onnx_node *node, const char *name, int64_t fallback);
@@ -280,7 +280,7 @@ tutti_tensor node_cut(const struct onnx_node *node, tutti_tensor x, int axis, in
 /* operands.c: make the first output the first input (node_same()) or another value. A type that node_type() set before
  * stays. */
 tutti_status node_same(const struct onnx_node *node);
-tutti_status node_copy(const struct onnx_node *node, struct value *value);
+tutti_status node_copy(const struct onnx_node *node, struct onnx_value *value);
 /* node.c: set the first output of the node, or another one. A tensor with a negative id stands for the failure of the
  * function that returned it. The type is that of the first input, until node_type() sets another one. */
 tutti_status node_done(const struct onnx_node *node, tutti_tensor tensor, struct batch_axis batch_axis);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* "val_7", "onnx::MatMul_144", and of torch.export the names of operations, as "permute_1". */
-bool import_is_nameless(const struct import *import, const struct value *value)
+bool import_is_nameless(const struct import *import, const struct onnx_value *value)
 {
     static const char *const made[] = { "val", "_val", "t", "T", "mT", "numpy_T", "transpose", "permute", "unsqueeze",
         "squeeze", "view", "reshape", "_unsafe_view", "contiguous", "clone", "alias", "detach", "expand" };
@@ -92,7 +92,7 @@ const char *import_scopes(const Onnx__NodeProto *node)
     return NULL;
 }
 
-struct value *import_added_to(const struct import *import, size_t n)
+struct onnx_value *import_added_to(const struct import *import, size_t n)
 {
     enum { FAR = 8 };
     const Onnx__GraphProto *graph = import->model->graph;
@@ -101,7 +101,7 @@ struct value *import_added_to(const struct import *import, size_t n)
         const Onnx__NodeProto *node = graph->node[i];
         if (strcmp(node->op_type, "Add") || node->n_input != 2) continue;
         for (size_t k = 0; k < 2; k++) {
-            struct value *other = import_find(import, node->input[1 - k]);
+            struct onnx_value *other = import_find(import, node->input[1 - k]);
             if (!strcmp(node->input[k], product) && other && other->initialiser) return other;
         }
     }
@@ -111,7 +111,7 @@ struct value *import_added_to(const struct import *import, size_t n)
 /* The name of the bias that is added to the product, if the file has it. */
 static const char *bias_after(const struct import *import, size_t n)
 {
-    const struct value *bias = import_added_to(import, n);
+    const struct onnx_value *bias = import_added_to(import, n);
     return bias && ends_with(bias->name, "bias") ? bias->name : NULL;
 }
 

@@ -57,14 +57,14 @@ static bool is_statistic(size_t part)
     return part >= 2;
 }
 
-static bool is_own_weight(const struct value *value)
+static bool is_own_weight(const struct onnx_value *value)
 {
     return value->initialiser && value->tensor.id < 0 && !value->view.of && !value->origin.renamed && !value->constant;
 }
 
 static tutti_status find_part(const struct onnx_node *node, struct norm *norm, size_t part, int64_t channels)
 {
-    struct value *value = node_input(node, part + 1);
+    struct onnx_value *value = node_input(node, part + 1);
     struct operand operand;
     tutti_status status = TUTTI_OK;
     norm->tensors[part] = (tutti_tensor) { -1 };
@@ -88,7 +88,7 @@ static tutti_status set_part(const struct onnx_node *node, const struct norm *no
 {
     tutti_network *network = node->import->network;
     const struct array *array = norm->arrays[part];
-    struct value *value = node_input(node, part + 1);
+    struct onnx_value *value = node_input(node, part + 1);
     if (!array) return TUTTI_OK;
     char *name = memory_format("%s.%s", norm->layer, norm_parts[part]);
     if (!name) return TUTTI_NO_MEMORY;
@@ -213,7 +213,7 @@ void import_note_batch_norm(const struct import *import)
 
 static bool is_computed(const struct onnx_node *node, size_t input)
 {
-    const struct value *value = node_input(node, input);
+    const struct onnx_value *value = node_input(node, input);
     return value && !value->initialiser && !value->copied;
 }
 

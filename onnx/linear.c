@@ -91,7 +91,7 @@ static tutti_status as_logits(const struct onnx_node *node, struct operand *x, b
  * classes. */
 static tutti_status transform(const struct onnx_node *node, struct operand *x, bool both)
 {
-    const struct value *scores = node_output(node, 1);
+    const struct onnx_value *scores = node_output(node, 1);
     if (scores && node->import->logits && !strcmp(scores->name, node->import->logits)) return as_logits(node, x, both);
     const tutti_tensor one = node_constant(node, 1);
     const int axis = x->shape.rank - 1;

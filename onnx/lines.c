@@ -90,7 +90,7 @@ tutti_status build_one_hot(struct onnx_node *node)
 {
     struct operand x;
     float depth = 0;
-    const struct value *values = node_input(node, 2);
+    const struct onnx_value *values = node_input(node, 2);
     tutti_status status = values ? node_indices(node, 0, &x) : fail(TUTTI_FORMAT, "input 2 is missing");
     if (status == TUTTI_OK) status = node_scalar(node, 1, 0, &depth);
     if (status != TUTTI_OK) return status;

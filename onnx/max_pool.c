@@ -148,7 +148,7 @@ static tutti_status add_indices(const struct onnx_node *node, const struct opera
         largest(node, node_reshape(node, x->tensor, &TUTTI_SHAPE(channels, each)), windows, places, elements, numbers);
     made = node_binary(node, "add", made, multiples(node, "channels", channels, each, TUTTI_SHAPE(channels, 1)));
     made = node_reshape(node, made, y);
-    struct value *output = node_output(node, 1);
+    struct onnx_value *output = node_output(node, 1);
     node_type(node, 1, ONNX_INT64);
     if (x->batch.axis != HIDDEN) {
         output->index = (struct batch_index) { channels * each, EACH };

@@ -32,7 +32,7 @@ static bool is_mark_of_merging(const struct import *import, const Onnx__NodeProt
         strspn(name + sizeof begin - 1, "0123456789") == strlen(name + sizeof begin - 1);
 }
 
-static void become_copy(struct value *value, const struct value *from)
+static void become_copy(struct onnx_value *value, const struct onnx_value *from)
 {
     value->stored = from->stored;
     value->type = from->type;
@@ -50,8 +50,8 @@ static bool is_output(const struct import *import, const char *name)
 /* Makes the output, which has the name that the exporter replaced, an initialiser. */
 static void undo_identity(const struct import *import, const Onnx__NodeProto *node)
 {
-    const struct value *from = import_find(import, node->input[0]);
-    struct value *to = import_find(import, node->output[0]);
+    const struct onnx_value *from = import_find(import, node->input[0]);
+    struct onnx_value *to = import_find(import, node->output[0]);
     if (from && from->initialiser && to && !is_output(import, to->name)) become_copy(to, from);
 }
 
@@ -59,13 +59,13 @@ static void undo_identity(const struct import *import, const Onnx__NodeProto *no
 
 /* Makes the node read `name`, which has the numbers of `value`, instead. Takes the name. */
 static tutti_status read_instead(
-    struct import *import, const Onnx__NodeProto *node, size_t input, struct value *value, char *name)
+    struct import *import, const Onnx__NodeProto *node, size_t input, struct onnx_value *value, char *name)
 {
     tutti_status status = TUTTI_OK;
     if (!name) return TUTTI_NO_MEMORY;
     free(node->input[input]);
     node->input[input] = name;
-    struct value *other = import_find(import, name);
+    struct onnx_value *other = import_find(import, name);
     if (!other) status = import_add_name(import, name, &other);
     if (status != TUTTI_OK) return status;
     if (!other->initialiser) become_copy(other, value);
@@ -75,7 +75,7 @@ static tutti_status read_instead(
 }
 
 /* "NAME#2", or a later number. */
-static char *numbered(const struct import *import, const struct value *value)
+static char *numbered(const struct import *import, const struct onnx_value *value)
 {
     for (int i = 2;; i++) {
         char *name = memory_format("%s#%d", value->name, i);
@@ -145,7 +145,7 @@ static struct signature_entry *missing_in_layer(const struct separation *s, cons
 
 /* The state dict's name of the tensor that an initialiser is, or was computed from. NULL: there is no such tensor or
  * more than one, or no memory. */
-static char *state_name(const struct signature *signature, const struct value *value)
+static char *state_name(const struct signature *signature, const struct onnx_value *value)
 {
     char *found = NULL;
     if (!value->origin.folded_from)
@@ -170,7 +170,7 @@ static char *state_name(const struct signature *signature, const struct value *v
 
 /* Initialisers keep the state dict's names, unless they have them in another form. */
 static tutti_status read_entry(
-    const struct separation *s, size_t input, struct value *value, struct signature_entry *entry)
+    const struct separation *s, size_t input, struct onnx_value *value, struct signature_entry *entry)
 {
     struct import *import = s->import;
     const bool named = !value->origin.folded_from;
@@ -180,7 +180,7 @@ static tutti_status read_entry(
     const tutti_status status = read_instead(import, s->node, input, value, name);
     if (status != TUTTI_OK) return status;
     if (entry->value) return TUTTI_OK;
-    struct value *made = import_find(import, s->node->input[input]);
+    struct onnx_value *made = import_find(import, s->node->input[input]);
     made->origin.kind = entry->parameter ? "PARAMETER" : "BUFFER";
     made->origin.folded_from = value->origin.folded_from;
     entry->value = made;
@@ -191,14 +191,14 @@ static tutti_status read_entry(
 }
 
 /* Separates a constant that was merged with a parameter, because the elements of both were ones, for example. */
-static tutti_status read_constant(const struct separation *s, size_t input, struct value *value)
+static tutti_status read_constant(const struct separation *s, size_t input, struct onnx_value *value)
 {
     const tutti_status status = read_instead(s->import, s->node, input, value, numbered(s->import, value));
     if (status == TUTTI_OK) import_find(s->import, s->node->input[input])->origin.kind = "CONSTANT_TENSOR";
     return status;
 }
 
-static tutti_status separate_by_state(const struct separation *s, size_t input, struct value *value)
+static tutti_status separate_by_state(const struct separation *s, size_t input, struct onnx_value *value)
 {
     struct signature_entry *own =
         value->origin.state_name ? signature_find(s->signature, value->origin.state_name) : NULL;
@@ -235,17 +235,17 @@ static bool is_copy_of_layer(const char *layer, const char *name)
 }
 
 /* The name of a parameter if the file tells layers, but not the state dict. */
-static char *name_by_layer(const struct separation *s, const struct value *value)
+static char *name_by_layer(const struct separation *s, const struct onnx_value *value)
 {
     const char *last = strrchr(value->name, '.');
     char *name = last && *s->layer ? memory_format("%s%s", s->layer, last) : NULL;
-    struct value *other = name ? import_find(s->import, name) : NULL;
+    struct onnx_value *other = name ? import_find(s->import, name) : NULL;
     if (!other || other->apart) return name;
     free(name);
     return NULL;
 }
 
-static tutti_status separate_by_guess(const struct separation *s, size_t input, struct value *value)
+static tutti_status separate_by_guess(const struct separation *s, size_t input, struct onnx_value *value)
 {
     bool uniform = false;
     char *name = NULL;
@@ -264,7 +264,7 @@ static tutti_status separate_by_guess(const struct separation *s, size_t input, 
 
 /* --------------------------------------------------------------------------------------------------- the file ---- */
 
-static bool can_be_apart(const struct value *value)
+static bool can_be_apart(const struct onnx_value *value)
 {
     return value && value->initialiser && value->stored && onnx_type_is_float(value->type) && value->usage.nodes > 1 &&
         !value->apart;
@@ -272,7 +272,7 @@ static bool can_be_apart(const struct value *value)
 
 /* Renames a tied tensor: the file has the last of its names, and PyTorch's parameter the first one, which is that of
  * the node's layer. */
-static tutti_status name_tied(const struct separation *s, size_t input, struct value *value)
+static tutti_status name_tied(const struct separation *s, size_t input, struct onnx_value *value)
 {
     if (!value || !value->initialiser || value->origin.folded_from || !value->origin.state_name) return TUTTI_OK;
     const struct signature_entry *first = same_in_layer(s, value->origin.state_name, input);
@@ -290,7 +290,7 @@ static tutti_status take_node_apart(const struct separation *s)
     tutti_status status = TUTTI_OK;
     const bool state = s->signature->count && import_scopes(s->node);
     for (size_t i = 0; i < s->node->n_input && status == TUTTI_OK; i++) {
-        struct value *value = *s->node->input[i] ? import_find(s->import, s->node->input[i]) : NULL;
+        struct onnx_value *value = *s->node->input[i] ? import_find(s->import, s->node->input[i]) : NULL;
         if (state) status = name_tied(s, i, value);
         if (status != TUTTI_OK) break;
         if (!can_be_apart(value) && !(value && value->usage.reads)) continue;
@@ -308,7 +308,7 @@ static void note_shared(const struct import *import)
     struct name_list list = { .length = 0 };
     if (import->paths || import->scopes) return;
     for (size_t i = 0; i < import->value_count; i++) {
-        const struct value *value = &import->values[i];
+        const struct onnx_value *value = &import->values[i];
         if (can_be_apart(value) && !value->usage.reads && value->stored->n_dims > 0) name_list_add(&list, value->name);
     }
     if (list.count)
@@ -327,7 +327,7 @@ tutti_status import_take_apart(struct import *import, const struct signature *si
         import->scopes |= import_scopes(graph->node[i]) != NULL;
     }
     for (size_t i = 0; i < import->value_count; i++) {
-        struct value *value = &import->values[i];
+        struct onnx_value *value = &import->values[i];
         if (value->initialiser && signature->count) value->origin.state_name = state_name(signature, value);
     }
     for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++) {

@@ -79,7 +79,7 @@ static tutti_status expand_fixed(struct onnx_node *node, struct operand *x, cons
     tutti_shape to, all;
     int batch;
     bool guessed = false;
-    struct value *y = node_output(node, 0);
+    struct onnx_value *y = node_output(node, 0);
     tutti_status status = merge_samples(node, x, asked);
     if (status == TUTTI_OK) status = read_expansion(node, x, asked, &to, &batch, &guessed);
     if (status != TUTTI_OK) return status;
@@ -132,7 +132,7 @@ tutti_status build_expand(struct onnx_node *node)
 /* Whether an input has no elements. A network has no such tensors: Concat leaves them out. */
 static bool is_empty(const struct onnx_node *node, size_t position)
 {
-    const struct value *value = node_input(node, position);
+    const struct onnx_value *value = node_input(node, position);
     bool empty = value && value->array && value->array->count == 0;
     for (size_t i = 0; value && value->stored && i < value->stored->n_dims; i++) empty |= value->stored->dims[i] == 0;
     return empty;
@@ -140,7 +140,7 @@ static bool is_empty(const struct onnx_node *node, size_t position)
 
 static tutti_status node_empty(const struct onnx_node *node, size_t output, const struct operand *x)
 {
-    struct value *value = node_output(node, output);
+    struct onnx_value *value = node_output(node, output);
     const int64_t sizes[TUTTI_MAX_RANK] = { 0 };
     if (!value) return TUTTI_OK;
     value->array = array_new(x->shape.rank, sizes, true);

@@ -10,13 +10,13 @@
 #include <string.h>
 
 /* Whether a product reads this matrix: then it is the transpose of the state dict's, as of a dense layer. */
-static bool is_matrix_of_product(const Onnx__NodeProto *node, size_t input, const struct value *value)
+static bool is_matrix_of_product(const Onnx__NodeProto *node, size_t input, const struct onnx_value *value)
 {
     return input == 1 && !strcmp(node->op_type, "MatMul") && value->stored->n_dims == 2;
 }
 
 /* "gn.weight" of "/gn/Mul", "gn.bias" of "/gn/Add": an affine map of channels, whose axes of size 1 were added. */
-static char *affine_name(const struct import *import, size_t n, const struct value *value)
+static char *affine_name(const struct import *import, size_t n, const struct onnx_value *value)
 {
     const Onnx__NodeProto *node = import->model->graph->node[n];
     const char *wanted = !strcmp(node->op_type, "Mul") ? "Add" : !strcmp(node->op_type, "Add") ? "Mul" : NULL;
@@ -29,7 +29,7 @@ static char *affine_name(const struct import *import, size_t n, const struct val
         const Onnx__NodeProto *other = import->model->graph->node[i];
         char *its = strcmp(other->op_type, wanted) ? NULL : import_layer_in_path(proto_text(other->name));
         for (size_t k = 0; its && !strcmp(its, layer) && k < other->n_input; k++) {
-            const struct value *second = import_find(import, other->input[k]);
+            const struct onnx_value *second = import_find(import, other->input[k]);
             pair |= second && second->initialiser && second->stored &&
                 second->stored->n_dims == value->stored->n_dims &&
                 !memcmp(second->stored->dims, value->stored->dims, value->stored->n_dims * sizeof *value->stored->dims);
@@ -44,7 +44,8 @@ static char *affine_name(const struct import *import, size_t n, const struct val
 }
 
 /* The name of the parameter that a nameless initialiser was computed from, or NULL. */
-static tutti_status name_of(const struct import *import, size_t n, size_t input, const struct value *value, char **name)
+static tutti_status name_of(
+    const struct import *import, size_t n, size_t input, const struct onnx_value *value, char **name)
 {
     const Onnx__NodeProto *node = import->model->graph->node[n];
     *name = NULL;
@@ -58,7 +59,7 @@ static tutti_status name_of(const struct import *import, size_t n, size_t input,
 
 static int compare_renamed(const void *a, const void *b)
 {
-    return strcmp(((const struct value *)a)->origin.renamed, ((const struct value *)b)->origin.renamed);
+    return strcmp(((const struct onnx_value *)a)->origin.renamed, ((const struct onnx_value *)b)->origin.renamed);
 }
 
 void import_transpose(struct view *view, int64_t rows, int64_t columns)
@@ -72,14 +73,14 @@ void import_transpose(struct view *view, int64_t rows, int64_t columns)
 /* If a scope has two products, as an attention layer, it does not tell which is which: both weights keep the file's
  * names. But equal weights are one parameter. */
 static tutti_status rename_weight(
-    struct import *import, const Onnx__NodeProto *node, size_t input, struct value *value, char **name)
+    struct import *import, const Onnx__NodeProto *node, size_t input, struct onnx_value *value, char **name)
 {
     bool same = false;
     value->origin.renamed = *name;
     *name = NULL;
     const bool transposed = is_matrix_of_product(node, input, value);
     import_transpose(&value->view, transposed ? value->stored->dims[0] : 1, transposed ? value->stored->dims[1] : 1);
-    struct value **found = tsearch(value, &import->renamed, compare_renamed);
+    struct onnx_value **found = tsearch(value, &import->renamed, compare_renamed);
     if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's names");
     if (*found == value) return TUTTI_OK;
     const tutti_status status = view_find(import, value, *found, false, &same);
@@ -95,7 +96,7 @@ static tutti_status rename_weight(
 static void finish_renaming(struct import *import)
 {
     for (size_t i = 0; i < import->value_count; i++) {
-        struct value *value = &import->values[i];
+        struct onnx_value *value = &import->values[i];
         if (value->origin.renamed && !value->origin.ambiguous)
             import_note(import, "%s is %s in another form", value->name, value->origin.renamed);
         if (!value->origin.ambiguous) continue;
@@ -104,7 +105,7 @@ static void finish_renaming(struct import *import)
     }
 }
 
-static bool can_be_named(const struct import *import, const struct value *value)
+static bool can_be_named(const struct import *import, const struct onnx_value *value)
 {
     if (!value || !value->initialiser || !value->stored || value->origin.renamed || value->view.of) return false;
     bool sized = value->stored->n_dims > 0;
@@ -112,13 +113,14 @@ static bool can_be_named(const struct import *import, const struct value *value)
     return sized && onnx_type_is_float(value->type) && import_is_nameless(import, value);
 }
 
-static tutti_status restore(struct import *import, struct twins *twins, size_t n, size_t input, struct value *value)
+static tutti_status restore(
+    struct import *import, struct twins *twins, size_t n, size_t input, struct onnx_value *value)
 {
     const Onnx__NodeProto *node = import->model->graph->node[n];
     char *name = NULL;
     bool same = false;
     tutti_status status = name_of(import, n, input, value, &name);
-    struct value *other = name ? import_find(import, name) : NULL;
+    struct onnx_value *other = name ? import_find(import, name) : NULL;
     if (other == value) other = NULL;
     if (status == TUTTI_OK && other && other->initialiser)
         status = view_find(import, value, other, is_matrix_of_product(node, input, value), &same);
@@ -144,7 +146,7 @@ tutti_status import_restore_names(struct import *import)
     tutti_status status = twins_new(import, &twins);
     for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++)
         for (size_t k = 0; k < graph->node[i]->n_input && status == TUTTI_OK; k++) {
-            struct value *value = import_find(import, graph->node[i]->input[k]);
+            struct onnx_value *value = import_find(import, graph->node[i]->input[k]);
             if (can_be_named(import, value)) status = restore(import, &twins, i, k, value);
         }
     twins_free(&twins);

@@ -41,14 +41,14 @@ const int64_t *node_integers(const struct onnx_node *node, const char *name, siz
 
 /* ----------------------------------------------------------------------------------------------------- inputs ---- */
 
-struct value *node_input(const struct onnx_node *node, size_t position)
+struct onnx_value *node_input(const struct onnx_node *node, size_t position)
 {
     const Onnx__NodeProto *proto = node->proto;
     return position < proto->n_input && *proto->input[position] ? import_find(node->import, proto->input[position])
                                                                 : NULL;
 }
 
-struct value *node_output(const struct onnx_node *node, size_t position)
+struct onnx_value *node_output(const struct onnx_node *node, size_t position)
 {
     const Onnx__NodeProto *proto = node->proto;
     return position < proto->n_output && *proto->output[position] ? import_find(node->import, proto->output[position])
@@ -56,7 +56,7 @@ struct value *node_output(const struct onnx_node *node, size_t position)
 }
 
 /* Floats of initialisers train, unless they are one number. */
-static bool is_known(const struct value *value)
+static bool is_known(const struct onnx_value *value)
 {
     size_t count = value->array ? value->array->count : 0;
     if (value_is_integers(value)) return true;
@@ -69,7 +69,7 @@ bool node_is_known(const struct onnx_node *node)
 {
     bool known = node->proto->n_input > 0;
     for (size_t i = 0; i < node->proto->n_input && known; i++) {
-        const struct value *value = node_input(node, i);
+        const struct onnx_value *value = node_input(node, i);
         const bool type_only = i == 1 && !strcmp(node->proto->op_type, "CastLike");
         known = !value || type_only || is_known(value);
     }
@@ -78,7 +78,7 @@ bool node_is_known(const struct onnx_node *node)
 
 tutti_status node_array(const struct onnx_node *node, size_t position, const struct array **array)
 {
-    struct value *value = node_input(node, position);
+    struct onnx_value *value = node_input(node, position);
     if (!value) return fail(TUTTI_FORMAT, "input %zu is missing", position);
     const tutti_status status = import_load(node->import, value);
     if (status != TUTTI_OK) return status;
@@ -147,7 +147,7 @@ tutti_status node_scalar(const struct onnx_node *node, size_t position, float fa
 
 tutti_status node_made(const struct onnx_node *node, size_t output, tutti_tensor tensor, struct batch_axis batch_axis)
 {
-    struct value *value = node_output(node, output);
+    struct onnx_value *value = node_output(node, output);
     if (tensor.id < 0) return tutti_network_status(node->import->network);
     if (value) value->tensor = tensor;
     if (value) value->batch = batch_axis;
@@ -161,7 +161,7 @@ tutti_status node_done(const struct onnx_node *node, tutti_tensor tensor, struct
 
 void node_type(const struct onnx_node *node, size_t output, int type)
 {
-    struct value *value = node_output(node, output);
+    struct onnx_value *value = node_output(node, output);
     if (value) value->type = type;
 }
 
@@ -172,7 +172,7 @@ tutti_status node_known(const struct onnx_node *node, struct array *array)
 
 tutti_status node_known_at(const struct onnx_node *node, size_t output, struct array *array)
 {
-    struct value *value = node_output(node, output);
+    struct onnx_value *value = node_output(node, output);
     if (!array) return TUTTI_NO_MEMORY;
     const tutti_status status = import_count_bytes(
         node->import, array->count * (array->floats ? sizeof *array->floats : sizeof *array->symbolic_sizes));

@@ -15,7 +15,7 @@ static bool is_finite(const struct array *array)
 }
 
 /* Booleans become floats, as the results of comparisons are. */
-static tutti_status add_truths(struct import *import, struct value *value, tutti_shape shape)
+static tutti_status add_truths(struct import *import, struct onnx_value *value, tutti_shape shape)
 {
     const struct array *array = value->array;
     float *floats = memory_new(array->count, sizeof *floats);
@@ -26,7 +26,7 @@ static tutti_status add_truths(struct import *import, struct value *value, tutti
     return TUTTI_OK;
 }
 
-static tutti_status add_integers(struct import *import, struct value *value, tutti_shape shape)
+static tutti_status add_integers(struct import *import, struct onnx_value *value, tutti_shape shape)
 {
     const struct array *array = value->array;
     int32_t *numbers = memory_new(array->count, sizeof *numbers);
@@ -47,7 +47,7 @@ static tutti_status add_integers(struct import *import, struct value *value, tut
     return status;
 }
 
-static tutti_status add_parameter(const struct onnx_node *node, struct value *value, tutti_shape shape)
+static tutti_status add_parameter(const struct onnx_node *node, struct onnx_value *value, tutti_shape shape)
 {
     const float *floats = value->array->floats;
     const tutti_status status =
@@ -74,7 +74,7 @@ static bool shape_is_equal(const tutti_shape *a, const tutti_shape *b)
 }
 
 /* Brings the tensor `from` of this shape to the value's shape. */
-static tutti_tensor as_view(const struct onnx_node *node, const struct value *value, tutti_tensor from,
+static tutti_tensor as_view(const struct onnx_node *node, const struct onnx_value *value, tutti_tensor from,
     tutti_shape from_shape, tutti_shape shape)
 {
     const tutti_shape flat = squeezed(from_shape), to = squeezed(shape);
@@ -87,7 +87,7 @@ static tutti_tensor as_view(const struct onnx_node *node, const struct value *va
 }
 
 /* Adds a parameter with the name and form that it has in the state dict; the file has it in another form. */
-static tutti_status add_renamed(const struct onnx_node *node, struct value *value, tutti_shape shape)
+static tutti_status add_renamed(const struct onnx_node *node, struct onnx_value *value, tutti_shape shape)
 {
     const tutti_shape flat = squeezed(shape);
     tutti_shape own = flat;
@@ -109,11 +109,11 @@ static tutti_status add_renamed(const struct onnx_node *node, struct value *valu
     return TUTTI_OK;
 }
 
-static tutti_status add_tensor(const struct onnx_node *node, struct value *value);
+static tutti_status add_tensor(const struct onnx_node *node, struct onnx_value *value);
 
-static tutti_status add_view(const struct onnx_node *node, struct value *value, tutti_shape shape)
+static tutti_status add_view(const struct onnx_node *node, struct onnx_value *value, tutti_shape shape)
 {
-    struct value *of = value->view.of;
+    struct onnx_value *of = value->view.of;
     tutti_shape from;
     tutti_status status = of->tensor.id < 0 ? add_tensor(node, of) : TUTTI_OK;
     if (status == TUTTI_OK) status = value_shape(node->import, of, &from);
@@ -128,7 +128,7 @@ static tutti_status add_view(const struct onnx_node *node, struct value *value, 
 }
 
 /* A parameter, or a constant: see tutti_import_onnx(). */
-static tutti_status add_tensor(const struct onnx_node *node, struct value *value)
+static tutti_status add_tensor(const struct onnx_node *node, struct onnx_value *value)
 {
     struct import *import = node->import;
     tutti_shape shape = { 0 };
@@ -154,12 +154,12 @@ static tutti_status add_tensor(const struct onnx_node *node, struct value *value
     return status;
 }
 
-static tutti_status add_once(const struct onnx_node *node, struct value *value)
+static tutti_status add_once(const struct onnx_node *node, struct onnx_value *value)
 {
     return value->tensor.id < 0 ? add_tensor(node, value) : TUTTI_OK;
 }
 
-static tutti_status operand_of(const struct onnx_node *node, const struct value *value, struct operand *operand)
+static tutti_status operand_of(const struct onnx_node *node, const struct onnx_value *value, struct operand *operand)
 {
     operand->tensor = value->tensor;
     operand->batch = value->batch;
@@ -169,7 +169,7 @@ static tutti_status operand_of(const struct onnx_node *node, const struct value 
 
 tutti_status node_indices(const struct onnx_node *node, size_t position, struct operand *operand)
 {
-    struct value *value = node_input(node, position);
+    struct onnx_value *value = node_input(node, position);
     *operand = (struct operand) { .tensor = { -1 } };
     const tutti_status status = value ? add_once(node, value) : fail(TUTTI_FORMAT, "input %zu is missing", position);
     return status == TUTTI_OK ? operand_of(node, value, operand) : status;
@@ -177,7 +177,7 @@ tutti_status node_indices(const struct onnx_node *node, size_t position, struct 
 
 tutti_status node_operand(const struct onnx_node *node, size_t position, struct operand *operand)
 {
-    struct value *value = NULL;
+    struct onnx_value *value = NULL;
     tutti_status status = node_indices(node, position, operand);
     if (status != TUTTI_OK || !(value = node_input(node, position))->converts) return status;
     if (value->floats.id < 0) value->floats = tutti_cast(node->import->network, value->tensor, TUTTI_DTYPE_F32);
@@ -199,7 +199,7 @@ static tutti_status copy_array(const struct onnx_node *node, const struct array 
 }
 
 /* Makes the value's tensor, which is added if there is none yet, the node's output. */
-static tutti_status copy_tensor(const struct onnx_node *node, struct value *value)
+static tutti_status copy_tensor(const struct onnx_node *node, struct onnx_value *value)
 {
     struct operand x;
     tutti_status status = add_once(node, value);
@@ -207,9 +207,9 @@ static tutti_status copy_tensor(const struct onnx_node *node, struct value *valu
     return status == TUTTI_OK ? node_done(node, x.tensor, x.batch) : status;
 }
 
-tutti_status node_copy(const struct onnx_node *node, struct value *value)
+tutti_status node_copy(const struct onnx_node *node, struct onnx_value *value)
 {
-    struct value *output = node_output(node, 0);
+    struct onnx_value *output = node_output(node, 0);
     if (output && output->type == 0) output->type = value->type;
     if (value->array && !value->stored && !value->trains) return copy_array(node, value->array);
     if (output) output->stored = value->stored;
@@ -222,6 +222,6 @@ tutti_status node_copy(const struct onnx_node *node, struct value *value)
 
 tutti_status node_same(const struct onnx_node *node)
 {
-    struct value *value = node_input(node, 0);
+    struct onnx_value *value = node_input(node, 0);
     return value ? node_copy(node, value) : fail(TUTTI_FORMAT, "input 0 is missing");
 }

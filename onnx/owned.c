@@ -27,7 +27,7 @@ static bool is_statistic(const Onnx__NodeProto *node, size_t input)
 }
 
 /* Whether the file's state dict has it as a parameter. If the file gives its kind, that decides. */
-static bool is_in_state(const struct signature *signature, const struct value *value)
+static bool is_in_state(const struct signature *signature, const struct onnx_value *value)
 {
     if (value->origin.kind) return !strcmp(value->origin.kind, "PARAMETER");
     if (value->origin.state_name) {
@@ -81,7 +81,7 @@ static bool repeats(float *sorted, size_t count)
 
 /* Finds whether an initialiser that the exporter computed from a parameter has elements several times, as a table's
  * rows in an order. Copies that train apart would be another network, so the initialiser does not train then. */
-static tutti_status keep_copies(struct import *import, struct value *value)
+static tutti_status keep_copies(struct import *import, struct onnx_value *value)
 {
     const tutti_status status = import_load(import, value);
     if (status != TUTTI_OK || !value->array || !value->array->floats) return status;
@@ -100,7 +100,7 @@ static tutti_status find_by_state(struct import *import, const struct signature 
 {
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < import->value_count && status == TUTTI_OK; i++) {
-        struct value *value = &import->values[i];
+        struct onnx_value *value = &import->values[i];
         if (!value->initialiser || value->view.of || !onnx_type_is_float(value->type)) continue;
         value->constant = !is_in_state(signature, value);
         if (!value->constant && value->origin.folded_from && value->origin.state_name && value->stored)
@@ -115,7 +115,7 @@ static tutti_status find_by_state(struct import *import, const struct signature 
 static void find_by_use(struct import *import)
 {
     for (size_t i = 0; i < import->value_count; i++) {
-        struct value *value = &import->values[i];
+        struct onnx_value *value = &import->values[i];
         value->constant = value->initialiser && !value->view.of && !value->origin.renamed &&
             onnx_type_is_float(value->type) && !value->usage.is_weight && import_is_nameless(import, value);
     }
@@ -157,28 +157,28 @@ static void find_demands(struct import *import)
 {
     const Onnx__GraphProto *graph = import->model->graph;
     for (size_t i = 0; i < graph->n_output; i++) {
-        struct value *value = import_find(import, graph->output[i]->name);
+        struct onnx_value *value = import_find(import, graph->output[i]->name);
         if (value) value->usage.demand = FOR_GRADIENT;
     }
     for (size_t n = graph->n_node; n-- > 0;) {
         const Onnx__NodeProto *node = graph->node[n];
         int of_outputs = 0;
         for (size_t k = 0; k < node->n_output; k++) {
-            const struct value *value = import_find(import, node->output[k]);
+            const struct onnx_value *value = import_find(import, node->output[k]);
             of_outputs |= value ? value->usage.demand : 0;
         }
         for (size_t k = 0; k < node->n_input; k++) {
-            struct value *value = import_find(import, node->input[k]);
+            struct onnx_value *value = import_find(import, node->input[k]);
             if (value) value->usage.demand |= demand_of_input(node, k, of_outputs);
         }
     }
 }
 
 /* The initialiser that is the second input of such a node. */
-static struct value *second_of(const struct import *import, const Onnx__NodeProto *node, const char *type)
+static struct onnx_value *second_of(const struct import *import, const Onnx__NodeProto *node, const char *type)
 {
     if (strcmp(node->op_type, type) || node->n_input != 2) return NULL;
-    struct value *value = import_find(import, node->input[1]);
+    struct onnx_value *value = import_find(import, node->input[1]);
     return value && value->initialiser && value->stored && onnx_type_is_float(value->type) ? value : NULL;
 }
 
@@ -187,8 +187,8 @@ static void find_standardisation(struct import *import)
 {
     const Onnx__GraphProto *graph = import->model->graph;
     for (size_t i = 0; i + 1 < graph->n_node; i++) {
-        struct value *mean = second_of(import, graph->node[i], "Sub");
-        struct value *deviation = second_of(import, graph->node[i + 1], "Div");
+        struct onnx_value *mean = second_of(import, graph->node[i], "Sub");
+        struct onnx_value *deviation = second_of(import, graph->node[i + 1], "Div");
         if (!mean || !deviation || strcmp(graph->node[i + 1]->input[0], graph->node[i]->output[0])) continue;
         const size_t rank = mean->stored->n_dims;
         if (rank != deviation->stored->n_dims || mean->usage.nodes != 1 || deviation->usage.nodes != 1) continue;
@@ -230,7 +230,7 @@ static tutti_status find_by_reading(struct import *import)
     find_demands(import);
     find_standardisation(import);
     for (size_t i = 0; i < import->value_count; i++) {
-        struct value *value = &import->values[i];
+        struct onnx_value *value = &import->values[i];
         if (!value->initialiser || value->view.of || value->origin.renamed || !value->stored || !value->usage.nodes ||
             !onnx_type_is_float(value->type))
             continue;
@@ -273,7 +273,7 @@ static void note_trained(const struct import *import)
 {
     struct name_list list = { .length = 0 };
     for (size_t i = 0; i < import->value_count; i++) {
-        const struct value *value = &import->values[i];
+        const struct onnx_value *value = &import->values[i];
         if (!value->initialiser || value->constant || !value->usage.nodes || value->view.of || value->origin.renamed ||
             value->usage.is_weight || !value->stored || !onnx_type_is_float(value->type) ||
             is_called_parameter(value->name))
@@ -294,7 +294,7 @@ static void find_weights(struct import *import)
     const Onnx__GraphProto *graph = import->model->graph;
     for (size_t i = 0; i < graph->n_node; i++)
         for (size_t k = 0; k < graph->node[i]->n_input; k++) {
-            struct value *value = import_find(import, graph->node[i]->input[k]);
+            struct onnx_value *value = import_find(import, graph->node[i]->input[k]);
             if (value) value->usage.is_weight |= reads_weight(graph->node[i], k) || is_statistic(graph->node[i], k);
         }
 }

@@ -97,7 +97,7 @@ tutti_status node_broadcast(
 
 /* Whether an input has the same elements along an axis of the result, or no such axis. *wide: it has one. */
 static bool repeats_along(
-    const struct import *import, struct value *value, const tutti_shape *shape, int axis, bool *wide)
+    const struct import *import, struct onnx_value *value, const tutti_shape *shape, int axis, bool *wide)
 {
     int64_t factor = 0;
     if (axis < 0 || shape->sizes[axis] == 1) return true;
@@ -110,7 +110,7 @@ static bool repeats_along(
 /* A file for one number of samples may compute states that are the same for each sample. */
 static tutti_status find_repeated(const struct onnx_node *node)
 {
-    struct value *y = node_output(node, 0);
+    struct onnx_value *y = node_output(node, 0);
     tutti_shape shapes[MOST_INPUTS];
     const size_t count = node->proto->n_input;
     int rank = 0;
@@ -166,7 +166,7 @@ tutti_status build_pointwise(struct onnx_node *node)
 /* The type is that of the values, not of the condition. */
 tutti_status build_where(struct onnx_node *node)
 {
-    const struct value *value = node_input(node, 1);
+    const struct onnx_value *value = node_input(node, 1);
     if (value) node_type(node, 0, value->type);
     return build_pointwise(node);
 }
@@ -245,7 +245,7 @@ static tutti_status clip_by_values(struct onnx_node *node)
     return node_done(node, y, batch_axis);
 }
 
-static bool is_computed(const struct value *value)
+static bool is_computed(const struct onnx_value *value)
 {
     return value && !value->array && !value->stored;
 }
@@ -286,8 +286,8 @@ tutti_status build_hard_sigmoid(struct onnx_node *node)
 /* Removes the fraction of a node's output if its first input is of integers. */
 static tutti_status make_whole(const struct onnx_node *node)
 {
-    const struct value *value = node_input(node, 0);
-    struct value *output = node_output(node, 0);
+    const struct onnx_value *value = node_input(node, 0);
+    struct onnx_value *output = node_output(node, 0);
     if (!value || !output || onnx_type_is_float(value->type)) return TUTTI_OK;
     output->tensor = node_truncated(node, output->tensor);
     return output->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
@@ -310,7 +310,7 @@ static tutti_status add_pow(struct onnx_node *node)
     struct batch_axis batch_axis;
     float exponent = 0;
     tutti_status status = node_broadcast(node, x, 1, &batch_axis);
-    const struct value *second = node_input(node, 1);
+    const struct onnx_value *second = node_input(node, 1);
     if (status == TUTTI_OK && second && second->stored && second->stored->n_dims == 0) {
         status = node_scalar(node, 1, 0, &exponent);
         if (status == TUTTI_OK && exponent == 2) return node_done(node, node_plain(node, "square", x, 1), batch_axis);
@@ -363,7 +363,7 @@ static bool holds(int type, int other)
 static tutti_status cast(struct onnx_node *node, int to)
 {
     struct operand x;
-    const struct value *value = node_input(node, 0);
+    const struct onnx_value *value = node_input(node, 0);
     if (!value) return fail(TUTTI_FORMAT, "input 0 is missing");
     const bool from_float = onnx_type_is_float(value->type), to_float = onnx_type_is_float(to);
     const bool wraps = to != ONNX_INT32 && to != ONNX_INT64; /* of these two, a float32 does not have all numbers */
@@ -391,17 +391,17 @@ tutti_status build_cast(struct onnx_node *node)
 
 tutti_status build_cast_like(struct onnx_node *node)
 {
-    const struct value *like = node_input(node, 1);
+    const struct onnx_value *like = node_input(node, 1);
     return like ? cast(node, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
 }
 
 /* The quotient of integers is truncated. */
 tutti_status build_div(struct onnx_node *node)
 {
-    const struct value *value = node_input(node, 0);
+    const struct onnx_value *value = node_input(node, 0);
     const tutti_status status = build_pointwise(node);
     if (status != TUTTI_OK || !value || onnx_type_is_float(value->type)) return status;
-    struct value *output = node_output(node, 0);
+    struct onnx_value *output = node_output(node, 0);
     if (output) output->tensor = node_plain(node, "trunc", &output->tensor, 1);
     return output && output->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
@@ -413,7 +413,7 @@ tutti_status build_dropout(struct onnx_node *node)
     tutti_status status = node_operand(node, 0, &x);
     if (status == TUTTI_OK) status = node_scalar(node, 1, node_number(node, "ratio", 0.5f), &ratio); /* opset < 12 */
     if (status != TUTTI_OK) return status;
-    const struct value *mode = node_input(node, 2), *mask = node_output(node, 1);
+    const struct onnx_value *mode = node_input(node, 2), *mask = node_output(node, 1);
     float trains = mode != NULL;
     if (mode && (mode->stored || mode->array) && (status = node_scalar(node, 2, 0, &trains)) != TUTTI_OK) return status;
     /* A node that reads the mask of a layer that drops elements gets the message that it is not available. */

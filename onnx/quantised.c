@@ -15,7 +15,7 @@ void import_note_quantised(const struct import *import)
     size_t roundings = 0, parameters = 0;
     for (size_t i = 0; i < graph->n_node; i++) {
         const char *type = proto_text(graph->node[i]->op_type);
-        const struct value *input = graph->node[i]->n_input ? import_find(import, graph->node[i]->input[0]) : NULL;
+        const struct onnx_value *input = graph->node[i]->n_input ? import_find(import, graph->node[i]->input[0]) : NULL;
         roundings += !strcmp(type, "QuantizeLinear") || !strcmp(type, "QLinearConv") || !strcmp(type, "QLinearMatMul");
         parameters += !strcmp(type, "DequantizeLinear") && input && input->initialiser;
         parameters += !strcmp(type, "DynamicQuantizeLSTM") ? 2 : 0;
@@ -64,7 +64,7 @@ static tutti_status aligned(
     struct operand t;
     int axis = 0;
     size_t count = 0;
-    struct value *value = node_input(node, position);
+    struct onnx_value *value = node_input(node, position);
     if (value && value->tensor.id < 0) value->initialiser = false; /* scales do not train */
     tutti_status status = node_operand(node, position, &t);
     if (status != TUTTI_OK) return status;
@@ -151,7 +151,7 @@ static tutti_status quantise(
 {
     tutti_tensor t;
     float low = 0, high = 0;
-    const struct value *given = node_input(node, zero);
+    const struct onnx_value *given = node_input(node, zero);
     const int asked = (int)node_integer(node, "output_dtype", 0), type = given ? given->type : asked;
     if (!range_of(type ? type : ONNX_UINT8, &low, &high)) return node_refuse("to type %d, which is not read", type);
     tutti_status status = aligned(node, scale, x, along, &t);
@@ -197,23 +197,23 @@ static float number_of(const struct array *array, size_t at)
 
 /* The name of the parameter: that of the initialiser, without the suffix of onnxruntime. NULL: another value has this
  * name, or there is no memory. */
-static char *name_of_parameter(const struct import *import, const struct value *from)
+static char *name_of_parameter(const struct import *import, const struct onnx_value *from)
 {
     static const char end[] = "_quantized";
     const size_t length = strlen(from->name), tail = sizeof end - 1;
     const bool ends = length > tail && !strcmp(from->name + length - tail, end);
     char *name = memory_format("%.*s", (int)(ends ? length - tail : length), from->name);
-    const struct value *other = name ? import_find(import, name) : NULL;
+    const struct onnx_value *other = name ? import_find(import, name) : NULL;
     if (from->usage.nodes == 1 && (!other || other == from)) return name;
     free(name);
     return NULL;
 }
 
 /* An initialiser becomes a parameter of floats. */
-static tutti_status dequantise_initialiser(const struct onnx_node *node, struct value *from, struct axis along)
+static tutti_status dequantise_initialiser(const struct onnx_node *node, struct onnx_value *from, struct axis along)
 {
     const struct array *scale = NULL, *zero = NULL, *x = NULL;
-    struct value *output = node_output(node, 0);
+    struct onnx_value *output = node_output(node, 0);
     tutti_status status = node_array(node, 0, &x);
     if (status == TUTTI_OK) status = node_array(node, 1, &scale);
     if (status == TUTTI_OK && node_input(node, 2)) status = node_array(node, 2, &zero);
@@ -261,7 +261,7 @@ static struct array *gates_of(const struct array *x, const struct array *scale, 
 tutti_status node_quantised_gates(const struct onnx_node *node, size_t position, size_t scale)
 {
     const struct array *x = NULL, *scales = NULL, *zeros = NULL;
-    struct value *from = node_input(node, position);
+    struct onnx_value *from = node_input(node, position);
     tutti_status status = node_array(node, position, &x);
     if (status == TUTTI_OK) status = node_array(node, scale, &scales);
     if (status == TUTTI_OK && node_input(node, scale + 1)) status = node_array(node, scale + 1, &zeros);
@@ -288,8 +288,8 @@ tutti_status node_quantised_gates(const struct onnx_node *node, size_t position,
 tutti_status build_dequantize_linear(struct onnx_node *node)
 {
     struct operand x;
-    struct value *from = node_input(node, 0);
-    const struct value *scale = node_input(node, 1), *zero = node_input(node, 2);
+    struct onnx_value *from = node_input(node, 0);
+    const struct onnx_value *scale = node_input(node, 1), *zero = node_input(node, 2);
     const bool known = scale && (scale->stored || scale->array) && (!zero || zero->stored || zero->array);
     const int type = scale ? scale->type : ONNX_FLOAT;
     node_type(node, 0, onnx_type_is_float(type) ? type : ONNX_FLOAT);
@@ -337,7 +337,7 @@ tutti_status build_dynamic_quantize_linear(struct onnx_node *node)
 /* Makes the node's output so far one of int32, or quantises it by inputs 6 and 7. */
 static tutti_status finish_product(const struct onnx_node *node, bool scaled, struct axis along)
 {
-    const struct value *output = node_output(node, 0);
+    const struct onnx_value *output = node_output(node, 0);
     node_type(node, 0, ONNX_INT32);
     if (!scaled || !output) return TUTTI_OK;
     struct operand y = { .tensor = output->tensor, .batch = output->batch };

@@ -30,7 +30,7 @@ static tutti_status draw_sizes(struct onnx_node *node, struct symbolic_size *siz
     const int64_t batch = node->import->options->whole ? 0 : node->import->fixed_batch;
     bool guessed = batch > 0 && rank > 0 && sizes[0].number == batch && (batch > 1 || rank > 1);
     struct operand x;
-    struct value *y = node_output(node, 0);
+    struct onnx_value *y = node_output(node, 0);
     for (int i = 0; i < rank; i++) guessed &= !sizes[i].batches;
     if (guessed && y) {
         const tutti_status status = node_filled(node, sizes, (size_t)rank, 0, &x);
@@ -61,7 +61,7 @@ tutti_status build_random_like(struct onnx_node *node)
     struct operand x;
     struct symbolic_size sizes[TUTTI_MAX_RANK + 1];
     int rank = 0;
-    const struct value *like = node_input(node, 0);
+    const struct onnx_value *like = node_input(node, 0);
     if (!like) return fail(TUTTI_FORMAT, "input 0 is missing");
     tutti_status status = read_type(node, onnx_type_is_float(like->type) ? like->type : ONNX_FLOAT);
     if (status != TUTTI_OK) return status;
@@ -77,7 +77,7 @@ tutti_status build_random_like(struct onnx_node *node)
 tutti_status build_bernoulli(struct onnx_node *node)
 {
     struct operand p;
-    const struct value *input = node_input(node, 0);
+    const struct onnx_value *input = node_input(node, 0);
     tutti_status status = node_operand(node, 0, &p);
     if (status == TUTTI_OK) status = read_type(node, input->type);
     if (status != TUTTI_OK) return status;

@@ -211,7 +211,7 @@ static tutti_status read_repeats(const struct onnx_node *node, const struct oper
  * this. */
 static tutti_status repeated_for_samples(const struct onnx_node *node, struct operand *x, int axis, bool guessed)
 {
-    struct value *y = node_output(node, 0);
+    struct onnx_value *y = node_output(node, 0);
     tutti_shape all = x->shape;
     all.sizes[axis] = node->import->fixed_batch;
     if (guessed && y)

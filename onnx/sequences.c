@@ -14,7 +14,7 @@ enum { MOST_ELEMENTS = 1 << 16 };
 /* Makes room for a sequence as the node's output. It owns `own` new values: the first elements. */
 static tutti_status begin_sequence(const struct onnx_node *node, size_t count, size_t own, struct sequence **made)
 {
-    struct value *output = node_output(node, 0);
+    struct onnx_value *output = node_output(node, 0);
     if (!output) return fail(TUTTI_FORMAT, "output 0 is missing");
     if (count > MOST_ELEMENTS - node->import->sequence_elements)
         return node_refuse("the file's sequences would have more than %d elements", MOST_ELEMENTS);
@@ -35,7 +35,7 @@ static tutti_status begin_sequence(const struct onnx_node *node, size_t count, s
 
 static tutti_status read_sequence(const struct onnx_node *node, const struct sequence **sequence)
 {
-    const struct value *value = node_input(node, 0);
+    const struct onnx_value *value = node_input(node, 0);
     if (!value || !value->sequence.elements) return node_refuse("input 0 is not a sequence whose length is known");
     *sequence = &value->sequence;
     return TUTTI_OK;
@@ -100,7 +100,7 @@ tutti_status build_split_to_sequence(struct onnx_node *node)
     if (status == TUTTI_OK) status = begin_sequence(node, count, count, &sequence);
     asked = asked < 0 ? asked + operand_rank(&x) : asked;
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
-        struct value *part = &sequence->own[i];
+        struct onnx_value *part = &sequence->own[i];
         part->type = node_input(node, 0)->type;
         part->tensor = node_cut(node, x.tensor, axis, start, start + sizes[i]);
         if (!keeps) part->tensor = node_without_axis(node, &x, part->tensor, axis);
@@ -149,7 +149,7 @@ tutti_status build_sequence_insert(struct onnx_node *node)
 {
     const struct sequence *from = NULL;
     struct sequence *to = NULL;
-    struct value *more = node_input(node, 1);
+    struct onnx_value *more = node_input(node, 1);
     size_t position = 0;
     tutti_status status = read_sequence(node, &from);
     if (status == TUTTI_OK && !more) status = fail(TUTTI_FORMAT, "input 1 is missing");

@@ -17,7 +17,7 @@ static struct array *new_whole(int rank, int64_t size)
 /* The sizes of a value as the file has them, with the batch. */
 static tutti_status sizes_of(const struct onnx_node *node, struct symbolic_size *sizes, int *rank)
 {
-    const struct value *value = node_input(node, 0);
+    const struct onnx_value *value = node_input(node, 0);
     return value ? value_symbolic_sizes(node->import, value, sizes, rank) : fail(TUTTI_FORMAT, "input 0 is missing");
 }
 
@@ -86,7 +86,7 @@ tutti_status build_constant(struct onnx_node *node)
 {
     const Onnx__AttributeProto *a = node->proto->n_attribute == 1 ? node->proto->attribute[0] : NULL;
     const char *name = a ? proto_text(a->name) : "";
-    struct value *output = node_output(node, 0);
+    struct onnx_value *output = node_output(node, 0);
     if (!strcmp(name, "value_float")) return known_floats(node, 0, &a->f, 1);
     if (!strcmp(name, "value_floats")) return known_floats(node, 1, a->floats, a->n_floats);
     if (!strcmp(name, "value_int")) return known_integers(node, 0, &a->i, 1);

@@ -108,7 +108,7 @@ static tutti_status read_initialisers(struct import *import, const struct signat
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < graph->n_value_info && status == TUTTI_OK; i++) {
         const Onnx__ValueInfoProto *info = graph->value_info[i];
-        struct value *value = import_find(import, proto_text(info->name));
+        struct onnx_value *value = import_find(import, proto_text(info->name));
         if (!value || !value->initialiser) continue;
         value->origin.kind =
             metadata(info->metadata_props, info->n_metadata_props, "pkg.torch.export.graph_signature.InputSpec.kind");

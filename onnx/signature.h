@@ -7,10 +7,10 @@
 
 struct signature_entry {
     char *name;
-    size_t position;     /* in the state dict: parameters, then buffers */
-    bool parameter;      /* not a buffer or a constant */
-    bool present;        /* an initialiser has this name, or was computed from tensors of this name */
-    struct value *value; /* the value made for it, if the exporter merged it with another one; else NULL */
+    size_t position;          /* in the state dict: parameters, then buffers */
+    bool parameter;           /* not a buffer or a constant */
+    bool present;             /* an initialiser has this name, or was computed from tensors of this name */
+    struct onnx_value *value; /* the value made for it, if the exporter merged it with another one; else NULL */
 };
 
 struct signature {

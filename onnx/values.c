@@ -6,23 +6,24 @@
 
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp(((const struct value *)a)->name, ((const struct value *)b)->name);
+    return strcmp(((const struct onnx_value *)a)->name, ((const struct onnx_value *)b)->name);
 }
 
-struct value *import_find(const struct import *import, const char *name)
+struct onnx_value *import_find(const struct import *import, const char *name)
 {
-    const struct value key = { .name = name };
+    const struct onnx_value key = { .name = name };
     void *found = tfind(&key, &import->names, compare_names);
-    return found ? *(struct value **)found : NULL;
+    return found ? *(struct onnx_value **)found : NULL;
 }
 
 /* A name may stand for one value only. */
-tutti_status import_add_name(struct import *import, const char *name, struct value **made)
+tutti_status import_add_name(struct import *import, const char *name, struct onnx_value **made)
 {
-    struct value *value = &import->values[import->value_count];
-    *value = (struct value) { .name = name, .tensor = { -1 }, .statistic = { -1 }, .floats = { -1 }, .alike = { -1 } };
+    struct onnx_value *value = &import->values[import->value_count];
+    *value =
+        (struct onnx_value) { .name = name, .tensor = { -1 }, .statistic = { -1 }, .floats = { -1 }, .alike = { -1 } };
     value->batch = (struct batch_axis) { .axis = HIDDEN, .rows = 1, .outer = 1 };
-    struct value **found = tsearch(value, &import->names, compare_names);
+    struct onnx_value **found = tsearch(value, &import->names, compare_names);
     if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's %zu names", import->value_count);
     if (*found != value) return fail(TUTTI_FORMAT, "the name '%s' stands for two values", name);
     import->value_count++;
@@ -30,13 +31,13 @@ tutti_status import_add_name(struct import *import, const char *name, struct val
     return TUTTI_OK;
 }
 
-tutti_status import_load(const struct import *import, struct value *value)
+tutti_status import_load(const struct import *import, struct onnx_value *value)
 {
     if (value->array || !value->stored) return TUTTI_OK;
     return tensor_read(value->stored, import->folder, &value->array);
 }
 
-tutti_status value_shape(const struct import *import, const struct value *value, tutti_shape *shape)
+tutti_status value_shape(const struct import *import, const struct onnx_value *value, tutti_shape *shape)
 {
     const size_t rank = value->stored ? value->stored->n_dims : value->array ? (size_t)value->array->rank : 0;
     if (value->tensor.id >= 0 && !value->stored && !value->array)
@@ -47,7 +48,7 @@ tutti_status value_shape(const struct import *import, const struct value *value,
     return TUTTI_OK;
 }
 
-bool value_is_integers(const struct value *value)
+bool value_is_integers(const struct onnx_value *value)
 {
     return value->stored ? !onnx_type_is_float(value->stored->data_type) : value->array && value->array->symbolic_sizes;
 }

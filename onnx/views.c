@@ -9,13 +9,13 @@
 /* ------------------------------------------------------------------------------------------------------ arrays ---- */
 
 /* Reads the numbers; value_drop() frees them again, if they were read for this. */
-static tutti_status value_take(const struct import *import, struct value *value, bool *taken)
+static tutti_status value_take(const struct import *import, struct onnx_value *value, bool *taken)
 {
     *taken = !value->array;
     return import_load(import, value);
 }
 
-static void value_drop(struct value *value, bool taken)
+static void value_drop(struct onnx_value *value, bool taken)
 {
     if (!taken) return;
     array_free(value->array);
@@ -29,7 +29,7 @@ static bool all_equal(const struct array *array)
     return equal;
 }
 
-tutti_status import_is_uniform(const struct import *import, struct value *value, bool *uniform)
+tutti_status import_is_uniform(const struct import *import, struct onnx_value *value, bool *uniform)
 {
     bool taken;
     const tutti_status status = value_take(import, value, &taken);
@@ -101,7 +101,8 @@ static bool find_order(const struct array *a, const struct array *b, bool transp
     return false;
 }
 
-tutti_status view_find(const struct import *import, struct value *value, struct value *of, bool transposed, bool *same)
+tutti_status view_find(
+    const struct import *import, struct onnx_value *value, struct onnx_value *of, bool transposed, bool *same)
 {
     bool taken = false, other_taken = false;
     int order[ARRAY_MAX_RANK];
@@ -140,7 +141,7 @@ static int compare_twins(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-static size_t elements_of(const struct value *value)
+static size_t elements_of(const struct onnx_value *value)
 {
     size_t count = 0;
     if (!value->initialiser || !value->stored || !onnx_type_is_float(value->type)) return 0;
@@ -148,7 +149,7 @@ static size_t elements_of(const struct value *value)
 }
 
 /* Adds the sum of an initialiser that has as many elements as a nameless one of another shape. */
-static tutti_status add_sum(struct twins *twins, struct value *value)
+static tutti_status add_sum(struct twins *twins, struct onnx_value *value)
 {
     struct twin *twin = &twins->list[twins->count];
     bool taken;
@@ -175,7 +176,7 @@ tutti_status twins_new(struct import *import, struct twins *twins)
     *twins = (struct twins) { .import = import, .list = memory_new(import->value_count + 1, sizeof *twins->list) };
     if (!counts || !twins->list) status = TUTTI_NO_MEMORY;
     for (size_t i = 0; status == TUTTI_OK && i < import->value_count; i++) {
-        const struct value *value = &import->values[i];
+        const struct onnx_value *value = &import->values[i];
         const size_t count = elements_of(value);
         if (count > 1 && !value->origin.folded_from && import_is_nameless(import, value)) counts[wanted++] = count;
     }
@@ -197,12 +198,12 @@ void twins_free(struct twins *twins)
 }
 
 /* The bias next to a weight, if the file has it. */
-static struct value *bias_of(const struct import *import, const char *weight)
+static struct onnx_value *bias_of(const struct import *import, const char *weight)
 {
     const size_t length = strlen(weight), end = strlen("weight");
     if (length < end || strcmp(weight + length - end, "weight")) return NULL;
     char *name = memory_format("%.*sbias", (int)(length - end), weight);
-    struct value *bias = name ? import_find(import, name) : NULL;
+    struct onnx_value *bias = name ? import_find(import, name) : NULL;
     free(name);
     return bias && bias->initialiser ? bias : NULL;
 }
@@ -223,7 +224,7 @@ static bool end_alike(const char *a, const char *b)
  * of the layers decide. */
 static tutti_status are_copies(const struct import *import, const char *a, const char *b, bool *copies)
 {
-    struct value *x = bias_of(import, a), *y = bias_of(import, b);
+    struct onnx_value *x = bias_of(import, a), *y = bias_of(import, b);
     struct view kept;
     *copies = strcmp(a, b) && !x && !y && end_alike(a, b);
     if (!x || !y || x == y) return TUTTI_OK;
@@ -234,11 +235,11 @@ static tutti_status are_copies(const struct import *import, const char *a, const
 }
 
 /* A parameter of the state dict comes first. */
-static tutti_status try_twin(
-    struct twins *twins, struct value *value, const struct twin *twin, bool transposed, const char *name, bool *same)
+static tutti_status try_twin(struct twins *twins, struct onnx_value *value, const struct twin *twin, bool transposed,
+    const char *name, bool *same)
 {
     struct import *import = twins->import;
-    struct value *of = twin->value;
+    struct onnx_value *of = twin->value;
     bool copies = false;
     const char *other = twin->name ? twin->name : of->name;
     if (of == value || of->view.of || (import_is_nameless(import, of) && !of->origin.renamed && !twin->name))
@@ -252,7 +253,7 @@ static tutti_status try_twin(
     return status;
 }
 
-tutti_status twins_find(struct twins *twins, struct value *value, bool transposed, const char *name, bool *same)
+tutti_status twins_find(struct twins *twins, struct onnx_value *value, bool transposed, const char *name, bool *same)
 {
     tutti_status status = TUTTI_OK;
     struct twin *own = NULL;

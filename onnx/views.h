@@ -6,13 +6,14 @@
 
 /* Makes `value` a view of `of` if it has the elements of `of` in some order of axes; *same: whether it has. A matrix
  * that matches in both orders is a transposed one if `transposed`. */
-tutti_status view_find(const struct import *import, struct value *value, struct value *of, bool transposed, bool *same);
+tutti_status view_find(
+    const struct import *import, struct onnx_value *value, struct onnx_value *of, bool transposed, bool *same);
 
 /* Initialisers with sums over their elements, which do not depend on the elements' order. */
 struct twin {
     size_t count;
     uint64_t sum; /* of a hash of each element */
-    struct value *value;
+    struct onnx_value *value;
     char *name; /* the name that its parameter would have; NULL: not known */
 };
 struct twins {
@@ -24,6 +25,6 @@ tutti_status twins_new(struct import *import, struct twins *twins);
 void twins_free(struct twins *twins);
 /* Makes a nameless value a view of another initialiser with the same elements, unless they belong to two copies of a
  * layer. `name`: that of its parameter, or NULL. */
-tutti_status twins_find(struct twins *twins, struct value *value, bool transposed, const char *name, bool *same);
+tutti_status twins_find(struct twins *twins, struct onnx_value *value, bool transposed, const char *name, bool *same);
 
 #endif
