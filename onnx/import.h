@@ -268,10 +268,10 @@ tutti_tensor node_constant(const struct onnx_node *node, float number);
 tutti_tensor node_wrapped(const struct onnx_node *node, tutti_tensor x, int type);
 tutti_tensor node_truncated(const struct onnx_node *node, tutti_tensor x);
 /* list_print(): a list as "2,0,1", for attributes. */
-struct list {
+struct list_text {
     char text[8 * 21 + 1]; /* TUTTI_MAX_RANK numbers of up to 20 characters */
 };
-struct list list_print(const int64_t *numbers, int count);
+struct list_text list_print(const int64_t *numbers, int count);
 /* Give a tensor another shape, of a sample if it has a batch; or another order of its axes. */
 tutti_tensor node_reshape(const struct onnx_node *node, tutti_tensor x, const tutti_shape *shape);
 tutti_tensor node_permuted(const struct onnx_node *node, tutti_tensor x, const int *order, int rank);

@@ -82,9 +82,9 @@ tutti_tensor node_truncated(const struct onnx_node *node, tutti_tensor x)
     return node_elements(node, "where", (tutti_tensor[]) { is_whole, whole, node_plain(node, "trunc", &x, 1) }, 3);
 }
 
-struct list list_print(const int64_t *numbers, int count)
+struct list_text list_print(const int64_t *numbers, int count)
 {
-    struct list list = { "" };
+    struct list_text list = { "" };
     size_t used = 0;
     for (int i = 0; i < count && used < sizeof list.text; i++)
         used += (size_t)snprintf(list.text + used, sizeof list.text - used, "%s%" PRId64, i ? "," : "", numbers[i]);

@@ -33,7 +33,7 @@ static tutti_status make_statistics(const struct onnx_node *node, const struct o
     int64_t axes[TUTTI_MAX_RANK];
     const int count = x->shape.rank - axis;
     for (int i = 0; i < count; i++) axes[i] = axis + i;
-    const struct list list = list_print(axes, count);
+    const struct list_text list = list_print(axes, count);
     if (!node_output(node, 1) && !node_output(node, 2)) return TUTTI_OK;
     const tutti_tensor mean = node_op(node, "reduce_mean", &x->tensor, 1, "axes=%s", list.text);
     tutti_tensor d = node_plain(node, "sub", (tutti_tensor[]) { x->tensor, mean }, 2);
@@ -168,6 +168,6 @@ tutti_status build_mean_variance_normalization(struct onnx_node *node)
         of_tensor[i] = axis;
     }
     if (status != TUTTI_OK) return status;
-    const struct list list = list_print(of_tensor, (int)count);
+    const struct list_text list = list_print(of_tensor, (int)count);
     return node_done(node, node_op(node, "mean_variance_norm", &x.tensor, 1, "axes=%s", list.text), x.batch);
 }
