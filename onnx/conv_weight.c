@@ -76,21 +76,21 @@ static tutti_tensor padded(const struct onnx_node *node, tutti_tensor x, const s
         list_print(after, s->space + 2).text);
 }
 
-/* The product of one element of the kernel: [samples, group, outputs of a group, places]. */
+/* The product of one element of the kernel: [samples, group, outputs of a group, positions]. */
 static tutti_tensor tap(
     const struct onnx_node *node, tutti_tensor x, tutti_tensor weight, const struct sizes *s, const int64_t *element)
 {
-    int64_t starts[3], ends[3], next[3], axes[3], places = 1;
+    int64_t starts[3], ends[3], next[3], axes[3], positions = 1;
     for (int i = 0; i < s->space; i++) {
         axes[i] = i + 2;
         starts[i] = element[i] * s->dilations[i];
         ends[i] = starts[i] + (s->out[i] - 1) * s->strides[i] + 1;
         next[i] = element[i] + 1;
-        places *= s->out[i];
+        positions *= s->out[i];
     }
     x = node_op(node, "slice", &x, 1, "axes=%s starts=%s ends=%s steps=%s", list_print(axes, s->space).text,
         list_print(starts, s->space).text, list_print(ends, s->space).text, list_print(s->strides, s->space).text);
-    x = node_reshape(node, x, &TUTTI_SHAPE(s->samples, s->group, s->channels, places));
+    x = node_reshape(node, x, &TUTTI_SHAPE(s->samples, s->group, s->channels, positions));
     weight = node_op(node, "slice", &weight, 1, "axes=%s starts=%s ends=%s", list_print(axes, s->space).text,
         list_print(element, s->space).text, list_print(next, s->space).text);
     weight = node_reshape(node, weight, &TUTTI_SHAPE(1, s->group, s->outputs / s->group, s->channels));

@@ -128,7 +128,7 @@ void export_resample(struct source *source)
     int64_t axis = 0;
     (void)source_whole(source, "axis", &axis, 1);
     const int64_t from = source->x.shape.sizes[axis], to = source->y.shape.sizes[axis];
-    const int rank = array_rank(&source->x), place = (int)array_axis(&source->x, axis);
+    const int rank = array_rank(&source->x), position = (int)array_axis(&source->x, axis);
     if (from > MOST / to) {
         source_refuse(source, "its matrix would be too large");
         return;
@@ -139,10 +139,10 @@ void export_resample(struct source *source)
         source_refuse(source, "its table is not of constants");
         return;
     }
-    const char *x = exchange(source, source_input(source, 0), place, rank);
+    const char *x = exchange(source, source_input(source, 0), position, rank);
     const char *product = source_step(source, "MatMul", x, source_matrix(source, matrix, from, to));
     product = source_step(source, "Add", product, source_matrix(source, without, 1, to));
-    source_finish(source, exchange(source, product, place, rank));
+    source_finish(source, exchange(source, product, position, rank));
 }
 
 /* The words are those of tutti_op(). */

@@ -17,14 +17,14 @@ static const char *with_last(struct source *source, const char *from, int rank)
     return source_step(source, "Unsqueeze", from, source_integers(source, &(int64_t) { rank }, 1));
 }
 
-/* Moves `count` axes of the array from one place to another; the others keep their order. */
-static const char *move_axes(struct source *source, const char *from, int rank, int place, int count, int to)
+/* Moves `count` axes of the array from one position to another; the others keep their order. */
+static const char *move_axes(struct source *source, const char *from, int rank, int first, int count, int to)
 {
     int64_t order[2 * TUTTI_MAX_RANK + 1];
-    if (place == to || count == 0 || rank > 2 * TUTTI_MAX_RANK) return from;
+    if (first == to || count == 0 || rank > 2 * TUTTI_MAX_RANK) return from;
     for (int i = 0, next = 0; i < rank; i++) {
-        if (next == place) next += count;
-        order[i] = i >= to && i < to + count ? place + i - to : next++;
+        if (next == first) next += count;
+        order[i] = i >= to && i < to + count ? first + i - to : next++;
     }
     return source_transpose(source, from, order, rank, NULL);
 }
@@ -66,17 +66,17 @@ void export_gather(struct source *source)
     made_integer(made, kind == OF_ND ? "batch_dims" : "axis", axis + (batched && !plain));
 }
 
-/* data as [samples, places, rest], for indices [.., k] along the first k axes of a sample. */
-struct places {
+/* data as [samples, elements, rest], for indices [.., k] along the first k axes of a sample. */
+struct flat_axes {
     int64_t count, numbers, rest; /* count: of indices */
     int64_t sizes[TUTTI_MAX_RANK], strides[TUTTI_MAX_RANK];
 };
 
 /* False where a size is the length of sequences. */
-static bool find_places(const tutti_shape *data, const tutti_shape *at, struct places *p)
+static bool find_flat_axes(const tutti_shape *data, const tutti_shape *at, struct flat_axes *p)
 {
     bool known = true;
-    *p = (struct places) { 1, at->sizes[at->rank - 1], 1 };
+    *p = (struct flat_axes) { 1, at->sizes[at->rank - 1], 1 };
     for (int i = 0; i < data->rank; i++) known &= data->sizes[i] != TUTTI_SEQUENCE;
     for (int i = 0; i < at->rank; i++) known &= at->sizes[i] != TUTTI_SEQUENCE;
     for (int i = 0; i < at->rank - 1; i++) p->count *= at->sizes[i];
@@ -93,9 +93,9 @@ static const char *as_rows(struct source *source, const char *from, int64_t rows
     return source_step(source, "Reshape", from, source_integers(source, (int64_t[]) { 0, rows, columns }, 3));
 }
 
-/* Joins the numbers along several axes to one number for each place; negative ones count from the end of their
+/* Joins the numbers along several axes to one index of an element; negative ones count from the end of their
  * axis. */
-static const char *one_number(struct source *source, const struct places *p, const char *numbers)
+static const char *one_number(struct source *source, const struct flat_axes *p, const char *numbers)
 {
     const char *sizes = source_integers(source, p->sizes, (int)p->numbers);
     const char *negative = source_step(source, "Less", numbers, source_integer(source, 0)), *from_end, *first;
@@ -106,13 +106,13 @@ static const char *one_number(struct source *source, const struct places *p, con
     return source_step(source, "ReduceSum", first, source_integers(source, &(int64_t) { 2 }, 1));
 }
 
-/* ONNX's ScatterND has no axes that all inputs share, as the batch is here. ScatterElements along one axis of places
+/* ONNX's ScatterND has no axes that all inputs share, as the batch is here. ScatterElements along one axis of elements
  * does the same. */
-static void scatter_places(struct source *source, const char *reduction)
+static void scatter_elements(struct source *source, const char *reduction)
 {
-    struct places p;
+    struct flat_axes p;
     const tutti_tensor_info at = source_tensor(source, source->info.inputs[1]);
-    if (!find_places(&source->x.shape, &at.shape, &p)) {
+    if (!find_flat_axes(&source->x.shape, &at.shape, &p)) {
         source_refuse(source, "one of its axes has the length of sequences");
         return;
     }
@@ -135,7 +135,7 @@ void export_scatter(struct source *source)
     const bool nd = (int)source_number(source, "kind", 0) == OF_ND, batched = source->y.for_each_sample;
     const char *inputs[3];
     if (nd && batched) {
-        scatter_places(source, reduction);
+        scatter_elements(source, reduction);
         return;
     }
     for (int i = 0; i < 3; i++) inputs[i] = batched ? source_for_each_sample(source, i) : source_input(source, i);

@@ -1,4 +1,4 @@
-/* Operations along one axis in ONNX: argmax, topk, sums and products of elements, and others that know their places. */
+/* Operations along one axis in ONNX: argmax, topk, sums and products of elements, and others that know positions. */
 #include "onnx/export.h"
 #include "tutti_inspect.h"
 
@@ -9,15 +9,15 @@ static int64_t axis_of(struct source *source)
     return array_axis(&source->x, (int64_t)source_number(source, "axis", 0));
 }
 
-/* Places are floats in the network. */
+/* Positions are floats in the network. */
 void export_argmax(struct source *source)
 {
-    const char *places = source_temporary(source);
-    const struct made made = source_node(source, source->row.type, source_input(source, 0), NULL, NULL, places);
+    const char *positions = source_temporary(source);
+    const struct made made = source_node(source, source->row.type, source_input(source, 0), NULL, NULL, positions);
     made_integer(made, "axis", axis_of(source));
     made_integer(made, "keepdims", source->x.shape.rank == source->y.shape.rank);
     made_integer(made, "select_last_index", source_number(source, "select_last_index", 0) != 0);
-    source_finish(source, source_cast(source, places, ONNX_FLOAT));
+    source_finish(source, source_cast(source, positions, ONNX_FLOAT));
 }
 
 void export_hardmax(struct source *source)
@@ -30,13 +30,13 @@ void export_topk(struct source *source)
 {
     const int64_t k = (int64_t)source_number(source, "k", 1);
     const char *values = source_output_at(source, 0), *wanted = source_output_at(source, 1);
-    const char *places = wanted ? source_temporary(source) : NULL, *count = source_integers(source, &k, 1);
+    const char *positions = wanted ? source_temporary(source) : NULL, *count = source_integers(source, &k, 1);
     const struct made made =
         source_node(source, "TopK", source_input(source, 0), count, NULL, values ? values : source_temporary(source));
     made_integer(made, "axis", axis_of(source));
     made_integer(made, "largest", source_number(source, "largest", 1) != 0);
-    made_output(made, places ? places : source_temporary(source));
-    if (wanted) made_integer(source_node(source, "Cast", places, NULL, NULL, wanted), "to", ONNX_FLOAT);
+    made_output(made, positions ? positions : source_temporary(source));
+    if (wanted) made_integer(source_node(source, "Cast", positions, NULL, NULL, wanted), "to", ONNX_FLOAT);
 }
 
 void export_cumsum(struct source *source)
@@ -47,7 +47,7 @@ void export_cumsum(struct source *source)
     made_integer(made, "reverse", source_number(source, "reverse", 0) != 0);
 }
 
-/* Moves the elements by `by` places towards the end, with ones before them; reversed: towards the front, with
+/* Moves the elements by `by` positions towards the end, with ones before them; reversed: towards the front, with
  * ones after them. */
 static const char *shifted(
     struct source *source, const char *from, int64_t axis, int64_t size, int64_t by, bool reverse)
@@ -82,15 +82,15 @@ void export_trilu(struct source *source)
 }
 
 /* [.., size, ..]: 0, 1 and so on along an axis of the array. */
-static const char *places_along(struct source *source, int64_t axis, int64_t size)
+static const char *positions_along(struct source *source, int64_t axis, int64_t size)
 {
     int64_t axes[TUTTI_MAX_RANK + 1];
     const int after = array_rank(&source->x) - 1 - (int)axis;
     int64_t *numbers = export_new(source->export, (size_t)size, sizeof *numbers);
     for (int64_t i = 0; numbers && i < size; i++) numbers[i] = i;
     for (int i = 0; i < after; i++) axes[i] = i + 1;
-    const char *places = numbers ? source_integers(source, numbers, (int)size) : "";
-    return after ? source_step(source, "Unsqueeze", places, source_integers(source, axes, after)) : places;
+    const char *positions = numbers ? source_integers(source, numbers, (int)size) : "";
+    return after ? source_step(source, "Unsqueeze", positions, source_integers(source, axes, after)) : positions;
 }
 
 /* The lengths as a factor of x: each sample's, or along another axis. */
@@ -117,7 +117,7 @@ void export_reverse_sequence(struct source *source)
         source_refuse(source, "it goes backwards along the length of sequences");
         return;
     }
-    const char *x = source_input(source, 0), *times = places_along(source, axis, size),
+    const char *x = source_input(source, 0), *times = positions_along(source, axis, size),
                *from = source_temporary(source);
     const char *lengths = lengths_along(source, batch_axis);
     lengths = source_step(source, "Min", lengths, source_integer(source, size));

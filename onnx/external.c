@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* Values of the entries of external_data. */
-struct place {
+struct data_range {
     const char *location;
     uint64_t offset, length;
     bool has_length;
@@ -25,23 +25,23 @@ static bool read_decimal(const char *text, uint64_t *number)
     return !errno && !*end;
 }
 
-static tutti_status find_place(const Onnx__TensorProto *tensor, struct place *place)
+static tutti_status read_entries(const Onnx__TensorProto *tensor, struct data_range *range)
 {
     for (size_t i = 0; i < tensor->n_external_data; i++) {
         const Onnx__StringStringEntryProto *entry = tensor->external_data[i];
         if (!entry->key || !entry->value) continue;
         if (!proto_is_plain(entry->key) || !proto_is_plain(entry->value))
             return fail(TUTTI_FORMAT,
-                "tensor %s: the place of its external data is not UTF-8, or has control characters",
+                "tensor %s: the location of its external data is not UTF-8, or has control characters",
                 proto_text(tensor->name));
         const bool offset = !strcmp(entry->key, "offset"), length = !strcmp(entry->key, "length");
-        if (!strcmp(entry->key, "location")) place->location = entry->value;
-        if (length) place->has_length = true;
-        if ((offset || length) && !read_decimal(entry->value, offset ? &place->offset : &place->length))
+        if (!strcmp(entry->key, "location")) range->location = entry->value;
+        if (length) range->has_length = true;
+        if ((offset || length) && !read_decimal(entry->value, offset ? &range->offset : &range->length))
             return fail(TUTTI_FORMAT, "tensor %s: the %s of its external data is '%s', which is not a number",
                 proto_text(tensor->name), entry->key, entry->value);
     }
-    if (place->location && *place->location) return TUTTI_OK;
+    if (range->location && *range->location) return TUTTI_OK;
     return fail(TUTTI_FORMAT, "tensor %s: its external data have no location", proto_text(tensor->name));
 }
 
@@ -103,37 +103,37 @@ static tutti_status read_range(int file, uint64_t offset, unsigned char *data, s
 }
 
 /* Called before memory for the elements is allocated, so that no file can ask for more than it has. */
-static tutti_status check_range(const Onnx__TensorProto *tensor, const struct place *place, int file, size_t bytes)
+static tutti_status check_range(const Onnx__TensorProto *tensor, const struct data_range *range, int file, size_t bytes)
 {
     struct stat about;
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode))
         return fail(TUTTI_FILE, "tensor %s: '%s', with its external data, is not a file", proto_text(tensor->name),
-            place->location);
-    if (place->has_length && place->length != bytes)
+            range->location);
+    if (range->has_length && range->length != bytes)
         return fail(TUTTI_FORMAT, "tensor %s: its external data have %llu bytes, but its shape and type need %zu",
-            proto_text(tensor->name), (unsigned long long)place->length, bytes);
+            proto_text(tensor->name), (unsigned long long)range->length, bytes);
     const uint64_t size = (uint64_t)about.st_size;
-    if (place->offset <= size && bytes <= size - place->offset) return TUTTI_OK;
+    if (range->offset <= size && bytes <= size - range->offset) return TUTTI_OK;
     return fail(TUTTI_FORMAT, "tensor %s: it needs %zu bytes from byte %llu on of '%s', which has %llu",
-        proto_text(tensor->name), bytes, (unsigned long long)place->offset, place->location, (unsigned long long)size);
+        proto_text(tensor->name), bytes, (unsigned long long)range->offset, range->location, (unsigned long long)size);
 }
 
 tutti_status external_read(const Onnx__TensorProto *tensor, const char *folder, size_t bytes, unsigned char **data)
 {
     tutti_status status = TUTTI_OK;
-    struct place place = { 0 };
+    struct data_range range = { 0 };
     int file = -1;
     *data = NULL;
-    TRY(find_place(tensor, &place));
-    TRY(open_external(tensor, folder, place.location, &file));
-    TRY(check_range(tensor, &place, file, bytes));
+    TRY(read_entries(tensor, &range));
+    TRY(open_external(tensor, folder, range.location, &file));
+    TRY(check_range(tensor, &range, file, bytes));
     *data = memory_new(bytes ? bytes : 1, 1);
     if (!*data) {
         status = TUTTI_NO_MEMORY;
         goto done;
     }
-    status = read_range(file, place.offset, *data, bytes);
-    if (status != TUTTI_OK) status_context(status, "tensor %s: %s", proto_text(tensor->name), place.location);
+    status = read_range(file, range.offset, *data, bytes);
+    if (status != TUTTI_OK) status_context(status, "tensor %s: %s", proto_text(tensor->name), range.location);
 done:
     if (file >= 0) close(file);
     if (status != TUTTI_OK) {

@@ -294,7 +294,7 @@ static void push(struct expansion *expansion, Onnx__NodeProto *node, int64_t ops
     expansion->made->opsets[expansion->count++] = opset;
 }
 
-static tutti_status make_place(struct expansion *expansion)
+static tutti_status make_room(struct expansion *expansion)
 {
     if (expansion->count + expansion->kept < expansion->capacity) return TUTTI_OK;
     const size_t capacity = 2 * expansion->capacity + 16;
@@ -325,7 +325,7 @@ static tutti_status add_made(struct expansion *expansion, Onnx__NodeProto *node,
     const bool branches = is_if(node);
     tutti_status status = function ? expand_call(expansion, function, node)
         : branches                 ? expand_if(expansion, node, opset)
-                                   : make_place(expansion);
+                                   : make_room(expansion);
     if (function || branches || status != TUTTI_OK)
         proto_free_node(node);
     else
@@ -551,7 +551,7 @@ static tutti_status expand_if(struct expansion *expansion, const Onnx__NodeProto
         one.n_output = 1;
         one.input = (char *[]) { node->input[0], results[i], results[count + i] };
         one.output = &node->output[i];
-        status = make_place(expansion);
+        status = make_room(expansion);
         if (status == TUTTI_OK) status = proto_copy_node(&one, &expansion->left, &copy);
         if (status == TUTTI_OK) push(expansion, copy, opset);
     }
@@ -568,8 +568,8 @@ static tutti_status expand_graph(struct expansion *expansion, Onnx__GraphProto *
 {
     tutti_status status = TUTTI_OK;
     expansion->kept = graph->n_node;
-    status = make_place(expansion);
-    while (status == TUTTI_OK && expansion->capacity < graph->n_node) status = make_place(expansion);
+    status = make_room(expansion);
+    while (status == TUTTI_OK && expansion->capacity < graph->n_node) status = make_room(expansion);
     if (status != TUTTI_OK) return status;
     for (size_t i = 0; i < graph->n_node; i++) {
         Onnx__NodeProto *node = graph->node[i];

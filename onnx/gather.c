@@ -47,7 +47,7 @@ static tutti_status gather_counted(
     return node_done(node, y, batch_axis);
 }
 
-/* The indices' axes take the place of one of the data. */
+/* The indices' axes replace one axis of the data. */
 static tutti_status gather(struct onnx_node *node, const struct operand *x, const struct operand *indices)
 {
     int axis = 0;
@@ -248,7 +248,7 @@ tutti_status build_compress(struct onnx_node *node)
 
 /* Positions of each sample's update s along the axis: write_indices + s, and modulo the axis's size in the mode
  * "circular". The samples are the first axis of the file, also if a sample is the whole file. */
-static tutti_tensor places_of(
+static tutti_tensor positions_of(
     const struct onnx_node *node, const struct operand *first, const tutti_shape *updates, int axis, int64_t size)
 {
     const bool own = first->shape.rank > 0, circular = node_says(node, "mode", "circular");
@@ -256,21 +256,21 @@ static tutti_tensor places_of(
     int32_t number = (int32_t)size, *steps = memory_new((size_t)count + 1, sizeof *steps);
     if (!steps) return (tutti_tensor) { -1 };
     for (int64_t i = 0; i < count; i++) steps[i] = (int32_t)i;
-    tutti_tensor places = constant(node, "steps", steps, count);
-    places = tutti_cast(node->import->network, places, TUTTI_DTYPE_F32);
+    tutti_tensor positions = constant(node, "steps", steps, count);
+    positions = tutti_cast(node->import->network, positions, TUTTI_DTYPE_F32);
     free(steps);
     tutti_shape apart = { .rank = updates->rank };
     for (int i = 0; i < apart.rank; i++) apart.sizes[i] = i == axis ? count : 1;
-    places = node_reshape(node, places, &apart);
+    positions = node_reshape(node, positions, &apart);
     for (int i = 0; i < apart.rank; i++) apart.sizes[i] = i == 0 && own ? updates->sizes[0] : 1;
     const tutti_tensor begin = own ? node_reshape(node, first->tensor, &apart) : first->tensor;
-    if (begin.id >= 0) places = node_plain(node, "add", (tutti_tensor[]) { begin, places }, 2);
+    if (begin.id >= 0) positions = node_plain(node, "add", (tutti_tensor[]) { begin, positions }, 2);
     if (circular) {
         const tutti_tensor around =
             tutti_cast(node->import->network, constant(node, "size", &number, 1), TUTTI_DTYPE_F32);
-        places = node_plain(node, "mod", (tutti_tensor[]) { places, around }, 2);
+        positions = node_plain(node, "mod", (tutti_tensor[]) { positions, around }, 2);
     }
-    return node_op(node, "expand", &places, 1, "shape=%s", list_print(updates->sizes, updates->rank).text);
+    return node_op(node, "expand", &positions, 1, "shape=%s", list_print(updates->sizes, updates->rank).text);
 }
 
 /* A cache of keys or values, with an update after what it has. */
@@ -292,8 +292,8 @@ tutti_status build_tensor_scatter(struct onnx_node *node)
     if ((batch_axis.batched && batch_axis.axis > 0) || batch_axis.rows != 1 || batch_axis.outer != 1 || rank < 2 ||
         (!operand_is_whole(&first) && !batch_axis_equal(&first.batch, &batch_axis)) || rank != operand_rank(&in[1]))
         return node_refuse("the batch must be the first axis of its inputs, which must have equally many");
-    const tutti_tensor inputs[] = { in[0].tensor, places_of(node, &first, &in[1].shape, axis, in[0].shape.sizes[axis]),
-        in[1].tensor };
+    const tutti_tensor inputs[] = { in[0].tensor,
+        positions_of(node, &first, &in[1].shape, axis, in[0].shape.sizes[axis]), in[1].tensor };
     return node_done(node, node_op(node, "scatter_elements", inputs, 3, "axis=%d", axis),
         batch_axis.batched ? batch_axis : first.batch);
 }

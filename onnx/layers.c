@@ -305,7 +305,7 @@ static tutti_status check_product(const struct operand *a, const struct operand 
     const bool hidden = a->batch.axis == HIDDEN && b->batch.axis == HIDDEN;
     if (a->batch.batched && b->batch.batched && !hidden &&
         (!batch_axis_equal(&a->batch, &b->batch) || a->shape.rank != b->shape.rank))
-        return node_refuse("its inputs have different numbers of axes, or the batch in different places");
+        return node_refuse("its inputs have different numbers of axes, or the batch along different axes");
     if ((a->batch.batched && a->batch.axis == operand_rank(a) - 1) ||
         (b->batch.batched && b->batch.axis != HIDDEN && b->batch.axis >= operand_rank(b) - 2) ||
         (a->batch.batched && a->batch.axis != HIDDEN && a->batch.axis == operand_rank(a) - 2 && b->shape.rank > 2))

@@ -109,7 +109,7 @@ static tutti_status transform(const struct onnx_node *node, struct operand *x, b
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-/* Adds the label of the largest score: its number, or its place among texts. */
+/* Adds the label of the largest score: its number, or its index among texts. */
 static tutti_status add_label(const struct onnx_node *node, const struct operand *scores)
 {
     size_t count = 0;
@@ -222,7 +222,7 @@ tutti_status build_array_feature_extractor(struct onnx_node *node)
     return node_done(node, y, (struct batch_axis) { .batched = true, .axis = 1, .rows = 1, .outer = 1 });
 }
 
-/* Numbers for numbers; texts become their places in the list. */
+/* Numbers for numbers; texts become their indices in the list. */
 tutti_status build_label_encoder(struct onnx_node *node)
 {
     struct operand x;

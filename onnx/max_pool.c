@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_AXES = 3, MOST_PLACES = 1 << 24 };
+enum { MOST_AXES = 3, MOST_ELEMENTS = 1 << 24 };
 
 /* How windows of `kernel` elements lie along each axis of an image. */
 struct windows {
@@ -50,7 +50,7 @@ static void split(int64_t number, const int64_t *sizes, int count, int64_t *at)
     }
 }
 
-/* Index of the image's element at a place of a window, in row-major order; -1: there is none. *number: ONNX's index,
+/* Index of the image's element at a position of a window, in row-major order; -1: there is none. *number: ONNX's index,
  * which can count the first axis fastest. */
 static int64_t element_of(
     const struct windows *w, int64_t window, int64_t batch_axis, bool first_fastest, int32_t *number)
@@ -72,18 +72,18 @@ static int64_t product(const int64_t *sizes, int count)
 {
     int64_t all = 1;
     for (int i = 0; i < count; i++)
-        if (__builtin_mul_overflow(all, sizes[i], &all) || all > MOST_PLACES) return INT64_MAX;
+        if (__builtin_mul_overflow(all, sizes[i], &all) || all > MOST_ELEMENTS) return INT64_MAX;
     return all;
 }
 
-/* Lists the elements of each window, and their numbers. A place in the padding repeats the window's first element,
+/* Lists the elements of each window, and their numbers. A position in the padding repeats the window's first element,
  * with the number of this element. */
 static bool fill(const struct windows *w, bool first_fastest, int32_t *elements, int32_t *numbers)
 {
-    const int64_t places = product(w->kernel, w->axes), windows = product(w->out, w->axes);
+    const int64_t positions = product(w->kernel, w->axes), windows = product(w->out, w->axes);
     for (int64_t i = 0; i < windows; i++) {
-        int32_t *own = elements + i * places, *named = numbers + i * places, first = -1, number = 0;
-        for (int64_t k = 0; k < places; k++) {
+        int32_t *own = elements + i * positions, *named = numbers + i * positions, first = -1, number = 0;
+        for (int64_t k = 0; k < positions; k++) {
             const int64_t element = element_of(w, i, k, first_fastest, &named[k]);
             own[k] = (int32_t)element;
             if (element < 0 || first >= 0) continue;
@@ -91,7 +91,7 @@ static bool fill(const struct windows *w, bool first_fastest, int32_t *elements,
             number = named[k];
         }
         if (first < 0) return false;
-        for (int64_t k = 0; k < places; k++) {
+        for (int64_t k = 0; k < positions; k++) {
             if (own[k] < 0) named[k] = number;
             if (own[k] < 0) own[k] = first;
         }
@@ -123,16 +123,16 @@ static tutti_tensor multiples(
 }
 
 /* For x [C, elements]: the number of each window's largest element within its channel, [C, windows]. */
-static tutti_tensor largest(const struct onnx_node *node, tutti_tensor x, int64_t windows, int64_t places,
+static tutti_tensor largest(const struct onnx_node *node, tutti_tensor x, int64_t windows, int64_t positions,
     const int32_t *elements, const int32_t *numbers)
 {
-    tutti_tensor pair[] = { x, constant(node, "elements", TUTTI_SHAPE(windows, places), elements) };
+    tutti_tensor pair[] = { x, constant(node, "elements", TUTTI_SHAPE(windows, positions), elements) };
     pair[0] = node_op(node, "gather", pair, 2, "axis=1");
     pair[0] = node_op(node, "argmax", pair, 1, "axis=-1 keepdims=0");
-    pair[1] = multiples(node, "windows", windows, places, TUTTI_SHAPE(1, windows));
+    pair[1] = multiples(node, "windows", windows, positions, TUTTI_SHAPE(1, windows));
     const tutti_tensor at = node_binary(node, "add", pair[0], pair[1]);
     const tutti_tensor table = tutti_cast(
-        node->import->network, constant(node, "numbers", TUTTI_SHAPE(windows * places), numbers), TUTTI_DTYPE_F32);
+        node->import->network, constant(node, "numbers", TUTTI_SHAPE(windows * positions), numbers), TUTTI_DTYPE_F32);
     return node_op(node, "gather", (tutti_tensor[]) { table, at }, 2, "axis=0");
 }
 
@@ -143,9 +143,9 @@ static tutti_status add_indices(const struct onnx_node *node, const struct opera
     const int64_t channels = x->shape.sizes[0], each = product(x->shape.sizes + 1, x->shape.rank - 1);
     const int64_t windows = product(y->sizes + 1, y->rank - 1);
     size_t rank;
-    const int64_t *kernel = node_integers(node, "kernel_shape", &rank), places = product(kernel, (int)rank);
-    tutti_tensor made =
-        largest(node, node_reshape(node, x->tensor, &TUTTI_SHAPE(channels, each)), windows, places, elements, numbers);
+    const int64_t *kernel = node_integers(node, "kernel_shape", &rank), positions = product(kernel, (int)rank);
+    tutti_tensor made = largest(
+        node, node_reshape(node, x->tensor, &TUTTI_SHAPE(channels, each)), windows, positions, elements, numbers);
     made = node_binary(node, "add", made, multiples(node, "channels", channels, each, TUTTI_SHAPE(channels, 1)));
     made = node_reshape(node, made, y);
     struct onnx_value *output = node_output(node, 1);
@@ -174,10 +174,10 @@ tutti_status node_max_pool_indices(const struct onnx_node *node, const struct op
     if (x->batch.axis != HIDDEN && x->batch.rows != 1) return node_refuse("its indices would count rows of samples");
     const struct windows w = read_windows(node, &x->shape, &y);
     int64_t all = product(w.out, w.axes);
-    const int64_t places = product(w.kernel, w.axes);
-    if (__builtin_mul_overflow(all, places, &all) || all > MOST_PLACES ||
-        product(x->shape.sizes, x->shape.rank) > MOST_PLACES / x->batch.rows)
-        return node_refuse("it has more than %d elements in its windows, or in its input", MOST_PLACES);
+    const int64_t positions = product(w.kernel, w.axes);
+    if (__builtin_mul_overflow(all, positions, &all) || all > MOST_ELEMENTS ||
+        product(x->shape.sizes, x->shape.rank) > MOST_ELEMENTS / x->batch.rows)
+        return node_refuse("it has more than %d elements in its windows, or in its input", MOST_ELEMENTS);
     int32_t *elements = memory_new((size_t)all, sizeof *elements), *numbers = memory_new((size_t)all, sizeof *numbers);
     if (!elements || !numbers)
         status = TUTTI_NO_MEMORY;
@@ -271,8 +271,8 @@ tutti_status build_max_unpool(struct onnx_node *node)
     if (!whole && factor == product(asked.sizes, asked.rank)) filled = asked; /* MaxPool's image was this one */
     const int64_t each = product(filled.sizes, filled.rank), count = product(x.shape.sizes, x.shape.rank);
     const int64_t samples = whole ? x.shape.sizes[0] : 1;
-    if (each > MOST_PLACES / samples || count > MOST_PLACES)
-        return node_refuse("it has more than %d elements", MOST_PLACES);
+    if (each > MOST_ELEMENTS / samples || count > MOST_ELEMENTS)
+        return node_refuse("it has more than %d elements", MOST_ELEMENTS);
     if (!whole && factor != each && node->import->fixed_batch != 1)
         return node_refuse("its indices must be those of MaxPool, of an image of %" PRId64 " elements", each);
     const tutti_tensor zero = node_constant(node, 0);

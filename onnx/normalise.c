@@ -56,7 +56,7 @@ tutti_status build_layer_normalization(struct onnx_node *node)
     for (size_t i = 0; i < 2 && status == TUTTI_OK && node_input(node, i + 1); i++) {
         status = node_operand(node, i + 1, &others[i]);
         if (status == TUTTI_OK && others[i].batch.batched && !batch_axis_equal(&others[i].batch, &x.batch))
-            status = node_refuse("input %zu has the batch in another place", i + 1);
+            status = node_refuse("input %zu has the batch along another axis", i + 1);
         inputs[count++] = others[i].tensor;
     }
     if (status != TUTTI_OK) return status;

@@ -227,7 +227,7 @@ tutti_status build_flatten(struct onnx_node *node)
 }
 
 /* Inserts axes of size 1, or removes them. `bits`: these axes in the longer shape of the file. The batch axis keeps
- * its place next to the others. */
+ * its position next to the others. */
 static tutti_status change_axes(struct onnx_node *node, const struct operand *x, unsigned bits, bool insert)
 {
     tutti_shape to = { 0 };

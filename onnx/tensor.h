@@ -15,7 +15,7 @@ enum onnx_type {
     ONNX_INT16 = 5,
     ONNX_INT32 = 6,
     ONNX_INT64 = 7,
-    ONNX_STRING = 8, /* not read: labels become their places in a list */
+    ONNX_STRING = 8, /* not read: labels become their indices in a list */
     ONNX_BOOL = 9,
     ONNX_FLOAT16 = 10,
     ONNX_DOUBLE = 11,

@@ -117,7 +117,7 @@ static tutti_status read_columns(const struct onnx_node *node, struct columns *c
     return TUTTI_OK;
 }
 
-/* Weights of a transposed convolution that puts element j of a window at place j. */
+/* Weights of a transposed convolution that puts element j of a window at position j. */
 static tutti_tensor spread_weights(
     const struct onnx_node *node, const struct columns *c, int64_t channels, int64_t each)
 {

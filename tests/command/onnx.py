@@ -132,32 +132,32 @@ class Onnx(harness.CommandTest):
         self.refused(2, "another shape", *infer, "--expect", self.written("shape.npz", **inputs, **{last: ("<f4", (1,), [0])}))
         self.refused(2, "ONNX file", "show", "lenet", "--expect", "both.npz")
 
-    def test_places_of_the_batch(self):
+    def test_batch_axes(self):
         # Batches on axis 1 of x, axis 0 of mask, and joined with the steps in the output rows; scale is a constant.
-        inputs, outputs = npz.recorded(FILES / "places.safetensors")
+        inputs, outputs = npz.recorded(FILES / "batch_axes.safetensors")
         scale = inputs["scale"][2][0]
         npz.write(self.folder / "both.npz", **inputs, **outputs)
         del inputs["scale"]
         npz.write(self.folder / "in.npz", **inputs)
         known, axes = ("--known", f"scale={scale!r}"), ("--batch-axis", "1,mask=0")
         for batch in (axes, ("--batch-axis=x=1",), ("--batch-axis", "x=1", "--batch-axis", "mask=0")):
-            errors = self.good("show", FILES / "places.onnx", *batch, *known, "--expect", "both.npz", "--mode", "infer").errors
+            errors = self.good("show", FILES / "batch_axes.onnx", *batch, *known, "--expect", "both.npz", "--mode", "infer").errors
             self.assertEqual(errors.count("as expected"), 3, errors)
-        self.good("infer", FILES / "places.onnx", *axes, *known, "--inputs", "in.npz", "--outputs", "out.npz")
+        self.good("infer", FILES / "batch_axes.onnx", *axes, *known, "--inputs", "in.npz", "--outputs", "out.npz")
         got = npz.read(self.folder / "out.npz")
         for output, wanted in outputs.items():
             self.close(got[output], wanted)
         (self.folder / "scale.npy").write_bytes(npz.pack("<f4", (), [scale]))
-        errors = self.good("show", FILES / "places.onnx", *axes, "--known", "scale=scale.npy", "--expect", "both.npz").errors
+        errors = self.good("show", FILES / "batch_axes.onnx", *axes, "--known", "scale=scale.npy", "--expect", "both.npz").errors
         self.assertEqual(errors.count("as expected"), 3, errors)
         for wrong in ("mask=1", "0"):
-            self.assertEqual(self.tutti("show", FILES / "places.onnx", *known, "--batch-axis", wrong).status, 1)
-        errors = self.tutti("infer", FILES / "places.onnx", *axes, *known, "--inputs", "both.npz", "--outputs", "out.npz").errors
+            self.assertEqual(self.tutti("show", FILES / "batch_axes.onnx", *known, "--batch-axis", wrong).status, 1)
+        errors = self.tutti("infer", FILES / "batch_axes.onnx", *axes, *known, "--inputs", "both.npz", "--outputs", "out.npz").errors
         self.assertIn("array \"scale\" is of no input", errors)
 
     def test_inputs_made_for_bench(self):
         steps = ("--steps", 1, "--warm-up", 0, "--batch", 4)
-        self.good("bench", FILES / "places.onnx", "--batch-axis", "1,mask=0", "--known", "scale=2", *steps)
+        self.good("bench", FILES / "batch_axes.onnx", "--batch-axis", "1,mask=0", "--known", "scale=2", *steps)
         self.good("bench", TOKENS, "--mode", "infer", *steps)
         self.good("bench", FILES / "sample.onnx", "--whole", "--mode", "infer", *steps)
 
@@ -174,17 +174,17 @@ class Onnx(harness.CommandTest):
             self.close((None, (3,), y[2][-3:]), outputs["y"])
 
     def test_options_of_files_that_are_wrong(self):
-        show, places = ("show", FILES / "places.onnx"), ("show", FILES / "places.onnx", "--batch-axis", "1,mask=0")
+        show, batch_axes = ("show", FILES / "batch_axes.onnx"), ("show", FILES / "batch_axes.onnx", "--batch-axis", "1,mask=0")
         for wrong in ("-1", "8", "x", "x=", "=1", "1x"):
             self.refused(2, "--batch-axis needs N or NAME=N", *show, f"--batch-axis={wrong}")
         for wrong in ("scale", "=1", "scale=", "scale=1,", "scale=1x", "scale=" + "1," * 64 + "1"):
-            self.refused(2, "--known needs NAME=VALUE", *places, f"--known={wrong}")
+            self.refused(2, "--known needs NAME=VALUE", *batch_axes, f"--known={wrong}")
         self.refused(2, "do not go together", *show, "--whole", "--batch-axis", 1)
-        self.refused(1, "no input 'other'", *places, "--known", "scale=1,other=2")
-        self.refused(1, "no input 'other'", *places, "--known", "scale=1", "--batch-axis", "other=1")
-        self.refused(1, "'scale' has not the shape", *places, "--known", "scale=1,2")
-        self.refused(1, "none.npy", *places, "--known", "scale=none.npy")
-        self.refused(1, ["'scale'", "known"], *places)
+        self.refused(1, "no input 'other'", *batch_axes, "--known", "scale=1,other=2")
+        self.refused(1, "no input 'other'", *batch_axes, "--known", "scale=1", "--batch-axis", "other=1")
+        self.refused(1, "'scale' has not the shape", *batch_axes, "--known", "scale=1,2")
+        self.refused(1, "none.npy", *batch_axes, "--known", "scale=none.npy")
+        self.refused(1, ["'scale'", "known"], *batch_axes)
         for option in (("--known", "x=1"), ("--batch-axis", 1), ("--whole",), ("--train-constants",)):
             self.refused(2, f"{option[0]} needs an ONNX file", "show", "mlp", *option)
 

@@ -287,7 +287,7 @@ def lengths(folder):
             (folder / f"{name}.safetensors").rename(folder / f"{name}+{length}.safetensors")
 
 
-def places(folder):
+def sliding_windows(folder):
     torch.manual_seed(2)
     image = torch.from_numpy(numpy.random.default_rng(8).integers(-64, 64, (SAMPLES, 6, 4, 8)).astype(numpy.float32) / 32)
     export(folder, "windows", Windows(), image, classes=5, dynamo=False, opset_version=17)
@@ -707,7 +707,7 @@ def untrainable(folder):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for make in (networks, pointwise, along_axes, movement, layers, places, counted, lengths, by_index, windows, parts, lenet,
+    for make in (networks, pointwise, along_axes, movement, layers, sliding_windows, counted, lengths, by_index, windows, parts, lenet,
                  untrainable, scalars, batches):
         make(folder)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes files of tests/onnx/files for options of the command, as make.py makes the others: inputs whose batch lies on different
-axes, and a constant among them (places.onnx); a file without a batch (sample.onnx); a classifier with labels (classifier.onnx).
+axes, and a constant among them (batch_axes.onnx); a file without a batch (sample.onnx); a classifier with labels (classifier.onnx).
 
-    .dev/torch/bin/python tests/onnx/make_places.py tests/onnx/files
+    .dev/torch/bin/python tests/onnx/make_batch_axes.py tests/onnx/files
 """
 import pathlib
 import sys
@@ -13,7 +13,7 @@ from make import SAMPLES, Graph, numbers, record
 from torch import nn
 
 
-class Places(nn.Module):
+class BatchAxes(nn.Module):
     def __init__(self):
         super().__init__()
         self.rows, self.head = nn.LSTM(3, 4), nn.Linear(4, 5)
@@ -53,7 +53,7 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     torch.manual_seed(3)
     axes = {"x": {1: "batch"}, "mask": {0: "batch"}, "y": {0: "batch"}, "steps": {1: "batch"}}
-    export(folder, "places", Places(), ["y", "steps", "rows"], axes, x=numbers(4, 2, 3), mask=abs(numbers(2, 4)), scale=abs(numbers(1)).reshape(()))
+    export(folder, "batch_axes", BatchAxes(), ["y", "steps", "rows"], axes, x=numbers(4, 2, 3), mask=abs(numbers(2, 4)), scale=abs(numbers(1)).reshape(()))
     export(folder, "sample", Sample(), ["y"], None, x=numbers(2, 6))
     classifier(folder)
 
