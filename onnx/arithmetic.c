@@ -12,69 +12,69 @@
 
 /* Functions of two integers. They return false if the result is not a number plus a multiple of the number of samples.
  * Without a symbol they wrap around, as in other runtimes. */
-typedef bool whole_function(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y);
+typedef bool whole_function(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y);
 
-static bool multiply(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool multiply(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     (void)type;
-    if (a.batches || b.batches) return symbolic_size_multiply(a, b, y);
-    *y = (struct symbolic_size) { (int64_t)((uint64_t)a.number * (uint64_t)b.number) };
+    if (a.batches || b.batches) return symbolic_multiply(a, b, y);
+    *y = (struct symbolic_integer) { (int64_t)((uint64_t)a.number * (uint64_t)b.number) };
     return true;
 }
 
-static bool add(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool add(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     (void)type;
     const bool overflows = __builtin_add_overflow(a.number, b.number, &y->number);
     return !__builtin_add_overflow(a.batches, b.batches, &y->batches) && !(overflows && y->batches);
 }
 
-static bool subtract(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool subtract(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     (void)type;
     const bool overflows = __builtin_sub_overflow(a.number, b.number, &y->number);
     return !__builtin_sub_overflow(a.batches, b.batches, &y->batches) && !(overflows && y->batches);
 }
 
-static bool divide(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool divide(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     if (b.batches || b.number == 0 || (a.batches && (a.number % b.number || a.batches % b.number))) return false;
     if (type == ONNX_UINT64 && !a.batches)
-        *y = (struct symbolic_size) { (int64_t)((uint64_t)a.number / (uint64_t)b.number) };
+        *y = (struct symbolic_integer) { (int64_t)((uint64_t)a.number / (uint64_t)b.number) };
     else if (b.number == -1)
-        return subtract(type, (struct symbolic_size) { 0 }, a, y);
+        return subtract(type, (struct symbolic_integer) { 0 }, a, y);
     else
-        *y = (struct symbolic_size) { a.number / b.number, a.batches / b.number };
+        *y = (struct symbolic_integer) { a.number / b.number, a.batches / b.number };
     return true;
 }
 
 /* The remainder with the sign of the dividend; modulo(): with that of the divisor. */
-static bool remainder_of(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool remainder_of(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     if (a.batches || b.batches || b.number == 0) return false;
     if (type == ONNX_UINT64)
-        *y = (struct symbolic_size) { (int64_t)((uint64_t)a.number % (uint64_t)b.number) };
+        *y = (struct symbolic_integer) { (int64_t)((uint64_t)a.number % (uint64_t)b.number) };
     else
-        *y = (struct symbolic_size) { b.number == -1 ? 0 : a.number % b.number };
+        *y = (struct symbolic_integer) { b.number == -1 ? 0 : a.number % b.number };
     return true;
 }
 
-static bool modulo(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool modulo(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     if (!remainder_of(type, a, b, y)) return false;
     if (type != ONNX_UINT64 && y->number && (y->number < 0) != (b.number < 0)) y->number += b.number;
     return true;
 }
 
-static bool equal(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool equal(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     (void)type;
-    *y = (struct symbolic_size) { a.number == b.number && a.batches == b.batches };
+    *y = (struct symbolic_integer) { a.number == b.number && a.batches == b.batches };
     return true;
 }
 
 /* *order: -1, 0 or 1. False: the order depends on the number of samples. */
-static bool compare(int type, struct symbolic_size a, struct symbolic_size b, int *order)
+static bool compare(int type, struct symbolic_integer a, struct symbolic_integer b, int *order)
 {
     if (type == ONNX_UINT64)
         *order = ((uint64_t)a.number > (uint64_t)b.number) - ((uint64_t)a.number < (uint64_t)b.number);
@@ -83,71 +83,71 @@ static bool compare(int type, struct symbolic_size a, struct symbolic_size b, in
     return a.batches == b.batches;
 }
 
-#define ORDERED(name, formula)                                                                          \
-    static bool name(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y) \
-    {                                                                                                   \
-        int order;                                                                                      \
-        if (!compare(type, a, b, &order)) return false;                                                 \
-        *y = formula;                                                                                   \
-        return true;                                                                                    \
+#define ORDERED(name, formula)                                                                                   \
+    static bool name(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y) \
+    {                                                                                                            \
+        int order;                                                                                               \
+        if (!compare(type, a, b, &order)) return false;                                                          \
+        *y = formula;                                                                                            \
+        return true;                                                                                             \
     }
-ORDERED(less, (struct symbolic_size) { order < 0 })
-ORDERED(less_or_equal, (struct symbolic_size) { order <= 0 })
-ORDERED(greater, (struct symbolic_size) { order > 0 })
-ORDERED(greater_or_equal, (struct symbolic_size) { order >= 0 })
+ORDERED(less, (struct symbolic_integer) { order < 0 })
+ORDERED(less_or_equal, (struct symbolic_integer) { order <= 0 })
+ORDERED(greater, (struct symbolic_integer) { order > 0 })
+ORDERED(greater_or_equal, (struct symbolic_integer) { order >= 0 })
 ORDERED(smaller, order < 0 ? a : b)
 ORDERED(larger, order > 0 ? a : b)
 
-static bool is_true(struct symbolic_size a)
+static bool is_true(struct symbolic_integer a)
 {
     return a.number || a.batches;
 }
 
-#define LOGIC(name, formula)                                                                            \
-    static bool name(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y) \
-    {                                                                                                   \
-        (void)type;                                                                                     \
-        (void)b;                                                                                        \
-        *y = (struct symbolic_size) { formula };                                                        \
-        return true;                                                                                    \
+#define LOGIC(name, formula)                                                                                     \
+    static bool name(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y) \
+    {                                                                                                            \
+        (void)type;                                                                                              \
+        (void)b;                                                                                                 \
+        *y = (struct symbolic_integer) { formula };                                                              \
+        return true;                                                                                             \
     }
 LOGIC(both, is_true(a) && is_true(b))
 LOGIC(either, is_true(a) || is_true(b))
 LOGIC(one_of, is_true(a) != is_true(b))
 LOGIC(negation, !is_true(a))
 
-static bool negative(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool negative(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     (void)b;
-    return subtract(type, (struct symbolic_size) { 0 }, a, y);
+    return subtract(type, (struct symbolic_integer) { 0 }, a, y);
 }
 
-static bool absolute(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool absolute(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     if (a.batches && (a.number < 0 || a.batches < 0)) return false;
     *y = a;
     return type == ONNX_UINT64 || a.number >= 0 || negative(type, a, b, y);
 }
 
-static bool sign(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool sign(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     (void)b;
     if (a.batches && (a.number < 0 || a.batches < 0)) return false;
-    *y = (struct symbolic_size) { is_true(a) ? (type != ONNX_UINT64 && a.number < 0 ? -1 : 1) : 0 };
+    *y = (struct symbolic_integer) { is_true(a) ? (type != ONNX_UINT64 && a.number < 0 ? -1 : 1) : 0 };
     return true;
 }
 
-static bool prelu(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool prelu(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     if (a.batches || b.batches) return false;
     *y = a;
     return type == ONNX_UINT64 || a.number >= 0 || multiply(type, a, b, y);
 }
 
-static bool relu(int type, struct symbolic_size a, struct symbolic_size b, struct symbolic_size *y)
+static bool relu(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
     (void)b;
-    return larger(type, a, (struct symbolic_size) { 0 }, y);
+    return larger(type, a, (struct symbolic_integer) { 0 }, y);
 }
 
 /* ------------------------------------------------------------------------------------------------------ floats ---- */
@@ -442,7 +442,7 @@ tutti_status fold_is_inf(struct onnx_node *node)
     struct array *y = known_new(x.array->rank, x.array->sizes, ONNX_BOOL);
     for (size_t i = 0; y && i < y->count; i++) {
         const double real = known_at(&x, i).real;
-        y->symbolic_sizes[i].number = isinf(real) && (real < 0 ? low : high);
+        y->integers[i].number = isinf(real) && (real < 0 ? low : high);
     }
     return known_finish(node, y);
 }
@@ -496,7 +496,7 @@ static const struct reduction {
 static bool change_number(enum change change, int type, int64_t count, struct number *n)
 {
     const bool floats = onnx_type_is_float(type);
-    const struct symbolic_size divisor = { count };
+    const struct symbolic_integer divisor = { count };
     switch (change) {
     case ABSOLUTE: return floats ? (n->real = fabs(n->real), true) : absolute(type, n->whole, n->whole, &n->whole);
     case SQUARED: return floats ? (n->real *= n->real, true) : multiply(type, n->whole, n->whole, &n->whole);

@@ -55,8 +55,8 @@ tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_t
     return TUTTI_OK;
 }
 
-tutti_status value_symbolic_sizes(
-    const struct import *import, const struct onnx_value *value, struct symbolic_size *sizes, int *rank)
+tutti_status value_sizes(
+    const struct import *import, const struct onnx_value *value, struct symbolic_integer *sizes, int *rank)
 {
     struct operand x = { .batch = value->batch };
     const tutti_status status = value_shape(import, value, &x.shape);
@@ -65,10 +65,10 @@ tutti_status value_symbolic_sizes(
         import->uses_placeholder_batch && value->array && !value->stored ? PLACEHOLDER_BATCH : INT64_MAX;
     for (int i = 0, at = 0; i < *rank; i++) {
         const bool is_batch = x.batch.batched && i == x.batch.axis;
-        sizes[i] = is_batch ? (struct symbolic_size) { 0, x.batch.rows * x.batch.outer }
-                            : (struct symbolic_size) { x.shape.sizes[at] };
+        sizes[i] = is_batch ? (struct symbolic_integer) { 0, x.batch.rows * x.batch.outer }
+                            : (struct symbolic_integer) { x.shape.sizes[at] };
         if (sizes[i].number && sizes[i].number % placeholder == 0)
-            sizes[i] = (struct symbolic_size) { 0, sizes[i].number / placeholder };
+            sizes[i] = (struct symbolic_integer) { 0, sizes[i].number / placeholder };
         at += !is_batch || has_outer(&x.batch);
     }
     return status;

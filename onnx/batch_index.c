@@ -13,13 +13,13 @@ tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *
     const tutti_status status = node_array(node, position, &array);
     *count = 0;
     if (status != TUTTI_OK) return status;
-    if (!array->symbolic_sizes || array->count > (size_t)most)
+    if (!array->integers || array->count > (size_t)most)
         return fail(TUTTI_FORMAT, "input %zu must be at most %d integers", position, most);
     for (size_t i = 0; i < array->count; i++) {
         int64_t more = 0;
-        if ((array->symbolic_sizes[i].batches && samples == 0) ||
-            __builtin_mul_overflow(array->symbolic_sizes[i].batches, samples, &more) ||
-            __builtin_add_overflow(array->symbolic_sizes[i].number, more, &list[i]))
+        if ((array->integers[i].batches && samples == 0) ||
+            __builtin_mul_overflow(array->integers[i].batches, samples, &more) ||
+            __builtin_add_overflow(array->integers[i].number, more, &list[i]))
             return node_refuse("input %zu depends on the number of samples", position);
     }
     *count = (int)array->count;
@@ -33,11 +33,11 @@ bool array_counts(const struct array *x, int axis, int64_t rows, int component, 
     for (int i = axis + 1; i < x->rank; i++) inner *= (size_t)x->sizes[i];
     const size_t line = inner * (size_t)x->sizes[axis], part = inner * (size_t)rows;
     for (size_t i = 0; i < x->count; i++) {
-        const int64_t sample = (int64_t)(i % line / part), number = x->symbolic_sizes[i].number;
-        const int64_t first = x->symbolic_sizes[i / line * line + i % part].number;
+        const int64_t sample = (int64_t)(i % line / part), number = x->integers[i].number;
+        const int64_t first = x->integers[i / line * line + i % part].number;
         const bool counts = component == EACH || (int64_t)i % last == component;
         if (counts && (first < 0 || first >= factor)) return false; /* of another sample */
-        if (x->symbolic_sizes[i].batches || number != first + (counts ? factor * sample : 0)) return false;
+        if (x->integers[i].batches || number != first + (counts ? factor * sample : 0)) return false;
     }
     return true;
 }
@@ -55,7 +55,7 @@ tutti_tensor node_first_sample(const struct onnx_node *node, const struct array 
     int32_t *numbers = memory_new(x->count + 1, sizeof *numbers);
     char *name = memory_format("%s~indices", node->proto->output[0]);
     for (size_t i = 0; numbers && i < x->count; i++)
-        if (i % line < part) numbers[count++] = (int32_t)x->symbolic_sizes[i].number;
+        if (i % line < part) numbers[count++] = (int32_t)x->integers[i].number;
     if (numbers && name)
         made = tutti_constant_typed(node->import->network, name, TUTTI_DTYPE_I32, sizes, rank, numbers);
     free(numbers);
@@ -67,7 +67,7 @@ tutti_tensor node_first_sample(const struct onnx_node *node, const struct array 
 static bool uses_placeholder_batch(const struct import *import, const struct onnx_value *value)
 {
     bool found = false;
-    if (!import->uses_placeholder_batch || !value || value->stored || !value->array || !value->array->symbolic_sizes)
+    if (!import->uses_placeholder_batch || !value || value->stored || !value->array || !value->array->integers)
         return false;
     for (int i = 0; i < value->array->rank; i++)
         found |= value->array->sizes[i] && value->array->sizes[i] % PLACEHOLDER_BATCH == 0;
@@ -137,7 +137,7 @@ static tutti_status add(const struct onnx_node *node, bool minus, struct batch_i
 /* Joins inputs: all may count in the same way, or one of them as one column along the last axis. */
 static tutti_status join(const struct onnx_node *node, struct batch_index *y)
 {
-    struct symbolic_size sizes[TUTTI_MAX_RANK + 1];
+    struct symbolic_integer sizes[TUTTI_MAX_RANK + 1];
     const int64_t axis = node_integer(node, "axis", 1);
     bool equal = true;
     *y = (struct batch_index) { 0, EACH };
@@ -147,8 +147,8 @@ static tutti_status join(const struct onnx_node *node, struct batch_index *y)
         const struct onnx_value *value = node_input(node, (size_t)i);
         const int64_t factor = factor_of(node, (size_t)i);
         int rank = 0;
-        const tutti_status status = value ? value_symbolic_sizes(node->import, value, sizes, &rank)
-                                          : fail(TUTTI_FORMAT, "input %d is missing", i);
+        const tutti_status status =
+            value ? value_sizes(node->import, value, sizes, &rank) : fail(TUTTI_FORMAT, "input %d is missing", i);
         if (status != TUTTI_OK) return status;
         const bool column = rank > 0 && (axis == -1 || axis == rank - 1) && sizes[rank - 1].batches == 0;
         if (factor && (!column || sizes[rank - 1].number != 1 || y->factor)) return refuse((size_t)i);

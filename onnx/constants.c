@@ -9,11 +9,10 @@ enum { MOST = 1 << 20 };
 /* A matrix of the input's shape, with ones along a diagonal. */
 tutti_status build_eye_like(struct onnx_node *node)
 {
-    struct symbolic_size sizes[TUTTI_MAX_RANK + 1];
+    struct symbolic_integer sizes[TUTTI_MAX_RANK + 1];
     int rank = 0;
     const struct onnx_value *x = node_input(node, 0);
-    tutti_status status =
-        x ? value_symbolic_sizes(node->import, x, sizes, &rank) : fail(TUTTI_FORMAT, "input 0 is missing");
+    tutti_status status = x ? value_sizes(node->import, x, sizes, &rank) : fail(TUTTI_FORMAT, "input 0 is missing");
     if (status != TUTTI_OK) return status;
     if (rank != 2 || sizes[0].batches || sizes[1].batches) return node_refuse("its shape must be two known sizes");
     const int64_t k = node_integer(node, "k", 0), type = node_integer(node, "dtype", x->type);
@@ -24,7 +23,7 @@ tutti_status build_eye_like(struct onnx_node *node)
     for (int64_t i = 0; y && i < shape[0]; i++) {
         if (i + k < 0 || i + k >= shape[1]) continue;
         if (y->floats) y->floats[i * shape[1] + i + k] = 1;
-        if (y->symbolic_sizes) y->symbolic_sizes[i * shape[1] + i + k].number = 1;
+        if (y->integers) y->integers[i * shape[1] + i + k].number = 1;
     }
     node_type(node, 0, (int)type);
     return node_known(node, y);
@@ -56,10 +55,9 @@ tutti_status build_if(struct onnx_node *node)
     const struct array *condition = NULL;
     const tutti_status status = node_array(node, 0, &condition);
     if (status != TUTTI_OK) return status;
-    if (condition->count != 1 || !condition->symbolic_sizes)
-        return fail(TUTTI_FORMAT, "its condition is not one truth");
+    if (condition->count != 1 || !condition->integers) return fail(TUTTI_FORMAT, "its condition is not one truth");
     struct onnx_value *value =
-        node_input(node, condition->symbolic_sizes[0].number || condition->symbolic_sizes[0].batches ? 1 : 2);
+        node_input(node, condition->integers[0].number || condition->integers[0].batches ? 1 : 2);
     return value ? node_copy(node, value) : fail(TUTTI_FORMAT, "a branch has no result");
 }
 
@@ -75,12 +73,11 @@ tutti_status build_non_zero(struct onnx_node *node)
         if (pass && !(y = array_new(2, sizes, false))) return TUTTI_NO_MEMORY;
         found = 0;
         for (size_t i = 0; i < x->count; i++) {
-            if (x->symbolic_sizes && x->symbolic_sizes[i].batches)
-                return array_free(y), node_refuse("it depends on the samples");
-            if (x->floats ? x->floats[i] == 0 : x->symbolic_sizes[i].number == 0) continue;
+            if (x->integers && x->integers[i].batches) return array_free(y), node_refuse("it depends on the samples");
+            if (x->floats ? x->floats[i] == 0 : x->integers[i].number == 0) continue;
             size_t rest = i;
             for (int axis = x->rank - 1; y && axis >= 0; rest /= (size_t)x->sizes[axis--])
-                y->symbolic_sizes[axis * sizes[1] + found].number = (int64_t)(rest % (size_t)x->sizes[axis]);
+                y->integers[axis * sizes[1] + found].number = (int64_t)(rest % (size_t)x->sizes[axis]);
             found++;
         }
         sizes[0] = x->rank;

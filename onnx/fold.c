@@ -10,7 +10,7 @@
 
 static void move(struct array *y, size_t to, const struct array *x, size_t from)
 {
-    if (y->symbolic_sizes && x->symbolic_sizes) y->symbolic_sizes[to] = x->symbolic_sizes[from];
+    if (y->integers && x->integers) y->integers[to] = x->integers[from];
     if (y->floats && x->floats) y->floats[to] = x->floats[from];
     if (y->doubles && x->doubles) y->doubles[to] = x->doubles[from];
 }
@@ -45,7 +45,7 @@ tutti_status fold_gather(struct onnx_node *node)
     if (status == TUTTI_OK) status = axis_in(node_integer(node, "axis", 0), x->rank, &axis);
     if (status != TUTTI_OK) return status;
     const int rank = x->rank - 1 + indices->rank;
-    if (!indices->symbolic_sizes) return fail(TUTTI_FORMAT, "its indices are floats");
+    if (!indices->integers) return fail(TUTTI_FORMAT, "its indices are floats");
     if (rank > ARRAY_MAX_RANK) return node_refuse("its result would have %d axes", rank);
     for (int i = 0; i < axis; i++) sizes[i] = x->sizes[i];
     for (int i = 0; i < indices->rank; i++) sizes[axis + i] = indices->sizes[i];
@@ -55,9 +55,9 @@ tutti_status fold_gather(struct onnx_node *node)
     for (int i = axis + 1; i < x->rank; i++) inner *= x->sizes[i];
     for (size_t i = 0; y && i < y->count; i++) {
         const size_t pick = i / (size_t)inner % indices->count, outer = i / (size_t)inner / indices->count;
-        const int64_t index = indices->symbolic_sizes[pick].number, size = x->sizes[axis],
+        const int64_t index = indices->integers[pick].number, size = x->sizes[axis],
                       found = index < 0 ? index + size : index;
-        if (indices->symbolic_sizes[pick].batches || found < 0 || found >= size) {
+        if (indices->integers[pick].batches || found < 0 || found >= size) {
             array_free(y);
             return fail(TUTTI_FORMAT, "index %" PRId64 " lies outside of %" PRId64 " elements", index, size);
         }
@@ -90,7 +90,7 @@ tutti_status fold_concat(struct onnx_node *node)
         status = node_array(node, i, &x);
         if (status != TUTTI_OK) break;
         for (int k = 0; k < x->rank && status == TUTTI_OK; k++)
-            if (x->rank != first->rank || !x->symbolic_sizes != !first->symbolic_sizes ||
+            if (x->rank != first->rank || !x->integers != !first->integers ||
                 (k != axis && x->sizes[k] != first->sizes[k]))
                 status = fail(TUTTI_FORMAT, "the shapes of its inputs do not fit");
         if (status == TUTTI_OK && __builtin_add_overflow(begin, x->sizes[axis], &begin))
@@ -193,7 +193,7 @@ static bool keeps_samples(const struct onnx_node *node, const struct array *x)
     if (node_array(node, 1, &asked) != TUTTI_OK) return false;
     for (size_t i = 0; i < asked->count; i++) {
         const int64_t axis = x->rank - (int64_t)asked->count + (int64_t)i;
-        if (asked->symbolic_sizes[i].batches && (axis < 0 || x->sizes[axis] == 1)) return false;
+        if (asked->integers[i].batches && (axis < 0 || x->sizes[axis] == 1)) return false;
     }
     return true;
 }
@@ -298,10 +298,9 @@ static bool counts_samples(const struct onnx_node *node)
     const struct array *given[3];
     for (size_t i = 0; i < 3; i++)
         if (node_array(node, i, &given[i]) != TUTTI_OK || given[i]->count != 1) return false;
-    const struct symbolic_size limit = given[1]->symbolic_sizes[0];
-    return limit.batches > 0 && limit.number == 0 && given[0]->symbolic_sizes[0].number == 0 &&
-        given[2]->symbolic_sizes[0].number == 1 && given[0]->symbolic_sizes[0].batches == 0 &&
-        given[2]->symbolic_sizes[0].batches == 0;
+    const struct symbolic_integer limit = given[1]->integers[0];
+    return limit.batches > 0 && limit.number == 0 && given[0]->integers[0].number == 0 &&
+        given[2]->integers[0].number == 1 && given[0]->integers[0].batches == 0 && given[2]->integers[0].batches == 0;
 }
 
 /* start, start + step and so on, before the limit. */
@@ -323,6 +322,6 @@ tutti_status fold_range(struct onnx_node *node)
     if (length > KNOWN_MOST) return node_refuse("it has more than %d numbers", KNOWN_MOST);
     const int64_t size = length > 0 ? (int64_t)length : 0;
     struct array *y = known_new(1, &size, ONNX_INT64);
-    for (int64_t i = 0; y && i < size; i++) y->symbolic_sizes[i].number = given[0] + i * given[2];
+    for (int64_t i = 0; y && i < size; i++) y->integers[i].number = given[0] + i * given[2];
     return known_finish(node, y);
 }

@@ -43,7 +43,7 @@ tutti_status fold_arg(struct onnx_node *node)
                          b = known_at(&x, first + best * line.inner).real;
             if (a == b ? last : largest ? a > b : a < b) best = k;
         }
-        y->symbolic_sizes[i].number = (int64_t)best;
+        y->integers[i].number = (int64_t)best;
     }
     return known_finish(node, y);
 }

@@ -82,7 +82,7 @@ static bool find_batch_axis(
 {
     const int64_t samples = import_samples(import);
     bool found = false;
-    for (int i = 0; i < indices->rank && samples && indices->symbolic_sizes; i++) {
+    for (int i = 0; i < indices->rank && samples && indices->integers; i++) {
         const int64_t each = indices->sizes[i] / samples;
         if (each < 1 || indices->sizes[i] % samples || (found && each >= *rows) ||
             !array_counts(indices, i, each, EACH, factor))
@@ -234,12 +234,12 @@ tutti_status build_compress(struct onnx_node *node)
         x.tensor = node_reshape(node, x.tensor, &x.shape);
     }
     if (status != TUTTI_OK) return status;
-    if (!condition->symbolic_sizes || condition->count > (size_t)x.shape.sizes[axis])
+    if (!condition->integers || condition->count > (size_t)x.shape.sizes[axis])
         return fail(TUTTI_FORMAT, "its condition must be of bool, and not longer than the axis");
     int32_t *picked = memory_new(condition->count + 1, sizeof *picked);
     if (!picked) return TUTTI_NO_MEMORY;
     for (size_t i = 0; i < condition->count; i++)
-        if (condition->symbolic_sizes[i].number) picked[count++] = (int32_t)i;
+        if (condition->integers[i].number) picked[count++] = (int32_t)i;
     const tutti_tensor pair[] = { x.tensor, count ? constant(node, "indices", picked, count) : x.tensor };
     free(picked);
     if (count == 0) return node_refuse("nothing is left");

@@ -51,11 +51,10 @@ tutti_status build_affine_grid(struct onnx_node *node)
     tutti_status status = node_rows(node, 0, &theta);
     if (status == TUTTI_OK) status = node_array(node, 1, &size);
     if (status != TUTTI_OK) return status;
-    if (!size->symbolic_sizes || size->count < 4 || size->count > 5)
-        return node_refuse("its size is not of 4 or 5 integers");
+    if (!size->integers || size->count < 4 || size->count > 5) return node_refuse("its size is not of 4 or 5 integers");
     for (size_t i = 2; i < size->count; i++) {
-        if (size->symbolic_sizes[i].batches) return node_refuse("its axes of space have the number of samples");
-        text_append(&text, i == 2 ? "%" PRId64 : ",%" PRId64, size->symbolic_sizes[i].number);
+        if (size->integers[i].batches) return node_refuse("its axes of space have the number of samples");
+        text_append(&text, i == 2 ? "%" PRId64 : ",%" PRId64, size->integers[i].number);
     }
     const int64_t align = node_integer(node, "align_corners", 0) != 0;
     const tutti_tensor y = text.failed

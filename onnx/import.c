@@ -368,7 +368,7 @@ static void copy_known(const tutti_onnx_known *known, struct array *array)
         else if (array->floats)
             array->floats[i] = (float)known_integer(known, i);
         else
-            array->symbolic_sizes[i].number = known_integer(known, i);
+            array->integers[i].number = known_integer(known, i);
     }
 }
 
@@ -544,12 +544,12 @@ static tutti_status find_guard(const struct import *import, int guard, bool *is_
     if (status != TUTTI_OK || !*is_there) return status;
     status = value ? import_load(import, value) : fail(TUTTI_FORMAT, "If: there is no condition '%s'", own->condition);
     if (status != TUTTI_OK) return status;
-    if (!value->array || !value->array->symbolic_sizes || value->array->count != 1)
+    if (!value->array || !value->array->integers || value->array->count != 1)
         return node_refuse(
             "If: its condition, '%s', depends on the samples: it must be known when the file is read, as "
             "by tutti_onnx_options.known",
             own->condition);
-    const struct symbolic_size truth = value->array->symbolic_sizes[0];
+    const struct symbolic_integer truth = value->array->integers[0];
     *is_there = (truth.number || truth.batches) == own->wanted;
     return TUTTI_OK;
 }

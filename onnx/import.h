@@ -178,8 +178,8 @@ int64_t import_samples(const struct import *import);
  * Refuses more than 1 GiB in total, including the copies of uniform initialisers. */
 tutti_status import_count_bytes(struct import *import, size_t bytes);
 /* batch_axis.c: the sizes of a value as the file has them. */
-tutti_status value_symbolic_sizes(
-    const struct import *import, const struct onnx_value *value, struct symbolic_size *sizes, int *rank);
+tutti_status value_sizes(
+    const struct import *import, const struct onnx_value *value, struct symbolic_integer *sizes, int *rank);
 
 /* The node whose layer is added. Functions on it give a message that a caller may return as it is. */
 struct onnx_node {

@@ -24,7 +24,7 @@ struct number known_at(const struct known *x, size_t i)
         number.real = x->array->doubles ? x->array->doubles[i] : (double)x->array->floats[i];
         return number;
     }
-    number.whole = x->array->symbolic_sizes[i];
+    number.whole = x->array->integers[i];
     number.real = x->type == ONNX_UINT64 ? (double)(uint64_t)number.whole.number : (double)number.whole.number;
     return number;
 }
@@ -64,9 +64,9 @@ void known_put(struct array *y, int type, size_t i, struct number number)
 {
     if (y->doubles) y->doubles[i] = number.real;
     if (y->floats) y->floats[i] = float_of_type(number.real, type);
-    if (!y->symbolic_sizes) return;
+    if (!y->integers) return;
     if (number.whole.batches == 0) number.whole.number = integer_of_type(number.whole.number, type);
-    y->symbolic_sizes[i] = number.whole;
+    y->integers[i] = number.whole;
 }
 
 /* Truncates a number. ONNX does not define the result for numbers out of the type's range: this is the result of x86
@@ -85,7 +85,7 @@ bool known_cast(struct number x, int from, int to, struct number *y)
     *y = x;
     if (to == ONNX_BOOL) {
         y->whole =
-            (struct symbolic_size) { onnx_type_is_float(from) ? x.real != 0 : x.whole.number || x.whole.batches };
+            (struct symbolic_integer) { onnx_type_is_float(from) ? x.real != 0 : x.whole.number || x.whole.batches };
     } else if (onnx_type_is_float(to)) {
         if (x.whole.batches) return false;
         /* Not through a double, which would round twice. */
@@ -93,7 +93,7 @@ bool known_cast(struct number x, int from, int to, struct number *y)
             y->real = (double)(float)x.whole.number;
         if (to != ONNX_DOUBLE && from == ONNX_UINT64) y->real = (double)(float)(uint64_t)x.whole.number;
     } else if (onnx_type_is_float(from)) {
-        y->whole = (struct symbolic_size) { integer_of(x.real, to) };
+        y->whole = (struct symbolic_integer) { integer_of(x.real, to) };
     }
     return true;
 }

@@ -225,11 +225,11 @@ static tutti_status asked_shape(const struct onnx_node *node, const tutti_shape 
     if (!node_input(node, 2)) return TUTTI_OK;
     const tutti_status status = node_array(node, 2, &array);
     if (status != TUTTI_OK) return status;
-    if (!array->symbolic_sizes || array->count != (size_t)filled->rank + 1)
+    if (!array->integers || array->count != (size_t)filled->rank + 1)
         return fail(TUTTI_FORMAT, "output_shape needs a size for each axis");
     for (int i = 0; i < filled->rank; i++) {
-        asked->sizes[i] = array->symbolic_sizes[i + 1].number;
-        if (array->symbolic_sizes[i + 1].batches || asked->sizes[i] < filled->sizes[i] || asked->sizes[i] > INT32_MAX)
+        asked->sizes[i] = array->integers[i + 1].number;
+        if (array->integers[i + 1].batches || asked->sizes[i] < filled->sizes[i] || asked->sizes[i] > INT32_MAX)
             return node_refuse("output_shape must be known, and not smaller than what the windows fill");
     }
     return TUTTI_OK;

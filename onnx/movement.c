@@ -41,7 +41,7 @@ static tutti_status read_expansion(const struct onnx_node *node, const struct op
     for (int i = 0; i < rank; i++) {
         const int own = i - (rank - x->shape.rank), wanted = i - (rank - (int)asked->count);
         const int64_t size = own < 0 ? 1 : x->shape.sizes[own];
-        const struct symbolic_size more = wanted < 0 ? (struct symbolic_size) { 1, 0 } : asked->symbolic_sizes[wanted];
+        const struct symbolic_integer more = wanted < 0 ? (struct symbolic_integer) { 1, 0 } : asked->integers[wanted];
         const bool fixed = i == 0 && samples > 1 && more.number == samples && more.batches == 0 && size == 1;
         if (more.batches || fixed) {
             if (*batch != HIDDEN || size != 1 || (!fixed && (more.number || more.batches < 0)))
@@ -64,8 +64,8 @@ static tutti_status merge_samples(const struct onnx_node *node, struct operand *
     for (int i = 0; i < x->shape.rank && status == TUTTI_OK; i++) {
         const int wanted = i + (int)asked->count - x->shape.rank;
         tutti_shape one = x->shape;
-        if (wanted < 0 || asked->symbolic_sizes[wanted].batches < 1 || one.sizes[i] == 1) continue;
-        status = node_drop_axis(node, 0, i, asked->symbolic_sizes[wanted].batches, x);
+        if (wanted < 0 || asked->integers[wanted].batches < 1 || one.sizes[i] == 1) continue;
+        status = node_drop_axis(node, 0, i, asked->integers[wanted].batches, x);
         one.sizes[i] = 1;
         x->shape = one;
         x->tensor = node_reshape(node, x->tensor, &one);
@@ -106,17 +106,17 @@ tutti_status build_expand(struct onnx_node *node)
     tutti_status status = node_operand(node, 0, &x);
     if (status == TUTTI_OK) status = node_array(node, 1, &asked);
     if (status != TUTTI_OK) return status;
-    if (!asked->symbolic_sizes || asked->count > TUTTI_MAX_RANK)
+    if (!asked->integers || asked->count > TUTTI_MAX_RANK)
         return node_refuse("the shape must be up to %d integers", TUTTI_MAX_RANK);
     if (!x.batch.batched) return expand_fixed(node, &x, asked);
     const int rank = operand_rank(&x), more = (int)asked->count > rank ? (int)asked->count - rank : 0;
     tutti_shape to = { .rank = more + x.shape.rank };
     if (to.rank >= TUTTI_MAX_RANK) return node_refuse("too many axes");
     for (int i = 0; i < x.shape.rank; i++) to.sizes[more + i] = x.shape.sizes[i];
-    for (int i = 0; i < more; i++) to.sizes[i] = asked->symbolic_sizes[i].number;
+    for (int i = 0; i < more; i++) to.sizes[i] = asked->integers[i].number;
     for (int i = more; i < (int)asked->count; i++) {
         int axis = 0;
-        const struct symbolic_size size = asked->symbolic_sizes[i];
+        const struct symbolic_integer size = asked->integers[i];
         const int of_file = i - more + (rank + more - (int)asked->count);
         if (x.batch.axis == of_file || size.number == 1) continue; /* the batch stays what it is */
         if ((status = operand_axis(&x, of_file, &axis)) != TUTTI_OK) return status;

@@ -57,7 +57,7 @@ static tutti_status known_indices(const struct onnx_node *node, struct nd *nd, i
     const struct array *x = NULL;
     const tutti_status status = node_array(node, INDICES, &x);
     if (status != TUTTI_OK) return status;
-    if (!x->symbolic_sizes || samples == 0 || x->sizes[nd->at] != samples * nd->rows ||
+    if (!x->integers || samples == 0 || x->sizes[nd->at] != samples * nd->rows ||
         !array_counts(x, nd->at, nd->rows, nd->batch - nd->shared, rows_of_data))
         return node_refuse("its indices do not tell the same part of each sample");
     indices->tensor = node_first_sample(node, x, nd->at, nd->rows);
@@ -134,7 +134,7 @@ static int batch_index_component(const struct onnx_node *node, int at)
     const int64_t samples = import_samples(node->import);
     const struct batch_index *index = &node_input(node, INDICES)->index;
     if (index->factor) return index->component == EACH ? 0 : index->component;
-    if (node_array(node, INDICES, &x) != TUTTI_OK || !x->symbolic_sizes || samples == 0) return HIDDEN;
+    if (node_array(node, INDICES, &x) != TUTTI_OK || !x->integers || samples == 0) return HIDDEN;
     for (int64_t k = 0; k < x->sizes[x->rank - 1] && x->sizes[at] == samples; k++)
         if (array_counts(x, at, 1, (int)k, 1)) return (int)k;
     return HIDDEN;
@@ -155,7 +155,7 @@ static void find_axes(const struct onnx_node *node, struct nd *nd)
     if (nd->batch == HIDDEN || nd->batch >= nd->k + nd->shared || nd->at != HIDDEN) return;
     /* The data has the batch, the indices are known, and no updates tell where the indices' batch is. */
     const struct array *x = NULL;
-    if (node_array(node, INDICES, &x) != TUTTI_OK || !x->symbolic_sizes) return;
+    if (node_array(node, INDICES, &x) != TUTTI_OK || !x->integers) return;
     const int64_t samples = import_samples(node->import);
     for (int i = 0; i < nd->q && nd->at == HIDDEN && samples; i++) {
         nd->rows = x->sizes[i] / samples;

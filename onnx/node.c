@@ -95,12 +95,11 @@ tutti_status node_list(const struct onnx_node *node, size_t position, int64_t *l
     if (!node_input(node, position)) return TUTTI_OK;
     const tutti_status status = node_array(node, position, &array);
     if (status != TUTTI_OK) return status;
-    if (!array->symbolic_sizes || array->count > (size_t)most)
+    if (!array->integers || array->count > (size_t)most)
         return fail(TUTTI_FORMAT, "input %zu must be at most %d integers", position, most);
     for (size_t i = 0; i < array->count; i++) {
-        if (array->symbolic_sizes[i].batches)
-            return node_refuse("input %zu depends on the number of samples", position);
-        list[i] = array->symbolic_sizes[i].number;
+        if (array->integers[i].batches) return node_refuse("input %zu depends on the number of samples", position);
+        list[i] = array->integers[i].number;
     }
     *count = (int)array->count;
     return TUTTI_OK;
@@ -137,9 +136,9 @@ tutti_status node_scalar(const struct onnx_node *node, size_t position, float fa
     if (!node_input(node, position)) return TUTTI_OK;
     const tutti_status status = node_array(node, position, &array);
     if (status != TUTTI_OK) return status;
-    if (array->count != 1 || (array->symbolic_sizes && array->symbolic_sizes[0].batches))
+    if (array->count != 1 || (array->integers && array->integers[0].batches))
         return fail(TUTTI_FORMAT, "input %zu must be one number", position);
-    *scalar = array->floats ? array->floats[0] : (float)array->symbolic_sizes[0].number;
+    *scalar = array->floats ? array->floats[0] : (float)array->integers[0].number;
     return TUTTI_OK;
 }
 
@@ -175,7 +174,7 @@ tutti_status node_known_at(const struct onnx_node *node, size_t output, struct a
     struct onnx_value *value = node_output(node, output);
     if (!array) return TUTTI_NO_MEMORY;
     const tutti_status status = import_count_bytes(
-        node->import, array->count * (array->floats ? sizeof *array->floats : sizeof *array->symbolic_sizes));
+        node->import, array->count * (array->floats ? sizeof *array->floats : sizeof *array->integers));
     if (status == TUTTI_OK && value)
         value->array = array;
     else

@@ -20,7 +20,7 @@ static tutti_status add_truths(struct import *import, struct onnx_value *value, 
     const struct array *array = value->array;
     float *floats = memory_new(array->count, sizeof *floats);
     if (!floats) return TUTTI_NO_MEMORY;
-    for (size_t i = 0; i < array->count; i++) floats[i] = (float)(array->symbolic_sizes[i].number != 0);
+    for (size_t i = 0; i < array->count; i++) floats[i] = (float)(array->integers[i].number != 0);
     value->tensor = tutti_constant(import->network, value->name, shape, floats);
     free(floats);
     return TUTTI_OK;
@@ -32,12 +32,12 @@ static tutti_status add_integers(struct import *import, struct onnx_value *value
     int32_t *numbers = memory_new(array->count, sizeof *numbers);
     tutti_status status = numbers ? TUTTI_OK : TUTTI_NO_MEMORY;
     for (size_t i = 0; i < array->count && status == TUTTI_OK; i++) {
-        const struct symbolic_size symbolic_size = array->symbolic_sizes[i];
-        if (symbolic_size.batches || symbolic_size.number < INT32_MIN || symbolic_size.number > INT32_MAX)
+        const struct symbolic_integer integer = array->integers[i];
+        if (integer.batches || integer.number < INT32_MIN || integer.number > INT32_MAX)
             status = node_refuse(
                 "'%s' has a number that depends on the number of samples, or does not fit int32", value->name);
         else
-            numbers[i] = (int32_t)symbolic_size.number;
+            numbers[i] = (int32_t)integer.number;
     }
     if (status == TUTTI_OK)
         value->tensor =
@@ -139,7 +139,7 @@ static tutti_status add_tensor(const struct onnx_node *node, struct onnx_value *
     if (!value->array || value->array->count == 0)
         return node_refuse("'%s' has no elements, or is an output that is not available", value->name);
     if (shape.rank == 0) shape = TUTTI_SHAPE(1);
-    if (value->array->symbolic_sizes)
+    if (value->array->integers)
         status = value->type == ONNX_BOOL ? add_truths(import, value, shape) : add_integers(import, value, shape);
     else if (!value->trains &&
         (!value->initialiser || value->constant || value->array->count == 1 || !is_finite(value->array)))
@@ -193,8 +193,7 @@ static tutti_status copy_array(const struct onnx_node *node, const struct array 
                            : ONNX_INT64);
     if (copy && from->floats) memcpy(copy->floats, from->floats, from->count * sizeof *from->floats);
     if (copy && from->doubles) memcpy(copy->doubles, from->doubles, from->count * sizeof *from->doubles);
-    if (copy && from->symbolic_sizes)
-        memcpy(copy->symbolic_sizes, from->symbolic_sizes, from->count * sizeof *from->symbolic_sizes);
+    if (copy && from->integers) memcpy(copy->integers, from->integers, from->count * sizeof *from->integers);
     return node_known(node, copy);
 }
 

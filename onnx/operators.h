@@ -82,8 +82,8 @@ tutti_tensor node_without_axis(const struct onnx_node *node, const struct operan
 
 /* shapes.c: a tensor with this number everywhere. One of the sizes can be a multiple of the number of samples: rows of
  * each sample. */
-tutti_status node_filled(
-    const struct onnx_node *node, const struct symbolic_size *sizes, size_t rank, float number, struct operand *filled);
+tutti_status node_filled(const struct onnx_node *node, const struct symbolic_integer *sizes, size_t rank, float number,
+    struct operand *filled);
 
 /* shapes.c, fold.c: numbers that are known when the file is read. */
 node_function build_shape, build_size, build_constant, build_constant_of_shape, build_constants_of_samples;

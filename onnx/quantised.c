@@ -192,7 +192,7 @@ static bool number_at(const struct array *t, const struct array *x, size_t eleme
 
 static float number_of(const struct array *array, size_t at)
 {
-    return array->floats ? array->floats[at] : (float)array->symbolic_sizes[at].number;
+    return array->floats ? array->floats[at] : (float)array->integers[at].number;
 }
 
 /* The name of the parameter: that of the initialiser, without the suffix of onnxruntime. NULL: another value has this
@@ -268,11 +268,11 @@ tutti_status node_quantised_gates(const struct onnx_node *node, size_t position,
     if (status != TUTTI_OK) return status;
     if (!from->initialiser || from->usage.nodes != 1)
         return node_refuse("'%s' is not an initialiser that only this node reads", from->name);
-    if (x->rank != 3 || !x->symbolic_sizes || !scales->floats)
+    if (x->rank != 3 || !x->integers || !scales->floats)
         return fail(TUTTI_FORMAT, "'%s' and its scale do not have their types and axes", from->name);
     const size_t directions = (size_t)x->sizes[0], gates = (size_t)x->sizes[2];
     const bool fits = scales->count == directions || scales->count == directions * gates;
-    if (!fits || (zeros && (zeros->count != scales->count || !zeros->symbolic_sizes)))
+    if (!fits || (zeros && (zeros->count != scales->count || !zeros->integers)))
         return fail(TUTTI_FORMAT, "the scale or the zero of '%s' has a wrong number of elements", from->name);
     struct array *y = gates_of(x, scales, zeros);
     if (!y) return TUTTI_NO_MEMORY;

@@ -25,7 +25,7 @@ static tutti_tensor draw(const struct onnx_node *node, tutti_tensor x)
 
 /* Draws numbers of these sizes. In a file for one number of samples, values of each sample have this number as their
  * first size. If it is 1, values that all samples share have this size, too, and samples get numbers of their own. */
-static tutti_status draw_sizes(struct onnx_node *node, struct symbolic_size *sizes, int rank)
+static tutti_status draw_sizes(struct onnx_node *node, struct symbolic_integer *sizes, int rank)
 {
     const int64_t batch = node->import->options->whole ? 0 : node->import->fixed_batch;
     bool guessed = batch > 0 && rank > 0 && sizes[0].number == batch && (batch > 1 || rank > 1);
@@ -36,7 +36,7 @@ static tutti_status draw_sizes(struct onnx_node *node, struct symbolic_size *siz
         const tutti_status status = node_filled(node, sizes, (size_t)rank, 0, &x);
         if (status != TUTTI_OK) return status;
         y->alike = draw(node, x.tensor);
-        sizes[0] = (struct symbolic_size) { 0, 1 };
+        sizes[0] = (struct symbolic_integer) { 0, 1 };
     }
     const tutti_status status = node_filled(node, sizes, (size_t)rank, 0, &x);
     return status == TUTTI_OK ? node_done(node, draw(node, x.tensor), x.batch) : status;
@@ -44,13 +44,13 @@ static tutti_status draw_sizes(struct onnx_node *node, struct symbolic_size *siz
 
 tutti_status build_random(struct onnx_node *node)
 {
-    struct symbolic_size sizes[TUTTI_MAX_RANK + 1];
+    struct symbolic_integer sizes[TUTTI_MAX_RANK + 1];
     size_t rank = 0;
     const int64_t *shape = node_integers(node, "shape", &rank);
     if (rank > TUTTI_MAX_RANK) return node_refuse("its shape has too many axes");
     for (size_t i = 0; i < rank; i++) {
         if (shape[i] < 1) return node_refuse("axis %zu has no element", i);
-        sizes[i] = (struct symbolic_size) { shape[i], 0 };
+        sizes[i] = (struct symbolic_integer) { shape[i], 0 };
     }
     const tutti_status status = read_type(node, ONNX_FLOAT);
     return status == TUTTI_OK ? draw_sizes(node, sizes, (int)rank) : status;
@@ -59,7 +59,7 @@ tutti_status build_random(struct onnx_node *node)
 tutti_status build_random_like(struct onnx_node *node)
 {
     struct operand x;
-    struct symbolic_size sizes[TUTTI_MAX_RANK + 1];
+    struct symbolic_integer sizes[TUTTI_MAX_RANK + 1];
     int rank = 0;
     const struct onnx_value *like = node_input(node, 0);
     if (!like) return fail(TUTTI_FORMAT, "input 0 is missing");
@@ -69,7 +69,7 @@ tutti_status build_random_like(struct onnx_node *node)
         status = node_operand(node, 0, &x);
         if (status == TUTTI_OK && x.batch.batched) return node_done(node, draw(node, x.tensor), x.batch);
     }
-    if (status == TUTTI_OK) status = value_symbolic_sizes(node->import, like, sizes, &rank);
+    if (status == TUTTI_OK) status = value_sizes(node->import, like, sizes, &rank);
     return status == TUTTI_OK ? draw_sizes(node, sizes, rank) : status;
 }
 

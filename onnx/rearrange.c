@@ -53,12 +53,12 @@ static tutti_status read_ends(const struct onnx_node *node, const struct operand
     if (node_attribute(node, "ends")) return node_list_or_attribute(node, "ends", 2, ends, TUTTI_MAX_RANK, count);
     const tutti_status status = node_array(node, 2, &array);
     if (status != TUTTI_OK) return status;
-    if (!array->symbolic_sizes || array->count > TUTTI_MAX_RANK)
+    if (!array->integers || array->count > TUTTI_MAX_RANK)
         return fail(TUTTI_FORMAT, "input 2 must be at most %d integers", TUTTI_MAX_RANK);
     *count = (int)array->count;
     for (int i = 0; i < *count; i++) {
         const int64_t axis = has_axes ? axes[i] : i;
-        const struct symbolic_size end = array->symbolic_sizes[i];
+        const struct symbolic_integer end = array->integers[i];
         const bool all = !operand_is_whole(x) && (axis < 0 ? axis + operand_rank(x) : axis) == x->batch.axis &&
             end.number >= 0 && end.batches >= x->batch.rows * x->batch.outer;
         if (end.batches && !all)
@@ -192,10 +192,10 @@ static tutti_status read_repeats(const struct onnx_node *node, const struct oper
     const tutti_status status = node_array(node, 1, &asked);
     *batch = HIDDEN;
     if (status != TUTTI_OK) return status;
-    if (!asked->symbolic_sizes || asked->count != (size_t)rank)
+    if (!asked->integers || asked->count != (size_t)rank)
         return fail(TUTTI_FORMAT, "it has %zu repeats for %d axes", asked->count, rank);
     for (int i = 0; i < rank; i++) {
-        const struct symbolic_size repeats = asked->symbolic_sizes[i];
+        const struct symbolic_integer repeats = asked->integers[i];
         times[i] = repeats.batches ? repeats.batches : repeats.number;
         if (!repeats.batches) continue;
         if (x->batch.batched) return node_refuse("axis %d is repeated for each sample, and its input has a batch", i);

@@ -24,14 +24,14 @@ struct target {
 
 /* Reads the shape that Reshape asks for; 0 copies the input's size. */
 static tutti_status read_target(const struct onnx_node *node, const struct array *asked,
-    const struct symbolic_size *from, int from_rank, struct target *to)
+    const struct symbolic_integer *from, int from_rank, struct target *to)
 {
     const bool copies = !node_integer(node, "allowzero", 0);
     *to = (struct target) { .rank = (int)asked->count, .axis = -1, .open = -1 };
-    if (!asked->symbolic_sizes || asked->rank > 1 || asked->count > TUTTI_MAX_RANK)
+    if (!asked->integers || asked->rank > 1 || asked->count > TUTTI_MAX_RANK)
         return node_refuse("the shape must be up to %d integers", TUTTI_MAX_RANK);
     for (int i = 0; i < to->rank; i++) {
-        struct symbolic_size size = asked->symbolic_sizes[i];
+        struct symbolic_integer size = asked->integers[i];
         const bool copy = copies && size.number == 0 && size.batches == 0;
         if (copy && i >= from_rank) return fail(TUTTI_FORMAT, "axis %d does not exist in the input", i);
         if (copy) size = from[i];
@@ -77,7 +77,7 @@ static void find_axis(struct target *to, int64_t stride, int64_t samples)
 
 /* In a file for one sample, the batch can be any axis of size 1. If no axis is removed, the batch keeps its position,
  * after equal sizes: heads that are split from the last axis join it. `stride`: as in find_axis(). */
-static void keep_axis(struct target *to, const struct symbolic_size *from, int rank,
+static void keep_axis(struct target *to, const struct symbolic_integer *from, int rank,
     const struct batch_axis *batch_axis, int64_t each, int64_t stride)
 {
     struct target closed = *to;
@@ -163,10 +163,10 @@ static tutti_status reshape_to(const struct onnx_node *node, const struct operan
 
 tutti_status node_reshape_to(const struct onnx_node *node, const struct operand *x, const struct array *asked)
 {
-    struct symbolic_size from[TUTTI_MAX_RANK + 1];
+    struct symbolic_integer from[TUTTI_MAX_RANK + 1];
     struct target to;
     int rank = 0;
-    tutti_status status = value_symbolic_sizes(node->import, node_input(node, 0), from, &rank);
+    tutti_status status = value_sizes(node->import, node_input(node, 0), from, &rank);
     if (status == TUTTI_OK) status = read_target(node, asked, from, rank, &to);
     if (status != TUTTI_OK) return status;
     int64_t each = product(x->shape.sizes, x->shape.rank);
@@ -197,11 +197,11 @@ tutti_status build_reshape(struct onnx_node *node)
 
 /* ------------------------------------------------------------------------------------------ the same, by rules ---- */
 
-static tutti_status multiply_all(const struct symbolic_size *sizes, int count, struct symbolic_size *all)
+static tutti_status multiply_all(const struct symbolic_integer *sizes, int count, struct symbolic_integer *all)
 {
-    *all = (struct symbolic_size) { 1, 0 };
+    *all = (struct symbolic_integer) { 1, 0 };
     for (int i = 0; i < count; i++)
-        if (!symbolic_size_multiply(*all, sizes[i], all)) return node_refuse("the product of sizes is too large");
+        if (!symbolic_multiply(*all, sizes[i], all)) return node_refuse("the product of sizes is too large");
     return TUTTI_OK;
 }
 
@@ -209,18 +209,18 @@ static tutti_status multiply_all(const struct symbolic_size *sizes, int count, s
 tutti_status build_flatten(struct onnx_node *node)
 {
     struct operand x;
-    struct symbolic_size from[TUTTI_MAX_RANK + 1];
+    struct symbolic_integer from[TUTTI_MAX_RANK + 1];
     int rank = 0;
     tutti_status status = node_operand(node, 0, &x);
-    if (status == TUTTI_OK) status = value_symbolic_sizes(node->import, node_input(node, 0), from, &rank);
+    if (status == TUTTI_OK) status = value_sizes(node->import, node_input(node, 0), from, &rank);
     if (status != TUTTI_OK) return status;
     int64_t axis = node_integer(node, "axis", 1);
     axis = axis < 0 ? axis + rank : axis;
     if (axis < 0 || axis > rank) return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist", axis);
     struct array *asked = array_new(1, (int64_t[]) { 2 }, false);
     if (!asked) return TUTTI_NO_MEMORY;
-    status = multiply_all(from, (int)axis, &asked->symbolic_sizes[0]);
-    if (status == TUTTI_OK) status = multiply_all(from + axis, rank - (int)axis, &asked->symbolic_sizes[1]);
+    status = multiply_all(from, (int)axis, &asked->integers[0]);
+    if (status == TUTTI_OK) status = multiply_all(from + axis, rank - (int)axis, &asked->integers[1]);
     if (status == TUTTI_OK) status = node_reshape_to(node, &x, asked);
     array_free(asked);
     return status;

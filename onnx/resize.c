@@ -36,7 +36,7 @@ static bool keeps_batch(
     const struct onnx_node *node, const struct asked *asked, int i, const struct batch_axis *batch_axis)
 {
     if (!asked->sizes) return asked->scales->floats[i] == 1;
-    const struct symbolic_size size = asked->sizes->symbolic_sizes[i];
+    const struct symbolic_integer size = asked->sizes->integers[i];
     const int64_t fixed = node->import->fixed_batch;
     return size.batches ? size.batches == batch_axis->rows && size.number == 0 : fixed && size.number == fixed;
 }
@@ -50,10 +50,10 @@ static tutti_status add_axis(const struct onnx_node *node, const struct operand 
     if (x->batch.batched && counted == x->batch.axis && keeps_batch(node, asked, i, &x->batch)) return TUTTI_OK;
     const tutti_status status = operand_axis(x, of_file, &axis);
     if (status != TUTTI_OK) return status;
-    if (asked->sizes && asked->sizes->symbolic_sizes[i].batches)
+    if (asked->sizes && asked->sizes->integers[i].batches)
         return node_refuse("the number of samples would be a size of axis %d", axis);
     r->axes[r->count] = axis;
-    r->sizes[r->count] = asked->sizes ? asked->sizes->symbolic_sizes[i].number : 0;
+    r->sizes[r->count] = asked->sizes ? asked->sizes->integers[i].number : 0;
     r->scales[r->count] = asked->scales ? asked->scales->floats[i] : 0;
     r->begins[r->count] = asked->roi ? asked->roi->floats[i] : 0;
     r->ends[r->count++] = asked->roi ? asked->roi->floats[asked->count + i] : 1;
@@ -134,7 +134,7 @@ tutti_status build_resize(struct onnx_node *node)
     if (status == TUTTI_OK) status = read_optional(node, 3, &asked.sizes);
     if (status != TUTTI_OK) return status;
     if (!asked.scales == !asked.sizes || (asked.scales && !asked.scales->floats) ||
-        (asked.sizes && !asked.sizes->symbolic_sizes))
+        (asked.sizes && !asked.sizes->integers))
         return fail(TUTTI_FORMAT, "it needs either scales or sizes");
     const size_t count = asked.sizes ? asked.sizes->count : asked.scales->count;
     asked.count = count > TUTTI_MAX_RANK ? TUTTI_MAX_RANK + 1 : (int)count;

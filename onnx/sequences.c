@@ -68,8 +68,8 @@ static tutti_status read_parts(const struct onnx_node *node, int64_t size, int64
     const tutti_status status = says ? node_array(node, 1, &split) : TUTTI_OK;
     if (status != TUTTI_OK) return status;
     *keeps = says || node_integer(node, "keepdims", 1);
-    if (says && (!split->symbolic_sizes || split->count < 1)) return fail(TUTTI_FORMAT, "its parts must be integers");
-    if (says && split->rank == 0) each = split->symbolic_sizes[0].number;
+    if (says && (!split->integers || split->count < 1)) return fail(TUTTI_FORMAT, "its parts must be integers");
+    if (says && split->rank == 0) each = split->integers[0].number;
     if (each < 1) return fail(TUTTI_FORMAT, "parts of size %" PRId64, each);
     const bool listed = says && split->rank > 0;
     *count = listed ? split->count : (size_t)((size - 1) / each + 1);
@@ -78,8 +78,8 @@ static tutti_status read_parts(const struct onnx_node *node, int64_t size, int64
     if (!list) return TUTTI_NO_MEMORY;
     *sizes = list;
     for (size_t i = 0; i < *count; i++) {
-        list[i] = listed ? split->symbolic_sizes[i].number : each < rest ? each : rest;
-        if (list[i] < 1 || list[i] > rest || (listed && split->symbolic_sizes[i].batches))
+        list[i] = listed ? split->integers[i].number : each < rest ? each : rest;
+        if (list[i] < 1 || list[i] > rest || (listed && split->integers[i].batches))
             return fail(TUTTI_FORMAT, "its parts do not fit %" PRId64, size);
         rest -= list[i];
     }
@@ -141,7 +141,7 @@ tutti_status build_sequence_length(struct onnx_node *node)
     const tutti_status status = read_sequence(node, &sequence);
     if (status != TUTTI_OK) return status;
     struct array *length = array_new(0, NULL, false);
-    if (length) length->symbolic_sizes[0].number = (int64_t)sequence->count;
+    if (length) length->integers[0].number = (int64_t)sequence->count;
     return node_known(node, length);
 }
 

@@ -15,10 +15,10 @@ static struct array *new_whole(int rank, int64_t size)
  */
 
 /* The sizes of a value as the file has them, with the batch. */
-static tutti_status sizes_of(const struct onnx_node *node, struct symbolic_size *sizes, int *rank)
+static tutti_status sizes_of(const struct onnx_node *node, struct symbolic_integer *sizes, int *rank)
 {
     const struct onnx_value *value = node_input(node, 0);
-    return value ? value_symbolic_sizes(node->import, value, sizes, rank) : fail(TUTTI_FORMAT, "input 0 is missing");
+    return value ? value_sizes(node->import, value, sizes, rank) : fail(TUTTI_FORMAT, "input 0 is missing");
 }
 
 /* Resolves an axis that may be counted from the last one, and clips it to the ends. */
@@ -30,7 +30,7 @@ static int64_t axis_within(int64_t axis, int rank)
 
 tutti_status build_shape(struct onnx_node *node)
 {
-    struct symbolic_size sizes[TUTTI_MAX_RANK + 1];
+    struct symbolic_integer sizes[TUTTI_MAX_RANK + 1];
     int rank = 0;
     const tutti_status status = sizes_of(node, sizes, &rank);
     node_type(node, 0, ONNX_INT64);
@@ -39,25 +39,24 @@ tutti_status build_shape(struct onnx_node *node)
     start = axis_within(start, rank);
     end = axis_within(end, rank);
     struct array *array = new_whole(1, end > start ? end - start : 0);
-    for (int64_t i = start; array && i < end; i++) array->symbolic_sizes[i - start] = sizes[i];
+    for (int64_t i = start; array && i < end; i++) array->integers[i - start] = sizes[i];
     return node_known(node, array);
 }
 
 static tutti_status product_of(
-    const struct onnx_node *node, const struct symbolic_size *list, size_t count, int rank, int64_t size)
+    const struct onnx_node *node, const struct symbolic_integer *list, size_t count, int rank, int64_t size)
 {
-    struct symbolic_size product = { 1, 0 };
+    struct symbolic_integer product = { 1, 0 };
     for (size_t i = 0; i < count; i++)
-        if (!symbolic_size_multiply(product, list[i], &product))
-            return node_refuse("the product of sizes is too large");
+        if (!symbolic_multiply(product, list[i], &product)) return node_refuse("the product of sizes is too large");
     struct array *array = new_whole(rank, size);
-    if (array) array->symbolic_sizes[0] = product;
+    if (array) array->integers[0] = product;
     return node_known(node, array);
 }
 
 tutti_status build_size(struct onnx_node *node)
 {
-    struct symbolic_size sizes[TUTTI_MAX_RANK + 1];
+    struct symbolic_integer sizes[TUTTI_MAX_RANK + 1];
     int rank = 0;
     const tutti_status status = sizes_of(node, sizes, &rank);
     return status == TUTTI_OK ? product_of(node, sizes, (size_t)rank, 0, 1) : status;
@@ -78,7 +77,7 @@ static tutti_status known_integers(const struct onnx_node *node, int rank, const
 {
     struct array *y = new_whole(rank, (int64_t)count);
     node_type(node, 0, ONNX_INT64);
-    for (size_t i = 0; y && i < count; i++) y->symbolic_sizes[i].number = numbers[i];
+    for (size_t i = 0; y && i < count; i++) y->integers[i].number = numbers[i];
     return node_known(node, y);
 }
 
@@ -131,20 +130,20 @@ static tutti_status constant_number(const struct onnx_node *node, float *number,
     const tutti_status status = tensor_read(a->t, node->import->folder, &value);
     if (status != TUTTI_OK) return status;
     const bool one = value->count == 1;
-    if (one) *number = value->floats ? value->floats[0] : (float)value->symbolic_sizes[0].number;
+    if (one) *number = value->floats ? value->floats[0] : (float)value->integers[0].number;
     array_free(value);
     return one ? TUTTI_OK : fail(TUTTI_FORMAT, "its value is not one number");
 }
 
-tutti_status node_filled(
-    const struct onnx_node *node, const struct symbolic_size *sizes, size_t rank, float number, struct operand *filled)
+tutti_status node_filled(const struct onnx_node *node, const struct symbolic_integer *sizes, size_t rank, float number,
+    struct operand *filled)
 {
     tutti_status status = TUTTI_OK;
     tutti_shape shape = { 0 };
     struct batch_axis batch_axis = { .rows = 1, .outer = 1 };
     if (rank >= TUTTI_MAX_RANK) return node_refuse("its shape has too many axes");
     for (int i = 0; i < (int)rank; i++) {
-        const struct symbolic_size size = sizes[i];
+        const struct symbolic_integer size = sizes[i];
         if (size.batches ? size.number || size.batches < 0 || batch_axis.batched : size.number < 1)
             return node_refuse("axis %d is not a multiple of the number of samples, or the second one", i);
         if (size.batches)
@@ -171,8 +170,8 @@ tutti_status build_constants_of_samples(struct onnx_node *node)
     tutti_status status = node_array(node, 0, &asked);
     if (status == TUTTI_OK) status = constant_number(node, &number, &type);
     if (status != TUTTI_OK) return status;
-    if (!asked->symbolic_sizes) return node_refuse("its shape is not of integers");
-    status = node_filled(node, asked->symbolic_sizes, asked->count, number, &y);
+    if (!asked->integers) return node_refuse("its shape is not of integers");
+    status = node_filled(node, asked->integers, asked->count, number, &y);
     node_type(node, 0, type);
     return status == TUTTI_OK ? node_done(node, y.tensor, y.batch) : status;
 }

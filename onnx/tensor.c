@@ -109,8 +109,8 @@ struct array *array_new(int rank, const int64_t *sizes, bool floats)
     for (int i = 0; i < rank; i++) array->sizes[i] = sizes[i];
     /* One element more: an array without elements has memory, too. */
     if (floats && count < SIZE_MAX) array->floats = memory_new(count + 1, sizeof *array->floats);
-    if (!floats && count < SIZE_MAX) array->symbolic_sizes = memory_new(count + 1, sizeof *array->symbolic_sizes);
-    if (array->floats || array->symbolic_sizes) return array;
+    if (!floats && count < SIZE_MAX) array->integers = memory_new(count + 1, sizeof *array->integers);
+    if (array->floats || array->integers) return array;
     free(array);
     return NULL;
 }
@@ -130,7 +130,7 @@ void array_free(struct array *array)
     if (!array) return;
     free(array->doubles);
     free(array->floats);
-    free(array->symbolic_sizes);
+    free(array->integers);
     free(array);
 }
 
@@ -140,8 +140,8 @@ bool array_is_linear(const struct array *array, int axis, int64_t *factor)
     for (int i = axis + 1; i < array->rank; i++) inner *= (size_t)array->sizes[i];
     const size_t line = inner * (size_t)array->sizes[axis];
     *factor = 0;
-    if (array->symbolic_sizes && array->sizes[axis] > 1 &&
-        __builtin_sub_overflow(array->symbolic_sizes[inner].number, array->symbolic_sizes[0].number, factor))
+    if (array->integers && array->sizes[axis] > 1 &&
+        __builtin_sub_overflow(array->integers[inner].number, array->integers[0].number, factor))
         return false;
     for (size_t i = 0; i < array->count; i++) {
         const size_t first = i / line * line + i % inner, part = i % line / inner;
@@ -149,17 +149,16 @@ bool array_is_linear(const struct array *array, int axis, int64_t *factor)
         if (array->floats && array->floats[i] != array->floats[first]) return false;
         if (array->floats) continue;
         if (__builtin_mul_overflow(*factor, (int64_t)part, &wanted) ||
-            __builtin_add_overflow(wanted, array->symbolic_sizes[first].number, &wanted) ||
-            wanted != array->symbolic_sizes[i].number ||
-            array->symbolic_sizes[i].batches != array->symbolic_sizes[first].batches)
+            __builtin_add_overflow(wanted, array->integers[first].number, &wanted) ||
+            wanted != array->integers[i].number || array->integers[i].batches != array->integers[first].batches)
             return false;
     }
     return true;
 }
 
-bool symbolic_size_multiply(struct symbolic_size a, struct symbolic_size b, struct symbolic_size *product)
+bool symbolic_multiply(struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *product)
 {
-    const struct symbolic_size swapped = a;
+    const struct symbolic_integer swapped = a;
     if (b.batches) {
         a = b;
         b = swapped;
@@ -224,11 +223,11 @@ static void fill_from_bytes(const struct type *type, const unsigned char *bytes,
     for (size_t i = 0; i < array->count; i++) {
         const unsigned char *from = bytes + (type->bits < 8 ? i / 2 : i * (type->bits / 8));
         if (type->bits < 8)
-            array->symbolic_sizes[i].number = half_of(type, *from, i);
+            array->integers[i].number = half_of(type, *from, i);
         else if (type->is_float)
             array->floats[i] = read_float(type, from, array->doubles ? &array->doubles[i] : NULL);
         else
-            array->symbolic_sizes[i].number = read_integer(type, from);
+            array->integers[i].number = read_integer(type, from);
     }
 }
 
@@ -237,20 +236,19 @@ static void fill_from_list(const Onnx__TensorProto *tensor, const struct type *t
 {
     for (size_t i = 0; i < array->count; i++) {
         if (type->bits < 8)
-            array->symbolic_sizes[i].number = half_of(type, (unsigned)tensor->int32_data[i / 2], i);
+            array->integers[i].number = half_of(type, (unsigned)tensor->int32_data[i / 2], i);
         else if (type->list == FLOATS)
             array->floats[i] = tensor->float_data[i];
         else if (type->list == DOUBLES)
             array->floats[i] = (float)(array->doubles[i] = tensor->double_data[i]);
         else if (type->list == INT64S)
-            array->symbolic_sizes[i].number = tensor->int64_data[i];
+            array->integers[i].number = tensor->int64_data[i];
         else if (type->list == UINT64S)
-            array->symbolic_sizes[i].number = (int64_t)tensor->uint64_data[i];
+            array->integers[i].number = (int64_t)tensor->uint64_data[i];
         else if (type->is_float) /* their bits, in an integer */
             array->floats[i] = float_of_bits(type, (uint16_t)tensor->int32_data[i]);
         else
-            array->symbolic_sizes[i].number =
-                type->number == ONNX_BOOL ? tensor->int32_data[i] != 0 : tensor->int32_data[i];
+            array->integers[i].number = type->number == ONNX_BOOL ? tensor->int32_data[i] != 0 : tensor->int32_data[i];
     }
 }
 

@@ -30,20 +30,20 @@ bool onnx_type_is_float(int type); /* of any width */
 const char *onnx_type_name(int type);
 
 /* number + batches N, where N is the number of samples: an integer that is computed from shapes. */
-struct symbolic_size {
+struct symbolic_integer {
     int64_t number, batches;
 };
 /* False: the product has a square of N, or a factor does not fit 64 bits. */
-bool symbolic_size_multiply(struct symbolic_size a, struct symbolic_size b, struct symbolic_size *product);
+bool symbolic_multiply(struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *product);
 
 enum { ARRAY_MAX_RANK = 8 };
 struct array {
     int rank; /* 0: one number */
     int64_t sizes[ARRAY_MAX_RANK];
-    size_t count;                         /* of elements */
-    float *floats;                        /* of float types, else NULL */
-    double *doubles;                      /* the same numbers, not rounded, of type DOUBLE; else NULL */
-    struct symbolic_size *symbolic_sizes; /* of integers and bool, else NULL */
+    size_t count;                      /* of elements */
+    float *floats;                     /* of float types, else NULL */
+    double *doubles;                   /* the same numbers, not rounded, of type DOUBLE; else NULL */
+    struct symbolic_integer *integers; /* of integers and bool, else NULL */
 };
 
 /* The number of elements. False if a size is negative, or the number does not fit size_t. */

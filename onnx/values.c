@@ -50,7 +50,7 @@ tutti_status value_shape(const struct import *import, const struct onnx_value *v
 
 bool value_is_integers(const struct onnx_value *value)
 {
-    return value->stored ? !onnx_type_is_float(value->stored->data_type) : value->array && value->array->symbolic_sizes;
+    return value->stored ? !onnx_type_is_float(value->stored->data_type) : value->array && value->array->integers;
 }
 
 int64_t import_samples(const struct import *import)
