@@ -387,7 +387,7 @@ tutti_status fold_where(struct onnx_node *node)
         known_put(y, x[1].type, i, known_at(&x[pick], reading_at(&from[pick], rank, at)));
         (void)known_next(rank, sizes, at);
     }
-    node_type(node, 0, x[1].type);
+    node_set_type(node, 0, x[1].type);
     return known_finish(node, y);
 }
 
@@ -455,7 +455,7 @@ static tutti_status cast(struct onnx_node *node, int to)
     const tutti_status status = known_input(node, 0, &x);
     if (status != TUTTI_OK) return status;
     if (!onnx_type_is_known(to)) return node_refuse("to type %d, which is not read", to);
-    node_type(node, 0, to);
+    node_set_type(node, 0, to);
     struct array *y = known_new(x.array->rank, x.array->sizes, to);
     for (size_t i = 0; y && i < y->count; i++) {
         struct number number;

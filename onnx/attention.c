@@ -46,9 +46,9 @@ static tutti_status read_windows(const struct onnx_node *node, tutti_attention_o
 static tutti_status finish_attention(
     const struct onnx_node *node, tutti_tensor y, const tutti_tensor *others, struct batch_axis batch_axis)
 {
-    tutti_status status = node_done(node, y, batch_axis);
+    tutti_status status = node_set_output(node, y, batch_axis);
     for (size_t i = 0; i < 3 && status == TUTTI_OK; i++)
-        if (node_output(node, i + 1)) status = node_made(node, i + 1, others[i], batch_axis);
+        if (node_output(node, i + 1)) status = node_set_output_at(node, i + 1, others[i], batch_axis);
     return status;
 }
 
@@ -145,7 +145,7 @@ tutti_status build_rotary_embedding(struct onnx_node *node)
     const tutti_tensor y =
         node_op(node, "rotary_embedding", inputs, count, "heads=%" PRId64 " width=%" PRId64 " interleaved=%d", heads,
             node_integer(node, "rotary_embedding_dim", 0), node_integer(node, "interleaved", 0) != 0);
-    return node_done(node, y, x.batch);
+    return node_set_output(node, y, x.batch);
 }
 
 tutti_status build_swiglu(struct onnx_node *node)
@@ -155,5 +155,5 @@ tutti_status build_swiglu(struct onnx_node *node)
     const double alpha = (double)node_number(node, "alpha", 1);
     const tutti_status status = node_broadcast(node, pair, 2, &batch_axis);
     if (status != TUTTI_OK) return status;
-    return node_done(node, node_op(node, "swiglu", pair, 2, "alpha=%.9g", alpha), batch_axis);
+    return node_set_output(node, node_op(node, "swiglu", pair, 2, "alpha=%.9g", alpha), batch_axis);
 }

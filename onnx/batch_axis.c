@@ -134,7 +134,7 @@ tutti_status operand_as_rows(const struct onnx_node *node, size_t position, stru
     return operand->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-tutti_status node_done_rows(
+tutti_status node_set_output_rows(
     const struct onnx_node *node, size_t output, tutti_tensor tensor, const struct operand *rows)
 {
     struct batch_axis batch_axis = rows->batch;
@@ -142,7 +142,7 @@ tutti_status node_done_rows(
         tensor = node_op(node, "unfold", &tensor, 1, "size=%" PRId64, batch_axis.rows);
         batch_axis.rows = 1;
     }
-    return node_made(node, output, tensor, batch_axis);
+    return node_set_output_at(node, output, tensor, batch_axis);
 }
 
 tutti_tensor node_with_rows(const struct onnx_node *node, tutti_tensor x, tutti_shape *sample, int axis, int64_t rows)

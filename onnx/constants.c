@@ -25,8 +25,8 @@ tutti_status build_eye_like(struct onnx_node *node)
         if (y->floats) y->floats[i * shape[1] + i + k] = 1;
         if (y->integers) y->integers[i * shape[1] + i + k].number = 1;
     }
-    node_type(node, 0, (int)type);
-    return node_known(node, y);
+    node_set_type(node, 0, (int)type);
+    return node_set_array(node, y);
 }
 
 /* Makes ranges of floats; fold_range() makes those of integers. */
@@ -82,8 +82,8 @@ tutti_status build_non_zero(struct onnx_node *node)
         }
         sizes[0] = x->rank;
         sizes[1] = found;
-        node_type(node, 0, ONNX_INT64);
-        if (pass) return node_known(node, y);
+        node_set_type(node, 0, ONNX_INT64);
+        if (pass) return node_set_array(node, y);
     }
     return TUTTI_OK;
 }

@@ -33,7 +33,7 @@ static tutti_status read_sizes(
     s->space = x->shape.rank - 2;
     if (s->space < 1 || s->space > 3 || weight->shape.rank != x->shape.rank)
         return node_refuse("its input has %d axes, and its weight %d", x->shape.rank, weight->shape.rank);
-    if (node_says(node, "auto_pad", "SAME_UPPER") || node_says(node, "auto_pad", "SAME_LOWER"))
+    if (node_attribute_is(node, "auto_pad", "SAME_UPPER") || node_attribute_is(node, "auto_pad", "SAME_LOWER"))
         return node_refuse("auto_pad of an input that does not depend on the samples is not read");
     s->samples = x->shape.sizes[0];
     s->group = node_integer(node, "group", 1);
@@ -43,7 +43,7 @@ static tutti_status read_sizes(
         return fail(TUTTI_FORMAT, "its weight does not fit %" PRId64 " channels", x->shape.sizes[1]);
     tutti_status status = read_list(node, "strides", 1, s->strides, s->space);
     if (status == TUTTI_OK) status = read_list(node, "dilations", 1, s->dilations, s->space);
-    if (status == TUTTI_OK && !node_says(node, "auto_pad", "VALID")) /* which has no pads: they stay 0 */
+    if (status == TUTTI_OK && !node_attribute_is(node, "auto_pad", "VALID")) /* which has no pads: they stay 0 */
         status = read_list(node, "pads", 0, s->pads, 2 * s->space);
     if (status != TUTTI_OK) return status;
     for (int i = 0; i < s->space; i++) {
@@ -127,5 +127,5 @@ tutti_status node_conv_of_weight(const struct onnx_node *node, const struct oper
     }
     y = node_reshape(node, y, &shape);
     if (node_input(node, 2)) y = node_binary(node, "add", y, node_reshape(node, bias.tensor, &of_bias));
-    return node_done(node, y, x->batch);
+    return node_set_output(node, y, x->batch);
 }

@@ -88,5 +88,5 @@ tutti_status build_einsum(struct onnx_node *node)
     }
     if (status == TUTTI_OK) status = take_batch(equation, inputs, count, &batch_axis);
     if (status != TUTTI_OK) return status;
-    return node_done(node, tutti_einsum(node->import->network, equation, tensors, (int)count), batch_axis);
+    return node_set_output(node, tutti_einsum(node->import->network, equation, tensors, (int)count), batch_axis);
 }

@@ -163,7 +163,7 @@ tutti_status fold_split(struct onnx_node *node)
         for (size_t i = 0; y && i < y->count; i++)
             known_put(y, x.type, i, known_at(&x, i / row * line.inner * line.size + start * line.inner + i % row));
         start += (size_t)parts[k];
-        status = y ? node_known_at(node, (size_t)k, y) : TUTTI_UNSUPPORTED;
+        status = y ? node_set_array_at(node, (size_t)k, y) : TUTTI_UNSUPPORTED;
     }
     return status;
 }
@@ -177,7 +177,8 @@ tutti_status fold_pad(struct onnx_node *node)
     int count = 0, axis_count = 0;
     struct number fill = { (double)node_number(node, "value", 0) };
     tutti_status status = known_input(node, 0, &x);
-    if (node_attribute(node, "mode") && !node_says(node, "mode", "constant")) return node_refuse("of this mode");
+    if (node_attribute(node, "mode") && !node_attribute_is(node, "mode", "constant"))
+        return node_refuse("of this mode");
     if (status == TUTTI_OK) status = node_list_or_attribute(node, "pads", 1, pads, 2 * ARRAY_MAX_RANK, &count);
     if (status == TUTTI_OK && node_input(node, 2)) status = known_input(node, 2, &with);
     if (status == TUTTI_OK) status = node_list(node, 3, axes, ARRAY_MAX_RANK, &axis_count);

@@ -23,7 +23,7 @@ static tutti_status gather_one(struct onnx_node *node, int64_t index)
     x.tensor = node_cut(node, x.tensor, axis, index, index + 1);
     x.tensor = node_without_axis(node, &x, x.tensor, axis);
     const int64_t of_file = asked < 0 ? asked + operand_rank(&x) : asked;
-    return node_done(node, x.tensor, batch_axis_moved(x.batch, of_file < x.batch.axis ? -1 : 0));
+    return node_set_output(node, x.tensor, batch_axis_moved(x.batch, of_file < x.batch.axis ? -1 : 0));
 }
 
 /* The indices of each sample count along the batch's axis of the data: they select among its rows. */
@@ -44,7 +44,7 @@ static tutti_status gather_counted(
         pair[1] = node_with_rows(node, pair[1], &of_indices, indices->batch.axis, indices->batch.rows);
     tutti_tensor y = node_op(node, "gather", pair, 2, "axis=%d", axis);
     if (batch_axis.rows > 1) y = node_without_rows(node, y, batch_axis.axis);
-    return node_done(node, y, batch_axis);
+    return node_set_output(node, y, batch_axis);
 }
 
 /* The indices' axes replace one axis of the data. */
@@ -60,8 +60,9 @@ static tutti_status gather(struct onnx_node *node, const struct operand *x, cons
     if (x->batch.batched && indices->batch.batched && !(operand_is_whole(x) && operand_is_whole(indices)))
         return node_refuse("both its inputs depend on the samples");
     const tutti_tensor pair[] = { x->tensor, indices->tensor }, y = node_op(node, "gather", pair, 2, "axis=%d", axis);
-    if (!x->batch.batched) return node_done(node, y, batch_axis_moved(indices->batch, (int)of_file));
-    return node_done(node, y, batch_axis_moved(x->batch, of_file < x->batch.axis ? operand_rank(indices) - 1 : 0));
+    if (!x->batch.batched) return node_set_output(node, y, batch_axis_moved(indices->batch, (int)of_file));
+    return node_set_output(
+        node, y, batch_axis_moved(x->batch, of_file < x->batch.axis ? operand_rank(indices) - 1 : 0));
 }
 
 /* A constant next to the node's first output. */
@@ -109,7 +110,7 @@ static tutti_status gather_alike(
     y = node_op(node, "gather", (tutti_tensor[]) { y, node_first_sample(node, indices, at, batch_axis.rows) }, 2,
         "axis=%d", axis);
     if (batch_axis.rows > 1) y = node_without_rows(node, y, batch_axis.axis);
-    return node_done(node, y, batch_axis);
+    return node_set_output(node, y, batch_axis);
 }
 
 /* Rows of a table by numbers that depend on the samples are an embedding. */
@@ -139,7 +140,7 @@ tutti_status build_gather(struct onnx_node *node)
     const bool is_table = !x.batch.batched && x.shape.rank == 2 && axis == 0;
     if (!is_table || known || !second->converts || second->index.factor) return gather(node, &x, &indices);
     const tutti_tensor pair[] = { indices.tensor, x.tensor };
-    return node_done(node, node_plain(node, "embedding", pair, 2), indices.batch);
+    return node_set_output(node, node_plain(node, "embedding", pair, 2), indices.batch);
 }
 
 /* --------------------------------------------------------------------------------------- elements ----
@@ -189,7 +190,7 @@ const char *node_reduction(const struct onnx_node *node)
     static const char *const names[] = { "none", "add", "mul", "max", "min" };
     if (!node_attribute(node, "reduction")) return names[0];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (node_says(node, "reduction", names[i])) return names[i];
+        if (node_attribute_is(node, "reduction", names[i])) return names[i];
     return NULL;
 }
 
@@ -207,7 +208,7 @@ tutti_status build_elements(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     if (!reduction) return node_refuse("its reduction must be none, add, mul, max or min");
     snprintf(text, sizeof text, scatters ? "axis=%d reduction=%s" : "axis=%d", axis, reduction);
-    return node_done(node, add(node, node->operation, inputs, 2 + scatters, text), batch_axis);
+    return node_set_output(node, add(node, node->operation, inputs, 2 + scatters, text), batch_axis);
 }
 
 /* -------------------------------------------------------------------------------------- Compress, TensorScatter ----
@@ -243,7 +244,7 @@ tutti_status build_compress(struct onnx_node *node)
     const tutti_tensor pair[] = { x.tensor, count ? constant(node, "indices", picked, count) : x.tensor };
     free(picked);
     if (count == 0) return node_refuse("nothing is left");
-    return node_done(node, node_op(node, "gather", pair, 2, "axis=%d", axis), x.batch);
+    return node_set_output(node, node_op(node, "gather", pair, 2, "axis=%d", axis), x.batch);
 }
 
 /* Positions of each sample's update s along the axis: write_indices + s, and modulo the axis's size in the mode
@@ -251,7 +252,7 @@ tutti_status build_compress(struct onnx_node *node)
 static tutti_tensor positions_of(
     const struct onnx_node *node, const struct operand *first, const tutti_shape *updates, int axis, int64_t size)
 {
-    const bool own = first->shape.rank > 0, circular = node_says(node, "mode", "circular");
+    const bool own = first->shape.rank > 0, circular = node_attribute_is(node, "mode", "circular");
     const int64_t count = updates->sizes[axis];
     int32_t number = (int32_t)size, *steps = memory_new((size_t)count + 1, sizeof *steps);
     if (!steps) return (tutti_tensor) { -1 };
@@ -294,6 +295,6 @@ tutti_status build_tensor_scatter(struct onnx_node *node)
         return node_refuse("the batch must be the first axis of its inputs, which must have equally many");
     const tutti_tensor inputs[] = { in[0].tensor,
         positions_of(node, &first, &in[1].shape, axis, in[0].shape.sizes[axis]), in[1].tensor };
-    return node_done(node, node_op(node, "scatter_elements", inputs, 3, "axis=%d", axis),
+    return node_set_output(node, node_op(node, "scatter_elements", inputs, 3, "axis=%d", axis),
         batch_axis.batched ? batch_axis : first.batch);
 }

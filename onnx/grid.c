@@ -7,17 +7,18 @@
 /* Opset 16 has other names for two modes. NULL: the mode is unknown. */
 static const char *mode_of(const struct onnx_node *node)
 {
-    if (!node_attribute(node, "mode") || node_says(node, "mode", "linear") || node_says(node, "mode", "bilinear"))
+    if (!node_attribute(node, "mode") || node_attribute_is(node, "mode", "linear") ||
+        node_attribute_is(node, "mode", "bilinear"))
         return "linear";
-    if (node_says(node, "mode", "cubic") || node_says(node, "mode", "bicubic")) return "cubic";
-    return node_says(node, "mode", "nearest") ? "nearest" : NULL;
+    if (node_attribute_is(node, "mode", "cubic") || node_attribute_is(node, "mode", "bicubic")) return "cubic";
+    return node_attribute_is(node, "mode", "nearest") ? "nearest" : NULL;
 }
 
 static const char *padding_of(const struct onnx_node *node)
 {
-    if (!node_attribute(node, "padding_mode") || node_says(node, "padding_mode", "zeros")) return "zeros";
-    if (node_says(node, "padding_mode", "border")) return "border";
-    return node_says(node, "padding_mode", "reflection") ? "reflection" : NULL;
+    if (!node_attribute(node, "padding_mode") || node_attribute_is(node, "padding_mode", "zeros")) return "zeros";
+    if (node_attribute_is(node, "padding_mode", "border")) return "border";
+    return node_attribute_is(node, "padding_mode", "reflection") ? "reflection" : NULL;
 }
 
 tutti_status build_grid_sample(struct onnx_node *node)
@@ -36,7 +37,7 @@ tutti_status build_grid_sample(struct onnx_node *node)
     if (grid.batch.batched && grid.batch.rows != x.batch.rows)
         return node_refuse("its inputs have other numbers of samples");
     const tutti_tensor pair[] = { x.tensor, grid.tensor };
-    return node_done_rows(node, 0,
+    return node_set_output_rows(node, 0,
         node_op(node, "grid_sample", pair, 2, "mode=%s padding_mode=%s align_corners=%d", mode, padding,
             node_integer(node, "align_corners", 0) != 0),
         &x);
@@ -60,7 +61,7 @@ tutti_status build_affine_grid(struct onnx_node *node)
     const tutti_tensor y = text.failed
         ? (tutti_tensor) { -1 }
         : node_op(node, "affine_grid", &theta.tensor, 1, "size=%s align_corners=%d", text.data, (int)align);
-    status = text.failed ? TUTTI_NO_MEMORY : node_done_rows(node, 0, y, &theta);
+    status = text.failed ? TUTTI_NO_MEMORY : node_set_output_rows(node, 0, y, &theta);
     text_free(&text);
     return status;
 }

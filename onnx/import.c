@@ -520,7 +520,7 @@ static tutti_status build_node(struct onnx_node *node, const struct onnx_operato
     if (import->logits && !strcmp(import->logits, node->proto->output[0]) && strstr(node->proto->op_type, "Softmax"))
         return node_same(node);
     if (import->normalised && !strcmp(import->normalised, node->proto->output[0])) return node_same(node);
-    if (!row->fold || !node_is_known(node))
+    if (!row->fold || !node_inputs_are_known(node))
         return row->build ? row->build(node)
                           : node_refuse("its inputs must be numbers that are known when the file is read");
     tutti_status status = row->fold(node);

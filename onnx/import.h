@@ -197,7 +197,7 @@ struct onnx_value *node_output(const struct onnx_node *node, size_t position);
 /* Attributes, or `fallback` if the node does not have them. Lists are NULL then. */
 int64_t node_integer(const struct onnx_node *node, const char *name, int64_t fallback);
 float node_number(const struct onnx_node *node, const char *name, float fallback);
-bool node_says(
+bool node_attribute_is(
     const struct onnx_node *node, const char *name, const char *text); /* whether the attribute is this text */
 const int64_t *node_integers(const struct onnx_node *node, const char *name, size_t *count);
 const Onnx__AttributeProto *node_attribute(const struct onnx_node *node, const char *name);
@@ -216,7 +216,7 @@ tutti_status node_scalar(const struct onnx_node *node, size_t position, float fa
 /* Reads axes of the file as bits. */
 tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits);
 /* Whether all inputs are numbers that are known when the file is read, and do not train. */
-bool node_is_known(const struct onnx_node *node);
+bool node_inputs_are_known(const struct onnx_node *node);
 
 /* operands.c: an input as a tensor of float32; parameters and constants are added at their first use. The axes of
  * `shape` are the tensor's: of a sample, if it has a batch. */
@@ -236,11 +236,11 @@ tutti_status node_batched(const struct onnx_node *node, size_t position, struct 
 tutti_status node_batched_if_whole(const struct onnx_node *node, size_t position, struct operand *operand);
 tutti_status node_fixed(const struct onnx_node *node, size_t position, struct operand *operand);
 /* Reads an operand for operations on rows [C, ...]: the file's first axis is the batch, or becomes part of it.
- * node_done_rows() takes the result of the operation; `rows` is this operand. */
+ * node_set_output_rows() takes the result of the operation; `rows` is this operand. */
 tutti_status node_rows(const struct onnx_node *node, size_t position, struct operand *operand);
 tutti_status operand_as_rows(
     const struct onnx_node *node, size_t position, struct operand *operand); /* of node_batched() */
-tutti_status node_done_rows(
+tutti_status node_set_output_rows(
     const struct onnx_node *node, size_t output, tutti_tensor tensor, const struct operand *rows);
 /* The number of axes in the file; whether none of them is the batch. */
 int operand_rank(const struct operand *operand);
@@ -277,19 +277,20 @@ tutti_tensor node_reshape(const struct onnx_node *node, tutti_tensor x, const tu
 tutti_tensor node_permuted(const struct onnx_node *node, tutti_tensor x, const int *order, int rank);
 /* Elements `start` to `end` - 1 along an axis of a sample. */
 tutti_tensor node_cut(const struct onnx_node *node, tutti_tensor x, int axis, int64_t start, int64_t end);
-/* operands.c: make the first output the first input (node_same()) or another value. A type that node_type() set before
- * stays. */
+/* operands.c: make the first output the first input (node_same()) or another value. A type that node_set_type() set
+ * before stays. */
 tutti_status node_same(const struct onnx_node *node);
 tutti_status node_copy(const struct onnx_node *node, struct onnx_value *value);
 /* node.c: set the first output of the node, or another one. A tensor with a negative id stands for the failure of the
- * function that returned it. The type is that of the first input, until node_type() sets another one. */
-tutti_status node_done(const struct onnx_node *node, tutti_tensor tensor, struct batch_axis batch_axis);
-tutti_status node_made(const struct onnx_node *node, size_t output, tutti_tensor tensor, struct batch_axis batch_axis);
-void node_type(const struct onnx_node *node, size_t output, int type);
+ * function that returned it. The type is that of the first input, until node_set_type() sets another one. */
+tutti_status node_set_output(const struct onnx_node *node, tutti_tensor tensor, struct batch_axis batch_axis);
+tutti_status node_set_output_at(
+    const struct onnx_node *node, size_t output, tutti_tensor tensor, struct batch_axis batch_axis);
+void node_set_type(const struct onnx_node *node, size_t output, int type);
 /* Makes this array, which is freed with the import, the node's first output. NULL: TUTTI_NO_MEMORY. Refuses what
  * import_count_bytes() refuses. */
-tutti_status node_known(const struct onnx_node *node, struct array *array);
-tutti_status node_known_at(const struct onnx_node *node, size_t output, struct array *array); /* another output */
+tutti_status node_set_array(const struct onnx_node *node, struct array *array);
+tutti_status node_set_array_at(const struct onnx_node *node, size_t output, struct array *array); /* another output */
 /* messages.c: returns TUTTI_UNSUPPORTED with this message; the caller of the node's function puts the node's name
  * before it. */
 tutti_status node_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));

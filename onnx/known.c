@@ -120,7 +120,7 @@ struct array *known_like(int rank, const int64_t *sizes, const struct array *x)
 
 tutti_status known_finish(const struct onnx_node *node, struct array *y)
 {
-    return y ? node_known(node, y) : TUTTI_UNSUPPORTED;
+    return y ? node_set_array(node, y) : TUTTI_UNSUPPORTED;
 }
 
 void known_strides(const struct array *x, int64_t *strides)

@@ -127,7 +127,7 @@ static tutti_status batch_norm(struct onnx_node *node, struct operand *x, const 
     if (!image) y = node_reshape(node, y, &front);
     if (whole && x->shape.rank > 1) y = swap_front(node, y, x->shape.rank);
     if (rows) y = node_without_rows(node, y, 1);
-    return node_done(node, y, x->batch);
+    return node_set_output(node, y, x->batch);
 }
 
 static tutti_status trained_batch_norm(struct onnx_node *node, struct operand *x, int64_t channels)
@@ -193,10 +193,10 @@ static tutti_status batch_norm_of_sample(const struct onnx_node *node, const str
     const struct batch_axis hidden = x->batch;
     const tutti_shape flat = { .rank = 1, .sizes = { x->shape.sizes[1] } };
     const tutti_tensor now[] = { node_reshape(node, mean, &flat), node_reshape(node, variance, &flat) };
-    status = node_done(node, y, hidden);
+    status = node_set_output(node, y, hidden);
     for (size_t i = 0; i < 2 && status == TUTTI_OK && training; i++)
         if (node_output(node, i + 1))
-            status = node_made(node, i + 1, moving_mean(node, parts[i + 2].tensor, now[i]), hidden);
+            status = node_set_output_at(node, i + 1, moving_mean(node, parts[i + 2].tensor, now[i]), hidden);
     return status;
 }
 
@@ -290,13 +290,13 @@ tutti_status build_gemm(struct onnx_node *node)
             transposed_a, transposed_b);
     if (status != TUTTI_OK) return status;
     y = scaled(node, y, alpha);
-    if (!has_c || direct) return node_done(node, y, batch_axis);
+    if (!has_c || direct) return node_set_output(node, y, batch_axis);
     if (rows && !c.batch.batched && c.shape.rank == 2 &&
         (status = node_drop_axis(node, 2, 0, a.batch.rows, &c)) != TUTTI_OK)
         return status;
     if (!batch_axis.batched) batch_axis = c.batch;
     y = node_plain(node, "add", (tutti_tensor[]) { y, scaled(node, c.tensor, beta) }, 2);
-    return node_done(node, y, batch_axis);
+    return node_set_output(node, y, batch_axis);
 }
 
 /* The batch must be an axis before the matrices, and the same axis of both, counted from the last one. */
@@ -332,7 +332,7 @@ tutti_status node_matmul(const struct onnx_node *node, struct operand *a, struct
     if (status == TUTTI_OK) status = without_batch(node, 0, b, a);
     if (status != TUTTI_OK) return status;
     const tutti_tensor y = node_plain(node, "matmul", (tutti_tensor[]) { a->tensor, b->tensor }, 2);
-    return node_done(node, y, a->batch.batched ? a->batch : b->batch);
+    return node_set_output(node, y, a->batch.batched ? a->batch : b->batch);
 }
 
 tutti_status build_matmul(struct onnx_node *node)

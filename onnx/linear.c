@@ -57,7 +57,7 @@ static tutti_status linear(const struct onnx_node *node, struct operand *x, int6
 
 static bool transforms(const struct onnx_node *node, const char *name)
 {
-    return node_says(node, "post_transform", name);
+    return node_attribute_is(node, "post_transform", name);
 }
 
 tutti_status build_linear_regressor(struct onnx_node *node)
@@ -67,7 +67,7 @@ tutti_status build_linear_regressor(struct onnx_node *node)
     if (node_attribute(node, "post_transform") && !transforms(node, "NONE"))
         return node_refuse("its post_transform must be NONE");
     if (status == TUTTI_OK) status = linear(node, &x, node_integer(node, "targets", 1));
-    return status == TUTTI_OK ? node_done(node, x.tensor, x.batch) : status;
+    return status == TUTTI_OK ? node_set_output(node, x.tensor, x.batch) : status;
 }
 
 /* Computes logits of the probabilities that transform() makes: the inputs of a softmax, or logarithms of
@@ -128,8 +128,8 @@ static tutti_status add_label(const struct onnx_node *node, const struct operand
         y = node_op(node, "gather", (tutti_tensor[]) { list, y }, 2, "axis=0");
     }
     free(numbers);
-    node_type(node, 0, ONNX_INT64);
-    return node_made(node, 0, y, batch_axis);
+    node_set_type(node, 0, ONNX_INT64);
+    return node_set_output_at(node, 0, y, batch_axis);
 }
 
 tutti_status build_linear_classifier(struct onnx_node *node)
@@ -149,8 +149,8 @@ tutti_status build_linear_classifier(struct onnx_node *node)
     status = linear(node, &x, rows);
     if (status == TUTTI_OK) status = transform(node, &x, both);
     if (status == TUTTI_OK && node_output(node, 0)) status = add_label(node, &x);
-    if (node_output(node, 1)) node_type(node, 1, ONNX_FLOAT);
-    return status == TUTTI_OK ? node_made(node, 1, x.tensor, x.batch) : status;
+    if (node_output(node, 1)) node_set_type(node, 1, ONNX_FLOAT);
+    return status == TUTTI_OK ? node_set_output_at(node, 1, x.tensor, x.batch) : status;
 }
 
 /* (x - offset) scale, for each feature or one for all. These numbers do not train. */
@@ -169,8 +169,8 @@ tutti_status build_scaler(struct onnx_node *node)
         const tutti_tensor list = tutti_constant(node->import->network, NULL, TUTTI_SHAPE((int64_t)count), numbers);
         x.tensor = node_binary(node, operations[i], x.tensor, list);
     }
-    node_type(node, 0, ONNX_FLOAT);
-    return node_done(node, x.tensor, x.batch);
+    node_set_type(node, 0, ONNX_FLOAT);
+    return node_set_output(node, x.tensor, x.batch);
 }
 
 /* Divides each row by its largest absolute number, its sum of absolute numbers, or its length; a row of zeros stays. */
@@ -179,15 +179,15 @@ tutti_status build_normalizer(struct onnx_node *node)
     struct operand x;
     const tutti_status status = read_rows(node, &x);
     if (status != TUTTI_OK) return status;
-    const bool sum = node_says(node, "norm", "L1"), length = node_says(node, "norm", "L2");
+    const bool sum = node_attribute_is(node, "norm", "L1"), length = node_attribute_is(node, "norm", "L2");
     const int axis = x.shape.rank - 1;
     tutti_tensor size = sum || length ? x.tensor : node_plain(node, "abs", &x.tensor, 1);
     size = node_op(node, length ? "reduce_l2" : sum ? "reduce_l1" : "reduce_max", &size, 1, "axes=%d keepdims=1", axis);
     const tutti_tensor one = node_constant(node, 1);
     const tutti_tensor none = node_binary(node, "equal", size, node_constant(node, 0));
     size = node_elements(node, "where", (tutti_tensor[]) { none, one, size }, 3);
-    node_type(node, 0, ONNX_FLOAT);
-    return node_done(node, node_binary(node, "div", x.tensor, size), x.batch);
+    node_set_type(node, 0, ONNX_FLOAT);
+    return node_set_output(node, node_binary(node, "div", x.tensor, size), x.batch);
 }
 
 /* Some features, or one for each sample of a constant row: Gather along the last axis. */
@@ -212,14 +212,14 @@ tutti_status build_array_feature_extractor(struct onnx_node *node)
         indices.tensor = node_reshape(node, indices.tensor, &TUTTI_SHAPE(count));
         const tutti_tensor y =
             node_op(node, "gather", (tutti_tensor[]) { x.tensor, indices.tensor }, 2, "axis=%d", last);
-        return node_done(node, y, x.batch);
+        return node_set_output(node, y, x.batch);
     }
     /* The result is [1, N]: the batch is the second axis. */
     const tutti_tensor row = node_reshape(node, x.tensor, &TUTTI_SHAPE(x.shape.sizes[last]));
     tutti_tensor y = node_op(node, "gather", (tutti_tensor[]) { row, indices.tensor }, 2, "axis=0");
     y = node_reshape(node, y, whole ? &TUTTI_SHAPE(1, count) : &TUTTI_SHAPE(1));
-    if (whole) return node_done(node, y, indices.batch);
-    return node_done(node, y, (struct batch_axis) { .batched = true, .axis = 1, .rows = 1, .outer = 1 });
+    if (whole) return node_set_output(node, y, indices.batch);
+    return node_set_output(node, y, (struct batch_axis) { .batched = true, .axis = 1, .rows = 1, .outer = 1 });
 }
 
 /* Numbers for numbers; texts become their indices in the list. */
@@ -245,6 +245,6 @@ tutti_status build_label_encoder(struct onnx_node *node)
         const tutti_tensor is_it = node_binary(node, "equal", x.tensor, node_constant(node, (float)keys[i]));
         y = node_elements(node, "where", (tutti_tensor[]) { is_it, node_constant(node, value), y }, 3);
     }
-    node_type(node, 0, reals ? ONNX_FLOAT : ONNX_INT64);
-    return node_done(node, y, x.batch);
+    node_set_type(node, 0, reals ? ONNX_FLOAT : ONNX_INT64);
+    return node_set_output(node, y, x.batch);
 }

@@ -23,7 +23,7 @@ tutti_status build_arg(struct onnx_node *node)
     const bool keeps = node_integer(node, "keepdims", 1) != 0, last = node_integer(node, "select_last_index", 0) != 0;
     const tutti_status status = read_axis(node, 0, &x, &of_file, &axis);
     if (status != TUTTI_OK) return status;
-    return node_done(node,
+    return node_set_output(node,
         node_op(node, node->operation, &x.tensor, 1, "axis=%d keepdims=%d select_last_index=%d", axis, keeps, last),
         batch_axis_moved(x.batch, keeps || of_file > x.batch.axis ? 0 : -1));
 }
@@ -35,7 +35,7 @@ tutti_status build_hardmax(struct onnx_node *node)
     int axis = 0;
     const tutti_status status = node_softmax_axis(node, &x, &shape, &axis);
     if (status != TUTTI_OK) return status;
-    return node_softmax_done(node, node_op(node, "hardmax", &x.tensor, 1, "axis=%d", axis), &x, &shape);
+    return node_set_softmax_output(node, node_op(node, "hardmax", &x.tensor, 1, "axis=%d", axis), &x, &shape);
 }
 
 tutti_status build_top_k(struct onnx_node *node)
@@ -49,9 +49,9 @@ tutti_status build_top_k(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     const bool largest = node_integer(node, "largest", 1) != 0;
     const tutti_tensor values = tutti_topk(node->import->network, x.tensor, k[0], axis, largest, &indices);
-    status = node_made(node, 0, values, x.batch);
-    if (status == TUTTI_OK) status = node_made(node, 1, indices, x.batch);
-    node_type(node, 1, ONNX_INT64);
+    status = node_set_output_at(node, 0, values, x.batch);
+    if (status == TUTTI_OK) status = node_set_output_at(node, 1, indices, x.batch);
+    node_set_type(node, 1, ONNX_INT64);
     return status;
 }
 
@@ -65,7 +65,7 @@ tutti_status build_scan(struct onnx_node *node)
     if (status == TUTTI_OK) status = node_list(node, 1, asked, 1, &count);
     if (status == TUTTI_OK) status = operand_axis(&x, asked[0], &axis);
     if (status != TUTTI_OK) return status;
-    return node_done(node,
+    return node_set_output(node,
         node_op(node, node->operation, &x.tensor, 1, "axis=%d exclusive=%d reverse=%d", axis,
             node_integer(node, "exclusive", 0) != 0, node_integer(node, "reverse", 0) != 0),
         x.batch);
@@ -82,7 +82,7 @@ static tutti_status mix(const struct onnx_node *node, tutti_tensor hot, const st
                        on = node_op(node, "slice", &values.tensor, 1, "starts=1 ends=2"),
                        more = node_plain(node, "sub", (tutti_tensor[]) { on, off }, 2),
                        scaled = node_plain(node, "mul", (tutti_tensor[]) { hot, more }, 2);
-    return node_done(node, node_plain(node, "add", (tutti_tensor[]) { scaled, off }, 2), *batch_axis);
+    return node_set_output(node, node_plain(node, "add", (tutti_tensor[]) { scaled, off }, 2), *batch_axis);
 }
 
 /* The new axis is before the batch axis, or after it. */
@@ -102,7 +102,7 @@ tutti_status build_one_hot(struct onnx_node *node)
     const int axis = (int)of_file - (own && of_file > x.batch.axis);
     const struct batch_axis batch_axis = batch_axis_moved(x.batch, of_file <= x.batch.axis ? 1 : 0);
     if (x.shape.rank == 0 && !x.batch.batched) return node_refuse("its indices are one number for all samples");
-    node_type(node, 0, values->type);
+    node_set_type(node, 0, values->type);
     const tutti_tensor hot = node_op(node, "one_hot", &x.tensor, 1, "axis=%d depth=%.9g", axis, (double)depth);
     return mix(node, hot, &batch_axis);
 }
@@ -117,7 +117,7 @@ tutti_status build_trilu(struct onnx_node *node)
     if (status == TUTTI_OK) status = operand_axis(&x, -1, &column);
     if (status == TUTTI_OK) status = operand_axis(&x, -2, &row);
     if (status != TUTTI_OK) return status;
-    return node_done(node,
+    return node_set_output(node,
         node_op(node, "trilu", &x.tensor, 1, "upper=%d k=%" PRId64, node_integer(node, "upper", 1) != 0, k[0]),
         x.batch);
 }
@@ -137,6 +137,6 @@ tutti_status build_reverse_sequence(struct onnx_node *node)
     if (own != (lengths.batch.batched && lengths.batch.axis == 0))
         return node_refuse("its lengths must have the batch of its data");
     const tutti_tensor pair[] = { x.tensor, lengths.tensor };
-    return node_done(
+    return node_set_output(
         node, node_op(node, "reverse_sequence", pair, 2, "time_axis=%d batch_axis=%d", time, batch), x.batch);
 }

@@ -59,12 +59,13 @@ static tutti_tensor sum_all(const struct onnx_node *node, tutti_tensor x, int ra
 static tutti_status finish(struct onnx_node *node, const struct loss *loss)
 {
     const int rank = loss->target.shape.rank;
-    if (node_says(node, "reduction", "none")) return node_done(node, loss->losses, loss->target.batch);
+    if (node_attribute_is(node, "reduction", "none")) return node_set_output(node, loss->losses, loss->target.batch);
     if (loss->target.batch.axis != HIDDEN)
         return node_refuse("reduction is over the samples: only 'none' is read; train with a loss of Tutti");
     tutti_tensor y = sum_all(node, loss->losses, rank);
-    if (!node_says(node, "reduction", "sum")) y = node_binary(node, "div", y, sum_all(node, loss->weights, rank));
-    return node_done(node, y, loss->target.batch);
+    if (!node_attribute_is(node, "reduction", "sum"))
+        y = node_binary(node, "div", y, sum_all(node, loss->weights, rank));
+    return node_set_output(node, y, loss->target.batch);
 }
 
 tutti_status build_nll_loss(struct onnx_node *node)
@@ -84,5 +85,5 @@ tutti_status build_softmax_cross_entropy(struct onnx_node *node)
     loss.x.tensor = node_log_softmax(node, loss.x.tensor, loss.classes);
     pick(node, &loss);
     status = finish(node, &loss);
-    return status == TUTTI_OK ? node_made(node, 1, loss.x.tensor, loss.x.batch) : status;
+    return status == TUTTI_OK ? node_set_output_at(node, 1, loss.x.tensor, loss.x.batch) : status;
 }

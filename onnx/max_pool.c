@@ -27,8 +27,9 @@ static struct windows read_windows(const struct onnx_node *node, const tutti_sha
 {
     struct windows w = { .axes = x->rank - 1 };
     size_t count;
-    const bool upper = node_says(node, "auto_pad", "SAME_UPPER"), lower = node_says(node, "auto_pad", "SAME_LOWER");
-    const int64_t *pads = node_says(node, "auto_pad", "VALID") ? NULL : node_integers(node, "pads", &count);
+    const bool upper = node_attribute_is(node, "auto_pad", "SAME_UPPER"),
+               lower = node_attribute_is(node, "auto_pad", "SAME_LOWER");
+    const int64_t *pads = node_attribute_is(node, "auto_pad", "VALID") ? NULL : node_integers(node, "pads", &count);
     read_axis(node, "kernel_shape", &w, w.kernel);
     read_axis(node, "strides", &w, w.stride);
     read_axis(node, "dilations", &w, w.dilation);
@@ -149,10 +150,10 @@ static tutti_status add_indices(const struct onnx_node *node, const struct opera
     made = node_binary(node, "add", made, multiples(node, "channels", channels, each, TUTTI_SHAPE(channels, 1)));
     made = node_reshape(node, made, y);
     struct onnx_value *output = node_output(node, 1);
-    node_type(node, 1, ONNX_INT64);
+    node_set_type(node, 1, ONNX_INT64);
     if (x->batch.axis != HIDDEN) {
         output->index = (struct batch_index) { channels * each, EACH };
-        return node_made(node, 1, made, x->batch);
+        return node_set_output_at(node, 1, made, x->batch);
     }
     struct batch_axis batch_axis = x->batch;
     made = node_op(node, "unfold", &made, 1, "size=%" PRId64, batch_axis.rows);
@@ -160,7 +161,7 @@ static tutti_status add_indices(const struct onnx_node *node, const struct opera
     for (int i = 1; i < apart.rank; i++) apart.sizes[i] = 1;
     made = node_binary(node, "add", made, multiples(node, "samples", batch_axis.rows, channels * each, apart));
     batch_axis.rows = 1;
-    return node_made(node, 1, made, batch_axis);
+    return node_set_output_at(node, 1, made, batch_axis);
 }
 
 tutti_status node_max_pool_indices(const struct onnx_node *node, const struct operand *x, tutti_tensor pooled)
@@ -286,5 +287,5 @@ tutti_status build_max_unpool(struct onnx_node *node)
     }
     if (whole) to.sizes[0] = wanted.sizes[0] = samples;
     to.rank = wanted.rank += whole;
-    return node_done(node, enlarge(node, node_reshape(node, y, &to), &to, &wanted), x.batch);
+    return node_set_output(node, enlarge(node, node_reshape(node, y, &to), &to, &wanted), x.batch);
 }

@@ -26,7 +26,7 @@ tutti_status build_transpose(struct onnx_node *node)
         else if ((status = operand_axis(&x, from, &order[at++])) != TUTTI_OK)
             return status;
     }
-    return node_done(node, node_permuted(node, x.tensor, order, at), batch_axis);
+    return node_set_output(node, node_permuted(node, x.tensor, order, at), batch_axis);
 }
 
 /* Reads the sizes to which a value without a batch is expanded. *batch: the axis that becomes the batch, whose size
@@ -88,7 +88,7 @@ static tutti_status expand_fixed(struct onnx_node *node, struct operand *x, cons
         const int own = i - (to.rank - x->shape.rank);
         if (to.sizes[i] > 1 && (own < 0 || x->shape.sizes[own] == 1)) y->repeated |= 1U << i;
     }
-    if (batch == HIDDEN) return node_done(node, x->tensor, x->batch);
+    if (batch == HIDDEN) return node_set_output(node, x->tensor, x->batch);
     const struct batch_axis batch_axis = { .batched = true, .axis = batch, .rows = to.sizes[batch], .outer = 1 };
     all = to;
     if (guessed && y) {
@@ -96,7 +96,7 @@ static tutti_status expand_fixed(struct onnx_node *node, struct operand *x, cons
         y->alike = node_op(node, "expand", &x->tensor, 1, "shape=%s", list_print(all.sizes, all.rank).text);
     }
     status = node_spread(node, &x->tensor);
-    return status == TUTTI_OK ? node_done(node, node_without_rows(node, x->tensor, batch), batch_axis) : status;
+    return status == TUTTI_OK ? node_set_output(node, node_without_rows(node, x->tensor, batch), batch_axis) : status;
 }
 
 tutti_status build_expand(struct onnx_node *node)
@@ -124,8 +124,8 @@ tutti_status build_expand(struct onnx_node *node)
             return node_refuse("axis %d cannot be repeated", of_file);
         to.sizes[more + axis] = size.number;
     }
-    if (to.rank == 0) return node_done(node, x.tensor, x.batch);
-    return node_done(node, node_op(node, "expand", &x.tensor, 1, "shape=%s", list_print(to.sizes, to.rank).text),
+    if (to.rank == 0) return node_set_output(node, x.tensor, x.batch);
+    return node_set_output(node, node_op(node, "expand", &x.tensor, 1, "shape=%s", list_print(to.sizes, to.rank).text),
         batch_axis_moved(x.batch, more));
 }
 
@@ -171,8 +171,8 @@ tutti_status build_concat(struct onnx_node *node)
         list[count++] = x.tensor;
     }
     if (count == 0) return node_refuse("all its inputs are empty");
-    if (count == 1 && node->proto->n_input > 1) return node_done(node, list[0], first.batch);
-    return node_done(node, node_op(node, "concat", list, count, "axis=%d", axis), first.batch);
+    if (count == 1 && node->proto->n_input > 1) return node_set_output(node, list[0], first.batch);
+    return node_set_output(node, node_op(node, "concat", list, count, "axis=%d", axis), first.batch);
 }
 
 tutti_tensor node_without_axis(const struct onnx_node *node, const struct operand *x, tutti_tensor one, int axis)
@@ -203,7 +203,7 @@ tutti_status build_split(struct onnx_node *node)
         if (length == 0)
             status = node_empty(node, i, &x);
         else
-            status = node_made(node, i, node_cut(node, x.tensor, axis, start, start + length), x.batch);
+            status = node_set_output_at(node, i, node_cut(node, x.tensor, axis, start, start + length), x.batch);
         start += length;
     }
     return status;

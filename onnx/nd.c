@@ -187,9 +187,10 @@ static tutti_status build_along(const struct onnx_node *node, struct nd *nd, con
     if (nd->count == MOST && nd->rows > 1)
         updates->tensor = node_with_rows(node, updates->tensor, &updates->shape, nd->at, nd->rows);
     tutti_tensor y = add(node, nd, nd->shared, reduction);
-    if (nd->count == MOST) return node_done(node, node_without_rows(node, y, nd->batch), batch_axis);
+    if (nd->count == MOST) return node_set_output(node, node_without_rows(node, y, nd->batch), batch_axis);
     if (nd->rows > 1) y = node_without_rows(node, y, nd->at);
-    return node_done(node, y, (struct batch_axis) { .batched = true, .axis = nd->at, .rows = nd->rows, .outer = 1 });
+    return node_set_output(
+        node, y, (struct batch_axis) { .batched = true, .axis = nd->at, .rows = nd->rows, .outer = 1 });
 }
 
 /* The batch is an axis of the slices. */
@@ -202,7 +203,7 @@ static tutti_status build_outside_batch(const struct onnx_node *node, struct nd 
     tutti_status status = like(node, nd, DATA, nd->batch, rows);
     if (status == TUTTI_OK && nd->count == MOST) status = like(node, nd, UPDATES, nd->batch + moved, rows);
     if (status != TUTTI_OK) return status;
-    return node_done(
+    return node_set_output(
         node, add(node, nd, nd->shared, reduction), batch_axis_moved(x->batch, nd->count == MOST ? 0 : moved));
 }
 
@@ -215,7 +216,7 @@ static tutti_status build_shared(const struct onnx_node *node, struct nd *nd)
     tutti_status status = like(node, nd, DATA, batch_axis.axis, batch_axis.rows);
     if (status == TUTTI_OK && !indices->batch.batched) status = node_operand(node, INDICES, indices);
     if (status == TUTTI_OK) status = like(node, nd, INDICES, batch_axis.axis, batch_axis.rows);
-    return status == TUTTI_OK ? node_done(node, add(node, nd, nd->shared - 1, NULL), batch_axis) : status;
+    return status == TUTTI_OK ? node_set_output(node, add(node, nd, nd->shared - 1, NULL), batch_axis) : status;
 }
 
 static tutti_status build(const struct onnx_node *node, struct nd *nd, const char *reduction)
@@ -228,13 +229,13 @@ static tutti_status build(const struct onnx_node *node, struct nd *nd, const cha
         whole &= operand_is_whole(&nd->in[i]);
         if (nd->in[i].batch.batched) batch_axis = nd->in[i].batch;
     }
-    if (whole) return node_done(node, add(node, nd, nd->shared, reduction), batch_axis);
+    if (whole) return node_set_output(node, add(node, nd, nd->shared, reduction), batch_axis);
     find_axes(node, nd);
     const struct batch_axis *indices = &nd->in[INDICES].batch;
     if (nd->batch != HIDDEN ? nd->batch < nd->shared : indices->batched && indices->axis < nd->shared)
         return build_shared(node, nd);
     if (nd->batch == HIDDEN && nd->count == 2) /* slices of a table */
-        return node_done(node, add(node, nd, nd->shared, NULL), batch_axis);
+        return node_set_output(node, add(node, nd, nd->shared, NULL), batch_axis);
     if (nd->batch == HIDDEN) return node_refuse("indices of each sample change data that is the same for all");
     return nd->batch < nd->shared + nd->k ? build_along(node, nd, reduction) : build_outside_batch(node, nd, reduction);
 }

@@ -25,7 +25,7 @@ float node_number(const struct onnx_node *node, const char *name, float fallback
     return attribute ? attribute->f : fallback;
 }
 
-bool node_says(const struct onnx_node *node, const char *name, const char *text)
+bool node_attribute_is(const struct onnx_node *node, const char *name, const char *text)
 {
     const Onnx__AttributeProto *attribute = node_attribute(node, name);
     const size_t length = strlen(text);
@@ -65,7 +65,7 @@ static bool is_known(const struct onnx_value *value)
     return !(value->initialiser || value->copied) || count == 1;
 }
 
-bool node_is_known(const struct onnx_node *node)
+bool node_inputs_are_known(const struct onnx_node *node)
 {
     bool known = node->proto->n_input > 0;
     for (size_t i = 0; i < node->proto->n_input && known; i++) {
@@ -144,7 +144,8 @@ tutti_status node_scalar(const struct onnx_node *node, size_t position, float fa
 
 /* ---------------------------------------------------------------------------------------------------- outputs ---- */
 
-tutti_status node_made(const struct onnx_node *node, size_t output, tutti_tensor tensor, struct batch_axis batch_axis)
+tutti_status node_set_output_at(
+    const struct onnx_node *node, size_t output, tutti_tensor tensor, struct batch_axis batch_axis)
 {
     struct onnx_value *value = node_output(node, output);
     if (tensor.id < 0) return tutti_network_status(node->import->network);
@@ -153,23 +154,23 @@ tutti_status node_made(const struct onnx_node *node, size_t output, tutti_tensor
     return TUTTI_OK;
 }
 
-tutti_status node_done(const struct onnx_node *node, tutti_tensor tensor, struct batch_axis batch_axis)
+tutti_status node_set_output(const struct onnx_node *node, tutti_tensor tensor, struct batch_axis batch_axis)
 {
-    return node_made(node, 0, tensor, batch_axis);
+    return node_set_output_at(node, 0, tensor, batch_axis);
 }
 
-void node_type(const struct onnx_node *node, size_t output, int type)
+void node_set_type(const struct onnx_node *node, size_t output, int type)
 {
     struct onnx_value *value = node_output(node, output);
     if (value) value->type = type;
 }
 
-tutti_status node_known(const struct onnx_node *node, struct array *array)
+tutti_status node_set_array(const struct onnx_node *node, struct array *array)
 {
-    return node_known_at(node, 0, array);
+    return node_set_array_at(node, 0, array);
 }
 
-tutti_status node_known_at(const struct onnx_node *node, size_t output, struct array *array)
+tutti_status node_set_array_at(const struct onnx_node *node, size_t output, struct array *array)
 {
     struct onnx_value *value = node_output(node, output);
     if (!array) return TUTTI_NO_MEMORY;

@@ -41,8 +41,8 @@ static tutti_status make_statistics(const struct onnx_node *node, const struct o
     d = node_op(node, "reduce_mean", &d, 1, "axes=%s", list.text);
     d = node_op(node, "shift", &d, 1, "by=%.9g", epsilon_of(node));
     d = node_op(node, "power", &d, 1, "exponent=-0.5");
-    const tutti_status status = node_made(node, 1, mean, batch_axis);
-    return status == TUTTI_OK ? node_made(node, 2, d, batch_axis) : status;
+    const tutti_status status = node_set_output_at(node, 1, mean, batch_axis);
+    return status == TUTTI_OK ? node_set_output_at(node, 2, d, batch_axis) : status;
 }
 
 /* layer_norm and rms_norm: x, a scale, and perhaps a bias. */
@@ -62,7 +62,7 @@ tutti_status build_layer_normalization(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     const double epsilon = epsilon_of(node);
     const tutti_tensor y = node_op(node, node->operation, inputs, count, "axis=%d epsilon=%.9g", axis, epsilon);
-    status = node_done(node, y, x.batch);
+    status = node_set_output(node, y, x.batch);
     return status == TUTTI_OK && !strcmp(node->operation, "layer_norm") ? make_statistics(node, &x, axis) : status;
 }
 
@@ -101,7 +101,7 @@ static tutti_status norm_of_groups(struct onnx_node *node, const struct operand 
         const tutti_tensor number = for_channels(node, &factor, x->shape.sizes[0], groups, x->shape.rank);
         y = node_plain(node, i == 1 ? "mul" : "add", (tutti_tensor[]) { y, number }, 2);
     }
-    return node_done(node, y, batch_axis);
+    return node_set_output(node, y, batch_axis);
 }
 
 tutti_status build_group_normalization(struct onnx_node *node)
@@ -133,7 +133,7 @@ tutti_status build_lrn(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     const tutti_tensor y = node_op(node, "lrn", &x.tensor, 1, "size=%" PRId64 " alpha=%.9g beta=%.9g bias=%.9g",
         node_integer(node, "size", 0), alpha, beta, bias);
-    return node_done_rows(node, 0, y, &x);
+    return node_set_output_rows(node, 0, y, &x);
 }
 
 /* ------------------------------------------------------------------------------------------------- along axes ---- */
@@ -146,7 +146,7 @@ tutti_status build_lp_normalization(struct onnx_node *node)
     if (status == TUTTI_OK) status = operand_axis(&x, node_integer(node, "axis", -1), &axis);
     if (status != TUTTI_OK) return status;
     const int64_t p = node_integer(node, "p", 2);
-    return node_done(node, node_op(node, "lp_norm", &x.tensor, 1, "axis=%d p=%" PRId64, axis, p), x.batch);
+    return node_set_output(node, node_op(node, "lp_norm", &x.tensor, 1, "axis=%d p=%" PRId64, axis, p), x.batch);
 }
 
 tutti_status build_mean_variance_normalization(struct onnx_node *node)
@@ -169,5 +169,5 @@ tutti_status build_mean_variance_normalization(struct onnx_node *node)
     }
     if (status != TUTTI_OK) return status;
     const struct list_text list = list_print(of_tensor, (int)count);
-    return node_done(node, node_op(node, "mean_variance_norm", &x.tensor, 1, "axes=%s", list.text), x.batch);
+    return node_set_output(node, node_op(node, "mean_variance_norm", &x.tensor, 1, "axes=%s", list.text), x.batch);
 }

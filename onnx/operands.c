@@ -194,7 +194,7 @@ static tutti_status copy_array(const struct onnx_node *node, const struct array 
     if (copy && from->floats) memcpy(copy->floats, from->floats, from->count * sizeof *from->floats);
     if (copy && from->doubles) memcpy(copy->doubles, from->doubles, from->count * sizeof *from->doubles);
     if (copy && from->integers) memcpy(copy->integers, from->integers, from->count * sizeof *from->integers);
-    return node_known(node, copy);
+    return node_set_array(node, copy);
 }
 
 /* Makes the value's tensor, which is added if there is none yet, the node's output. */
@@ -203,7 +203,7 @@ static tutti_status copy_tensor(const struct onnx_node *node, struct onnx_value 
     struct operand x;
     tutti_status status = add_once(node, value);
     if (status == TUTTI_OK) status = operand_of(node, value, &x);
-    return status == TUTTI_OK ? node_done(node, x.tensor, x.batch) : status;
+    return status == TUTTI_OK ? node_set_output(node, x.tensor, x.batch) : status;
 }
 
 tutti_status node_copy(const struct onnx_node *node, struct onnx_value *value)

@@ -160,9 +160,9 @@ node_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, buil
     build_expand;
 
 /* pointwise.c: the input and axis of Softmax, LogSoftmax and Hardmax. Before opset 13, all axes from this one on
- * become one; node_softmax_done() gives the result its `shape` back. */
+ * become one; node_set_softmax_output() gives the result its `shape` back. */
 tutti_status node_softmax_axis(const struct onnx_node *node, struct operand *x, tutti_shape *shape, int *axis);
-tutti_status node_softmax_done(
+tutti_status node_set_softmax_output(
     const struct onnx_node *node, tutti_tensor y, const struct operand *x, const tutti_shape *shape);
 
 /* random.c */

@@ -157,7 +157,8 @@ tutti_status build_pointwise(struct onnx_node *node)
     if (status == TUTTI_OK) status = attributes_print(node, &text);
     if (status == TUTTI_OK) {
         const char *attributes = text.data ? text.data : "";
-        status = node_done(node, node_op(node, node->operation, tensors, (int)count, "%s", attributes), batch_axis);
+        status =
+            node_set_output(node, node_op(node, node->operation, tensors, (int)count, "%s", attributes), batch_axis);
     }
     text_free(&text);
     return status;
@@ -167,7 +168,7 @@ tutti_status build_pointwise(struct onnx_node *node)
 tutti_status build_where(struct onnx_node *node)
 {
     const struct onnx_value *value = node_input(node, 1);
-    if (value) node_type(node, 0, value->type);
+    if (value) node_set_type(node, 0, value->type);
     return build_pointwise(node);
 }
 
@@ -182,7 +183,7 @@ tutti_status build_is_inf(struct onnx_node *node)
     const bool none = !node_integer(node, "detect_negative", 1) && !node_integer(node, "detect_positive", 1);
     tutti_tensor y = node_binary(node, side, x.tensor, node_constant(node, 0));
     y = none ? node_binary(node, "and", y, node_constant(node, 0)) : y;
-    return node_done(node, node_binary(node, "and", y, node_plain(node, "is_inf", &x.tensor, 1)), x.batch);
+    return node_set_output(node, node_binary(node, "and", y, node_plain(node, "is_inf", &x.tensor, 1)), x.batch);
 }
 
 /* gamma elu(x) */
@@ -195,7 +196,7 @@ tutti_status build_selu(struct onnx_node *node)
     const tutti_status status = node_broadcast(node, &x, 1, &batch_axis);
     if (status != TUTTI_OK) return status;
     x = node_op(node, node->operation, &x, 1, "alpha=%.9g", alpha);
-    return node_done(node, node_op(node, "scale", &x, 1, "factor=%.9g", gamma), batch_axis);
+    return node_set_output(node, node_op(node, "scale", &x, 1, "factor=%.9g", gamma), batch_axis);
 }
 
 /* 0 within lambd, x - bias above, x + bias below. */
@@ -212,7 +213,7 @@ tutti_status build_shrink(struct onnx_node *node)
     const tutti_tensor high = node_binary(node, "sub", x, node_constant(node, bias));
     tutti_tensor y = node_elements(node, "where", (tutti_tensor[]) { below, low, node_constant(node, 0) }, 3);
     y = node_elements(node, "where", (tutti_tensor[]) { above, high, y }, 3);
-    return node_done(node, y, batch_axis);
+    return node_set_output(node, y, batch_axis);
 }
 
 /* Functions of two inputs, of any number of them. */
@@ -227,7 +228,7 @@ tutti_status build_many(struct onnx_node *node)
         tensors[0] = node_plain(node, node->operation, (tutti_tensor[]) { tensors[0], tensors[i] }, 2);
     if (!strcmp(node->proto->op_type, "Mean"))
         tensors[0] = node_op(node, "scale", tensors, 1, "factor=%.9g", 1 / (double)count);
-    return node_done(node, tensors[0], batch_axis);
+    return node_set_output(node, tensors[0], batch_axis);
 }
 
 /* ------------------------------------------------------------------------------------------------- functions ---- */
@@ -242,7 +243,7 @@ static tutti_status clip_by_values(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     tutti_tensor y = node_binary(node, "max", list[0], list[1]);
     if (count == 3) y = node_binary(node, "min", y, list[2]);
-    return node_done(node, y, batch_axis);
+    return node_set_output(node, y, batch_axis);
 }
 
 static bool is_computed(const struct onnx_value *value)
@@ -263,9 +264,10 @@ tutti_status build_clip(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     if (low >= high) { /* the upper bound, in ONNX */
         x = node_binary(node, "max", x, node_constant(node, low));
-        return node_done(node, node_binary(node, "min", x, node_constant(node, high)), batch_axis);
+        return node_set_output(node, node_binary(node, "min", x, node_constant(node, high)), batch_axis);
     }
-    return node_done(node, node_op(node, "clip", &x, 1, "min=%.9g max=%.9g", (double)low, (double)high), batch_axis);
+    return node_set_output(
+        node, node_op(node, "clip", &x, 1, "min=%.9g max=%.9g", (double)low, (double)high), batch_axis);
 }
 
 /* min(max(alpha x + beta, 0), 1) */
@@ -277,10 +279,10 @@ tutti_status build_hard_sigmoid(struct onnx_node *node)
     const tutti_status status = node_broadcast(node, &x, 1, &batch_axis);
     if (status != TUTTI_OK) return status;
     if (fabsf(alpha - 1.0f / 6) < 1e-7f && beta == 0.5f)
-        return node_done(node, node_plain(node, "hard_sigmoid", &x, 1), batch_axis);
+        return node_set_output(node, node_plain(node, "hard_sigmoid", &x, 1), batch_axis);
     x = node_op(node, "scale", &x, 1, "factor=%.9g", (double)alpha);
     x = node_binary(node, "add", x, node_constant(node, beta));
-    return node_done(node, node_op(node, "clip", &x, 1, "min=0 max=1"), batch_axis);
+    return node_set_output(node, node_op(node, "clip", &x, 1, "min=0 max=1"), batch_axis);
 }
 
 /* Removes the fraction of a node's output if its first input is of integers. */
@@ -299,8 +301,8 @@ tutti_status build_gelu(struct onnx_node *node)
     struct batch_axis batch_axis;
     const tutti_status status = node_broadcast(node, &x, 1, &batch_axis);
     if (status != TUTTI_OK) return status;
-    const bool with_tanh = node_says(node, "approximate", "tanh");
-    return node_done(node, node_plain(node, with_tanh ? "gelu_tanh" : "gelu", &x, 1), batch_axis);
+    const bool with_tanh = node_attribute_is(node, "approximate", "tanh");
+    return node_set_output(node, node_plain(node, with_tanh ? "gelu_tanh" : "gelu", &x, 1), batch_axis);
 }
 
 /* A square, as in normalisations that exporters write in parts, needs no logarithm. */
@@ -313,12 +315,13 @@ static tutti_status add_pow(struct onnx_node *node)
     const struct onnx_value *second = node_input(node, 1);
     if (status == TUTTI_OK && second && second->stored && second->stored->n_dims == 0) {
         status = node_scalar(node, 1, 0, &exponent);
-        if (status == TUTTI_OK && exponent == 2) return node_done(node, node_plain(node, "square", x, 1), batch_axis);
+        if (status == TUTTI_OK && exponent == 2)
+            return node_set_output(node, node_plain(node, "square", x, 1), batch_axis);
         if (status == TUTTI_OK)
-            return node_done(node, node_binary(node, "pow", x[0], node_constant(node, exponent)), batch_axis);
+            return node_set_output(node, node_binary(node, "pow", x[0], node_constant(node, exponent)), batch_axis);
     }
     if (status == TUTTI_OK) status = node_broadcast(node, x, 2, &batch_axis);
-    return status == TUTTI_OK ? node_done(node, node_plain(node, "pow", x, 2), batch_axis) : status;
+    return status == TUTTI_OK ? node_set_output(node, node_plain(node, "pow", x, 2), batch_axis) : status;
 }
 
 tutti_status build_pow(struct onnx_node *node)
@@ -333,7 +336,7 @@ tutti_status build_mod(struct onnx_node *node)
     struct batch_axis batch_axis;
     const tutti_status status = node_broadcast(node, x, 2, &batch_axis);
     if (status != TUTTI_OK) return status;
-    return node_done(node, node_plain(node, node_integer(node, "fmod", 0) ? "fmod" : "mod", x, 2), batch_axis);
+    return node_set_output(node, node_plain(node, node_integer(node, "fmod", 0) ? "fmod" : "mod", x, 2), batch_axis);
 }
 
 tutti_status build_identity(struct onnx_node *node)
@@ -367,7 +370,7 @@ static tutti_status cast(struct onnx_node *node, int to)
     if (!value) return fail(TUTTI_FORMAT, "input 0 is missing");
     const bool from_float = onnx_type_is_float(value->type), to_float = onnx_type_is_float(to);
     const bool wraps = to != ONNX_INT32 && to != ONNX_INT64; /* of these two, a float32 does not have all numbers */
-    node_type(node, 0, to);
+    node_set_type(node, 0, to);
     const bool same = to_float ? !value->converts : !from_float && (holds(to, value->type) || !wraps);
     if (same || value->type == to) return node_same(node);
     const tutti_status status = node_operand(node, 0, &x);
@@ -379,7 +382,7 @@ static tutti_status cast(struct onnx_node *node, int to)
         if (from_float) x.tensor = node_plain(node, "trunc", &x.tensor, 1);
         if (from_float || !holds(to, value->type)) x.tensor = node_wrapped(node, x.tensor, to);
     }
-    return node_done(node, x.tensor, x.batch);
+    return node_set_output(node, x.tensor, x.batch);
 }
 
 tutti_status build_cast(struct onnx_node *node)
@@ -419,12 +422,13 @@ tutti_status build_dropout(struct onnx_node *node)
     /* A node that reads the mask of a layer that drops elements gets the message that it is not available. */
     if (mask && (ratio == 0 || trains == 0)) {
         const tutti_tensor one = node_constant(node, 1);
-        status = node_made(node, 1, node_elements(node, "where", (tutti_tensor[]) { x.tensor, one, one }, 3), x.batch);
+        status = node_set_output_at(
+            node, 1, node_elements(node, "where", (tutti_tensor[]) { x.tensor, one, one }, 3), x.batch);
     }
-    node_type(node, 1, ONNX_BOOL);
+    node_set_type(node, 1, ONNX_BOOL);
     if (status != TUTTI_OK) return status;
-    if (ratio == 0) return node_done(node, x.tensor, x.batch);
-    return node_done(node, node_op(node, "dropout", &x.tensor, 1, "ratio=%.9g", (double)ratio), x.batch);
+    if (ratio == 0) return node_set_output(node, x.tensor, x.batch);
+    return node_set_output(node, node_op(node, "dropout", &x.tensor, 1, "ratio=%.9g", (double)ratio), x.batch);
 }
 
 /* ------------------------------------------------------------------------------------------------- along axes ---- */
@@ -493,11 +497,11 @@ tutti_status build_reduce(struct onnx_node *node)
     tutti_status status = node_operand(node, 0, &x);
     if (status == TUTTI_OK) status = read_axes(node, &x, &of_file, &axes);
     if (status != TUTTI_OK) return status;
-    if (axes == 0) return node_done(node, reduce_nothing(node, x.tensor), x.batch);
+    if (axes == 0) return node_set_output(node, reduce_nothing(node, x.tensor), x.batch);
     if (x.batch.batched && !strcmp(node->operation, "reduce_mean") && x.shape.rank == 3 && axes == 6 && keep && floats)
-        return node_done(node, node_plain(node, "global_average_pool", &x.tensor, 1), x.batch);
+        return node_set_output(node, node_plain(node, "global_average_pool", &x.tensor, 1), x.batch);
     const unsigned before = of_file & ((1u << (x.batch.axis == HIDDEN ? 0 : x.batch.axis)) - 1);
-    return node_done(node,
+    return node_set_output(node,
         floats ? reduce(node, x.tensor, node->operation, axes, keep) : reduce_integers(node, &x, axes, keep),
         batch_axis_moved(x.batch, keep ? 0 : -__builtin_popcount(before)));
 }
@@ -524,10 +528,10 @@ tutti_status node_softmax_axis(const struct onnx_node *node, struct operand *x, 
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-tutti_status node_softmax_done(
+tutti_status node_set_softmax_output(
     const struct onnx_node *node, tutti_tensor y, const struct operand *x, const tutti_shape *shape)
 {
-    return node_done(node, shape->rank == x->shape.rank ? y : node_reshape(node, y, shape), x->batch);
+    return node_set_output(node, shape->rank == x->shape.rank ? y : node_reshape(node, y, shape), x->batch);
 }
 
 /* An axis other than the last one is exchanged with the last one, and back. */
@@ -538,10 +542,10 @@ tutti_status build_softmax(struct onnx_node *node)
     int axis = 0, order[TUTTI_MAX_RANK];
     const tutti_status status = node_softmax_axis(node, &x, &shape, &axis);
     if (status != TUTTI_OK) return status;
-    if (node->operation) return node_softmax_done(node, node_log_softmax(node, x.tensor, axis), &x, &shape);
+    if (node->operation) return node_set_softmax_output(node, node_log_softmax(node, x.tensor, axis), &x, &shape);
     const int last = x.shape.rank - 1;
     for (int i = 0; i <= last; i++) order[i] = i == axis ? last : i == last ? axis : i;
     x.tensor = node_permuted(node, x.tensor, order, last + 1);
     x.tensor = node_permuted(node, node_plain(node, "softmax", &x.tensor, 1), order, last + 1);
-    return node_softmax_done(node, x.tensor, &x, &shape);
+    return node_set_softmax_output(node, x.tensor, &x, &shape);
 }

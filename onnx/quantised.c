@@ -159,7 +159,7 @@ static tutti_status quantise(
     const tutti_tensor divided = node_binary(node, "div", x->tensor, t);
     if (given && (status = aligned(node, zero, x, along, &t)) != TUTTI_OK) return status;
     x->tensor = rounded(node, divided, given ? &t : NULL, low, high);
-    node_type(node, 0, type ? type : ONNX_UINT8);
+    node_set_type(node, 0, type ? type : ONNX_UINT8);
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
@@ -168,7 +168,7 @@ tutti_status build_quantize_linear(struct onnx_node *node)
     struct operand x;
     tutti_status status = node_batched_if_whole(node, 0, &x);
     if (status == TUTTI_OK) status = quantise(node, &x, 1, 2, read_axis(node));
-    return status == TUTTI_OK ? node_done(node, x.tensor, x.batch) : status;
+    return status == TUTTI_OK ? node_set_output(node, x.tensor, x.batch) : status;
 }
 
 /* ---------------------------------------------------------------------------------------------- DequantizeLinear ----
@@ -292,12 +292,12 @@ tutti_status build_dequantize_linear(struct onnx_node *node)
     const struct onnx_value *scale = node_input(node, 1), *zero = node_input(node, 2);
     const bool known = scale && (scale->stored || scale->array) && (!zero || zero->stored || zero->array);
     const int type = scale ? scale->type : ONNX_FLOAT;
-    node_type(node, 0, onnx_type_is_float(type) ? type : ONNX_FLOAT);
+    node_set_type(node, 0, onnx_type_is_float(type) ? type : ONNX_FLOAT);
     if (from && from->initialiser && from->stored && known && !onnx_type_is_float(from->type))
         return dequantise_initialiser(node, from, read_axis(node));
     tutti_status status = node_batched_if_whole(node, 0, &x);
     if (status == TUTTI_OK) status = dequantise(node, &x, 1, 2, read_axis(node));
-    return status == TUTTI_OK ? node_done(node, x.tensor, x.batch) : status;
+    return status == TUTTI_OK ? node_set_output(node, x.tensor, x.batch) : status;
 }
 
 /* ------------------------------------------------------------------------------------------ of all elements at once
@@ -324,8 +324,8 @@ tutti_status build_dynamic_quantize_linear(struct onnx_node *node)
     const tutti_tensor made[] = { y, node_op(node, "reshape", &scale, 1, "shape="),
         node_op(node, "reshape", &zero, 1, "shape=") };
     for (size_t i = 0; i < 3 && status == TUTTI_OK; i++) {
-        status = node_made(node, i, made[i], x.batch);
-        node_type(node, i, i == 1 ? ONNX_FLOAT : ONNX_UINT8);
+        status = node_set_output_at(node, i, made[i], x.batch);
+        node_set_type(node, i, i == 1 ? ONNX_FLOAT : ONNX_UINT8);
     }
     return status;
 }
@@ -338,12 +338,12 @@ tutti_status build_dynamic_quantize_linear(struct onnx_node *node)
 static tutti_status finish_product(const struct onnx_node *node, bool scaled, struct axis along)
 {
     const struct onnx_value *output = node_output(node, 0);
-    node_type(node, 0, ONNX_INT32);
+    node_set_type(node, 0, ONNX_INT32);
     if (!scaled || !output) return TUTTI_OK;
     struct operand y = { .tensor = output->tensor, .batch = output->batch };
     tutti_status status = tutti_shape_of(node->import->network, y.tensor, &y.shape);
     if (status == TUTTI_OK) status = quantise(node, &y, 6, 7, along);
-    return status == TUTTI_OK ? node_done(node, y.tensor, y.batch) : status;
+    return status == TUTTI_OK ? node_set_output(node, y.tensor, y.batch) : status;
 }
 
 /* MatMulInteger: a, b, their zeros. QLinearMatMul: a, its scale and zero, the same of b, those of the result. */

@@ -9,7 +9,7 @@ static tutti_status read_type(const struct onnx_node *node, int fallback)
 {
     const int type = (int)node_integer(node, "dtype", fallback);
     if (!onnx_type_is_known(type)) return node_refuse("dtype %d, which is not read", type);
-    node_type(node, 0, type);
+    node_set_type(node, 0, type);
     return TUTTI_OK;
 }
 
@@ -39,7 +39,7 @@ static tutti_status draw_sizes(struct onnx_node *node, struct symbolic_integer *
         sizes[0] = (struct symbolic_integer) { 0, 1 };
     }
     const tutti_status status = node_filled(node, sizes, (size_t)rank, 0, &x);
-    return status == TUTTI_OK ? node_done(node, draw(node, x.tensor), x.batch) : status;
+    return status == TUTTI_OK ? node_set_output(node, draw(node, x.tensor), x.batch) : status;
 }
 
 tutti_status build_random(struct onnx_node *node)
@@ -67,7 +67,7 @@ tutti_status build_random_like(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     if (like->tensor.id >= 0) {
         status = node_operand(node, 0, &x);
-        if (status == TUTTI_OK && x.batch.batched) return node_done(node, draw(node, x.tensor), x.batch);
+        if (status == TUTTI_OK && x.batch.batched) return node_set_output(node, draw(node, x.tensor), x.batch);
     }
     if (status == TUTTI_OK) status = value_sizes(node->import, like, sizes, &rank);
     return status == TUTTI_OK ? draw_sizes(node, sizes, rank) : status;
@@ -82,5 +82,5 @@ tutti_status build_bernoulli(struct onnx_node *node)
     if (status == TUTTI_OK) status = read_type(node, input->type);
     if (status != TUTTI_OK) return status;
     const tutti_tensor drawn = node_plain(node, "random_uniform", &p.tensor, 1);
-    return node_done(node, node_binary(node, "less", drawn, p.tensor), p.batch);
+    return node_set_output(node, node_binary(node, "less", drawn, p.tensor), p.batch);
 }

@@ -37,11 +37,11 @@ static tutti_status add_slice(
 
 static tutti_status sliced(const struct onnx_node *node, const struct operand *x, const struct slices *s)
 {
-    if (s->count == 0) return node_done(node, x->tensor, x->batch);
+    if (s->count == 0) return node_set_output(node, x->tensor, x->batch);
     const tutti_tensor y = node_op(node, "slice", &x->tensor, 1, "axes=%s starts=%s ends=%s steps=%s",
         list_print(s->axes, s->count).text, list_print(s->starts, s->count).text, list_print(s->ends, s->count).text,
         list_print(s->steps, s->count).text);
-    return node_done(node, y, x->batch);
+    return node_set_output(node, y, x->batch);
 }
 
 /* Reads the ends of slices. Along the batch axis, an end that is the number of all samples becomes the largest
@@ -127,7 +127,7 @@ static tutti_status padded(const struct onnx_node *node, const struct operand *x
     const int rank = x->shape.rank;
     const tutti_tensor y = node_op(node, "pad", &x->tensor, 1, "before=%s after=%s mode=%s value=%.9g",
         list_print(before, rank).text, list_print(after, rank).text, mode, (double)value);
-    return node_done(node, y, x->batch);
+    return node_set_output(node, y, x->batch);
 }
 
 /* Pads are numbers before all axes, and then after them. */
@@ -145,7 +145,7 @@ tutti_status build_pad(struct onnx_node *node)
     if (status == TUTTI_OK) status = node_scalar(node, 2, node_number(node, "value", 0), &value);
     if (status == TUTTI_OK) status = read_axes(node, 3, &x, axes, &each);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-        if (node_says(node, "mode", modes[i])) mode = modes[i];
+        if (node_attribute_is(node, "mode", modes[i])) mode = modes[i];
     if (status != TUTTI_OK) return status;
     if (count != 2 * each) return fail(TUTTI_FORMAT, "it needs %d pads, not %d", 2 * each, count);
     for (int i = 0; i < each; i++) {
@@ -218,7 +218,7 @@ static tutti_status repeated_for_samples(const struct onnx_node *node, struct op
         y->alike = node_op(node, "expand", &x->tensor, 1, "shape=%s", list_print(all.sizes, all.rank).text);
     const struct batch_axis batch_axis = { .batched = true, .axis = axis, .rows = x->shape.sizes[axis], .outer = 1 };
     const tutti_status status = node_spread(node, &x->tensor);
-    return status == TUTTI_OK ? node_done(node, node_without_rows(node, x->tensor, axis), batch_axis) : status;
+    return status == TUTTI_OK ? node_set_output(node, node_without_rows(node, x->tensor, axis), batch_axis) : status;
 }
 
 tutti_status build_tile(struct onnx_node *node)
@@ -243,9 +243,9 @@ tutti_status build_tile(struct onnx_node *node)
         if (__builtin_mul_overflow(x.shape.sizes[axis], times[i], &x.shape.sizes[axis]))
             return node_refuse("axis %d is repeated %" PRId64 " times", i, times[i]);
     }
-    if (x.shape.rank == 0) return node_done(node, x.tensor, x.batch);
+    if (x.shape.rank == 0) return node_set_output(node, x.tensor, x.batch);
     x.tensor = node_op(node, "tile", &x.tensor, 1, "repeats=%s", list_print(repeats, x.shape.rank).text);
-    if (batch == HIDDEN) return node_done(node, x.tensor, x.batch);
+    if (batch == HIDDEN) return node_set_output(node, x.tensor, x.batch);
     return repeated_for_samples(node, &x, batch, guessed);
 }
 
@@ -257,6 +257,6 @@ tutti_status build_blocks(struct onnx_node *node)
     const tutti_status status = node_rows(node, 0, &x);
     if (status != TUTTI_OK) return status;
     x.tensor = node_op(node, node->operation, &x.tensor, 1, "blocksize=%" PRId64 "%s", size,
-        node_says(node, "mode", "CRD") ? " mode=crd" : "");
-    return node_done_rows(node, 0, x.tensor, &x);
+        node_attribute_is(node, "mode", "CRD") ? " mode=crd" : "");
+    return node_set_output_rows(node, 0, x.tensor, &x);
 }

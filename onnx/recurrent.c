@@ -120,8 +120,8 @@ static tutti_status read_functions(
 static tutti_status read_options(const struct onnx_node *node, struct reading *r, tutti_recurrent_options *options)
 {
     const bool lstm = is_lstm(node), gru = !strcmp(node->proto->op_type, "GRU");
-    options->bidirectional = node_says(node, "direction", "bidirectional");
-    options->reverse = node_says(node, "direction", "reverse");
+    options->bidirectional = node_attribute_is(node, "direction", "bidirectional");
+    options->reverse = node_attribute_is(node, "direction", "reverse");
     options->clip = node_number(node, "clip", 0);
     options->reset_before = gru && node_integer(node, "linear_before_reset", 0) == 0;
     options->input_forget = lstm && node_integer(node, "input_forget", 0) != 0;
@@ -159,12 +159,12 @@ static tutti_status make_output(
     if (sequence) tensor = node_reshape(node, tensor, &TUTTI_SHAPE(r->steps, r->directions, r->hidden));
     if (!whole) {
         batch_axis.axis = axis;
-        return node_made(node, output, tensor, batch_axis);
+        return node_set_output_at(node, output, tensor, batch_axis);
     }
     batch_axis.rows = 1;
     tensor = node_op(node, "unfold", &tensor, 1, "size=%" PRId64, r->x.batch.rows);
     static const int orders[3][4] = { { 0, 1, 2, 3 }, { 1, 0, 2, 3 }, { 1, 2, 0, 3 } };
-    return node_made(node, output, node_permuted(node, tensor, orders[axis], sequence ? 4 : 3), batch_axis);
+    return node_set_output_at(node, output, node_permuted(node, tensor, orders[axis], sequence ? 4 : 3), batch_axis);
 }
 
 tutti_status build_recurrent(struct onnx_node *node)

@@ -158,7 +158,7 @@ static tutti_status reshape_to(const struct onnx_node *node, const struct operan
     }
     tutti_tensor y = node_reshape(node, move_rows(node, x, a, each / a, batch_axis.rows), &shape);
     if (batch_axis.rows > 1) y = node_plain(node, "fold", &y, 1);
-    return node_done(node, y, batch_axis);
+    return node_set_output(node, y, batch_axis);
 }
 
 tutti_status node_reshape_to(const struct onnx_node *node, const struct operand *x, const struct array *asked)
@@ -178,7 +178,7 @@ tutti_status node_reshape_to(const struct onnx_node *node, const struct operand 
         tutti_shape shape = { .rank = to.rank };
         for (int i = 0; i < to.rank; i++) shape.sizes[i] = to.sizes[i];
         if (shape.rank == 0 && !x->batch.batched) shape = TUTTI_SHAPE(1);
-        return node_done(node, node_reshape(node, x->tensor, &shape), x->batch);
+        return node_set_output(node, node_reshape(node, x->tensor, &shape), x->batch);
     }
     const int64_t stride = each / outer_of(&x->batch, &x->shape);
     if (node->import->fixed_batch == 1) keep_axis(&to, from, rank, &x->batch, each, stride);
@@ -256,7 +256,7 @@ static tutti_status change_axes(struct onnx_node *node, const struct operand *x,
             to.sizes[to.rank++] = x->shape.sizes[axis];
     }
     if (to.rank == 0 && !batch_axis.batched) to = TUTTI_SHAPE(1);
-    return node_done(node, node_reshape(node, x->tensor, &to), batch_axis);
+    return node_set_output(node, node_reshape(node, x->tensor, &to), batch_axis);
 }
 
 static tutti_status squeeze_or_unsqueeze(struct onnx_node *node, bool insert)

@@ -128,7 +128,7 @@ tutti_status build_resize(struct onnx_node *node)
     struct text text = { 0 };
     tutti_status status = node_operand(node, 0, &x);
     if (node->import->opset < 11) return node_refuse("that of opset 10 has other inputs: export it again");
-    if (status == TUTTI_OK && node_says(node, "coordinate_transformation_mode", "tf_crop_and_resize"))
+    if (status == TUTTI_OK && node_attribute_is(node, "coordinate_transformation_mode", "tf_crop_and_resize"))
         status = read_optional(node, 1, &asked.roi);
     if (status == TUTTI_OK) status = read_optional(node, 2, &asked.scales);
     if (status == TUTTI_OK) status = read_optional(node, 3, &asked.sizes);
@@ -140,11 +140,12 @@ tutti_status build_resize(struct onnx_node *node)
     asked.count = count > TUTTI_MAX_RANK ? TUTTI_MAX_RANK + 1 : (int)count;
     status = read_axes(node, &x, &asked, &r);
     if (status != TUTTI_OK) return status;
-    if (r.count == 0) return node_done(node, x.tensor, x.batch);
+    if (r.count == 0) return node_set_output(node, x.tensor, x.batch);
     r.has_sizes = asked.sizes != NULL;
     r.has_roi = asked.roi != NULL;
     status = print_resized(node, &r, &text);
-    if (status == TUTTI_OK) status = node_done(node, node_op(node, "resize", &x.tensor, 1, "%s", text.data), x.batch);
+    if (status == TUTTI_OK)
+        status = node_set_output(node, node_op(node, "resize", &x.tensor, 1, "%s", text.data), x.batch);
     text_free(&text);
     return status;
 }

@@ -142,7 +142,7 @@ tutti_status build_sequence_length(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     struct array *length = array_new(0, NULL, false);
     if (length) length->integers[0].number = (int64_t)sequence->count;
-    return node_known(node, length);
+    return node_set_array(node, length);
 }
 
 tutti_status build_sequence_insert(struct onnx_node *node)

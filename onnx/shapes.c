@@ -33,14 +33,14 @@ tutti_status build_shape(struct onnx_node *node)
     struct symbolic_integer sizes[TUTTI_MAX_RANK + 1];
     int rank = 0;
     const tutti_status status = sizes_of(node, sizes, &rank);
-    node_type(node, 0, ONNX_INT64);
+    node_set_type(node, 0, ONNX_INT64);
     if (status != TUTTI_OK) return status;
     int64_t start = node_integer(node, "start", 0), end = node_integer(node, "end", rank);
     start = axis_within(start, rank);
     end = axis_within(end, rank);
     struct array *array = new_whole(1, end > start ? end - start : 0);
     for (int64_t i = start; array && i < end; i++) array->integers[i - start] = sizes[i];
-    return node_known(node, array);
+    return node_set_array(node, array);
 }
 
 static tutti_status product_of(
@@ -51,7 +51,7 @@ static tutti_status product_of(
         if (!symbolic_multiply(product, list[i], &product)) return node_refuse("the product of sizes is too large");
     struct array *array = new_whole(rank, size);
     if (array) array->integers[0] = product;
-    return node_known(node, array);
+    return node_set_array(node, array);
 }
 
 tutti_status build_size(struct onnx_node *node)
@@ -70,15 +70,15 @@ static tutti_status known_floats(const struct onnx_node *node, int rank, const f
     const int64_t size = (int64_t)count;
     struct array *y = array_new(rank, &size, true);
     if (y && count) memcpy(y->floats, floats, count * sizeof *floats);
-    return node_known(node, y);
+    return node_set_array(node, y);
 }
 
 static tutti_status known_integers(const struct onnx_node *node, int rank, const int64_t *numbers, size_t count)
 {
     struct array *y = new_whole(rank, (int64_t)count);
-    node_type(node, 0, ONNX_INT64);
+    node_set_type(node, 0, ONNX_INT64);
     for (size_t i = 0; y && i < count; i++) y->integers[i].number = numbers[i];
-    return node_known(node, y);
+    return node_set_array(node, y);
 }
 
 tutti_status build_constant(struct onnx_node *node)
@@ -93,7 +93,7 @@ tutti_status build_constant(struct onnx_node *node)
     if (strcmp(name, "value") || !a->t) return node_refuse("it needs one of value, value_int(s) and value_float(s)");
     const tutti_status status = tensor_check(a->t);
     if (status == TUTTI_OK && output) output->stored = a->t;
-    node_type(node, 0, a->t->data_type);
+    node_set_type(node, 0, a->t->data_type);
     return status;
 }
 
@@ -115,7 +115,7 @@ tutti_status build_constant_of_shape(struct onnx_node *node)
     for (size_t i = 0; y && value && i < y->count; i++)
         known_put(y, type, i, known_at(&(struct known) { value, type }, 0));
     array_free(value);
-    node_type(node, 0, type);
+    node_set_type(node, 0, type);
     return known_finish(node, y);
 }
 
@@ -172,6 +172,6 @@ tutti_status build_constants_of_samples(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     if (!asked->integers) return node_refuse("its shape is not of integers");
     status = node_filled(node, asked->integers, asked->count, number, &y);
-    node_type(node, 0, type);
-    return status == TUTTI_OK ? node_done(node, y.tensor, y.batch) : status;
+    node_set_type(node, 0, type);
+    return status == TUTTI_OK ? node_set_output(node, y.tensor, y.batch) : status;
 }

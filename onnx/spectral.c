@@ -22,7 +22,7 @@ static tutti_status transform(
     const bool onesided = node_integer(node, "onesided", stft) != 0;
     char asked[40] = "";
     if (length) (void)snprintf(asked, sizeof asked, " length=%" PRId64, length);
-    return node_done(node,
+    return node_set_output(node,
         node_op(node, "dft", &of, 1, "axis=%d inverse=%d onesided=%d%s", axis, inverse, onesided, asked), x->batch);
 }
 
@@ -138,8 +138,8 @@ static tutti_status window(const struct onnx_node *node, double first, double se
         const double angle = 2 * PI * (double)n / (double)period;
         y->floats[n] = (float)(first - second * cos(angle) + third * cos(2 * angle));
     }
-    node_type(node, 0, type);
-    return node_known(node, y);
+    node_set_type(node, 0, type);
+    return node_set_array(node, y);
 }
 
 tutti_status build_hann_window(struct onnx_node *node)
@@ -198,6 +198,6 @@ tutti_status build_mel_weight_matrix(struct onnx_node *node)
         edges[2] = (int64_t)floor((double)(length + 1) * hertz / (double)rate);
         if (i >= 2) fill_filter(y, i - 2, edges[0], edges[1], edges[2]);
     }
-    node_type(node, 0, ONNX_FLOAT);
-    return node_known(node, y);
+    node_set_type(node, 0, ONNX_FLOAT);
+    return node_set_array(node, y);
 }

@@ -30,7 +30,7 @@ static tutti_status read_sliding(const struct onnx_node *node, struct text *text
     for (size_t i = 0; i < sizeof names / sizeof *names && status == TUTTI_OK; i++)
         status = append_list(node, text, names[i], names[i]);
     for (size_t i = 0; i < sizeof paddings / sizeof *paddings; i++)
-        if (node_says(node, "auto_pad", paddings[i][0])) padding = paddings[i][1];
+        if (node_attribute_is(node, "auto_pad", paddings[i][0])) padding = paddings[i][1];
     if (padding)
         text_append(text, "auto_pad=%s ", padding);
     else if (status == TUTTI_OK)
@@ -44,7 +44,7 @@ static tutti_status add(const struct onnx_node *node, const char *operation, con
 {
     if (status == TUTTI_OK && text->failed) status = TUTTI_NO_MEMORY;
     if (status == TUTTI_OK)
-        status = node_done_rows(node, 0, node_op(node, operation, inputs, count, "%s", text->data), x);
+        status = node_set_output_rows(node, 0, node_op(node, operation, inputs, count, "%s", text->data), x);
     text_free(text);
     return status;
 }
@@ -183,7 +183,7 @@ tutti_status build_pool(struct onnx_node *node)
     const tutti_tensor y =
         status == TUTTI_OK ? node_op(node, node->operation, &x.tensor, 1, "%s", text.data) : x.tensor;
     text_free(&text);
-    if (status == TUTTI_OK) status = node_done_rows(node, 0, y, &x);
+    if (status == TUTTI_OK) status = node_set_output_rows(node, 0, y, &x);
     return status == TUTTI_OK && node_output(node, 1) ? node_max_pool_indices(node, &x, y) : status;
 }
 
@@ -197,8 +197,9 @@ tutti_status build_global_pool(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     if (x.shape.rank < 2) return node_refuse("its input has no axis after the channels");
     if (x.shape.rank == 3 && mean)
-        return node_done_rows(node, 0, node_plain(node, "global_average_pool", &x.tensor, 1), &x);
-    if (x.shape.rank == 3 && max) return node_done_rows(node, 0, node_plain(node, "global_max_pool", &x.tensor, 1), &x);
+        return node_set_output_rows(node, 0, node_plain(node, "global_average_pool", &x.tensor, 1), &x);
+    if (x.shape.rank == 3 && max)
+        return node_set_output_rows(node, 0, node_plain(node, "global_max_pool", &x.tensor, 1), &x);
     if (mean || max)
         for (int i = 1; i < x.shape.rank; i++) text_append(&text, "%s%d", i > 1 ? "," : "axes=", i);
     else
