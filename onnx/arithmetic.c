@@ -12,7 +12,8 @@
 
 /* Functions of two integers. They return false if the result is not a number plus a multiple of the number of samples.
  * Without a symbol they wrap around, as in other runtimes. */
-typedef bool whole_function(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y);
+typedef bool integer_function(
+    int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y);
 
 static bool multiply(int type, struct symbolic_integer a, struct symbolic_integer b, struct symbolic_integer *y)
 {
@@ -207,7 +208,7 @@ REAL(real_tanh, tanh(a))
  * is not read. */
 struct operation {
     const char *name;
-    whole_function *whole;
+    integer_function *integer;
     real_function *real;
     bool unary;
 };
@@ -292,18 +293,18 @@ static bool compute(const struct onnx_node *node, const struct operation *operat
     *y = (struct number) { 0 };
     if (operation->real == real_power && !floats) { /* by way of floats, as in other runtimes */
         const struct number power = { .real = pow(n[0].real, n[1].real) };
-        return n[0].whole.batches == 0 && n[1].whole.batches == 0 && known_cast(power, ONNX_DOUBLE, type, y);
+        return n[0].integer.batches == 0 && n[1].integer.batches == 0 && known_cast(power, ONNX_DOUBLE, type, y);
     }
-    if (floats ? !operation->real : !operation->whole) return false;
+    if (floats ? !operation->real : !operation->integer) return false;
     if (floats && !strcmp(operation->name, "Mod") && !node_integer(node, "fmod", 0)) return false;
     if (floats) {
         y->real = operation->real(n[0].real, n[1].real);
-        y->whole.number = y->real != 0; /* of comparisons */
-        return n[1].whole.batches == 0;
+        y->integer.number = y->real != 0; /* of comparisons */
+        return n[1].integer.batches == 0;
     }
-    whole_function *function =
-        operation->whole == modulo && node_integer(node, "fmod", 0) ? remainder_of : operation->whole;
-    return function(x[0].type, n[0].whole, n[1].whole, &y->whole);
+    integer_function *function =
+        operation->integer == modulo && node_integer(node, "fmod", 0) ? remainder_of : operation->integer;
+    return function(x[0].type, n[0].integer, n[1].integer, &y->integer);
 }
 
 /* y = f(a, b) of this type */
@@ -383,7 +384,7 @@ tutti_status fold_where(struct onnx_node *node)
     for (int i = 0; i < 3; i++) from[i] = known_broadcast_reading(x[i].array, rank);
     struct array *y = known_new(rank, sizes, x[1].type);
     for (size_t i = 0; y && i < y->count; i++) {
-        const int pick = is_true(known_at(&x[0], reading_at(&from[0], rank, at)).whole) ? 1 : 2;
+        const int pick = is_true(known_at(&x[0], reading_at(&from[0], rank, at)).integer) ? 1 : 2;
         known_put(y, x[1].type, i, known_at(&x[pick], reading_at(&from[pick], rank, at)));
         (void)known_next(rank, sizes, at);
     }
@@ -498,14 +499,15 @@ static bool change_number(enum change change, int type, int64_t count, struct nu
     const bool floats = onnx_type_is_float(type);
     const struct symbolic_integer divisor = { count };
     switch (change) {
-    case ABSOLUTE: return floats ? (n->real = fabs(n->real), true) : absolute(type, n->whole, n->whole, &n->whole);
-    case SQUARED: return floats ? (n->real *= n->real, true) : multiply(type, n->whole, n->whole, &n->whole);
-    case MEAN: return floats ? (n->real /= (double)count, true) : divide(type, n->whole, divisor, &n->whole);
+    case ABSOLUTE:
+        return floats ? (n->real = fabs(n->real), true) : absolute(type, n->integer, n->integer, &n->integer);
+    case SQUARED: return floats ? (n->real *= n->real, true) : multiply(type, n->integer, n->integer, &n->integer);
+    case MEAN: return floats ? (n->real /= (double)count, true) : divide(type, n->integer, divisor, &n->integer);
     case EXPONENTIAL: n->real = exp(n->real); return floats;
     case LOGARITHM: n->real = log(n->real); return floats;
     case ROOT:
-        n->real = sqrt(floats ? n->real : (double)n->whole.number);
-        return floats || (n->whole.batches == 0 && known_cast(*n, ONNX_DOUBLE, type, n));
+        n->real = sqrt(floats ? n->real : (double)n->integer.number);
+        return floats || (n->integer.batches == 0 && known_cast(*n, ONNX_DOUBLE, type, n));
     case AS_IT_IS: break;
     }
     return true;

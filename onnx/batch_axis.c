@@ -34,9 +34,9 @@ int operand_rank(const struct operand *operand)
     return operand->shape.rank + has_own_axis(&operand->batch);
 }
 
-bool operand_is_whole(const struct operand *operand)
+bool operand_has_batch_axis(const struct operand *operand)
 {
-    return !operand->batch.batched || operand->batch.axis == HIDDEN;
+    return operand->batch.batched && operand->batch.axis != HIDDEN;
 }
 
 tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_tensor)

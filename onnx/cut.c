@@ -93,20 +93,20 @@ static bool find_projections(struct projections *p, size_t n)
         (p->bias_count == 0 || p->bias_count == p->count);
 }
 
-/* Copies a piece to the rows of `whole` from `first` on; `turned`: its columns are those rows. */
-static void copy_rows(struct array *whole, int64_t first, const struct array *piece, bool turned)
+/* Copies a piece to the rows of `joined` from `first` on; `turned`: its columns are those rows. */
+static void copy_rows(struct array *joined, int64_t first, const struct array *piece, bool turned)
 {
-    const int64_t columns = whole->rank == 2 ? whole->sizes[1] : 1, rows = (int64_t)piece->count / columns;
+    const int64_t columns = joined->rank == 2 ? joined->sizes[1] : 1, rows = (int64_t)piece->count / columns;
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = 0; column < columns; column++)
-            whole->floats[(first + row) * columns + column] =
+            joined->floats[(first + row) * columns + column] =
                 piece->floats[turned ? column * rows + row : row * columns + column];
 }
 
-static void become_view(struct onnx_value *piece, struct onnx_value *whole, int64_t first, int64_t rows)
+static void become_view(struct onnx_value *piece, struct onnx_value *joined, int64_t first, int64_t rows)
 {
-    piece->view = (struct view) { .of = whole, .first = first, .rows = rows };
-    import_transpose(&piece->view, rows, whole->array->rank == 2 ? whole->array->sizes[1] : 1);
+    piece->view = (struct view) { .of = joined, .first = first, .rows = rows };
+    import_transpose(&piece->view, rows, joined->array->rank == 2 ? joined->array->sizes[1] : 1);
 }
 
 /* Joins the pieces as rows of the layer's parameter `part`. At an attention's second call the parameter exists
@@ -124,29 +124,29 @@ static tutti_status join(struct projections *p, struct onnx_value **pieces, cons
         copy_rows(array, first, pieces[i]->array, rank == 2);
         first += (int64_t)pieces[i]->array->count / (rank == 2 ? p->size : 1);
     }
-    struct onnx_value *whole = import_find(p->import, name);
-    if (whole &&
-        (!whole->initialiser || !whole->array || whole->array->count != array->count ||
-            memcmp(whole->array->floats, array->floats, array->count * sizeof(float)) != 0))
+    struct onnx_value *joined = import_find(p->import, name);
+    if (joined &&
+        (!joined->initialiser || !joined->array || joined->array->count != array->count ||
+            memcmp(joined->array->floats, array->floats, array->count * sizeof(float)) != 0))
         goto done;
-    if (!whole) {
-        TRY(import_add_name(p->import, name, &whole));
-        whole->origin.state_name = name; /* which frees it */
-        whole->array = array;
-        whole->initialiser = true;
-        whole->type = ONNX_FLOAT;
-        whole->usage.nodes = 1;
+    if (!joined) {
+        TRY(import_add_name(p->import, name, &joined));
+        joined->origin.state_name = name; /* which frees it */
+        joined->array = array;
+        joined->initialiser = true;
+        joined->type = ONNX_FLOAT;
+        joined->usage.nodes = 1;
         name = NULL;
         array = NULL;
     }
     first = 0;
     for (int i = 0; i < p->count; i++) {
         const int64_t rows = (int64_t)pieces[i]->array->count / (rank == 2 ? p->size : 1);
-        become_view(pieces[i], whole, first, rows);
+        become_view(pieces[i], joined, first, rows);
         first += rows;
     }
     import_note(
-        p->import, "%s and the next %d are %s, cut into %d", pieces[0]->name, p->count - 1, whole->name, p->count);
+        p->import, "%s and the next %d are %s, cut into %d", pieces[0]->name, p->count - 1, joined->name, p->count);
 done:
     for (int i = 0; i < p->count; i++) {
         array_free(pieces[i]->array);

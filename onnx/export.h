@@ -76,7 +76,7 @@ int source_numbers(const struct source *source, const char *name, double *number
 double source_number(const struct source *source, const char *name, double fallback);
 /* Returns which of the words an attribute has; the first one where the node does not have it, or another. */
 const char *source_choice(const struct source *source, const char *name, const char *const *words, size_t count);
-int source_whole(const struct source *source, const char *name, int64_t *numbers, int most);
+int source_list(const struct source *source, const char *name, int64_t *numbers, int most);
 tutti_tensor_info source_tensor(struct source *source, tutti_tensor tensor);
 bool source_is(const struct source *source, int input); /* whether the input is there */
 /* The name that the file has for an input. */

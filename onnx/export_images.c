@@ -7,9 +7,9 @@
 static void made_window(struct source *source, struct made made)
 {
     int64_t kernel[2] = { 1, 1 }, stride[2] = { 1, 1 }, padding[2] = { 0 };
-    (void)source_whole(source, "kernel", kernel, 2);
-    (void)source_whole(source, "stride", stride, 2);
-    (void)source_whole(source, "padding", padding, 2);
+    (void)source_list(source, "kernel", kernel, 2);
+    (void)source_list(source, "stride", stride, 2);
+    (void)source_list(source, "padding", padding, 2);
     made_integers(made, "kernel_shape", kernel, 2);
     made_integers(made, "strides", stride, 2);
     made_integers(made, "pads", (int64_t[]) { padding[0], padding[1], padding[0], padding[1] }, 4);
@@ -22,7 +22,7 @@ void export_conv2d(struct source *source)
     const struct made made =
         source_node(source, "Conv", source_input(source, 0), source_input(source, 1), bias, source_output(source));
     made_window(source, made);
-    (void)source_whole(source, "dilation", dilation, 2);
+    (void)source_list(source, "dilation", dilation, 2);
     made_integers(made, "dilations", dilation, 2);
     made_integer(made, "group", (int64_t)source_number(source, "groups", 1));
 }
@@ -34,10 +34,10 @@ void export_conv2d_transposed(struct source *source)
     const struct made made = source_node(
         source, "ConvTranspose", source_input(source, 0), source_input(source, 1), NULL, source_output(source));
     made_window(source, made);
-    (void)source_whole(source, "kernel", kernel, 2);
-    (void)source_whole(source, "stride", stride, 2);
-    (void)source_whole(source, "padding", padding, 2);
-    (void)source_whole(source, "dilation", dilation, 2);
+    (void)source_list(source, "kernel", kernel, 2);
+    (void)source_list(source, "stride", stride, 2);
+    (void)source_list(source, "padding", padding, 2);
+    (void)source_list(source, "dilation", dilation, 2);
     for (int i = 0; i < 2; i++)
         more[i] = source->y.shape.sizes[1 + i] - (source->x.shape.sizes[1 + i] - 1) * stride[i] -
             (kernel[i] - 1) * dilation[i] - 1 + 2 * padding[i];
@@ -49,8 +49,8 @@ void export_conv2d_transposed(struct source *source)
 static bool is_global(const struct source *source)
 {
     int64_t kernel[2] = { 0 }, padding[2] = { 0 };
-    (void)source_whole(source, "kernel", kernel, 2);
-    (void)source_whole(source, "padding", padding, 2);
+    (void)source_list(source, "kernel", kernel, 2);
+    (void)source_list(source, "padding", padding, 2);
     return kernel[0] == source->x.shape.sizes[1] && kernel[1] == source->x.shape.sizes[2] && !padding[0] && !padding[1];
 }
 
@@ -126,7 +126,7 @@ void export_resample(struct source *source)
 {
     enum { MOST = 1 << 24 };
     int64_t axis = 0;
-    (void)source_whole(source, "axis", &axis, 1);
+    (void)source_list(source, "axis", &axis, 1);
     const int64_t from = source->x.shape.sizes[axis], to = source->y.shape.sizes[axis];
     const int rank = array_rank(&source->x), position = (int)array_axis(&source->x, axis);
     if (from > MOST / to) {

@@ -17,7 +17,7 @@ static void export_reduce(struct source *source)
 {
     int64_t axes[TUTTI_MAX_RANK];
     tutti_shape kept = source->x.shape, without = { 0 };
-    const int count = source_whole(source, "axes", axes, TUTTI_MAX_RANK);
+    const int count = source_list(source, "axes", axes, TUTTI_MAX_RANK);
     for (int i = 0; i < count; i++) kept.sizes[axes[i]] = 0;
     for (int i = 0; i < kept.rank; i++) {
         if (kept.sizes[i]) without.sizes[without.rank++] = kept.sizes[i];

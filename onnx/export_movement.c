@@ -37,10 +37,10 @@ void export_expand(struct source *source)
 
 void export_transpose(struct source *source)
 {
-    int64_t order[TUTTI_MAX_RANK], whole[TUTTI_MAX_RANK + 1] = { 0 };
-    const int rank = source_whole(source, "perm", order, TUTTI_MAX_RANK);
-    for (int i = 0; i < rank; i++) whole[array_axis(&source->x, i)] = array_axis(&source->x, order[i]);
-    (void)source_transpose(source, source_input(source, 0), whole, array_rank(&source->x), source_output(source));
+    int64_t order[TUTTI_MAX_RANK], all_axes[TUTTI_MAX_RANK + 1] = { 0 };
+    const int rank = source_list(source, "perm", order, TUTTI_MAX_RANK);
+    for (int i = 0; i < rank; i++) all_axes[array_axis(&source->x, i)] = array_axis(&source->x, order[i]);
+    (void)source_transpose(source, source_input(source, 0), all_axes, array_rank(&source->x), source_output(source));
 }
 
 /* The elements of x from `begins` on, with a constant outside of x: Slice and Pad. If some axes go backwards:
@@ -54,7 +54,7 @@ struct window {
 static void find_window(struct source *source, struct window *window)
 {
     int64_t begins[TUTTI_MAX_RANK] = { 0 };
-    const int rank = source_whole(source, "begins", begins, TUTTI_MAX_RANK), all = array_rank(&source->x);
+    const int rank = source_list(source, "begins", begins, TUTTI_MAX_RANK), all = array_rank(&source->x);
     for (int i = 0; i < rank; i++) {
         const int64_t size = source->x.shape.sizes[i], wanted = source->y.shape.sizes[i];
         const int axis = (int)array_axis(&source->x, i);
@@ -89,7 +89,7 @@ static const char *cut_to_length(struct source *source, const char *x)
 static const char *turn_back(struct source *source, const char *x)
 {
     int64_t reversed[TUTTI_MAX_RANK];
-    const int count = source_whole(source, "reversed", reversed, TUTTI_MAX_RANK);
+    const int count = source_list(source, "reversed", reversed, TUTTI_MAX_RANK);
     for (int i = 0; i < count; i++)
         x = source_slice(source, x, array_axis(&source->x, reversed[i]), -1, INT64_MIN, NULL);
     return x;

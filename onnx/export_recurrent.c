@@ -77,7 +77,7 @@ static void write_attributes(struct source *source, const struct recurrent *r, s
     enum { FUNCTIONS = sizeof names / sizeof *names };
     int64_t functions[3] = { 5, 5, 5 };
     const char *texts[3] = { "Tanh", "Tanh", "Tanh" };
-    (void)source_whole(source, "functions", functions, 3);
+    (void)source_list(source, "functions", functions, 3);
     for (int i = 0; i < 3; i++) {
         if (functions[i] < 0 || functions[i] >= FUNCTIONS || !names[functions[i]])
             source_refuse(source, "one of its functions is unknown");

@@ -278,7 +278,7 @@ double source_number(const struct source *source, const char *name, double fallb
     return source_numbers(source, name, &number, 1) ? number : fallback;
 }
 
-int source_whole(const struct source *source, const char *name, int64_t *numbers, int most)
+int source_list(const struct source *source, const char *name, int64_t *numbers, int most)
 {
     double read[TUTTI_MAX_RANK];
     const int count = source_numbers(source, name, read, most);

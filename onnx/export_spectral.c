@@ -16,11 +16,11 @@ static struct transform transform_of(struct source *source)
 {
     struct transform t = { .form = (int)source_number(source, "form", 0) };
     int64_t axis = 0;
-    (void)source_whole(source, "axis", &axis, 1);
-    (void)source_whole(source, "length", &t.length, 1);
-    (void)source_whole(source, "count", &t.count, 1);
-    (void)source_whole(source, "from", &t.from, 1);
-    (void)source_whole(source, "to", &t.to, 1);
+    (void)source_list(source, "axis", &axis, 1);
+    (void)source_list(source, "length", &t.length, 1);
+    (void)source_list(source, "count", &t.count, 1);
+    (void)source_list(source, "from", &t.from, 1);
+    (void)source_list(source, "to", &t.to, 1);
     t.axis = array_axis(&source->x, axis);
     t.in = source->x.shape.sizes[axis];
     t.inverse = source_number(source, "inverse", 0) != 0;
@@ -74,9 +74,9 @@ static const char *placed(struct source *source, const struct transform *t, cons
     int64_t pads[2 * TUTTI_MAX_RANK + 4] = { 0 };
     if (t->from == 0) return x;
     pads[t->rank + t->axis] = t->length - t->in;
-    const char *whole = source_temporary(source);
-    (void)source_node(source, "Pad", x, source_integers(source, pads, 2 * t->rank), source_scalar(source, 0), whole);
-    return turned(source, t, whole, t->length - t->from, t->length);
+    const char *padded = source_temporary(source);
+    (void)source_node(source, "Pad", x, source_integers(source, pads, 2 * t->rank), source_scalar(source, 0), padded);
+    return turned(source, t, padded, t->length - t->from, t->length);
 }
 
 void export_dft(struct source *source)

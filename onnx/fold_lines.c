@@ -71,8 +71,8 @@ tutti_status fold_cumsum(struct onnx_node *node)
             const struct number zero = { 0 }, own = exclusive ? (k ? known_at(&x, before) : zero) : known_at(&x, at);
             struct number all = k ? known_at(&sum, before) : zero;
             all.real += own.real;
-            all.whole.number = (int64_t)((uint64_t)all.whole.number + (uint64_t)own.whole.number);
-            if (own.whole.batches) return array_free(y), node_refuse("it adds up numbers of samples");
+            all.integer.number = (int64_t)((uint64_t)all.integer.number + (uint64_t)own.integer.number);
+            if (own.integer.batches) return array_free(y), node_refuse("it adds up numbers of samples");
             known_put(y, x.type, at, all);
         }
     }

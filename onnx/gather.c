@@ -52,12 +52,12 @@ static tutti_status gather(struct onnx_node *node, const struct operand *x, cons
 {
     int axis = 0;
     const int64_t asked = node_integer(node, "axis", 0), of_file = asked < 0 ? asked + operand_rank(x) : asked;
-    if (node_input(node, 1)->index.factor && !operand_is_whole(x) && of_file == x->batch.axis)
+    if (node_input(node, 1)->index.factor && operand_has_batch_axis(x) && of_file == x->batch.axis)
         return gather_counted(node, x, indices, (int)of_file);
     if (node_input(node, 1)->index.factor) return node_refuse("its indices count samples");
     const tutti_status status = operand_axis(x, asked, &axis);
     if (status != TUTTI_OK) return status;
-    if (x->batch.batched && indices->batch.batched && !(operand_is_whole(x) && operand_is_whole(indices)))
+    if (x->batch.batched && indices->batch.batched && (operand_has_batch_axis(x) || operand_has_batch_axis(indices)))
         return node_refuse("both its inputs depend on the samples");
     const tutti_tensor pair[] = { x->tensor, indices->tensor }, y = node_op(node, "gather", pair, 2, "axis=%d", axis);
     if (!x->batch.batched) return node_set_output(node, y, batch_axis_moved(indices->batch, (int)of_file));
@@ -131,7 +131,7 @@ tutti_status build_gather(struct onnx_node *node)
         return status == TUTTI_OK ? gather_one(node, index[0]) : status;
     }
     const int64_t axis = node_integer(node, "axis", 0), of_file = axis < 0 ? axis + operand_rank(&x) : axis;
-    if (known && !operand_is_whole(&x) && of_file == x.batch.axis && x.batch.outer == 1) {
+    if (known && operand_has_batch_axis(&x) && of_file == x.batch.axis && x.batch.outer == 1) {
         const struct array *numbers = NULL;
         status = node_array(node, 1, &numbers);
         return status == TUTTI_OK ? gather_alike(node, &x, numbers, x.batch.axis) : status;
@@ -228,7 +228,7 @@ tutti_status build_compress(struct onnx_node *node)
     if (node_attribute(node, "axis")) {
         status = operand_axis(&x, node_integer(node, "axis", 0), &axis);
     } else {
-        if (!operand_is_whole(&x)) return node_refuse("without an axis it would join samples");
+        if (operand_has_batch_axis(&x)) return node_refuse("without an axis it would join samples");
         int64_t all = 1;
         for (int i = 0; i < x.shape.rank; i++) all *= x.shape.sizes[i];
         x.shape = TUTTI_SHAPE(all);
@@ -291,7 +291,8 @@ tutti_status build_tensor_scatter(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     const int rank = operand_rank(&in[0]);
     if ((batch_axis.batched && batch_axis.axis > 0) || batch_axis.rows != 1 || batch_axis.outer != 1 || rank < 2 ||
-        (!operand_is_whole(&first) && !batch_axis_equal(&first.batch, &batch_axis)) || rank != operand_rank(&in[1]))
+        (operand_has_batch_axis(&first) && !batch_axis_equal(&first.batch, &batch_axis)) ||
+        rank != operand_rank(&in[1]))
         return node_refuse("the batch must be the first axis of its inputs, which must have equally many");
     const tutti_tensor inputs[] = { in[0].tensor,
         positions_of(node, &first, &in[1].shape, axis, in[0].shape.sizes[axis]), in[1].tensor };

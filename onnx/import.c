@@ -275,10 +275,10 @@ static tutti_status check_rank(const struct import *import, const Onnx__ValueInf
     const Onnx__TypeProto__Tensor *type = input->type ? input->type->tensor_type : NULL;
     const Onnx__TensorShapeProto *sizes = type ? type->shape : NULL;
     const int axis = import_batch_axis(import, input->name);
-    const bool whole = axis == HIDDEN;
-    if (sizes && sizes->n_dim < (size_t)TUTTI_MAX_RANK + !whole && (whole || sizes->n_dim > (size_t)axis))
+    const bool hidden = axis == HIDDEN;
+    if (sizes && sizes->n_dim < (size_t)TUTTI_MAX_RANK + !hidden && (hidden || sizes->n_dim > (size_t)axis))
         return TUTTI_OK;
-    if (whole)
+    if (hidden)
         return fail(
             TUTTI_UNSUPPORTED, "input '%s' must be a tensor of at most %d axes", input->name, TUTTI_MAX_RANK - 1);
     return fail(TUTTI_UNSUPPORTED,

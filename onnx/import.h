@@ -227,7 +227,7 @@ struct operand {
 };
 tutti_status node_operand(const struct onnx_node *node, size_t position, struct operand *operand);
 /* Reads an input without conversion: int32 if it is an input of the network or a constant, of integers; otherwise
- * float32 with whole numbers. */
+ * float32 with integers. */
 tutti_status node_indices(const struct onnx_node *node, size_t position, struct operand *operand);
 /* node_batched(): the operand must have a batch; if a sample is all of the file's inputs (`whole`), an operand
  * without one is repeated for each sample. node_batched_if_whole(): the same with `whole`, any operand without.
@@ -242,9 +242,9 @@ tutti_status operand_as_rows(
     const struct onnx_node *node, size_t position, struct operand *operand); /* of node_batched() */
 tutti_status node_set_output_rows(
     const struct onnx_node *node, size_t output, tutti_tensor tensor, const struct operand *rows);
-/* The number of axes in the file; whether none of them is the batch. */
+/* The number of axes in the file; whether one of them is the batch. */
 int operand_rank(const struct operand *operand);
-bool operand_is_whole(const struct operand *operand);
+bool operand_has_batch_axis(const struct operand *operand);
 /* The tensor's axis for an axis of the file, which may be negative. Refuses the batch. */
 tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_tensor);
 /* node_spread(): repeats a tensor for each sample. node_spread_operand(): keeps the operand's shape, also that of one
@@ -263,7 +263,7 @@ tutti_tensor node_op(const struct onnx_node *node, const char *operation, const 
 tutti_tensor node_elements(const struct onnx_node *node, const char *operation, const tutti_tensor *inputs, int count);
 tutti_tensor node_binary(const struct onnx_node *node, const char *operation, tutti_tensor a, tutti_tensor b);
 tutti_tensor node_constant(const struct onnx_node *node, float number);
-/* node_wrapped(): converts whole numbers to this type; types of at most 16 bits and unsigned types wrap around.
+/* node_wrapped(): converts integers to this type; types of at most 16 bits and unsigned types wrap around.
  * node_truncated(): removes the fraction of a power, which may be off by 16 units of its last bit. */
 tutti_tensor node_wrapped(const struct onnx_node *node, tutti_tensor x, int type);
 tutti_tensor node_truncated(const struct onnx_node *node, tutti_tensor x);

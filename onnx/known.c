@@ -24,8 +24,8 @@ struct number known_at(const struct known *x, size_t i)
         number.real = x->array->doubles ? x->array->doubles[i] : (double)x->array->floats[i];
         return number;
     }
-    number.whole = x->array->integers[i];
-    number.real = x->type == ONNX_UINT64 ? (double)(uint64_t)number.whole.number : (double)number.whole.number;
+    number.integer = x->array->integers[i];
+    number.real = x->type == ONNX_UINT64 ? (double)(uint64_t)number.integer.number : (double)number.integer.number;
     return number;
 }
 
@@ -65,8 +65,8 @@ void known_put(struct array *y, int type, size_t i, struct number number)
     if (y->doubles) y->doubles[i] = number.real;
     if (y->floats) y->floats[i] = float_of_type(number.real, type);
     if (!y->integers) return;
-    if (number.whole.batches == 0) number.whole.number = integer_of_type(number.whole.number, type);
-    y->integers[i] = number.whole;
+    if (number.integer.batches == 0) number.integer.number = integer_of_type(number.integer.number, type);
+    y->integers[i] = number.integer;
 }
 
 /* Truncates a number. ONNX does not define the result for numbers out of the type's range: this is the result of x86
@@ -84,16 +84,16 @@ bool known_cast(struct number x, int from, int to, struct number *y)
 {
     *y = x;
     if (to == ONNX_BOOL) {
-        y->whole =
-            (struct symbolic_integer) { onnx_type_is_float(from) ? x.real != 0 : x.whole.number || x.whole.batches };
+        y->integer = (struct symbolic_integer) { onnx_type_is_float(from) ? x.real != 0
+                                                                          : x.integer.number || x.integer.batches };
     } else if (onnx_type_is_float(to)) {
-        if (x.whole.batches) return false;
+        if (x.integer.batches) return false;
         /* Not through a double, which would round twice. */
         if (to != ONNX_DOUBLE && !onnx_type_is_float(from) && from != ONNX_UINT64)
-            y->real = (double)(float)x.whole.number;
-        if (to != ONNX_DOUBLE && from == ONNX_UINT64) y->real = (double)(float)(uint64_t)x.whole.number;
+            y->real = (double)(float)x.integer.number;
+        if (to != ONNX_DOUBLE && from == ONNX_UINT64) y->real = (double)(float)(uint64_t)x.integer.number;
     } else if (onnx_type_is_float(from)) {
-        y->whole = (struct symbolic_integer) { integer_of(x.real, to) };
+        y->integer = (struct symbolic_integer) { integer_of(x.real, to) };
     }
     return true;
 }

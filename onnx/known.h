@@ -17,7 +17,7 @@ tutti_status known_input(const struct onnx_node *node, size_t position, struct k
 /* An element: as a float, and exactly if it is of an integer type. */
 struct number {
     double real;
-    struct symbolic_integer whole;
+    struct symbolic_integer integer;
 };
 struct number known_at(const struct known *x, size_t i);
 /* Writes the nearest number of this type; integers wrap around. */

@@ -34,8 +34,8 @@ static bool ends_with(const char *text, const char *end)
 static char *inner_scope(const char *outer, const char *scope, size_t length)
 {
     const size_t prefix = strlen(outer);
-    const bool whole = !prefix || (length > prefix && !strncmp(scope, outer, prefix) && scope[prefix] == '.');
-    return whole ? memory_format("%.*s", (int)length, scope) : memory_format("%s.%.*s", outer, (int)length, scope);
+    const bool complete = !prefix || (length > prefix && !strncmp(scope, outer, prefix) && scope[prefix] == '.');
+    return complete ? memory_format("%.*s", (int)length, scope) : memory_format("%s.%.*s", outer, (int)length, scope);
 }
 
 /* The scope before the last one, which is that of the operation: "block.fc1" in "['', 'block', 'block.fc1',

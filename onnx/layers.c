@@ -111,9 +111,9 @@ static tutti_tensor swap_front(const struct onnx_node *node, tutti_tensor x, int
  * sample. */
 static tutti_status batch_norm(struct onnx_node *node, struct operand *x, const tutti_batch_norm_options *options)
 {
-    const bool whole = x->batch.axis == HIDDEN, rows = x->batch.rows > 1;
+    const bool hidden = x->batch.axis == HIDDEN, rows = x->batch.rows > 1;
     tutti_shape front = x->shape, flat = { .rank = 3, .sizes = { 0, 1, 1 } };
-    if (whole && x->shape.rank > 1) {
+    if (hidden && x->shape.rank > 1) {
         x->tensor = swap_front(node, x->tensor, x->shape.rank);
         front.sizes[0] = x->shape.sizes[1];
         front.sizes[1] = x->shape.sizes[0];
@@ -121,11 +121,11 @@ static tutti_status batch_norm(struct onnx_node *node, struct operand *x, const 
     if (rows) x->tensor = node_with_rows(node, x->tensor, &front, 1, x->batch.rows);
     flat.sizes[0] = front.sizes[0];
     for (int i = 1; i < front.rank; i++) flat.sizes[2] *= front.sizes[i];
-    const bool image = !whole && !rows && (front.rank == 1 || front.rank == 3);
+    const bool image = !hidden && !rows && (front.rank == 1 || front.rank == 3);
     tutti_tensor y = image ? x->tensor : node_reshape(node, x->tensor, &flat);
     y = tutti_batch_norm(node->import->network, y, options);
     if (!image) y = node_reshape(node, y, &front);
-    if (whole && x->shape.rank > 1) y = swap_front(node, y, x->shape.rank);
+    if (hidden && x->shape.rank > 1) y = swap_front(node, y, x->shape.rank);
     if (rows) y = node_without_rows(node, y, 1);
     return node_set_output(node, y, x->batch);
 }
@@ -317,8 +317,8 @@ static tutti_status check_product(const struct operand *a, const struct operand 
 static tutti_status without_batch(
     const struct onnx_node *node, size_t position, const struct operand *batched, struct operand *x)
 {
-    const bool whole = !batched->batch.batched || batched->batch.axis == HIDDEN;
-    if (x->batch.batched || whole || x->shape.rank < operand_rank(batched) || operand_rank(batched) < 3)
+    if (x->batch.batched || !operand_has_batch_axis(batched) || x->shape.rank < operand_rank(batched) ||
+        operand_rank(batched) < 3)
         return TUTTI_OK;
     if (x->shape.rank > operand_rank(batched) || batched->batch.axis != 0)
         return node_refuse("input %zu has an axis before the batch", position);

@@ -258,34 +258,34 @@ tutti_status build_max_unpool(struct onnx_node *node)
     tutti_status status = node_batched(node, 0, &x);
     if (status == TUTTI_OK) status = node_batched(node, 1, &indices);
     if (status != TUTTI_OK) return status;
-    const bool whole = x.batch.axis == HIDDEN;
+    const bool hidden = x.batch.axis == HIDDEN;
     if (!batch_axis_equal(&x.batch, &indices.batch) ||
-        (!whole && (x.batch.axis > 0 || x.batch.rows != 1 || x.batch.outer != 1)) || x.shape.rank < 2 + whole)
+        (!hidden && (x.batch.axis > 0 || x.batch.rows != 1 || x.batch.outer != 1)) || x.shape.rank < 2 + hidden)
         return node_refuse("the batch must be the first axis of its inputs, which have channels after it");
     sample = x.shape;
-    if (whole) sample = (tutti_shape) { .rank = x.shape.rank - 1 };
-    for (int i = 0; whole && i < sample.rank; i++) sample.sizes[i] = x.shape.sizes[i + 1];
+    if (hidden) sample = (tutti_shape) { .rank = x.shape.rank - 1 };
+    for (int i = 0; hidden && i < sample.rank; i++) sample.sizes[i] = x.shape.sizes[i + 1];
     status = filled_shape(node, &sample, &filled);
     if (status == TUTTI_OK) status = asked_shape(node, &filled, &asked);
     if (status != TUTTI_OK) return status;
     const int64_t factor = node_input(node, 1)->index.factor;
-    if (!whole && factor == product(asked.sizes, asked.rank)) filled = asked; /* MaxPool's image was this one */
+    if (!hidden && factor == product(asked.sizes, asked.rank)) filled = asked; /* MaxPool's image was this one */
     const int64_t each = product(filled.sizes, filled.rank), count = product(x.shape.sizes, x.shape.rank);
-    const int64_t samples = whole ? x.shape.sizes[0] : 1;
+    const int64_t samples = hidden ? x.shape.sizes[0] : 1;
     if (each > MOST_ELEMENTS / samples || count > MOST_ELEMENTS)
         return node_refuse("it has more than %d elements", MOST_ELEMENTS);
-    if (!whole && factor != each && node->import->fixed_batch != 1)
+    if (!hidden && factor != each && node->import->fixed_batch != 1)
         return node_refuse("its indices must be those of MaxPool, of an image of %" PRId64 " elements", each);
     const tutti_tensor zero = node_constant(node, 0);
     const tutti_tensor parts[] = { node_op(node, "expand", &zero, 1, "shape=%" PRId64, samples * each),
         node_reshape(node, indices.tensor, &TUTTI_SHAPE(count)), node_reshape(node, x.tensor, &TUTTI_SHAPE(count)) };
     tutti_tensor y = node_plain(node, "scatter_elements", parts, 3);
     tutti_shape to = filled, wanted = asked;
-    for (int i = filled.rank; whole && i > 0; i--) {
+    for (int i = filled.rank; hidden && i > 0; i--) {
         to.sizes[i] = filled.sizes[i - 1];
         wanted.sizes[i] = asked.sizes[i - 1];
     }
-    if (whole) to.sizes[0] = wanted.sizes[0] = samples;
-    to.rank = wanted.rank += whole;
+    if (hidden) to.sizes[0] = wanted.sizes[0] = samples;
+    to.rank = wanted.rank += hidden;
     return node_set_output(node, enlarge(node, node_reshape(node, y, &to), &to, &wanted), x.batch);
 }

@@ -33,14 +33,14 @@ static tutti_status read_inputs(const struct onnx_node *node, struct nd *nd)
     nd->q = operand_rank(indices) - 1;
     if (nd->q < 0 || indices->shape.rank < 1)
         return node_refuse("its indices have no axis, or the batch is their last one");
-    if (!operand_is_whole(indices) && indices->batch.axis == nd->q)
+    if (operand_has_batch_axis(indices) && indices->batch.axis == nd->q)
         return node_refuse("the batch is the indices' last axis");
     const int64_t k = indices->shape.sizes[indices->shape.rank - 1];
     if (k < 1 || k + nd->shared > operand_rank(&nd->in[DATA]))
         return fail(TUTTI_FORMAT, "its indices are %" PRId64 " numbers each", k);
     nd->k = (int)k;
     for (int i = 0; i < nd->count; i++)
-        if (!operand_is_whole(&nd->in[i]) && nd->in[i].batch.outer != 1)
+        if (operand_has_batch_axis(&nd->in[i]) && nd->in[i].batch.outer != 1)
             return node_refuse("an axis before the batch is joined with it");
     return TUTTI_OK;
 }
@@ -221,15 +221,15 @@ static tutti_status build_shared(const struct onnx_node *node, struct nd *nd)
 
 static tutti_status build(const struct onnx_node *node, struct nd *nd, const char *reduction)
 {
-    bool whole = true;
+    bool has_batch_axis = false;
     struct batch_axis batch_axis = { .rows = 1, .outer = 1, .axis = HIDDEN };
     tutti_status status = read_inputs(node, nd);
     if (status != TUTTI_OK) return status;
     for (int i = 0; i < nd->count; i++) {
-        whole &= operand_is_whole(&nd->in[i]);
+        has_batch_axis |= operand_has_batch_axis(&nd->in[i]);
         if (nd->in[i].batch.batched) batch_axis = nd->in[i].batch;
     }
-    if (whole) return node_set_output(node, add(node, nd, nd->shared, reduction), batch_axis);
+    if (!has_batch_axis) return node_set_output(node, add(node, nd, nd->shared, reduction), batch_axis);
     find_axes(node, nd);
     const struct batch_axis *indices = &nd->in[INDICES].batch;
     if (nd->batch != HIDDEN ? nd->batch < nd->shared : indices->batched && indices->axis < nd->shared)

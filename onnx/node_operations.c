@@ -75,11 +75,11 @@ tutti_tensor node_wrapped(const struct onnx_node *node, tutti_tensor x, int type
 
 tutti_tensor node_truncated(const struct onnx_node *node, tutti_tensor x)
 {
-    const tutti_tensor whole = node_plain(node, "round", &x, 1), apart = node_binary(node, "sub", x, whole);
+    const tutti_tensor rounded = node_plain(node, "round", &x, 1), apart = node_binary(node, "sub", x, rounded);
     const tutti_tensor size = node_plain(node, "abs", &x, 1);
     const tutti_tensor limit = node_op(node, "scale", &size, 1, "factor=%.9g", (double)(FLT_EPSILON * 16));
-    const tutti_tensor is_whole = node_binary(node, "less_or_equal", node_plain(node, "abs", &apart, 1), limit);
-    return node_elements(node, "where", (tutti_tensor[]) { is_whole, whole, node_plain(node, "trunc", &x, 1) }, 3);
+    const tutti_tensor is_integer = node_binary(node, "less_or_equal", node_plain(node, "abs", &apart, 1), limit);
+    return node_elements(node, "where", (tutti_tensor[]) { is_integer, rounded, node_plain(node, "trunc", &x, 1) }, 3);
 }
 
 struct list_text list_print(const int64_t *numbers, int count)

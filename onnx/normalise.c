@@ -95,7 +95,7 @@ static tutti_status norm_of_groups(struct onnx_node *node, const struct operand 
         struct operand factor;
         const tutti_status status = node_operand(node, i, &factor);
         if (status != TUTTI_OK) return status;
-        if (!operand_is_whole(&factor)) (void)node_as_fixed(node, i, &factor);
+        if (operand_has_batch_axis(&factor)) (void)node_as_fixed(node, i, &factor);
         if (factor.shape.rank != 1 || (factor.batch.batched && factor.batch.axis != HIDDEN))
             return node_refuse("input %zu must be a number for each channel", i);
         const tutti_tensor number = for_channels(node, &factor, x->shape.sizes[0], groups, x->shape.rank);

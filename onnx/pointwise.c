@@ -286,7 +286,7 @@ tutti_status build_hard_sigmoid(struct onnx_node *node)
 }
 
 /* Removes the fraction of a node's output if its first input is of integers. */
-static tutti_status make_whole(const struct onnx_node *node)
+static tutti_status make_integers(const struct onnx_node *node)
 {
     const struct onnx_value *value = node_input(node, 0);
     struct onnx_value *output = node_output(node, 0);
@@ -327,7 +327,7 @@ static tutti_status add_pow(struct onnx_node *node)
 tutti_status build_pow(struct onnx_node *node)
 {
     const tutti_status status = add_pow(node);
-    return status == TUTTI_OK ? make_whole(node) : status;
+    return status == TUTTI_OK ? make_integers(node) : status;
 }
 
 tutti_status build_mod(struct onnx_node *node)
@@ -362,7 +362,7 @@ static bool holds(int type, int other)
     return types[a].has_sign && types[a].bits > types[b].bits;
 }
 
-/* Floats of any width are float32. So are integers and truths: whole numbers, 0 and 1. */
+/* Floats of any width are float32. So are integers and truths, as 0 and 1. */
 static tutti_status cast(struct onnx_node *node, int to)
 {
     struct operand x;

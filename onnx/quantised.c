@@ -1,4 +1,4 @@
-/* Quantised values: whole numbers q that stand for (q - zero) scale. They are computed as floats. Gradients pass the
+/* Quantised values: integers q that stand for (q - zero) scale. They are computed as floats. Gradients pass the
  * rounding as if it were not there, and are 0 where a number was saturated. */
 #include "onnx/operators.h"
 
@@ -135,11 +135,11 @@ static tutti_tensor rounded(
     const struct onnx_node *node, tutti_tensor x, const tutti_tensor *zero, float low, float high)
 {
     const float parts = 1 << 24;
-    const tutti_tensor whole = node_plain(node, "round", &x, 1), rest = node_binary(node, "sub", x, whole);
+    const tutti_tensor rounded = node_plain(node, "round", &x, 1), rest = node_binary(node, "sub", x, rounded);
     tutti_tensor same = node_binary(node, "mul", rest, node_constant(node, parts));
     same = node_plain(node, "round", &same, 1);
     same = node_binary(node, "mul", same, node_constant(node, 1 / parts));
-    const tutti_tensor moved = zero ? node_binary(node, "add", whole, *zero) : whole;
+    const tutti_tensor moved = zero ? node_binary(node, "add", rounded, *zero) : rounded;
     const tutti_tensor y = node_op(node, "clip", &moved, 1, "min=%.9g max=%.9g", (double)low, (double)high);
     const tutti_tensor inside = node_binary(node, "equal", y, moved);
     return node_binary(node, "add", y, node_binary(node, "mul", inside, node_binary(node, "sub", rest, same)));
@@ -242,7 +242,7 @@ static tutti_status dequantise_initialiser(const struct onnx_node *node, struct 
     return TUTTI_OK;
 }
 
-/* [directions, inputs, gates] of whole numbers as [directions, gates, inputs] of floats. There is a scale for each
+/* [directions, inputs, gates] of integers as [directions, gates, inputs] of floats. There is a scale for each
  * direction, or for each of its gates. */
 static struct array *gates_of(const struct array *x, const struct array *scale, const struct array *zero)
 {

@@ -59,7 +59,7 @@ static tutti_status read_ends(const struct onnx_node *node, const struct operand
     for (int i = 0; i < *count; i++) {
         const int64_t axis = has_axes ? axes[i] : i;
         const struct symbolic_integer end = array->integers[i];
-        const bool all = !operand_is_whole(x) && (axis < 0 ? axis + operand_rank(x) : axis) == x->batch.axis &&
+        const bool all = operand_has_batch_axis(x) && (axis < 0 ? axis + operand_rank(x) : axis) == x->batch.axis &&
             end.number >= 0 && end.batches >= x->batch.rows * x->batch.outer;
         if (end.batches && !all)
             return node_refuse("the end along axis %" PRId64 " depends on the number of samples", axis);
@@ -73,7 +73,7 @@ static bool is_all(const struct onnx_node *node, const struct operand *x, int64_
 {
     const int64_t samples = node->import->fixed_batch, at = axis < 0 ? axis + operand_rank(x) : axis;
     if (start == 0 && end >= INT32_MAX) return true;
-    if (operand_is_whole(x) || at != x->batch.axis || samples == 0) return false;
+    if (!operand_has_batch_axis(x) || at != x->batch.axis || samples == 0) return false;
     const int64_t size = samples * x->batch.rows * x->batch.outer;
     return end >= size && (start == 0 || start <= -size);
 }

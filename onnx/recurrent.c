@@ -153,11 +153,11 @@ static tutti_status read_inputs(const struct onnx_node *node, struct reading *r,
 static tutti_status make_output(
     const struct onnx_node *node, size_t output, const struct reading *r, tutti_tensor tensor, bool sequence)
 {
-    const bool whole = r->x.batch.axis == HIDDEN;
+    const bool batch_hidden = r->x.batch.axis == HIDDEN;
     const int axis = r->by_samples ? 0 : sequence ? 2 : 1; /* of the batch */
     struct batch_axis batch_axis = r->x.batch;
     if (sequence) tensor = node_reshape(node, tensor, &TUTTI_SHAPE(r->steps, r->directions, r->hidden));
-    if (!whole) {
+    if (!batch_hidden) {
         batch_axis.axis = axis;
         return node_set_output_at(node, output, tensor, batch_axis);
     }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static struct array *new_whole(int rank, int64_t size)
+static struct array *new_integers(int rank, int64_t size)
 {
     return array_new(rank, &size, false);
 }
@@ -38,7 +38,7 @@ tutti_status build_shape(struct onnx_node *node)
     int64_t start = node_integer(node, "start", 0), end = node_integer(node, "end", rank);
     start = axis_within(start, rank);
     end = axis_within(end, rank);
-    struct array *array = new_whole(1, end > start ? end - start : 0);
+    struct array *array = new_integers(1, end > start ? end - start : 0);
     for (int64_t i = start; array && i < end; i++) array->integers[i - start] = sizes[i];
     return node_set_array(node, array);
 }
@@ -49,7 +49,7 @@ static tutti_status product_of(
     struct symbolic_integer product = { 1, 0 };
     for (size_t i = 0; i < count; i++)
         if (!symbolic_multiply(product, list[i], &product)) return node_refuse("the product of sizes is too large");
-    struct array *array = new_whole(rank, size);
+    struct array *array = new_integers(rank, size);
     if (array) array->integers[0] = product;
     return node_set_array(node, array);
 }
@@ -75,7 +75,7 @@ static tutti_status known_floats(const struct onnx_node *node, int rank, const f
 
 static tutti_status known_integers(const struct onnx_node *node, int rank, const int64_t *numbers, size_t count)
 {
-    struct array *y = new_whole(rank, (int64_t)count);
+    struct array *y = new_integers(rank, (int64_t)count);
     node_set_type(node, 0, ONNX_INT64);
     for (size_t i = 0; y && i < count; i++) y->integers[i].number = numbers[i];
     return node_set_array(node, y);

@@ -114,7 +114,7 @@ tutti_status build_stft(struct onnx_node *node)
 /* -------------------------------------------------------------------------------------------------- constants ---- */
 
 /* Reads the number of a known input; 0: the input is absent. */
-static tutti_status whole_number(const struct onnx_node *node, size_t position, int64_t most, int64_t *number)
+static tutti_status read_integer(const struct onnx_node *node, size_t position, int64_t most, int64_t *number)
 {
     int count = 0;
     const tutti_status status = node_list(node, position, number, 1, &count);
@@ -129,7 +129,7 @@ static tutti_status window(const struct onnx_node *node, double first, double se
 {
     int64_t size = 0;
     const int type = (int)node_integer(node, "output_datatype", ONNX_FLOAT);
-    const tutti_status status = whole_number(node, 0, MOST, &size);
+    const tutti_status status = read_integer(node, 0, MOST, &size);
     if (status != TUTTI_OK) return status;
     if (!onnx_type_is_float(type)) return node_refuse("its type is %d: only float types are read", type);
     const int64_t period = node_integer(node, "periodic", 1) || size == 1 ? size : size - 1;
@@ -177,9 +177,9 @@ tutti_status build_mel_weight_matrix(struct onnx_node *node)
     int64_t filters = 0, length = 0, rate = 0;
     float low = 0, high = 0;
     size_t count = 0;
-    tutti_status status = whole_number(node, 0, MOST, &filters);
-    if (status == TUTTI_OK) status = whole_number(node, 1, MOST, &length);
-    if (status == TUTTI_OK) status = whole_number(node, 2, INT32_MAX, &rate);
+    tutti_status status = read_integer(node, 0, MOST, &filters);
+    if (status == TUTTI_OK) status = read_integer(node, 1, MOST, &length);
+    if (status == TUTTI_OK) status = read_integer(node, 2, INT32_MAX, &rate);
     if (status == TUTTI_OK) status = node_scalar(node, 3, 0, &low);
     if (status == TUTTI_OK) status = node_scalar(node, 4, 0, &high);
     if (status != TUTTI_OK) return status;
