@@ -8,7 +8,8 @@
     conformance.py --table                      whether the table is what nodes.txt says
 
 FOLDER is where the archive is unpacked. A line of nodes.txt: the test, what became of its outputs (pass, fail, refused),
-of its gradients (pass, fail, none), and the reason of what did not pass.
+of its gradients (pass, fail, none), and the reason of what did not pass: its name in REASONS, and what differs between
+messages.
 """
 import collections
 import concurrent.futures
@@ -65,6 +66,24 @@ TRAINING = """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh Attenti
 SET = "of these, for training in float32"
 
 
+# Messages of what did not pass, by the names that nodes.txt has; {} is a word that nodes.txt has after the name.
+REASONS = {
+    "no-operator": "no {}",
+    "no-operator-in-branch": "operator that Tutti does not have: {} ''",
+    "type": "input '{}' is of type {} ({}), which Tutti does not read",
+    "rank": "input '{}' must be a tensor of at most {} axes",
+    "open-size": "input: axis {} has an open size: pass the shape of a sample",
+    "type-of-result": "{}: to type {}, which is not read",
+    "empty": "{}: '{}' has no elements, or is an output that is not available",
+    "empty-reduction": "{}: it has no elements, or too many; as a layer: '{}' has no elements, or is an output that is not available",
+    "empty-slice": "Slice: nothing is left along axis {}",
+    "off": "output {} is off by {}",
+    "not-finite": "gradients: not finite",
+    "no-finite-output": "gradients: no output is finite",
+    "no-float-inputs": "gradients: all inputs are numbers that the file is read with",
+}
+
+
 # ----------------------------------------------------------------------------------------------------------- running
 
 def unpack(folder):
@@ -94,7 +113,7 @@ def run(program, folder, names):
     lines = {}
     for line in done.stdout.splitlines():
         name, forward, gradients, _, _, *reason = line.split(" ", 5)
-        lines[name] = " ".join([name, forward, gradients, kind(" ".join(reason))]).rstrip()
+        lines[name] = " ".join([name, forward, gradients, short(kind(" ".join(reason)))]).rstrip()
     if done.returncode or set(lines) != set(names):
         sys.exit(f"conform ended with status {done.returncode} and gave {len(lines)} lines for {len(names)} tests")
     return lines
@@ -103,10 +122,19 @@ def run(program, folder, names):
 def kind(reason):
     """Without what names nodes and values."""
     if "operators that Tutti does not have: " in reason:
-        return "no " + ", ".join(sorted(re.findall(r"([\w.:]+) \(\d+ nodes?:", reason)))
+        return "no " + ",".join(sorted(re.findall(r"([\w.:]+) \(\d+ nodes?:", reason)))
     reason = re.sub(r"\S*/variant\.\d+: ", "", reason)
     reason = re.sub(r"^(\w+) '[^']*': ", r"\1: ", reason)
-    return reason.strip()[:100].strip()
+    return reason.strip()
+
+
+def short(reason):
+    """The name of a reason with its words; a message that REASONS lack stays as it is, in quotation marks."""
+    for name, message in REASONS.items():
+        found = re.fullmatch(r"(\S+)".join(map(re.escape, message.split("{}"))), reason)
+        if found:
+            return " ".join([name, *found.groups()])
+    return f'"{reason}"' if reason else ""
 
 
 def compare(got, want):
@@ -138,6 +166,9 @@ def read_manifest():
 
 
 def write_manifest(lines, operators):
+    unknown = [line for line in lines.values() if '"' in line]
+    if unknown:
+        sys.exit("REASONS lack the messages of these tests:\n" + "\n".join(unknown))
     tests = collections.defaultdict(list)
     for name, operator in operators.items():
         tests[operator].append(lines[name])
