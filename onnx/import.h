@@ -117,10 +117,10 @@ struct import {
 };
 
 /* " (model.py:8: x = self.fc(x))", where the file has the stack of the exported program; else "". */
-struct source {
+struct source_line {
     char text[256];
 };
-struct source node_source(const Onnx__NodeProto *node);
+struct source_line node_source(const Onnx__NodeProto *node);
 /* messages.c: passes a line to the caller's note(), for `tutti show --why`. */
 void import_note(const struct import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The first names of a list, for a note: "a, b", and after them ", ..." if there are more. */

@@ -33,9 +33,9 @@ static void copy_until(const char *from, const char *ends, char *to, size_t size
     snprintf(to, size, "%.*s", (int)(length < size ? length : size - 1), from);
 }
 
-struct source node_source(const Onnx__NodeProto *node)
+struct source_line node_source(const Onnx__NodeProto *node)
 {
-    struct source source = { "" };
+    struct source_line source = { "" };
     char path[512], code[96] = "";
     const char *at = find_frame(node);
     if (!at) return source;
