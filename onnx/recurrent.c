@@ -7,7 +7,7 @@
 
 enum { X, WEIGHTS, STATE_WEIGHTS, BIAS, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES, INPUTS };
 
-struct reading {
+struct recurrent {
     struct operand x, others[INPUTS]; /* x: samples [steps, features] */
     int64_t steps, directions, hidden;
     bool by_samples; /* layout 1: the batch is the file's first axis */
@@ -24,7 +24,7 @@ static bool is_lstm(const struct onnx_node *node)
 }
 
 /* Reads the layer's samples: the axis of the file that is the batch, or becomes part of it. */
-static tutti_status read_samples(const struct onnx_node *node, struct reading *r)
+static tutti_status read_samples(const struct onnx_node *node, struct recurrent *r)
 {
     struct operand *x = &r->x;
     const int axis = r->by_samples ? 0 : 1;
@@ -51,7 +51,7 @@ static tutti_status read_samples(const struct onnx_node *node, struct reading *r
 
 /* Reads an initial state [directions, batch, hidden], or [batch, directions, hidden], as samples [directions,
  * hidden]. */
-static tutti_status read_state(const struct onnx_node *node, size_t position, struct reading *r)
+static tutti_status read_state(const struct onnx_node *node, size_t position, struct recurrent *r)
 {
     struct operand *state = &r->others[position];
     const int axis = r->by_samples ? 0 : 1;
@@ -72,7 +72,7 @@ static tutti_status read_state(const struct onnx_node *node, size_t position, st
 }
 
 /* One number of steps for each sample. */
-static tutti_status read_lengths(const struct onnx_node *node, struct reading *r)
+static tutti_status read_lengths(const struct onnx_node *node, struct recurrent *r)
 {
     struct operand *lengths = &r->others[LENGTHS];
     tutti_status status = node_operand(node, LENGTHS, lengths);
@@ -117,7 +117,7 @@ static tutti_status read_functions(
     return status;
 }
 
-static tutti_status read_options(const struct onnx_node *node, struct reading *r, tutti_recurrent_options *options)
+static tutti_status read_options(const struct onnx_node *node, struct recurrent *r, tutti_recurrent_options *options)
 {
     const bool lstm = is_lstm(node), gru = !strcmp(node->proto->op_type, "GRU");
     options->bidirectional = node_attribute_is(node, "direction", "bidirectional");
@@ -130,7 +130,7 @@ static tutti_status read_options(const struct onnx_node *node, struct reading *r
     return read_functions(node, r->directions, lstm ? 3 : gru ? 2 : 1, options);
 }
 
-static tutti_status read_inputs(const struct onnx_node *node, struct reading *r, tutti_recurrent_options *options)
+static tutti_status read_inputs(const struct onnx_node *node, struct recurrent *r, tutti_recurrent_options *options)
 {
     const bool lstm = is_lstm(node);
     const tutti_tensor **const targets[INPUTS] = { NULL, &options->w, &options->r, &options->b, &options->lengths,
@@ -151,7 +151,7 @@ static tutti_status read_inputs(const struct onnx_node *node, struct reading *r,
 
 /* Converts samples [steps, directions hidden] or [directions, hidden] to the file's order of axes. */
 static tutti_status make_output(
-    const struct onnx_node *node, size_t output, const struct reading *r, tutti_tensor tensor, bool sequence)
+    const struct onnx_node *node, size_t output, const struct recurrent *r, tutti_tensor tensor, bool sequence)
 {
     const bool batch_hidden = r->x.batch.axis == HIDDEN;
     const int axis = r->by_samples ? 0 : sequence ? 2 : 1; /* of the batch */
@@ -169,7 +169,7 @@ static tutti_status make_output(
 
 tutti_status build_recurrent(struct onnx_node *node)
 {
-    struct reading r = { .steps = 0 };
+    struct recurrent r = { .steps = 0 };
     tutti_tensor last_h, last_c;
     tutti_recurrent_options options = { .last_h = &last_h };
     tutti_network *network = node->import->network;
