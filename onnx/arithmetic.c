@@ -206,13 +206,13 @@ REAL(real_tanh, tanh(a))
 
 /* In alphabetical order. A function that is NULL: elements of this kind are not supported. `unary`: the second number
  * is not read. */
-struct operation {
+struct arithmetic {
     const char *name;
     integer_function *integer;
     real_function *real;
     bool unary;
 };
-static const struct operation operations[] = {
+static const struct arithmetic operations[] = {
     { "Abs", absolute, real_abs, true },
     { "Acos", NULL, real_acos, true },
     { "Acosh", NULL, real_acosh, true },
@@ -265,10 +265,10 @@ static const struct operation operations[] = {
 
 static int compare_names(const void *name, const void *row)
 {
-    return strcmp(name, ((const struct operation *)row)->name);
+    return strcmp(name, ((const struct arithmetic *)row)->name);
 }
 
-static const struct operation *find_operation(const char *name)
+static const struct arithmetic *find_operation(const char *name)
 {
     return bsearch(name, operations, sizeof operations / sizeof *operations, sizeof *operations, compare_names);
 }
@@ -286,7 +286,7 @@ static tutti_status no_number(void)
 }
 
 /* One element of a result of this type, from inputs of these types. */
-static bool compute(const struct onnx_node *node, const struct operation *operation, const struct number *n,
+static bool compute(const struct onnx_node *node, const struct arithmetic *operation, const struct number *n,
     const struct known *x, int type, struct number *y)
 {
     const bool floats = onnx_type_is_float(x[0].type);
@@ -309,7 +309,7 @@ static bool compute(const struct onnx_node *node, const struct operation *operat
 
 /* y = f(a, b) of this type */
 static tutti_status combine(
-    struct onnx_node *node, const struct operation *operation, const struct known *x, int type, struct array **made)
+    struct onnx_node *node, const struct arithmetic *operation, const struct known *x, int type, struct array **made)
 {
     int rank = 0;
     int64_t sizes[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = { 0 };
@@ -346,7 +346,7 @@ static void divide_all(struct array *y, int type, size_t count)
 /* Takes one input, two, or, as Max, any number of them. */
 tutti_status fold_arithmetic(struct onnx_node *node)
 {
-    const struct operation *operation = find_operation(node->proto->op_type);
+    const struct arithmetic *operation = find_operation(node->proto->op_type);
     const size_t count = node->proto->n_input;
     struct known x[2];
     struct array *y = NULL, *before = NULL;
@@ -411,7 +411,7 @@ static tutti_status read_bound(
 
 tutti_status fold_clip(struct onnx_node *node)
 {
-    static const struct operation clips[] = { { "Max", larger, real_max }, { "Min", smaller, real_min } };
+    static const struct arithmetic clips[] = { { "Max", larger, real_max }, { "Min", smaller, real_min } };
     struct known x[2];
     struct number bounds[2];
     bool has[2];
@@ -520,7 +520,7 @@ static tutti_status reduce(struct onnx_node *node, const struct known *x, const 
     int64_t at[ARRAY_MAX_RANK] = { 0 };
     for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
         if (!strcmp(reductions[i].name, node->proto->op_type)) reduction = &reductions[i];
-    const struct operation *operation = reduction ? find_operation(reduction->function) : NULL;
+    const struct arithmetic *operation = reduction ? find_operation(reduction->function) : NULL;
     struct number *sums = memory_new(y->count, sizeof *sums);
     unsigned char *begun = memory_new(y->count + 1, 1);
     tutti_status status = sums && begun && operation ? TUTTI_OK : TUTTI_NO_MEMORY;
