@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+extern const char embedded_style[], embedded_page[]; /* style.css and page.css, which embed.py makes texts */
+
 /* Appends a text, escaped for HTML, SVG and attributes; bytes that are not UTF-8 become U+FFFD. */
 void page_text(struct text *page, const char *text);
 /* Appends at most so many characters of a text, escaped; if there are more, the last one is an ellipsis. */
