@@ -58,24 +58,27 @@ struct printable text_printable(const char *text)
     return result;
 }
 
+int text_character(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    const int more = *at < 0x80     ? 0
+        : *at >= 0xc2 && *at < 0xe0 ? 1
+        : (*at & 0xf0) == 0xe0      ? 2
+        : *at >= 0xf0 && *at < 0xf5 ? 3
+                                    : -1;
+    if (!*at || more < 0) return 0;
+    uint32_t code = more ? *at & (0x3fu >> more) : *at;
+    for (int i = 1; i <= more; i++) {
+        if ((at[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (at[i] & 0x3fu);
+    }
+    if (more == 2 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) return 0;
+    return more == 3 && (code < 0x10000 || code > 0x10ffff) ? 0 : 1 + more;
+}
+
 bool text_is_utf8(const char *text)
 {
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const int more = *at < 0x80     ? 0
-            : *at >= 0xc2 && *at < 0xe0 ? 1
-            : (*at & 0xf0) == 0xe0      ? 2
-            : *at >= 0xf0 && *at < 0xf5 ? 3
-                                        : -1;
-        if (more < 0) return false;
-        uint32_t code = more ? *at & (0x3fu >> more) : *at;
-        for (int i = 1; i <= more; i++) {
-            if ((at[i] & 0xc0) != 0x80) return false;
-            code = code << 6 | (at[i] & 0x3fu);
-        }
-        if ((more == 2 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
-            (more == 3 && (code < 0x10000 || code > 0x10ffff)))
-            return false;
-        at += 1 + more;
-    }
+    for (int bytes; *text; text += bytes)
+        if (!(bytes = text_character(text))) return false;
     return true;
 }

@@ -23,7 +23,10 @@ struct printable {
 };
 struct printable text_printable(const char *text);
 
-/* Whether a string is UTF-8 (RFC 3629), as names in files are. */
+/* Returns the bytes of the first character; 0: there is none, or it is not UTF-8 (RFC 3629: no surrogates, shortest
+ * form only). */
+int text_character(const char *text);
+/* Returns whether a string is UTF-8, as names in files are. */
 bool text_is_utf8(const char *text);
 
 #endif

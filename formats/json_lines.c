@@ -7,53 +7,33 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the length of the UTF-8 sequence that begins here; 0 if there is none (RFC 3629: no surrogates, shortest
- * form only). */
-static int sequence_bytes(const unsigned char *text)
+/* Returns the bytes that can be written as they are: ASCII, or a character; 0: not UTF-8. */
+static int plain_bytes(const char *text)
 {
-    static const struct {
-        unsigned char low, high, second_low, second_high;
-        int bytes;
-    } forms[] = {
-        { 0x01, 0x7f, 0, 0, 1 },
-        { 0xc2, 0xdf, 0x80, 0xbf, 2 },
-        { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-        { 0xe1, 0xec, 0x80, 0xbf, 3 },
-        { 0xed, 0xed, 0x80, 0x9f, 3 },
-        { 0xee, 0xef, 0x80, 0xbf, 3 },
-        { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-        { 0xf1, 0xf3, 0x80, 0xbf, 4 },
-        { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-    };
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        if (text[0] < forms[i].low || text[0] > forms[i].high) continue;
-        if (forms[i].bytes > 1 && (text[1] < forms[i].second_low || text[1] > forms[i].second_high)) return 0;
-        for (int k = 2; k < forms[i].bytes; k++) {
-            if ((text[k] & 0xc0) != 0x80) return 0;
-        }
-        return forms[i].bytes;
-    }
-    return 0;
+    int bytes = 0;
+    while (text[bytes] >= 0x20 && text[bytes] < 0x7f && text[bytes] != '"' && text[bytes] != '\\') bytes++;
+    return bytes ? bytes : text_character(text);
 }
 
 static void append_string(struct text *text, const char *string)
 {
     text_append(text, "\"");
-    for (const unsigned char *at = (const unsigned char *)string; *at;) {
-        int bytes = sequence_bytes(at);
+    while (*string) {
+        const int bytes = plain_bytes(string);
+        const char first = *string;
         if (bytes == 0)
             text_append(text, "\\ufffd");
-        else if (*at == '"' || *at == '\\')
-            text_append(text, "\\%c", *at);
-        else if (*at == '\n')
+        else if (first == '"' || first == '\\')
+            text_append(text, "\\%c", first);
+        else if (first == '\n')
             text_append(text, "\\n");
-        else if (*at == '\t')
+        else if (first == '\t')
             text_append(text, "\\t");
-        else if (*at < 0x20 || *at == 0x7f)
-            text_append(text, "\\u%04x", *at);
+        else if ((unsigned char)first < 0x20 || first == 0x7f)
+            text_append(text, "\\u%04x", first);
         else
-            text_append(text, "%.*s", bytes, (const char *)at);
-        at += bytes ? bytes : 1;
+            text_append(text, "%.*s", bytes, string);
+        string += bytes ? bytes : 1;
     }
     text_append(text, "\"");
 }

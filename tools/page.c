@@ -5,21 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the bytes of the character at `at`, or 0 if they are not UTF-8. */
-static int character_bytes(const char *at)
-{
-    char one[5] = { 0 };
-    for (int bytes = 1; bytes <= 4 && at[bytes - 1]; bytes++) {
-        one[bytes - 1] = at[bytes - 1];
-        if (text_is_utf8(one)) return bytes;
-    }
-    return 0;
-}
-
 static int character_count(const char *text)
 {
     int count = 0;
-    for (int bytes; *text; count++) text += (bytes = character_bytes(text)) ? bytes : 1;
+    for (int bytes; *text; count++) text += (bytes = text_character(text)) ? bytes : 1;
     return count;
 }
 
@@ -27,7 +16,7 @@ void page_text_cut(struct text *page, const char *text, int characters)
 {
     const bool cut = character_count(text) > characters;
     for (int i = 0; *text && i < characters; i++) {
-        const int bytes = character_bytes(text);
+        const int bytes = text_character(text);
         if (cut && i == characters - 1)
             text_append(page, "\xe2\x80\xa6");
         else if (bytes == 0)
