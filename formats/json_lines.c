@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 /* Returns the bytes that can be written as they are: ASCII, or a character; 0: not UTF-8. */
@@ -127,6 +128,48 @@ void json_line_close(struct json_line *line)
     }
     text_append(&line->text, "%c", line->closers[--line->depth]);
     line->comma = true;
+}
+
+/* Adds the next of the values, as its conversion says. */
+static void print_value(struct json_line *line, const char *key, const char *conversion, va_list *values)
+{
+    if (!strncmp(conversion, "%s", 2))
+        json_line_text(line, key, va_arg(*values, const char *));
+    else if (!strncmp(conversion, "%g", 2))
+        json_line_number(line, key, va_arg(*values, double));
+    else if (!strncmp(conversion, "%d", 2))
+        json_line_integer(line, key, va_arg(*values, int));
+    else if (!strncmp(conversion, "%lld", 4))
+        json_line_integer(line, key, va_arg(*values, long long));
+    else if (!strncmp(conversion, "%hhd", 4))
+        json_line_boolean(line, key, va_arg(*values, int));
+    else
+        line->misused = true;
+}
+
+void json_line_print(struct json_line *line, const char *format, ...)
+{
+    va_list values;
+    char name[32];
+    const char *key = NULL;
+    va_start(values, format);
+    for (const char *at = format; *at; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        const bool value = strchr("{}[]%", *at);
+        if (*at == '{')
+            json_line_object(line, key);
+        else if (*at == '[')
+            json_line_list(line, key);
+        else if (*at == '%')
+            print_value(line, key, at, &values);
+        else if (value)
+            json_line_close(line);
+        else
+            snprintf(name, sizeof(name), "%.*s", (int)length, at);
+        key = value ? NULL : name;
+        at += length;
+    }
+    va_end(values);
 }
 
 tutti_status json_line_end(struct json_line *line)

@@ -41,6 +41,9 @@ void json_line_text(
 void json_line_list(struct json_line *line, const char *key);
 void json_line_object(struct json_line *line, const char *key);
 void json_line_close(struct json_line *line); /* the innermost open list or object */
+/* Several of these at once: "name %s size %d sizes [ %g %g ] more { }", words between spaces; %hhd: a boolean. No text
+ * may be NULL. */
+void json_line_print(struct json_line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Closes what is open, writes the line and flushes the stream. */
 tutti_status json_line_end(struct json_line *line);
 

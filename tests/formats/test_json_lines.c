@@ -53,6 +53,21 @@ START_TEST(values)
 }
 END_TEST
 
+START_TEST(several_at_once)
+{
+    begin();
+    json_line_print(&line, "name %s sizes [ %d %lld ] more { part %g none %g } list [ { good %hhd } ]", "a\"<", 3,
+        (long long)INT64_MAX, 0.5, NAN, true);
+    json_t *read = end();
+    char *text = json_dumps(read, JSON_COMPACT);
+    ck_assert_str_eq(text,
+        "{\"name\":\"a\\\"<\",\"sizes\":[3,9223372036854775807],\"more\":{\"part\":0.5,\"none\":null},"
+        "\"list\":[{\"good\":true}]}");
+    free(text);
+    json_decref(read);
+}
+END_TEST
+
 START_TEST(exact_text)
 {
     begin();
@@ -131,6 +146,7 @@ Suite *json_lines_suite(void)
     TCase *group = tcase_create("json_lines");
     tcase_add_test(group, values);
     tcase_add_test(group, exact_text);
+    tcase_add_test(group, several_at_once);
     tcase_add_loop_test(group, texts_are_escaped, 0, (int)(sizeof(texts) / sizeof(texts[0])));
     tcase_add_test(group, misuse_is_reported);
     tcase_add_test(group, full_disk_is_reported);
