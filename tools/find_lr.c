@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "base/numbers.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "formats/json_lines.h"
+#include "tools/page.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,18 +20,6 @@ struct axes {
     double low, high;    /* logarithms of rates, to base 10 */
     double bottom, peak; /* losses */
 };
-
-/* Numbers have a point in every locale. */
-static void put(struct axes *axes, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct axes *axes, const char *format, ...)
-{
-    char line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    number_print_list(line, sizeof(line), format, arguments);
-    va_end(arguments);
-    text_append(&axes->text, "%s", line);
-}
 
 static double x_of(const struct axes *axes, double rate)
 {
@@ -74,28 +62,30 @@ static void draw_axes(struct axes *axes)
     const double tick = tick_of(axes->peak - axes->bottom);
     for (int power = (int)ceil(axes->low - 1e-9); power <= (int)floor(axes->high + 1e-9); power++) {
         const double x = x_of(axes, pow(10, power));
-        put(axes,
+        text_append(&axes->text,
             "<path class=\"grid\" d=\"M%.1f %dV%d\"/><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n", x,
             TOP, BOTTOM, x, BOTTOM + 18, pow(10, power));
     }
     for (double loss = ceil(axes->bottom / tick) * tick; loss <= axes->peak; loss += tick)
-        put(axes, "<path class=\"grid\" d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-            LEFT, y_of(axes, loss), RIGHT, LEFT - 8, y_of(axes, loss) + 4, fabs(loss) < tick / 2 ? 0 : loss);
-    put(axes, "<path class=\"axis\" d=\"M%d %dV%dH%d\"/>\n", LEFT, TOP, BOTTOM, RIGHT);
-    put(axes, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">learning rate (logarithmic)</text>\n", (LEFT + RIGHT) / 2,
-        BOTTOM + 42);
-    put(axes, "<text transform=\"translate(16 %d) rotate(-90)\" text-anchor=\"middle\">loss</text>\n",
+        text_append(&axes->text,
+            "<path class=\"grid\" d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n", LEFT,
+            y_of(axes, loss), RIGHT, LEFT - 8, y_of(axes, loss) + 4, fabs(loss) < tick / 2 ? 0 : loss);
+    text_append(&axes->text, "<path class=\"axis\" d=\"M%d %dV%dH%d\"/>\n", LEFT, TOP, BOTTOM, RIGHT);
+    text_append(&axes->text, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">learning rate (logarithmic)</text>\n",
+        (LEFT + RIGHT) / 2, BOTTOM + 42);
+    text_append(&axes->text, "<text transform=\"translate(16 %d) rotate(-90)\" text-anchor=\"middle\">loss</text>\n",
         (TOP + BOTTOM) / 2);
 }
 
 static void draw_losses(struct axes *axes, const tutti_rate_result *r)
 {
     for (int i = 0; i < r->count; i++)
-        put(axes, "<circle class=\"raw\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\"/>\n", x_of(axes, r->rates[i]),
+        text_append(&axes->text, "<circle class=\"raw\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\"/>\n", x_of(axes, r->rates[i]),
             y_of(axes, r->losses[i]));
-    put(axes, "<polyline class=\"smooth\" points=\"");
-    for (int i = 0; i < r->count; i++) put(axes, "%.1f,%.1f ", x_of(axes, r->rates[i]), y_of(axes, r->smoothed[i]));
-    put(axes, "\"/>\n");
+    text_append(&axes->text, "<polyline class=\"smooth\" points=\"");
+    for (int i = 0; i < r->count; i++)
+        text_append(&axes->text, "%.1f,%.1f ", x_of(axes, r->rates[i]), y_of(axes, r->smoothed[i]));
+    text_append(&axes->text, "\"/>\n");
 }
 
 /* Draws a vertical line, with its name above the plot in row `row`. */
@@ -104,8 +94,8 @@ static void draw_rate(struct axes *axes, const char *class, const char *name, do
     if (rate <= 0) return;
     const double x = x_of(axes, rate);
     const bool left = x > (LEFT + RIGHT) / 2.0;
-    put(axes, "<path class=\"%s\" d=\"M%.1f %dV%d\"/>", class, x, TOP - 30 + 16 * row, BOTTOM);
-    put(axes, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s: %.2g</text>\n", left ? x - 6 : x + 6,
+    text_append(&axes->text, "<path class=\"%s\" d=\"M%.1f %dV%d\"/>", class, x, TOP - 30 + 16 * row, BOTTOM);
+    text_append(&axes->text, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s: %.2g</text>\n", left ? x - 6 : x + 6,
         TOP - 22 + 16 * row, left ? "end" : "start", name, rate);
 }
 
@@ -126,28 +116,23 @@ static char *picture_of(const tutti_rate_result *r, const char *model)
 {
     struct axes axes = { 0 };
     set_axes(&axes, r);
-    put(&axes,
+    text_append(&axes.text,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"t d\">\n"
         "<title id=\"t\">Range test of learning rates</title>\n",
         WIDTH, HEIGHT);
-    put(&axes,
+    text_append(&axes.text,
         "<desc id=\"d\">The loss over %d steps with rates from %.2g to %.2g. Suggested: %.2g (valley), %.2g "
         "(steepest).</desc>\n",
         r->count, r->rates[0], r->rates[r->count - 1], r->valley, r->steepest);
     text_append(&axes.text, "%s", style);
-    put(&axes, "<text class=\"title\" x=\"%d\" y=\"24\">Learning rates: ", LEFT);
-    for (const char *c = model; *c; c++) { /* a file name may have anything in it */
-        if (*c == '<' || *c == '>' || *c == '&' || (unsigned char)*c < ' ')
-            put(&axes, "&#%d;", (unsigned char)*c < ' ' ? ' ' : *c);
-        else
-            text_append(&axes.text, "%c", *c);
-    }
-    put(&axes, "</text>\n");
+    text_append(&axes.text, "<text class=\"title\" x=\"%d\" y=\"24\">Learning rates: ", LEFT);
+    page_text(&axes.text, model);
+    text_append(&axes.text, "</text>\n");
     draw_axes(&axes);
     draw_losses(&axes, r);
     draw_rate(&axes, "steep", "steepest", r->steepest, 0);
     draw_rate(&axes, "valley", "suggested (valley)", r->valley, 1);
-    put(&axes, "</svg>\n");
+    text_append(&axes.text, "</svg>\n");
     return text_take(&axes.text);
 }
 
