@@ -211,8 +211,9 @@ static double last_shown(const struct frame *frame, const struct series *series)
     return NAN;
 }
 
-void chart_lines(struct text *page, const struct chart *chart)
+void chart_lines(struct json_line *facts, const char *key, const struct chart *chart)
 {
+    struct text svg = { 0 }, *page = &svg;
     const struct frame frame = frame_of(chart);
     struct label ends[CHART_SERIES];
     int count = 0;
@@ -228,6 +229,7 @@ void chart_lines(struct text *page, const struct chart *chart)
     }
     labels(page, ends, count);
     text_append(page, "</svg>\n");
+    page_member(facts, key, page);
 }
 
 static double part(const struct chart *chart, int until, size_t i)
@@ -242,8 +244,9 @@ static double part(const struct chart *chart, int until, size_t i)
     return sum > 0 ? below / sum : 0;
 }
 
-void chart_stacked(struct text *page, const struct chart *chart)
+void chart_stacked(struct json_line *facts, const char *key, const struct chart *chart)
 {
+    struct text svg = { 0 }, *page = &svg;
     struct frame frame = { INFINITY, -INFINITY, 0, 100, false, 100 };
     struct label ends[CHART_SERIES];
     const struct series *first = &chart->series[0];
@@ -270,4 +273,5 @@ void chart_stacked(struct text *page, const struct chart *chart)
     x_axis(page, chart, &frame);
     labels(page, ends, chart->count);
     text_append(page, "</svg>\n");
+    page_member(facts, key, page);
 }

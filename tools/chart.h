@@ -1,8 +1,8 @@
-/* Charts as SVG: lines over an axis, and areas that are stacked. Colours are classes of page.c's style. */
+/* Charts as SVG: lines over an axis, and areas that are stacked. Colours are classes of style.css. */
 #ifndef TOOLS_CHART_H
 #define TOOLS_CHART_H
 
-#include "base/text.h"
+#include "formats/json_lines.h"
 
 enum { CHART_SERIES = 16 };
 
@@ -18,7 +18,6 @@ struct series {
 struct chart {
     const char *title;   /* of the picture, for screen readers */
     const char *x_label; /* "epoch" */
-    const char *format;  /* of values in tips and texts: "%.4g" */
     double factor;       /* of values, as 100 for percent; 0: 1 */
     const char *unit;    /* after the numbers of the y axis: "%" or NULL */
     bool logarithm;      /* of y, where the values span enough */
@@ -27,8 +26,9 @@ struct chart {
     int count;
 };
 
-void chart_lines(struct text *page, const struct chart *chart);
+/* Adds the picture to the facts of a page. */
+void chart_lines(struct json_line *facts, const char *key, const struct chart *chart);
 /* Stacks the series, whose values are at the same places, as parts of their sum. */
-void chart_stacked(struct text *page, const struct chart *chart);
+void chart_stacked(struct json_line *facts, const char *key, const struct chart *chart);
 
 #endif

@@ -1,5 +1,4 @@
 /* tutti report: compares trainings on a page. */
-#include "base/file.h"
 #include "base/numbers.h"
 #include "base/status.h"
 #include "tools/commands.h"
@@ -69,7 +68,7 @@ static double value_of(const struct run *run, const struct result *result)
     return result->best ? run_best(run, result->column, result->largest, &at) : last(run, result->column);
 }
 
-static void result_row(struct text *page, const struct comparison *c, const struct result *result)
+static void result_row(struct json_line *facts, const struct comparison *c, const struct result *result)
 {
     double champion = NAN;
     if (!run_any(c->runs, c->count, result->column)) return;
@@ -78,73 +77,43 @@ static void result_row(struct text *page, const struct comparison *c, const stru
         if (isfinite(value) && (!isfinite(champion) || (result->largest ? value > champion : value < champion)))
             champion = value;
     }
-    text_append(page, "<tr><th scope=\"row\">%s</th>", result->heading);
+    json_line_print(facts, "{ row %s values [", result->heading);
     for (int i = 0; i < c->count; i++) {
         char text[48] = "";
         const double value = value_of(&c->runs[i], result);
-        const bool marked =
-            result->judged && c->count > 1 && isfinite(value) && !(value < champion) && !(value > champion);
         if (isfinite(value)) number_print(text, sizeof(text), result->format, value * result->factor);
-        text_append(page, "<td class=\"n%s\">%s</td>", marked ? " best" : "", text);
+        json_line_print(facts, "{ value %s best %hhd }", text,
+            result->judged && c->count > 1 && isfinite(value) && !(value < champion) && !(value > champion));
     }
-    text_append(page, "</tr>\n");
+    json_line_print(facts, "] }");
 }
 
-static void table(struct text *page, const struct comparison *c)
+static void add_runs(struct json_line *facts, const struct comparison *c)
 {
-    page_section(page, "Results", false);
-    text_append(page,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table><thead><tr><td></td>");
-    for (int i = 0; i < c->count; i++) {
-        text_append(page, "<th scope=\"col\" class=\"n\"><span class=\"key k%d\"></span>", i);
-        page_text_cut(page, c->runs[i].name, 24);
-        text_append(page, "</th>");
-    }
-    text_append(page, "</tr></thead><tbody>\n");
-    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) result_row(page, c, &results[i]);
-    text_append(page,
-        "</tbody></table></div><p class=\"soft\" style=\"margin-top:10px\">Bold: the best of the runs. "
-        "Values are those of the last epoch, or of the best one where the row says so.</p>\n");
-    page_section_end(page);
-}
-
-static void commands(struct text *page, const struct comparison *c)
-{
-    page_section(page, "Made by", false);
-    for (int i = 0; i < c->count; i++) {
-        text_append(page, "<p><span class=\"key k%d\"></span><b>", i);
-        page_text(page, c->runs[i].name);
-        text_append(page, "</b></p><pre><code>");
-        page_text(page, c->runs[i].command ? c->runs[i].command : c->paths[i]);
-        text_append(page, "</code></pre><p></p>\n");
-    }
-    page_section_end(page);
+    json_line_print(facts, "comparison { runs [");
+    for (int i = 0; i < c->count; i++)
+        json_line_print(facts, "{ name %s colour %d command %s }", c->runs[i].name, i,
+            c->runs[i].command ? c->runs[i].command : c->paths[i]);
+    json_line_print(facts, "] rows [");
+    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) result_row(facts, c, &results[i]);
+    json_line_print(facts, "] }");
 }
 
 static tutti_status write(const struct comparison *c)
 {
-    struct text page = { 0 };
-    page_begin(&page, "Comparison of trainings", 0);
-    text_append(&page, "<header><h1>%d training%s</h1><ul class=\"legend\" style=\"margin-top:8px\">\n", c->count,
-        c->count == 1 ? "" : "s");
-    for (int i = 0; i < c->count; i++) {
-        text_append(&page, "<li><span class=\"key k%d\"></span>", i);
-        page_text(&page, c->runs[i].name);
-        text_append(&page, "</li>\n");
-    }
-    text_append(&page, "</ul></header>\n");
-    table(&page, c);
-    run_curves(&page, c->runs, c->count, RUN_TEST_ACCURACY,
+    struct json_line line;
+    char heading[32];
+    snprintf(heading, sizeof(heading), "%d training%s", c->count, c->count == 1 ? "" : "s");
+    json_line_begin(&line, NULL);
+    json_line_print(&line, "title %s heading %s", "Comparison of trainings", heading);
+    add_runs(&line, c);
+    json_line_print(&line, "curves [");
+    run_curves(&line, c->runs, c->count, RUN_TEST_ACCURACY,
         (struct chart) { .title = "Test accuracy", .factor = 100, .unit = " %" });
-    run_curves(&page, c->runs, c->count, RUN_TEST_LOSS, (struct chart) { .title = "Test loss", .logarithm = true });
-    run_curves(&page, c->runs, c->count, RUN_LOSS, (struct chart) { .title = "Training loss", .logarithm = true });
-    run_curves(&page, c->runs, c->count, RUN_RATE, (struct chart) { .title = "Learning rate", .from_zero = true });
-    commands(&page, c);
-    page_end(&page);
-    tutti_status status = page.failed ? fail(TUTTI_NO_MEMORY, "there is no memory for the page") : TUTTI_OK;
-    if (status == TUTTI_OK) status = file_write(c->output, page.data, page.size);
-    text_free(&page);
-    return status;
+    run_curves(&line, c->runs, c->count, RUN_TEST_LOSS, (struct chart) { .title = "Test loss", .logarithm = true });
+    run_curves(&line, c->runs, c->count, RUN_LOSS, (struct chart) { .title = "Training loss", .logarithm = true });
+    run_curves(&line, c->runs, c->count, RUN_RATE, (struct chart) { .title = "Learning rate", .from_zero = true });
+    return page_write(page_facts(&line), c->output);
 }
 
 static void print_results(const struct comparison *c)

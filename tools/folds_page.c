@@ -1,8 +1,6 @@
 #include "tools/folds_page.h"
 
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/numbers.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "tools/page.h"
@@ -48,30 +46,19 @@ static tutti_status take_epochs(
     struct folds_page *page, const struct folds *folds, int fold, const struct report *report)
 {
     char name[32];
+    struct json_line line;
     if (!page->runs) page->runs = memory_new((size_t)folds->count, sizeof(*page->runs));
     if (!page->runs) return TUTTI_NO_MEMORY;
     struct run *run = &page->runs[fold];
     snprintf(name, sizeof(name), "fold %d", fold + 1);
     if (!run->name && !(run->name = memory_copy_text(name))) return TUTTI_NO_MEMORY;
     run->count = 0;
-    for (size_t i = 0; i < report->history.epoch_count; i++) {
-        const struct epoch *epoch = &report->history.epochs[i];
-        const bool tested = epoch->test.samples > 0, scored = epoch->scores.samples > 0;
-        const double row[RUN_COLUMNS] = { [RUN_EPOCH] = (double)epoch->epoch,
-            [RUN_LOSS] = epoch->train.loss,
-            [RUN_ACCURACY] = epoch->train.accuracy,
-            [RUN_TEST_LOSS] = tested ? epoch->test.loss : NAN,
-            [RUN_TEST_ACCURACY] = tested ? epoch->test.accuracy : NAN,
-            [RUN_RATE] = epoch->rate,
-            [RUN_SECONDS] = epoch->seconds,
-            [RUN_SAMPLES_PER_S] = epoch->samples_per_s,
-            [RUN_F1] = scored ? epoch->scores.f1 : NAN,
-            [RUN_R2] = scored ? epoch->scores.r2 : NAN,
-            [RUN_MAE] = scored ? epoch->scores.mae : NAN };
-        const tutti_status status = run_add(run, row);
-        if (status != TUTTI_OK) return status;
-    }
-    return TUTTI_OK;
+    json_line_begin(&line, NULL);
+    report_epochs(&line, &report->history);
+    json_t *epochs = page_facts(&line);
+    const tutti_status status = epochs ? run_epochs(run, json_object_get(epochs, "epochs")) : TUTTI_NO_MEMORY;
+    json_decref(epochs);
+    return status;
 }
 
 static tutti_status add_confusion(struct folds_page *page, const struct report_facts *facts)
@@ -90,120 +77,87 @@ static tutti_status add_mistakes(struct folds_page *page, const struct report_fa
 {
     tutti_mistake mistake = { .size = sizeof(mistake) };
     for (int i = 0; tutti_scores_mistake(facts->scores, i, &mistake) == TUTTI_OK; i++) {
-        struct text figure = { 0 };
+        json_t *figure;
         int at = page->mistakes;
         if (at == FOLDS_MISTAKES && mistake.loss <= page->worst[at - 1].loss) return TUTTI_OK;
         const tutti_status status = report_figure(facts, &mistake, &figure);
-        char *html = status == TUTTI_OK && !figure.failed && figure.size > 0 ? text_take(&figure) : NULL;
-        text_free(&figure);
         if (status != TUTTI_OK) return status;
-        if (!html) continue; /* it cannot be shown */
+        if (!figure) continue; /* it cannot be shown */
         if (at == FOLDS_MISTAKES)
-            free(page->worst[--at].html);
+            json_decref(page->worst[--at].figure);
         else
             page->mistakes++;
         for (; at > 0 && page->worst[at - 1].loss < mistake.loss; at--) page->worst[at] = page->worst[at - 1];
         page->worst[at].loss = mistake.loss;
-        page->worst[at].html = html;
+        page->worst[at].figure = figure;
     }
     return TUTTI_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------- page ---- */
 
-static void cell(struct text *page, const char *format, double value)
+static void add_row(struct json_line *line, const char *heading, double accuracy, double loss)
 {
-    char text[48] = "";
-    if (isfinite(value)) number_print(text, sizeof(text), format, value);
-    text_append(page, "<td class=\"n\">%s</td>", text);
+    json_line_print(line, "{ row %s accuracy %g loss %g }", heading, accuracy, loss);
 }
 
-static void result_row(struct text *page, const char *heading, double accuracy, double loss, bool accurate)
-{
-    text_append(page, "<tr><th scope=\"row\">%s</th>", heading);
-    if (accurate) cell(page, "%.2f %%", 100 * accuracy);
-    cell(page, "%.4g", loss);
-    text_append(page, "</tr>\n");
-}
-
-static void results(struct text *page, const struct folds *folds, int complete)
+static void add_folds(struct json_line *line, const struct folds *folds, int complete)
 {
     char name[32];
     double of_accuracy, of_loss;
-    const bool accurate = complete > 0 && isfinite(folds->accuracies[0]);
-    page_section(page, "Results", false);
-    text_append(page,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table><thead><tr><td></td>%s"
-        "<th scope=\"col\" class=\"n\">Test loss</th></tr></thead><tbody>\n",
-        accurate ? "<th scope=\"col\" class=\"n\">Test accuracy</th>" : "");
+    json_line_print(line, "folds { complete %d count %d accurate %hhd divisor %d rows [", complete, (int)folds->count,
+        complete > 0 && isfinite(folds->accuracies[0]), complete > 1 ? complete - 1 : 1);
     for (int i = 0; i < complete; i++) {
         snprintf(name, sizeof(name), "fold %d", i + 1);
-        result_row(page, name, folds->accuracies[i], folds->losses[i], accurate);
+        add_row(line, name, folds->accuracies[i], folds->losses[i]);
     }
     if (complete > 1) {
         const double accuracy = folds_mean(folds->accuracies, complete, &of_accuracy);
         const double loss = folds_mean(folds->losses, complete, &of_loss);
-        result_row(page, "mean", accuracy, loss, accurate);
-        result_row(page, "deviation", of_accuracy, of_loss, accurate);
+        add_row(line, "mean", accuracy, loss);
+        add_row(line, "deviation", of_accuracy, of_loss);
     }
-    text_append(page,
-        "</tbody></table></div><p class=\"soft\" style=\"margin-top:10px\">Of the last epochs. Deviations are those of "
-        "a sample, divided by %d.</p>\n",
-        complete > 1 ? complete - 1 : 1);
-    page_section_end(page);
+    json_line_print(line, "] }");
 }
 
-static void made_by(struct text *page, const struct report *report)
+/* Adds the worst mistakes to the facts of the page. */
+static bool show_mistakes(const struct folds_page *page, json_t *facts)
 {
-    struct text command = { 0 };
-    page_section(page, "Made by", false);
-    report_command(&command, report->facts.command);
-    text_append(page, "<pre><code>");
-    if (!command.failed) page_text(page, command.data);
-    text_append(page, "</code></pre>\n<p class=\"soft\" style=\"margin-top:10px\">tutti %s</p>\n", tutti_version());
-    page_section_end(page);
-    text_free(&command);
-}
-
-static void write_page(const struct folds_page *folds_page, const struct folds *folds, int complete, int begun,
-    const struct report *report, struct text *page)
-{
-    const struct report_facts *facts = &report->facts;
-    const struct run *runs = folds_page->runs;
-    char title[160];
-    snprintf(title, sizeof(title), "%s on %s, %lld folds", facts->model, facts->data, (long long)folds->count);
-    page_begin(page, title, complete < folds->count ? REFRESH_S : 0);
-    text_append(page, "<header><h1>");
-    page_text(page, title);
-    text_append(page,
-        "</h1><p class=\"soft\">%d of %lld trainings are complete. Each sample is in the test of one.</p></header>\n",
-        complete, (long long)folds->count);
-    results(page, folds, complete);
-    run_curves(
-        page, runs, begun, RUN_TEST_ACCURACY, (struct chart) { .title = "Test accuracy", .factor = 100, .unit = " %" });
-    run_curves(page, runs, begun, RUN_TEST_LOSS, (struct chart) { .title = "Test loss", .logarithm = true });
-    run_curves(page, runs, begun, RUN_LOSS, (struct chart) { .title = "Training loss", .logarithm = true });
-    if (folds_page->confusion) report_confusion(page, facts, folds_page->confusion);
-    if (folds_page->mistakes > 0) {
-        page_section(page, "The worst mistakes", false);
-        text_append(page, "<div class=\"mistakes\">\n");
-        for (int i = 0; i < folds_page->mistakes; i++) text_append(page, "%s", folds_page->worst[i].html);
-        text_append(page, "</div>\n");
-        page_section_end(page);
-    }
-    made_by(page, report);
-    page_end(page);
+    json_t *list = json_array(), *mistakes = json_pack("{s:o}", "list", list);
+    bool good = facts && mistakes;
+    for (int i = 0; i < page->mistakes && good; i++) good = json_array_append(list, page->worst[i].figure) == 0;
+    if (good) return json_object_set_new(facts, "mistakes", mistakes) == 0;
+    json_decref(mistakes);
+    return false;
 }
 
 static tutti_status write(
-    struct folds_page *folds_page, const struct folds *folds, int complete, int begun, const struct report *report)
+    struct folds_page *page, const struct folds *folds, int complete, int begun, const struct report *report)
 {
-    struct text page = { 0 };
-    write_page(folds_page, folds, complete, begun, report, &page);
-    tutti_status status = page.failed ? fail(TUTTI_NO_MEMORY, "there is no memory for the page") : TUTTI_OK;
-    if (status == TUTTI_OK) status = file_write(folds_page->path, page.data, page.size);
-    text_free(&page);
-    folds_page->written = clock_seconds();
+    const struct report_facts *known = &report->facts;
+    const struct run *runs = page->runs;
+    struct json_line line;
+    char title[160];
+    snprintf(title, sizeof(title), "%s on %s, %lld folds", known->model, known->data, (long long)folds->count);
+    json_line_begin(&line, NULL);
+    json_line_text(&line, "title", title);
+    if (complete < folds->count) json_line_integer(&line, "refresh", REFRESH_S);
+    add_folds(&line, folds, complete);
+    json_line_print(&line, "curves [");
+    run_curves(&line, runs, begun, RUN_TEST_ACCURACY,
+        (struct chart) { .title = "Test accuracy", .factor = 100, .unit = " %" });
+    run_curves(&line, runs, begun, RUN_TEST_LOSS, (struct chart) { .title = "Test loss", .logarithm = true });
+    run_curves(&line, runs, begun, RUN_LOSS, (struct chart) { .title = "Training loss", .logarithm = true });
+    json_line_print(&line, "]");
+    if (page->confusion) report_confusion(&line, known, page->confusion);
+    report_made_by(&line, report);
+    json_t *facts = page_facts(&line);
+    if (page->mistakes > 0 && !show_mistakes(page, facts)) {
+        json_decref(facts);
+        facts = NULL;
+    }
+    const tutti_status status = page_write(facts, page->path);
+    page->written = clock_seconds();
     return status;
 }
 
@@ -234,5 +188,5 @@ void folds_page_free(struct folds_page *page, const struct folds *folds)
     for (int64_t i = 0; page->runs && i < folds->count; i++) run_free(&page->runs[i]);
     free(page->runs);
     free(page->confusion);
-    for (int i = 0; i < page->mistakes; i++) free(page->worst[i].html);
+    for (int i = 0; i < page->mistakes; i++) json_decref(page->worst[i].figure);
 }

@@ -14,7 +14,7 @@ struct folds_page {
     int64_t *confusion; /* [classes][classes], of the folds that are complete; NULL: none */
     struct {
         double loss;
-        char *html;
+        json_t *figure;
     } worst[FOLDS_MISTAKES]; /* the largest loss first */
     int mistakes;
     char page[1024], log[1024], tensorboard[1024]; /* names of the fold at hand */

@@ -246,10 +246,10 @@ static void draw_begin(const struct drawing *drawing, const char *title, bool al
     page_text(page, title);
     text_append(page, ": %d layers from top to bottom\">\n", drawing->boxes.layer_count);
     if (!alone) return;
-    page_style(page);
     text_append(page,
-        "<style>svg{max-width:460px;margin:0 auto}</style><rect width=\"100%%\" height=\"100%%\" "
-        "fill=\"var(--bg)\"/>\n");
+        "<style>\n%s</style>\n<style>svg{max-width:460px;margin:0 auto}</style><rect width=\"100%%\" height=\"100%%\" "
+        "fill=\"var(--bg)\"/>\n",
+        embedded_style);
 }
 
 static void draw(const struct drawing *drawing, const tutti_network *network, const char *title, bool alone)
@@ -284,32 +284,24 @@ tutti_status network_svg(
     return status;
 }
 
-tutti_status network_table(struct text *page, const tutti_network *network, const struct costs *costs)
+tutti_status network_facts(
+    struct json_line *facts, const tutti_network *network, const struct costs *costs, const char *title)
 {
     tutti_layer_info layer;
     char shape[96];
-    page_table(page, "All layers as a table",
-        costs ? "layer|operation|#shape|#parameters|#time, ms|kernel" : "layer|operation|#shape|#parameters");
+    struct text svg = { 0 };
+    json_line_print(facts, "network { costs %hhd layers [", costs != NULL);
     for (int i = 0; i < tutti_network_layers(network); i++) {
         const tutti_status status = tutti_network_layer(network, i, &layer);
         if (status != TUTTI_OK) return status;
-        text_append(page, "<tr><td class=\"name\">");
-        page_text(page, layer.name);
-        text_append(page, "</td><td>");
-        page_text(page, layer.operation);
-        text_append(page, "</td><td class=\"n\">%s</td><td class=\"n\">%lld</td>",
-            format_shape(&layer.shape, shape, sizeof(shape)), (long long)layer.parameters);
-        if (costs && costs->layers[i].seconds > 0)
-            text_append(page, "<td class=\"n\">%.3f</td>", 1000 * costs->layers[i].seconds);
-        else if (costs)
-            text_append(page, "<td></td>");
-        if (costs) {
-            text_append(page, "<td>");
-            page_text(page, costs->layers[i].kernel);
-            text_append(page, "</td>");
-        }
-        text_append(page, "</tr>\n");
+        json_line_print(facts, "{ layer %s operation %s shape %s parameters %lld ms %g kernel %s }", layer.name,
+            layer.operation, format_shape(&layer.shape, shape, sizeof(shape)), (long long)layer.parameters,
+            costs && costs->layers[i].seconds > 0 ? 1000 * costs->layers[i].seconds : NAN,
+            costs ? costs->layers[i].kernel : "");
     }
-    page_table_end(page);
-    return TUTTI_OK;
+    json_line_print(facts, "]");
+    const tutti_status status = network_svg(&svg, network, costs, title, false);
+    page_member(facts, "svg", &svg);
+    json_line_print(facts, "}");
+    return status;
 }

@@ -2,13 +2,14 @@
 #ifndef TOOLS_NETWORK_SVG_H
 #define TOOLS_NETWORK_SVG_H
 
-#include "base/text.h"
+#include "formats/json_lines.h"
 #include "tools/costs.h"
 
 /* Appends the picture; costs may be NULL. alone: it is a file of its own, with its style. */
 tutti_status network_svg(
     struct text *page, const tutti_network *network, const struct costs *costs, const char *title, bool alone);
-/* Appends a table of all layers. */
-tutti_status network_table(struct text *page, const tutti_network *network, const struct costs *costs);
+/* Adds the picture and a list of all layers to the facts of a page, as "network". */
+tutti_status network_facts(
+    struct json_line *facts, const tutti_network *network, const struct costs *costs, const char *title);
 
 #endif

@@ -1,6 +1,9 @@
 #include "tools/page.h"
 
+#include "base/file.h"
 #include "base/numbers.h"
+#include "base/status.h"
+#include "tools/template.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,77 +39,30 @@ void page_text(struct text *page, const char *text)
     page_text_cut(page, text, character_count(text) + 1);
 }
 
-void page_style(struct text *page)
+json_t *page_facts(struct json_line *line)
 {
-    text_append(page, "<style>\n%s</style>\n", embedded_style);
+    while (line->depth > 0) json_line_close(line);
+    json_t *facts = line->text.failed || line->misused ? NULL : json_loads(line->text.data, 0, NULL);
+    text_free(&line->text);
+    return facts;
 }
 
-void page_begin(struct text *page, const char *title, int refresh)
+void page_member(struct json_line *line, const char *key, struct text *text)
 {
-    text_append(page,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-        "img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n");
-    if (refresh) text_append(page, "<meta http-equiv=\"refresh\" content=\"%d\">\n", refresh);
-    text_append(page, "<title>");
-    page_text(page, title);
-    text_append(page, "</title>\n");
-    page_style(page);
-    text_append(page, "<style>\n%s</style>\n</head>\n<body>\n<main>\n", embedded_page);
+    line->text.failed |= text->failed;
+    if (!text->failed) json_line_text(line, key, text->data);
+    text_free(text);
 }
 
-void page_end(struct text *page)
+tutti_status page_write(json_t *facts, const char *path)
 {
-    text_append(page, "</main>\n</body>\n</html>\n");
-}
-
-void page_section(struct text *page, const char *heading, bool half)
-{
-    text_append(page, "<section%s>\n<h2>", half ? " class=\"half\"" : "");
-    page_text(page, heading);
-    text_append(page, "</h2>\n");
-}
-
-void page_section_end(struct text *page)
-{
-    text_append(page, "</section>\n");
-}
-
-void page_table(struct text *page, const char *summary, const char *headings)
-{
-    text_append(page, "<details><summary>");
-    page_text(page, summary);
-    text_append(page, "</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
-    page_text(page, summary);
-    text_append(page, "\"><table><thead><tr>");
-    for (const char *at = headings; *at; at += *at == '|') {
-        const bool number = *at == '#';
-        at += number;
-        const size_t length = strcspn(at, "|");
-        text_append(page, "<th scope=\"col\"%s>%.*s</th>", number ? " class=\"n\"" : "", (int)length, at);
-        at += length;
-    }
-    text_append(page, "</tr></thead><tbody>\n");
-}
-
-void page_table_end(struct text *page)
-{
-    text_append(page, "</tbody></table></div></details>\n");
-}
-
-void page_json(struct text *page, const char *json)
-{
-    text_append(page, "<script type=\"application/json\" id=\"tutti\">");
-    while (*json) {
-        const size_t plain = strcspn(json, "<");
-        text_append(page, "%.*s", (int)plain, json);
-        json += plain;
-        if (!*json) break;
-        text_append(page, "\\u003c");
-        json++;
-    }
-    text_append(page, "</script>\n");
+    struct text page = { .failed = !facts };
+    template_fill(&page, embedded_report, facts);
+    json_decref(facts);
+    tutti_status status = page.failed ? fail(TUTTI_NO_MEMORY, "there is no memory for the page") : TUTTI_OK;
+    if (status == TUTTI_OK) status = file_write(path, page.data, page.size);
+    text_free(&page);
+    return status;
 }
 
 const char *format_count(double value, char *buffer, size_t size)

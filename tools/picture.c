@@ -42,22 +42,15 @@ static tutti_status run_step(const struct session *session, int64_t batch, bool 
 
 static tutti_status write_page(const struct session *session, const struct costs *costs, const char *path)
 {
-    struct text page = { 0 };
-    char count[48];
+    struct json_line line;
     const char *name = session->model->name;
-    page_begin(&page, name, 0);
-    text_append(&page, "<header><h1>");
-    page_text(&page, name);
-    text_append(&page, "</h1><p class=\"soft\">%s parameters, tutti %s. Shapes are those of a sample.</p></header>\n",
-        format_count((double)tutti_network_parameters(session->network), count, sizeof(count)), tutti_version());
-    page_section(&page, "The network", false);
-    tutti_status status = network_svg(&page, session->network, costs, name, false);
-    if (status == TUTTI_OK) status = network_table(&page, session->network, costs);
-    page_section_end(&page);
-    page_end(&page);
-    if (status == TUTTI_OK && page.failed) status = TUTTI_NO_MEMORY;
-    if (status == TUTTI_OK) status = file_write(path, page.data, page.size);
-    text_free(&page);
+    json_line_begin(&line, NULL);
+    json_line_print(&line, "title %s shown { parameters %lld version %s }", name,
+        (long long)tutti_network_parameters(session->network), tutti_version());
+    const tutti_status status = network_facts(&line, session->network, costs, name);
+    json_t *facts = page_facts(&line);
+    if (status == TUTTI_OK) return page_write(facts, path);
+    json_decref(facts);
     return status;
 }
 

@@ -1,10 +1,8 @@
 #include "tools/report.h"
 
-#include "base/file.h"
-#include "base/memory.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "base/threads.h"
+#include "tools/page.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,26 +13,12 @@ enum { PAUSE_S = 5, PAUSE_EPOCH_S = 1, WRITING_PART = 50 };
 /* Writes the page under its name, whole at any moment. */
 static tutti_status write_page(struct report *report, bool finished)
 {
-    struct text page = { 0 };
+    json_t *facts;
     const double started = clock_seconds();
-    tutti_status status = report_page(report, finished, &page);
-    if (status == TUTTI_OK && page.failed) status = fail(TUTTI_NO_MEMORY, "there is no memory for the report");
-    if (status == TUTTI_OK) status = file_write(report->options.page, page.data, page.size);
-    text_free(&page);
+    tutti_status status = report_page(report, finished, &facts);
+    if (status == TUTTI_OK) status = page_write(facts, report->options.page);
     report->written = clock_seconds();
     report->least_pause = WRITING_PART * (report->written - started);
-    return status;
-}
-
-/* Renders samples, which are the same on each page of the training. */
-static tutti_status show_samples(struct report *report)
-{
-    tutti_status status = TUTTI_OK;
-    struct text samples = { 0 };
-    TRY(report_samples(report, &samples));
-    report->samples = text_take(&samples);
-done:
-    text_free(&samples);
     return status;
 }
 
@@ -44,8 +28,8 @@ static tutti_status open_all(struct report *report)
     TRY(history_begin(&report->history, tutti_device_count(report->session->runtime)));
     if (report->options.log) TRY(metrics_log_open(&report->log, report->options.log));
     if (report->options.tensorboard) TRY(tensorboard_open(&report->board, report->options.tensorboard));
-    if (report->options.page) TRY(show_samples(report));
-    if (report->options.page) TRY(write_page(report, false)); /* now, not after an epoch */
+    if (report->options.page) TRY(report_samples(report, &report->samples)); /* the same on each page */
+    if (report->options.page) TRY(write_page(report, false));                /* now, not after an epoch */
 done:
     return status;
 }
@@ -102,17 +86,15 @@ static tutti_status board_epoch(struct tensorboard *board, const struct epoch *e
 static tutti_status add_epoch(struct report *report, const tutti_progress *progress)
 {
     tutti_status status = TUTTI_OK;
-    struct text results = { 0 };
     TRY(history_epoch(&report->history, progress, report->session->trainer, report->facts.scores));
     const struct epoch *epoch = &report->history.epochs[report->history.epoch_count - 1];
     if (report->log) TRY(metrics_log_epoch(report->log, epoch, report->options.log));
     if (report->board) TRY(board_epoch(report->board, epoch));
     if (!report->options.page || !epoch->scores.samples) goto done;
-    TRY(report_results(report, &results));
-    free(report->results);
-    report->results = text_take(&results);
+    json_decref(report->results);
+    report->results = NULL;
+    TRY(report_results(report, &report->results));
 done:
-    text_free(&results);
     return status;
 }
 
@@ -157,7 +139,7 @@ void report_close(struct report *report)
     tensorboard_close(report->board);
     history_free(&report->history);
     costs_free(&report->costs);
-    free(report->samples);
-    free(report->results);
+    json_decref(report->samples);
+    json_decref(report->results);
     memset(report, 0, sizeof(*report));
 }

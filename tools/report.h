@@ -3,13 +3,15 @@
 #ifndef TOOLS_REPORT_H
 #define TOOLS_REPORT_H
 
-#include "base/text.h"
+#include "formats/json_lines.h"
 #include "tools/costs.h"
 #include "tools/history.h"
 #include "tools/metrics_log.h"
 #include "tools/session.h"
 #include "tools/tensorboard.h"
 #include "tutti_data.h"
+
+#include <jansson.h>
 
 struct report_options {
     const char *page, *tensorboard, *log;
@@ -55,8 +57,8 @@ struct report {
     struct tensorboard *board;
     FILE *log;
     struct costs costs; /* of device 0, once training is over */
-    char *samples;      /* what the network sees, as HTML */
-    char *results;      /* confusion and mistakes after the last epoch, as HTML */
+    json_t *samples;    /* what the network sees; NULL: no pictures */
+    json_t *results;    /* confusion and mistakes after the last epoch; NULL: none */
     double written;     /* when the page was last written */
     double least_pause; /* seconds until it is written again, so that writing takes little of the time */
     tutti_progress last;
@@ -72,18 +74,18 @@ void report_progress(struct report *report, const tutti_progress *progress);
 int report_finish(struct report *report);
 void report_close(struct report *report);
 
-/* The page as it is now, and its parts (report_page.c, report_results.c, report_samples.c). */
-tutti_status report_page(const struct report *report, bool finished, struct text *page);
-tutti_status report_results(const struct report *report, struct text *page);
-tutti_status report_samples(const struct report *report, struct text *page);
-/* Append parts of it to other pages: the confusion matrix, [classes][classes]; a mistake, which must be read from its
- * source, or nothing if it cannot be shown; the command that made it. */
-void report_confusion(struct text *page, const struct report_facts *facts, const int64_t *counts);
-tutti_status report_figure(const struct report_facts *facts, const tutti_mistake *mistake, struct text *page);
-void report_command(struct text *page, char **words);
+/* The facts of the page as it is now, and of its parts (report_page.c, report_results.c, report_samples.c), which the
+ * caller frees; NULL: there are none. */
+tutti_status report_page(const struct report *report, bool finished, json_t **facts);
+tutti_status report_results(const struct report *report, json_t **facts);
+tutti_status report_samples(const struct report *report, json_t **facts);
+/* Add facts to other pages: the confusion matrix, [classes][classes]; a mistake, which must be read from its source, or
+ * NULL if it cannot be shown; the epochs, as `tutti report` reads them; what made the page. */
+void report_confusion(struct json_line *line, const struct report_facts *facts, const int64_t *counts);
+tutti_status report_figure(const struct report_facts *facts, const tutti_mistake *mistake, json_t **figure);
+void report_epochs(struct json_line *line, const struct history *history);
+void report_made_by(struct json_line *line, const struct report *report);
 /* "7" or the class's name. */
 const char *report_class(const struct report_facts *facts, int64_t number, char *buffer, size_t size);
-/* Appends the run as an object of JSON, which `tutti report` reads. */
-void report_json(const struct report *report, struct text *page);
 
 #endif

@@ -1,4 +1,5 @@
 /* What a network gets wrong: the confusion matrix, scores by class, and the worst mistakes as pictures. */
+#include "base/status.h"
 #include "tools/page.h"
 #include "tools/report.h"
 #include "tools/sample_picture.h"
@@ -8,7 +9,7 @@
 #include <string.h>
 
 enum { MATRIX_CLASSES = 60, NUMBERED_CLASSES = 16, TABLE_CLASSES = 40, MATRIX_WIDTH = 360, NAME_CHARACTERS = 11 };
-enum { SHOWN_MISTAKES = 16, SHOWN_CONFUSIONS = 8 };
+enum { SHOWN_MISTAKES = 16, SHOWN_CONFUSIONS = 8, CLASS_HEIGHT = 22, CLASS_WIDTH = 176 };
 
 /* ---------------------------------------------------------------------------------------------- confusion ---- */
 
@@ -79,7 +80,7 @@ static int64_t row_sum(const int64_t *counts, int classes, int row)
     return sum;
 }
 
-static void matrix(struct text *page, const struct report_facts *facts, const int64_t *counts)
+static void draw_matrix(struct text *page, const struct report_facts *facts, const int64_t *counts)
 {
     const int classes = facts->classes;
     const struct place place = place_of(facts);
@@ -120,170 +121,133 @@ static int worst_confusions(const int64_t *counts, int classes, struct confusion
     return kept;
 }
 
-static void confusions(struct text *page, const struct report_facts *facts, const int64_t *counts)
+static void add_worst(struct json_line *line, const struct report_facts *facts, const int64_t *counts)
 {
     struct confusion list[SHOWN_CONFUSIONS];
     const int kept = worst_confusions(counts, facts->classes, list);
-    char name[32];
-    page_table(page, "Most frequent confusions as a table", "true class|predicted as|#samples");
-    for (int i = 0; i < kept; i++) {
-        text_append(page, "<tr><td class=\"name\">");
-        page_text(page, report_class(facts, list[i].target, name, sizeof(name)));
-        text_append(page, "</td><td class=\"name\">");
-        page_text(page, report_class(facts, list[i].predicted, name, sizeof(name)));
-        text_append(page, "</td><td class=\"n\">%lld</td></tr>\n", (long long)list[i].count);
-    }
-    page_table_end(page);
+    char a[32], b[32];
+    json_line_print(line, "worst [");
+    for (int i = 0; i < kept; i++)
+        json_line_print(line, "{ target %s predicted %s samples %lld }",
+            report_class(facts, list[i].target, a, sizeof(a)), report_class(facts, list[i].predicted, b, sizeof(b)),
+            (long long)list[i].count);
+    json_line_print(line, "]");
 }
 
-static void whole_table(struct text *page, const struct report_facts *facts, const int64_t *counts)
+static void add_matrix(struct json_line *line, const struct report_facts *facts, const int64_t *counts)
 {
     const int classes = facts->classes;
     char name[32];
-    page_table(page, "The whole matrix as a table", "true class");
-    text_append(page, "<tr><th scope=\"row\">predicted as</th>");
-    for (int i = 0; i < classes; i++) {
-        text_append(page, "<th scope=\"col\" class=\"n\">");
-        page_text(page, report_class(facts, i, name, sizeof(name)));
-        text_append(page, "</th>");
-    }
-    text_append(page, "</tr>\n");
+    json_line_print(line, "matrix { rows [");
     for (int row = 0; row < classes; row++) {
-        text_append(page, "<tr><th scope=\"row\">");
-        page_text(page, report_class(facts, row, name, sizeof(name)));
-        text_append(page, "</th>");
-        for (int i = 0; i < classes; i++)
-            text_append(page, "<td class=\"n\">%lld</td>", (long long)counts[(int64_t)row * classes + i]);
-        text_append(page, "</tr>\n");
+        json_line_print(line, "{ class %s samples [", report_class(facts, row, name, sizeof(name)));
+        for (int i = 0; i < classes; i++) json_line_integer(line, NULL, counts[(int64_t)row * classes + i]);
+        json_line_print(line, "] }");
     }
-    page_table_end(page);
+    json_line_print(line, "] }");
 }
 
-void report_confusion(struct text *page, const struct report_facts *facts, const int64_t *counts)
+void report_confusion(struct json_line *line, const struct report_facts *facts, const int64_t *counts)
 {
-    page_section(page, "Confusion", true);
-    if (facts->classes <= MATRIX_CLASSES) matrix(page, facts, counts);
-    confusions(page, facts, counts);
-    if (facts->classes <= TABLE_CLASSES) whole_table(page, facts, counts);
-    page_section_end(page);
+    struct text svg = { 0 };
+    json_line_print(line, "confusion {");
+    if (facts->classes <= MATRIX_CLASSES) draw_matrix(&svg, facts, counts);
+    page_member(line, "svg", &svg);
+    add_worst(line, facts, counts);
+    if (facts->classes <= TABLE_CLASSES) add_matrix(line, facts, counts);
+    json_line_print(line, "}");
 }
 
 /* ------------------------------------------------------------------------------------------------ classes ---- */
 
-static void class_bar(struct text *page, const struct report *report, int number, int y)
-{
-    tutti_class_scores scores = { .size = sizeof(scores) };
-    char name[32];
-    if (tutti_scores_class(report->facts.scores, number, &scores) != TUTTI_OK) return;
-    const double f1 = isfinite(scores.f1) ? scores.f1 : 0;
-    text_append(page, "<text class=\"small end\" x=\"110\" y=\"%d\">", y + 12);
-    page_text_cut(page, report_class(&report->facts, number, name, sizeof(name)), 15);
-    text_append(page,
-        "</text><rect x=\"118\" y=\"%d\" width=\"176\" height=\"10\" rx=\"2\" fill=\"var(--grid)\"/>"
-        "<rect class=\"f0\" x=\"118\" y=\"%d\" width=\"%.1f\" height=\"10\" rx=\"2\"/><text class=\"small end\" "
-        "x=\"358\" y=\"%d\">"
-        "%.1f %%</text>\n",
-        y + 3, y + 3, 176 * f1, y + 12, 100 * f1);
-}
-
-static void class_rows(struct text *page, const struct report *report)
-{
-    page_table(page, "Classes as a table", "class|#samples|#precision|#recall|#F1");
-    for (int i = 0; i < report->facts.classes; i++) {
-        tutti_class_scores scores = { .size = sizeof(scores) };
-        char name[32];
-        if (tutti_scores_class(report->facts.scores, i, &scores) != TUTTI_OK) continue;
-        text_append(page, "<tr><td class=\"name\">");
-        page_text(page, report_class(&report->facts, i, name, sizeof(name)));
-        text_append(page, "</td><td class=\"n\">%lld</td>", (long long)scores.support);
-        const double values[] = { scores.precision, scores.recall, scores.f1 };
-        for (int k = 0; k < 3; k++) {
-            if (isfinite(values[k]))
-                text_append(page, "<td class=\"n\">%.4f</td>", values[k]);
-            else
-                text_append(page, "<td></td>");
-        }
-        text_append(page, "</tr>\n");
-    }
-    page_table_end(page);
-}
-
-static void classes(struct text *page, const struct report *report)
+static void add_classes(struct json_line *line, const struct report *report)
 {
     const int count = report->facts.classes;
-    page_section(page, "F1 of each class", true);
-    if (count <= TABLE_CLASSES) {
-        text_append(page,
-            "<svg role=\"img\" viewBox=\"0 0 360 %d\" aria-label=\"F1 of each class; the table below has its "
-            "numbers\">\n",
-            count * 22 + 4);
-        for (int i = 0; i < count; i++) class_bar(page, report, i, i * 22);
-        text_append(page, "</svg>\n");
+    char name[32];
+    json_line_print(line, "classes {");
+    if (count <= TABLE_CLASSES) json_line_integer(line, "height", count * CLASS_HEIGHT + 4);
+    json_line_print(line, "list [");
+    for (int i = 0; i < count; i++) {
+        tutti_class_scores scores = { .size = sizeof(scores) };
+        if (tutti_scores_class(report->facts.scores, i, &scores) != TUTTI_OK) continue;
+        json_line_print(line, "{ class %s samples %lld precision %g recall %g f1 %g top %d width %g }",
+            report_class(&report->facts, i, name, sizeof(name)), (long long)scores.support, scores.precision,
+            scores.recall, scores.f1, i * CLASS_HEIGHT, isfinite(scores.f1) ? CLASS_WIDTH * scores.f1 : 0.0);
     }
-    class_rows(page, report);
-    page_section_end(page);
+    json_line_print(line, "] }");
 }
 
 /* ----------------------------------------------------------------------------------------------- mistakes ---- */
 
-static tutti_status mistake_figure(
-    struct text *page, const struct report_facts *facts, struct sample_room *room, const tutti_mistake *mistake)
+static tutti_status add_mistake(
+    struct json_line *line, const struct report_facts *facts, struct sample_room *room, const tutti_mistake *mistake)
 {
-    char a[32], b[32], alt[256];
-    if (facts->test->read(facts->test->user, &mistake->index, 1, room->buffers, 2) != 0)
-        return TUTTI_OK; /* not this one */
-    const char *target = report_class(facts, mistake->target, a, sizeof(a));
-    const char *predicted = report_class(facts, mistake->predicted, b, sizeof(b));
-    snprintf(alt, sizeof(alt), "Sample %lld: %.80s, taken for %.80s", (long long)mistake->index, target, predicted);
-    text_append(page, "<figure>");
-    const tutti_status status = sample_append(page, facts, room->values, NULL, alt);
-    text_append(page, "<figcaption><b>");
-    page_text(page, target);
-    text_append(page, "</b>, taken for <b>");
-    page_text(page, predicted);
-    text_append(page, "</b><br><span class=\"soft\">%.0f %% sure<br>", 100 * mistake->probability);
-    sample_name(page, facts, facts->part, mistake->index);
-    text_append(page, "</span></figcaption></figure>\n");
-    return status;
+    char a[32], b[32];
+    json_line_print(line, "index %lld target %s predicted %s probability %g", (long long)mistake->index,
+        report_class(facts, mistake->target, a, sizeof(a)), report_class(facts, mistake->predicted, b, sizeof(b)),
+        mistake->probability);
+    sample_name(line, facts, facts->part, mistake->index);
+    return sample_picture(line, facts, room->values, NULL);
 }
 
-static tutti_status mistakes(struct text *page, const struct report *report)
+static bool read_mistake(const struct report_facts *facts, const tutti_mistake *mistake, struct sample_room *room)
 {
-    const struct report_facts *facts = &report->facts;
+    return facts->test->read(facts->test->user, &mistake->index, 1, room->buffers, 2) == 0;
+}
+
+static tutti_status add_mistakes(struct json_line *line, const struct report_facts *facts)
+{
     tutti_mistake mistake = { .size = sizeof(mistake) };
     struct sample_room room = { 0 };
     tutti_status status = TUTTI_OK;
     if (!sample_is_picture(facts) || !facts->test || tutti_scores_mistake(facts->scores, 0, &mistake) != TUTTI_OK)
         return TUTTI_OK;
     if (!sample_room_make(&room, facts, 1)) goto done; /* too large to be shown */
-    page_section(page, "The worst mistakes", false);
-    text_append(page, "<div class=\"samples\">\n");
-    for (int i = 0;
-         i < SHOWN_MISTAKES && status == TUTTI_OK && tutti_scores_mistake(facts->scores, i, &mistake) == TUTTI_OK; i++)
-        status = mistake_figure(page, facts, &room, &mistake);
-    text_append(page, "</div>\n");
-    page_section_end(page);
+    json_line_print(line, "mistakes { list [");
+    for (int i = 0; i < SHOWN_MISTAKES && tutti_scores_mistake(facts->scores, i, &mistake) == TUTTI_OK; i++) {
+        if (!read_mistake(facts, &mistake, &room)) continue;
+        json_line_print(line, "{");
+        TRY(add_mistake(line, facts, &room, &mistake));
+        json_line_print(line, "}");
+    }
+    json_line_print(line, "] }");
 done:
     sample_room_free(&room);
     return status;
 }
 
-tutti_status report_figure(const struct report_facts *facts, const tutti_mistake *mistake, struct text *page)
+tutti_status report_figure(const struct report_facts *facts, const tutti_mistake *mistake, json_t **figure)
 {
     struct sample_room room = { 0 };
+    struct json_line line = { 0 };
     tutti_status status = TUTTI_OK;
-    if (facts->classes > 0 && facts->test && sample_is_picture(facts) && sample_room_make(&room, facts, 1))
-        status = mistake_figure(page, facts, &room, mistake);
+    *figure = NULL;
+    if (facts->classes > 0 && facts->test && sample_is_picture(facts) && sample_room_make(&room, facts, 1) &&
+        read_mistake(facts, mistake, &room)) {
+        json_line_begin(&line, NULL);
+        TRY(add_mistake(&line, facts, &room, mistake));
+        *figure = page_facts(&line);
+        if (!*figure) FAIL(TUTTI_NO_MEMORY, "there is no memory for the report");
+    }
+done:
+    text_free(&line.text);
     sample_room_free(&room);
     return status;
 }
 
-tutti_status report_results(const struct report *report, struct text *page)
+tutti_status report_results(const struct report *report, json_t **facts)
 {
-    const struct report_facts *facts = &report->facts;
     const int64_t *counts = tutti_scores_confusion(report->facts.scores);
-    if (!facts->classes || !counts) return TUTTI_OK;
-    report_confusion(page, facts, counts);
-    classes(page, report);
-    return mistakes(page, report);
+    tutti_status status = TUTTI_OK;
+    struct json_line line;
+    if (!report->facts.classes || !counts) return TUTTI_OK;
+    json_line_begin(&line, NULL);
+    report_confusion(&line, &report->facts, counts);
+    add_classes(&line, report);
+    TRY(add_mistakes(&line, &report->facts));
+    *facts = page_facts(&line);
+    if (!*facts) FAIL(TUTTI_NO_MEMORY, "there is no memory for the report");
+done:
+    text_free(&line.text);
+    return status;
 }

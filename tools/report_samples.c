@@ -5,6 +5,7 @@
 #include "tools/report.h"
 #include "tools/sample_picture.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { SHOWN_SAMPLES = 16, NAMED_CLASSES = 4, MOST_CLASSES = 1 << 16 };
@@ -68,27 +69,31 @@ static void parts_text(struct text *text, const struct report_facts *facts, cons
     }
 }
 
-static void caption(struct text *page, const struct report_facts *facts, const struct parts *parts, int64_t index)
+static void add_parts(struct json_line *line, const struct report_facts *facts, const struct parts *parts)
 {
-    char number[32];
-    text_append(page, "<figcaption>");
+    char number[32], colour[16];
+    json_line_print(line, "parts [");
     for (int i = 0; i < parts->count; i++) {
-        if (sample_has_mask(facts))
-            text_append(
-                page, "<span class=\"key\" style=\"background:#%06x\"></span>", sample_colour(parts->classes[i]));
-        text_append(page, "<b>");
-        page_text(page, report_class(facts, parts->classes[i], number, sizeof(number)));
-        text_append(page, "</b>");
-        if (parts->count > 1) text_append(page, " %.0f %%", 100 * parts->parts[i]);
-        text_append(page, "<br>");
+        snprintf(colour, sizeof(colour), "#%06x", sample_colour(parts->classes[i]));
+        json_line_print(line, "{ class %s part %g", report_class(facts, parts->classes[i], number, sizeof(number)),
+            parts->count > 1 ? parts->parts[i] : NAN);
+        if (sample_has_mask(facts)) json_line_text(line, "colour", colour);
+        json_line_print(line, "}");
     }
-    text_append(page, "<span class=\"soft\">");
-    sample_name(page, facts, TUTTI_DATA_TRAIN, index);
-    text_append(page, "</span></figcaption>");
+    json_line_print(line, "]");
 }
 
-static tutti_status figure(
-    struct text *page, const struct report_facts *facts, const void *values, const void *target, int64_t index)
+static tutti_status add_picture(
+    struct json_line *line, const struct report_facts *facts, const void *values, const int32_t *mask, const char *alt)
+{
+    json_line_print(line, "{ alt %s", alt);
+    const tutti_status status = sample_picture(line, facts, values, mask);
+    json_line_print(line, "}");
+    return status;
+}
+
+static tutti_status add_sample(
+    struct json_line *line, const struct report_facts *facts, const void *values, const void *target, int64_t index)
 {
     tutti_status status = TUTTI_OK;
     struct parts parts;
@@ -98,39 +103,40 @@ static tutti_status figure(
     text_append(&alt, "Training sample %lld: ", (long long)index);
     parts_text(&alt, facts, &parts);
     if (alt.failed) FAIL(TUTTI_NO_MEMORY, "there is no memory for the report");
-    text_append(page, mask ? "<figure class=\"masked\">" : "<figure>");
-    TRY(sample_append(page, facts, values, NULL, mask ? "The picture alone" : alt.data));
-    if (mask) TRY(sample_append(page, facts, values, target, alt.data));
-    caption(page, facts, &parts, index);
-    text_append(page, "</figure>\n");
+    json_line_print(line, "{ pictures [");
+    TRY(add_picture(line, facts, values, NULL, mask ? "The picture alone" : alt.data));
+    if (mask) TRY(add_picture(line, facts, values, target, alt.data));
+    json_line_print(line, "]");
+    add_parts(line, facts, &parts);
+    sample_name(line, facts, TUTTI_DATA_TRAIN, index);
+    json_line_print(line, "}");
 done:
     text_free(&alt);
     return status;
 }
 
-tutti_status report_samples(const struct report *report, struct text *page)
+tutti_status report_samples(const struct report *report, json_t **facts)
 {
-    const struct report_facts *facts = &report->facts;
-    const int64_t samples = facts->train->samples;
+    const struct report_facts *known = &report->facts;
+    const int64_t samples = known->train->samples;
     const int count = samples < SHOWN_SAMPLES ? (int)samples : SHOWN_SAMPLES;
     tutti_status status = TUTTI_OK;
     struct sample_room room = { 0 };
+    struct json_line line = { 0 };
     int64_t indices[SHOWN_SAMPLES];
-    if (!sample_is_picture(facts) || !sample_room_make(&room, facts, count)) goto done;
+    if (!sample_is_picture(known) || !sample_room_make(&room, known, count)) goto done;
     for (int i = 0; i < count; i++) indices[i] = (samples - 1) * i / (count > 1 ? count - 1 : 1);
-    tutti_data_epoch(facts->opened, 0);
-    if (facts->train->read(facts->train->user, indices, count, room.buffers, 2) != 0) goto done; /* training tells */
-    page_section(page, "What the network sees", false);
-    text_append(page,
-        "<p class=\"soft\">%d training samples of the first epoch, from the first to the last, as the network gets "
-        "them.</p>\n<div class=\"samples%s\">\n",
-        count, sample_has_mask(facts) ? " pairs" : "");
+    tutti_data_epoch(known->opened, 0);
+    if (known->train->read(known->train->user, indices, count, room.buffers, 2) != 0) goto done; /* training tells */
+    json_line_begin(&line, NULL);
+    json_line_print(&line, "samples { count %d masked %hhd list [", count, sample_has_mask(known));
     for (int i = 0; i < count; i++)
-        TRY(figure(page, facts, room.values + (size_t)i * room.sample_bytes,
+        TRY(add_sample(&line, known, room.values + (size_t)i * room.sample_bytes,
             room.targets + (size_t)i * room.target_bytes, indices[i]));
-    text_append(page, "</div>\n");
-    page_section_end(page);
+    *facts = page_facts(&line);
+    if (!*facts) FAIL(TUTTI_NO_MEMORY, "there is no memory for the report");
 done:
+    text_free(&line.text);
     sample_room_free(&room);
     return status;
 }

@@ -1,7 +1,5 @@
 #include "tools/run_curves.h"
 
-#include "tools/page.h"
-
 #include <math.h>
 
 double run_best(const struct run *run, enum run_column column, bool largest, double *at)
@@ -25,7 +23,7 @@ bool run_any(const struct run *runs, int count, enum run_column column)
     return false;
 }
 
-void run_curves(struct text *page, const struct run *runs, int count, enum run_column column, struct chart chart)
+void run_curves(struct json_line *facts, const struct run *runs, int count, enum run_column column, struct chart chart)
 {
     if (!run_any(runs, count, column)) return;
     chart.x_label = "epoch";
@@ -39,7 +37,7 @@ void run_curves(struct text *page, const struct run *runs, int count, enum run_c
             .dashes = i % 3,
             .points = true };
     }
-    page_section(page, chart.title, true);
-    chart_lines(page, &chart);
-    page_section_end(page);
+    json_line_print(facts, "{ title %s", chart.title);
+    chart_lines(facts, "svg", &chart);
+    json_line_print(facts, "}");
 }

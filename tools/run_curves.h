@@ -5,9 +5,9 @@
 #include "tools/chart.h"
 #include "tools/run_file.h"
 
-/* Appends a section to the page, with the chart's title; nothing if no run has the column. Of more than CHART_SERIES
- * runs, shows the first ones. */
-void run_curves(struct text *page, const struct run *runs, int count, enum run_column column, struct chart chart);
+/* Adds a picture to a list of facts, with the chart's title; nothing if no run has the column. Of more than
+ * CHART_SERIES runs, shows the first ones. */
+void run_curves(struct json_line *facts, const struct run *runs, int count, enum run_column column, struct chart chart);
 /* Returns whether some run has numbers in the column. */
 bool run_any(const struct run *runs, int count, enum run_column column);
 /* Returns the least or the largest value; NaN: there is none. *at: its epoch. */

@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "base/text.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@ enum { MOST_BYTES = 1 << 28, MOST_EPOCHS = 1 << 20, MOST_FIELDS = 64 };
 static const char *const column_names[RUN_COLUMNS] = { "epoch", "loss", "accuracy", "test_loss", "test_accuracy",
     "learning_rate", "seconds", "samples_per_s", "f1", "r2", "mae" };
 
-tutti_status run_add(struct run *run, const double *row)
+static tutti_status add_row(struct run *run, const double *row)
 {
     if (run->count == MOST_EPOCHS) return fail(TUTTI_FORMAT, "%s has more than %d epochs", run->name, MOST_EPOCHS);
     for (int i = 0; i < RUN_COLUMNS; i++) {
@@ -43,7 +42,7 @@ static char *short_name(const char *path)
 
 /* ---------------------------------------------------------------------------------------------------- page ---- */
 
-static tutti_status read_epochs(struct run *run, const json_t *epochs)
+tutti_status run_epochs(struct run *run, const json_t *epochs)
 {
     for (size_t i = 0; i < json_array_size(epochs); i++) {
         double row[RUN_COLUMNS];
@@ -51,7 +50,7 @@ static tutti_status read_epochs(struct run *run, const json_t *epochs)
             const json_t *value = json_object_get(json_array_get(epochs, i), column_names[c]);
             row[c] = json_is_number(value) ? json_number_value(value) : NAN;
         }
-        const tutti_status status = isfinite(row[RUN_EPOCH]) ? run_add(run, row) : TUTTI_OK;
+        const tutti_status status = isfinite(row[RUN_EPOCH]) ? add_row(run, row) : TUTTI_OK;
         if (status != TUTTI_OK) return status;
     }
     return TUTTI_OK;
@@ -70,7 +69,7 @@ static tutti_status read_page(struct run *run, const char *path, const char *tex
     if (!json_is_array(json_object_get(root, "epochs")))
         status = fail(TUTTI_FORMAT, "%s: its data have no list of epochs", path);
     else
-        status = read_epochs(run, json_object_get(root, "epochs"));
+        status = run_epochs(run, json_object_get(root, "epochs"));
     const json_t *command = json_object_get(root, "command"), *parameters = json_object_get(root, "parameters");
     if (json_is_string(command)) run->command = memory_copy_text(json_string_value(command));
     if (json_is_number(parameters)) run->parameters = json_number_value(parameters);
@@ -119,7 +118,7 @@ static tutti_status read_line(struct run *run, const char *at, const int *column
         at += length;
         if (*at != ',') break;
     }
-    return epoch && isfinite(row[RUN_EPOCH]) ? run_add(run, row) : TUTTI_OK;
+    return epoch && isfinite(row[RUN_EPOCH]) ? add_row(run, row) : TUTTI_OK;
 }
 
 static tutti_status read_table(struct run *run, const char *path, const char *text)

@@ -4,6 +4,8 @@
 
 #include "tutti.h"
 
+#include <jansson.h>
+
 /* What is known of each epoch; NaN where it is not. */
 enum run_column {
     RUN_EPOCH,
@@ -28,8 +30,8 @@ struct run {
     size_t count, room;
 };
 
-/* Adds an epoch; row: [RUN_COLUMNS]. */
-tutti_status run_add(struct run *run, const double *row);
+/* Adds the epochs of a page's data (report_epochs()). */
+tutti_status run_epochs(struct run *run, const json_t *epochs);
 /* Free with run_free(), also after a failure. */
 tutti_status run_read(struct run *run, const char *path);
 void run_free(struct run *run);

@@ -120,8 +120,8 @@ static unsigned char masked_pixel(const struct sample *sample, const int32_t *ma
     return (unsigned char)(label < 0 ? own : (own + colour) / 2);
 }
 
-tutti_status sample_append(
-    struct text *page, const struct report_facts *facts, const void *values, const int32_t *mask, const char *alt)
+tutti_status sample_picture(
+    struct json_line *line, const struct report_facts *facts, const void *values, const int32_t *mask)
 {
     struct sample sample = sample_of(facts, values);
     const int channels = sample.channels == 3 || mask ? 3 : 1;
@@ -139,22 +139,19 @@ tutti_status sample_append(
     const tutti_status status = png_encode(pixels, width, height, channels, &file, &size);
     free(pixels);
     if (status != TUTTI_OK) return status;
-    const bool small = sample.height <= PIXELATED_SIDE && sample.width <= PIXELATED_SIDE;
-    text_append(page, "<img%s alt=\"", small ? " class=\"pixels\"" : "");
-    page_text(page, alt);
-    text_append(page, "\" src=\"data:image/png;base64,");
-    base64_append(page, file, size);
-    text_append(page, "\">");
+    struct text png = { 0 };
+    base64_append(&png, file, size);
     free(file);
+    page_member(line, "png", &png);
+    json_line_boolean(line, "small", sample.height <= PIXELATED_SIDE && sample.width <= PIXELATED_SIDE);
     return TUTTI_OK;
 }
 
-void sample_name(struct text *page, const struct report_facts *facts, tutti_data_part part, int64_t index)
+void sample_name(struct json_line *line, const struct report_facts *facts, tutti_data_part part, int64_t index)
 {
-    char name[1100], *last;
-    if (facts->opened && tutti_data_name(facts->opened, part, index, name, sizeof(name)) == TUTTI_OK) {
-        last = strrchr(name, '/');
-        page_text(page, last && last[1] ? last + 1 : name);
-    } else
-        text_append(page, "sample %lld", (long long)index);
+    char name[1100];
+    if (!facts->opened || tutti_data_name(facts->opened, part, index, name, sizeof(name)) != TUTTI_OK)
+        snprintf(name, sizeof(name), "sample %lld", (long long)index);
+    const char *last = strrchr(name, '/');
+    json_line_text(line, "name", last && last[1] ? last + 1 : name);
 }

@@ -21,10 +21,11 @@ bool sample_is_picture(const struct report_facts *facts);
 bool sample_has_mask(const struct report_facts *facts);
 /* The colour of a class in a mask, RGB. */
 unsigned sample_colour(int64_t class_number);
-/* Appends <img alt="..."> of a sample. `mask` lies over it in the classes' colours; NULL: none. */
-tutti_status sample_append(
-    struct text *page, const struct report_facts *facts, const void *values, const int32_t *mask, const char *alt);
-/* Appends the end of the file's name, or the number. */
-void sample_name(struct text *page, const struct report_facts *facts, tutti_data_part part, int64_t index);
+/* Adds the picture of a sample to an object: its file in base64 as "png", and whether it is "small". `mask` lies over
+ * it in the classes' colours; NULL: none. */
+tutti_status sample_picture(
+    struct json_line *line, const struct report_facts *facts, const void *values, const int32_t *mask);
+/* Adds the end of the file's name, or the number, as "name". */
+void sample_name(struct json_line *line, const struct report_facts *facts, tutti_data_part part, int64_t index);
 
 #endif
