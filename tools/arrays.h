@@ -5,10 +5,10 @@
 #include "tools/saved.h"
 
 /* A line of a table of options; the error if the model is not a file. */
-#define EXPECT_OPTION(text)                                                                                     \
-    {                                                                                                           \
-        .name = "expect", .kind = OPTION_TEXT, .value = &(text), .noun = "FILE",                                \
-        .help = "of an ONNX file: first compare its outputs with those in this .npz file of inputs and outputs" \
+#define EXPECT_OPTION(text)                                                                                 \
+    {                                                                                                       \
+        "expect", OPTION(text), "FILE",                                                                     \
+            "of an ONNX file: first compare its outputs with those in this .npz file of inputs and outputs" \
     }
 int expects_a_file(const char *command);
 

@@ -47,18 +47,16 @@ static const char *const details =
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "mode", OPTION_TEXT, &s->mode, "MODE", "kind of step", .choices = modes },
-        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step, over all devices (default the model's)", 1,
-            1e9 },
-        { "steps", OPTION_INTEGER, &s->steps, "N", "steps to measure", 1, 1e6 },
-        { "warm-up", OPTION_INTEGER, &s->warm_up, "N", "steps before them that are not measured", 0, 1e6 },
-        { "seconds", OPTION_NUMBER, &s->seconds, "X", "seconds to warm up, and to measure, at least", 0, 1e6 },
-        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (default the model's)" },
-        { "classes", OPTION_INTEGER, &s->classes, "N", "number of outputs (default the model's)", 1, 1e6 },
-        { "profile", OPTION_FLAG, &s->profile, NULL, "print times by operation, kernel and launch to standard error" },
-        { "trace", OPTION_TEXT, &s->trace, "FILE",
-            "write the times of the first device to FILE, for chrome://tracing" },
-        { "json", OPTION_FLAG, &s->json, NULL, "print the result as a JSON object" },
+        { "mode", OPTION(s->mode), "MODE", "kind of step", .choices = modes },
+        { "batch", OPTION(s->batch), "N", "samples of a step, over all devices (default the model's)", 1, 1e9 },
+        { "steps", OPTION(s->steps), "N", "steps to measure", 1, 1e6 },
+        { "warm-up", OPTION(s->warm_up), "N", "steps before them that are not measured", 0, 1e6 },
+        { "seconds", OPTION(s->seconds), "X", "seconds to warm up, and to measure, at least", 0, 1e6 },
+        { "input", OPTION(s->input), "CxHxW", "shape of a sample (default the model's)" },
+        { "classes", OPTION(s->classes), "N", "number of outputs (default the model's)", 1, 1e6 },
+        { "profile", OPTION(s->profile), NULL, "print times by operation, kernel and launch to standard error" },
+        { "trace", OPTION(s->trace), "FILE", "write the times of the first device to FILE, for chrome://tracing" },
+        { "json", OPTION(s->json), NULL, "print the result as a JSON object" },
         SESSION_OPTIONS(s->session),
         EXCHANGE_OPTIONS(s->session),
     };

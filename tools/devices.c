@@ -209,11 +209,9 @@ int command_devices(int argc, char **argv)
     struct settings settings = { 0 };
     const struct option options[] = {
         DEVICE_OPTION(settings),
-        { .name = "check",
-            .kind = OPTION_FLAG,
-            .value = &settings.check,
-            .help = "run probe kernels on each device, report what is wrong and what to do, and measure peaks" },
-        { .name = "json", .kind = OPTION_FLAG, .value = &settings.json, .help = "print a JSON object per device" },
+        { "check", OPTION(settings.check), NULL,
+            "run probe kernels on each device, report what is wrong and what to do, and measure peaks" },
+        { "json", OPTION(settings.json), NULL, "print a JSON object per device" },
     };
     const struct usage usage = { .command = "devices",
         .summary = "Lists the OpenCL devices of this machine; a star marks the chosen ones",

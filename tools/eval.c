@@ -12,7 +12,7 @@ static enum parsed parse(struct saved_options *s, struct judge *judge, int argc,
     const struct option options[] = {
         SAVED_OPTIONS(*s),
         SCORES_OPTION(*judge),
-        { "json", OPTION_FLAG, &s->json, NULL, "print the result as a JSON object" },
+        { "json", OPTION(s->json), NULL, "print the result as a JSON object" },
         SAVED_MORE_OPTIONS(*s),
     };
     const struct usage usage = { .command = "eval",

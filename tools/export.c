@@ -13,11 +13,10 @@ struct settings {
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "weights", OPTION_TEXT, &s->saved.weights, "FILE",
-            "safetensors file with the weights, written by train --save" },
-        { "output", OPTION_TEXT, &s->output, "FILE", "ONNX file to write" },
-        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (default the model's)" },
-        { "classes", OPTION_INTEGER, &s->classes, "N", "number of outputs (default the model's)", 1, 1e6 },
+        { "weights", OPTION(s->saved.weights), "FILE", "safetensors file with the weights, written by train --save" },
+        { "output", OPTION(s->output), "FILE", "ONNX file to write" },
+        { "input", OPTION(s->input), "CxHxW", "shape of a sample (default the model's)" },
+        { "classes", OPTION(s->classes), "N", "number of outputs (default the model's)", 1, 1e6 },
         DEVICE_OPTION(s->saved.session),
         ONNX_OPTIONS(s->saved.session.onnx),
     };

@@ -14,69 +14,33 @@ struct finetune {
 };
 
 /* Lines of a table of options. */
-#define FINETUNE_OPTIONS(f)                                                                                           \
-    OPTION_HEADING("Fine-tuning"),                                                                                    \
-        { .name = "weights",                                                                                          \
-            .kind = OPTION_TEXT,                                                                                      \
-            .value = &(f).weights,                                                                                    \
-            .noun = "FILE",                                                                                           \
-            .help =                                                                                                   \
-                "begin with the weights of a safetensors file, as far as names and shapes fit; the rest is listed" }, \
-        { .name = "freeze",                                                                                           \
-            .kind = OPTION_TEXT,                                                                                      \
-            .value = &(f).freeze,                                                                                     \
-            .noun = "PATTERN,...",                                                                                    \
-            .help =                                                                                                   \
-                "do not train parameters whose names are like a PATTERN, such as \"features.*\": * is any text, ? "   \
-                "a character" },                                                                                      \
-        { .name = "unfreeze-after",                                                                                   \
-            .kind = OPTION_INTEGER,                                                                                   \
-            .value = &(f).unfreeze_after,                                                                             \
-            .noun = "EPOCH",                                                                                          \
-            .low = 1,                                                                                                 \
-            .high = 1e9,                                                                                              \
-            .help = "train what is frozen, too, after so many epochs" },                                              \
-        { .name = "unfreeze",                                                                                         \
-            .kind = OPTION_TEXT,                                                                                      \
-            .value = &(f).unfreeze,                                                                                   \
-            .noun = "PATTERN,...",                                                                                    \
-            .help = "of that, only parameters whose names are like a PATTERN" },                                      \
-        { .name = "rate",                                                                                             \
-            .kind = OPTION_TEXT,                                                                                      \
-            .value = &(f).rates,                                                                                      \
-            .noun = "PATTERN=X,...",                                                                                  \
-            .help = "multiply the learning rate by X for parameters whose names are like PATTERN" },                  \
-        OPTION_HEADING("Losses"),                                                                                     \
-        { .name = "label-smoothing",                                                                                  \
-            .kind = OPTION_NUMBER,                                                                                    \
-            .value = &(f).label_smoothing,                                                                            \
-            .noun = "X",                                                                                              \
-            .low = 0,                                                                                                 \
-            .high = 0.999,                                                                                            \
-            .help = "divide X of each label's weight among all classes" },                                            \
-        { .name = "class-weights",                                                                                    \
-            .kind = OPTION_TEXT,                                                                                      \
-            .value = &(f).class_weights,                                                                              \
-            .noun = "LIST",                                                                                           \
-            .help = "multiply losses by the class's weight: balanced (by the classes' numbers of samples), or a "     \
-                    "number for each class" },                                                                        \
-        { .name = "ignore-label",                                                                                     \
-            .kind = OPTION_INTEGER,                                                                                   \
-            .value = &(f).ignored,                                                                                    \
-            .noun = "N",                                                                                              \
-            .low = 0,                                                                                                 \
-            .high = 2147483647,                                                                                       \
-            .given = &(f).ignored_given,                                                                              \
-            .help = "samples, or pixels, with the label N do not count" },                                            \
-        OPTION_HEADING("Instead of one training"),                                                                    \
-        { .name = "find-lr",                                                                                          \
-            .kind = OPTION_TEXT,                                                                                      \
-            .value = &(f).find_rate,                                                                                  \
-            .noun = "FILE",                                                                                           \
-            .help = "try learning rates, suggest one and draw their losses as an SVG file" },                         \
-    {                                                                                                                 \
-        .name = "folds", .kind = OPTION_INTEGER, .value = &(f).folds, .noun = "K", .low = 2, .high = 100,             \
-        .help = "divide the training data by K and train K times, each time with another part as the test"            \
+#define FINETUNE_OPTIONS(f)                                                                                            \
+    OPTION_HEADING("Fine-tuning"),                                                                                     \
+        { "weights", OPTION((f).weights), "FILE",                                                                      \
+            "begin with the weights of a safetensors file, as far as names and shapes fit; the rest is listed" },      \
+        { "freeze", OPTION((f).freeze), "PATTERN,...",                                                                 \
+            "do not train parameters whose names are like a PATTERN, such as \"features.*\": * is any text, ? a "      \
+            "character" },                                                                                             \
+        { "unfreeze-after", OPTION((f).unfreeze_after), "EPOCH", "train what is frozen, too, after so many epochs", 1, \
+            1e9 },                                                                                                     \
+        { "unfreeze", OPTION((f).unfreeze), "PATTERN,...",                                                             \
+            "of that, only parameters whose names are like a PATTERN" },                                               \
+        { "rate", OPTION((f).rates), "PATTERN=X,...",                                                                  \
+            "multiply the learning rate by X for parameters whose names are like PATTERN" },                           \
+        OPTION_HEADING("Losses"),                                                                                      \
+        { "label-smoothing", OPTION((f).label_smoothing), "X", "divide X of each label's weight among all classes", 0, \
+            0.999 },                                                                                                   \
+        { "class-weights", OPTION((f).class_weights), "LIST",                                                          \
+            "multiply losses by the class's weight: balanced (by the classes' numbers of samples), or a number for "   \
+            "each class" },                                                                                            \
+        { "ignore-label", OPTION((f).ignored), "N", "samples, or pixels, with the label N do not count", 0,            \
+            2147483647, .given = &(f).ignored_given },                                                                 \
+        OPTION_HEADING("Instead of one training"),                                                                     \
+        { "find-lr", OPTION((f).find_rate), "FILE",                                                                    \
+            "try learning rates, suggest one and draw their losses as an SVG file" },                                  \
+    {                                                                                                                  \
+        "folds", OPTION((f).folds), "K",                                                                               \
+            "divide the training data by K and train K times, each time with another part as the test", 2, 100         \
     }
 
 /* Checks that the options fit each other and --resume. Returns an exit status, as do all functions that return

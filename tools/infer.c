@@ -22,13 +22,12 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
         SAVED_OPTIONS(s->saved),
-        { "first", OPTION_INTEGER, &s->first, "N", "index of the first sample, from 0", 0, 1e15 },
-        { "count", OPTION_INTEGER, &s->count, "N", "number of samples (default all that follow)", 1, 1e15 },
-        { "json", OPTION_FLAG, &s->saved.json, NULL, "print a JSON object per sample" },
-        { "inputs", OPTION_TEXT, &s->inputs, "FILE", "compute the outputs of the arrays in this .npz or .npy file" },
-        { "outputs", OPTION_TEXT, &s->outputs, "FILE", "write them to this .npz or .npy file" },
-        { "classes", OPTION_INTEGER, &s->classes, "N", "with --inputs: number of outputs (default the model's)", 1,
-            1e6 },
+        { "first", OPTION(s->first), "N", "index of the first sample, from 0", 0, 1e15 },
+        { "count", OPTION(s->count), "N", "number of samples (default all that follow)", 1, 1e15 },
+        { "json", OPTION(s->saved.json), NULL, "print a JSON object per sample" },
+        { "inputs", OPTION(s->inputs), "FILE", "compute the outputs of the arrays in this .npz or .npy file" },
+        { "outputs", OPTION(s->outputs), "FILE", "write them to this .npz or .npy file" },
+        { "classes", OPTION(s->classes), "N", "with --inputs: number of outputs (default the model's)", 1, 1e6 },
         EXPECT_OPTION(s->expect),
         SAVED_MORE_OPTIONS(s->saved),
     };

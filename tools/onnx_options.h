@@ -12,37 +12,19 @@ struct onnx_options {
 };
 
 /* Lines of a table of options. */
-#define ONNX_OPTIONS(o)                                                                              \
-    OPTION_HEADING("Networks from ONNX files"),                                                      \
-        { .name = "head",                                                                            \
-            .kind = OPTION_INTEGER,                                                                  \
-            .value = &(o).head,                                                                      \
-            .noun = "N",                                                                             \
-            .low = 1,                                                                                \
-            .high = 1e6,                                                                             \
-            .help = "give the last layer N outputs, with new initial values" },                      \
-        { .name = "sizes",                                                                           \
-            .kind = OPTION_TEXTS,                                                                    \
-            .value = &(o).sizes,                                                                     \
-            .noun = "NAME=N,...",                                                                    \
-            .help = "sizes that the file leaves open, as sequence=128, or x.1=128 (axis 1 of x)" },  \
-        { .name = "batch-axis",                                                                      \
-            .kind = OPTION_TEXTS,                                                                    \
-            .value = &(o).batch_axes,                                                                \
-            .noun = "N,NAME=N,...",                                                                  \
-            .help = "axis of inputs that is the batch (default 0): of all, and of the input NAME" }, \
-        { .name = "whole",                                                                           \
-            .kind = OPTION_FLAG,                                                                     \
-            .value = &(o).whole,                                                                     \
-            .help = "no axis is the batch: a sample is all of each input" },                         \
-        { .name = "known",                                                                           \
-            .kind = OPTION_TEXTS,                                                                    \
-            .value = &(o).known,                                                                     \
-            .noun = "NAME=VALUE",                                                                    \
-            .help = "the input NAME is this constant: a number, numbers as 2,3, or a .npy file" },   \
-    {                                                                                                \
-        .name = "train-constants", .kind = OPTION_FLAG, .value = &(o).train_constants,               \
-        .help = "train initialisers that are not parameters of the exported module, as buffers"      \
+#define ONNX_OPTIONS(o)                                                                                      \
+    OPTION_HEADING("Networks from ONNX files"),                                                              \
+        { "head", OPTION((o).head), "N", "give the last layer N outputs, with new initial values", 1, 1e6 }, \
+        { "sizes", OPTION((o).sizes), "NAME=N,...",                                                          \
+            "sizes that the file leaves open, as sequence=128, or x.1=128 (axis 1 of x)" },                  \
+        { "batch-axis", OPTION((o).batch_axes), "N,NAME=N,...",                                              \
+            "axis of inputs that is the batch (default 0): of all, and of the input NAME" },                 \
+        { "whole", OPTION((o).whole), NULL, "no axis is the batch: a sample is all of each input" },         \
+        { "known", OPTION((o).known), "NAME=VALUE",                                                          \
+            "the input NAME is this constant: a number, numbers as 2,3, or a .npy file" },                   \
+    {                                                                                                        \
+        "train-constants", OPTION((o).train_constants), NULL,                                                \
+            "train initialisers that are not parameters of the exported module, as buffers"                  \
     }
 
 /* Returns whether --known has the input. */

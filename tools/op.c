@@ -150,7 +150,7 @@ int command_op(int argc, char **argv)
     const char *name = NULL;
     bool json = false;
     const struct option options[] = {
-        { "json", OPTION_FLAG, &json, NULL, "print a JSON object per operation" },
+        { "json", OPTION(json), NULL, "print a JSON object per operation" },
     };
     const struct usage usage = { .command = "op",
         .summary = "Lists the operations of tutti_op(), or explains the inputs and attributes of NAME",

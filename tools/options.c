@@ -33,12 +33,13 @@ const char *join_names(const char *const *names, char *buffer, size_t size)
     return buffer;
 }
 
-static bool is_one_of(const char *text, const char *const *choices)
+/* Returns -1 if the text is none of them. */
+static int position_of(const char *text, const char *const *choices)
 {
     for (int i = 0; choices[i]; i++) {
-        if (!strcmp(text, choices[i])) return true;
+        if (!strcmp(text, choices[i])) return i;
     }
-    return false;
+    return -1;
 }
 
 /* Formats the default as --help shows it; an empty text if there is none. */
@@ -121,9 +122,9 @@ static bool in_range(const struct option *option, double value)
     return isfinite(value) && (option->low == option->high || (value >= option->low && value <= option->high));
 }
 
-static int bad_number(const struct usage *usage, const struct option *option, const char *text)
+static int bad_number(const struct usage *usage, const struct option *option, bool whole, const char *text)
 {
-    const char *kind = option->kind == OPTION_INTEGER ? "a whole number" : "a number";
+    const char *kind = whole ? "a whole number" : "a number";
     if (option->low == option->high)
         return wrong_use(usage->command, "--%s needs %s, not \"%s\"", option->name, kind, text);
     if (option->high >= 9e15)
@@ -133,32 +134,39 @@ static int bad_number(const struct usage *usage, const struct option *option, co
         option->high, text);
 }
 
+static int set_number(const struct usage *usage, const struct option *option, const char *text)
+{
+    const bool whole = option->kind == OPTION_INT || option->kind == OPTION_INTEGER;
+    char *end = NULL;
+    errno = 0;
+    const long long integer = whole ? strtoll(text, &end, 10) : 0;
+    const bool overflows = whole && errno;
+    const double number = whole ? (double)integer : number_read(text, &end);
+    if (end == text || *end || overflows || !in_range(option, number)) return bad_number(usage, option, whole, text);
+    if (option->kind == OPTION_INT) *(int *)option->value = (int)integer;
+    if (option->kind == OPTION_INTEGER) *(int64_t *)option->value = integer;
+    if (option->kind == OPTION_FLOAT) *(float *)option->value = (float)number;
+    if (option->kind == OPTION_NUMBER) *(double *)option->value = number;
+    return EXIT_DONE;
+}
+
 /* Returns EXIT_DONE, or the status of a wrong value, which was reported. */
 static int set_value(const struct usage *usage, const struct option *option, const char *text)
 {
-    char names[NAMES_BYTES], *end = NULL;
-    errno = 0;
-    if (option->kind == OPTION_TEXTS) {
-        struct texts *texts = option->value;
-        if (!*text) return wrong_use(usage->command, "--%s needs %s, not an empty value", option->name, option->noun);
-        if (texts->count == OPTION_MOST_TEXTS)
-            return wrong_use(usage->command, "--%s is there more than %d times", option->name, OPTION_MOST_TEXTS);
-        texts->list[texts->count++] = text;
-    } else if (option->kind == OPTION_TEXT) {
-        if (option->choices && !is_one_of(text, option->choices))
-            return wrong_use(usage->command, "--%s: \"%s\" is unknown; use one of %s", option->name, text,
-                join_names(option->choices, names, sizeof(names)));
-        if (!*text) return wrong_use(usage->command, "--%s needs %s, not an empty value", option->name, option->noun);
-        *(const char **)option->value = text;
-    } else if (option->kind == OPTION_INTEGER) {
-        long long value = strtoll(text, &end, 10);
-        if (end == text || *end || errno || !in_range(option, (double)value)) return bad_number(usage, option, text);
-        *(int64_t *)option->value = value;
-    } else {
-        double value = number_read(text, &end);
-        if (end == text || *end || !in_range(option, value)) return bad_number(usage, option, text);
-        *(double *)option->value = value;
-    }
+    char names[NAMES_BYTES];
+    const int chosen = option->choices ? position_of(text, option->choices) : 0;
+    if (option->kind >= OPTION_INT) return set_number(usage, option, text);
+    if (chosen < 0)
+        return wrong_use(usage->command, "--%s: \"%s\" is unknown; use one of %s", option->name, text,
+            join_names(option->choices, names, sizeof(names)));
+    if (!*text) return wrong_use(usage->command, "--%s needs %s, not an empty value", option->name, option->noun);
+    if (option->kind == OPTION_TEXT) *(const char **)option->value = text;
+    if (option->kind == OPTION_CHOICE) *(unsigned *)option->value = (unsigned)option->low + (unsigned)chosen;
+    if (option->kind != OPTION_TEXTS) return EXIT_DONE;
+    struct texts *texts = option->value;
+    if (texts->count == OPTION_MOST_TEXTS)
+        return wrong_use(usage->command, "--%s is there more than %d times", option->name, OPTION_MOST_TEXTS);
+    texts->list[texts->count++] = text;
     return EXIT_DONE;
 }
 
@@ -204,7 +212,7 @@ static int check_argument(const struct usage *usage, const char *argument)
         return wrong_use(usage->command, "%s is missing; use one of %s", usage->argument,
             join_names(usage->arguments, names, sizeof(names)));
     if (!argument) return wrong_use(usage->command, "%s is missing (see --help)", usage->argument);
-    if (usage->arguments && !is_one_of(argument, usage->arguments) && !has_suffix(argument, usage->suffix))
+    if (usage->arguments && position_of(argument, usage->arguments) < 0 && !has_suffix(argument, usage->suffix))
         return wrong_use(usage->command, "unknown %s \"%s\"; use one of %s%s%s", usage->argument, argument,
             join_names(usage->arguments, names, sizeof(names)), usage->suffix ? ", or a file *" : "",
             usage->suffix ? usage->suffix : "");

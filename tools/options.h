@@ -9,9 +9,19 @@
 /* Exit statuses of every command. */
 enum { EXIT_DONE = 0, EXIT_WORK_FAILED = 1, EXIT_WRONG_USE = 2, EXIT_INTERRUPTED = 130, EXIT_TERMINATED = 143 };
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INTEGER, OPTION_NUMBER, OPTION_TEXTS };
+/* Texts, then numbers. OPTION_CHOICE sets an enumeration. */
+enum option_kind {
+    OPTION_FLAG,
+    OPTION_TEXT,
+    OPTION_TEXTS,
+    OPTION_CHOICE,
+    OPTION_INT,
+    OPTION_INTEGER,
+    OPTION_FLOAT,
+    OPTION_NUMBER
+};
 
-/* The value of OPTION_TEXTS, which may be given several times. */
+/* The variable of OPTION_TEXTS, which may be given several times. */
 enum { OPTION_MOST_TEXTS = 16 };
 struct texts {
     const char *list[OPTION_MOST_TEXTS];
@@ -21,14 +31,23 @@ struct texts {
 struct option {
     const char *name; /* "batch" for --batch */
     enum option_kind kind;
-    void *value;      /* bool, const char *, int64_t, double or struct texts: holds the default, gets what was given */
+    void *value;      /* the variable: holds the default, gets what was given */
     const char *noun; /* of the value, for --help: "N" */
     const char *help; /* one line */
     double low, high; /* bounds of numbers, both included; equal: none */
-    const char *const *choices; /* of texts, ended by NULL; NULL: anything but an empty text */
-    bool *given;                /* set if the option was given; NULL: not needed */
-    const char *heading;        /* heading of the options after it, for --help; replaces all other members */
+    /* Of texts, ended by NULL; NULL: anything but an empty text. A variable of an enumeration gets the position of the
+     * chosen one, from `low` on. */
+    const char *const *choices;
+    bool *given;         /* set if the option was given; NULL: not needed */
+    const char *heading; /* heading of the options after it, for --help; replaces all other members */
 };
+/* Kind and value of a row, by the type of the variable: often a member of a struct that the library takes. */
+/* clang-format off */
+#define OPTION(variable)                                                                             \
+    _Generic((variable), bool: OPTION_FLAG, const char *: OPTION_TEXT, struct texts: OPTION_TEXTS,   \
+        unsigned: OPTION_CHOICE, int: OPTION_INT, int64_t: OPTION_INTEGER, uint64_t: OPTION_INTEGER, \
+        float: OPTION_FLOAT, double: OPTION_NUMBER), &(variable)
+/* clang-format on */
 #define OPTION_HEADING(text)          \
     {                                 \
         .name = "", .heading = (text) \

@@ -9,16 +9,12 @@ struct picture_options {
     bool time;
 };
 
-#define PICTURE_OPTIONS(p)                                                                                         \
-    { .name = "svg",                                                                                               \
-        .kind = OPTION_TEXT,                                                                                       \
-        .value = &(p).svg,                                                                                         \
-        .noun = "FILE",                                                                                            \
-        .help = "draw the network, with the shape and the kernel of each layer on the first device" },             \
-        { .name = "html", .kind = OPTION_TEXT, .value = &(p).html, .noun = "FILE", .help = "the same as a page" }, \
-    {                                                                                                              \
-        .name = "time", .kind = OPTION_FLAG, .value = &(p).time,                                                   \
-        .help = "with --svg or --html: run a step on zeros and measure the time of each layer"                     \
+#define PICTURE_OPTIONS(p)                                                                                             \
+    { "svg", OPTION((p).svg), "FILE",                                                                                  \
+        "draw the network, with the shape and the kernel of each layer on the first device" },                         \
+        { "html", OPTION((p).html), "FILE", "the same as a page" },                                                    \
+    {                                                                                                                  \
+        "time", OPTION((p).time), NULL, "with --svg or --html: run a step on zeros and measure the time of each layer" \
     }
 
 /* Writes what the options ask for, of the compiled session. Returns an exit status. */

@@ -21,17 +21,17 @@ struct saved_options {
 extern const char *const saved_parts[];
 
 /* Lines of a table of options. */
-#define SAVED_OPTIONS(s)                                                                                            \
-    { "weights", OPTION_TEXT, &(s).weights, "FILE", "safetensors file with the weights, written by train --save" }, \
-    {                                                                                                               \
-        "batch", OPTION_INTEGER, &(s).batch, "N", "samples computed at once, over all devices", 1, 1e9              \
+#define SAVED_OPTIONS(s)                                                                                      \
+    { "weights", OPTION((s).weights), "FILE", "safetensors file with the weights, written by train --save" }, \
+    {                                                                                                         \
+        "batch", OPTION((s).batch), "N", "samples computed at once, over all devices", 1, 1e9                 \
     }
 /* Options after the command's own ones. */
-#define SAVED_MORE_OPTIONS(s)                                                                                         \
-    OPTION_HEADING("Data"),                                                                                           \
-        { "data", OPTION_TEXT, &(s).data, "DIR",                                                                      \
-            "folder or file of the data, digits or line (default digits; for linear: line)" },                        \
-        { "part", OPTION_TEXT, &(s).part, "PART", "part of the data", .choices = saved_parts }, OWN_OPTIONS((s).own), \
+#define SAVED_MORE_OPTIONS(s)                                                                                   \
+    OPTION_HEADING("Data"),                                                                                     \
+        { "data", OPTION((s).data), "DIR",                                                                      \
+            "folder or file of the data, digits or line (default digits; for linear: line)" },                  \
+        { "part", OPTION((s).part), "PART", "part of the data", .choices = saved_parts }, OWN_OPTIONS((s).own), \
         SESSION_OPTIONS((s).session)
 
 /* Loads the data, opens the devices, builds and compiles the model and loads its weights, which an ONNX file has

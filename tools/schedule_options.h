@@ -14,62 +14,27 @@ struct schedule_options {
 
 extern const char *const schedule_names[];
 
-#define SCHEDULE_OPTIONS(s)                                                                                          \
-    { .name = "schedule",                                                                                            \
-        .kind = OPTION_TEXT,                                                                                         \
-        .value = &(s).schedule,                                                                                      \
-        .noun = "KIND",                                                                                              \
-        .choices = schedule_names,                                                                                   \
-        .help = "how the learning rate changes (default constant)" },                                                \
-        { .name = "warmup",                                                                                          \
-            .kind = OPTION_TEXT,                                                                                     \
-            .value = &(s).warmup,                                                                                    \
-            .noun = "N",                                                                                             \
-            .help = "raise the learning rate linearly over the first N steps; Ne: N epochs" },                       \
-        { .name = "step-size",                                                                                       \
-            .kind = OPTION_INTEGER,                                                                                  \
-            .value = &(s).step_size,                                                                                 \
-            .noun = "N",                                                                                             \
-            .low = 1,                                                                                                \
-            .high = 1e9,                                                                                             \
-            .given = &(s).step_size_given,                                                                           \
-            .help = "epochs before step lowers the rate (default 30); without progress, before plateau does (10)" }, \
-        { .name = "gamma",                                                                                           \
-            .kind = OPTION_NUMBER,                                                                                   \
-            .value = &(s).gamma,                                                                                     \
-            .noun = "X",                                                                                             \
-            .low = 1e-9,                                                                                             \
-            .high = 0.999999,                                                                                        \
-            .given = &(s).gamma_given,                                                                               \
-            .help = "by what step and plateau multiply the rate (default 0.1)" },                                    \
-        { .name = "clip",                                                                                            \
-            .kind = OPTION_NUMBER,                                                                                   \
-            .value = &(s).clip,                                                                                      \
-            .noun = "X",                                                                                             \
-            .low = 1e-30,                                                                                            \
-            .high = 1e30,                                                                                            \
-            .help = "scale gradients down where the norm of all of them together exceeds X" },                       \
-        { .name = "ema",                                                                                             \
-            .kind = OPTION_NUMBER,                                                                                   \
-            .value = &(s).ema,                                                                                       \
-            .noun = "D",                                                                                             \
-            .low = 1e-9,                                                                                             \
-            .high = 0.9999999,                                                                                       \
-            .help = "test and save averages of the parameters that decay by D with each step, such as 0.999" },      \
-        { .name = "patience",                                                                                        \
-            .kind = OPTION_INTEGER,                                                                                  \
-            .value = &(s).patience,                                                                                  \
-            .noun = "N",                                                                                             \
-            .low = 1,                                                                                                \
-            .high = 1e9,                                                                                             \
-            .help = "stop after N epochs without a better test result" },                                            \
-        { .name = "save-best",                                                                                       \
-            .kind = OPTION_FLAG,                                                                                     \
-            .value = &(s).save_best,                                                                                 \
-            .help = "also save the weights of the best epoch, as NAME.best.safetensors" },                           \
-    {                                                                                                                \
-        .name = "accumulate", .kind = OPTION_INTEGER, .value = &(s).accumulate, .noun = "N", .low = 1, .high = 1e6,  \
-        .help = "make steps of N times the batch, whose gradients are computed batch by batch"                       \
+#define SCHEDULE_OPTIONS(s)                                                                                            \
+    { "schedule", OPTION((s).schedule), "KIND", "how the learning rate changes (default constant)",                    \
+        .choices = schedule_names },                                                                                   \
+        { "warmup", OPTION((s).warmup), "N",                                                                           \
+            "raise the learning rate linearly over the first N steps; Ne: N epochs" },                                 \
+        { "step-size", OPTION((s).step_size), "N",                                                                     \
+            "epochs before step lowers the rate (default 30); without progress, before plateau does (10)", 1, 1e9,     \
+            .given = &(s).step_size_given },                                                                           \
+        { "gamma", OPTION((s).gamma), "X", "by what step and plateau multiply the rate (default 0.1)", 1e-9, 0.999999, \
+            .given = &(s).gamma_given },                                                                               \
+        { "clip", OPTION((s).clip), "X", "scale gradients down where the norm of all of them together exceeds X",      \
+            1e-30, 1e30 },                                                                                             \
+        { "ema", OPTION((s).ema), "D",                                                                                 \
+            "test and save averages of the parameters that decay by D with each step, such as 0.999", 1e-9,            \
+            0.9999999 },                                                                                               \
+        { "patience", OPTION((s).patience), "N", "stop after N epochs without a better test result", 1, 1e9 },         \
+        { "save-best", OPTION((s).save_best), NULL,                                                                    \
+            "also save the weights of the best epoch, as NAME.best.safetensors" },                                     \
+    {                                                                                                                  \
+        "accumulate", OPTION((s).accumulate), "N",                                                                     \
+            "make steps of N times the batch, whose gradients are computed batch by batch", 1, 1e6                     \
     }
 
 /* Checks that the options fit each other. `saved`: there is a name to save to. Returns an exit status. */

@@ -15,10 +15,10 @@ struct judge {
 };
 
 /* A line of a table of options, over a struct judge. */
-#define SCORES_OPTION(j)                                                                      \
-    {                                                                                         \
-        .name = "scores", .kind = OPTION_TEXT, .value = &(j).file, .noun = "FILE",            \
-        .help = "write the scores of each class and the confusion matrix to this file as CSV" \
+#define SCORES_OPTION(j)                                                                  \
+    {                                                                                     \
+        "scores", OPTION((j).file), "FILE",                                               \
+            "write the scores of each class and the confusion matrix to this file as CSV" \
     }
 
 /* Makes scores for what the session's network predicts: classes, or numbers if the data have such targets. `data`

@@ -23,73 +23,38 @@ struct session_options {
 };
 
 /* Lines of a table of options. */
-#define DEVICE_OPTION(s)                                                                         \
-    {                                                                                            \
-        .name = "devices", .kind = OPTION_TEXT, .value = &(s).devices, .noun = "LIST",           \
-        .help = "devices to use: indexes or parts of names separated by commas, all, gpu or cpu" \
+#define DEVICE_OPTION(s)                                                                     \
+    {                                                                                        \
+        "devices", OPTION((s).devices), "LIST",                                              \
+            "devices to use: indexes or parts of names separated by commas, all, gpu or cpu" \
     }
 #define SESSION_OPTIONS(s)                                                                                             \
     ONNX_OPTIONS((s).onnx), OPTION_HEADING("Devices"), DEVICE_OPTION(s),                                               \
-        { .name = "shares",                                                                                            \
-            .kind = OPTION_TEXT,                                                                                       \
-            .value = &(s).shares,                                                                                      \
-            .noun = "LIST",                                                                                            \
-            .help =                                                                                                    \
-                "parts of the batch: auto (by speed, the default), equal, or a number for each device, such as 2,1" }, \
-        { .name = "micro-batch",                                                                                       \
-            .kind = OPTION_INTEGER,                                                                                    \
-            .value = &(s).micro_batch,                                                                                 \
-            .noun = "N",                                                                                               \
-            .low = 1,                                                                                                  \
-            .high = 1e9,                                                                                               \
-            .help = "largest number of samples that a device computes at once (default as many as fit)" },             \
-        { .name = "memory-limit",                                                                                      \
-            .kind = OPTION_INTEGER,                                                                                    \
-            .value = &(s).memory_mib,                                                                                  \
-            .noun = "MIB",                                                                                             \
-            .low = 1,                                                                                                  \
-            .high = 1e9,                                                                                               \
-            .help = "MiB to use of each device's memory (default all)" },                                              \
-        { .name = "exact",                                                                                             \
-            .kind = OPTION_FLAG,                                                                                       \
-            .value = &(s).exact,                                                                                       \
-            .help = "exclude algorithms that round more than a plain sum, such as Winograd's" },                       \
-        { .name = "precision",                                                                                         \
-            .kind = OPTION_TEXT,                                                                                       \
-            .value = &(s).precision,                                                                                   \
-            .noun = "TYPE",                                                                                            \
-            .choices = session_precisions,                                                                             \
-            .help = "precision of stored activations and of products (default fp32)" },                                \
-        { .name = "tune",                                                                                              \
-            .kind = OPTION_FLAG,                                                                                       \
-            .value = &(s).tune,                                                                                        \
-            .help = "measure kernels not measured before, and keep the times for later runs" },                        \
-        { .name = "tuning",                                                                                            \
-            .kind = OPTION_TEXT,                                                                                       \
-            .value = &(s).tuning,                                                                                      \
-            .noun = "FILE",                                                                                            \
-            .help =                                                                                                    \
-                "choose kernels by this table, written by tutti tune; off: only by the tables shipped with tutti" },   \
+        { "shares", OPTION((s).shares), "LIST",                                                                        \
+            "parts of the batch: auto (by speed, the default), equal, or a number for each device, such as 2,1" },     \
+        { "micro-batch", OPTION((s).micro_batch), "N",                                                                 \
+            "largest number of samples that a device computes at once (default as many as fit)", 1, 1e9 },             \
+        { "memory-limit", OPTION((s).memory_mib), "MIB", "MiB to use of each device's memory (default all)", 1, 1e9 }, \
+        { "exact", OPTION((s).exact), NULL,                                                                            \
+            "exclude algorithms that round more than a plain sum, such as Winograd's" },                               \
+        { "precision", OPTION((s).precision), "TYPE",                                                                  \
+            "precision of stored activations and of products (default fp32)", .choices = session_precisions },         \
+        { "tune", OPTION((s).tune), NULL, "measure kernels not measured before, and keep the times for later runs" },  \
+        { "tuning", OPTION((s).tuning), "FILE",                                                                        \
+            "choose kernels by this table, written by tutti tune; off: only by the tables shipped with tutti" },       \
     {                                                                                                                  \
-        .name = "threads", .kind = OPTION_INTEGER, .value = &(s).threads, .noun = "N", .low = 1, .high = 4096,         \
-        .help = "host threads (default one per processor)"                                                             \
+        "threads", OPTION((s).threads), "N", "host threads (default one per processor)", 1, 4096                       \
     }
 
 /* Options of commands that train, after the others. */
-#define EXCHANGE_OPTIONS(s)                                                                           \
-    { .name = "sync-batchnorm",                                                                       \
-        .kind = OPTION_FLAG,                                                                          \
-        .value = &(s).sync_batchnorm,                                                                 \
-        .help = "normalise over the whole batch, not over each device's part of it" },                \
-        { .name = "wire",                                                                             \
-            .kind = OPTION_TEXT,                                                                      \
-            .value = &(s).wire,                                                                       \
-            .noun = "TYPE",                                                                           \
-            .choices = session_wires,                                                                 \
-            .help = "precision of gradients sent to the host and between hosts (default fp32)" },     \
-    {                                                                                                 \
-        .name = "check-replicas", .kind = OPTION_FLAG, .value = &(s).check_replicas,                  \
-        .help = "compare a checksum of each device's parameters with the master copy's in every step" \
+#define EXCHANGE_OPTIONS(s)                                                                                         \
+    { "sync-batchnorm", OPTION((s).sync_batchnorm), NULL,                                                           \
+        "normalise over the whole batch, not over each device's part of it" },                                      \
+        { "wire", OPTION((s).wire), "TYPE",                                                                         \
+            "precision of gradients sent to the host and between hosts (default fp32)", .choices = session_wires }, \
+    {                                                                                                               \
+        "check-replicas", OPTION((s).check_replicas), NULL,                                                         \
+            "compare a checksum of each device's parameters with the master copy's in every step"                   \
     }
 
 struct session {

@@ -22,14 +22,14 @@ static const char *const modes[] = { "train", "infer", NULL };
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (default the model's)" },
-        { "classes", OPTION_INTEGER, &s->classes, "N", "number of outputs (default the model's)", 1, 1e6 },
-        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step (default the model's)", 1, 1e9 },
-        { "mode", OPTION_TEXT, &s->mode, "MODE", "kind of step", .choices = modes },
-        { "why", OPTION_FLAG, &s->why, NULL,
+        { "input", OPTION(s->input), "CxHxW", "shape of a sample (default the model's)" },
+        { "classes", OPTION(s->classes), "N", "number of outputs (default the model's)", 1, 1e6 },
+        { "batch", OPTION(s->batch), "N", "samples of a step (default the model's)", 1, 1e9 },
+        { "mode", OPTION(s->mode), "MODE", "kind of step", .choices = modes },
+        { "why", OPTION(s->why), NULL,
             "print for each device and layer the chosen kernel, and why each other one was refused" },
-        { "passes", OPTION_FLAG, &s->passes, NULL, "print the graph after each pass, and the commands of a step" },
-        { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per layer, and one for the network" },
+        { "passes", OPTION(s->passes), NULL, "print the graph after each pass, and the commands of a step" },
+        { "json", OPTION(s->json), NULL, "print a JSON object per layer, and one for the network" },
         PICTURE_OPTIONS(s->picture),
         EXPECT_OPTION(s->expect),
         SESSION_OPTIONS(s->session),

@@ -67,16 +67,16 @@ static void interrupt(int signal_number)
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step (default the model's)", 1, 1e9 },
-        { "time-limit", OPTION_NUMBER, &s->limit_s, "S", "seconds after which a candidate counts as hanging", 1, 1e6 },
-        { "mode", OPTION_TEXT, &s->mode, "MODE", "kind of step", .choices = modes },
-        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (default the model's)" },
-        { "classes", OPTION_INTEGER, &s->classes, "N", "number of outputs (default the model's)", 1, 1e6 },
-        { "output", OPTION_TEXT, &s->output, "FILE", "table to write (default the one that every run reads)" },
-        { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per candidate" },
+        { "batch", OPTION(s->batch), "N", "samples of a step (default the model's)", 1, 1e9 },
+        { "time-limit", OPTION(s->limit_s), "S", "seconds after which a candidate counts as hanging", 1, 1e6 },
+        { "mode", OPTION(s->mode), "MODE", "kind of step", .choices = modes },
+        { "input", OPTION(s->input), "CxHxW", "shape of a sample (default the model's)" },
+        { "classes", OPTION(s->classes), "N", "number of outputs (default the model's)", 1, 1e6 },
+        { "output", OPTION(s->output), "FILE", "table to write (default the one that every run reads)" },
+        { "json", OPTION(s->json), NULL, "print a JSON object per candidate" },
         DEVICE_OPTION(s->session),
-        { "exact", OPTION_FLAG, &s->session.exact, NULL, "find kernels for runs with --exact" },
-        { "precision", OPTION_TEXT, &s->session.precision, "TYPE",
+        { "exact", OPTION(s->session.exact), NULL, "find kernels for runs with --exact" },
+        { "precision", OPTION(s->session.precision), "TYPE",
             "find kernels for runs with this --precision (default fp32)", .choices = session_precisions },
         ONNX_OPTIONS(s->session.onnx),
     };

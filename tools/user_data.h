@@ -17,56 +17,29 @@ struct user_data_options {
 };
 
 /* Lines of a table of options. */
-#define OWN_OPTIONS(o)                                                                                              \
-    { .name = "input",                                                                                              \
-        .kind = OPTION_TEXT,                                                                                        \
-        .value = &(o).input,                                                                                        \
-        .noun = "CxHxW",                                                                                            \
-        .help = "size of images for the network (default that of the weights, or the model's)" },                   \
-        { .name = "split",                                                                                          \
-            .kind = OPTION_NUMBER,                                                                                  \
-            .value = &(o).split,                                                                                    \
-            .noun = "X",                                                                                            \
-            .low = 1e-6,                                                                                            \
-            .high = 0.999999,                                                                                       \
-            .given = &(o).split_given,                                                                              \
-            .help = "part of each class that is held out, where the data have no val/ or test/ (default 0.2)" },    \
-        { .name = "cache",                                                                                          \
-            .kind = OPTION_INTEGER,                                                                                 \
-            .value = &(o).cache,                                                                                    \
-            .noun = "MIB",                                                                                          \
-            .low = 0,                                                                                               \
-            .high = 1e9,                                                                                            \
-            .given = &(o).cache_given,                                                                              \
-            .help = "MiB of decoded images that are kept in memory (default 1024)" },                               \
-        { .name = "skip-damaged",                                                                                   \
-            .kind = OPTION_FLAG,                                                                                    \
-            .value = &(o).skip_damaged,                                                                             \
-            .help = "leave out files that cannot be read, and name them, instead of failing" },                     \
-        { .name = "target",                                                                                         \
-            .kind = OPTION_TEXT,                                                                                    \
-            .value = &(o).target,                                                                                   \
-            .noun = "COLUMN",                                                                                       \
-            .help = "of a table: the column to predict (default the last)" },                                       \
-    {                                                                                                               \
-        .name = "data-threads", .kind = OPTION_INTEGER, .value = &(o).threads, .noun = "N", .low = 1, .high = 1024, \
-        .help = "threads that read and decode (default one per processor)"                                          \
+#define OWN_OPTIONS(o)                                                                                                 \
+    { "input", OPTION((o).input), "CxHxW",                                                                             \
+        "size of images for the network (default that of the weights, or the model's)" },                              \
+        { "split", OPTION((o).split), "X",                                                                             \
+            "part of each class that is held out, where the data have no val/ or test/ (default 0.2)", 1e-6, 0.999999, \
+            .given = &(o).split_given },                                                                               \
+        { "cache", OPTION((o).cache), "MIB", "MiB of decoded images that are kept in memory (default 1024)", 0, 1e9,   \
+            .given = &(o).cache_given },                                                                               \
+        { "skip-damaged", OPTION((o).skip_damaged), NULL,                                                              \
+            "leave out files that cannot be read, and name them, instead of failing" },                                \
+        { "target", OPTION((o).target), "COLUMN", "of a table: the column to predict (default the last)" },            \
+    {                                                                                                                  \
+        "data-threads", OPTION((o).threads), "N", "threads that read and decode (default one per processor)", 1, 1024  \
     }
 /* Options of `tutti train`, after the others. */
-#define OWN_TRAINING_OPTIONS(o)                                                                                      \
-    { .name = "augment",                                                                                             \
-        .kind = OPTION_TEXT,                                                                                         \
-        .value = &(o).augment,                                                                                       \
-        .noun = "LIST",                                                                                              \
-        .help = "change training samples at random, such as crop,flip,color=0.4 (docs/augmentation.md)" },           \
-        { .name = "normalise",                                                                                       \
-            .kind = OPTION_TEXT,                                                                                     \
-            .value = &(o).normalise,                                                                                 \
-            .noun = "HOW",                                                                                           \
-            .choices = own_normalisations,                                                                           \
-            .help = "mean and standard deviation of images (default imagenet; of MNIST, CIFAR and digits none)" },   \
-    {                                                                                                                \
-        .name = "oversample", .kind = OPTION_FLAG, .value = &(o).oversample, .help = "draw each class equally often" \
+#define OWN_TRAINING_OPTIONS(o)                                                                          \
+    { "augment", OPTION((o).augment), "LIST",                                                            \
+        "change training samples at random, such as crop,flip,color=0.4 (docs/augmentation.md)" },       \
+        { "normalise", OPTION((o).normalise), "HOW",                                                     \
+            "mean and standard deviation of images (default imagenet; of MNIST, CIFAR and digits none)", \
+            .choices = own_normalisations },                                                             \
+    {                                                                                                    \
+        "oversample", OPTION((o).oversample), NULL, "draw each class equally often"                      \
     }
 
 extern const char *const own_normalisations[];
