@@ -237,11 +237,12 @@ static int run_bench(struct bench *bench, struct settings *s)
     tutti_status status = made_samples_new(&bench->session, s->batch, &bench->samples);
     if (status != TUTTI_OK) return work_failed("bench", status, status_message());
     double started = clock_seconds();
-    result = session_compile(&bench->session,
-        &(tutti_training) { .loss = bench->train ? measured_loss(&bench->session) : TUTTI_LOSS_NONE,
-            .learning_rate = 0.01f,
-            .momentum = 0.9f,
-            .batch = s->batch });
+    tutti_training *training = &bench->session.training;
+    training->loss = bench->train ? measured_loss(&bench->session) : TUTTI_LOSS_NONE;
+    training->learning_rate = 0.01f;
+    training->momentum = 0.9f;
+    training->batch = s->batch;
+    result = session_compile(&bench->session);
     if (result != EXIT_DONE) return result;
     bench->ready_s = process_seconds();
     status = warm_up(bench, s, started);

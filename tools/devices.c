@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct settings {
-    const char *devices;
+    tutti_runtime_options runtime;
     bool check, json;
 };
 
@@ -190,7 +190,7 @@ static int print_devices(const struct settings *settings, const tutti_device_inf
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < count && status == TUTTI_OK; i++) {
         struct findings found;
-        find(&list[i], settings->check && (list[i].chosen || !settings->devices), &found);
+        find(&list[i], settings->check && (list[i].chosen || !settings->runtime.devices), &found);
         if (found.checked && !found.good) wrong++;
         if (settings->json)
             status = print_json(&list[i], &found);
@@ -208,7 +208,7 @@ int command_devices(int argc, char **argv)
 {
     struct settings settings = { 0 };
     const struct option options[] = {
-        DEVICE_OPTION(settings),
+        DEVICE_OPTION(settings.runtime),
         { "check", OPTION(settings.check), NULL,
             "run probe kernels on each device, report what is wrong and what to do, and measure peaks" },
         { "json", OPTION(settings.json), NULL, "print a JSON object per device" },
@@ -222,7 +222,7 @@ int command_devices(int argc, char **argv)
 
     tutti_device_info *list = NULL;
     int count = 0;
-    tutti_status status = tutti_devices_list(&(tutti_runtime_options) { .devices = settings.devices }, &list, &count);
+    tutti_status status = tutti_devices_list(&settings.runtime, &list, &count);
     if (status != TUTTI_OK) return work_failed("devices", status, tutti_message(NULL));
     if (count == 0)
         return work_failed("devices", TUTTI_NO_PLATFORM,

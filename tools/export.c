@@ -17,7 +17,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "output", OPTION(s->output), "FILE", "ONNX file to write" },
         { "input", OPTION(s->input), "CxHxW", "shape of a sample (default the model's)" },
         { "classes", OPTION(s->classes), "N", "number of outputs (default the model's)", 1, 1e6 },
-        DEVICE_OPTION(s->saved.session),
+        DEVICE_OPTION(s->saved.session.runtime),
         ONNX_OPTIONS(s->saved.session.onnx),
     };
     const struct usage usage = { .command = "export",
@@ -36,7 +36,9 @@ static int export(const struct settings *s, struct session *session)
     if (!s->output) return wrong_use("export", "--output is missing: name the ONNX file to write");
     int result = saved_build("export", &s->saved, s->input, s->classes, NULL, session);
     if (result != EXIT_DONE) return result;
-    result = session_compile(session, &(tutti_training) { .loss = TUTTI_LOSS_NONE, .batch = 1 });
+    session->training.loss = TUTTI_LOSS_NONE;
+    session->training.batch = 1;
+    result = session_compile(session);
     if (result != EXIT_DONE || (result = saved_load("export", &s->saved, session)) != EXIT_DONE) return result;
     const tutti_status status = tutti_export_onnx(session->network, session->trainer, s->output, NULL);
     return status == TUTTI_OK ? EXIT_DONE : work_failed("export", status, tutti_message(session->runtime));

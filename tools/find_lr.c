@@ -174,10 +174,11 @@ static tutti_status report_result(
     return json ? result_json(r) : TUTTI_OK;
 }
 
-int find_lr_run(const struct session *session, const tutti_source *source, int64_t batch, const char *path, bool json)
+int find_lr_run(const struct session *session, const tutti_source *source, const char *path, bool json)
 {
     tutti_rate_result result = { .size = sizeof(result) };
-    tutti_status status = tutti_find_rate(session->trainer, source, &(tutti_rate_options) { .batch = batch }, &result);
+    tutti_status status =
+        tutti_find_rate(session->trainer, source, &(tutti_rate_options) { .batch = session->training.batch }, &result);
     if (status != TUTTI_OK) return work_failed(session->command, status, tutti_message(session->runtime));
     if (session->rank == 0) status = report_result(session, &result, path, json);
     free(result.rates);

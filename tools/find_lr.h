@@ -7,6 +7,6 @@
 
 /* Tests the rates of the compiled session, prints the suggestion to standard error (with `json` as a line to standard
  * output, too) and writes the picture. Only rank 0 prints and writes. Returns an exit status. */
-int find_lr_run(const struct session *session, const tutti_source *source, int64_t batch, const char *path, bool json);
+int find_lr_run(const struct session *session, const tutti_source *source, const char *path, bool json);
 
 #endif

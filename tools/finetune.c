@@ -121,7 +121,7 @@ static tutti_status balance(
     tutti_status status = counts ? labels_read(session, data, source, &labels) : TUTTI_NO_MEMORY;
     if (status != TUTTI_OK) goto done;
     labels_count(&labels, session->classes, counts);
-    if (f->ignored_given && f->ignored < session->classes) counts[f->ignored] = 0;
+    if (f->loss.has_ignored && f->loss.ignored < session->classes) counts[f->loss.ignored] = 0;
     for (int64_t c = 0; c < session->classes; c++) {
         samples += counts[c];
         present += counts[c] > 0;
@@ -153,21 +153,18 @@ static int read_weights(struct finetune *f, const struct session *session)
 
 int finetune_loss(struct finetune *f, struct session *session, const struct data *data, const tutti_source *source)
 {
-    if (f->label_smoothing == 0 && !f->class_weights && !f->ignored_given) return EXIT_DONE;
+    if (f->loss.label_smoothing == 0 && !f->class_weights && !f->loss.has_ignored) return EXIT_DONE;
     if (data->numbers)
         return wrong_use("train", "--%s needs classes: the targets of %s are numbers",
-            f->label_smoothing != 0 ? "label-smoothing"
-                : f->class_weights  ? "class-weights"
-                                    : "ignore-label",
+            f->loss.label_smoothing != 0 ? "label-smoothing"
+                : f->class_weights       ? "class-weights"
+                                         : "ignore-label",
             session->model->name);
-    if (session->soft && f->ignored_given)
+    if (session->soft && f->loss.has_ignored)
         return wrong_use("train",
             "--ignore-label cannot be used with mixup and cutmix: targets of mixed samples are probabilities, without "
             "a label to ignore; leave out --ignore-label, or mixup and cutmix in --augment");
-    session->loss_options = (tutti_loss_options) {
-        .label_smoothing = (float)f->label_smoothing, .has_ignored = f->ignored_given, .ignored = (int32_t)f->ignored
-    };
-    session->loss_is_special = true;
+    session->loss_options = f->loss;
     if (!f->class_weights) return EXIT_DONE;
     finetune_free(f);
     f->weight_of = memory_new((size_t)session->classes, sizeof(*f->weight_of));
@@ -244,7 +241,7 @@ int64_t finetune_pause(const struct finetune *f)
     return f->thawed ? 0 : f->unfreeze_after;
 }
 
-int finetune_thaw(struct finetune *f, struct session *session, tutti_training *training)
+int finetune_thaw(struct finetune *f, struct session *session)
 {
     int all;
     tutti_snapshot *snapshot = tutti_snapshot_take(session->trainer);
@@ -256,7 +253,7 @@ int finetune_thaw(struct finetune *f, struct session *session, tutti_training *t
     if (result == EXIT_DONE && session->rank == 0)
         fprintf(stderr, "after %lld epochs: %d parameter tensors more train\n", (long long)f->unfreeze_after,
             count_trained(session->network, &all) - before);
-    if (result == EXIT_DONE) result = session_compile(session, training);
+    if (result == EXIT_DONE) result = session_compile(session);
     if (result == EXIT_DONE) {
         const tutti_status status = tutti_snapshot_restore(session->trainer, snapshot);
         if (status != TUTTI_OK) result = work_failed("train", status, tutti_message(session->runtime));

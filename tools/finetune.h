@@ -7,9 +7,9 @@
 
 struct finetune {
     const char *weights, *freeze, *unfreeze, *rates, *class_weights, *find_rate;
-    int64_t unfreeze_after, folds, ignored;
-    double label_smoothing;
-    bool ignored_given, thawed;
+    int64_t unfreeze_after, folds;
+    tutti_loss_options loss; /* without class weights */
+    bool thawed;
     float *weight_of; /* each class */
 };
 
@@ -28,13 +28,13 @@ struct finetune {
         { "rate", OPTION((f).rates), "PATTERN=X,...",                                                                  \
             "multiply the learning rate by X for parameters whose names are like PATTERN" },                           \
         OPTION_HEADING("Losses"),                                                                                      \
-        { "label-smoothing", OPTION((f).label_smoothing), "X", "divide X of each label's weight among all classes", 0, \
-            0.999 },                                                                                                   \
+        { "label-smoothing", OPTION((f).loss.label_smoothing), "X",                                                    \
+            "divide X of each label's weight among all classes", 0, 0.999 },                                           \
         { "class-weights", OPTION((f).class_weights), "LIST",                                                          \
             "multiply losses by the class's weight: balanced (by the classes' numbers of samples), or a number for "   \
             "each class" },                                                                                            \
-        { "ignore-label", OPTION((f).ignored), "N", "samples, or pixels, with the label N do not count", 0,            \
-            2147483647, .given = &(f).ignored_given },                                                                 \
+        { "ignore-label", OPTION((f).loss.ignored), "N", "samples, or pixels, with the label N do not count", 0,       \
+            2147483647, .given = &(f).loss.has_ignored },                                                              \
         OPTION_HEADING("Instead of one training"),                                                                     \
         { "find-lr", OPTION((f).find_rate), "FILE",                                                                    \
             "try learning rates, suggest one and draw their losses as an SVG file" },                                  \
@@ -60,7 +60,7 @@ int finetune_load(const struct finetune *finetune, const struct session *session
 /* The epochs after which finetune_thaw() has work to do; 0: never. */
 int64_t finetune_pause(const struct finetune *finetune);
 /* Unfreezes what was frozen: the session gets a new trainer, which goes on where the old one stopped. */
-int finetune_thaw(struct finetune *finetune, struct session *session, tutti_training *training);
+int finetune_thaw(struct finetune *finetune, struct session *session);
 void finetune_free(struct finetune *finetune);
 
 #endif

@@ -61,14 +61,17 @@ int ports_compile(struct session *session, const struct ports *ports, int64_t ba
 {
     tutti_tensor others[TUTTI_ONNX_PORTS];
     int count = 0;
+    const tutti_training training = session->training;
     for (int i = 1; i < ports->output_count; i++)
         if (!ports->outputs[i].same) others[count++] = ports->outputs[i].tensor;
     session->output = ports->outputs[0].tensor;
-    return session_compile(session,
-        &(tutti_training) { .loss = TUTTI_LOSS_NONE,
-            .batch = batch < ports->samples ? batch : ports->samples,
-            .outputs = others,
-            .output_count = count });
+    session->training.loss = TUTTI_LOSS_NONE;
+    session->training.batch = batch < ports->samples ? batch : ports->samples;
+    session->training.outputs = others;
+    session->training.output_count = count;
+    const int result = session_compile(session);
+    session->training = training;
+    return result;
 }
 
 /* ---------------------------------------------------------------------------------- what the file has for it ---- */

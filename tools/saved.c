@@ -89,7 +89,8 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     if (result == EXIT_DONE && with_loss) result = session_check_data(session, data_masks(data));
     if (result != EXIT_DONE) return result;
     const tutti_loss loss = data->numbers ? TUTTI_MSE : TUTTI_CROSS_ENTROPY;
-    tutti_training training = { .loss = with_loss ? loss : TUTTI_LOSS_NONE, .batch = options->batch };
-    result = session_compile(session, &training);
+    session->training.loss = with_loss ? loss : TUTTI_LOSS_NONE;
+    session->training.batch = options->batch;
+    result = session_compile(session);
     return result == EXIT_DONE ? saved_load(command, options, session) : result;
 }

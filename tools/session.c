@@ -36,22 +36,13 @@ const char *const session_precisions[] = {
 };
 const char *const session_wires[] = { [TUTTI_FP32] = "fp32", [TUTTI_BF16] = "bf16", NULL };
 
-/* TUTTI_FP32 where the option was not given. */
-static tutti_precision precision_of(const char *name)
-{
-    int precision = TUTTI_FP32;
-    for (int i = 0; name && session_precisions[i]; i++)
-        if (!strcmp(name, session_precisions[i])) precision = i;
-    return (tutti_precision)precision;
-}
-
 static int parse_shares(struct session *session, const char *text)
 {
     int devices = tutti_device_count(session->runtime), count = 0;
     const char *rest = text;
     if (!strcmp(text, "auto")) return EXIT_DONE;
     if (!strcmp(text, "equal")) {
-        session->sharing = TUTTI_SHARES_EQUAL;
+        session->training.sharing = TUTTI_SHARES_EQUAL;
         return EXIT_DONE;
     }
     while (count < SESSION_MAX_DEVICES) {
@@ -67,7 +58,7 @@ static int parse_shares(struct session *session, const char *text)
     if (count != devices)
         return wrong_use(session->command, "--shares has %d numbers (%s) for %d devices; it needs one for each device",
             count, text, devices);
-    session->shares_given = true;
+    session->training.shares = session->shares;
     return EXIT_DONE;
 }
 
@@ -80,31 +71,25 @@ static void log_rank(void *user, tutti_log_level level, const char *line)
 int session_open(struct session *session, const char *command, const struct session_options *options)
 {
     *session = (struct session) { .command = command,
-        .micro_batch = options->micro_batch,
         .onnx = options->onnx,
         .rank = options->rank,
-        .exact = options->exact,
-        .tune = options->tune,
-        .sync_batchnorm = options->sync_batchnorm,
-        .advanced.check_replicas = options->check_replicas,
-        .precision = precision_of(options->precision),
-        .advanced.wire = precision_of(options->wire) };
-    tutti_runtime_options settings = { .devices = options->devices,
-        .memory_limit = (size_t)options->memory_mib << 20,
-        .threads = (int)options->threads,
-        .tuning = options->tuning };
+        .training = options->training,
+        .advanced = options->advanced };
+    session->training.advanced = &session->advanced;
+    tutti_runtime_options runtime = options->runtime;
+    runtime.memory_limit = (size_t)options->memory_mib << 20;
     if (session->rank > 0) {
-        settings.log = log_rank;
-        settings.log_user = &session->rank;
+        runtime.log = log_rank;
+        runtime.log_user = &session->rank;
     }
-    session->runtime = tutti_open(&settings);
+    session->runtime = tutti_open(&runtime);
     if (!session->runtime) {
         tutti_device_info *list = NULL;
         int count = 0;
         char message[1024];
         snprintf(message, sizeof(message), "%s", tutti_message(NULL));
         /* tutti_open() has no status of its own: a choice that names no device is a wrong use, all else a failure. */
-        tutti_status status = tutti_devices_list(&settings, &list, &count);
+        tutti_status status = tutti_devices_list(&runtime, &list, &count);
         tutti_devices_free(list);
         return work_failed(command, status == TUTTI_OK ? TUTTI_DEVICE : status, message);
     }
@@ -286,20 +271,22 @@ int session_check_data(const struct session *session, const tutti_shape *masks)
         session->model->name, format_shape(&output, sizes, sizeof(sizes)));
 }
 
-void session_add_loss(struct session *session, tutti_training *training)
+void session_add_loss(struct session *session)
 {
     tutti_shape output = { 0 };
-    if (training->loss != TUTTI_CROSS_ENTROPY) return;
+    const tutti_loss_options *options = &session->loss_options;
+    const bool special = options->label_smoothing != 0 || options->class_weights || options->has_ignored;
+    if (session->training.loss != TUTTI_CROSS_ENTROPY) return;
     (void)tutti_shape_of(session->network, session->output, &output);
-    if (output.rank < 2 && !session->loss_is_special && !session->soft) return;
+    if (output.rank < 2 && !special && !session->soft) return;
     if (session->loss.id == 0) {
         const int axes = session->soft ? 0 : 1; /* that targets do not have: the classes' */
         const tutti_tensor targets = tutti_input_typed(session->network, "targets",
             session->soft ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32, output.sizes + axes, output.rank - axes);
-        session->loss = tutti_cross_entropy(session->network, session->output, targets, &session->loss_options);
+        session->loss = tutti_cross_entropy(session->network, session->output, targets, options);
     }
-    training->losses = &session->loss;
-    training->loss_count = 1;
+    session->training.losses = &session->loss;
+    session->training.loss_count = 1;
 }
 
 /* Shows why people wait: the first time on a device, kernels are built for seconds. */
@@ -316,22 +303,14 @@ static void on_building(void *user, int built, int total)
     pthread_mutex_unlock(&building->lock);
 }
 
-int session_compile(struct session *session, tutti_training *training)
+int session_compile(struct session *session)
 {
     static struct building building = { .lock = PTHREAD_MUTEX_INITIALIZER }; /* later plans report their building too */
     progress_begin(&building.progress, NULL, 0);
-    training->building = session->rank == 0 ? on_building : NULL;
-    training->building_user = &building;
-    training->shares = session->shares_given ? session->shares : NULL;
-    training->sharing = session->sharing;
-    training->micro_batch = session->micro_batch;
-    training->exact = session->exact;
-    training->tune = session->tune;
-    training->sync_batchnorm = session->sync_batchnorm;
-    training->precision = session->precision;
-    training->advanced = &session->advanced;
-    session_add_loss(session, training);
-    session->trainer = tutti_compile(session->network, session->output, training);
+    session->training.building = session->rank == 0 ? on_building : NULL;
+    session->training.building_user = &building;
+    session_add_loss(session);
+    session->trainer = tutti_compile(session->network, session->output, &session->training);
     progress_clear(&building.progress);
     if (session->trainer) return EXIT_DONE;
     if (session->rank > 0) return EXIT_WORK_FAILED; /* the first rank tells what failed, wherever it was */

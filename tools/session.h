@@ -14,46 +14,48 @@
 enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32 };
 
 struct session_options {
-    const char *devices, *shares, *precision, *wire, *tuning;
-    int64_t micro_batch, memory_mib, threads;
+    tutti_runtime_options runtime;
+    tutti_training training;
+    tutti_advanced_options advanced; /* of `training` */
+    const char *shares;
+    int64_t memory_mib;
     struct onnx_options onnx;
-    bool exact, tune;
-    int rank;                            /* of several processes: named in its log lines if it is not the first */
-    bool sync_batchnorm, check_replicas; /* of commands that train */
+    int rank; /* of several processes: named in its log lines if it is not the first */
 };
 
 /* Lines of a table of options. */
-#define DEVICE_OPTION(s)                                                                     \
+#define DEVICE_OPTION(r)                                                                     \
     {                                                                                        \
-        "devices", OPTION((s).devices), "LIST",                                              \
+        "devices", OPTION((r).devices), "LIST",                                              \
             "devices to use: indexes or parts of names separated by commas, all, gpu or cpu" \
     }
 #define SESSION_OPTIONS(s)                                                                                             \
-    ONNX_OPTIONS((s).onnx), OPTION_HEADING("Devices"), DEVICE_OPTION(s),                                               \
+    ONNX_OPTIONS((s).onnx), OPTION_HEADING("Devices"), DEVICE_OPTION((s).runtime),                                     \
         { "shares", OPTION((s).shares), "LIST",                                                                        \
             "parts of the batch: auto (by speed, the default), equal, or a number for each device, such as 2,1" },     \
-        { "micro-batch", OPTION((s).micro_batch), "N",                                                                 \
+        { "micro-batch", OPTION((s).training.micro_batch), "N",                                                        \
             "largest number of samples that a device computes at once (default as many as fit)", 1, 1e9 },             \
         { "memory-limit", OPTION((s).memory_mib), "MIB", "MiB to use of each device's memory (default all)", 1, 1e9 }, \
-        { "exact", OPTION((s).exact), NULL,                                                                            \
+        { "exact", OPTION((s).training.exact), NULL,                                                                   \
             "exclude algorithms that round more than a plain sum, such as Winograd's" },                               \
-        { "precision", OPTION((s).precision), "TYPE",                                                                  \
+        { "precision", OPTION((s).training.precision), "TYPE",                                                         \
             "precision of stored activations and of products (default fp32)", .choices = session_precisions },         \
-        { "tune", OPTION((s).tune), NULL, "measure kernels not measured before, and keep the times for later runs" },  \
-        { "tuning", OPTION((s).tuning), "FILE",                                                                        \
+        { "tune", OPTION((s).training.tune), NULL,                                                                     \
+            "measure kernels not measured before, and keep the times for later runs" },                                \
+        { "tuning", OPTION((s).runtime.tuning), "FILE",                                                                \
             "choose kernels by this table, written by tutti tune; off: only by the tables shipped with tutti" },       \
     {                                                                                                                  \
-        "threads", OPTION((s).threads), "N", "host threads (default one per processor)", 1, 4096                       \
+        "threads", OPTION((s).runtime.threads), "N", "host threads (default one per processor)", 1, 4096               \
     }
 
 /* Options of commands that train, after the others. */
 #define EXCHANGE_OPTIONS(s)                                                                                         \
-    { "sync-batchnorm", OPTION((s).sync_batchnorm), NULL,                                                           \
+    { "sync-batchnorm", OPTION((s).training.sync_batchnorm), NULL,                                                  \
         "normalise over the whole batch, not over each device's part of it" },                                      \
-        { "wire", OPTION((s).wire), "TYPE",                                                                         \
+        { "wire", OPTION((s).advanced.wire), "TYPE",                                                                \
             "precision of gradients sent to the host and between hosts (default fp32)", .choices = session_wires }, \
     {                                                                                                               \
-        "check-replicas", OPTION((s).check_replicas), NULL,                                                         \
+        "check-replicas", OPTION((s).advanced.check_replicas), NULL,                                                \
             "compare a checksum of each device's parameters with the master copy's in every step"                   \
     }
 
@@ -72,7 +74,6 @@ struct session {
     tutti_tensor loss;               /* as a node, which session_add_loss() makes */
     tutti_loss_options loss_options; /* of classes */
     bool soft;                       /* targets are probabilities of the classes */
-    bool loss_is_special;            /* loss_options are not the default */
     tutti_shape shape;               /* of a sample */
     int64_t classes, labels;         /* labels: of a sample, one for each pixel */
     bool any_ports;                  /* a file may have any inputs and outputs */
@@ -81,11 +82,7 @@ struct session {
     bool lists_constants;            /* of such a file: prints which initialisers train, and which do not */
     tutti_trainer *trainer;
     double shares[SESSION_MAX_DEVICES];
-    bool shares_given;
-    tutti_sharing sharing; /* if they are not given */
-    int64_t micro_batch;
-    bool exact, tune, sync_batchnorm;
-    tutti_precision precision;
+    tutti_training training; /* what the options say; the command adds the rest */
     tutti_advanced_options advanced;
 };
 
@@ -105,9 +102,9 @@ int session_build(struct session *session, const struct model *model, tutti_shap
 int session_check_data(const struct session *session, const tutti_shape *masks);
 /* If the output has classes for each pixel, or the loss has options, the loss is a node: adds it once, if the
  * training has a loss. */
-void session_add_loss(struct session *session, tutti_training *training);
-/* Fills losses, shares and micro_batch of the training and compiles. */
-int session_compile(struct session *session, tutti_training *training);
+void session_add_loss(struct session *session);
+/* Compiles session->training. */
+int session_compile(struct session *session);
 void session_close(struct session *session);
 
 /* "tutti COMMAND: message" as one line; returns the exit status that belongs to the library's status. */

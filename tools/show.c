@@ -146,8 +146,10 @@ static int show(struct settings *s, struct session *session)
     tutti_status status = print_layers(session, s->json, &flops);
     if (status != TUTTI_OK) return work_failed("show", status, tutti_message(session->runtime));
     fflush(stdout);
-    tutti_loss loss = strcmp(s->mode, "train") ? TUTTI_LOSS_NONE : model->loss;
-    result = session_compile(session, &(tutti_training) { .loss = loss, .momentum = 0.9f, .batch = s->batch });
+    session->training.loss = strcmp(s->mode, "train") ? TUTTI_LOSS_NONE : model->loss;
+    session->training.momentum = 0.9f;
+    session->training.batch = s->batch;
+    result = session_compile(session);
     if (result != EXIT_DONE) return result;
     if (!s->json)
         total_text(s, session, flops);

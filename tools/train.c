@@ -16,17 +16,14 @@
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { DEFAULT_EPOCHS = 5, MOST_OPTIMIZERS = 32 };
 
 struct settings {
-    const char *model, *data, *optimizer, *save, *resume;
-    int64_t epochs, steps, batch, seed, average_every;
-    double rate, momentum, weight_decay;
-    bool no_shuffle, nesterov, centered, amsgrad, json;
-    bool epochs_given, batch_given, rate_given, momentum_given, weight_decay_given;
+    const char *model, *data, *save, *resume;
+    bool json, optimizer_given, momentum_given, weight_decay_given;
+    tutti_fitting fitting;
     struct finetune finetune;
     struct session_options session;
     struct user_data_options own;
@@ -87,6 +84,7 @@ static const char *const details =
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
+    tutti_training *training = &s->session.training;
     const char *optimizers[MOST_OPTIMIZERS + 1] = { NULL };
     for (int i = 0; i < MOST_OPTIMIZERS; i++) optimizers[i] = tutti_optimizer_name((tutti_optimizer)i);
     const struct option options[] = {
@@ -96,24 +94,24 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         OWN_OPTIONS(s->own),
         OWN_TRAINING_OPTIONS(s->own),
         OPTION_HEADING("Training"),
-        { "epochs", OPTION(s->epochs), "N",
-            "epochs, including those done before --resume (default 5; without limit if --steps is given)", 1, 1e9,
-            .given = &s->epochs_given },
-        { "steps", OPTION(s->steps), "N", "stop after this many steps", 1, 1e12 },
-        { "batch", OPTION(s->batch), "N", "samples of a step, over all devices (default the model's)", 1, 1e9,
-            .given = &s->batch_given },
-        { "no-shuffle", OPTION(s->no_shuffle), NULL, "use the samples in the order of the data in every epoch" },
-        { "optimizer", OPTION(s->optimizer), "NAME", "optimizer (default the model's)", .choices = optimizers },
-        { "lr", OPTION(s->rate), "X", "learning rate (default the model's)", 1e-30, 1e30, .given = &s->rate_given },
-        { "momentum", OPTION(s->momentum), "X", "momentum, for sgd and rmsprop (default the model's)", 0, 1,
+        { "epochs", OPTION(s->fitting.epochs), "N",
+            "epochs, including those done before --resume (default 5; without limit if --steps is given)", 1, 1e9 },
+        { "steps", OPTION(s->fitting.steps), "N", "stop after this many steps", 1, 1e12 },
+        { "batch", OPTION(training->batch), "N", "samples of a step, over all devices (default the model's)", 1, 1e9 },
+        { "no-shuffle", OPTION(s->fitting.no_shuffle), NULL,
+            "use the samples in the order of the data in every epoch" },
+        { "optimizer", OPTION(training->optimizer), "NAME", "optimizer (default the model's)", .choices = optimizers,
+            .given = &s->optimizer_given },
+        { "lr", OPTION(training->learning_rate), "X", "learning rate (default the model's)", 1e-30, 1e30 },
+        { "momentum", OPTION(training->momentum), "X", "momentum, for sgd and rmsprop (default the model's)", 0, 1,
             .given = &s->momentum_given },
-        { "nesterov", OPTION(s->nesterov), NULL, "use Nesterov's momentum, for sgd" },
-        { "centered", OPTION(s->centered), NULL, "divide by the deviation of the gradient, for rmsprop" },
-        { "amsgrad", OPTION(s->amsgrad), NULL, "keep the largest mean of squares, for adam and adamw" },
-        { "weight-decay", OPTION(s->weight_decay), "X", "weight decay (default the model's)", 0, 1e30,
+        { "nesterov", OPTION(training->nesterov), NULL, "use Nesterov's momentum, for sgd" },
+        { "centered", OPTION(training->centered), NULL, "divide by the deviation of the gradient, for rmsprop" },
+        { "amsgrad", OPTION(training->amsgrad), NULL, "keep the largest mean of squares, for adam and adamw" },
+        { "weight-decay", OPTION(training->weight_decay), "X", "weight decay (default the model's)", 0, 1e30,
             .given = &s->weight_decay_given },
-        { "seed", OPTION(s->seed), "N", "seed of initial weights, shuffling and dropout", 0, 9e15 },
-        SCHEDULE_OPTIONS(s->schedule),
+        { "seed", OPTION(training->seed), "N", "seed of initial weights, shuffling and dropout", 0, 9e15 },
+        SCHEDULE_OPTIONS(s->schedule, s->fitting, *training),
         FINETUNE_OPTIONS(s->finetune),
         OPTION_HEADING("Saving and watching"),
         { "save", OPTION(s->save), "NAME", "save to NAME.safetensors and NAME.state.safetensors" },
@@ -122,7 +120,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         REPORT_OPTIONS(s->report),
         SESSION_OPTIONS(s->session),
         EXCHANGE_OPTIONS(s->session),
-        { "average-every", OPTION(s->average_every), "K",
+        { "average-every", OPTION(s->session.advanced.average_every), "K",
             "under mpirun: average parameters every K steps instead of summing gradients in every step", 1, 1e9 },
     };
     const struct usage usage = { .command = "train",
@@ -137,28 +135,13 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
 }
 
 /* Takes the model's settings where options are not given; another optimizer starts from the library's defaults. */
-static tutti_training choose_training(const struct settings *s, const struct model *model, bool numbers)
+static void choose_training(const struct settings *s, const struct model *model, tutti_training *training)
 {
-    tutti_training training = { .loss = numbers ? TUTTI_MSE : TUTTI_CROSS_ENTROPY,
-        .optimizer = model->optimizer,
-        .nesterov = s->nesterov,
-        .centered = s->centered,
-        .amsgrad = s->amsgrad,
-        .seed = (uint64_t)s->seed,
-        .batch = s->batch };
-    for (int i = 0; s->optimizer && tutti_optimizer_name((tutti_optimizer)i); i++) {
-        if (!strcmp(s->optimizer, tutti_optimizer_name((tutti_optimizer)i))) training.optimizer = (tutti_optimizer)i;
-    }
-    if (training.optimizer == model->optimizer) {
-        training.learning_rate = model->learning_rate;
-        training.momentum = model->momentum;
-        training.weight_decay = model->weight_decay;
-    }
-    if (s->rate_given) training.learning_rate = (float)s->rate;
-    if (s->momentum_given) training.momentum = (float)s->momentum;
-    if (s->weight_decay_given) training.weight_decay = (float)s->weight_decay;
-    schedule_training(&s->schedule, &training);
-    return training;
+    if (!s->optimizer_given) training->optimizer = model->optimizer;
+    if (training->optimizer != model->optimizer) return;
+    if (training->learning_rate == 0) training->learning_rate = model->learning_rate;
+    if (!s->momentum_given) training->momentum = model->momentum;
+    if (!s->weight_decay_given) training->weight_decay = model->weight_decay;
 }
 
 /* The rate of an epoch counts training alone, without tests and saving. */
@@ -205,7 +188,7 @@ static tutti_status load_data(struct training *training, const struct settings *
     struct user_data_saved *known = NULL;
     struct user_data_options own = s->own;
     own.shape = model->input;
-    own.seed = s->seed;
+    own.seed = (int64_t)s->session.training.seed;
     own.quiet = !speaks(training) || training->fold > 0;
     if (training->resume) TRY(user_data_saved_read_checkpoint(training->resume, &known));
     user_data_saved_apply(known, &own);
@@ -227,15 +210,17 @@ static int prepare_data(struct training *training, struct settings *s, const str
     if (!first) data_free(&training->data); /* of the fold before */
     const tutti_status status = load_data(training, s, model);
     if (status != TUTTI_OK) return work_failed("train", status, status_message());
+    int64_t samples = training->train->samples, *batch = &s->session.training.batch;
+    if (!first && *batch > samples) *batch = samples;
     if (!first) return EXIT_DONE;
-    int64_t samples = training->train->samples;
-    if (s->batch_given && s->batch > samples)
+    if (*batch > samples)
         return wrong_use("train",
             "--batch %lld is larger than the training data: %s has %lld samples; use at most that many",
-            (long long)s->batch, s->data, (long long)samples);
-    if (!s->batch_given) s->batch = model->batch < samples ? model->batch : samples;
-    if (!s->epochs_given) s->epochs = s->steps ? PROGRESS_ENDLESS : DEFAULT_EPOCHS;
-    return schedule_accumulate(&s->schedule, s->session.sync_batchnorm, samples, &s->batch, &s->session.micro_batch);
+            (long long)*batch, s->data, (long long)samples);
+    if (!*batch) *batch = model->batch < samples ? model->batch : samples;
+    if (s->fitting.steps && !s->fitting.epochs) s->schedule.options.steps = TUTTI_SCHEDULE_CALL;
+    if (!s->fitting.epochs) s->fitting.epochs = s->fitting.steps ? PROGRESS_ENDLESS : DEFAULT_EPOCHS;
+    return schedule_accumulate(&s->schedule, samples, &s->session.training);
 }
 
 static tutti_status fit(struct training *training)
@@ -243,21 +228,17 @@ static tutti_status fit(struct training *training)
     const struct settings *s = training->settings;
     struct sigaction action = { .sa_handler = interrupt }, before[2];
     sigemptyset(&action.sa_mask);
-    tutti_schedule schedule;
-    tutti_fitting fitting = { .epochs = s->epochs,
-        .steps = s->steps ? s->steps - training->steps_done : 0,
-        .batch = s->batch,
-        .no_shuffle = s->no_shuffle,
-        .test = training->test,
-        .scores = training->judge.scores,
-        .save = training->results.saved,
-        .resume = training->samples_before ? NULL : training->resume,
-        .begin_epoch = tutti_data_epoch,
-        .pause_after = finetune_pause(&s->finetune),
-        .progress = on_progress,
-        .user = training };
-    schedule_fitting(&s->schedule, s->steps > 0 && !s->epochs_given, &schedule, &fitting);
-    progress_begin(&training->progress, training->session.trainer, s->steps);
+    tutti_fitting fitting = s->fitting;
+    if (fitting.steps) fitting.steps -= training->steps_done;
+    fitting.test = training->test;
+    fitting.scores = training->judge.scores;
+    fitting.save = training->results.saved;
+    fitting.resume = training->samples_before ? NULL : training->resume;
+    fitting.begin_epoch = tutti_data_epoch;
+    fitting.pause_after = finetune_pause(&s->finetune);
+    fitting.progress = on_progress;
+    fitting.user = training;
+    progress_begin(&training->progress, training->session.trainer, s->fitting.steps);
     training->progress.scores = training->judge.scores;
     atomic_store(&running, training->session.trainer);
     sigaction(SIGINT, &action, &before[0]);
@@ -267,7 +248,7 @@ static tutti_status fit(struct training *training)
     sigaction(SIGTERM, &before[1], NULL);
     atomic_store(&running, NULL);
     progress_clear(&training->progress);
-    if (status == TUTTI_OK && s->steps == 0 && speaks(training)) schedule_report(&s->schedule, &training->last);
+    if (status == TUTTI_OK && s->fitting.steps == 0 && speaks(training)) schedule_report(&s->fitting, &training->last);
     return status;
 }
 
@@ -307,7 +288,7 @@ static tutti_status finish_epoch(struct training *training)
 static void report_nothing_left(const struct training *training)
 {
     tutti_checkpoint_info info = { .size = sizeof(info) };
-    const long long epochs = training->settings->epochs;
+    const long long epochs = training->settings->fitting.epochs;
     if (tutti_checkpoint_read(training->resume, &info) != TUTTI_OK || info.epochs > epochs) info.epochs = epochs;
     fprintf(stderr, "tutti train: nothing was left to train: %s has completed %lld of %lld epochs%s\n",
         training->resume, (long long)info.epochs, epochs,
@@ -329,10 +310,10 @@ static int report_end(struct training *training)
                                         : work_failed("train", training->output, "cannot write to standard output");
 }
 
-static int compile(struct training *training, tutti_training *choice)
+static int compile(struct training *training)
 {
     double started = clock_seconds();
-    int result = session_compile(&training->session, choice);
+    int result = session_compile(&training->session);
     if (result == EXIT_DONE && speaks(training)) fprintf(stderr, "ready after %.1f s\n", clock_seconds() - started);
     return result;
 }
@@ -346,35 +327,34 @@ static int prepare(struct training *training, struct settings *s, const struct m
     int result = prepare_data(training, s, model);
     if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
     session->lists_constants = true;
-    session->advanced.average_every = s->average_every;
     session->pixels = data_pixels(data);
     session->soft = data_mixes(data);
     result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE) result = session_check_data(session, data_masks(data));
-    if (result == EXIT_DONE && s->batch > training->train->samples) s->batch = training->train->samples;
     if (result == EXIT_DONE) result = finetune_network(&s->finetune, session);
     if (result == EXIT_DONE) result = finetune_loss(&s->finetune, session, data, training->train);
     if (result != EXIT_DONE || !speaks(training)) return result;
     const int hosts = tutti_hosts_count(training->hosts);
     fprintf(stderr, "%s: %lld parameters, %s: %lld training and %lld test samples, batch %lld on %d device%s%s\n",
         model->name, (long long)tutti_network_parameters(session->network), data->info.kind,
-        (long long)training->train->samples, (long long)training->test->samples, (long long)s->batch,
+        (long long)training->train->samples, (long long)training->test->samples, (long long)session->training.batch,
         tutti_device_count(session->runtime), tutti_device_count(session->runtime) == 1 ? "" : "s",
         hosts == 1 ? "" : " and those of the other ranks");
     return EXIT_DONE;
 }
 
 /* Fits once, or until what is frozen thaws, and then again. */
-static int fit_all(struct training *training, struct settings *s, tutti_training *choice)
+static int fit_all(struct training *training, struct settings *s)
 {
     tutti_status status = fit(training);
     if (status != TUTTI_OK) return report_failed_fit(training, status);
     const struct results *results = &training->results;
     const int64_t pause = finetune_pause(&s->finetune);
-    if (!pause || results->epoch < pause || !training->last.end_of_epoch || s->epochs <= pause) return EXIT_DONE;
-    if (s->steps && training->steps_done >= s->steps) return EXIT_DONE;
+    if (!pause || results->epoch < pause || !training->last.end_of_epoch || s->fitting.epochs <= pause)
+        return EXIT_DONE;
+    if (s->fitting.steps && training->steps_done >= s->fitting.steps) return EXIT_DONE;
     training->samples_before = results->samples;
-    const int result = finetune_thaw(&s->finetune, &training->session, choice);
+    const int result = finetune_thaw(&s->finetune, &training->session);
     if (result != EXIT_DONE) return result;
     status = data_keep(&training->data, training->session.trainer);
     if (status != TUTTI_OK) return work_failed("train", status, tutti_message(training->session.runtime));
@@ -403,7 +383,7 @@ static int open_report(struct training *training, const struct settings *s)
         &(struct report_facts) { .model = session->model->name,
             .data = data->info.kind,
             .command = training->arguments,
-            .batch = s->batch,
+            .batch = session->training.batch,
             .train_samples = training->train->samples,
             .test_samples = training->test->samples,
             .scores = training->judge.scores,
@@ -426,24 +406,23 @@ static int train(struct training *training, struct settings *s)
     const struct model *model = session_model(s->model);
     if (!s->data) s->data = model->loss == TUTTI_MSE ? "line" : "digits";
     finetune_begin(&s->finetune, training->resume, training->hosts);
-    int result = schedule_check(&s->schedule, s->save || s->resume);
-    if (result == EXIT_DONE) result = prepare(training, s, model);
+    int result = prepare(training, s, model);
     tutti_status status = tutti_hosts_agree(training->hosts, result == EXIT_DONE ? TUTTI_OK : TUTTI_INVALID);
     if (result != EXIT_DONE) return result;
     if (status == TUTTI_HOST_LOST) return work_failed("train", status, tutti_message(session->runtime));
     if (status != TUTTI_OK) return EXIT_WORK_FAILED; /* the rank that failed has told why */
-    tutti_training choice = choose_training(s, model, training->data.numbers);
-    choice.hosts = training->hosts;
-    if ((result = compile(training, &choice)) != EXIT_DONE) return result;
+    session->training.loss = training->data.numbers ? TUTTI_MSE : TUTTI_CROSS_ENTROPY;
+    choose_training(s, model, &session->training);
+    if ((result = compile(training)) != EXIT_DONE) return result;
     if ((status = data_keep(&training->data, session->trainer)) != TUTTI_OK)
         return work_failed("train", status, tutti_message(session->runtime));
     if (!training->resume && (result = finetune_load(&s->finetune, session)) != EXIT_DONE) return result;
-    if (s->finetune.find_rate) return find_lr_run(session, training->train, s->batch, s->finetune.find_rate, s->json);
+    if (s->finetune.find_rate) return find_lr_run(session, training->train, s->finetune.find_rate, s->json);
     if ((result = judge_open(&training->judge, session, &training->data)) != EXIT_DONE) return result;
     if ((result = open_report(training, s)) != EXIT_DONE) return result;
     training->results.saved = s->save ? s->save : s->resume;
     if (s->finetune.folds && training->results.saved) training->results.saved = training->saved;
-    if ((result = fit_all(training, s, &choice)) != EXIT_DONE) return result;
+    if ((result = fit_all(training, s)) != EXIT_DONE) return result;
     status = finish_epoch(training);
     if (status != TUTTI_OK) return work_failed("train", status, tutti_message(session->runtime));
     result = report_end(training);
@@ -515,14 +494,17 @@ int command_train(int argc, char **argv)
     enum parsed parsed = parse(&settings, argc, argv);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     int result = finetune_check(&settings.finetune, settings.resume);
+    if (result == EXIT_DONE)
+        result = schedule_check(&settings.schedule, &settings.fitting, settings.save || settings.resume);
     if (result != EXIT_DONE) return result;
-    if (settings.finetune.folds && settings.resume && settings.steps)
+    if (settings.finetune.folds && settings.resume && settings.fitting.steps)
         return wrong_use("train", "--folds with --steps cannot --resume: a fold ends with its epochs; use --epochs");
     struct training training = { .settings = &settings,
         .hosts = tutti_hosts_open(NULL),
         .resume = settings.resume,
         .arguments = argv,
         .results = no_results };
+    settings.session.training.hosts = training.hosts;
     if (!training.hosts) return work_failed("train", TUTTI_INTERNAL, tutti_message(NULL));
     result = settings.finetune.folds ? train_folds(&training, &settings) : train(&training, &settings);
     report_close(&training.report);

@@ -74,9 +74,9 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "classes", OPTION(s->classes), "N", "number of outputs (default the model's)", 1, 1e6 },
         { "output", OPTION(s->output), "FILE", "table to write (default the one that every run reads)" },
         { "json", OPTION(s->json), NULL, "print a JSON object per candidate" },
-        DEVICE_OPTION(s->session),
-        { "exact", OPTION(s->session.exact), NULL, "find kernels for runs with --exact" },
-        { "precision", OPTION(s->session.precision), "TYPE",
+        DEVICE_OPTION(s->session.runtime),
+        { "exact", OPTION(s->session.training.exact), NULL, "find kernels for runs with --exact" },
+        { "precision", OPTION(s->session.training.precision), "TYPE",
             "find kernels for runs with this --precision (default fp32)", .choices = session_precisions },
         ONNX_OPTIONS(s->session.onnx),
     };

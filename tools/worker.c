@@ -32,19 +32,14 @@ static const char *one_line(const char *message)
 static int open_session(struct session *session, const struct task *task)
 {
     struct session_options options = task->session;
-    options.tuning = task->tuning;
-    const int result = session_open(session, "tune", &options);
+    options.runtime.tuning = task->tuning;
+    int result = session_open(session, "tune", &options);
     session->any_ports = true;
-    return result == EXIT_DONE ? session_build(session, task->model, task->shape, (int)task->classes) : result;
-}
-
-static tutti_training training_of(const struct session *session, const struct task *task)
-{
-    return (tutti_training) { .loss = task->train ? measured_loss(session) : TUTTI_LOSS_NONE,
-        .learning_rate = 1e-3f,
-        .batch = task->batch,
-        .exact = session->exact,
-        .precision = session->precision };
+    session->training.learning_rate = 1e-3f;
+    session->training.batch = task->batch;
+    if (result == EXIT_DONE) result = session_build(session, task->model, task->shape, (int)task->classes);
+    if (result == EXIT_DONE) session->training.loss = task->train ? measured_loss(session) : TUTTI_LOSS_NONE;
+    return result;
 }
 
 static void list_candidates(FILE *out, const struct session *session, tutti_tuner *tuner, int device)
@@ -75,9 +70,8 @@ static int serve_kernels(FILE *in, FILE *out, struct session *session, const str
 {
     char line[64];
     int candidate = 0;
-    tutti_training training = training_of(session, task);
-    session_add_loss(session, &training);
-    tutti_tuner *tuner = tutti_tuner_new(session->network, session->output, &training, task->device);
+    session_add_loss(session);
+    tutti_tuner *tuner = tutti_tuner_new(session->network, session->output, &session->training, task->device);
     if (!tuner) return work_failed("tune", TUTTI_INTERNAL, tutti_message(session->runtime));
     list_candidates(out, session, tuner, task->device);
     while (fgets(line, sizeof(line), in)) {
@@ -97,16 +91,13 @@ static int serve_kernels(FILE *in, FILE *out, struct session *session, const str
 
 static int serve_steps(FILE *in, FILE *out, struct session *session, const struct task *task)
 {
-    double shares[SESSION_MAX_DEVICES] = { 0 };
     char line[64];
     struct made_samples samples;
-    shares[task->device] = 1;
-    tutti_training training = training_of(session, task);
-    memcpy(session->shares, shares, sizeof(shares));
-    session->shares_given = true;
+    session->shares[task->device] = 1; /* the others have 0 */
+    session->training.shares = session->shares;
     const tutti_status made = made_samples_new(session, task->batch, &samples);
     if (made != TUTTI_OK) return work_failed("tune", made, status_message());
-    const int result = session_compile(session, &training);
+    const int result = session_compile(session);
     if (result == EXIT_DONE) list_candidates(out, session, NULL, task->device);
     while (result == EXIT_DONE && fgets(line, sizeof(line), in)) {
         tutti_metrics metrics;
