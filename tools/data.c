@@ -23,10 +23,10 @@ struct samples *data_part(struct data *data, const char *part)
     return &data->test;
 }
 
-tutti_status data_load(struct data *data, const char *where, bool numbers, const struct user_data_options *own)
+tutti_status data_load(struct data *data, const char *where, const struct user_data_options *own)
 {
     memset(data, 0, sizeof(*data));
-    const tutti_status status = user_data_open(where, numbers, own, &data->opened, &data->info);
+    const tutti_status status = user_data_open(where, own, &data->opened, &data->info);
     if (status != TUTTI_OK) return status;
     data->train = samples_of(data, TUTTI_DATA_TRAIN);
     (void)data_part(data, "val"); /* what a training looks at */

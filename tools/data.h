@@ -18,8 +18,8 @@ struct data {
     bool numbers; /* targets are floats */
 };
 
-/* Opens the data (tutti_data.h). numbers: labels of digits and of published data sets become numbers to predict. */
-tutti_status data_load(struct data *data, const char *where, bool numbers, const struct user_data_options *own);
+/* Opens the data (tutti_data.h). */
+tutti_status data_load(struct data *data, const char *where, const struct user_data_options *own);
 /* Selects the part that is measured: "train", "val" or "test"; if only one of the last two exists, that one. Returns
  * NULL if there is none. */
 struct samples *data_part(struct data *data, const char *part);

@@ -7,7 +7,8 @@
 
 struct finetune {
     const char *weights, *freeze, *unfreeze, *rates, *class_weights, *find_rate;
-    int64_t unfreeze_after, folds;
+    int64_t unfreeze_after;
+    int folds;
     tutti_loss_options loss; /* without class weights */
     bool thawed;
     float *weight_of; /* each class */

@@ -222,9 +222,9 @@ static int infer_files(struct settings *s, struct session *session, struct data 
 {
     struct samples *part = NULL;
     int result = check_files(s, files);
-    s->saved.own.threads = 1;
+    s->saved.own.data.threads = 1;
     s->saved.own.cache_given = true; /* with 0: nothing is read twice */
-    s->saved.own.cache = 0;
+    s->saved.own.cache_mib = 0;
     for (int i = 0; i < s->files && result == EXIT_DONE; i++) {
         s->saved.data = files[i];
         if (i == 0) {

@@ -236,17 +236,17 @@ bool onnx_options_knows(const struct onnx_options *options, const char *name)
 
 const char *onnx_options_given(const struct onnx_options *options)
 {
-    if (options->head) return "head";
+    if (options->import.head) return "head";
     if (options->sizes.count) return "sizes";
     if (options->batch_axes.count) return "batch-axis";
-    if (options->whole) return "whole";
+    if (options->import.whole) return "whole";
     if (options->known.count) return "known";
-    return options->train_constants ? "train-constants" : NULL;
+    return options->import.train_constants ? "train-constants" : NULL;
 }
 
 static int read_all(struct onnx_read *read, const struct onnx_options *options, const char *arrays)
 {
-    if (options->whole && options->batch_axes.count)
+    if (options->import.whole && options->batch_axes.count)
         return wrong_use(
             read->command, "--whole and --batch-axis do not go together: with --whole no axis is the batch");
     int result = for_each(read, &options->sizes, read_size);
@@ -263,12 +263,10 @@ int onnx_options_read(
     struct onnx_read *made = *read = memory_new(1, sizeof *made);
     if (!made) return work_failed(command, TUTTI_NO_MEMORY, status_message());
     made->command = command;
-    made->options = (tutti_onnx_options) { .head = options->head,
-        .whole = options->whole,
-        .train_constants = options->train_constants,
-        .sizes = made->sizes,
-        .batch_axes = made->axes,
-        .known = made->known };
+    made->options = options->import;
+    made->options.sizes = made->sizes;
+    made->options.batch_axes = made->axes;
+    made->options.known = made->known;
     const int result = read_all(made, options, arrays);
     if (result == EXIT_DONE) return EXIT_DONE;
     onnx_options_free(made);

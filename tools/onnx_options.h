@@ -6,25 +6,24 @@
 #include "tutti_onnx.h"
 
 struct onnx_options {
-    int64_t head;
-    bool whole, train_constants;
-    struct texts sizes, batch_axes, known;
+    tutti_onnx_options import;
+    struct texts sizes, batch_axes, known; /* from which the others follow */
 };
 
 /* Lines of a table of options. */
-#define ONNX_OPTIONS(o)                                                                                      \
-    OPTION_HEADING("Networks from ONNX files"),                                                              \
-        { "head", OPTION((o).head), "N", "give the last layer N outputs, with new initial values", 1, 1e6 }, \
-        { "sizes", OPTION((o).sizes), "NAME=N,...",                                                          \
-            "sizes that the file leaves open, as sequence=128, or x.1=128 (axis 1 of x)" },                  \
-        { "batch-axis", OPTION((o).batch_axes), "N,NAME=N,...",                                              \
-            "axis of inputs that is the batch (default 0): of all, and of the input NAME" },                 \
-        { "whole", OPTION((o).whole), NULL, "no axis is the batch: a sample is all of each input" },         \
-        { "known", OPTION((o).known), "NAME=VALUE",                                                          \
-            "the input NAME is this constant: a number, numbers as 2,3, or a .npy file" },                   \
-    {                                                                                                        \
-        "train-constants", OPTION((o).train_constants), NULL,                                                \
-            "train initialisers that are not parameters of the exported module, as buffers"                  \
+#define ONNX_OPTIONS(o)                                                                                             \
+    OPTION_HEADING("Networks from ONNX files"),                                                                     \
+        { "head", OPTION((o).import.head), "N", "give the last layer N outputs, with new initial values", 1, 1e6 }, \
+        { "sizes", OPTION((o).sizes), "NAME=N,...",                                                                 \
+            "sizes that the file leaves open, as sequence=128, or x.1=128 (axis 1 of x)" },                         \
+        { "batch-axis", OPTION((o).batch_axes), "N,NAME=N,...",                                                     \
+            "axis of inputs that is the batch (default 0): of all, and of the input NAME" },                        \
+        { "whole", OPTION((o).import.whole), NULL, "no axis is the batch: a sample is all of each input" },         \
+        { "known", OPTION((o).known), "NAME=VALUE",                                                                 \
+            "the input NAME is this constant: a number, numbers as 2,3, or a .npy file" },                          \
+    {                                                                                                               \
+        "train-constants", OPTION((o).import.train_constants), NULL,                                                \
+            "train initialisers that are not parameters of the exported module, as buffers"                         \
     }
 
 /* Returns whether --known has the input. */

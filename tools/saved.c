@@ -39,7 +39,7 @@ tutti_status saved_load_data(struct saved_options *options, struct data *data, s
     const struct model *model = session_model(options->model);
     if (options->known && options->known->rate == 0 && wav_has_name(options->data))
         FAIL(TUTTI_MISMATCH, "%s was not trained on recordings: %s is one", options->weights, options->data);
-    TRY(data_load(data, options->data, model->loss == TUTTI_MSE, &options->own));
+    TRY(data_load(data, options->data, &options->own));
     TRY(user_data_saved_check(options->known, options->weights, &data->info));
     if (data_is_unlabelled(data)) {
         data->classes = options->known ? options->known->class_count : model->classes;
@@ -55,7 +55,9 @@ done:
 static tutti_status load_data(struct saved_options *options, struct data *data, struct samples **part)
 {
     tutti_status status = TUTTI_OK;
-    options->own.shape = session_model(options->model)->input;
+    const struct model *model = session_model(options->model);
+    options->own.shape = model->input;
+    options->own.data.numbers = model->loss == TUTTI_MSE;
     if (options->weights) TRY(user_data_saved_read(options->weights, &options->known));
     user_data_saved_apply(options->known, &options->own);
     TRY(saved_load_data(options, data, part));

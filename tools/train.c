@@ -188,12 +188,13 @@ static tutti_status load_data(struct training *training, const struct settings *
     struct user_data_saved *known = NULL;
     struct user_data_options own = s->own;
     own.shape = model->input;
-    own.seed = (int64_t)s->session.training.seed;
+    own.data.numbers = model->loss == TUTTI_MSE;
+    own.data.seed = s->session.training.seed;
     own.quiet = !speaks(training) || training->fold > 0;
     if (training->resume) TRY(user_data_saved_read_checkpoint(training->resume, &known));
     user_data_saved_apply(known, &own);
-    if (s->finetune.folds) own.folds = s->finetune.folds, own.fold = training->fold;
-    TRY(data_load(&training->data, s->data, model->loss == TUTTI_MSE, &own));
+    if (s->finetune.folds) own.data.folds = s->finetune.folds, own.data.fold = training->fold;
+    TRY(data_load(&training->data, s->data, &own));
     TRY(data_check_training(&training->data, s->data));
     TRY(user_data_saved_check(known, training->resume, &training->data.info));
     training->train = &training->data.train.source;
@@ -460,7 +461,7 @@ static int train_fold(struct training *training, struct settings *s)
     training->steps_done = training->samples_before = 0;
     int result = name_fold(training, s);
     if (result != EXIT_DONE) return result;
-    if (speaks(training)) fprintf(stderr, "fold %d of %lld\n", training->fold + 1, (long long)s->finetune.folds);
+    if (speaks(training)) fprintf(stderr, "fold %d of %d\n", training->fold + 1, s->finetune.folds);
     if ((result = train(training, s)) != EXIT_DONE) return result;
     training->folds.losses[training->fold] = training->results.test_loss;
     training->folds.accuracies[training->fold] = training->results.test_accuracy;

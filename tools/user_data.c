@@ -35,26 +35,11 @@ static tutti_status read_size(const struct user_data_options *own, tutti_data_op
 }
 
 tutti_status user_data_open(
-    const char *where, bool numbers, const struct user_data_options *own, tutti_data **data, tutti_data_info *info)
+    const char *where, const struct user_data_options *own, tutti_data **data, tutti_data_info *info)
 {
-    tutti_data_options options = { .size = sizeof options,
-        .split = own->split,
-        .seed = (uint64_t)own->seed,
-        .target = own->target,
-        .augment = own->augment,
-        .normalise = own->normalise,
-        .normalise_targets = own->normalise_targets,
-        .threads = (int)own->threads,
-        .rate = own->rate,
-        .cache = !own->cache_given ? 0
-            : own->cache == 0      ? -1
-                                   : own->cache << 20,
-        .folds = (int)own->folds,
-        .fold = (int)own->fold,
-        .skip_damaged = own->skip_damaged,
-        .oversample = own->oversample,
-        .numbers = numbers,
-        .note = own->quiet ? NULL : print_note };
+    tutti_data_options options = own->data;
+    options.note = own->quiet ? NULL : print_note;
+    if (own->cache_given) options.cache = own->cache_mib ? own->cache_mib << 20 : -1;
     const tutti_status status = read_size(own, &options);
     if (status != TUTTI_OK) return status;
     *data = tutti_data_open(where, &options);
@@ -180,14 +165,15 @@ void user_data_saved_apply(const struct user_data_saved *saved, struct user_data
 {
     if (!saved) return;
     if (saved->shape.rank == 3) options->shape = saved->shape;
-    if (!options->normalise) options->normalise = saved->normalise;
-    options->normalise_targets = saved->normalise_targets;
-    if (!options->target) options->target = saved->target;
-    if (!options->split_given) options->split = saved->split;
-    options->seed = saved->seed;
-    options->rate = saved->rate;
-    options->folds = saved->folds;
-    options->fold = saved->fold;
+    tutti_data_options *data = &options->data;
+    if (!data->normalise) data->normalise = saved->normalise;
+    data->normalise_targets = saved->normalise_targets;
+    if (!data->target) data->target = saved->target;
+    if (data->split == 0) data->split = saved->split;
+    data->seed = (uint64_t)saved->seed;
+    data->rate = saved->rate;
+    data->folds = saved->folds;
+    data->fold = saved->fold;
 }
 
 tutti_status user_data_saved_check(

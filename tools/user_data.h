@@ -6,47 +6,46 @@
 #include "tutti_data.h"
 
 struct user_data_options {
-    const char *input, *augment, *target, *normalise, *normalise_targets;
-    double split;
-    int64_t cache, threads, seed;
-    int rate;            /* of recordings; 0: that of the first file */
-    int64_t folds, fold; /* as in tutti_data_options */
-    bool skip_damaged, oversample, split_given, cache_given;
-    bool quiet;        /* does not print notes: another rank does */
+    tutti_data_options data;
+    int64_t cache_mib; /* if it is given */
+    bool cache_given;
+    bool quiet; /* does not print notes: another rank does */
+    const char *input;
     tutti_shape shape; /* of images if `input` is NULL: the model's, or that of saved weights */
 };
 
 /* Lines of a table of options. */
-#define OWN_OPTIONS(o)                                                                                                 \
-    { "input", OPTION((o).input), "CxHxW",                                                                             \
-        "size of images for the network (default that of the weights, or the model's)" },                              \
-        { "split", OPTION((o).split), "X",                                                                             \
-            "part of each class that is held out, where the data have no val/ or test/ (default 0.2)", 1e-6, 0.999999, \
-            .given = &(o).split_given },                                                                               \
-        { "cache", OPTION((o).cache), "MIB", "MiB of decoded images that are kept in memory (default 1024)", 0, 1e9,   \
-            .given = &(o).cache_given },                                                                               \
-        { "skip-damaged", OPTION((o).skip_damaged), NULL,                                                              \
-            "leave out files that cannot be read, and name them, instead of failing" },                                \
-        { "target", OPTION((o).target), "COLUMN", "of a table: the column to predict (default the last)" },            \
-    {                                                                                                                  \
-        "data-threads", OPTION((o).threads), "N", "threads that read and decode (default one per processor)", 1, 1024  \
+#define OWN_OPTIONS(o)                                                                                                \
+    { "input", OPTION((o).input), "CxHxW",                                                                            \
+        "size of images for the network (default that of the weights, or the model's)" },                             \
+        { "split", OPTION((o).data.split), "X",                                                                       \
+            "part of each class that is held out, where the data have no val/ or test/ (default 0.2)", 1e-6,          \
+            0.999999 },                                                                                               \
+        { "cache", OPTION((o).cache_mib), "MIB", "MiB of decoded images that are kept in memory (default 1024)", 0,   \
+            1e9, .given = &(o).cache_given },                                                                         \
+        { "skip-damaged", OPTION((o).data.skip_damaged), NULL,                                                        \
+            "leave out files that cannot be read, and name them, instead of failing" },                               \
+        { "target", OPTION((o).data.target), "COLUMN", "of a table: the column to predict (default the last)" },      \
+    {                                                                                                                 \
+        "data-threads", OPTION((o).data.threads), "N", "threads that read and decode (default one per processor)", 1, \
+            1024                                                                                                      \
     }
 /* Options of `tutti train`, after the others. */
 #define OWN_TRAINING_OPTIONS(o)                                                                          \
-    { "augment", OPTION((o).augment), "LIST",                                                            \
+    { "augment", OPTION((o).data.augment), "LIST",                                                       \
         "change training samples at random, such as crop,flip,color=0.4 (docs/augmentation.md)" },       \
-        { "normalise", OPTION((o).normalise), "HOW",                                                     \
+        { "normalise", OPTION((o).data.normalise), "HOW",                                                \
             "mean and standard deviation of images (default imagenet; of MNIST, CIFAR and digits none)", \
             .choices = own_normalisations },                                                             \
     {                                                                                                    \
-        "oversample", OPTION((o).oversample), NULL, "draw each class equally often"                      \
+        "oversample", OPTION((o).data.oversample), NULL, "draw each class equally often"                 \
     }
 
 extern const char *const own_normalisations[];
 
-/* Opens the data; notes go to standard error. numbers: tutti_data_options.numbers. */
+/* Opens the data; notes go to standard error. */
 tutti_status user_data_open(
-    const char *where, bool numbers, const struct user_data_options *options, tutti_data **data, tutti_data_info *info);
+    const char *where, const struct user_data_options *options, tutti_data **data, tutti_data_info *info);
 
 /* What weights record of the data that they were trained on: the text that tutti_data_json() gave. */
 struct user_data_saved {

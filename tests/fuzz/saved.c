@@ -86,7 +86,7 @@ static const char *write_weights(const uint8_t *text, size_t size)
 /* As eval and infer use it, on a table. */
 static tutti_status read_saved(const uint8_t *text, size_t size)
 {
-    struct user_data_options options = { .threads = 1, .quiet = true };
+    struct user_data_options options = { .data.threads = 1, .quiet = true };
     struct user_data_saved *saved = NULL;
     tutti_data *data = NULL;
     tutti_data_info info;
@@ -96,7 +96,7 @@ static tutti_status read_saved(const uint8_t *text, size_t size)
     if (status != TUTTI_OK) return status;
     user_data_saved_apply(saved, &options);
     if (saved && saved->folds > 0 && saved->fold >= saved->folds) abort();
-    status = user_data_open(table, false, &options, &data, &info);
+    status = user_data_open(table, &options, &data, &info);
     if (status == TUTTI_OK) status = user_data_saved_check(saved, weights, &info);
     tutti_data_free(data);
     user_data_saved_free(saved);
