@@ -69,7 +69,7 @@ static int infer(struct session *session, const struct saved_options *options, c
     int result = open_arrays(session, inputs, &file);
     if (result == EXIT_DONE) result = ports_read(session, inputs, file, false, ports);
     npz_close(file);
-    if (result == EXIT_DONE) result = ports_compile(session, ports, options->batch);
+    if (result == EXIT_DONE) result = ports_compile(session, ports, session->training.batch);
     if (result == EXIT_DONE) result = saved_load("infer", options, session);
     if (result == EXIT_DONE) result = ports_compute(session, ports);
     if (result != EXIT_DONE) return result;

@@ -17,7 +17,7 @@ enum { DEFAULT_STEPS = 10, DEFAULT_WARM_UP = 2, MOST_TO_SETTLE = 5000 };
 
 struct settings {
     const char *model, *mode, *input, *trace;
-    int64_t batch, steps, warm_up, classes;
+    int64_t steps, warm_up, classes;
     double seconds;
     bool json, profile;
     struct session_options session;
@@ -48,7 +48,8 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
         { "mode", OPTION(s->mode), "MODE", "kind of step", .choices = modes },
-        { "batch", OPTION(s->batch), "N", "samples of a step, over all devices (default the model's)", 1, 1e9 },
+        { "batch", OPTION(s->session.training.batch), "N", "samples of a step, over all devices (default the model's)",
+            1, 1e9 },
         { "steps", OPTION(s->steps), "N", "steps to measure", 1, 1e6 },
         { "warm-up", OPTION(s->warm_up), "N", "steps before them that are not measured", 0, 1e6 },
         { "seconds", OPTION(s->seconds), "X", "seconds to warm up, and to measure, at least", 0, 1e6 },
@@ -72,9 +73,10 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
 }
 
 /* As in a training, the next step's samples are known when a step begins. */
-static tutti_status train_step(const struct bench *bench, int64_t batch)
+static tutti_status train_step(const struct bench *bench)
 {
     tutti_metrics metrics;
+    const int64_t batch = bench->session.training.batch;
     tutti_trainer *trainer = bench->session.trainer;
     const tutti_feed *feeds = bench->samples.feeds;
     const int count = bench->samples.input_count + 1;
@@ -82,11 +84,12 @@ static tutti_status train_step(const struct bench *bench, int64_t batch)
     return status == TUTTI_OK ? tutti_train_step(trainer, feeds, count, batch, &metrics) : status;
 }
 
-static tutti_status run_step(struct bench *bench, int64_t batch)
+static tutti_status run_step(struct bench *bench)
 {
+    const int64_t batch = bench->session.training.batch;
     const struct made_samples *samples = &bench->samples;
     const tutti_status status = bench->train
-        ? train_step(bench, batch)
+        ? train_step(bench)
         : tutti_infer(bench->session.trainer, samples->feeds, samples->input_count, batch, &samples->fetch, 1);
     return status == TUTTI_OK ? status : fail(status, "%s", tutti_message(bench->session.runtime));
 }
@@ -141,13 +144,13 @@ static tutti_status warm_up(struct bench *bench, const struct settings *s, doubl
     tutti_status status = TUTTI_OK;
     double begun = clock_seconds();
     for (int64_t i = 0; status == TUTTI_OK && (i < s->warm_up || clock_seconds() < begun + s->seconds); i++) {
-        status = run_step(bench, s->batch);
+        status = run_step(bench);
         if (i > 0) continue;
         begun = clock_seconds();
         first_step_done(bench, started);
     }
     for (int i = 0; status == TUTTI_OK && s->warm_up > 0 && bench->train && !settled(bench) && i < MOST_TO_SETTLE; i++)
-        status = run_step(bench, s->batch);
+        status = run_step(bench);
     return status;
 }
 
@@ -157,7 +160,7 @@ static tutti_status time_steps(struct bench *bench, const struct settings *s, do
     tutti_status status = TUTTI_OK;
     double begun = clock_seconds(), before = begun;
     for (int64_t i = 0; status == TUTTI_OK && (i < s->steps || before < begun + s->seconds); i++) {
-        status = run_step(bench, s->batch);
+        status = run_step(bench);
         double now = clock_seconds();
         if (status == TUTTI_OK) status = note_time(bench, 1000 * (now - before));
         first_step_done(bench, started);
@@ -182,13 +185,14 @@ static uint64_t memory_of_devices(const struct session *session)
 
 static int report(const struct bench *bench, const struct settings *s)
 {
+    const int64_t batch = bench->session.training.batch;
     double least = bench->milliseconds[0], middle = median(bench->milliseconds, bench->steps);
     uint64_t memory = memory_of_devices(&bench->session);
     if (!s->json) {
         printf(
             "%s %s, batch %lld: %.3f ms per step (min), %.3f ms (median), %.1f samples/s; built in %.1f s, first step "
             "from %.2f to %.2f s, %.1f MiB on devices\n",
-            s->model, s->mode, (long long)s->batch, least, middle, 1000 * (double)s->batch / middle, bench->build_s,
+            s->model, s->mode, (long long)batch, least, middle, 1000 * (double)batch / middle, bench->build_s,
             bench->ready_s, bench->first_step_s, (double)memory / (1 << 20));
         times_text(stdout, &bench->session);
         return EXIT_DONE;
@@ -197,11 +201,11 @@ static int report(const struct bench *bench, const struct settings *s)
     json_line_begin(&line, stdout);
     json_line_text(&line, "model", s->model);
     json_line_text(&line, "mode", s->mode);
-    json_line_integer(&line, "batch", s->batch);
+    json_line_integer(&line, "batch", batch);
     json_line_integer(&line, "steps", (int64_t)bench->steps);
     json_line_number(&line, "ms_per_step_min", least);
     json_line_number(&line, "ms_per_step_median", middle);
-    json_line_number(&line, "samples_per_s", 1000 * (double)s->batch / middle);
+    json_line_number(&line, "samples_per_s", 1000 * (double)batch / middle);
     json_line_number(&line, "build_s", bench->build_s);
     json_line_number(&line, "ready_s", bench->ready_s);
     json_line_number(&line, "first_step_s", bench->first_step_s);
@@ -227,21 +231,20 @@ static int run_bench(struct bench *bench, struct settings *s)
     const struct model *model = session_model(s->model);
     tutti_shape shape = model->input;
     bench->train = !strcmp(s->mode, "train");
-    if (!s->batch) s->batch = model->batch;
+    if (!s->session.training.batch) s->session.training.batch = model->batch;
     int result = s->input ? parse_shape("bench", s->input, &shape) : EXIT_DONE;
     if (result != EXIT_DONE || (result = session_open(&bench->session, "bench", &s->session)) != EXIT_DONE)
         return result;
     bench->session.any_ports = !s->classes;
     result = session_build(&bench->session, model, shape, s->classes ? (int)s->classes : model->classes);
     if (result != EXIT_DONE) return result;
-    tutti_status status = made_samples_new(&bench->session, s->batch, &bench->samples);
+    tutti_status status = made_samples_new(&bench->session, &bench->samples);
     if (status != TUTTI_OK) return work_failed("bench", status, status_message());
     double started = clock_seconds();
     tutti_training *training = &bench->session.training;
     training->loss = bench->train ? measured_loss(&bench->session) : TUTTI_LOSS_NONE;
     training->learning_rate = 0.01f;
     training->momentum = 0.9f;
-    training->batch = s->batch;
     result = session_compile(&bench->session);
     if (result != EXIT_DONE) return result;
     bench->ready_s = process_seconds();

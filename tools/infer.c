@@ -116,8 +116,9 @@ static tutti_status infer_samples(struct work *w)
         { "targets", w->data->info.target_dtype, w->targets, w->target_bytes } };
     const struct session_arrays arrays = session_arrays(w->session, w->inputs, NULL, w->results);
     int64_t end = s->count && s->count < w->samples->count - s->first ? s->first + s->count : w->samples->count;
-    for (int64_t first = s->first; first < end; first += s->saved.batch) {
-        int64_t count = end - first < s->saved.batch ? end - first : s->saved.batch;
+    const int64_t batch = w->session->training.batch;
+    for (int64_t first = s->first; first < end; first += batch) {
+        int64_t count = end - first < batch ? end - first : batch;
         for (int64_t i = 0; i < count; i++) w->indices[i] = first + i;
         if (w->samples->source.read(w->samples->source.user, w->indices, count, buffers, 2))
             return fail(TUTTI_FILE, "%s", tutti_message(NULL));
@@ -139,7 +140,7 @@ static size_t elements_of(const tutti_shape *shape)
 static tutti_status allocate_and_infer(struct work *w)
 {
     tutti_status status = TUTTI_NO_MEMORY;
-    const size_t batch = (size_t)w->settings->saved.batch;
+    const size_t batch = (size_t)w->session->training.batch;
     const tutti_data_info *info = &w->data->info;
     tutti_shape output = { 0 };
     size_t inputs, outputs;

@@ -74,11 +74,12 @@ static tutti_status add_targets(
     return TUTTI_OK;
 }
 
-tutti_status made_samples_new(const struct session *session, int64_t batch, struct made_samples *made)
+tutti_status made_samples_new(const struct session *session, struct made_samples *made)
 {
     tutti_status status = TUTTI_OK;
     tutti_shape output = { 0 };
     tutti_tensor input;
+    const int64_t batch = session->training.batch;
     void *results = NULL;
     size_t count;
     *made = (struct made_samples) { 0 };

@@ -16,7 +16,7 @@ struct made_samples {
 tutti_loss measured_loss(const struct session *session);
 /* Makes samples for a network that is built, but not compiled yet. Floats are random, integers are 1, booleans are
  * true. Errors: TUTTI_NO_MEMORY, TUTTI_INVALID for a batch that does not fit the memory. */
-tutti_status made_samples_new(const struct session *session, int64_t batch, struct made_samples *made);
+tutti_status made_samples_new(const struct session *session, struct made_samples *made);
 void made_samples_free(struct made_samples *made);
 
 #endif

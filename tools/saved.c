@@ -83,7 +83,7 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     if (with_loss && data_is_unlabelled(data))
         return wrong_use(
             command, "%s has files without classes: put those of each class into a folder of its own", options->data);
-    if (options->batch > (*part)->count) options->batch = (*part)->count;
+    if (options->session.training.batch > (*part)->count) options->session.training.batch = (*part)->count;
     int result = session_open(session, command, &options->session);
     if (result != EXIT_DONE) return result;
     session->pixels = data_pixels(data);
@@ -92,7 +92,6 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     if (result != EXIT_DONE) return result;
     const tutti_loss loss = data->numbers ? TUTTI_MSE : TUTTI_CROSS_ENTROPY;
     session->training.loss = with_loss ? loss : TUTTI_LOSS_NONE;
-    session->training.batch = options->batch;
     result = session_compile(session);
     return result == EXIT_DONE ? saved_load(command, options, session) : result;
 }

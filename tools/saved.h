@@ -7,24 +7,23 @@
 
 struct saved_options {
     const char *model, *weights, *data, *part;
-    int64_t batch;
     bool json;
     struct session_options session;
     struct user_data_options own;
     struct user_data_saved *known; /* of the weights, once they are opened; freed by saved_free() */
 };
-#define SAVED_DEFAULTS               \
-    {                                \
-        .part = "test", .batch = 100 \
+#define SAVED_DEFAULTS                                \
+    {                                                 \
+        .part = "test", .session.training.batch = 100 \
     }
 
 extern const char *const saved_parts[];
 
 /* Lines of a table of options. */
-#define SAVED_OPTIONS(s)                                                                                      \
-    { "weights", OPTION((s).weights), "FILE", "safetensors file with the weights, written by train --save" }, \
-    {                                                                                                         \
-        "batch", OPTION((s).batch), "N", "samples computed at once, over all devices", 1, 1e9                 \
+#define SAVED_OPTIONS(s)                                                                                       \
+    { "weights", OPTION((s).weights), "FILE", "safetensors file with the weights, written by train --save" },  \
+    {                                                                                                          \
+        "batch", OPTION((s).session.training.batch), "N", "samples computed at once, over all devices", 1, 1e9 \
     }
 /* Options after the command's own ones. */
 #define SAVED_MORE_OPTIONS(s)                                                                                   \

@@ -11,7 +11,7 @@
 
 struct settings {
     const char *model, *mode, *input, *expect;
-    int64_t batch, classes;
+    int64_t classes;
     bool why, passes, json;
     struct picture_options picture;
     struct session_options session;
@@ -24,7 +24,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     const struct option options[] = {
         { "input", OPTION(s->input), "CxHxW", "shape of a sample (default the model's)" },
         { "classes", OPTION(s->classes), "N", "number of outputs (default the model's)", 1, 1e6 },
-        { "batch", OPTION(s->batch), "N", "samples of a step (default the model's)", 1, 1e9 },
+        { "batch", OPTION(s->session.training.batch), "N", "samples of a step (default the model's)", 1, 1e9 },
         { "mode", OPTION(s->mode), "MODE", "kind of step", .choices = modes },
         { "why", OPTION(s->why), NULL,
             "print for each device and layer the chosen kernel, and why each other one was refused" },
@@ -87,7 +87,7 @@ static tutti_status total_json(const struct settings *s, const struct session *s
     json_line_begin(&line, stdout);
     json_line_text(&line, "model", s->model);
     json_line_text(&line, "mode", s->mode);
-    json_line_integer(&line, "batch", s->batch);
+    json_line_integer(&line, "batch", session->training.batch);
     json_line_integer(&line, "parameters", tutti_network_parameters(session->network));
     json_line_number(&line, "flops", flops);
     json_line_list(&line, "devices");
@@ -110,7 +110,8 @@ static void total_text(const struct settings *s, const struct session *session, 
         (long long)tutti_network_parameters(session->network), flops / 1e9);
     for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++)
         printf("device %d  %s: %lld of %lld samples, %.1f MiB to %s\n", report.index, report.name,
-            (long long)report.share, (long long)s->batch, (double)report.memory_bytes / (1 << 20), s->mode);
+            (long long)report.share, (long long)session->training.batch, (double)report.memory_bytes / (1 << 20),
+            s->mode);
 }
 
 /* With JSON on standard output, these texts are for people. */
@@ -142,20 +143,19 @@ static int show(struct settings *s, struct session *session)
     result = session_build(session, model, shape, s->classes ? (int)s->classes : model->classes);
     if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);
     if (result != EXIT_DONE) return result;
-    if (!s->batch) s->batch = model->batch;
     tutti_status status = print_layers(session, s->json, &flops);
     if (status != TUTTI_OK) return work_failed("show", status, tutti_message(session->runtime));
     fflush(stdout);
     session->training.loss = strcmp(s->mode, "train") ? TUTTI_LOSS_NONE : model->loss;
     session->training.momentum = 0.9f;
-    session->training.batch = s->batch;
+    if (!session->training.batch) session->training.batch = model->batch;
     result = session_compile(session);
     if (result != EXIT_DONE) return result;
     if (!s->json)
         total_text(s, session, flops);
     else if (total_json(s, session, flops) != TUTTI_OK)
         return EXIT_WORK_FAILED;
-    result = picture_write(session, &s->picture, s->batch, !strcmp(s->mode, "train"));
+    result = picture_write(session, &s->picture, session->training.batch, !strcmp(s->mode, "train"));
     return result == EXIT_DONE && (s->why || s->passes) ? print_explanations(s, session) : result;
 }
 

@@ -28,7 +28,7 @@ enum { LEAST_STEPS = 5, MOST_STEPS = 40 };
 
 struct settings {
     const char *model, *mode, *input, *output;
-    int64_t batch, classes;
+    int64_t classes;
     double limit_s;
     bool json;
     struct session_options session;
@@ -67,7 +67,7 @@ static void interrupt(int signal_number)
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "batch", OPTION(s->batch), "N", "samples of a step (default the model's)", 1, 1e9 },
+        { "batch", OPTION(s->session.training.batch), "N", "samples of a step (default the model's)", 1, 1e9 },
         { "time-limit", OPTION(s->limit_s), "S", "seconds after which a candidate counts as hanging", 1, 1e6 },
         { "mode", OPTION(s->mode), "MODE", "kind of step", .choices = modes },
         { "input", OPTION(s->input), "CxHxW", "shape of a sample (default the model's)" },
@@ -361,7 +361,7 @@ static tutti_status check_steps(struct tuning *t)
     TRY(make_table(t, "", &table));
     TRY(table_write(path, &table));
     for (int i = 0; i < 2 && status == TUTTI_OK; i++) {
-        t->task.tuning = i ? path : "off";
+        t->task.session.runtime.tuning = i ? path : "off";
         status = start(t, &workers[i], WORKER_STEPS);
     }
     if (status == TUTTI_OK) status = time_steps(workers, t->settings->limit_s, least, median);
@@ -373,7 +373,7 @@ static tutti_status check_steps(struct tuning *t)
         least[0], median[0], least[1], median[1], kept ? "kept" : "not kept");
     if (!kept) drop_choices(t);
 done:
-    t->task.tuning = "off";
+    t->task.session.runtime.tuning = "off";
     for (int i = 0; i < 2; i++) worker_end(&workers[i]);
     unlink(path);
     text_free(&table);
@@ -425,11 +425,11 @@ static int tune(struct tuning *t, struct settings *s)
     t->settings = s;
     t->task = (struct task) { .model = model,
         .shape = model->input,
-        .batch = s->batch ? s->batch : model->batch,
         .classes = s->classes ? s->classes : model->classes,
         .train = !strcmp(s->mode, "train"),
-        .tuning = "off",
         .session = s->session };
+    t->task.session.runtime.tuning = "off";
+    if (!t->task.session.training.batch) t->task.session.training.batch = model->batch;
     const int result = s->input ? parse_shape("tune", s->input, &t->task.shape) : EXIT_DONE;
     if (result != EXIT_DONE) return result;
     t->path = s->output ? memory_copy_text(s->output) : table_default_path();

@@ -31,12 +31,9 @@ static const char *one_line(const char *message)
 
 static int open_session(struct session *session, const struct task *task)
 {
-    struct session_options options = task->session;
-    options.runtime.tuning = task->tuning;
-    int result = session_open(session, "tune", &options);
+    int result = session_open(session, "tune", &task->session);
     session->any_ports = true;
     session->training.learning_rate = 1e-3f;
-    session->training.batch = task->batch;
     if (result == EXIT_DONE) result = session_build(session, task->model, task->shape, (int)task->classes);
     if (result == EXIT_DONE) session->training.loss = task->train ? measured_loss(session) : TUTTI_LOSS_NONE;
     return result;
@@ -91,11 +88,12 @@ static int serve_kernels(FILE *in, FILE *out, struct session *session, const str
 
 static int serve_steps(FILE *in, FILE *out, struct session *session, const struct task *task)
 {
+    const int64_t batch = session->training.batch;
     char line[64];
     struct made_samples samples;
     session->shares[task->device] = 1; /* the others have 0 */
     session->training.shares = session->shares;
-    const tutti_status made = made_samples_new(session, task->batch, &samples);
+    const tutti_status made = made_samples_new(session, &samples);
     if (made != TUTTI_OK) return work_failed("tune", made, status_message());
     const int result = session_compile(session);
     if (result == EXIT_DONE) list_candidates(out, session, NULL, task->device);
@@ -103,8 +101,8 @@ static int serve_steps(FILE *in, FILE *out, struct session *session, const struc
         tutti_metrics metrics;
         const double start = clock_seconds();
         const tutti_status status = task->train
-            ? tutti_train_step(session->trainer, samples.feeds, samples.input_count + 1, task->batch, &metrics)
-            : tutti_infer(session->trainer, samples.feeds, samples.input_count, task->batch, &samples.fetch, 1);
+            ? tutti_train_step(session->trainer, samples.feeds, samples.input_count + 1, batch, &metrics)
+            : tutti_infer(session->trainer, samples.feeds, samples.input_count, batch, &samples.fetch, 1);
         if (status == TUTTI_OK)
             fprintf(out, "ms\t%.9g\n", 1000 * (clock_seconds() - start));
         else

@@ -11,11 +11,10 @@
 struct task {
     const struct model *model;
     tutti_shape shape;
-    int64_t batch, classes;
+    int64_t classes;
     bool train;
-    int device;         /* position among the opened ones */
-    const char *tuning; /* the table to measure by: a file, or "off" */
-    struct session_options session;
+    int device;                     /* position among the opened ones */
+    struct session_options session; /* its tuning table is a file, or "off" */
 };
 
 enum { ANSWER_FIELDS = 8 };
