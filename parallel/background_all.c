@@ -6,7 +6,7 @@ void background_start_all(tutti_trainer *trainer, const int64_t *parts, bool sol
 {
     for (int i = 0; i < trainer->count; i++)
         if (parts[i] > 0)
-            background_start(&trainer->replicas[i], (struct bound_sizes) { parts[i], trainer->length }, sole);
+            background_start(&trainer->replicas[i], (struct bound_sizes) { parts[i], trainer->feeds.length }, sole);
 }
 
 bool background_all_done(tutti_trainer *trainer)

@@ -41,7 +41,7 @@ static void update(tutti_trainer *trainer, struct replica *sole, const struct st
     } else if (!trainer_keeps_sums(trainer)) {
         exchange_adopt(trainer);
     }
-    if (!trainer->exchange) parameters_drop(&trainer->store);
+    if (!trainer->options.exchange) parameters_drop(&trainer->store);
 }
 
 /* Checks that the step may update. A step with too large a loss scale does not fail. */
@@ -70,7 +70,8 @@ tutti_status step_commit(tutti_trainer *trainer, struct step *step)
     TRY(measure(trainer, sole, step));
     trainer->last.norm = step->result.norm; /* also of a step that fails now */
     TRY(check_finite(trainer, step));
-    for (int i = 0; i < trainer->count; i++) gradients_note_step(&trainer->replicas[i].transfer, trainer->parts[i] > 0);
+    for (int i = 0; i < trainer->count; i++)
+        gradients_note_step(&trainer->replicas[i].transfer, trainer->division.parts[i] > 0);
     trainer->last.unscale = step->work.constants.unscale;
     trainer->last.stepped = true;
     if (!step->result.not_finite) update(trainer, sole, step);

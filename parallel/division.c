@@ -34,7 +34,7 @@ tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, i
     struct share *shares = memory_new((size_t)trainer->count, sizeof(*shares));
     if (!shares) return TUTTI_NO_MEMORY;
     for (int i = 0; i < trainer->count; i++) {
-        shares[i] = trainer->shares[i];
+        shares[i] = trainer->division.shares[i];
         if (!membership_is_present(&trainer->members, i)) shares[i].weight = 0;
         if (whole) shares[i].limit = trainer->replicas[i].capacity;
     }

@@ -107,7 +107,7 @@ static void find_not_finite(const tutti_trainer *trainer)
     for (int r = 0; r < trainer->count; r++) {
         const struct gradient_transfer *transfer = &trainer->replicas[r].transfer;
         struct replica_work *work = &trainer->works[r];
-        if (trainer->parts[r] == 0) continue;
+        if (trainer->division.parts[r] == 0) continue;
         for (size_t i = 0; i < transfer->copy_count; i++) {
             const struct bucket_copy *copy = &transfer->copies[i];
             if (copy->data) work->result.not_finite |= exchange_not_finite(copy->data, copy->count);
@@ -160,7 +160,7 @@ static uint32_t sum_piece(const struct exchange *exchange, int64_t begin, int64_
     uint32_t largest = 0;
     memset(sums, 0, (size_t)(end - begin) * sizeof(float));
     for (int r = 0; r < trainer->count; r++) {
-        if (trainer->parts[r] == 0) continue;
+        if (trainer->division.parts[r] == 0) continue;
         addends[count] = gradients_of(&trainer->replicas[r], begin, end, pieces[count]);
         if (++count < 2) continue;
         largest = add_two(addends[0], addends[1], end - begin, sums);
@@ -183,7 +183,7 @@ static void put_on_devices(const struct exchange *exchange, int64_t begin, int64
     const tutti_trainer *trainer = exchange->trainer;
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
-        if (trainer->parts[r] == 0) continue; /* it may have been given up, and its thread may come back */
+        if (trainer->division.parts[r] == 0) continue; /* it may have been given up, and its thread may come back */
         for (size_t i = 0; i < replica->transfer.copy_count; i++) {
             int64_t first;
             const struct bucket_copy *copy = &replica->transfer.copies[i];
@@ -264,7 +264,7 @@ static int threads_for_sums(const struct exchange *exchange)
     int devices = 0, computing = 0, units = 0;
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
-        if (trainer->parts[r] == 0 || !replica->device->host_memory) continue;
+        if (trainer->division.parts[r] == 0 || !replica->device->host_memory) continue;
         devices++;
         if (!computes(replica)) continue;
         computing++;
@@ -281,14 +281,14 @@ static bool find_ready(struct exchange *exchange, bool *failed)
     const tutti_trainer *trainer = exchange->trainer;
     bool working = false;
     for (int r = 0; r < trainer->count; r++) {
-        if (trainer->parts[r] == 0) continue;
+        if (trainer->division.parts[r] == 0) continue;
         working |= worker_works(&trainer->replicas[r].worker);
         *failed |= worker_failed(&trainer->replicas[r].worker);
     }
     for (int64_t block = 0; block < exchange->blocks && !*failed; block++) {
         bool ready = !exchange->listed[block];
         for (int r = 0; r < trainer->count && ready; r++)
-            ready = trainer->parts[r] == 0 || has_block(exchange, &trainer->replicas[r], block);
+            ready = trainer->division.parts[r] == 0 || has_block(exchange, &trainer->replicas[r], block);
         if (!ready) continue;
         exchange->ready[exchange->ready_count++] = block;
         exchange->listed[block] = true;
@@ -321,7 +321,7 @@ static bool sum_as_they_arrive(struct exchange *exchange, bool failed)
 
 bool trainer_keeps_sums(const tutti_trainer *trainer)
 {
-    return ranks_sums(trainer) || (trainer->exchange && trainer->optimizer.clip_norm > 0);
+    return ranks_sums(trainer) || (trainer->options.exchange && trainer->optimizer.clip_norm > 0);
 }
 
 tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
@@ -354,6 +354,6 @@ void exchange_adopt(tutti_trainer *trainer)
 {
     parameters_adopt_next(&trainer->store);
     for (int r = 0; r < trainer->count; r++)
-        if (trainer->parts[r] > 0 && gradients_are_exposed(&trainer->replicas[r].transfer))
+        if (trainer->division.parts[r] > 0 && gradients_are_exposed(&trainer->replicas[r].transfer))
             versions_updated(&trainer->replicas[r].versions, parameters_version(&trainer->store), false);
 }

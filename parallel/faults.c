@@ -36,7 +36,7 @@ tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *repl
 {
     if (status != TUTTI_DEVICE_MEMORY || versions_are_partial(&replica->versions) || !replica_shrink(replica))
         return trainer_lose(trainer, replica, status);
-    log_warn(&trainer->runtime->log, "device %d, '%s', computes at most %lld samples at once from now on: %s",
+    log_warn(&trainer->network->runtime->log, "device %d, '%s', computes at most %lld samples at once from now on: %s",
         replica->device->index, replica->device->can.name, (long long)replica->capacity, status_message());
     return TUTTI_OK;
 }
@@ -64,8 +64,8 @@ tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti
     membership_lose(members, replica->number);
     if (left == 1) return status;
     if (membership_count(members, MEMBER_PRESENT) == 0) membership_clear(members); /* suspects do the step */
-    log_warn(&trainer->runtime->log, "device %d, '%s', is lost, %d of %d go on: %s", device->index, device->can.name,
-        left - 1, trainer->count, status_message());
+    log_warn(&trainer->network->runtime->log, "device %d, '%s', is lost, %d of %d go on: %s", device->index,
+        device->can.name, left - 1, trainer->count, status_message());
     parameters_lose(&trainer->store, replica);
     return TUTTI_OK;
 }
@@ -77,7 +77,7 @@ static bool only_scaled_too_much(const tutti_trainer *trainer)
 {
     bool finite = true;
     for (int i = 0; i < trainer->count; i++)
-        finite &= trainer->parts[i] == 0 || isfinite(trainer->works[i].result.metrics.loss);
+        finite &= trainer->division.parts[i] == 0 || isfinite(trainer->works[i].result.metrics.loss);
     return finite && loss_scale_can_fall(&trainer->state.loss_scale);
 }
 
@@ -90,7 +90,7 @@ static bool has_no_norm(const tutti_trainer *trainer, int i)
 
 static bool is_bad(const tutti_trainer *trainer, int i)
 {
-    if (trainer->parts[i] == 0 || only_scaled_too_much(trainer)) return false;
+    if (trainer->division.parts[i] == 0 || only_scaled_too_much(trainer)) return false;
     if (sync_devices_judged(&trainer->sync_devices))
         return sync_devices_spoiled(&trainer->sync_devices, i); /* the others received their numbers from it */
     return trainer->works[i].result.not_finite || !isfinite(trainer->works[i].result.metrics.loss) ||

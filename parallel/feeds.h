@@ -19,7 +19,8 @@ struct feed {
 struct feed_list {
     struct feed feeds[PLAN_MAX_FEEDS];
     struct array_list arrays;
-    int64_t longest; /* length of sequences; 0: the network has none */
+    /* Lengths of sequences: the longest, and that of the last step, at first the longest. 0: the network has none */
+    int64_t longest, length;
     /* Number of the feed whose labels each loss compares, and the accuracy; -1: none. */
     int compared[PLAN_MAX_LOSSES], accuracy;
     /* Arrays of int32 for callers that pass int64, valid during a call. */

@@ -81,7 +81,7 @@ done:
 static double weight_of(const struct tutti_trainer *trainer, bool automatic)
 {
     double weight = 0;
-    for (int i = 0; i < trainer->count; i++) weight += trainer->shares[i].weight;
+    for (int i = 0; i < trainer->count; i++) weight += trainer->division.shares[i].weight;
     return automatic ? 1 : weight;
 }
 
@@ -97,8 +97,8 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
 {
     tutti_hosts *hosts = training ? training->hosts : NULL;
     int64_t first;
-    trainer->part = trainer->options.batch;
-    if (!hosts || hosts->count == 1 || !trainer->trains) return status;
+    trainer->division.part = trainer->options.batch;
+    if (!hosts || hosts->count == 1 || !trainer->options.trains) return status;
     struct ranks *ranks = memory_new(1, sizeof(*ranks));
     if (!ranks) return TUTTI_NO_MEMORY;
     trainer->ranks = ranks;
@@ -116,8 +116,8 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
     if (status == TUTTI_OK) status = hash_of(trainer, ranks, &hash);
     TRY(ranks_same(trainer, status, hash, "networks or settings"));
     take_weights(ranks);
-    TRY(ranks_part(ranks, 0, trainer->options.batch, &first, &trainer->part));
-    if (trainer->part == 0) trainer->part = 1; /* for evaluation */
+    TRY(ranks_part(ranks, 0, trainer->options.batch, &first, &trainer->division.part));
+    if (trainer->division.part == 0) trainer->division.part = 1; /* for evaluation */
 done:
     return status;
 }

@@ -112,8 +112,8 @@ static void log_division(const struct tutti_trainer *trainer)
     for (int i = 0; i < ranks->hosts->count; i++)
         text_append(&text, "%s%lld", i ? "," : "", (long long)ranks->division.balance.wanted[i]);
     char *parts = text_take(&text);
-    log_info(&trainer->runtime->log, "step %lld: samples of ranks %s", (long long)trainer->state.position.steps,
-        parts ? parts : "");
+    log_info(&trainer->network->runtime->log, "step %lld: samples of ranks %s",
+        (long long)trainer->state.position.steps, parts ? parts : "");
     free(parts);
 }
 

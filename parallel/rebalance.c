@@ -72,7 +72,7 @@ static void reset_times(tutti_trainer *trainer)
 static void set_shares(tutti_trainer *trainer)
 {
     reset_times(trainer);
-    for (int i = 0; i < trainer->count; i++) trainer->shares[i].weight = (double)trainer->balance.parts[i];
+    for (int i = 0; i < trainer->count; i++) trainer->division.shares[i].weight = (double)trainer->balance.parts[i];
 }
 
 tutti_status rebalance_open(tutti_trainer *trainer)
@@ -93,7 +93,7 @@ tutti_status rebalance_open(tutti_trainer *trainer)
     }
     for (int i = 0; i < trainer->count; i++)
         limits[i] = replica_is_lost(&trainer->replicas[i]) ? 0 : trainer->replicas[i].capacity;
-    TRY(balance_init(&trainer->balance, trainer->count, trainer->part, limits));
+    TRY(balance_init(&trainer->balance, trainer->count, trainer->division.part, limits));
     set_shares(trainer);
 done:
     free(limits);
@@ -128,14 +128,14 @@ static void log_shares(const tutti_trainer *trainer)
     const struct balance *balance = &trainer->balance;
     for (int i = 0; i < trainer->count; i++) text_append(&text, "%s%lld", i ? "," : "", (long long)balance->parts[i]);
     char *shares = text_take(&text);
-    log_info(&trainer->runtime->log, "step %lld: shares %s%s", (long long)trainer->state.position.steps,
+    log_info(&trainer->network->runtime->log, "step %lld: shares %s%s", (long long)trainer->state.position.steps,
         shares ? shares : "", balance->trying ? ", to see whether one device alone is faster" : "");
     free(shares);
     if (balance->trying) return;
     for (int i = 0; i < trainer->count; i++) {
         const struct device *device = trainer->replicas[i].device;
         if (balance->devices[i].without > 0)
-            log_info(&trainer->runtime->log,
+            log_info(&trainer->network->runtime->log,
                 "device %d, '%s', is left out: a step takes %.3f ms with it and %.3f ms without", device->index,
                 device->can.name, 1e3 * balance->devices[i].with, 1e3 * balance->devices[i].without);
     }
@@ -208,7 +208,7 @@ static tutti_status check_plans(tutti_trainer *trainer, bool *ready)
             *ready = false;
             return trainer_lose(trainer, replica, made);
         }
-        log_info(&trainer->runtime->log, "device %d, '%s', keeps its share: %s", replica->device->index,
+        log_info(&trainer->network->runtime->log, "device %d, '%s', keeps its share: %s", replica->device->index,
             replica->device->can.name, status_message());
         *ready = false;
         trainer->rebalance->refused = balance->wanted[i] == balance->parts[i];
@@ -279,7 +279,7 @@ static int64_t probe_samples(tutti_trainer *trainer, int device)
         const struct speed_size *size = &speed->sizes[SPEED_TOGETHER][i];
         if (size->samples > 0 && size->samples <= trainer->replicas[device].capacity &&
             plan_cache_find(&trainer->replicas[device].plans,
-                (struct plan_key) { PLAN_TRAIN, { size->samples, trainer->length } }) &&
+                (struct plan_key) { PLAN_TRAIN, { size->samples, trainer->feeds.length } }) &&
             (!last || size->used > last->used))
             last = size;
     }
@@ -390,7 +390,7 @@ static bool report_times(tutti_trainer *trainer, double seconds)
     rebalance->unreported_s += seconds;
     rebalance->passed_s += seconds;
     for (int i = 0; i < trainer->count; i++)
-        rebalance->seconds[i] += trainer->parts[i] > 0 ? trainer->works[i].result.seconds : 0;
+        rebalance->seconds[i] += trainer->division.parts[i] > 0 ? trainer->works[i].result.seconds : 0;
     if (rebalance->unreported_s < fmin(MOST_MEAN_S, MEAN_PART * rebalance->passed_s)) return false;
     for (int i = 0; i < trainer->count; i++) rebalance->seconds[i] /= rebalance->unreported;
     balance_add(&trainer->balance, rebalance->seconds, rebalance->unreported_s / rebalance->unreported);
@@ -409,7 +409,7 @@ tutti_status rebalance_after_step(tutti_trainer *trainer, const struct replica_w
     struct balance *balance = &trainer->balance;
     if (work->samples != balance->batch) return TUTTI_OK;
     for (int i = 0; i < trainer->count; i++)
-        if (trainer->parts[i] != balance->parts[i]) return TUTTI_OK; /* a device was lost in this step */
+        if (trainer->division.parts[i] != balance->parts[i]) return TUTTI_OK; /* a device was lost in this step */
     /* Building plans slows a CPU down: ignore these times. */
     if (trainer->rebalance->changing || repartition_keeps_shares(trainer)) return TUTTI_OK;
     if (sole_replica_lacks_update(trainer)) {

@@ -51,7 +51,7 @@ static tutti_status refuse(struct tutti_trainer *trainer, struct replica *replic
     trainer->ranks->division.repartition.state = REPARTITION_REFUSED;
     const bool lose = background_hangs(replica) && membership_left(&trainer->members) > 1;
     if (!lose)
-        log_warn(&trainer->runtime->log,
+        log_warn(&trainer->network->runtime->log,
             "this rank keeps its part of the batch: the plan for another part failed on device %d, '%s': %s",
             replica->device->index, replica->device->can.name, status_message());
     const tutti_status lost = lose ? trainer_lose(trainer, replica, status) : TUTTI_OK;

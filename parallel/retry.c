@@ -22,7 +22,7 @@
 struct replica *trainer_sole_replica(tutti_trainer *trainer)
 {
     if (ranks_sums(trainer)) return NULL;
-    if (!trainer->options.automatic) return trainer->exchange ? NULL : &trainer->replicas[0];
+    if (!trainer->options.automatic) return trainer->options.exchange ? NULL : &trainer->replicas[0];
     struct replica *sole = rebalance_sole_replica(trainer);
     return sole && membership_is_present(&trainer->members, sole->number) ? sole : NULL;
 }
@@ -30,7 +30,7 @@ struct replica *trainer_sole_replica(tutti_trainer *trainer)
 static tutti_status divide(tutti_trainer *trainer, const struct replica_work *work)
 {
     const tutti_status status = rebalance_lost(trainer);
-    return status == TUTTI_OK ? trainer_divide(trainer, work->mode, work->samples, trainer->parts) : status;
+    return status == TUTTI_OK ? trainer_divide(trainer, work->mode, work->samples, trainer->division.parts) : status;
 }
 
 /* Divides `work` over the devices; fetches the newest parameters to the host if some device needs them. */
@@ -41,7 +41,7 @@ static struct vote prepare(tutti_trainer *trainer, const struct replica_work *wo
     if (journal_lacks_steps(trainer)) return vote_replay();
     TRY(divide(trainer, work));
     for (int i = 0; i < trainer->count; i++)
-        wanted |= trainer->parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
+        wanted |= trainer->division.parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
     if (!wanted) return vote_of(TUTTI_OK);
     TRY(fetch_newest(trainer));
     if (journal_lacks_steps(trainer)) return vote_replay(); /* a device is lost now */
@@ -57,9 +57,9 @@ static void give(tutti_trainer *trainer, int device, const struct replica_work *
     *part = *work;
     part->snapshot = parameters_snapshot(&trainer->store, &trainer->replicas[device]);
     part->first = first;
-    part->samples = trainer->parts[device];
+    part->samples = trainer->division.parts[device];
     if (work->mode == PLAN_TRAIN) part->next = lookahead_next(&trainer->lookahead, work->samples);
-    part->synchronised = trainer->options.whole_batch && trainer->parts[device] < work->whole;
+    part->synchronised = trainer->options.whole_batch && trainer->division.parts[device] < work->whole;
     INVARIANT(membership_is_present(&trainer->members, device));
     worker_start(&trainer->replicas[device].worker, replica_run, part);
 }
@@ -73,9 +73,9 @@ static void give_all(tutti_trainer *trainer, const struct replica_work *work, bo
     if (whole.check)
         whole.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {
-        if (trainer->parts[i] == 0) continue;
+        if (trainer->division.parts[i] == 0) continue;
         give(trainer, i, &whole, first);
-        first += trainer->parts[i];
+        first += trainer->division.parts[i];
     }
     INVARIANT(first == work->samples);
 }
@@ -93,7 +93,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
 {
     struct vote all = vote_of(TUTTI_OK);
     for (int i = 0; i < trainer->count; i++) {
-        if (trainer->parts[i] == 0) continue;
+        if (trainer->division.parts[i] == 0) continue;
         const tutti_status status = worker_wait(&trainer->replicas[i].worker);
         replica_reset(&trainer->replicas[i]);
         if (status == TUTTI_OK)
@@ -128,7 +128,7 @@ static void add_results(const tutti_trainer *trainer, const struct replica_work 
 {
     metric_sums_add(&sums->metrics, &work->excluded);
     for (int i = 0; i < trainer->count; i++) {
-        if (trainer->parts[i] == 0) continue;
+        if (trainer->division.parts[i] == 0) continue;
         metric_sums_add(&sums->metrics, &trainer->works[i].result.metrics);
     }
 }
@@ -139,7 +139,7 @@ static struct vote try_single(tutti_trainer *trainer, struct step *step)
 {
     struct replica *replica = &trainer->replicas[0];
     struct replica_work *part = &trainer->works[0];
-    tutti_status status = trainer_divide(trainer, step->work.mode, step->work.samples, trainer->parts);
+    tutti_status status = trainer_divide(trainer, step->work.mode, step->work.samples, trainer->division.parts);
     if (status != TUTTI_OK) return vote_of(status); /* it may be lost */
     *part = step->work;
     part->snapshot = parameters_snapshot(&trainer->store, replica);
@@ -160,7 +160,7 @@ struct vote retry_run(tutti_trainer *trainer, struct step *step)
 {
     struct vote vote;
     do {
-        vote = trainer->exchange ? try_once(trainer, step) : try_single(trainer, step);
+        vote = trainer->options.exchange ? try_once(trainer, step) : try_single(trainer, step);
     } while (vote.says == VOTE_RETRY);
     if (vote.says == VOTE_DONE) add_results(trainer, &step->work, &step->result.sums);
     return vote;

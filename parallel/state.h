@@ -29,6 +29,10 @@ struct trainer_options {
     int64_t batch, micro_batch; /* micro_batch 0: no limit but memory */
     bool batch_given;           /* by the caller, not the default */
     bool automatic;             /* shares by speed */
+    bool trains;                /* it has a loss */
+    /* Several devices or ranks: they exchange gradients, and the host updates the parameters (exchange.c). False: the
+     * only device updates itself; so does the only one that automatic shares leave (rebalance.c). */
+    bool exchange;
     /* --sync-batchnorm, and it concerns something in the network: no device may split its part into micro-batches,
      * and devices that share a batch synchronise their statistics. */
     bool whole_batch;
@@ -41,6 +45,12 @@ struct last_step {
     float norm;    /* of its gradients, if they are clipped; else NaN */
 };
 
+struct batch_division {
+    struct share *shares; /* of devices: given by the caller, or by `balance` */
+    int64_t *parts;       /* of devices, of the batch at hand */
+    int64_t part;         /* this rank's initial part of a batch */
+};
+
 struct trainer_report {
     int64_t steps; /* since it was reset */
     double seconds;
@@ -51,10 +61,8 @@ struct trainer_report {
 
 struct tutti_trainer {
     tutti_network *network;
-    struct tutti_runtime *runtime;
     struct trainer_options options;
     struct objective objective;
-    bool trains;               /* it has a loss */
     struct feed_list feeds;    /* what a step reads */
     struct array_list outputs; /* what the caller can fetch */
     struct optimizer optimizer;
@@ -62,7 +70,6 @@ struct tutti_trainer {
     struct metadata *metadata; /* texts that are saved with the weights */
     struct training_state state;
     struct last_step last;
-    int64_t length; /* of the last step's sequences; before the first step, the longest. 0: the network has none */
     struct lookahead lookahead;
     struct trainer_report report;
 
@@ -71,16 +78,11 @@ struct tutti_trainer {
     struct replica_setup setup; /* which all replicas have in common */
     struct replica *replicas;
     struct replica_work *works; /* one for each replica */
-    struct share *shares;       /* given by the caller, or by `balance` */
-    int64_t *parts;             /* of the batch at hand */
-    struct watchdog watchdog;   /* over the replicas' workers */
+    struct batch_division division;
+    struct watchdog watchdog; /* over the replicas' workers */
     struct sync_devices sync_devices;
 
     struct ranks *ranks; /* trainers of other ranks; NULL: there are none */
-    int64_t part;        /* this rank's initial part of a batch */
-    /* Several devices or ranks: they exchange gradients, and the host updates the parameters (exchange.c). False: the
-     * only device updates itself; so does the only one that automatic shares leave (rebalance.c). */
-    bool exchange;
     struct thread_pool *pool;
     struct balance balance;
     struct rebalance *rebalance;

@@ -32,7 +32,7 @@ static void note_times(tutti_trainer *trainer, double seconds)
     trainer->report.seconds += seconds;
     for (int i = 0; i < trainer->count; i++) {
         struct replica_report *report = &trainer->replicas[i].report;
-        const struct result done = trainer->parts[i] > 0 ? trainer->works[i].result : (struct result) { 0 };
+        const struct result done = trainer->division.parts[i] > 0 ? trainer->works[i].result : (struct result) { 0 };
         const double busy = fmin(done.seconds, seconds);
         const double overlapped = done.sent.overlapped + done.received.overlapped;
         const double transfer = fmin(done.sent.seconds + done.received.seconds - overlapped, busy);
@@ -59,7 +59,7 @@ static void note_scale(tutti_trainer *trainer, const struct step_result *result)
     }
     loss_scale_skipped(loss_scale);
     if (ranks_sums(trainer) && trainer->ranks->hosts->rank > 0) return; /* they all do the same */
-    log_warn(&trainer->runtime->log,
+    log_warn(&trainer->network->runtime->log,
         "step %lld updated nothing, because its gradients overflow; losses are scaled by %.0f instead of %.0f from now "
         "on",
         (long long)trainer->state.position.steps, loss_scale->scale, 2 * loss_scale->scale);
@@ -71,7 +71,7 @@ static void note_scale(tutti_trainer *trainer, const struct step_result *result)
 static tutti_status get_ready(tutti_trainer *trainer, struct replica_work *work)
 {
     tutti_status status = TUTTI_OK;
-    if (work->samples > 0) trainer->length = work->feeds.length;
+    if (work->samples > 0) trainer->feeds.length = work->feeds.length;
     TRY(feeds_check(&trainer->feeds, &work->feeds, work->samples, &work->excluded));
     if (trainer->ranks) TRY(repartition_advance(trainer, rebalance_is_changing(trainer)));
     if (trainer->options.automatic) TRY(rebalance_before_step(trainer, work->samples));
@@ -205,7 +205,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         struct step step = { .result.sums = *sums };
         struct replica_work *work = &step.work;
         work->mode = mode;
-        work->samples = left < trainer->part ? left : trainer->part;
+        work->samples = left < trainer->division.part ? left : trainer->division.part;
         work->feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
         if (outputs) work->outputs = arrays_from(&trainer->outputs, outputs, done_samples);
         work->gives_outputs = outputs != NULL;

@@ -256,7 +256,7 @@ static tutti_status evaluate_part(tutti_trainer *trainer, const tutti_source *so
     tutti_status status = TUTTI_OK;
     struct scored scored;
     struct batches *batches = NULL;
-    struct batches_options options = batches_of(trainer, trainer->part);
+    struct batches_options options = batches_of(trainer, trainer->division.part);
     options.end = source->samples;
     options.ranks = NULL;
     TRY(scored_open(&scored, trainer, scores, source));
@@ -307,7 +307,7 @@ static tutti_status save_epoch(struct fit *fit)
     fit->unsaved = status == TUTTI_FILE;
     if (!fit->unsaved) return status;
     if (trainer_writes(fit->trainer))
-        log_warn(&fit->trainer->runtime->log, "epoch %lld is not saved, training goes on: %s",
+        log_warn(&fit->trainer->network->runtime->log, "epoch %lld is not saved, training goes on: %s",
             (long long)fit->trainer->state.position.epoch, status_message());
     return TUTTI_OK;
 }
@@ -323,7 +323,7 @@ static tutti_status save_best(const struct fit *fit, int64_t epoch, bool *saved)
     *saved = status == TUTTI_OK;
     if (status != TUTTI_FILE) return status;
     if (trainer_writes(trainer))
-        log_warn(&trainer->runtime->log, "the weights of epoch %lld, the best so far, are not saved: %s",
+        log_warn(&trainer->network->runtime->log, "the weights of epoch %lld, the best so far, are not saved: %s",
             (long long)epoch, status_message());
     return TUTTI_OK;
 }
@@ -459,8 +459,8 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
         goto done;
     }
     if (exhausted(&fit) && position->epoch < fit.epochs && trainer_writes(trainer))
-        log_info(&trainer->runtime->log, "stopped after epoch %lld: epoch %lld is the best", (long long)position->epoch,
-            (long long)position->best.epoch);
+        log_info(&trainer->network->runtime->log, "stopped after epoch %lld: epoch %lld is the best",
+            (long long)position->epoch, (long long)position->best.epoch);
     if (!saved) TRY(save(&fit));
     trainer->state.resumed = last_epoch(&fit) < fit.epochs && position->epoch >= last_epoch(&fit);
 done:

@@ -64,9 +64,9 @@ tutti_status trainer_read_objective(tutti_trainer *trainer, tutti_tensor output,
         if (training->loss != TUTTI_LOSS_NONE && !objective->loss)
             FAIL(TUTTI_INVALID, "loss %d does not exist: pass one of tutti_loss", (int)training->loss);
     }
-    trainer->trains = objective->loss || objective->loss_count > 0;
+    trainer->options.trains = objective->loss || objective->loss_count > 0;
     TRY(feeds_init(&trainer->feeds, trainer->network, objective, training->sequence));
-    trainer->length = trainer->feeds.longest;
+    trainer->feeds.length = trainer->feeds.longest;
 done:
     return status;
 }
@@ -95,9 +95,10 @@ tutti_status trainer_check_reached(const tutti_trainer *trainer)
     if (unreached && unreached == trained)
         return fail(TUTTI_INVALID, "the loss depends on no parameter, as '%s': nothing would be trained", first);
     if (unreached == 1)
-        log_warn(&trainer->runtime->log, "parameter '%s' has no gradient: the loss does not depend on it", first);
+        log_warn(
+            &trainer->network->runtime->log, "parameter '%s' has no gradient: the loss does not depend on it", first);
     if (unreached > 1)
-        log_warn(&trainer->runtime->log,
+        log_warn(&trainer->network->runtime->log,
             "%d of %d parameters have no gradient, the first is '%s': the loss does not depend on them", unreached,
             trained, first);
     return TUTTI_OK;

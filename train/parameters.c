@@ -123,7 +123,7 @@ tutti_status trainer_checkpoint(tutti_trainer *trainer, bool average, struct che
 
 static tutti_status check_trains(const tutti_trainer *trainer, const char *what)
 {
-    if (!trainer || trainer->trains) return TUTTI_OK;
+    if (!trainer || trainer->options.trains) return TUTTI_OK;
     return fail(TUTTI_INVALID, "this trainer has no loss, so no training to %s", what);
 }
 
@@ -209,7 +209,7 @@ static tutti_status load(tutti_trainer *trainer, const char *name, struct checkp
     TRY(trainer_checkpoint(trainer, true, checkpoint));
     if (trainer_writes(trainer)) TRY(checkpoint_load(checkpoint, name));
     if (checkpoint->begun > 0)
-        log_warn(&trainer->runtime->log,
+        log_warn(&trainer->network->runtime->log,
             "%d parameters were frozen when '%s' was saved: they train from now on, with new states of the optimizer",
             checkpoint->begun, name);
 done:

@@ -32,7 +32,7 @@ struct tutti_snapshot {
 
 static int states_of(const tutti_trainer *trainer)
 {
-    return trainer->trains ? optimizer_states(&trainer->optimizer) : 0;
+    return trainer->options.trains ? optimizer_states(&trainer->optimizer) : 0;
 }
 
 static tutti_status keep(
@@ -61,7 +61,7 @@ tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer)
     TRY(forked_check());
     TRY(trainer_settle(trainer, &sums));
     TRY(trainer_fetch(trainer));
-    if (trainer->trains) TRY(parameters_make_states(&trainer->store));
+    if (trainer->options.trains) TRY(parameters_make_states(&trainer->store));
     TRY(trainer_checkpoint(trainer, false, &checkpoint));
     snapshot = memory_new(1, sizeof(*snapshot));
     if (!snapshot) return NULL;
@@ -161,7 +161,7 @@ tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot
     TRY(ranks_agree(trainer, status));
     TRY(trainer_settle(trainer, &sums));
     TRY(trainer_fetch(trainer));
-    if (trainer->trains) TRY(parameters_make_states(&trainer->store));
+    if (trainer->options.trains) TRY(parameters_make_states(&trainer->store));
     TRY(trainer_checkpoint(trainer, false, &checkpoint));
     checkpoint.position = snapshot->position;
     checkpoint.loss_scale = snapshot->loss_scale;

@@ -55,7 +55,7 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->options.precision = training->precision;
     loss_scale_init(&trainer->state.loss_scale, training->precision == TUTTI_FP16);
     trainer->options.whole_batch =
-        training->sync_batchnorm && trainer->trains && plan_wants_whole_batch(trainer->network);
+        training->sync_batchnorm && trainer->options.trains && plan_wants_whole_batch(trainer->network);
     trainer->options.tune = training->tune;
     trainer->options.building = training->building;
     trainer->options.building_user = training->building_user;
@@ -69,12 +69,12 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
             (long long)training->micro_batch, (long long)trainer->options.batch, MOST_RUNS,
             (long long)replica_least(trainer->options.batch));
     for (int i = 0; i < trainer->count; i++)
-        trainer->shares[i] =
+        trainer->division.shares[i] =
             (struct share) { .weight = training->shares ? training->shares[i] : 1, .limit = INT64_MAX };
     if (training->sharing != TUTTI_SHARES_AUTO && training->sharing != TUTTI_SHARES_EQUAL)
         return fail(TUTTI_INVALID, "sharing %d does not exist: pass one of tutti_sharing", (int)training->sharing);
     trainer->options.automatic =
-        trainer->count > 1 && trainer->trains && !training->shares && training->sharing == TUTTI_SHARES_AUTO;
+        trainer->count > 1 && trainer->options.trains && !training->shares && training->sharing == TUTTI_SHARES_AUTO;
     const tutti_status status = read_advanced(&trainer->options.advanced, training->advanced);
     return status == TUTTI_OK ? optimizer_init(&trainer->optimizer, training) : status;
 }
@@ -98,7 +98,7 @@ static void set_up(tutti_trainer *trainer)
 {
     const struct trainer_options *options = &trainer->options;
     trainer->setup = (struct replica_setup) { .network = trainer->network,
-        .log = &trainer->runtime->log,
+        .log = &trainer->network->runtime->log,
         .watchdog = &trainer->watchdog,
         .objective = &trainer->objective,
         .optimizer = &trainer->optimizer,
@@ -109,10 +109,10 @@ static void set_up(tutti_trainer *trainer)
         .micro_batch = options->micro_batch,
         .precision = options->precision,
         .wire = options->advanced.wire,
-        .trains = trainer->trains,
+        .trains = trainer->options.trains,
         .exact = options->exact,
         .tune = options->tune,
-        .exchange = trainer->exchange,
+        .exchange = trainer->options.exchange,
         .automatic = options->automatic,
         .ranks = trainer->ranks != NULL,
         .whole_batch = options->whole_batch,
@@ -128,18 +128,19 @@ static tutti_status make_replicas(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     set_up(trainer);
-    const bool threaded = trainer->exchange || watchdog_has_limit(&trainer->watchdog);
-    TRY(shares_divide(trainer->shares, trainer->count, trainer->part, trainer->parts));
+    const bool threaded = trainer->options.exchange || watchdog_has_limit(&trainer->watchdog);
+    TRY(shares_divide(trainer->division.shares, trainer->count, trainer->division.part, trainer->division.parts));
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
         replica->setup = &trainer->setup;
         replica->number = i;
-        replica->device = &trainer->runtime->devices[i];
+        replica->device = &trainer->network->runtime->devices[i];
         plan_cache_open(&replica->plans);
         worker_open(&replica->worker, &trainer->watchdog, replica, replica->device);
         if (threaded) TRY(worker_thread(&replica->worker));
     }
-    for (int i = 0; i < trainer->count; i++) worker_start(&trainer->replicas[i].worker, build, &trainer->parts[i]);
+    for (int i = 0; i < trainer->count; i++)
+        worker_start(&trainer->replicas[i].worker, build, &trainer->division.parts[i]);
     for (int i = 0; i < trainer->count; i++) {
         const tutti_status one = worker_wait(&trainer->replicas[i].worker);
         if (one != TUTTI_OK && status == TUTTI_OK) status = trainer_lose(trainer, &trainer->replicas[i], one);
@@ -191,13 +192,14 @@ static tutti_status make_groups(tutti_trainer *trainer)
 static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, const tutti_training *training)
 {
     tutti_status status = TUTTI_OK;
-    trainer->count = trainer->runtime->count;
+    trainer->count = trainer->network->runtime->count;
     trainer->replicas = memory_new((size_t)trainer->count, sizeof(*trainer->replicas));
     trainer->works = memory_new((size_t)trainer->count, sizeof(*trainer->works));
-    trainer->shares = memory_new((size_t)trainer->count, sizeof(*trainer->shares));
-    trainer->parts = memory_new((size_t)trainer->count, sizeof(*trainer->parts));
+    trainer->division.shares = memory_new((size_t)trainer->count, sizeof(*trainer->division.shares));
+    trainer->division.parts = memory_new((size_t)trainer->count, sizeof(*trainer->division.parts));
     trainer->metadata = memory_new(1, sizeof(*trainer->metadata));
-    if (!trainer->replicas || !trainer->works || !trainer->shares || !trainer->parts || !trainer->metadata)
+    if (!trainer->replicas || !trainer->works || !trainer->division.shares || !trainer->division.parts ||
+        !trainer->metadata)
         return TUTTI_NO_MEMORY;
     TRY(membership_open(&trainer->members, trainer->count));
     TRY(trainer_read_objective(trainer, output, training));
@@ -205,12 +207,12 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
     if (trainer->network->trainers == 1) TRY(network_layout(trainer->network)); /* threads of others read it */
     trainer->optimizer.uses = trainer_count_uses(trainer);
     if (!trainer->optimizer.uses) return TUTTI_NO_MEMORY;
-    if (trainer->trains) TRY(make_groups(trainer));
-    if (trainer->trains && trainer->network->trained_floats == 0)
+    if (trainer->options.trains) TRY(make_groups(trainer));
+    if (trainer->options.trains && trainer->network->trained_floats == 0)
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
-    if (trainer->trains) TRY(trainer_check_reached(trainer));
-    TRY(shares_divide(
-        trainer->shares, trainer->count, trainer->options.batch, trainer->parts)); /* checks that shares are valid */
+    if (trainer->options.trains) TRY(trainer_check_reached(trainer));
+    TRY(shares_divide(trainer->division.shares, trainer->count, trainer->options.batch,
+        trainer->division.parts)); /* checks that shares are valid */
 done:
     return status;
 }
@@ -218,13 +220,14 @@ done:
 static tutti_status make_all(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    TRY(parameters_make(&trainer->store, trainer->exchange && trainer->trains, trainer_keeps_sums(trainer)));
-    if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
+    TRY(parameters_make(
+        &trainer->store, trainer->options.exchange && trainer->options.trains, trainer_keeps_sums(trainer)));
+    if (trainer->options.exchange) TRY(thread_pool_new(&trainer->pool, trainer->network->runtime->threads));
     TRY(sync_devices_open(trainer));
     TRY(make_values_and_replicas(trainer));
     parameters_begin_average(&trainer->store, 0, trainer->network->trained_floats);
     if (trainer->options.whole_batch)
-        TRY(trainer_divide(trainer, PLAN_TRAIN, trainer->part, trainer->parts)); /* by what fits */
+        TRY(trainer_divide(trainer, PLAN_TRAIN, trainer->division.part, trainer->division.parts)); /* by what fits */
     if (trainer->options.automatic) TRY(rebalance_open(trainer));
     if (trainer->options.automatic) TRY(journal_open(trainer));
 done:
@@ -246,11 +249,10 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     if (!trainer) return NULL;
     trainer->network = network;
     network->trainers++;
-    trainer->runtime = network->runtime;
     parameters_open(&trainer->store, network, &trainer->optimizer);
     watchdog_open(&trainer->watchdog, ranks_progress, trainer);
     TRY(ranks_open(trainer, training, plan_training(trainer, output, training)));
-    trainer->exchange = trainer->count > 1 || ranks_sums(trainer);
+    trainer->options.exchange = trainer->count > 1 || ranks_sums(trainer);
     TRY(ranks_begin(trainer, make_all(trainer)));
     return trainer;
 done:
@@ -279,8 +281,8 @@ void tutti_trainer_free(tutti_trainer *trainer)
     free(trainer->metadata);
     free(trainer->replicas);
     free(trainer->works);
-    free(trainer->shares);
-    free(trainer->parts);
+    free(trainer->division.shares);
+    free(trainer->division.parts);
     free((int *)trainer->optimizer.uses);
     free((struct optimizer_group *)trainer->optimizer.groups);
     sync_devices_close(trainer);
@@ -295,7 +297,7 @@ tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t sa
     if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     if (samples < 1)
         return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
-    if (trains && !trainer->trains)
+    if (trains && !trainer->options.trains)
         return fail(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
     return forked_check();
 }

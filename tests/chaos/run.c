@@ -101,7 +101,7 @@ static void progress_disturbed(void *user, const tutti_progress *progress)
     const int step = (int)progress->total_steps;
     session_note(session, progress);
     if (progress->end_of_epoch) return;
-    give_faults(session, session->trainer->runtime, step);
+    give_faults(session, session->trainer->network->runtime, step);
     for (int i = 0; i < it->change_count; i++)
         if (it->changes[i].step == step) begin_change(session->trainer, &it->changes[i]);
     if (it->mode == PROBED) rest(session->trainer);
