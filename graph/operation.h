@@ -7,18 +7,18 @@
 #include "runtime/launch.h"
 
 /* Written by the trainer before each step into the value with ROLE_CONSTANTS; clkernels/step.h has the same struct.
- * Losses multiply each sample's gradient by loss_scale. That is 1 / (samples of the whole step), so that gradients of
- * replicas and micro-batches only need to be added, whatever their shares are, times a factor that `unscale`
- * removes. */
+ * Losses multiply each sample's gradient by gradient_weight. That is 1 / (samples of the whole step), so that gradients
+ * of replicas and micro-batches only need to be added, whatever their shares are. With --precision fp16 the weight
+ * includes the loss scale (parallel/loss_scale.h), which `unscale` removes. */
 struct step_constants {
     uint32_t seed_low, seed_high;
     uint32_t step_low, step_high;
-    uint32_t first_sample; /* of this part in the whole batch: dropout's position */
-    float loss_scale;
+    uint32_t first_sample;                    /* of this part in the whole batch: dropout's position */
+    float gradient_weight;                    /* `loss_scale` in kernels */
     float learning_rate;                      /* for the optimizer's launch */
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
     uint32_t runs;        /* micro-batches of this step, each with its own sum of losses, which the optimizer reads */
-    float unscale;        /* what the update multiplies gradients by: --precision fp16 scales losses (loss_scale.h) */
+    float unscale;        /* what the update multiplies gradients by: 1 / the loss scale */
     uint32_t not_finite;  /* 0; a launch before the optimizer's sets it where gradients are not finite */
     uint32_t loss_floats; /* from one run's losses to the next one's; 0: 2 */
     uint32_t reserved[3];

@@ -30,7 +30,7 @@ ATTRIBUTES(axis)
  *
  * batch_norm
  *     batch_mean and batch_var are the "gradients" of the running statistics: mean and unbiased variance of the
- *     batch, times samples * loss_scale. y is absent if all its readers have FUSION_NORMALISED.
+ *     batch, times samples * gradient_weight. y is absent if all its readers have FUSION_NORMALISED.
  * batch_norm_gradient
  *     With FUSION_MASKED, the derivative comes from y if the forward node added another tensor before its function,
  *     else from x, gamma and beta. dadd is the product, for the gradient of that other tensor.
@@ -167,9 +167,9 @@ ATTRIBUTES(matmul)
  * loss_elements.c: mean_squared_error, l1, huber, bce_with_logits
  *     targets have x's shape.
  *
- * metrics, f32 [2], are sums over the samples, without loss_scale and weight: of the losses, each the mean over a
+ * metrics, f32 [2], are sums over the samples, without gradient_weight and weight: of the losses, each the mean over a
  * sample's labels or elements, and of the shares that are correct (0 where the operation does not count them). dx is
- * multiplied by constants.loss_scale and the attribute `weight`. */
+ * multiplied by constants.gradient_weight and the attribute `weight`. */
 
 /* loss_total.c
  *     y [2 + 2 * inputs]: the weighted sum of the losses and the correct ones of input `counted`, then each input. An

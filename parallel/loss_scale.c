@@ -16,7 +16,7 @@ void loss_scale_init(struct loss_scale *loss_scale, bool on)
 
 void loss_scale_constants(const struct loss_scale *loss_scale, struct step_constants *constants)
 {
-    constants->loss_scale *= (float)loss_scale->scale;
+    constants->gradient_weight *= (float)loss_scale->scale;
     constants->unscale = (float)(1 / loss_scale->scale);
 }
 

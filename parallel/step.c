@@ -173,7 +173,7 @@ tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const
     struct vote vote = *read;
     const int64_t samples = samples_of(trainer, batch);
     struct step_constants constants = random_constants(trainer);
-    constants.loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0;
+    constants.gradient_weight = samples > 0 ? (float)(1.0 / (double)samples) : 0;
     optimizer_constants(&trainer->optimizer, trainer_learning_rate(trainer),
         trainer->state.position.steps - trainer->state.loss_scale.skipped, &constants);
     loss_scale_constants(&trainer->state.loss_scale, &constants);
@@ -210,7 +210,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         if (outputs) work->outputs = arrays_from(&trainer->outputs, outputs, done_samples);
         work->gives_outputs = outputs != NULL;
         work->constants = random_constants(trainer);
-        work->constants.loss_scale = (float)(1.0 / (double)work->samples);
+        work->constants.gradient_weight = (float)(1.0 / (double)work->samples);
         work->before = done_samples;
         TRY(replay_and_run(trainer, &step));
         *sums = step.result.sums;

@@ -80,7 +80,7 @@ static bool is_float(const struct value *value)
     return value->type == TYPE_F32 || value->type == TYPE_BF16;
 }
 
-static const struct step_constants constants = { .seed_low = 1, .loss_scale = 0.5f, .learning_rate = 0.1f };
+static const struct step_constants constants = { .seed_low = 1, .gradient_weight = 0.5f, .learning_rate = 0.1f };
 
 /* Makes numbers in [0.1, 1.1). They are positive, so that they can also stand for deviations and open the gates of
  * relu, and both float types represent them. They repeat after a prime number of them, with which no tensor's rows or

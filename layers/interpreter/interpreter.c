@@ -173,7 +173,7 @@ tutti_status interpret_batch_norm(const struct problem *problem, const struct ar
     const struct planes z = batch_norm_sizes_of(problem);
     const bool running = arrays->inference || problem->node->operation == &operation_batch_norm_inference;
     const double count = (double)(z.n * z.pixels);
-    const double weight = running ? 0 : (double)z.n * (double)arrays->constants->loss_scale;
+    const double weight = running ? 0 : (double)z.n * (double)arrays->constants->gradient_weight;
     double *const *in = arrays->inputs, *const *out = arrays->outputs;
     for (int64_t c = 0; c < z.c; c++) {
         double mean = means ? means[c] : in[NORM_MEAN][c], variance = squares ? squares[c] / count : in[NORM_VAR][c];

@@ -11,7 +11,7 @@
 static double gradient_factor(const struct problem *problem, const struct arrays *arrays, int64_t positions)
 {
     const float weight = loss_attributes(problem->node)->weight;
-    return (weight != 0 ? (double)weight : 1) / (double)positions * (double)arrays->constants->loss_scale;
+    return (weight != 0 ? (double)weight : 1) / (double)positions * (double)arrays->constants->gradient_weight;
 }
 
 /* cross_entropy and nll of one label. x and dx are its classes, `inner` elements apart. dx may be NULL. weights: of

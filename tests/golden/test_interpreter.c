@@ -88,7 +88,7 @@ START_TEST(test_interpreter)
     };
     struct interpreted made;
     GOOD(interpreted_new(&runtime->devices[0], network, &options, fused, &made));
-    made.interpreter.constants.loss_scale = 1.0f / GOLDEN_BATCH;
+    made.interpreter.constants.gradient_weight = 1.0f / GOLDEN_BATCH;
     write_data(golden, &made);
     GOOD(interpreter_run(&made.interpreter, made.plan->graph.node_count));
     const double *metrics = made.interpreter.values[made.plan->metrics];

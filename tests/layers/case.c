@@ -37,7 +37,7 @@ static bool parse_word(const char *word, size_t size, struct test_case *c)
 bool case_parse(const char *line, struct test_case *c)
 {
     *c = (struct test_case) { .line = line,
-        .constants = { .seed_low = 7, .seed_high = 11, .step_low = 3, .first_sample = 5, .loss_scale = 0.5f } };
+        .constants = { .seed_low = 7, .seed_high = 11, .step_low = 3, .first_sample = 5, .gradient_weight = 0.5f } };
     const char *at = line + strcspn(line, " ");
     while (*at) {
         at += strspn(at, " ");

@@ -57,7 +57,7 @@ static tutti_status forward(const struct model *m, double *result)
 /* L's change between two results, divided by the distance. */
 static double slope(const struct model *m, double step)
 {
-    if (m->e->has_loss) return (double)m->e->c.constants.loss_scale * (m->up[0] - m->down[0]) / (2 * step);
+    if (m->e->has_loss) return (double)m->e->c.constants.gradient_weight * (m->up[0] - m->down[0]) / (2 * step);
     double sum = 0;
     for (int64_t i = 0; i < m->e->output_elements; i++) sum += (double)m->e->seed[i] * (m->up[i] - m->down[i]);
     return sum / (2 * step);

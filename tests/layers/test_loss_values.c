@@ -106,7 +106,9 @@ static void run(const struct direct *d, void (*verify)(const struct direct *d, c
 
 /* ---------------------------------------------------------------------------------------------- cross_entropy ---- */
 
-static const struct step_constants constants = { .seed_low = 5, .seed_high = 6, .step_low = 7, .loss_scale = 0.25f };
+static const struct step_constants constants = {
+    .seed_low = 5, .seed_high = 6, .step_low = 7, .gradient_weight = 0.25f
+};
 static const tutti_shape constants_shape = { .rank = 1, .sizes = { sizeof constants / 4 } };
 
 static struct direct cross_entropy(
@@ -225,7 +227,7 @@ static void soft_way(int way, bool positions)
         logits[i] = (float)(2 * sin(0.7 * i));
         targets[i] = (float)(i * 5 % 7) / 8;
         const float expected = (positions ? soft_gradients_3 : soft_gradients_2)[way * SOFT_ELEMENTS + i];
-        soft_wanted.gradient[i] = expected * (float)samples * constants.loss_scale;
+        soft_wanted.gradient[i] = expected * (float)samples * constants.gradient_weight;
     }
     soft_wanted.loss = (double)(positions ? soft_losses_3 : soft_losses_2)[way] * samples;
     const struct direct d = { .operation = &operation_soft_cross_entropy,

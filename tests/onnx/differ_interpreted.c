@@ -28,7 +28,7 @@ static tutti_status compute(struct session *s, const struct plan_options *option
     const bool trains = options->mode == PLAN_TRAIN;
     interpreted_free(&s->made);
     TRY(interpreted_new(&s->runtime->devices[0], s->model.network, options, false, &s->made));
-    s->made.interpreter.constants.loss_scale = 1.0 / (double)s->samples;
+    s->made.interpreter.constants.gradient_weight = 1.0 / (double)s->samples;
     s->made.interpreter.inference = !trains;
     interpreted_start(&s->made);
     TRY(write_feeds(s, trains));

@@ -148,7 +148,7 @@ static tutti_status interpret(struct gradients *g)
     }
     options.objective.output_count = options.objective.loss_count = g->loss_count;
     TRY(interpreted_new(&g->made.network->runtime->devices[0], g->made.network, &options, false, &g->reference));
-    g->reference.interpreter.constants.loss_scale = 1;
+    g->reference.interpreter.constants.gradient_weight = 1;
     write_values(g);
     TRY(interpreter_run(&g->reference.interpreter, g->reference.plan->graph.node_count));
 done:

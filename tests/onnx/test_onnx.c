@@ -119,7 +119,7 @@ static void interpret(struct session *s, enum plan_mode mode, int64_t samples, c
     const struct plan_options options = { .mode = mode, .sizes.samples = samples, .objective = *objective };
     GOOD(network_layout(s->model.network));
     GOOD(interpreted_new(&s->runtime->devices[0], s->model.network, &options, true, &s->made));
-    s->made.interpreter.constants.loss_scale = 1.0f / (float)samples;
+    s->made.interpreter.constants.gradient_weight = 1.0f / (float)samples;
     s->made.interpreter.inference = mode == PLAN_INFER;
     interpreted_start(&s->made);
     for (int i = 0; i < safetensors_count(s->recorded); i++) {

@@ -119,7 +119,7 @@ static void write_data(const struct interpreted *made)
 
 static void run(struct interpreted *made)
 {
-    made->interpreter.constants = (struct step_constants) { .seed_low = 5, .loss_scale = 1.0f / SAMPLES };
+    made->interpreter.constants = (struct step_constants) { .seed_low = 5, .gradient_weight = 1.0f / SAMPLES };
     made->interpreter.inference = made->plan->options.mode == PLAN_INFER;
     write_data(made);
     GOOD(interpreter_run(&made->interpreter, made->plan->graph.node_count));

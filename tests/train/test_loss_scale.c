@@ -33,22 +33,23 @@ END_TEST
 START_TEST(stays_where_it_is_not_wanted)
 {
     struct loss_scale s;
-    struct step_constants constants = { .loss_scale = 0.1f };
+    struct step_constants constants = { .gradient_weight = 0.1f };
     loss_scale_init(&s, false);
     updates(&s, 5000);
     ck_assert(!loss_scale_can_fall(&s));
     loss_scale_constants(&s, &constants);
-    ck_assert(constants.loss_scale == 0.1f && constants.unscale == 1);
+    ck_assert(constants.gradient_weight == 0.1f && constants.unscale == 1);
 }
 END_TEST
 
 START_TEST(is_taken_back)
 {
     struct loss_scale s;
-    struct step_constants constants = { .loss_scale = 1.0f / 3 };
+    struct step_constants constants = { .gradient_weight = 1.0f / 3 };
     loss_scale_init(&s, true);
     loss_scale_constants(&s, &constants);
-    ck_assert(constants.loss_scale == 65536 * (1.0f / 3) && constants.loss_scale * constants.unscale == 1.0f / 3);
+    ck_assert(
+        constants.gradient_weight == 65536 * (1.0f / 3) && constants.gradient_weight * constants.unscale == 1.0f / 3);
 }
 END_TEST
 
