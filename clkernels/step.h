@@ -1,5 +1,5 @@
 /* What the trainer tells the kernels of a step: graph/operation.h has the same struct, with gradient_weight for
- * loss_scale. */
+ * loss_scale, and micro_batches for runs. */
 typedef struct {
     uint seed_low, seed_high;
     uint step_low, step_high;

@@ -17,10 +17,10 @@ struct step_constants {
     float gradient_weight;                    /* `loss_scale` in kernels */
     float learning_rate;                      /* for the optimizer's launch */
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
-    uint32_t runs;        /* micro-batches of this step, each with its own sum of losses, which the optimizer reads */
-    float unscale;        /* what the update multiplies gradients by: 1 / the loss scale */
-    uint32_t not_finite;  /* 0; a launch before the optimizer's sets it where gradients are not finite */
-    uint32_t loss_floats; /* from one run's losses to the next one's; 0: 2 */
+    uint32_t micro_batches; /* of this step; the optimizer reads the sum of losses of each. `runs` in kernels */
+    float unscale;          /* what the update multiplies gradients by: 1 / the loss scale */
+    uint32_t not_finite;    /* 0; a launch before the optimizer's sets it where gradients are not finite */
+    uint32_t loss_floats;   /* from the losses of one micro-batch to those of the next; 0: 2 */
     uint32_t reserved[3];
 };
 

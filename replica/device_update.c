@@ -63,7 +63,7 @@ done:
 static tutti_status warm_up(struct replica *replica, struct launch_list *list)
 {
     tutti_status status = TUTTI_OK;
-    const struct step_constants constants = { .runs = 1 };
+    const struct step_constants constants = { .micro_batches = 1 };
     const float not_finite[2] = { NAN, 0 };
     TRY(buffer_write(replica->device, replica->update.constants, 0, &constants, sizeof(constants)));
     TRY(buffer_write(replica->device, replica->losses, 0, not_finite, sizeof(not_finite)));

@@ -76,7 +76,7 @@ void optimizer_update_range(const struct optimizer_step *step, int64_t first, in
 struct optimizer_buffers {
     cl_mem parameters, gradients, states[OPTIMIZER_STATES];
     cl_mem constants;  /* struct step_constants */
-    cl_mem losses;     /* float[2] per run: if the first one of any run is not finite, nothing is updated */
+    cl_mem losses;     /* float[2] per micro-batch: if the first one of any is not finite, nothing is updated */
     cl_mem statistics; /* the table below; NULL if the network has no running statistics */
     cl_mem groups;     /* optimizer->groups; NULL if that is NULL */
     cl_mem norms;      /* float[CLIP_NORMS]; NULL: gradients are not clipped */

@@ -51,15 +51,15 @@ tutti_status replica_init(struct replica *replica)
     const struct replica_setup *setup = replica->setup;
     const size_t bytes = (size_t)setup->network->total_floats * sizeof(float);
     const size_t frozen = (size_t)setup->network->frozen_floats * sizeof(float);
-    const size_t runs = (size_t)divide_up(setup->batch, replica_least(setup->batch)); /* of a step, at most */
+    const size_t micro_batches = (size_t)divide_up(setup->batch, replica_least(setup->batch)); /* of a step, at most */
     const size_t metrics = 2 * (size_t)objective_pairs(setup->objective);
     log_precision(replica);
-    replica->scratch.constants = memory_new(runs, sizeof(*replica->scratch.constants));
-    replica->scratch.losses = memory_new(metrics * runs, sizeof(float));
+    replica->scratch.constants = memory_new(micro_batches, sizeof(*replica->scratch.constants));
+    replica->scratch.losses = memory_new(metrics * micro_batches, sizeof(float));
     if (!replica->scratch.constants || !replica->scratch.losses) return TUTTI_NO_MEMORY;
     TRY(buffer_new(replica->device, bytes, &replica->parameters));
     if (frozen > 0) TRY(buffer_new(replica->device, frozen, &replica->frozen));
-    TRY(buffer_new(replica->device, metrics * runs * sizeof(float), &replica->losses));
+    TRY(buffer_new(replica->device, metrics * micro_batches * sizeof(float), &replica->losses));
     if (!trains(replica)) goto done;
     TRY(gradients_open(replica));
     if (setup->exchange && !replica->device->can.unified)
@@ -338,10 +338,10 @@ tutti_status replica_plan_first(struct replica *replica, int64_t samples)
     if (samples == 0) goto done; /* a plan is made if it ever gets work */
     do {                         /* the device may have less memory than it says */
         replica_make_room(replica);
-        const int64_t runs = divide_up(samples, replica->capacity);
-        status = replica_plan(replica, usual(replica, divide_up(samples, runs)), &cached);
-        if (status == TUTTI_OK && runs > 1 && trains(replica)) status = replica_make_sum(replica);
-        if (status == TUTTI_OK && runs == 1 && trains(replica))
+        const int64_t micro_batches = divide_up(samples, replica->capacity);
+        status = replica_plan(replica, usual(replica, divide_up(samples, micro_batches)), &cached);
+        if (status == TUTTI_OK && micro_batches > 1 && trains(replica)) status = replica_make_sum(replica);
+        if (status == TUTTI_OK && micro_batches == 1 && trains(replica))
             status = gradient_transport(replica)->build(replica, cached->plan);
     } while (status == TUTTI_DEVICE_MEMORY && replica_shrink(replica));
 done:

@@ -15,13 +15,13 @@ struct run {
     struct replica *replica;
     struct replica_setup *setup; /* of the replica */
     struct replica_work *work;
-    int64_t runs, part;              /* micro-batches, and the samples of all but the last */
-    struct arrays feeds;             /* of this part: the caller's memory or staging */
-    struct arrays outputs;           /* likewise, or the replica's own memory */
-    cl_mem borrowed[PLAN_MAX_FEEDS]; /* feeds that the micro-batch's launches read in place; else NULL */
+    int64_t micro_batches, samples_each; /* samples_each: of all micro-batches but the last */
+    struct arrays feeds;                 /* of this part: the caller's memory or staging */
+    struct arrays outputs;               /* likewise, or the replica's own memory */
+    cl_mem borrowed[PLAN_MAX_FEEDS];     /* feeds that the micro-batch's launches read in place; else NULL */
     struct {
         int64_t number, first, samples; /* first: of this part */
-    } now;                              /* the micro-batch at hand, and its plan */
+    } micro_batch;                      /* the one at hand, and its plan */
     struct plan *plan;
     size_t parameter_writes; /* number of writes of parameters, which come first */
     size_t first_piece;      /* number of the first write of a piece */
@@ -31,7 +31,7 @@ struct run {
      * first, are on the device; the last launch is done. */
     cl_event begun, ended;
     double waited; /* seconds, for statistics of other devices */
-    bool first;    /* the work is a plan's first */
+    bool new_plan; /* a plan of this work has not run before */
 };
 
 static tutti_status enqueue_write(struct replica *replica, cl_mem buffer, const void *data, size_t bytes)
@@ -200,8 +200,8 @@ static tutti_status send_feed(void *user, const struct command *command)
     struct run *run = user;
     struct plan *plan = run->plan;
     const int feed = (int)command->number;
-    const int64_t samples = run->now.samples;
-    const void *data = arrays_from(run->setup->feeds, &run->feeds, run->now.first).at[feed];
+    const int64_t samples = run->micro_batch.samples;
+    const void *data = arrays_from(run->setup->feeds, &run->feeds, run->micro_batch.first).at[feed];
     const struct device *device = run->replica->device;
     const size_t bytes = (size_t)samples * arrays_sample_bytes(run->setup->feeds, feed, run->feeds.length);
     cl_mem *borrowed = &run->borrowed[feed];
@@ -235,15 +235,15 @@ static void take_feeds_back(struct run *run)
 static tutti_status take_prefetched(void *user, const struct command *feed)
 {
     struct run *run = user;
-    return prefetch_take(run->replica, run->plan, (int)feed->number, run->now.first, run->now.samples);
+    return prefetch_take(run->replica, run->plan, (int)feed->number, run->micro_batch.first, run->micro_batch.samples);
 }
 
 static void set_constants(struct run *run)
 {
-    struct step_constants *constants = &run->replica->scratch.constants[run->now.number];
+    struct step_constants *constants = &run->replica->scratch.constants[run->micro_batch.number];
     *constants = run->work->constants;
-    constants->first_sample = (uint32_t)(run->work->before + run->work->first + run->now.first);
-    constants->runs = (uint32_t)run->runs;
+    constants->first_sample = (uint32_t)(run->work->before + run->work->first + run->micro_batch.first);
+    constants->micro_batches = (uint32_t)run->micro_batches;
     constants->loss_floats = 2 * (uint32_t)objective_pairs(run->setup->objective);
 }
 
@@ -251,7 +251,7 @@ static tutti_status send_constants(void *user, const struct command *command)
 {
     (void)command;
     struct run *run = user;
-    const struct step_constants *constants = &run->replica->scratch.constants[run->now.number];
+    const struct step_constants *constants = &run->replica->scratch.constants[run->micro_batch.number];
     return enqueue_write(run->replica, run->plan->memory.buffers[run->plan->constants], constants, sizeof(*constants));
 }
 
@@ -342,7 +342,7 @@ static tutti_status bucket_leaves(void *user, const struct command *ready)
 static tutti_status gradients_leave(struct run *run)
 {
     const struct bucket_request sent = {
-        .count = run->setup->network->total_floats, .sum = run->runs > 1, .exposes = exposes(run)
+        .count = run->setup->network->total_floats, .sum = run->micro_batches > 1, .exposes = exposes(run)
     };
     return gradient_transport(run->replica)->whole(run->replica, &sent);
 }
@@ -357,7 +357,7 @@ static tutti_status keep_metrics(void *user, const struct command *command)
     struct replica *replica = run->replica;
     const size_t bytes = 2 * sizeof(float) * (size_t)objective_pairs(run->setup->objective);
     CL_TRY(clEnqueueCopyBuffer(replica->device->queue, run->plan->memory.buffers[run->plan->metrics], replica->losses,
-               0, (size_t)run->now.number * bytes, bytes, 0, NULL, NULL),
+               0, (size_t)run->micro_batch.number * bytes, bytes, 0, NULL, NULL),
         "copying losses on '%s'", replica->device->can.name);
 done:
     return status;
@@ -372,8 +372,8 @@ static tutti_status read_output(void *user, const struct command *output)
     const size_t i = output->number;
     if (!run->work->outputs.at[i]) return TUTTI_OK;
     CL_TRY(clEnqueueReadBuffer(device->queue, run->plan->memory.buffers[run->plan->outputs[i]], CL_FALSE, 0,
-               (size_t)run->now.samples * arrays_sample_bytes(list, (int)i, run->outputs.length),
-               arrays_from(list, &run->outputs, run->now.first).at[i], 0, NULL, NULL),
+               (size_t)run->micro_batch.samples * arrays_sample_bytes(list, (int)i, run->outputs.length),
+               arrays_from(list, &run->outputs, run->micro_batch.first).at[i], 0, NULL, NULL),
         "reading outputs from '%s'", device->can.name);
 done:
     return status;
@@ -396,7 +396,7 @@ static struct plan_key key_of(const struct run *run, int64_t samples)
 static void check_statistics(const struct run *run)
 {
     int count;
-    if (run->work->mode != PLAN_TRAIN || run->work->synchronised || run->now.samples > 1) return;
+    if (run->work->mode != PLAN_TRAIN || run->work->synchronised || run->micro_batch.samples > 1) return;
     const char *name = plan_single_values(run->plan, &count);
     if (!name || atomic_exchange(&run->setup->reported_single_values, true)) return;
     log_warn(run->setup->log,
@@ -412,7 +412,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     const struct replica_work *work = run->work;
     const struct gradient_transport *transport = gradient_transport(replica);
     const bool checked_first = work->check && transport->exposes; /* parameters are checked before any update */
-    const bool leave = work->mode == PLAN_TRAIN && !work->update && run->runs == 1 && !checked_first;
+    const bool leave = work->mode == PLAN_TRAIN && !work->update && run->micro_batches == 1 && !checked_first;
     const bool pieces = run->pieces && number == 0;
     command_handler *const handlers[COMMAND_KINDS] = {
         [COMMAND_FEED] = run->prefetched ? take_prefetched : send_feed,
@@ -425,10 +425,12 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
         [COMMAND_OUTPUT] = work->gives_outputs ? read_output : NULL,
     };
     struct cached_plan *cached;
-    run->now.number = number;
-    run->now.first = number * run->part;
-    run->now.samples = work->samples - run->now.first < run->part ? work->samples - run->now.first : run->part;
-    TRY(replica_plan(replica, key_of(run, run->now.samples), &cached));
+    run->micro_batch.number = number;
+    run->micro_batch.first = number * run->samples_each;
+    run->micro_batch.samples = work->samples - run->micro_batch.first < run->samples_each
+        ? work->samples - run->micro_batch.first
+        : run->samples_each;
+    TRY(replica_plan(replica, key_of(run, run->micro_batch.samples), &cached));
     run->plan = cached->plan;
     check_statistics(run);
     if (leave) TRY(transport->open(replica, run->plan));
@@ -441,21 +443,21 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     take_feeds_back(run);
     if (status != TUTTI_OK) goto done;
     plan_cache_enqueued(&replica->plans, cached);
-    if (work->mode == PLAN_TRAIN && run->runs > 1) TRY(gradients_add_up(replica, number));
+    if (work->mode == PLAN_TRAIN && run->micro_batches > 1) TRY(gradients_add_up(replica, number));
 done:
     return status;
 }
 
-static int64_t last_part(const struct run *run)
+static int64_t last_samples(const struct run *run)
 {
-    return run->work->samples - (run->runs - 1) * run->part;
+    return run->work->samples - (run->micro_batches - 1) * run->samples_each;
 }
 
 /* Notes that the plans of the work have run to their end. */
 static void note_run(const struct run *run)
 {
-    const int64_t parts[] = { run->part, last_part(run) };
-    for (int i = 0; i < 2; i++) plan_cache_ran(&run->replica->plans, key_of(run, parts[i]));
+    const int64_t samples[] = { run->samples_each, last_samples(run) };
+    for (int i = 0; i < 2; i++) plan_cache_ran(&run->replica->plans, key_of(run, samples[i]));
 }
 
 /* Divides the work into micro-batches and makes their plans, before the clock starts. If the device has less memory
@@ -468,19 +470,19 @@ static tutti_status divide(struct run *run)
     struct cached_plan *cached;
     replica_make_room(replica);
     while (true) {
-        run->runs = divide_up(samples, replica->capacity);
-        run->part = divide_up(samples, run->runs);
-        run->runs = divide_up(samples, run->part);
-        status = replica_plan(replica, key_of(run, run->part), &cached);
-        if (status != TUTTI_DEVICE_MEMORY || run->part <= least) break;
+        run->micro_batches = divide_up(samples, replica->capacity);
+        run->samples_each = divide_up(samples, run->micro_batches);
+        run->micro_batches = divide_up(samples, run->samples_each);
+        status = replica_plan(replica, key_of(run, run->samples_each), &cached);
+        if (status != TUTTI_DEVICE_MEMORY || run->samples_each <= least) break;
         if (run->setup->whole_batch && run->work->mode == PLAN_TRAIN) break; /* others take what it cannot */
-        replica->capacity = run->part / 2 > least ? run->part / 2 : least;
+        replica->capacity = run->samples_each / 2 > least ? run->samples_each / 2 : least;
     }
     if (status != TUTTI_OK) return status;
-    run->first = !cached->ran;
-    TRY(replica_plan(replica, key_of(run, last_part(run)), &cached));
-    run->first |= !cached->ran;
-    if (run->work->mode == PLAN_TRAIN && run->runs > 1) TRY(replica_make_sum(replica));
+    run->new_plan = !cached->ran;
+    TRY(replica_plan(replica, key_of(run, last_samples(run)), &cached));
+    run->new_plan |= !cached->ran;
+    if (run->work->mode == PLAN_TRAIN && run->micro_batches > 1) TRY(replica_make_sum(replica));
 done:
     return status;
 }
@@ -501,8 +503,8 @@ static tutti_status await_results(struct run *run)
     if (work->update) TRY(update_read_check(replica, &checked)); /* arrives with the losses */
     const int pairs = objective_pairs(run->setup->objective);
     TRY(buffer_read(replica->device, replica->losses, 0, replica->scratch.losses,
-        2 * (size_t)pairs * (size_t)run->runs * sizeof(float)));
-    for (int64_t i = 0; i < run->runs; i++)
+        2 * (size_t)pairs * (size_t)run->micro_batches * sizeof(float)));
+    for (int64_t i = 0; i < run->micro_batches; i++)
         metric_sums_add_metrics(&work->result.metrics, replica->scratch.losses + 2 * pairs * i, pairs);
     TRY(deliver_outputs(run));
     if (!checked) goto done;
@@ -572,9 +574,9 @@ tutti_status replica_run(struct replica *replica, void *argument)
     prefetch_prepare(replica, run.work);
     TRY(stage_outputs(&run));
     TRY(upload_parameters(&run));
-    if (training) gradients_note_work(&replica->transfer, run.runs > 1);
-    for (int64_t number = 0; number < run.runs; number++) TRY(enqueue_micro_batch(&run, number));
-    if (run.work->update) TRY(update_enqueue(replica, run.runs > 1, &replica->scratch.constants[0]));
+    if (training) gradients_note_work(&replica->transfer, run.micro_batches > 1);
+    for (int64_t number = 0; number < run.micro_batches; number++) TRY(enqueue_micro_batch(&run, number));
+    if (run.work->update) TRY(update_enqueue(replica, run.micro_batches > 1, &replica->scratch.constants[0]));
     TRY(mark(&run, &run.ended));
     if (run.work->check) TRY(check_parameters(replica, run.work->checksum));
     if (training && !run.work->update && replica->transfer.copy_count == 0) TRY(gradients_leave(&run));
@@ -599,5 +601,5 @@ done:
     if (run.begun) clReleaseEvent(run.begun);
     if (run.ended) clReleaseEvent(run.ended);
     if (status != TUTTI_OK) drop_work(replica);
-    return run.first ? replica_suspect_memory(replica, status) : status;
+    return run.new_plan ? replica_suspect_memory(replica, status) : status;
 }

@@ -22,7 +22,7 @@ struct replica_work {
     bool gives_outputs;                 /* some are wanted */
     int64_t first, samples;             /* this replica's part of it */
     int64_t whole, before;              /* samples of the whole step, and those before the batch, on other hosts */
-    struct step_constants constants;    /* first_sample and runs are set for each launch */
+    struct step_constants constants;    /* first_sample and micro_batches are set for each micro-batch */
     uint64_t number;                    /* of the batch, as in struct batch */
     struct batch next;                  /* the batch that may come next, divided in the same way; number 0: none */
     struct parameter_snapshot snapshot; /* the newest parameters and states; what the device lacks is uploaded */

@@ -102,7 +102,7 @@ static tutti_status on_the_host(const struct optimizer *optimizer, float *p)
     TRY(thread_pool_new(&pool, 1));
     memcpy(p, given[0], sizeof given[0]);
     for (int step = 0; step < steps; step++) {
-        struct step_constants constants = { .runs = 1 };
+        struct step_constants constants = { .micro_batches = 1 };
         optimizer_constants(optimizer, optimizer->learning_rate, step, &constants);
         constants.unscale = 0.25f;
         TRY(clip_norm_of(given[1], network.trained_floats, constants.unscale, pool, &norm));
@@ -127,7 +127,7 @@ static tutti_status on_the_device(const struct optimizer *optimizer, float *p)
     TRY(new_buffers(&b, &statistics));
     optimizer_emit(optimizer, &network, &b.o, statistics, &list);
     for (int step = 0; step < steps; step++) {
-        struct step_constants constants = { .runs = 1 };
+        struct step_constants constants = { .micro_batches = 1 };
         optimizer_constants(optimizer, optimizer->learning_rate, step, &constants);
         constants.unscale = 0.25f;
         TRY(buffer_write(device, b.o.constants, 0, &constants, sizeof constants));
@@ -195,7 +195,7 @@ static bool check_finite(void)
         struct buffers b = { 0 };
         struct launch_list list;
         struct optimizer optimizer;
-        struct step_constants constants = { .runs = 1 };
+        struct step_constants constants = { .micro_batches = 1 };
         int statistics;
         float after[TOTAL];
         launch_list_init(&list, device);
