@@ -173,7 +173,7 @@ tutti_status journal_copy(tutti_trainer *trainer)
     if (worker_is_abandoned(&replica->worker)) journal->copy = NULL; /* it may still write there */
     if (status == TUTTI_OK) status = check_copy(trainer, replica);
     if (status != TUTTI_OK) return status;
-    parameters_exchange(&trainer->store, copy);
+    parameters_swap(&trainer->store, copy);
     drop(journal, journal->count);
     journal->copy_s = touched ? clock_seconds() - start : 0;
     journal->passed_s = 0;

@@ -84,7 +84,7 @@ void parameters_close(struct parameter_store *store)
     store->frozen = NULL;
 }
 
-void parameters_exchange(struct parameter_store *store, struct optimizer_arrays *copy)
+void parameters_swap(struct parameter_store *store, struct optimizer_arrays *copy)
 {
     const struct optimizer_arrays master = store->master;
     store->master = *copy;
@@ -166,7 +166,7 @@ void parameters_updated(struct parameter_store *store, struct replica *holder)
 
 void parameters_adopt_next(struct parameter_store *store)
 {
-    parameters_exchange(store, &store->next);
+    parameters_swap(store, &store->next);
 }
 
 void parameters_fetched(struct parameter_store *store)

@@ -47,7 +47,7 @@ void parameters_drop(struct parameter_store *store); /* all but the frozen ones 
 struct optimizer_arrays parameters_copy_new(const struct parameter_store *store);
 void parameters_copy_free(struct optimizer_arrays *copy);
 /* Swaps `copy` and the master copy. */
-void parameters_exchange(struct parameter_store *store, struct optimizer_arrays *copy);
+void parameters_swap(struct parameter_store *store, struct optimizer_arrays *copy);
 
 /* Return the arrays, which do not move until the next step. */
 struct optimizer_arrays parameters_master(const struct parameter_store *store);

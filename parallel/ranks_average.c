@@ -39,7 +39,7 @@ static tutti_status average_arenas(struct tutti_trainer *trainer, float weight)
     TRY(average_array(ranks, master.parameters, result->parameters, network->total_floats, weight));
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
         TRY(average_array(ranks, master.states[i], result->states[i], network->trained_floats, weight));
-    parameters_exchange(&trainer->store, result);
+    parameters_swap(&trainer->store, result);
     parameters_changed(&trainer->store);
 done:
     return status;
