@@ -141,7 +141,8 @@ static void read_result(
 
 static bool is_expected(const tutti_trainer *trainer, int r)
 {
-    return trainer->sync_devices.participants[r].takes_part && !worker_gave_up(&trainer->replicas[r].worker);
+    return trainer->sync_devices.participants[r].takes_part &&
+        !worker_is_abandoned_locked(&trainer->replicas[r].worker);
 }
 
 /* A participant will not hand in any more. */

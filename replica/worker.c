@@ -117,7 +117,7 @@ bool worker_has_ended(const struct worker *worker)
     return !worker->busy;
 }
 
-bool worker_gave_up(const struct worker *worker)
+bool worker_is_abandoned_locked(const struct worker *worker)
 {
     return worker->abandoned;
 }

@@ -55,7 +55,7 @@ bool worker_has_thread(const struct worker *worker);
 /* Under the lock: the job runs; the job has failed; the worker is abandoned; no job runs, abandoned or not. */
 bool worker_works(const struct worker *worker);
 bool worker_failed(const struct worker *worker);
-bool worker_gave_up(const struct worker *worker);
+bool worker_is_abandoned_locked(const struct worker *worker);
 bool worker_has_ended(const struct worker *worker);
 
 /* A job calls it: its next phase may take so many seconds. */
