@@ -220,7 +220,7 @@ static void work_on_block(struct exchange *exchange, int64_t block)
         const uint32_t here = sum_piece(exchange, first, first + count, sums);
         largest = here > largest ? here : largest;
         if (exchange->ranks)
-            ranks_put(exchange->trainer, first, count, sums);
+            ranks_set_sums(exchange->trainer, first, count, sums);
         else if (exchange->kept)
             memcpy(exchange->kept + first, sums, (size_t)count * sizeof(float));
         else
@@ -246,7 +246,7 @@ static void take_turn(struct exchange *exchange, int threads)
     atomic_store(&exchange->next, exchange->taken);
     thread_pool_run(exchange->trainer->pool, threads, work_on_blocks, exchange);
     exchange->taken = exchange->turn_end;
-    if (exchange->ranks) ranks_leave(exchange->trainer, exchange->summed);
+    if (exchange->ranks) ranks_start_all_reduce(exchange->trainer, exchange->summed);
 }
 
 static bool computes(const struct replica *replica)

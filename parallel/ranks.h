@@ -33,9 +33,9 @@ struct rank_note {
 
 /* Gradients that are sent to the other ranks: this rank's sums, as long as the arena, and the number of blocks that
  * are not sent yet. */
-struct leaving {
+struct outgoing {
     float *own;
-    uint16_t *own_half, *half; /* trained parameters' as bfloat16, and all ranks'; NULL if sent as floats */
+    uint16_t *own_bf16, *total_bf16; /* of trained parameters: this rank's sums and those of all ranks; NULL: floats */
     int64_t blocks_left;
 };
 
@@ -67,7 +67,7 @@ struct ranks {
     struct tutti_hosts *hosts;
     bool cancelled; /* all ranks have agreed to cancel */
     struct rank_note *notes, mine;
-    struct leaving leaving;
+    struct outgoing outgoing;
     struct sync_ranks *sync_ranks; /* NULL: devices of several ranks do not synchronise within a step */
     double seconds;                /* of this rank's own part of the last step */
     struct division division;

@@ -27,30 +27,30 @@ bool ranks_sums(const struct tutti_trainer *trainer)
 
 void ranks_try(struct tutti_trainer *trainer)
 {
-    trainer->ranks->leaving.blocks_left = blocks_of(trainer);
+    trainer->ranks->outgoing.blocks_left = blocks_of(trainer);
     sync_ranks_begin(trainer);
 }
 
-void ranks_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums)
+void ranks_set_sums(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums)
 {
     struct ranks *ranks = trainer->ranks;
     const int64_t left = trainer->network->trained_floats - first;
-    const int64_t halves = !ranks->leaving.half || left < 0 ? 0 : left < count ? left : count;
-    for (int64_t i = 0; i < halves; i++) ranks->leaving.own_half[first + i] = bf16_from_float(sums[i]);
-    memcpy(ranks->leaving.own + first + halves, sums + halves, (size_t)(count - halves) * sizeof(float));
+    const int64_t rounded = !ranks->outgoing.total_bf16 || left < 0 ? 0 : left < count ? left : count;
+    for (int64_t i = 0; i < rounded; i++) ranks->outgoing.own_bf16[first + i] = bf16_from_float(sums[i]);
+    memcpy(ranks->outgoing.own + first + rounded, sums + rounded, (size_t)(count - rounded) * sizeof(float));
 }
 
-/* Begins the all-reduce of a range. A failure here occurs again where the sums are waited for. */
-static void leave(struct tutti_trainer *trainer, int64_t begin, int64_t end)
+/* Starts the all-reduce of a range. A failure here occurs again where the sums are waited for. */
+static void start_range(struct tutti_trainer *trainer, int64_t begin, int64_t end)
 {
     struct ranks *ranks = trainer->ranks;
     const int64_t trained = trainer->network->trained_floats;
-    const int64_t middle = !ranks->leaving.half || trained < begin ? begin : trained < end ? trained : end;
+    const int64_t middle = !ranks->outgoing.total_bf16 || trained < begin ? begin : trained < end ? trained : end;
     if (middle > begin)
         (void)hosts_sum_bf16(
-            ranks->hosts, ranks->leaving.own_half + begin, ranks->leaving.half + begin, middle - begin);
+            ranks->hosts, ranks->outgoing.own_bf16 + begin, ranks->outgoing.total_bf16 + begin, middle - begin);
     float *const sums = parameters_gradients(&trainer->store);
-    if (end > middle) (void)hosts_sum(ranks->hosts, ranks->leaving.own + middle, sums + middle, end - middle);
+    if (end > middle) (void)hosts_sum(ranks->hosts, ranks->outgoing.own + middle, sums + middle, end - middle);
 }
 
 static void widen(void *argument, int task)
@@ -59,21 +59,22 @@ static void widen(void *argument, int task)
     const int64_t begin = (int64_t)task * EXCHANGE_BLOCK, left = trainer->network->trained_floats - begin;
     const int64_t count = left < EXCHANGE_BLOCK ? left : EXCHANGE_BLOCK;
     float *const gradients = parameters_gradients(&trainer->store);
-    for (int64_t i = begin; i < begin + count; i++) gradients[i] = bf16_to_float(trainer->ranks->leaving.half[i]);
+    for (int64_t i = begin; i < begin + count; i++)
+        gradients[i] = bf16_to_float(trainer->ranks->outgoing.total_bf16[i]);
 }
 
-void ranks_leave(struct tutti_trainer *trainer, const bool *summed)
+void ranks_start_all_reduce(struct tutti_trainer *trainer, const bool *summed)
 {
     struct ranks *ranks = trainer->ranks;
     const int64_t total = trainer->network->total_floats;
-    while (ranks->leaving.blocks_left > 0) {
-        const int64_t last = ranks->leaving.blocks_left, first = last > GROUP ? last - GROUP : 0;
+    while (ranks->outgoing.blocks_left > 0) {
+        const int64_t last = ranks->outgoing.blocks_left, first = last > GROUP ? last - GROUP : 0;
         for (int64_t block = first; summed && block < last; block++)
             if (!summed[block]) return;
         const int64_t begin = first * EXCHANGE_BLOCK;
         const int64_t end = last * EXCHANGE_BLOCK < total ? last * EXCHANGE_BLOCK : total;
-        leave(trainer, begin, end);
-        ranks->leaving.blocks_left = first;
+        start_range(trainer, begin, end);
+        ranks->outgoing.blocks_left = first;
     }
 }
 
@@ -83,10 +84,10 @@ tutti_status ranks_vote(
     tutti_status status = TUTTI_OK;
     struct ranks *ranks = trainer->ranks;
     struct rank_note total;
-    ranks_leave(trainer, NULL); /* the others wait for all blocks, even invalid ones */
+    ranks_start_all_reduce(trainer, NULL); /* the others wait for all blocks, even invalid ones */
     const tutti_status waited = hosts_sums_wait(ranks->hosts);
     if (waited != TUTTI_OK && !vote_fails(vote)) return waited;
-    if (ranks->leaving.half)
+    if (ranks->outgoing.total_bf16)
         thread_pool_run(
             trainer->pool, (int)divide_up(trainer->network->trained_floats, EXCHANGE_BLOCK), widen, trainer);
     ranks->mine.not_finite = result->not_finite;

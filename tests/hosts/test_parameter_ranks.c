@@ -156,7 +156,7 @@ static void leave_in_the_middle(struct session *ranks)
     ASSERT_OK(ranks_exchange_notes(trainer, &vote)); /* on the batch */
     ASSERT_OK(ranks_exchange_notes(trainer, &vote));
     for (int64_t begin = 0; begin < floats; begin += SUM_FLOATS)
-        ASSERT_OK(hosts_sum(hosts, trainer->ranks->leaving.own + begin, sums + begin,
+        ASSERT_OK(hosts_sum(hosts, trainer->ranks->outgoing.own + begin, sums + begin,
             floats - begin < SUM_FLOATS ? floats - begin : SUM_FLOATS));
     ASSERT_OK(hosts_sums_wait(hosts));
     free(sums);
