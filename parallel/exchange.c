@@ -111,8 +111,8 @@ static void find_not_finite(const tutti_trainer *trainer)
         for (size_t i = 0; i < transfer->copy_count; i++) {
             const struct bucket_copy *copy = &transfer->copies[i];
             if (copy->data) work->result.not_finite |= exchange_not_finite(copy->data, copy->count);
-            for (int64_t j = 0; copy->half && j < copy->count; j++)
-                work->result.not_finite |= !isfinite(bf16_to_float(copy->half[j]));
+            for (int64_t j = 0; copy->bf16 && j < copy->count; j++)
+                work->result.not_finite |= !isfinite(bf16_to_float(copy->bf16[j]));
         }
     }
 }
@@ -131,7 +131,7 @@ static const float *gradients_of(const struct replica *replica, int64_t begin, i
         if (copy->data && count == end - begin) return copy->data + skip;
         if (copy->data) memcpy(pieces + (first - begin), copy->data + skip, (size_t)count * sizeof(float));
         for (int64_t j = 0; !copy->data && j < count; j++)
-            pieces[first - begin + j] = bf16_to_float(copy->half[skip + j]);
+            pieces[first - begin + j] = bf16_to_float(copy->bf16[skip + j]);
     }
     return pieces;
 }

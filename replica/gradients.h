@@ -14,8 +14,8 @@ struct replica;
 struct bucket_copy {
     int64_t first, count;
     size_t bytes;         /* that were copied */
-    const float *data;    /* NULL: they are in `half` */
-    const uint16_t *half; /* bfloat16 */
+    const float *data;    /* NULL: they are in `bf16` */
+    const uint16_t *bf16; /* as the wire has them */
     float *parameters;    /* of the same range, in the device's memory, for the exchange to write; or NULL */
     cl_event event;
 };

@@ -76,12 +76,12 @@ static tutti_status read_range(
 {
     tutti_status status = TUTTI_OK;
     struct gradient_transfer *transfer = &replica->transfer;
-    const bool half = from == transfer->copied.wire;
-    const size_t size = half ? sizeof(uint16_t) : sizeof(float);
+    const bool bf16 = from == transfer->copied.wire;
+    const size_t size = bf16 ? sizeof(uint16_t) : sizeof(float);
     unsigned char *to = (unsigned char *)transfer->copied.download.pointer + (size_t)first * size;
     struct bucket_copy copy = { .first = first, .count = count, .bytes = (size_t)count * size };
-    if (half)
-        copy.half = (uint16_t *)(void *)to;
+    if (bf16)
+        copy.bf16 = (uint16_t *)(void *)to;
     else
         copy.data = (float *)(void *)to;
     CL_TRY(clEnqueueReadBuffer(
@@ -130,10 +130,10 @@ static tutti_status whole(struct replica *replica, const struct bucket_request *
     const cl_command_queue queue = replica->device->queue;
     const int64_t trained = replica->setup->network->trained_floats, rest = sent->count - trained;
     const cl_mem gradients = gradients_buffer(transfer, sent->sum);
-    const bool half = sent->sum && transfer->copied.sum_to_wire.count > 0;
+    const bool bf16 = sent->sum && transfer->copied.sum_to_wire.count > 0;
     TRY(make_download(replica));
-    if (half) TRY(launch_list_enqueue(&transfer->copied.sum_to_wire, 0, transfer->copied.sum_to_wire.count, NULL));
-    TRY(read_range(replica, queue, half ? transfer->copied.wire : gradients, 0, trained, NULL));
+    if (bf16) TRY(launch_list_enqueue(&transfer->copied.sum_to_wire, 0, transfer->copied.sum_to_wire.count, NULL));
+    TRY(read_range(replica, queue, bf16 ? transfer->copied.wire : gradients, 0, trained, NULL));
     if (rest > 0) TRY(read_range(replica, queue, gradients, trained, rest, NULL));
 done:
     return status;
