@@ -7,10 +7,11 @@
  * If CPU devices occupy all cores, reduction starts when the first of them finishes; earlier, reduction threads would
  * compete with compute. Parts are whole samples, so one device finishes first, and then has spare time.
  *
- * This pass also updates the block's parameters, while other blocks are still on their way. It writes to second
- * copies of the parameters and the optimizer's states, and to the memory of devices that share the host's. The copies
- * are swapped (exchange_adopt) when the last block is done and all losses are known. If a device fails before that, or
- * a loss is not finite, the master copy has not changed, and devices that share memory get it again (replica_reset()).
+ * This pass also updates the block's parameters, while other blocks are still on their way. It writes to the
+ * next copy of the parameters and the optimizer's states, and to the memory of devices that share the host's. The next
+ * copy becomes the master copy (exchange_adopt) when the last block is done and all losses are known. If a device fails
+ * before that, or a loss is not finite, the master copy has not changed, and devices that share memory get it again
+ * (replica_reset()).
  *
  * With other ranks, blocks go into an all-reduce instead (ranks_sum.c), and the update follows the vote. If gradients
  * are clipped, the sums are kept, and the update follows when their norm is known (commit.c). */
@@ -39,14 +40,14 @@ struct exchange {
     struct ranks *ranks; /* other ranks, whose sums are added; NULL: there are none */
     float *kept;         /* the sums, if gradients are clipped */
     struct optimizer_step step;
-    struct optimizer_arrays master, updated;
+    struct optimizer_arrays master, next; /* of the parameter store */
     bool stream;
     int64_t blocks;
     bool *listed, *summed;
     int64_t *ready; /* blocks that all replicas have delivered, in the order of discovery: `taken` are done */
     int64_t ready_count, taken, turn_end;
-    atomic_llong next;   /* of a turn */
-    atomic_uint largest; /* bits of the largest sum */
+    atomic_llong next_ready; /* in `ready`, of a turn */
+    atomic_uint largest;     /* bits of the largest sum */
 };
 
 static int64_t block_end(const struct exchange *exchange, int64_t block)
@@ -194,7 +195,7 @@ static void put_on_devices(const struct exchange *exchange, int64_t begin, int64
     }
 }
 
-static void update_piece(const struct exchange *exchange, int64_t first, int64_t count, const float *sums)
+static void update_next(const struct exchange *exchange, int64_t first, int64_t count, const float *sums)
 {
     const tutti_trainer *trainer = exchange->trainer;
     const int64_t left = trainer->network->trained_floats - first, trained = left < count ? left : count;
@@ -204,9 +205,9 @@ static void update_piece(const struct exchange *exchange, int64_t first, int64_t
         if (exchange->master.states[i]) old.states[i] = exchange->master.states[i] + first;
     optimizer_update_range(&exchange->step, first, count, &old, sums,
         &(struct optimizer_arrays) { parameters, { states[0], states[1], states[2], states[3] } });
-    put(exchange, exchange->updated.parameters + first, parameters, count);
+    put(exchange, exchange->next.parameters + first, parameters, count);
     for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
-        put(exchange, exchange->updated.states[i] + first, states[i], trained);
+        put(exchange, exchange->next.states[i] + first, states[i], trained);
     put_on_devices(exchange, first, count, parameters);
 }
 
@@ -224,7 +225,7 @@ static void work_on_block(struct exchange *exchange, int64_t block)
         else if (exchange->kept)
             memcpy(exchange->kept + first, sums, (size_t)count * sizeof(float));
         else
-            update_piece(exchange, first, count, sums);
+            update_next(exchange, first, count, sums);
     }
     note_largest(exchange, largest);
     exchange->summed[block] = true;
@@ -235,7 +236,8 @@ static void work_on_blocks(void *argument, int thread)
     (void)thread;
     struct exchange *exchange = argument;
     int64_t i;
-    while ((i = atomic_fetch_add(&exchange->next, 1)) < exchange->turn_end) work_on_block(exchange, exchange->ready[i]);
+    while ((i = atomic_fetch_add(&exchange->next_ready, 1)) < exchange->turn_end)
+        work_on_block(exchange, exchange->ready[i]);
     memory_streamed();
 }
 
@@ -243,7 +245,7 @@ static void take_turn(struct exchange *exchange, int threads)
 {
     const int64_t left = exchange->ready_count - exchange->taken, most = (int64_t)threads * TURN;
     exchange->turn_end = exchange->taken + (left < most ? left : most);
-    atomic_store(&exchange->next, exchange->taken);
+    atomic_store(&exchange->next_ready, exchange->taken);
     thread_pool_run(exchange->trainer->pool, threads, work_on_blocks, exchange);
     exchange->taken = exchange->turn_end;
     if (exchange->ranks) ranks_start_all_reduce(exchange->trainer, exchange->summed);
@@ -332,7 +334,7 @@ tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
         .kept = trainer_keeps_sums(trainer) ? parameters_gradients(&trainer->store) : NULL,
         .step = { &trainer->optimizer, trainer->network, &step->work.constants, NULL },
         .master = parameters_master(&trainer->store),
-        .updated = parameters_next(&trainer->store),
+        .next = parameters_next(&trainer->store),
         .stream = (size_t)trainer->network->total_floats * sizeof(float) >= STREAM_BYTES,
         .blocks = divide_up(trainer->network->total_floats, EXCHANGE_BLOCK) };
     exchange.listed = memory_new((size_t)exchange.blocks, sizeof(*exchange.listed));

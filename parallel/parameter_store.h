@@ -25,7 +25,7 @@ struct parameter_store {
     enum newest newest;
     struct replica *holder;         /* the device that has them; else NULL */
     struct optimizer_arrays master; /* on the host; freed while the only device has newer ones */
-    struct optimizer_arrays next;   /* results of a step in progress, if devices exchange gradients */
+    struct optimizer_arrays next;   /* the next copy: results of a step in progress, if devices exchange gradients */
     float *gradients;               /* their sum over devices and ranks; NULL if it is not kept */
     float *frozen;
     uint64_t version, frozen_version; /* count changes */
@@ -64,7 +64,7 @@ void parameters_begin_average(struct parameter_store *store, int64_t first, int6
 /* Transitions. */
 struct replica *parameters_holder(const struct parameter_store *store);         /* NULL: not a device */
 void parameters_updated(struct parameter_store *store, struct replica *holder); /* NULL: the host has updated its own */
-void parameters_adopt_next(struct parameter_store *store); /* a step's next arrays become the master copy */
+void parameters_adopt_next(struct parameter_store *store); /* after a step: the next copy becomes the master copy */
 void parameters_fetched(struct parameter_store *store);
 void parameters_lose(struct parameter_store *store, const struct replica *replica); /* if it is the holder */
 bool parameters_are_lost(const struct parameter_store *store);

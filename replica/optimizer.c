@@ -405,7 +405,7 @@ struct update {
 
 enum { RANGE = 1 << 16 }; /* floats of a task */
 
-static void update_piece(const struct update *u, int64_t first, int64_t count)
+static void update_in_place(const struct update *u, int64_t first, int64_t count)
 {
     alignas(64) float parameters[OPTIMIZER_PIECE], states[OPTIMIZER_STATES][OPTIMIZER_PIECE];
     const int64_t left = u->step->network->trained_floats - first, trained = left < count ? left : count;
@@ -425,7 +425,7 @@ static void update_task(void *argument, int task)
     const int64_t begin = (int64_t)task * RANGE, total = u->step->network->total_floats;
     const int64_t end = begin + RANGE < total ? begin + RANGE : total;
     for (int64_t first = begin; first < end; first += OPTIMIZER_PIECE)
-        update_piece(u, first, end - first < OPTIMIZER_PIECE ? end - first : OPTIMIZER_PIECE);
+        update_in_place(u, first, end - first < OPTIMIZER_PIECE ? end - first : OPTIMIZER_PIECE);
 }
 
 void optimizer_update(const struct optimizer_step *step, struct thread_pool *pool, float *parameters,
