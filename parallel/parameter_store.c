@@ -119,22 +119,22 @@ static float *average_of(const struct parameter_store *store)
     return average >= 0 ? store->master.states[average] : NULL;
 }
 
-void parameters_show(struct parameter_store *store, bool average)
+void parameters_use_averages(struct parameter_store *store, bool use)
 {
     float *parameters = store->master.parameters, *averages = average_of(store);
-    if (!averages || store->shows_average == average) return;
+    if (!averages || store->uses_averages == use) return;
     for (int64_t i = 0; i < store->network->trained_floats; i++) {
         const float value = parameters[i];
         parameters[i] = averages[i];
         averages[i] = value;
     }
-    store->shows_average = average;
+    store->uses_averages = use;
     store->version++;
 }
 
-bool parameters_shows_average(const struct parameter_store *store)
+bool parameters_are_averages(const struct parameter_store *store)
 {
-    return store->shows_average;
+    return store->uses_averages;
 }
 
 void parameters_begin_average(struct parameter_store *store, int64_t first, int64_t count)

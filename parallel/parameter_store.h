@@ -29,7 +29,7 @@ struct parameter_store {
     float *gradients;               /* their sum over devices and ranks; NULL if it is not kept */
     float *frozen;
     uint64_t version, frozen_version; /* count changes */
-    bool shows_average;               /* the master copy's trained parameters and their averages are swapped */
+    bool uses_averages;               /* the master copy's trained parameters and their averages are swapped */
 };
 
 void parameters_open(struct parameter_store *store, const tutti_network *network, const struct optimizer *optimizer);
@@ -55,10 +55,11 @@ struct optimizer_arrays parameters_next(const struct parameter_store *store);
 struct parameter_arenas parameters_arenas(const struct parameter_store *store); /* for parameter_in() */
 float *parameters_gradients(const struct parameter_store *store);
 
-/* If parameters are averaged, and the newest are on the host: swaps the trained parameters and the averages, which
- * are evaluated and saved. Averages begin as the parameters, and begin again where the caller sets these. */
-void parameters_show(struct parameter_store *store, bool average);
-bool parameters_shows_average(const struct parameter_store *store);
+/* If parameters are averaged, and the newest are on the host: makes the master copy's parameters the averages (`use`),
+ * which are evaluated and saved, or the trained ones. Averages begin as the parameters, and begin again where the
+ * caller sets these. */
+void parameters_use_averages(struct parameter_store *store, bool use);
+bool parameters_are_averages(const struct parameter_store *store);
 void parameters_begin_average(struct parameter_store *store, int64_t first, int64_t count);
 
 /* Transitions. */

@@ -58,13 +58,12 @@ done:
     return status;
 }
 
-tutti_status trainer_show(tutti_trainer *trainer, bool average)
+tutti_status trainer_use_averages(tutti_trainer *trainer, bool use)
 {
     tutti_status status = TUTTI_OK;
-    if (optimizer_average(&trainer->optimizer) < 0 || parameters_shows_average(&trainer->store) == average)
-        return TUTTI_OK;
+    if (optimizer_average(&trainer->optimizer) < 0 || parameters_are_averages(&trainer->store) == use) return TUTTI_OK;
     TRY(trainer_fetch(trainer));
-    parameters_show(&trainer->store, average);
+    parameters_use_averages(&trainer->store, use);
 done:
     return status;
 }

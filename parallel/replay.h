@@ -17,7 +17,8 @@ tutti_status replay_lost(struct tutti_trainer *trainer);
 tutti_status replay_and_run(struct tutti_trainer *trainer, struct step *step);
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(struct tutti_trainer *trainer);
-/* If parameters are averaged: shows the averages (`average`), to be evaluated or saved, or the trained parameters. */
-tutti_status trainer_show(struct tutti_trainer *trainer, bool average);
+/* If parameters are averaged: makes the host's parameters the averages (`use`), to be evaluated or saved, or the
+ * trained ones. */
+tutti_status trainer_use_averages(struct tutti_trainer *trainer, bool use);
 
 #endif

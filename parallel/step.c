@@ -118,7 +118,7 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
 {
     tutti_status status = TUTTI_OK;
     struct replica_work *work = &step->work;
-    if (!vote_fails(vote)) vote_take(vote, trainer_show(trainer, false));
+    if (!vote_fails(vote)) vote_take(vote, trainer_use_averages(trainer, false));
     if (!vote_fails(vote)) vote_take(vote, get_ready(trainer, work));
     const double start = clock_seconds();
     if (!vote_fails(vote) && work->samples > 0 && trainer->journal && trainer_sole_replica(trainer))
@@ -144,7 +144,7 @@ done:
 static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct sums *sums)
 {
     if (!vote_fails(vote)) vote_take(vote, trainer_fetch(trainer));
-    if (!vote_fails(vote)) vote_take(vote, trainer_show(trainer, false)); /* on all ranks */
+    if (!vote_fails(vote)) vote_take(vote, trainer_use_averages(trainer, false)); /* on all ranks */
     if (!vote_fails(vote)) vote_take(vote, parameters_make_states(&trainer->store));
     if (!vote_fails(vote)) vote_take(vote, ranks_make_average(trainer));
     return ranks_average(trainer, vote, sums);
@@ -199,7 +199,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
 {
     tutti_status status = TUTTI_OK;
     if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples, &sums->metrics));
-    TRY(trainer_show(trainer, true));
+    TRY(trainer_use_averages(trainer, true));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
         struct step step = { .result.sums = *sums };

@@ -40,7 +40,7 @@ tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float
     tutti_status status;
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
-    TRY(trainer_show(trainer, false));
+    TRY(trainer_use_averages(trainer, false));
     TRY(trainer_fetch(trainer));
     memcpy(values, values_of(trainer, parameter), (size_t)count * sizeof(float));
 done:
@@ -52,7 +52,7 @@ tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const
     tutti_status status;
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
-    TRY(trainer_show(trainer, false));
+    TRY(trainer_use_averages(trainer, false));
     TRY(trainer_fetch(trainer));
     memcpy(values_of(trainer, parameter), values, (size_t)count * sizeof(float));
     if (parameter->kind == PARAMETER_TRAINED) parameters_begin_average(&trainer->store, parameter->offset, count);
@@ -107,7 +107,7 @@ done:
 tutti_status trainer_checkpoint(tutti_trainer *trainer, bool average, struct checkpoint *checkpoint)
 {
     tutti_status status = trainer_fetch(trainer);
-    if (status == TUTTI_OK) status = trainer_show(trainer, average);
+    if (status == TUTTI_OK) status = trainer_use_averages(trainer, average);
     const struct optimizer_arrays master = parameters_master(&trainer->store);
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
         .count = trainer->network->parameter_count,
