@@ -2,7 +2,6 @@
 #include "parallel/replay.h"
 
 #include "parallel/commit.h"
-#include "parallel/fetch.h"
 #include "parallel/journal.h"
 #include "parallel/retry.h"
 #include "parallel/state.h"
@@ -44,26 +43,4 @@ tutti_status replay_and_run(tutti_trainer *trainer, struct step *step)
         if (status != TUTTI_OK) return status;
     }
     return vote_status(&vote);
-}
-
-tutti_status trainer_fetch(tutti_trainer *trainer)
-{
-    tutti_status status = TUTTI_OK;
-    TRY(replay_lost(trainer));
-    while (parameters_holder(&trainer->store)) {
-        TRY(fetch_newest(trainer));
-        TRY(replay_lost(trainer)); /* if the device was lost */
-    }
-done:
-    return status;
-}
-
-tutti_status trainer_use_averages(tutti_trainer *trainer, bool use)
-{
-    tutti_status status = TUTTI_OK;
-    if (optimizer_average(&trainer->optimizer) < 0 || parameters_are_averages(&trainer->store) == use) return TUTTI_OK;
-    TRY(trainer_fetch(trainer));
-    parameters_use_averages(&trainer->store, use);
-done:
-    return status;
 }

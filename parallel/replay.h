@@ -1,4 +1,4 @@
-/* Replays steps that were lost with a device; what needs all steps. */
+/* Replays steps that were lost with a device. */
 #ifndef PARALLEL_REPLAY_H
 #define PARALLEL_REPLAY_H
 
@@ -15,10 +15,5 @@ tutti_status replay_lost(struct tutti_trainer *trainer);
 /* Runs the work of a step or a forward pass on this rank's devices until it succeeds, and adds its results to
  * step->result. If a try needs steps that were lost with a device (VOTE_REPLAY), replays them and tries again. */
 tutti_status replay_and_run(struct tutti_trainer *trainer, struct step *step);
-/* Makes the host's arenas the newest. */
-tutti_status trainer_fetch(struct tutti_trainer *trainer);
-/* If parameters are averaged: makes the host's parameters the averages (`use`), to be evaluated or saved, or the
- * trained ones. */
-tutti_status trainer_use_averages(struct tutti_trainer *trainer, bool use);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "parallel/journal.h"
+#include "parallel/newest.h"
 #include "parallel/ranks_average.h"
 #include "parallel/ranks_division.h"
 #include "parallel/ranks_sum.h"

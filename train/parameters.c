@@ -3,9 +3,9 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "parallel/newest.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/ranks_sum.h"
-#include "parallel/replay.h"
 #include "parallel/state.h"
 #include "parallel/step.h"
 #include "runtime/forked.h"

@@ -1,7 +1,7 @@
 /* A copy of a training in memory: see include/tutti_finetune.h. */
 #include "base/memory.h"
+#include "parallel/newest.h"
 #include "parallel/ranks_notes.h"
-#include "parallel/replay.h"
 #include "parallel/state.h"
 #include "parallel/step.h"
 #include "runtime/forked.h"
