@@ -3,6 +3,7 @@
 #include "parallel/exchange.h"
 #include "parallel/retry.h"
 #include "parallel/state.h"
+#include "parallel/step.h"
 #include "replica/clip.h"
 
 #include <math.h>

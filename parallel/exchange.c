@@ -19,9 +19,9 @@
 
 #include "base/bf16.h"
 #include "base/memory.h"
-#include "parallel/commit.h"
 #include "parallel/ranks_sum.h"
 #include "parallel/state.h"
+#include "parallel/step.h"
 
 #include <math.h>
 #include <stdalign.h>

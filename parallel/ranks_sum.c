@@ -6,6 +6,7 @@
 #include "parallel/ranks_division.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/state.h"
+#include "parallel/step.h"
 #include "parallel/sync_ranks.h"
 
 #include <float.h>

@@ -2,9 +2,10 @@
 #ifndef PARALLEL_RANKS_SUM_H
 #define PARALLEL_RANKS_SUM_H
 
-#include "parallel/commit.h"
+#include "parallel/membership.h"
 #include "parallel/ranks.h"
 
+struct step_result;
 struct tutti_trainer;
 
 /* Floats that are summed over the ranks at once, 4 MiB: enough that latency does not dominate. */

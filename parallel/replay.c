@@ -5,6 +5,7 @@
 #include "parallel/journal.h"
 #include "parallel/retry.h"
 #include "parallel/state.h"
+#include "parallel/step.h"
 
 /* Replays the next step of the journal. */
 static tutti_status replay_next(tutti_trainer *trainer)

@@ -6,7 +6,6 @@
 
 #include "base/invariant.h"
 #include "base/threads.h"
-#include "parallel/commit.h"
 #include "parallel/division.h"
 #include "parallel/exchange.h"
 #include "parallel/faults.h"
@@ -15,6 +14,7 @@
 #include "parallel/ranks_sum.h"
 #include "parallel/rebalance.h"
 #include "parallel/state.h"
+#include "parallel/step.h"
 #include "parallel/sync_ranks.h"
 
 #include <float.h>

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/threads.h"
+#include "parallel/commit.h"
 #include "parallel/journal.h"
 #include "parallel/newest.h"
 #include "parallel/ranks_average.h"

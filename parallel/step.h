@@ -7,6 +7,20 @@
 
 struct tutti_trainer;
 
+/* The result of a try at a step or a forward pass. */
+struct step_result {
+    struct sums sums;
+    bool not_finite; /* some of the summed gradients are not finite, or their norm is not */
+    float largest;   /* largest magnitude of the summed gradients, on this rank */
+    float norm;      /* of the gradients, if they are clipped; else NaN */
+};
+
+struct step {
+    struct replica_work work; /* of all devices of this rank */
+    bool replayed;            /* it is one of the journal's */
+    struct step_result result;
+};
+
 /* Does one step. *sums: its losses and correct samples, of all ranks. `read`: whether this rank's batch could be
  * read; if not, the others get the failure. */
 tutti_status trainer_step(
