@@ -4,8 +4,6 @@
 
 #include "base/status.h"
 
-#include <stdbool.h>
-
 struct step;
 struct tutti_trainer;
 

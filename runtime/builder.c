@@ -84,7 +84,7 @@ struct forms {
     size_t count, capacity;
 };
 
-/* Sets the hash of a launch's form, which is what same_form() in realise.c compares; 0 where it cannot be told. */
+/* Sets the hash of a launch's form, which is what same_form() in enqueue.c compares; 0 where it cannot be told. */
 static void hash_form(struct device *device, const struct launch *launch, struct form *form)
 {
     const struct program_request request = { launch->source, launch->options };

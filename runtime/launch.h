@@ -111,6 +111,8 @@ void launch_smallest(const struct launch *launch, uint64_t global[3]);
  * all of the list's are known to be good, each launch waits for its own when it is first enqueued instead. */
 tutti_status launch_list_realise(
     struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
+/* Makes one launch ready. Waits for its program where it is being loaded. */
+tutti_status launch_realise(struct launch *launch, struct device *device);
 /* Has the launch use `buffer` in place of its argument k until the next call; NULL: the argument's own buffer
  * again. */
 tutti_status launch_redirect(struct launch *launch, int k, cl_mem buffer);
