@@ -36,7 +36,7 @@ struct problem {
     bool exact; /* --exact: no Winograd */
     /* --precision: the type that products may round their operands to. A kernel may also keep full precision. */
     enum compute_type compute;
-    /* Values have channels last where an implementation wants that; false where the layout pass rejects it. */
+    /* Values have channels last where an implementation wants that; false where pass_choose() rejects it. */
     bool channels_last;
     /* --sync-batchnorm: the samples are only a part of the batch, and statistics are exchanged (launch_all_reduce). */
     bool synchronised;

@@ -21,7 +21,7 @@ static const struct pass passes[] = {
     { "gradient", pass_gradient },
     { "sweep", pass_sweep },
     { "rewrite", pass_rewrite },
-    { "layout", pass_choose },
+    { "choose", pass_choose },
     { "compose", pass_compose },
     { "sweep", pass_sweep },
     { "storage", pass_storage },
