@@ -91,7 +91,7 @@ int schema_max_inputs(const struct op_schema *schema);
             0                 \
         }                     \
     }
-#define ARGUMENTS(...)            \
+#define OP_ATTRIBUTES(...)        \
     (const struct op_attribute[]) \
     {                             \
         __VA_ARGS__,              \

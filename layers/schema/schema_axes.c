@@ -90,35 +90,35 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
         name, TUTTI_ATTRIBUTE_FLAG, OWN(of, member), value, text \
     }
 
-#define REDUCTION(name_, onnx_, opset_, grows_, of, text_, compose_)                                               \
-    {                                                                                                              \
-        .name = #name_, .text = text_, .inputs = X, .operation = &operation_##of,                                  \
-        .attributes =                                                                                              \
-            ARGUMENTS({ "axes", TUTTI_ATTRIBUTE_AXES, OWN(reduce, axes), NULL, "default: all", .onnx = "axes" },   \
-                { "keepdims", TUTTI_ATTRIBUTE_FLAG, GIVEN(reduce, keepdims), "1", "1: the axes stay, with size 1", \
-                    .onnx = "keepdims" }),                                                                         \
-        .onnx = &(const struct op_onnx) { #onnx_, opset_, TUTTI_ONNX_REDUCTION, grows_ },                          \
-        .complete = complete_reduction, .compose = compose_                                                        \
+#define REDUCTION(name_, onnx_, opset_, grows_, of, text_, compose_)                                                 \
+    {                                                                                                                \
+        .name = #name_, .text = text_, .inputs = X, .operation = &operation_##of,                                    \
+        .attributes =                                                                                                \
+            OP_ATTRIBUTES({ "axes", TUTTI_ATTRIBUTE_AXES, OWN(reduce, axes), NULL, "default: all", .onnx = "axes" }, \
+                { "keepdims", TUTTI_ATTRIBUTE_FLAG, GIVEN(reduce, keepdims), "1", "1: the axes stay, with size 1",   \
+                    .onnx = "keepdims" }),                                                                           \
+        .onnx = &(const struct op_onnx) { #onnx_, opset_, TUTTI_ONNX_REDUCTION, grows_ },                            \
+        .complete = complete_reduction, .compose = compose_                                                          \
     }
 #define ARGMAX(name_, text_)                                                                                   \
     {                                                                                                          \
         .name = #name_, .text = text_, .inputs = X, .operation = &operation_##name_,                           \
-        .attributes = ARGUMENTS(AXIS(argmax, "0", "along it"),                                                 \
+        .attributes = OP_ATTRIBUTES(AXIS(argmax, "0", "along it"),                                             \
             FLAG("keepdims", argmax, keepdims, "1", "1: the axis stays, with size 1"),                         \
             FLAG("select_last_index", argmax, last, "0", "1: of equal elements the last one, else the first")) \
     }
 #define SCAN(name_, text_)                                                            \
     {                                                                                 \
         .name = #name_, .text = text_, .inputs = X, .operation = &operation_##name_,  \
-        .attributes = ARGUMENTS(AXIS(scan, "0", "along it"),                          \
+        .attributes = OP_ATTRIBUTES(AXIS(scan, "0", "along it"),                      \
             FLAG("exclusive", scan, exclusive, "0", "1: without the element itself"), \
             FLAG("reverse", scan, reverse, "0", "1: from the last element on"))       \
     }
 #define BLOCKS(name_, text_)                                                                                 \
     {                                                                                                        \
         .name = #name_, .text = text_, .inputs = INPUTS({ "x", "[C, H, W]" }),                               \
-        .attributes = ARGUMENTS({ "blocksize", TUTTI_ATTRIBUTE_INTEGER, GIVEN(block, size), NULL,            \
-                                    "height and width of a block", .required = true },                       \
+        .attributes = OP_ATTRIBUTES({ "blocksize", TUTTI_ATTRIBUTE_INTEGER, GIVEN(block, size), NULL,        \
+                                        "height and width of a block", .required = true },                   \
             { "mode", TUTTI_ATTRIBUTE_CHOICE, GIVEN(block, mode), "dcr",                                     \
                 "in the depth, the position in a block comes before the channel, or after it", "dcr crd" }), \
         .build = op_##name_                                                                                  \
@@ -148,39 +148,40 @@ static const struct op_schema schemas[] = {
         "log(sum(exp(x))) over axes, also where exp(x) would overflow", compose_reduce_log_sum_exp),
     { "softmax", "exp(x) / sum(exp(x)) over the last axis", X, .operation = &operation_softmax },
     { "log_softmax", "x - log(sum(exp(x))) along an axis, also where exp(x) would overflow", X,
-        ARGUMENTS(AXIS(axis, "-1", "along it")), .compose = compose_log_softmax, .composed = &axis_attributes_type },
+        OP_ATTRIBUTES(AXIS(axis, "-1", "along it")), .compose = compose_log_softmax,
+        .composed = &axis_attributes_type },
     ARGMAX(argmax, "the position of the largest element along an axis, as a float; no gradient"),
     ARGMAX(argmin, "the position of the smallest element along an axis, as a float; no gradient"),
     { "hardmax", "1 at the first largest element along an axis, else 0; no gradient", X,
-        ARGUMENTS(AXIS(argmax, "-1", "along it")), &operation_hardmax },
+        OP_ATTRIBUTES(AXIS(argmax, "-1", "along it")), &operation_hardmax },
     { "topk", "the k largest or smallest elements along an axis, best first; tutti_topk() also returns their positions",
         X,
-        ARGUMENTS({ "k", TUTTI_ATTRIBUTE_INTEGER, OWN(topk, k), NULL, "number of elements", .required = true },
+        OP_ATTRIBUTES({ "k", TUTTI_ATTRIBUTE_INTEGER, OWN(topk, k), NULL, "number of elements", .required = true },
             AXIS(topk, "-1", "along it"), FLAG("largest", topk, largest, "1", "0: the smallest ones")),
         &operation_topk },
     SCAN(cumsum, "for each element the sum of those up to it along an axis"),
     SCAN(cumprod, "for each element the product of those up to it along an axis"),
     { "trilu", "x on one side of a diagonal of the last two axes, 0 on the other side", X,
-        ARGUMENTS(FLAG("upper", trilu, upper, "1", "1: x on and above the diagonal; 0: on and below it"),
+        OP_ATTRIBUTES(FLAG("upper", trilu, upper, "1", "1: x on and above the diagonal; 0: on and below it"),
             { "k", TUTTI_ATTRIBUTE_INTEGER, OWN(trilu, k), "0", "the diagonal: 0 the main one, 1 the one above it" }),
         &operation_trilu },
-    { "expand", "x, repeated along axes where its size is 1 or missing", X, ARGUMENTS(SHAPED(expand, "of the result")),
-        &operation_expand, .complete = complete_expand },
+    { "expand", "x, repeated along axes where its size is 1 or missing", X,
+        OP_ATTRIBUTES(SHAPED(expand, "of the result")), &operation_expand, .complete = complete_expand },
     { "transpose", "axis i of the result is axis perm[i] of x", X,
-        ARGUMENTS({ "perm", TUTTI_ATTRIBUTE_ORDER, OWN(transpose, order), NULL, "default: reversed" }),
+        OP_ATTRIBUTES({ "perm", TUTTI_ATTRIBUTE_ORDER, OWN(transpose, order), NULL, "default: reversed" }),
         &operation_transpose, .complete = complete_transpose },
     { "slice", "the elements from a start to before an end along axes; along the length of sequences only 0 to 1", X,
-        ARGUMENTS(
+        OP_ATTRIBUTES(
             { LISTED("starts", slice, starts, "first element of each axis; negative: from the end"), .required = true },
             { LISTED("ends", slice, ends, "end of each axis, as starts"), .required = true },
             { LISTED("axes", slice, axes, "default: the first ones") },
             { LISTED("steps", slice, steps, "default: 1; negative: backwards") }),
         &operation_window, .build = op_slice },
     { "prefix", "the first elements of x along axes, as many as sequences are long (TUTTI_SEQUENCE)", X,
-        ARGUMENTS({ "axes", TUTTI_ATTRIBUTE_AXES, GIVEN(prefix, axes), NULL, "default: all" }), &operation_window,
+        OP_ATTRIBUTES({ "axes", TUTTI_ATTRIBUTE_AXES, GIVEN(prefix, axes), NULL, "default: all" }), &operation_window,
         .complete = complete_prefix },
     { "pad", "x with more elements at the ends of its axes", X,
-        ARGUMENTS({ LISTED("before", pad, before, "how many before, for each axis; default: 0") },
+        OP_ATTRIBUTES({ LISTED("before", pad, before, "how many before, for each axis; default: 0") },
             { LISTED("after", pad, after, "how many after the last, for each axis; default: 0") },
             { "value", TUTTI_ATTRIBUTE_NUMBER, OWN(window, outside), "0", "the elements, with mode constant" },
             { "mode", TUTTI_ATTRIBUTE_CHOICE, GIVEN(pad, mode), "constant",
@@ -188,23 +189,24 @@ static const struct op_schema schemas[] = {
                 "constant reflect edge wrap" }),
         &operation_window, .build = op_pad },
     { "tile", "x repeated along its axes", X,
-        ARGUMENTS({ LISTED("repeats", tile, repeats, "how often, for each axis"), .required = true }),
+        OP_ATTRIBUTES({ LISTED("repeats", tile, repeats, "how often, for each axis"), .required = true }),
         .build = op_tile },
     BLOCKS(depth_to_space, "blocks of pixels from groups of channels"),
     BLOCKS(space_to_depth, "groups of channels from blocks of pixels"),
     { "cast", "an input of any type as floats", X, .operation = &operation_cast },
     { "reshape", "the same elements in another shape", X,
-        ARGUMENTS(SHAPED(reshape, "one size may be -1: it follows from the others; empty: a sample is one number")),
+        OP_ATTRIBUTES(SHAPED(reshape, "one size may be -1: it follows from the others; empty: a sample is one number")),
         &operation_reshape, .complete = complete_reshape },
     { "fold",
         "the first axis of samples becomes part of the batch: what follows takes each row for a sample; PyTorch's Fold "
         "is another operation",
         X, .operation = &operation_reshape, .complete = complete_fold },
     { "unfold", "the reverse of fold; losses and outputs need it; PyTorch's Unfold is another operation", X,
-        ARGUMENTS({ "size", TUTTI_ATTRIBUTE_INTEGER, GIVEN(unfold, size), NULL, "rows of a sample", .required = true }),
+        OP_ATTRIBUTES(
+            { "size", TUTTI_ATTRIBUTE_INTEGER, GIVEN(unfold, size), NULL, "rows of a sample", .required = true }),
         &operation_reshape, .complete = complete_unfold },
     { "concat", "1 to 8 inputs, joined along an axis", INPUTS({ "x", .repeated = true }),
-        ARGUMENTS(AXIS(axis, "0", "the only one whose sizes may differ")), &operation_concat },
+        OP_ATTRIBUTES(AXIS(axis, "0", "the only one whose sizes may differ")), &operation_concat },
     { 0 },
 };
 

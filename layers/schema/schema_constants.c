@@ -27,14 +27,14 @@ static const struct op_input none[] = { { 0 } };
 
 static const struct op_schema schemas[] = {
     { "arange", "the numbers start, start + step, ... before end, along an axis", none,
-        ARGUMENTS({ "start", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, start), "0", "the first number", .wide = true },
+        OP_ATTRIBUTES({ "start", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, start), "0", "the first number", .wide = true },
             { "end", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, end), NULL, "all numbers are before it", .required = true,
                 .wide = true },
             { "step", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, step), "1", "from one number to the next; not 0",
                 .wide = true }),
         .layer = arange },
     { "full", "the same number everywhere", none,
-        ARGUMENTS({ "shape", TUTTI_ATTRIBUTE_SHAPE, GIVEN(full, shape), NULL, "of the result", .required = true },
+        OP_ATTRIBUTES({ "shape", TUTTI_ATTRIBUTE_SHAPE, GIVEN(full, shape), NULL, "of the result", .required = true },
             { "value", TUTTI_ATTRIBUTE_NUMBER, GIVEN(full, value), "0", "the number" }),
         .layer = full },
     { 0 },

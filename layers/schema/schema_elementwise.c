@@ -18,7 +18,7 @@
     {                                                                              \
 #name, TUTTI_ATTRIBUTE_NUMBER, OWN(of, member), value, text, .onnx = #name \
     }
-#define LOW_OF(of, member, name, value, text) ARGUMENTS(NUMBER(name, of, member, value, text))
+#define LOW_OF(of, member, name, value, text) OP_ATTRIBUTES(NUMBER(name, of, member, value, text))
 
 /* In the order of enum activation. */
 #define POSITION(name, ...) POSITION_##name,
@@ -35,7 +35,7 @@ static const struct op_schema schemas[] = {
 #undef SCHEMA
 #define LOW(name, value, text) LOW_OF(activation, function.low, name, value, text)
 #define LOW_HIGH(least, of_least, most, of_most)                                                                       \
-    ARGUMENTS(NUMBER(least, activation, function.low, of_least, "the least result"),                                   \
+    OP_ATTRIBUTES(NUMBER(least, activation, function.low, of_least, "the least result"),                                   \
         NUMBER(most, activation, function.high, of_most, "the largest result"))
 #define SCHEMA(name_, onnx_, inputs_, text_, attributes_, ...)                                                                \
     { .name = #name_, .text = text_, .inputs = INPUTS_##inputs_, .attributes = attributes_, .onnx = onnx_,             \

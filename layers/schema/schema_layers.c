@@ -207,7 +207,7 @@ static tutti_tensor huber(tutti_network *network, const tutti_tensor *inputs, in
                     true },                                                                                           \
                 { "r", "[directions, " gates "hidden, hidden]; with w", true },                                       \
                 { "b", "[directions, " biases "hidden]: those of w, then those of r; with w, default: none", true }), \
-            ARGUMENTS(REQUIRED("hidden", recurrent, hidden, "size of the state"),                                     \
+            OP_ATTRIBUTES(REQUIRED("hidden", recurrent, hidden, "size of the state"),                                 \
                 FLAG("bidirectional", recurrent, bidirectional, "1: a second direction, from the last step on"),      \
                 FLAG("reverse", recurrent, reverse,                                                                   \
                     "1: only the direction from the last step on; not with bidirectional"),                           \
@@ -215,7 +215,7 @@ static tutti_tensor huber(tutti_network *network, const tutti_tensor *inputs, in
             .layer = name                                                                                             \
     }
 #define AXIS_AND_LENGTH(axis_text, text) \
-    ARGUMENTS(INTEGER("axis", spectrum, axis, "-1", axis_text), INTEGER("length", spectrum, length, "0", text))
+    OP_ATTRIBUTES(INTEGER("axis", spectrum, axis, "-1", axis_text), INTEGER("length", spectrum, length, "0", text))
 static const struct op_schema layers[] = {
     PLAIN(flatten, "the elements of a sample along one axis", NULL),
     PLAIN(relu6, "min(max(x, 0), 6)", NULL),
@@ -223,7 +223,7 @@ static const struct op_schema layers[] = {
     PLAIN(global_max_pool, "the maximum of each channel", "[C, H, W]"),
     { "adaptive_average_pool", "means of windows, as many as asked for: PyTorch's adaptive_avg_pool2d",
         INPUTS({ "x", "[C, H, W]" }),
-        ARGUMENTS(
+        OP_ATTRIBUTES(
             REQUIRED("height", pixels, height, "of the result"), REQUIRED("width", pixels, width, "of the result")),
         .layer = adaptive_average_pool },
     { "batch_norm",
@@ -231,19 +231,19 @@ static const struct op_schema layers[] = {
         "statistics in inference",
         INPUTS({ "x", "[C, H, W] or [C]" }, { "weight", "[C]; default: the layer's own", true },
             { "bias", "as weight", true }),
-        ARGUMENTS(NUMBER("epsilon", batch_norm, epsilon, "1e-5", "added to the variance; positive"),
+        OP_ATTRIBUTES(NUMBER("epsilon", batch_norm, epsilon, "1e-5", "added to the variance; positive"),
             NUMBER("momentum", batch_norm, momentum, "0.1",
                 "weight of the newest batch in the running statistics: above 0, at most 1")),
         .layer = batch_norm },
     { "normalise", "(scale x - mean) / std as floats, for each of at most 16 channels",
         INPUTS({ "x", "[C, ...], an input of the network, of any type" }),
-        ARGUMENTS(NUMBERS("mean", normalise, mean, "for each channel; default: 0"),
+        OP_ATTRIBUTES(NUMBERS("mean", normalise, mean, "for each channel; default: 0"),
             NUMBERS("std", normalise, std, "for each channel; default: 1"),
             NUMBER("scale", normalise, scale, "1", "factor of x, such as 1/255 = 0.00392156863 for bytes")),
         .layer = normalise },
     { "einsum", "Einstein's summation, as numpy's einsum; letters name the axes of samples, without the batch",
         INPUTS({ "a", .repeated = true }),
-        ARGUMENTS(
+        OP_ATTRIBUTES(
             { "equation", TUTTI_ATTRIBUTE_TEXT, GIVEN(einsum, equation), NULL, "such as ij,jk->ik", .required = true }),
         .layer = einsum },
     { "attention", "softmax(q k^T scale + mask) v for each head: scaled dot-product attention",
@@ -251,7 +251,7 @@ static const struct op_schema layers[] = {
             { "k", "[kv_heads, keys, width], or [keys, kv_heads width]" },
             { "v", "as k; its width may be another one" },
             { "mask", "broadcast to [heads, length, keys], and added to the scores, if it is not boolean", true }),
-        ARGUMENTS(INTEGER("heads", attention, heads, "0", "0: heads are an axis of q, k and v"),
+        OP_ATTRIBUTES(INTEGER("heads", attention, heads, "0", "0: heads are an axis of q, k and v"),
             INTEGER("kv_heads", attention, kv_heads, "0", "with heads: those of k and v; 0: as many as q"),
             NUMBER("scale", attention, scale, "0", "of the products; 0: 1 / sqrt(width)"),
             NUMBER("softcap", attention, softcap, "0", "scores become softcap tanh(scores / softcap); 0: they stay"),
@@ -276,13 +276,13 @@ static const struct op_schema layers[] = {
         .layer = irfft },
     PLAIN(rfft2, "rfft over the last two axes", "[..., height, width]"),
     { "irfft2", "the inverse of rfft2", INPUTS({ "x", "[..., height, bins, 2]" }),
-        ARGUMENTS(INTEGER("width", spectrum, columns, "0", "of the result; 0: 2 (bins - 1)")), .layer = irfft2 },
+        OP_ATTRIBUTES(INTEGER("width", spectrum, columns, "0", "of the result; 0: 2 (bins - 1)")), .layer = irfft2 },
     { "rfft2_modes", "the lowest frequencies of rfft2", INPUTS({ "x", "[..., height, width]" }),
-        ARGUMENTS(REQUIRED("rows", spectrum, rows, "number of frequencies of the height, around 0"),
+        OP_ATTRIBUTES(REQUIRED("rows", spectrum, rows, "number of frequencies of the height, around 0"),
             REQUIRED("columns", spectrum, columns, "number of frequencies of the width, from 0 on")),
         .layer = rfft2_modes },
     { "irfft2_modes", "the inverse of rfft2_modes; other frequencies are 0", INPUTS({ "x", "[..., rows, columns, 2]" }),
-        ARGUMENTS(
+        OP_ATTRIBUTES(
             REQUIRED("height", spectrum, rows, "of the result"), REQUIRED("width", spectrum, columns, "of the result")),
         .layer = irfft2_modes },
     { 0 },
@@ -290,7 +290,7 @@ static const struct op_schema layers[] = {
 
 #define CLASSES(targets_text) INPUTS({ "x", "[classes, ...]" }, { "targets", targets_text })
 #define CLASS_ARGUMENTS                                                                                           \
-    ARGUMENTS(INTEGER("class_axis", class_loss, class_axis, "0", "axis of the classes"),                          \
+    OP_ATTRIBUTES(INTEGER("class_axis", class_loss, class_axis, "0", "axis of the classes"),                      \
         NUMBER("label_smoothing", class_loss, label_smoothing, "0", "part of the target that all classes share"), \
         INTEGER("ignored", class_loss, ignored, "-1",                                                             \
             "a label whose loss is 0, as that of negative labels is; it counts in the mean"))
@@ -305,7 +305,7 @@ static const struct op_schema losses[] = {
     { "mse", "(x - t)^2, the mean", SAME, .layer = mse },
     { "l1", "|x - t|, the mean", SAME, .layer = l1 },
     { "huber", "(x - t)^2 / 2 where |x - t| <= delta, else delta (|x - t| - delta / 2), the mean", SAME,
-        ARGUMENTS(NUMBER("delta", loss, delta, "1", "the error from which the loss is linear; positive")),
+        OP_ATTRIBUTES(NUMBER("delta", loss, delta, "1", "the error from which the loss is linear; positive")),
         .layer = huber },
     { 0 },
 };
