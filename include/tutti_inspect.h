@@ -76,8 +76,8 @@ typedef struct tutti_operation_info {
     int max_inputs;      /* and at most: more than input_count where the last input may be repeated */
     const char *onnx;    /* ONNX's operator that does the same; NULL: there is none (tutti_onnx_form) */
     tutti_onnx_form onnx_form;
-    int onnx_opset;  /* the first one with this operator; 0: all that Tutti writes have it */
-    bool onnx_grows; /* its result can leave the integer type that its inputs have in ONNX */
+    int onnx_opset;      /* the first one with this operator; 0: all that Tutti writes have it */
+    bool onnx_overflows; /* its result can leave the integer type that its inputs have in ONNX */
 } tutti_operation_info;
 /* Returns the number of operations. */
 TUTTI_API int tutti_operations(void);

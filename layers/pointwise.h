@@ -55,8 +55,8 @@
         1, 0), , , )                                                                                                   \
     X(where, NONE, 3, "b where a is not 0, else c", NONE, where(a != 0, b, c), , where(a != 0, g, 0), where(a != 0,    \
         0, g))                                                                                                         \
-    X(neg, GROWING(Neg), 1, "-a", NONE, -a, -g, , )                                                                    \
-    X(abs, GROWING(Abs), 1, "the absolute value of a", NONE, fabs(a), where(a > 0, g, where(a < 0, -g, 0)), , )        \
+    X(neg, OVERFLOWING(Neg), 1, "-a", NONE, -a, -g, , )                                                                    \
+    X(abs, OVERFLOWING(Abs), 1, "the absolute value of a", NONE, fabs(a), where(a > 0, g, where(a < 0, -g, 0)), , )        \
     X(sign, ONNX(Sign), 1, "-1, 0 or 1; no gradient", NONE, where(a > 0, 1, where(a < 0, -1, a)), , , )                \
     X(floor, ONNX(Floor), 1, "a rounded down; no gradient", NONE, floor(a), , , )                                      \
     X(ceil, ONNX(Ceil), 1, "a rounded up; no gradient", NONE, ceil(a), , , )                                           \

@@ -156,7 +156,7 @@ static bool find_plain(const char *name, struct onnx_operator *row)
                                    : NULL,
         .operation = info.name,
         .type = is_bool ? ONNX_BOOL : 0,
-        .overflows = info.onnx_grows };
+        .overflows = info.onnx_overflows };
     return true;
 }
 

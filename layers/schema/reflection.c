@@ -60,7 +60,7 @@ tutti_status tutti_operation(int position, tutti_operation_info *info)
         .onnx = schema->onnx ? schema->onnx->name : NULL,
         .onnx_form = schema->onnx ? schema->onnx->form : TUTTI_ONNX_NONE,
         .onnx_opset = schema->onnx ? schema->onnx->opset : 0,
-        .onnx_grows = schema->onnx && schema->onnx->grows };
+        .onnx_overflows = schema->onnx && schema->onnx->overflows };
     return RESULT_WRITE(info, &known, tutti_operation_info);
 }
 

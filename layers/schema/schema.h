@@ -35,7 +35,7 @@ struct op_onnx {
     const char *name;
     int opset; /* the first one with it; 0: all that Tutti writes have it */
     tutti_onnx_form form;
-    bool grows; /* its result can leave the integer type of its inputs */
+    bool overflows; /* its result can leave the integer type of its inputs */
 };
 
 /* Sets members of the node's attributes from others, from the arguments and from x, the first input. */

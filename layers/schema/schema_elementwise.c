@@ -13,7 +13,7 @@
 #define SINCE(name, opset) IN_ONNX(#name, opset, TUTTI_ONNX_ELEMENTWISE)
 #define COMPARISON(name) IN_ONNX(#name, .form = TUTTI_ONNX_COMPARISON)
 #define LOGIC(name) IN_ONNX(#name, .form = TUTTI_ONNX_LOGIC)
-#define GROWING(name) IN_ONNX(#name, .form = TUTTI_ONNX_ELEMENTWISE, .grows = true)
+#define OVERFLOWING(name) IN_ONNX(#name, .form = TUTTI_ONNX_ELEMENTWISE, .overflows = true)
 #define NUMBER(name, of, member, value, text)                                      \
     {                                                                              \
 #name, TUTTI_ATTRIBUTE_NUMBER, OWN(of, member), value, text, .onnx = #name \
