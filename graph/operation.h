@@ -130,8 +130,8 @@ struct implementation {
 };
 
 struct loop;
-struct arrays; /* layers/interpreter/interpreter.h */
-typedef tutti_status operation_reference(const struct problem *problem, const struct arrays *arrays);
+struct node_arrays; /* layers/interpreter/interpreter.h */
+typedef tutti_status operation_reference(const struct problem *problem, const struct node_arrays *arrays);
 struct operation {
     const char *name; /* of the node; op_name() and the schemas have the names of tutti_op() */
     /* In the order of a node's inputs and outputs; layers/layers.h says what they hold. */

@@ -300,9 +300,9 @@ static double *input_array(const struct value *value, uint32_t number, bool zero
 }
 
 /* Computes the problem with the interpreter. The caller frees the arrays, also after a failure. */
-static tutti_status interpret(const struct problem *problem, struct thread_pool *threads, struct arrays *arrays)
+static tutti_status interpret(const struct problem *problem, struct thread_pool *threads, struct node_arrays *arrays)
 {
-    *arrays = (struct arrays) { .constants = &constants, .threads = threads };
+    *arrays = (struct node_arrays) { .constants = &constants, .threads = threads };
     for (int i = 0; i < problem->node->input_count; i++) {
         if (!problem->inputs[i]) continue;
         const bool zero = node_input_port(problem->node, i)->flags & PORT_ZERO_IN_TRIALS;
@@ -336,7 +336,7 @@ done:
 
 tutti_status trial_check(struct trial *trial, const struct problem *problem, struct thread_pool *threads)
 {
-    struct arrays arrays;
+    struct node_arrays arrays;
     tutti_status status = interpret(problem, threads, &arrays);
     for (int i = 0; i < GRAPH_MAX_OUTPUTS && status == TUTTI_OK; i++)
         if (arrays.outputs[i]) status = check_output(trial, i, arrays.outputs[i]);

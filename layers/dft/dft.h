@@ -39,8 +39,8 @@ struct dft_sizes {
 };
 struct dft_sizes dft_sizes_of(const struct problem *problem);
 /* For the interpreter. */
-struct arrays;
-tutti_status dft_interpret(const struct problem *problem, const struct arrays *arrays);
+struct node_arrays;
+tutti_status dft_interpret(const struct problem *problem, const struct node_arrays *arrays);
 
 /* dft_kernels.c */
 extern const struct implementation *const dft_implementations[];

@@ -46,7 +46,7 @@ static void element(const struct spectrum *s, int64_t o, int64_t k, int64_t i)
     }
 }
 
-tutti_status dft_interpret(const struct problem *problem, const struct arrays *arrays)
+tutti_status dft_interpret(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct dft_attributes *a = dft_attributes(problem->node);
     double *angles = memory_new((size_t)a->length * 2, sizeof *angles);

@@ -39,7 +39,7 @@ static int64_t place_in(const struct loop_operand *operand, const int64_t *at, i
     return place;
 }
 
-static double operand_at(const struct problem *problem, const struct arrays *arrays, const struct loop *loop,
+static double operand_at(const struct problem *problem, const struct node_arrays *arrays, const struct loop *loop,
     const struct loop_operand *operand, const int64_t *at)
 {
     for (int i = 0; i < loop->rank; i++)
@@ -56,7 +56,7 @@ static double operand_at(const struct problem *problem, const struct arrays *arr
 }
 
 static double loop_element(
-    const struct problem *problem, const struct loop *loop, const struct arrays *arrays, const int64_t *at)
+    const struct problem *problem, const struct loop *loop, const struct node_arrays *arrays, const int64_t *at)
 {
     double operands[LOOP_OPERANDS];
     for (int i = 0; i < loop->operand_count; i++)
@@ -64,7 +64,7 @@ static double loop_element(
     return loop_evaluate(loop, operands);
 }
 
-static void run_loop(const struct problem *problem, const struct loop *loop, const struct arrays *arrays)
+static void run_loop(const struct problem *problem, const struct loop *loop, const struct node_arrays *arrays)
 {
     double *out = arrays->outputs[0];
     const int64_t outputs = value_elements(problem->outputs[0]);
@@ -95,13 +95,13 @@ static void sum_channels(const struct value *dy, int axis, const double *from, d
     for (int64_t i = 0; i < value_elements(dy); i++) to[i / z.pixels % z.c] += from[i];
 }
 
-tutti_status interpret_channel_sum(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_channel_sum(const struct problem *problem, const struct node_arrays *arrays)
 {
     sum_channels(problem->inputs[0], axis_attributes(problem->node)->axis, arrays->inputs[0], arrays->outputs[0]);
     return TUTTI_OK;
 }
 
-tutti_status interpret_embedding(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_embedding(const struct problem *problem, const struct node_arrays *arrays)
 {
     const int64_t rows = problem->inputs[1]->shape.sizes[0], width = value_size(problem->outputs[0], 0);
     for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) {
@@ -111,7 +111,7 @@ tutti_status interpret_embedding(const struct problem *problem, const struct arr
     return TUTTI_OK;
 }
 
-tutti_status interpret_embedding_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_embedding_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *table = problem->outputs[0];
     const int64_t rows = table->shape.sizes[0], width = value_size(table, 0);
@@ -123,7 +123,7 @@ tutti_status interpret_embedding_gradient(const struct problem *problem, const s
     return TUTTI_OK;
 }
 
-tutti_status interpret_resample(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_resample(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct resample_attributes *a = resample_attributes(problem->node);
     const struct planes z = value_planes(problem->outputs[0], a->axis);
@@ -161,13 +161,13 @@ static void moments(const struct planes *z, const double *x, int64_t c, double *
 }
 
 /* Row `number` of the statistics that another node made (FUSION_GIVEN); NULL: there are none. */
-static const double *given_statistics(const struct problem *problem, const struct arrays *arrays, int number)
+static const double *given_statistics(const struct problem *problem, const struct node_arrays *arrays, int number)
 {
     const struct fusion *given = node_fusion(problem->node, FUSION_GIVEN);
     return given ? arrays->inputs[given->input] + number * value_size(problem->inputs[given->input], 0) : NULL;
 }
 
-tutti_status interpret_batch_norm(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_batch_norm(const struct problem *problem, const struct node_arrays *arrays)
 {
     const double *means = given_statistics(problem, arrays, 1), *squares = given_statistics(problem, arrays, 2);
     const struct planes z = batch_norm_sizes_of(problem);
@@ -191,7 +191,7 @@ tutti_status interpret_batch_norm(const struct problem *problem, const struct ar
     return TUTTI_OK;
 }
 
-tutti_status interpret_batch_norm_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_batch_norm_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct planes z = batch_norm_sizes_of(problem);
     double *const *in = arrays->inputs, *const *out = arrays->outputs;
@@ -217,7 +217,7 @@ tutti_status interpret_batch_norm_gradient(const struct problem *problem, const 
     return TUTTI_OK;
 }
 
-tutti_status interpret_fold_batch_norm(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_fold_batch_norm(const struct problem *problem, const struct node_arrays *arrays)
 {
     enum { W, BIAS, GAMMA, BETA, MEAN, VAR };
     const int64_t inner = interpreter_stride(problem->inputs[W], 0), channels = problem->inputs[W]->shape.sizes[0];
@@ -232,7 +232,7 @@ tutti_status interpret_fold_batch_norm(const struct problem *problem, const stru
 
 /* ------------------------------------------------------------------------------------------------ layer norm ---- */
 
-tutti_status interpret_layer_norm(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_layer_norm(const struct problem *problem, const struct node_arrays *arrays)
 {
     const int64_t width = value_size(problem->inputs[0], 0), rows = value_elements(problem->inputs[0]) / width;
     for (int64_t row = 0; row < rows; row++) {
@@ -251,7 +251,7 @@ tutti_status interpret_layer_norm(const struct problem *problem, const struct ar
 }
 
 /* dx = rstd * (h - mean of h - n * mean of h n), where n is x normalised and h is dy gamma. */
-tutti_status interpret_layer_norm_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_layer_norm_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     enum { X, DY, GAMMA, MEAN, RSTD };
     enum { DX, DGAMMA, DBETA };
@@ -277,7 +277,7 @@ tutti_status interpret_layer_norm_gradient(const struct problem *problem, const 
 
 /* ------------------------------------------------------------------------------------------ softmax, dropout ---- */
 
-tutti_status interpret_softmax(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_softmax(const struct problem *problem, const struct node_arrays *arrays)
 {
     const int64_t width = value_size(problem->inputs[0], 0);
     for (int64_t row = 0; row < value_elements(problem->inputs[0]); row += width) {
@@ -290,7 +290,7 @@ tutti_status interpret_softmax(const struct problem *problem, const struct array
     return TUTTI_OK;
 }
 
-tutti_status interpret_softmax_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_softmax_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     const int64_t width = value_size(problem->inputs[0], 0);
     for (int64_t row = 0; row < value_elements(problem->inputs[0]); row += width) {
@@ -303,7 +303,7 @@ tutti_status interpret_softmax_gradient(const struct problem *problem, const str
 }
 
 /* The random numbers are defined in clkernels/dropout.cl. */
-tutti_status interpret_dropout(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_dropout(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *x = problem->inputs[0];
     const struct step_constants *s = arrays->constants;
@@ -326,7 +326,7 @@ tutti_status interpret_dropout(const struct problem *problem, const struct array
 }
 
 /* The random numbers are defined in clkernels/random_like.cl. */
-tutti_status interpret_random(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_random(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *y = problem->outputs[0];
     const struct step_constants *s = arrays->constants;
@@ -352,13 +352,13 @@ tutti_status interpret_random(const struct problem *problem, const struct arrays
 
 /* --------------------------------------------------------------------------------------------------- movement ---- */
 
-tutti_status interpret_copy(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_copy(const struct problem *problem, const struct node_arrays *arrays)
 {
     memcpy(arrays->outputs[0], arrays->inputs[0], (size_t)value_elements(problem->outputs[0]) * sizeof(double));
     return TUTTI_OK;
 }
 
-tutti_status interpret_concat(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_concat(const struct problem *problem, const struct node_arrays *arrays)
 {
     const int axis = axis_attributes(problem->node)->axis;
     const int64_t row = interpreter_stride(problem->outputs[0], axis) * problem->outputs[0]->shape.sizes[axis];
@@ -373,7 +373,7 @@ tutti_status interpret_concat(const struct problem *problem, const struct arrays
     return TUTTI_OK;
 }
 
-tutti_status interpret_convert(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_convert(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *x = problem->inputs[0];
     const struct convert_attributes *a = convert_attributes(problem->node);
@@ -427,7 +427,8 @@ static double *normalised_array(const struct normalisation *by, const struct val
     return array;
 }
 
-static tutti_status normalise_input(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+static tutti_status normalise_input(
+    const struct problem *problem, struct node_arrays *arrays, const struct fusion *fusion)
 {
     const struct value *x = problem->inputs[0];
     const struct normalisation by = normalisation_of(x, fusion->function, arrays->inputs + fusion->input);
@@ -435,7 +436,7 @@ static tutti_status normalise_input(const struct problem *problem, struct arrays
     return arrays->inputs[0] ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-static tutti_status mask_input(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+static tutti_status mask_input(const struct problem *problem, struct node_arrays *arrays, const struct fusion *fusion)
 {
     const struct value *dy = problem->inputs[GRADIENT_DY];
     double *const *in = arrays->inputs, *dadd = arrays->outputs[fusion->output];
@@ -452,21 +453,22 @@ static tutti_status mask_input(const struct problem *problem, struct arrays *arr
     return g ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-static tutti_status add(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+static tutti_status add(const struct problem *problem, struct node_arrays *arrays, const struct fusion *fusion)
 {
     (void)fusion;
     for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) arrays->outputs[0][i] += arrays->add[i];
     return TUTTI_OK;
 }
 
-static tutti_status apply_function(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+static tutti_status apply_function(
+    const struct problem *problem, struct node_arrays *arrays, const struct fusion *fusion)
 {
     double *y = arrays->outputs[0];
     for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) y[i] = activate(fusion->function, y[i]);
     return TUTTI_OK;
 }
 
-static tutti_status mask(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+static tutti_status mask(const struct problem *problem, struct node_arrays *arrays, const struct fusion *fusion)
 {
     const double *y = arrays->inputs[fusion->input];
     double *dx = arrays->outputs[0];
@@ -475,7 +477,7 @@ static tutti_status mask(const struct problem *problem, struct arrays *arrays, c
 }
 
 /* Applies the mask, and sums over g. */
-static tutti_status gate(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+static tutti_status gate(const struct problem *problem, struct node_arrays *arrays, const struct fusion *fusion)
 {
     const struct value *x = problem->inputs[fusion->input + GATE_X], *statistics = problem->outputs[fusion->output];
     double *const *in = arrays->inputs + fusion->input, *g = arrays->outputs[0],
@@ -492,7 +494,7 @@ static tutti_status gate(const struct problem *problem, struct arrays *arrays, c
 }
 
 /* Computes count, mean and sum of squared deviations of each channel. */
-static tutti_status statistics(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+static tutti_status statistics(const struct problem *problem, struct node_arrays *arrays, const struct fusion *fusion)
 {
     const struct value *y = problem->outputs[0], *of = problem->outputs[fusion->output];
     const int64_t count = value_elements(y);
@@ -512,14 +514,16 @@ static tutti_status statistics(const struct problem *problem, struct arrays *arr
     return TUTTI_OK;
 }
 
-static tutti_status bias_gradient(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+static tutti_status bias_gradient(
+    const struct problem *problem, struct node_arrays *arrays, const struct fusion *fusion)
 {
     const struct value *dy = problem->inputs[1];
     sum_channels(dy, dy->shape.rank - 1, arrays->inputs[1], arrays->outputs[fusion->output]);
     return TUTTI_OK;
 }
 
-static tutti_status weight_gradient(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+static tutti_status weight_gradient(
+    const struct problem *problem, struct node_arrays *arrays, const struct fusion *fusion)
 {
     const struct fusion *of = node_fusion(problem->node, FUSION_GATE);
     const struct value *x = problem->inputs[of->input + GATE_X];
@@ -534,7 +538,7 @@ static tutti_status weight_gradient(const struct problem *problem, struct arrays
 
 /* How fusions run. Before FUSION_ADD, they replace an input's array by a new one; others follow the operation. */
 static tutti_status (*const fusions[FUSION_KINDS])(
-    const struct problem *problem, struct arrays *arrays, const struct fusion *fusion) = {
+    const struct problem *problem, struct node_arrays *arrays, const struct fusion *fusion) = {
     [FUSION_NORMALISED] = normalise_input,
     [FUSION_MASKED] = mask_input,
     [FUSION_ADD] = add,
@@ -546,7 +550,7 @@ static tutti_status (*const fusions[FUSION_KINDS])(
     [FUSION_WEIGHTS] = weight_gradient,
 };
 
-static tutti_status run_fusions(const struct problem *problem, struct arrays *arrays, bool after)
+static tutti_status run_fusions(const struct problem *problem, struct node_arrays *arrays, bool after)
 {
     tutti_status status = TUTTI_OK;
     const struct node *node = problem->node;
@@ -558,7 +562,7 @@ static tutti_status run_fusions(const struct problem *problem, struct arrays *ar
     return status;
 }
 
-static tutti_status run_operation(const struct problem *problem, const struct arrays *arrays)
+static tutti_status run_operation(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct operation *operation = problem->node->operation;
     struct loop loop;
@@ -568,10 +572,10 @@ static tutti_status run_operation(const struct problem *problem, const struct ar
     return TUTTI_OK;
 }
 
-tutti_status interpret_node(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_node(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct operation *operation = problem->node->operation;
-    struct arrays with = *arrays;
+    struct node_arrays with = *arrays;
     if (!interpreter_knows(operation))
         return fail(TUTTI_UNSUPPORTED,
             "the interpreter does not know the operation '%s': it has neither a reference nor a loop", operation->name);
@@ -609,7 +613,7 @@ tutti_status interpreter_run(const struct interpreter *interpreter, size_t nodes
     for (size_t n = 0; n < nodes && status == TUTTI_OK; n++) {
         const struct node *node = &graph->nodes[n];
         struct problem problem = { .node = node, .training = !interpreter->inference };
-        struct arrays arrays = { .constants = &interpreter->constants, .inference = interpreter->inference };
+        struct node_arrays arrays = { .constants = &interpreter->constants, .inference = interpreter->inference };
         for (int i = 0; i < node->input_count; i++) {
             problem.inputs[i] = graph_at(graph, node->inputs[i]);
             arrays.inputs[i] = array_of(interpreter, node->inputs[i]);

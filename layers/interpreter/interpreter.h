@@ -7,7 +7,7 @@
 
 /* The arrays of a node, in the order of struct problem. Each holds the value's elements in the order of its shape,
  * whatever the layout and the type; NULL: it is absent. */
-struct arrays {
+struct node_arrays {
     double *inputs[GRAPH_MAX_INPUTS], *outputs[GRAPH_MAX_OUTPUTS], *add;
     const struct step_constants *constants;
     bool inference;              /* dropout copies, batch_norm uses the running statistics */
@@ -31,7 +31,7 @@ static inline int64_t interpreter_stride(const struct value *value, int axis)
 bool interpreter_knows(const struct operation *operation);
 /* Computes the outputs of one node. problem->device may be NULL. Statistics are stored and read as one part; the
  * others are 0. TUTTI_UNSUPPORTED: the interpreter does not know the operation. */
-tutti_status interpret_node(const struct problem *problem, const struct arrays *arrays);
+tutti_status interpret_node(const struct problem *problem, const struct node_arrays *arrays);
 
 /* The references of operations (struct operation). interpreter.c: */
 operation_reference interpret_channel_sum, interpret_embedding, interpret_embedding_gradient, interpret_resample,
@@ -47,7 +47,7 @@ operation_reference interpret_conv2d, interpret_conv2d_data_gradient, interpret_
     interpret_dense_weight_gradient, interpret_matmul;
 /* Computes the gradient of a convolution's weights from other arrays than the problem's. */
 void interpret_conv2d_weights(
-    const struct problem *problem, const struct arrays *arrays, double *x, double *dw, double *dy);
+    const struct problem *problem, const struct node_arrays *arrays, double *x, double *dw, double *dy);
 /* interpreter_pool.c, interpreter_losses.c: */
 operation_reference interpret_max_pool, interpret_max_pool_gradient, interpret_average_pool;
 operation_reference interpret_loss_of_classes, interpret_soft_cross_entropy, interpret_loss_of_elements,

@@ -138,21 +138,21 @@ static tutti_status run(const struct problem *problem, const struct grid_sizes *
     return TUTTI_OK;
 }
 
-tutti_status interpret_grid_sample(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_grid_sample(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct grid_sizes z = grid_sizes_of(problem->inputs[0], problem->inputs[1]);
     memset(arrays->outputs[0], 0, (size_t)value_elements(problem->outputs[0]) * sizeof(double));
     return run(problem, &z, arrays->inputs[0], arrays->inputs[1], arrays->outputs[0], NULL, read_pixel);
 }
 
-tutti_status interpret_grid_data_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_grid_data_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct grid_sizes z = grid_sizes_of(problem->outputs[0], problem->inputs[0]);
     memset(arrays->outputs[0], 0, (size_t)value_elements(problem->outputs[0]) * sizeof(double));
     return run(problem, &z, arrays->outputs[0], arrays->inputs[0], arrays->inputs[1], NULL, write_pixel);
 }
 
-tutti_status interpret_grid_grid_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_grid_grid_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct grid_sizes z = grid_sizes_of(problem->inputs[0], problem->inputs[1]);
     memset(arrays->outputs[0], 0, (size_t)value_elements(problem->outputs[0]) * sizeof(double));

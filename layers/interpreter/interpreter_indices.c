@@ -44,7 +44,7 @@ static int64_t element_of(const struct walk *w, int64_t u)
     return (((w->together ? 0 : sample) * z->rows + row) * z->axis + element) * z->inner + i;
 }
 
-tutti_status interpret_gather(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_gather(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *data = problem->inputs[0];
     struct walk w = walk_of(problem, data, 1, arrays->inputs[1], 0);
@@ -56,7 +56,7 @@ tutti_status interpret_gather(const struct problem *problem, const struct arrays
     return TUTTI_OK;
 }
 
-tutti_status interpret_gather_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_gather_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *data = problem->outputs[0];
     struct walk w = walk_of(problem, data, 0, arrays->inputs[0], 0);
@@ -98,7 +98,7 @@ static void scatter(const struct problem *problem, const struct walk *w, const s
     }
 }
 
-tutti_status interpret_scatter(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_scatter(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *y = problem->outputs[0];
     const struct walk w =
@@ -109,7 +109,7 @@ tutti_status interpret_scatter(const struct problem *problem, const struct array
 }
 
 /* From the last update to the first: where an update replaced an element, what came before it no longer counts. */
-tutti_status interpret_scatter_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_scatter_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     enum { INDICES, DY, DATA, UPDATES };
     const int reduction = indexed_attributes(problem->node)->reduction;

@@ -21,7 +21,7 @@ static int compare(double x, double y, bool largest, bool first)
     return ((x > y) - (x < y)) * (largest ? 1 : -1);
 }
 
-tutti_status interpret_argmax(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_argmax(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct operation *operation = problem->node->operation;
     const struct argmax_attributes *a = argmax_attributes(problem->node);
@@ -54,7 +54,7 @@ static int by_rank(const void *one, const void *other)
     return order ? order : (a->place > b->place) - (a->place < b->place);
 }
 
-tutti_status interpret_topk(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_topk(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct topk_attributes *a = topk_attributes(problem->node);
     const struct planes z = value_planes(problem->inputs[0], a->axis), made = { z.n, a->k, z.pixels };
@@ -73,7 +73,7 @@ tutti_status interpret_topk(const struct problem *problem, const struct arrays *
     return TUTTI_OK;
 }
 
-tutti_status interpret_scan(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_scan(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct scan_attributes *a = scan_attributes(problem->node);
     const struct planes z = value_planes(problem->inputs[0], a->axis);
@@ -91,7 +91,7 @@ tutti_status interpret_scan(const struct problem *problem, const struct arrays *
 }
 
 /* An element's gradient sums over all products that contain it: its other factors times the gradient. */
-tutti_status interpret_cumprod_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_cumprod_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct scan_attributes *a = scan_attributes(problem->node);
     const struct planes z = value_planes(problem->inputs[0], a->axis);
@@ -115,7 +115,7 @@ tutti_status interpret_cumprod_gradient(const struct problem *problem, const str
     return TUTTI_OK;
 }
 
-tutti_status interpret_one_hot(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_one_hot(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct one_hot_attributes *a = one_hot_attributes(problem->node);
     const struct planes z = value_planes(problem->outputs[0], a->axis);
@@ -128,7 +128,7 @@ tutti_status interpret_one_hot(const struct problem *problem, const struct array
     return TUTTI_OK;
 }
 
-tutti_status interpret_trilu(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_trilu(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct trilu_attributes *a = trilu_attributes(problem->node);
     const struct value *y = problem->outputs[0];
@@ -140,7 +140,7 @@ tutti_status interpret_trilu(const struct problem *problem, const struct arrays 
     return TUTTI_OK;
 }
 
-tutti_status interpret_reverse_sequence(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_reverse_sequence(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct reverse_sequence_attributes *a = reverse_sequence_attributes(problem->node);
     const struct value *x = problem->inputs[0], *lengths = problem->inputs[1];

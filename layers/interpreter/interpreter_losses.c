@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Returns the factor of a loss's gradient; `positions` are those of a sample. */
-static double gradient_factor(const struct problem *problem, const struct arrays *arrays, int64_t positions)
+static double gradient_factor(const struct problem *problem, const struct node_arrays *arrays, int64_t positions)
 {
     const float weight = loss_attributes(problem->node)->weight;
     return (weight != 0 ? (double)weight : 1) / (double)positions * (double)arrays->constants->gradient_weight;
@@ -41,7 +41,7 @@ static double classify(const struct problem *problem, const double *x, const dou
     return known ? loss : NAN;
 }
 
-tutti_status interpret_loss_of_classes(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_loss_of_classes(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *x = problem->inputs[LOSS_X];
     const struct loss_attributes *a = loss_attributes(problem->node);
@@ -93,7 +93,7 @@ static double compare(const struct problem *problem, const double *x, const doub
     return loss + pull * log(sum);
 }
 
-tutti_status interpret_soft_cross_entropy(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_soft_cross_entropy(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *x = problem->inputs[LOSS_X];
     const int axis = loss_class_axis(problem->node, x);
@@ -134,7 +134,7 @@ static double loss_of_element(const struct node *node, double x, double t, doubl
     return fmax(x, 0) - x * t + log1p(exp(-fabs(x)));
 }
 
-tutti_status interpret_loss_of_elements(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_loss_of_elements(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *x = problem->inputs[LOSS_X];
     const int64_t count = value_elements(x), positions = count / x->shape.sizes[0];
@@ -152,7 +152,7 @@ tutti_status interpret_loss_of_elements(const struct problem *problem, const str
     return TUTTI_OK;
 }
 
-tutti_status interpret_loss_total(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_loss_total(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct loss_total_attributes *a = loss_total_attributes(problem->node);
     double *total = arrays->outputs[0];

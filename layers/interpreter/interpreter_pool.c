@@ -30,7 +30,7 @@ static struct span span_of(const struct problem *problem, int axis, int64_t o)
     return w;
 }
 
-tutti_status interpret_max_pool(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_max_pool(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct pool_sizes z = pool_sizes_of(problem);
     for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
@@ -51,7 +51,7 @@ tutti_status interpret_max_pool(const struct problem *problem, const struct arra
     return TUTTI_OK;
 }
 
-tutti_status interpret_max_pool_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_max_pool_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct pool_sizes z = pool_sizes_of(problem);
     memset(arrays->outputs[0], 0, (size_t)value_elements(problem->outputs[0]) * sizeof(double));
@@ -66,7 +66,7 @@ tutti_status interpret_max_pool_gradient(const struct problem *problem, const st
 }
 
 /* average_pool and its gradient. */
-tutti_status interpret_average_pool(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_average_pool(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct pool_sizes z = pool_sizes_of(problem);
     const bool gradient = pool_is_gradient(problem->node);

@@ -9,7 +9,8 @@
 #include "layers/layers.h"
 
 /* Runs `part` for 0 to count - 1, on several threads where there are some. */
-static void run_parts(const struct arrays *arrays, int count, void (*part)(void *argument, int number), void *argument)
+static void run_parts(
+    const struct node_arrays *arrays, int count, void (*part)(void *argument, int number), void *argument)
 {
     if (arrays->threads) {
         thread_pool_run(arrays->threads, count, part, argument);
@@ -93,8 +94,8 @@ static void convolve_channel(void *argument, int channel)
     }
 }
 
-static void convolve(
-    const struct arrays *arrays, const struct conv2d_sizes *z, enum product wanted, double *x, double *w, double *y)
+static void convolve(const struct node_arrays *arrays, const struct conv2d_sizes *z, enum product wanted, double *x,
+    double *w, double *y)
 {
     struct convolution all = { z, wanted, x, w, y };
     const int channels = (int)(wanted == PRODUCT_X ? z->c : z->k);
@@ -111,7 +112,7 @@ static void add_bias(const double *bias, const struct value *y, int axis, double
 }
 
 /* conv2d and its weight gradient. */
-tutti_status interpret_conv2d(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_conv2d(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const bool weights = conv2d_is_weight_gradient(problem);
@@ -122,7 +123,7 @@ tutti_status interpret_conv2d(const struct problem *problem, const struct arrays
     return TUTTI_OK;
 }
 
-tutti_status interpret_conv2d_data_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_conv2d_data_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     convolve(arrays, &z, PRODUCT_X, arrays->outputs[0], arrays->inputs[1], arrays->inputs[0]);
@@ -130,7 +131,7 @@ tutti_status interpret_conv2d_data_gradient(const struct problem *problem, const
 }
 
 void interpret_conv2d_weights(
-    const struct problem *problem, const struct arrays *arrays, double *x, double *dw, double *dy)
+    const struct problem *problem, const struct node_arrays *arrays, double *x, double *dw, double *dy)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     convolve(arrays, &z, PRODUCT_W, x, dw, dy);
@@ -165,7 +166,7 @@ static void multiply_block(void *argument, int block)
         }
 }
 
-static void multiply(const struct arrays *arrays, const struct dense_product *product)
+static void multiply(const struct node_arrays *arrays, const struct dense_product *product)
 {
     struct dense_product p = *product;
     const int64_t rows = p.wanted == PRODUCT_W ? p.units : p.rows;
@@ -174,7 +175,7 @@ static void multiply(const struct arrays *arrays, const struct dense_product *pr
     run_parts(arrays, (int)divide_up(rows, BLOCK_ROWS), multiply_block, &p);
 }
 
-tutti_status interpret_dense(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_dense(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *x = problem->inputs[0], *y = problem->outputs[0];
     const int64_t features = value_size(x, 0), rows = value_elements(x) / features;
@@ -185,7 +186,7 @@ tutti_status interpret_dense(const struct problem *problem, const struct arrays 
     return TUTTI_OK;
 }
 
-tutti_status interpret_dense_data_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_dense_data_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     const int64_t units = value_size(problem->inputs[0], 0), rows = value_elements(problem->inputs[0]) / units;
     multiply(arrays,
@@ -194,7 +195,7 @@ tutti_status interpret_dense_data_gradient(const struct problem *problem, const 
     return TUTTI_OK;
 }
 
-tutti_status interpret_dense_weight_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_dense_weight_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *x = problem->inputs[0], *dy = problem->inputs[1];
     const int64_t features = value_size(x, 0), rows = value_elements(x) / features;
@@ -219,7 +220,7 @@ static struct matrix matrix_of(double *first, bool transposed, int64_t rows, int
 
 struct product_rows {
     const struct problem *problem;
-    const struct arrays *arrays;
+    const struct node_arrays *arrays;
     int64_t rows, columns, depth; /* of each product */
 };
 
@@ -241,7 +242,7 @@ static void multiply_row(void *argument, int number)
     }
 }
 
-tutti_status interpret_matmul(const struct problem *problem, const struct arrays *arrays)
+tutti_status interpret_matmul(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *a = problem->inputs[0], *y = problem->outputs[0];
     struct product_rows rows = { problem, arrays, .rows = y->shape.sizes[y->shape.rank - 2],

@@ -51,7 +51,7 @@ int recurrent_others(enum recurrent_kind kind);
 int recurrent_place(const struct recurrent_attributes *attributes, int gate);
 
 /* recurrent_reference.c: for the interpreter. */
-tutti_status recurrent_interpret(const struct problem *problem, const struct arrays *arrays);
-tutti_status recurrent_interpret_gradient(const struct problem *problem, const struct arrays *arrays);
+tutti_status recurrent_interpret(const struct problem *problem, const struct node_arrays *arrays);
+tutti_status recurrent_interpret_gradient(const struct problem *problem, const struct node_arrays *arrays);
 
 #endif

@@ -108,7 +108,7 @@ static void copy_state(double *to, const double *from, int64_t width)
     for (int64_t j = 0; to && j < width; j++) to[j] = from ? from[j] : 0;
 }
 
-tutti_status recurrent_interpret(const struct problem *problem, const struct arrays *arrays)
+tutti_status recurrent_interpret(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct value *x = problem->inputs[RECURRENT_GATES];
     double *const *in = arrays->inputs, *const *out = arrays->outputs;
@@ -221,7 +221,7 @@ static double *step_in(double *from, int64_t step, int64_t size)
     return from ? from + step * size : NULL;
 }
 
-static void run_back(const struct problem *problem, const struct arrays *arrays, const struct sample *s, int64_t n)
+static void run_back(const struct problem *problem, const struct node_arrays *arrays, const struct sample *s, int64_t n)
 {
     double *const *in = arrays->inputs, *const *out = arrays->outputs;
     const int64_t width = s->width;
@@ -248,7 +248,7 @@ static void run_back(const struct problem *problem, const struct arrays *arrays,
     }
 }
 
-tutti_status recurrent_interpret_gradient(const struct problem *problem, const struct arrays *arrays)
+tutti_status recurrent_interpret_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
     double *const *in = arrays->inputs;
     const struct value *y = problem->inputs[BACKWARD_Y];
