@@ -120,7 +120,7 @@ tutti_status op_slice(
     struct graph *graph = &network->graph;
     const struct value x = *graph_at(graph, inputs[0]);
     const struct slice_arguments *o = call->arguments;
-    const struct list *axes = &o->axes, *starts = &o->starts, *ends = &o->ends, *steps = &o->steps;
+    const struct integers *axes = &o->axes, *starts = &o->starts, *ends = &o->ends, *steps = &o->steps;
     struct window_attributes a = { .shape = x.shape };
     struct strided strided[TUTTI_MAX_RANK] = { { 0 } };
     (void)count;
@@ -180,7 +180,7 @@ tutti_status op_pad(tutti_network *network, int layer, const int *inputs, int co
     const struct value x = *graph_at(graph, inputs[0]);
     const int rank = x.shape.rank - x.batched;
     const struct pad_arguments *o = call->arguments;
-    const struct list *before = &o->before, *after = &o->after;
+    const struct integers *before = &o->before, *after = &o->after;
     const enum pad_mode mode = (enum pad_mode)o->mode;
     struct window_attributes a = *(const struct window_attributes *)call->attributes;
     (void)count;
@@ -222,7 +222,7 @@ tutti_status op_tile(
     tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
 {
     const struct value x = *graph_at(&network->graph, inputs[0]);
-    const struct list *times = &((const struct tile_arguments *)call->arguments)->repeats;
+    const struct integers *times = &((const struct tile_arguments *)call->arguments)->repeats;
     (void)count;
     if (times->count != x.shape.rank - x.batched)
         return fail(TUTTI_INVALID, "tile: repeats need a number for each of the %d axes", x.shape.rank - x.batched);

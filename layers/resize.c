@@ -110,7 +110,7 @@ tutti_status resize_taps(const struct resize *how, const struct resize_axis *axi
 static tutti_status check(const struct value *x, const struct resize_arguments *o)
 {
     const int rank = x->shape.rank - x->batched;
-    const struct list *axes = &o->axes;
+    const struct integers *axes = &o->axes;
     const int count = axes->count ? axes->count : rank, given = o->scales.count + o->sizes.count;
     if (o->how.mode == RESIZE_NEAREST && o->how.antialias)
         return fail(TUTTI_INVALID, "resize: the mode nearest has no antialias");

@@ -3,7 +3,7 @@
 #include "layers/layers.h"
 
 /* Reads the number of an axis from a list; `fallback` where the list is empty. False: it is not a valid size. */
-static bool read_number(const struct list *list, int i, int64_t fallback, int64_t least, int64_t *number)
+static bool read_number(const struct integers *list, int i, int64_t fallback, int64_t least, int64_t *number)
 {
     *number = list->count ? list->numbers[i] : fallback;
     return *number >= least && *number <= INT32_MAX;
@@ -11,7 +11,7 @@ static bool read_number(const struct list *list, int i, int64_t fallback, int64_
 
 static tutti_status check_counts(const char *name, const struct sliding_arguments *o, int axes)
 {
-    const struct list *lists[] = { &o->kernel, &o->strides, &o->dilations, &o->output_padding, &o->output_shape };
+    const struct integers *lists[] = { &o->kernel, &o->strides, &o->dilations, &o->output_padding, &o->output_shape };
     bool good = o->pads.count == 0 || o->pads.count == 2 * axes;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) good &= lists[i]->count == 0 || lists[i]->count == axes;
     if (good) return TUTTI_OK;

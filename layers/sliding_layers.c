@@ -4,9 +4,9 @@
 #include "layers/sliding.h"
 
 /* Returns a number for each axis: 0 stands for the number of the axis before it, or `first`, and -1 for 0. */
-static struct list list_of(const int64_t *numbers, int axes, int64_t first)
+static struct integers list_of(const int64_t *numbers, int axes, int64_t first)
 {
-    struct list list = { .count = axes };
+    struct integers list = { .count = axes };
     for (int i = 0; i < axes; i++) {
         const int64_t before = i == 0 ? first : list.numbers[i - 1];
         list.numbers[i] = numbers[i] == 0 ? before : numbers[i] == -1 ? 0 : numbers[i];
@@ -15,9 +15,9 @@ static struct list list_of(const int64_t *numbers, int axes, int64_t first)
 }
 
 /* Returns the padding before each axis, then that after each. */
-static struct list pads_of(const int64_t *before, const int64_t *after, int axes)
+static struct integers pads_of(const int64_t *before, const int64_t *after, int axes)
 {
-    struct list pads = list_of(before, axes, 0);
+    struct integers pads = list_of(before, axes, 0);
     pads.count = 2 * axes;
     for (int i = 0; i < axes; i++)
         pads.numbers[axes + i] = after[i] == 0 ? pads.numbers[i] : after[i] == -1 ? 0 : after[i];

@@ -132,7 +132,7 @@ static double limited(double number)
     return fabs(number) == 0x1p63 ? copysign((double)OP_MOST_WHOLE, number) : number;
 }
 
-static bool set_list(const double *numbers, int count, struct list *list)
+static bool set_list(const double *numbers, int count, struct integers *list)
 {
     double limits[TUTTI_MAX_RANK];
     if (count > TUTTI_MAX_RANK) return false;

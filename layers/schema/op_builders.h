@@ -8,8 +8,8 @@
 /* Doubles are exact up to it, and sums of such numbers are no overflow. */
 #define OP_MOST_WHOLE INT64_C(1000000000000000)
 
-/* The numbers of an attribute such as starts=0,1. */
-struct list {
+/* Whole numbers of an attribute, such as starts=0,1; and real ones. */
+struct integers {
     int count;
     int64_t numbers[TUTTI_MAX_RANK];
 };
@@ -22,16 +22,16 @@ struct reals {
 /* What the text can set that is not a member of the node's attributes, of each builder below. Choices are in the order
  * of the schema's words (layers/schema/schema.h). */
 struct slice_arguments {
-    struct list starts, ends, axes, steps;
+    struct integers starts, ends, axes, steps;
 };
 /* Modes of pad, and of depth_to_space and back: in the depth, the block precedes (DCR) or follows the channels. */
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
 struct pad_arguments {
-    struct list before, after;
+    struct integers before, after;
     int mode;
 };
 struct tile_arguments {
-    struct list repeats;
+    struct integers repeats;
 };
 enum block_mode { BLOCK_DCR, BLOCK_CRD };
 struct block_arguments {
@@ -39,7 +39,7 @@ struct block_arguments {
     int mode;
 };
 struct resize_arguments {
-    struct list axes, sizes;
+    struct integers axes, sizes;
     struct reals scales, roi;
     struct resize how;
 };
@@ -51,9 +51,9 @@ struct dft_arguments {
 /* Convolutions and pooling, with ONNX's names. Empty lists are the defaults. */
 enum auto_pad { AUTO_PAD_NOTSET, AUTO_PAD_VALID, AUTO_PAD_SAME_UPPER, AUTO_PAD_SAME_LOWER };
 struct sliding_arguments {
-    struct list kernel, strides, dilations;
-    struct list pads; /* before each axis, then after each */
-    struct list output_padding, output_shape;
+    struct integers kernel, strides, dilations;
+    struct integers pads; /* before each axis, then after each */
+    struct integers output_padding, output_shape;
     int auto_pad;
     int64_t group;
     bool ceil_mode, count_include_pad;
@@ -61,7 +61,7 @@ struct sliding_arguments {
 };
 /* theta [2, 3] or [3, 4] of each sample -> the grid for grid_sample. */
 struct affine_grid_arguments {
-    struct list size; /* of the image's axes of space */
+    struct integers size; /* of the image's axes of space */
     bool align_corners;
 };
 

@@ -18,8 +18,9 @@ enum { OP_INPUTS = 8 };
 /* An attribute sets a member of the node's attributes (`own`) or of the arguments of a builder. */
 struct op_attribute {
     const char *name;
-    tutti_attribute_type type; /* the member's type: float (`wide`: double), struct reals, bool, int64_t, struct list,
-                                * int (axis), unsigned (axes), int[], tutti_shape, int (choice), char[OP_TEXT] */
+    tutti_attribute_type
+        type; /* the member's type: float (`wide`: double), struct reals, bool, int64_t, struct integers,
+               * int (axis), unsigned (axes), int[], tutti_shape, int (choice), char[OP_TEXT] */
     bool own;
     size_t offset;
     const char *default_value; /* as a caller would write it; NULL: the member is 0, which `text` explains */
