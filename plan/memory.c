@@ -211,7 +211,8 @@ static int larger_first(const void *a, const void *b)
 static int lower_first(const void *a, const void *b)
 {
     const struct interval *x = *(struct interval *const *)a, *y = *(struct interval *const *)b;
-    if (x->slot->place.offset != y->slot->place.offset) return x->slot->place.offset < y->slot->place.offset ? -1 : 1;
+    if (x->slot->position.offset != y->slot->position.offset)
+        return x->slot->position.offset < y->slot->position.offset ? -1 : 1;
     return x->order - y->order;
 }
 
@@ -223,14 +224,15 @@ static bool find_gap(struct interval **placed, size_t count, struct interval *in
     size_t offset = 0;
     for (size_t i = 0; i < count; i++) {
         const struct interval *other = placed[i];
-        if (other->slot->place.slab != slab || other->last < interval->first || interval->last < other->first) continue;
+        if (other->slot->position.slab != slab || other->last < interval->first || interval->last < other->first)
+            continue;
         if (whole) return false;
-        if (other->slot->place.offset >= offset + interval->bytes) break;
-        size_t end = size_round_up(other->slot->place.offset + other->bytes, alignment);
+        if (other->slot->position.offset >= offset + interval->bytes) break;
+        size_t end = size_round_up(other->slot->position.offset + other->bytes, alignment);
         if (end > offset) offset = end;
     }
     if (interval->bytes > limit || offset > limit - interval->bytes) return false;
-    interval->slot->place = (struct place) { slab, offset };
+    interval->slot->position = (struct arena_position) { slab, offset };
     return true;
 }
 
@@ -240,7 +242,7 @@ static bool intervals_are_apart(const struct allocation *a)
     for (size_t i = 0; i < a->interval_count; i++)
         for (size_t j = 0; j < i; j++) {
             const struct interval *x = &a->intervals[i], *y = &a->intervals[j];
-            const struct place *p = &x->slot->place, *q = &y->slot->place;
+            const struct arena_position *p = &x->slot->position, *q = &y->slot->position;
             const bool together = x->first <= y->last && y->first <= x->last && p->slab == q->slab;
             if (together && p->offset < q->offset + y->bytes && q->offset < p->offset + x->bytes) return false;
         }
@@ -270,7 +272,7 @@ static tutti_status pack(struct allocation *a)
         int slab = 0;
         while (!find_gap(placed, i, interval, slab, alignment, can->allocation_max, whole)) slab++;
         if (slab >= a->memory->slab_count) a->memory->slab_count = slab + 1;
-        size_t end = size_round_up(interval->slot->place.offset + interval->bytes, 4096);
+        size_t end = size_round_up(interval->slot->position.offset + interval->bytes, 4096);
         if (end > a->memory->slabs[slab]) a->memory->slabs[slab] = end;
         placed[i] = interval;
         qsort(placed, i + 1, sizeof *placed, lower_first);

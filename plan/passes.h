@@ -51,7 +51,7 @@ const struct implementation *choose_implementation(const struct plan *plan, cons
 struct memory_plan {
     struct memory_slot {
         enum { SLOT_NONE, SLOT_ARENA, SLOT_PARAMETER, SLOT_GRADIENT, SLOT_ALIAS } kind;
-        struct place place; /* arena */
+        struct arena_position position; /* arena */
         size_t bytes;
         int alias;                /* value whose memory this is */
     } * slots;                    /* per value */

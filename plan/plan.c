@@ -37,7 +37,7 @@ static tutti_status make_buffer(struct plan *plan, const struct memory_plan *mem
     const struct value *v = graph_at(&plan->graph, value);
     const struct parameter *p = NULL;
     switch (slot->kind) {
-    case SLOT_ARENA: return arena_cut(plan->memory.arena, slot->place, slot->bytes, &plan->memory.buffers[value]);
+    case SLOT_ARENA: return arena_cut(plan->memory.arena, slot->position, slot->bytes, &plan->memory.buffers[value]);
     case SLOT_PARAMETER:
         p = &plan->network->parameters[v->parameter];
         return buffer_cut(plan->device, parameter_is_fixed(p) ? plan->options.frozen : plan->options.parameters,
@@ -71,10 +71,11 @@ static tutti_status make_buffers(struct plan *plan, const struct memory_plan *me
     }
     for (size_t n = 0; n < nodes; n++)
         if (memory->prepared[n].bytes)
-            TRY(arena_cut(
-                plan->memory.arena, memory->prepared[n].place, memory->prepared[n].bytes, &plan->memory.prepared[n]));
+            TRY(arena_cut(plan->memory.arena, memory->prepared[n].position, memory->prepared[n].bytes,
+                &plan->memory.prepared[n]));
     if (memory->workspace.bytes)
-        TRY(arena_cut(plan->memory.arena, memory->workspace.place, memory->workspace.bytes, &plan->memory.workspace));
+        TRY(arena_cut(
+            plan->memory.arena, memory->workspace.position, memory->workspace.bytes, &plan->memory.workspace));
 done:
     return status;
 }
@@ -338,10 +339,10 @@ done:
 static tutti_status check_guard(struct plan *plan, const struct memory_slot *slot, const char *what, size_t number)
 {
     uint32_t words[PLAN_GUARD_BYTES / 4];
-    size_t start = size_round_up(slot->place.offset + slot->bytes, 4);
-    size_t end = slot->place.offset + slot->bytes + PLAN_GUARD_BYTES;
+    size_t start = size_round_up(slot->position.offset + slot->bytes, 4);
+    size_t end = slot->position.offset + slot->bytes + PLAN_GUARD_BYTES;
     tutti_status status =
-        buffer_read(plan->device, plan->memory.arena->slabs[slot->place.slab], start, words, end / 4 * 4 - start);
+        buffer_read(plan->device, plan->memory.arena->slabs[slot->position.slab], start, words, end / 4 * 4 - start);
     if (status != TUTTI_OK) return status;
     for (size_t i = 0; i < (end / 4 * 4 - start) / 4; i++)
         if (words[i] != POISON)

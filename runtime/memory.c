@@ -273,15 +273,15 @@ done:
     return status;
 }
 
-tutti_status arena_cut(struct arena *arena, struct place place, size_t bytes, cl_mem *buffer)
+tutti_status arena_cut(struct arena *arena, struct arena_position position, size_t bytes, cl_mem *buffer)
 {
     *buffer = NULL;
     size_t end;
-    if (place.slab < 0 || place.slab >= arena->count || !size_add(place.offset, bytes, &end) ||
-        end > arena->sizes[place.slab])
-        return fail(TUTTI_INTERNAL, "%zu bytes at %zu lie outside of slab %d", bytes, place.offset, place.slab);
-    if (arena_is_whole(arena->device) && place.offset == 0) return share_slab(arena, place.slab, buffer);
-    return buffer_cut(arena->device, arena->slabs[place.slab], place.offset, bytes, buffer);
+    if (position.slab < 0 || position.slab >= arena->count || !size_add(position.offset, bytes, &end) ||
+        end > arena->sizes[position.slab])
+        return fail(TUTTI_INTERNAL, "%zu bytes at %zu lie outside of slab %d", bytes, position.offset, position.slab);
+    if (arena_is_whole(arena->device) && position.offset == 0) return share_slab(arena, position.slab, buffer);
+    return buffer_cut(arena->device, arena->slabs[position.slab], position.offset, bytes, buffer);
 }
 
 tutti_status staging_new(struct device *device, size_t bytes, struct staging *staging)

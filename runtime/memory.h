@@ -16,8 +16,8 @@ struct arena {
     atomic_int users; /* plans that share it, one of them perhaps being made by another thread */
 };
 
-/* A place in an arena. */
-struct place {
+/* A position in an arena. */
+struct arena_position {
     int slab;
     size_t offset;
 };
@@ -29,7 +29,7 @@ size_t arena_bytes(const struct arena *arena);
 bool arena_is_whole(const struct device *device);
 /* The slab itself where arenas are whole and the offset is 0, else a sub-buffer, at a multiple of can.alignment; the
  * caller releases it. bytes may be any. */
-tutti_status arena_cut(struct arena *arena, struct place place, size_t bytes, cl_mem *buffer);
+tutti_status arena_cut(struct arena *arena, struct arena_position position, size_t bytes, cl_mem *buffer);
 
 /* A plain buffer (parameters, gradients, staging). contents may be NULL: zeroed. */
 tutti_status buffer_new(struct device *device, size_t bytes, cl_mem *buffer);

@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-struct place {
+struct coordinates {
     int64_t at[TUTTI_MAX_RANK]; /* along each axis of the producer */
 };
 
 /* Sets the coordinates of the element at `position` of the producer's output. False: after the end. */
-static bool place_of(const struct loop *producer, int64_t position, struct place *place)
+static bool coordinates_of(const struct loop *producer, int64_t position, struct coordinates *element)
 {
     if (position < 0) return false;
     for (int i = 0; i < producer->rank; i++) {
         const int64_t stride = producer->out.strides[i];
-        place->at[i] = stride ? position / stride : 0;
+        element->at[i] = stride ? position / stride : 0;
         if (stride) position %= stride;
-        if (place->at[i] >= producer->sizes[i]) return false;
+        if (element->at[i] >= producer->sizes[i]) return false;
     }
     return position == 0;
 }
@@ -30,15 +30,15 @@ static int64_t extent(const struct loop *loop, const struct loop_operand *operan
  * that it has, and the change of the coordinates per step along each axis of the consumer. False if the coordinates are
  * not a linear function, because a step along one axis carries into the next one. */
 static bool map_axes(const struct loop *consumer, const struct loop_operand *read, const struct loop *producer,
-    struct place *first, struct place *steps)
+    struct coordinates *first, struct coordinates *steps)
 {
     int64_t begin = read->offset;
     for (int axis = 0; axis < consumer->rank; axis++) begin += read->low[axis] * read->strides[axis];
-    if (!place_of(producer, begin, first)) return false;
-    struct place last = *first;
+    if (!coordinates_of(producer, begin, first)) return false;
+    struct coordinates last = *first;
     for (int axis = 0; axis < consumer->rank; axis++) {
         const int64_t most = extent(consumer, read, axis) - 1;
-        if (!place_of(producer, most > 0 ? read->strides[axis] : 0, &steps[axis])) return false;
+        if (!coordinates_of(producer, most > 0 ? read->strides[axis] : 0, &steps[axis])) return false;
         for (int i = 0; i < producer->rank; i++) last.at[i] += steps[axis].at[i] * most;
     }
     for (int i = 0; i < producer->rank; i++)
@@ -49,7 +49,7 @@ static bool map_axes(const struct loop *consumer, const struct loop_operand *rea
 enum { NO_AXIS = -1, SEVERAL_AXES = -2 };
 
 /* Returns the axis of the consumer that steps through axis p of the producer, one element at a time. */
-static int axis_along(const struct loop *consumer, const struct place *steps, int p)
+static int axis_along(const struct loop *consumer, const struct coordinates *steps, int p)
 {
     int along = NO_AXIS;
     for (int axis = 0; axis < consumer->rank; axis++) {
@@ -62,7 +62,7 @@ static int axis_along(const struct loop *consumer, const struct place *steps, in
 
 /* Translates the guards of a producer's operand into the consumer's axes. */
 static bool map_guards(const struct loop *consumer, const struct loop_operand *given, const struct loop *producer,
-    const struct place *first, const struct place *steps, struct loop_operand *operand)
+    const struct coordinates *first, const struct coordinates *steps, struct loop_operand *operand)
 {
     for (int p = 0; p < producer->rank; p++) {
         if (!operand_is_guarded(given, p)) continue;
@@ -79,7 +79,7 @@ static bool map_guards(const struct loop *consumer, const struct loop_operand *g
 static bool map_operand(const struct loop *consumer, const struct loop_operand *read, const struct loop *producer,
     const struct loop_operand *given, struct loop_operand *operand)
 {
-    struct place first = { 0 }, steps[TUTTI_MAX_RANK] = { 0 };
+    struct coordinates first = { 0 }, steps[TUTTI_MAX_RANK] = { 0 };
     if (read->guarded && (producer->step_count || given->guarded || given->indexed)) return false;
     if (read->indexed) return false;
     if (!map_axes(consumer, read, producer, &first, steps)) return false;

@@ -26,20 +26,20 @@ static const struct memory_slot *slot_of(const struct replay *r, int value)
 static void write_tags(struct replay *r, const struct memory_slot *slot, size_t bytes, int tag)
 {
     if (slot->kind != SLOT_ARENA) return;
-    ck_assert_uint_le(slot->place.offset + bytes, r->made->memory.slabs[slot->place.slab]);
-    ck_assert_uint_eq(slot->place.offset % device.can.alignment, 0);
-    for (size_t at = slot->place.offset / GRAIN; at * GRAIN < slot->place.offset + bytes; at++)
-        r->tags[slot->place.slab][at] = tag;
+    ck_assert_uint_le(slot->position.offset + bytes, r->made->memory.slabs[slot->position.slab]);
+    ck_assert_uint_eq(slot->position.offset % device.can.alignment, 0);
+    for (size_t at = slot->position.offset / GRAIN; at * GRAIN < slot->position.offset + bytes; at++)
+        r->tags[slot->position.slab][at] = tag;
 }
 
 static void check_tags(struct replay *r, int value, size_t node)
 {
     const struct memory_slot *slot = value == NO_VALUE ? NULL : slot_of(r, value);
     if (!slot || slot->kind != SLOT_ARENA) return;
-    for (size_t at = slot->place.offset / GRAIN; at * GRAIN < slot->place.offset + slot->bytes; at++)
-        ck_assert_msg(r->tags[slot->place.slab][at] == r->same[value],
+    for (size_t at = slot->position.offset / GRAIN; at * GRAIN < slot->position.offset + slot->bytes; at++)
+        ck_assert_msg(r->tags[slot->position.slab][at] == r->same[value],
             "node %zu (%s) reads value %d, over which %d was written", node,
-            r->made->plan->graph.nodes[node].operation->name, value, r->tags[slot->place.slab][at]);
+            r->made->plan->graph.nodes[node].operation->name, value, r->tags[slot->position.slab][at]);
 }
 
 static void replay_node(struct replay *r, size_t n)
@@ -120,7 +120,7 @@ END_TEST
 /* Whether memory slots a and b have something in one slab. */
 static bool share_slab(const struct memory_slot *a, const struct memory_slot *b)
 {
-    return a->kind == SLOT_ARENA && b->kind == SLOT_ARENA && a->place.slab == b->place.slab;
+    return a->kind == SLOT_ARENA && b->kind == SLOT_ARENA && a->position.slab == b->position.slab;
 }
 
 START_TEST(values_on_gpus_take_whole_slabs)
@@ -132,7 +132,7 @@ START_TEST(values_on_gpus_take_whole_slabs)
     const struct memory_slot *slots = made.memory.slots;
     int inputs = 0, in_turns = 0;
     for (size_t v = 0; v < graph->value_count; v++) {
-        if (slots[v].kind == SLOT_ARENA) ck_assert_uint_eq(slots[v].place.offset, 0);
+        if (slots[v].kind == SLOT_ARENA) ck_assert_uint_eq(slots[v].position.offset, 0);
         for (size_t w = 0; w < v; w++) {
             if (!share_slab(&slots[v], &slots[w])) continue;
             /* Steps find the arguments that are inputs by their buffers. */

@@ -49,20 +49,21 @@ START_TEST(arenas_are_cut_where_they_are_told)
     size_t step = device->can.alignment;
     expect_ok(arena_new(device, (size_t[]) { 16 * step, 6 << 20 }, 2, &arena));
     ck_assert_uint_eq(arena_bytes(arena), 16 * step + (6 << 20));
-    expect_ok(arena_cut(arena, (struct place) { 1, 3 * step }, step, &first));
-    expect_ok(arena_cut(arena, (struct place) { 1, 0 }, 6 << 20, &second));
+    expect_ok(arena_cut(arena, (struct arena_position) { 1, 3 * step }, step, &first));
+    expect_ok(arena_cut(arena, (struct arena_position) { 1, 0 }, 6 << 20, &second));
     expect_ok(buffer_write(device, first, 4, &value, 4));
     expect_ok(buffer_read(device, second, 3 * step + 4, &got, 4));
     ck_assert_float_eq(got, value);
     buffer_free(&first);
     buffer_free(&second);
-    expect_failure(arena_cut(arena, (struct place) { 0, 4 }, 4, &first), TUTTI_INTERNAL, "aligned");
-    expect_failure(arena_cut(arena, (struct place) { 0, 15 * step }, step + 1, &first), TUTTI_INTERNAL, "outside");
-    expect_failure(arena_cut(arena, (struct place) { 0, SIZE_MAX - 3 }, 8, &first), TUTTI_INTERNAL, "outside");
-    expect_failure(arena_cut(arena, (struct place) { 2, 0 }, 4, &first), TUTTI_INTERNAL, "slab 2");
+    expect_failure(arena_cut(arena, (struct arena_position) { 0, 4 }, 4, &first), TUTTI_INTERNAL, "aligned");
+    expect_failure(
+        arena_cut(arena, (struct arena_position) { 0, 15 * step }, step + 1, &first), TUTTI_INTERNAL, "outside");
+    expect_failure(arena_cut(arena, (struct arena_position) { 0, SIZE_MAX - 3 }, 8, &first), TUTTI_INTERNAL, "outside");
+    expect_failure(arena_cut(arena, (struct arena_position) { 2, 0 }, 4, &first), TUTTI_INTERNAL, "slab 2");
     arena->users++;
     arena_free(arena);
-    expect_ok(arena_cut(arena, (struct place) { 0, 0 }, 4, &first)); /* one user is left */
+    expect_ok(arena_cut(arena, (struct arena_position) { 0, 0 }, 4, &first)); /* one user is left */
     buffer_free(&first);
     arena_free(arena);
     arena_free(NULL);
