@@ -26,17 +26,6 @@ ATTRIBUTES(axis)
 
 /* dense.c: x [N, ..., features], w [units, features], y [N, ..., units] */
 
-/* batch_norm.c
- *
- * batch_norm
- *     batch_mean and batch_var are the "gradients" of the running statistics: mean and unbiased variance of the
- *     batch, times samples * gradient_weight. y is absent if all its readers have FUSION_NORMALISED.
- * batch_norm_gradient
- *     With FUSION_MASKED, the derivative comes from y if the forward node added another tensor before its function,
- *     else from x, gamma and beta. dadd is the product, for the gradient of that other tensor.
- * fold_batch_norm
- *     Computes weights and bias of the preceding layer, once after loading, for inference. */
-
 /* activation.c: the derivative of every activation is computed from its output y. */
 struct activation_attributes {
     struct nonlinearity function;
@@ -109,13 +98,6 @@ struct reorder_attributes {
 };
 ATTRIBUTES(reorder)
 
-/* pool.c
- *
- * max_pool
- *     index is the position of the maximum in its window: u8, or i32 for windows of more than 255 pixels.
- * average_pool
- *     Global pooling is a kernel of the image's size. */
-
 /* dropout.c: its gradient is dropout of dy with the same mask. */
 struct dropout_attributes {
     float probability;
@@ -159,25 +141,5 @@ struct matmul_attributes {
 ATTRIBUTES(matmul)
 
 /* softmax.c, over the last dimension */
-
-/* loss_classes.c: cross_entropy, nll
- *     x are logits [N, ..., classes, ...], or for nll logarithms of probabilities. targets are labels, i32 of x's shape
- *     without the classes; those below 0 are excluded.
- * loss_soft.c: soft_cross_entropy
- * loss_elements.c: mean_squared_error, l1, huber, bce_with_logits
- *     targets have x's shape.
- *
- * metrics, f32 [2], are sums over the samples, without gradient_weight and weight: of the losses, each the mean over a
- * sample's labels or elements, and of the shares that are correct (0 where the operation does not count them). dx is
- * multiplied by constants.gradient_weight and the attribute `weight`. */
-
-/* loss_total.c
- *     y [2 + 2 * inputs]: the weighted sum of the losses and the correct ones of input `counted`, then each input. An
- *     input whose weight is 0 is not in the sum, whatever it is. */
-
-/* loss.c: the operation of tutti_training.loss; NULL for TUTTI_LOSS_NONE and for numbers that are not a loss. */
-const struct operation *loss_find(tutti_loss loss);
-/* Returns the type, shape and `batched` of the targets of these predictions, which are batched. */
-struct value loss_targets(const struct operation *loss, const struct value *predictions);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/dtype.h"
 #include "base/memory.h"
 #include "graph/operation.h"
-#include "layers/layers.h"
 #include "layers/loss/loss.h"
 #include "plan/pipeline.h"
 

@@ -6,7 +6,7 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "layers/layers.h"
+#include "layers/loss/loss.h"
 #include "plan/node.h"
 #include "plan/passes.h"
 

@@ -1,7 +1,7 @@
 /* What a trainer is made for: its outputs, its losses, and the arrays that these need. */
 #include "train/objective.h"
 
-#include "layers/layers.h"
+#include "layers/loss/loss.h"
 
 #include <math.h>
 

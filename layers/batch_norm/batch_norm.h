@@ -1,4 +1,13 @@
-/* Shared by the implementations of batch normalisation. */
+/* Batch normalisation. The ports of its operations have the names of layers.h.
+ *
+ * batch_norm
+ *     batch_mean and batch_var are the "gradients" of the running statistics: mean and unbiased variance of the
+ *     batch, times samples * gradient_weight. y is absent if all its readers have FUSION_NORMALISED.
+ * batch_norm_gradient
+ *     With FUSION_MASKED, the derivative comes from y if the forward node added another tensor before its function,
+ *     else from x, gamma and beta. dadd is the product, for the gradient of that other tensor.
+ * fold_batch_norm
+ *     Computes weights and bias of the preceding layer, once after loading, for inference. */
 #ifndef LAYERS_BATCH_NORM_H
 #define LAYERS_BATCH_NORM_H
 
@@ -9,7 +18,7 @@ struct batch_norm_attributes {
 };
 ATTRIBUTES(batch_norm)
 
-/* Positions of inputs and outputs, see layers.h. */
+/* Positions of inputs and outputs. */
 enum { NORM_X, NORM_GAMMA, NORM_BETA, NORM_MEAN, NORM_VAR, NORM_CONSTANTS };
 enum { NORM_Y, NORM_SAVED_MEAN, NORM_SAVED_RSTD, NORM_BATCH_MEAN, NORM_BATCH_VAR };
 enum { GRADIENT_X, GRADIENT_DY, GRADIENT_GAMMA, GRADIENT_MEAN, GRADIENT_RSTD };

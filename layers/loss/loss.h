@@ -1,4 +1,19 @@
-/* Shared by the losses: their outputs, their last launch, and their builder. */
+/* Losses: their operations, outputs, last launch, and builder.
+ *
+ * loss_classes.c: cross_entropy, nll
+ *     x are logits [N, ..., classes, ...], or for nll logarithms of probabilities. targets are labels, i32 of x's shape
+ *     without the classes; those below 0 are excluded.
+ * loss_soft.c: soft_cross_entropy
+ * loss_elements.c: mean_squared_error, l1, huber, bce_with_logits
+ *     targets have x's shape.
+ *
+ * metrics, f32 [2], are sums over the samples, without gradient_weight and weight: of the losses, each the mean over a
+ * sample's labels or elements, and of the shares that are correct (0 where the operation does not count them). dx is
+ * multiplied by constants.gradient_weight and the attribute `weight`.
+ *
+ * loss_total.c
+ *     y [2 + 2 * inputs]: the weighted sum of the losses and the correct ones of input `counted`, then each input. An
+ *     input whose weight is 0 is not in the sum, whatever it is. */
 #ifndef LAYERS_LOSS_H
 #define LAYERS_LOSS_H
 
@@ -39,6 +54,11 @@ double loss_factor(const struct problem *problem, int64_t positions);
 /* Appends the last launch: metrics are `factor` times the sums over `rows` results in the workspace. */
 void loss_sum(const struct problem *problem, const struct operands *operands, struct launch_list *list, int64_t rows,
     double factor);
+
+/* The operation of tutti_training.loss; NULL for TUTTI_LOSS_NONE and for numbers that are not a loss. */
+const struct operation *loss_find(tutti_loss loss);
+/* Returns the type, shape and `batched` of the targets of these predictions, which are batched. */
+struct value loss_targets(const struct operation *loss, const struct value *predictions);
 
 /* Appends a loss to the network. The tensor is the loss's metrics. */
 tutti_tensor loss_build(tutti_network *network, const struct operation *operation, tutti_tensor x, tutti_tensor targets,

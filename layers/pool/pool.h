@@ -1,4 +1,9 @@
-/* Shared by the files of pooling, and by its interpretation. */
+/* Pooling, for its files and the interpreter.
+ *
+ * max_pool
+ *     index is the position of the maximum in its window: u8, or i32 for windows of more than 255 pixels.
+ * average_pool
+ *     Global pooling is a kernel of the image's size. */
 #ifndef LAYERS_POOL_H
 #define LAYERS_POOL_H
 
