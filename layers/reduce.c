@@ -14,7 +14,7 @@ static bool is_joined(const struct node *node, int axis)
     return reduce_attributes(node)->axes >> axis & 1;
 }
 
-/* The shape of x with 1 for the axes that are joined. */
+/* The shape of x with 1 for the axes that are reduced. */
 static tutti_shape kept_shape(const struct node *node, const struct value *x)
 {
     tutti_shape shape = x->shape;
@@ -100,11 +100,11 @@ static tutti_status gradient(
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
-static enum loop_join join_of(const struct operation *operation)
+static enum loop_reduction reduction_of(const struct operation *operation)
 {
-    if (operation == &operation_reduce_max) return JOIN_MAX;
-    if (operation == &operation_reduce_min) return JOIN_MIN;
-    return operation == &operation_reduce_prod ? JOIN_PRODUCT : JOIN_SUM;
+    if (operation == &operation_reduce_max) return REDUCE_MAX;
+    if (operation == &operation_reduce_min) return REDUCE_MIN;
+    return operation == &operation_reduce_prod ? REDUCE_PRODUCT : REDUCE_SUM;
 }
 
 static void describe(const struct problem *problem, struct loop *loop)
@@ -116,8 +116,8 @@ static void describe(const struct problem *problem, struct loop *loop)
     loop_begin(loop, x);
     loop_add_operand(loop, problem, 0);
     loop->out = loop_operand(&kept, &x->shape, x->batched);
-    loop->joined = reduce_attributes(node)->axes;
-    loop->join = join_of(node->operation);
+    loop->reduced = reduce_attributes(node)->axes;
+    loop->reduction = reduction_of(node->operation);
     if (node->operation == &operation_reduce_mean)
         loop->scale = (double)value_elements(&kept) / (double)value_elements(x);
 }

@@ -70,7 +70,7 @@ static void run_loop(const struct problem *problem, const struct loop *loop, con
     const int64_t outputs = value_elements(problem->outputs[0]);
     int64_t elements = 1, at[TUTTI_MAX_RANK];
     for (int i = 0; i < loop->rank; i++) elements *= loop->sizes[i];
-    for (int64_t i = 0; loop->join && i < outputs; i++) out[i] = (double)joins[loop->join].start;
+    for (int64_t i = 0; loop->reduction && i < outputs; i++) out[i] = (double)reductions[loop->reduction].start;
     for (int64_t e = 0; e < elements; e++) {
         int64_t rest = e;
         for (int i = loop->rank - 1; i >= 0; i--) {
@@ -80,9 +80,9 @@ static void run_loop(const struct problem *problem, const struct loop *loop, con
         const double element = loop_element(problem, loop, arrays, at);
         double *to = out + place_in(&loop->out, at, loop->rank);
         const double variables[POINTWISE_VARIABLES] = { [VARIABLE_A] = *to, [VARIABLE_B] = element };
-        *to = loop->join ? joins[loop->join].operation->pointwise->y.function(variables, 0, 0) : element;
+        *to = loop->reduction ? reductions[loop->reduction].operation->pointwise->y.function(variables, 0, 0) : element;
     }
-    for (int64_t i = 0; loop->join && i < outputs; i++) out[i] *= loop->scale;
+    for (int64_t i = 0; loop->reduction && i < outputs; i++) out[i] *= loop->scale;
 }
 
 /* ------------------------------------------------------------------------------------- channels, embedding ---- */

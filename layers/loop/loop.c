@@ -9,11 +9,11 @@
 
 ATTRIBUTES_DESCRIBE(loop, ATTRIBUTE(loop, OTHER, loop))
 
-const struct join joins[] = {
-    [JOIN_SUM] = { 0, &operation_add },
-    [JOIN_PRODUCT] = { 1, &operation_mul },
-    [JOIN_MAX] = { -INFINITY, &operation_max },
-    [JOIN_MIN] = { INFINITY, &operation_min },
+const struct reduction reductions[] = {
+    [REDUCE_SUM] = { 0, &operation_add },
+    [REDUCE_PRODUCT] = { 1, &operation_mul },
+    [REDUCE_MAX] = { -INFINITY, &operation_max },
+    [REDUCE_MIN] = { INFINITY, &operation_min },
 };
 
 void loop_begin(struct loop *loop, const struct value *over)
@@ -101,7 +101,7 @@ bool loop_of(const struct problem *problem, struct loop *loop)
 {
     if (!problem->node->operation->loop) return false;
     problem->node->operation->loop(problem, loop);
-    if (!loop->join) loop_add_fusions(loop, problem->node);
+    if (!loop->reduction) loop_add_fusions(loop, problem->node);
     return true;
 }
 
@@ -133,7 +133,7 @@ static bool lies_as_output(const struct loop *loop, const struct loop_operand *o
 /* Whether all operands and the output are read and written in the same order of memory. */
 static bool is_flat(const struct loop *loop)
 {
-    if (loop->join || loop->out.offset) return false;
+    if (loop->reduction || loop->out.offset) return false;
     for (int i = 0; i < loop->operand_count; i++)
         if (!lies_as_output(loop, &loop->operands[i])) return false;
     return true;
@@ -196,7 +196,9 @@ static const char *cannot_fuse(const struct problem *problem)
     struct loop loop;
     problem->node->operation->loop(problem, &loop);
     const bool room = loop.operand_count < LOOP_OPERANDS && loop.step_count + 2 <= LOOP_STEPS;
-    return loop.join ? "a reduction stores its result elsewhere" : room ? NULL : "the loop has no room for more steps";
+    return loop.reduction ? "a reduction stores its result elsewhere"
+        : room            ? NULL
+                          : "the loop has no room for more steps";
 }
 
 /* Whether each element of the input is read only where the output's element at the same place is written. Never for
@@ -204,7 +206,7 @@ static const char *cannot_fuse(const struct problem *problem)
 static bool in_place(const struct problem *problem, int input)
 {
     struct loop loop;
-    if (!loop_of(problem, &loop) || loop.join || problem->node->operation == &operation_copy) return false;
+    if (!loop_of(problem, &loop) || loop.reduction || problem->node->operation == &operation_copy) return false;
     for (int i = 0; i < loop.operand_count; i++) {
         const struct loop_operand *o = &loop.operands[i];
         if (o->input == input && !lies_as_output(&loop, o)) return false;
@@ -232,7 +234,7 @@ double loop_flops(const struct problem *problem)
     double elements = 1;
     if (!loop_of(problem, &loop)) return 0;
     for (int i = 0; i < loop.rank; i++) elements *= (double)loop.sizes[i];
-    return elements * (loop.join ? loop.step_count + 1 : loop.step_count);
+    return elements * (loop.reduction ? loop.step_count + 1 : loop.step_count);
 }
 
 const struct operation operation_loop = {

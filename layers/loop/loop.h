@@ -1,6 +1,6 @@
 /* Generated kernels. A loop runs over up to eight axes and reads its operands by strides. It computes each element by a
- * few expressions (layers/pointwise.h), and stores it, or reduces it along some of the axes ("joins" below). The files:
- * loop.c describes nodes as loops, loop_compose.c joins two loops into one, loop_launch.c divides a loop over
+ * few expressions (layers/pointwise.h), and stores it, or reduces it along some of the axes. The files:
+ * loop.c describes nodes as loops, loop_compose.c makes one loop of two, loop_launch.c divides a loop over
  * work-items, loop_source.c writes the kernel's text. */
 #ifndef LAYERS_LOOP_H
 #define LAYERS_LOOP_H
@@ -35,13 +35,13 @@ struct loop_step {
     int variables[POINTWISE_VARIABLES]; /* 2: operand 2; LOOP_STEP + 1: the result of step 1 */
 };
 
-enum loop_join { JOIN_NONE, JOIN_SUM, JOIN_PRODUCT, JOIN_MAX, JOIN_MIN };
-/* The number that a join begins with, and the operation that joins two numbers. */
-struct join {
+enum loop_reduction { REDUCE_NONE, REDUCE_SUM, REDUCE_PRODUCT, REDUCE_MAX, REDUCE_MIN };
+/* The number that a reduction begins with, and the operation that makes one of two numbers. */
+struct reduction {
     float start;
     const struct operation *operation;
 };
-extern const struct join joins[]; /* indexed by enum loop_join; the first entry is empty */
+extern const struct reduction reductions[]; /* indexed by enum loop_reduction; the first entry is empty */
 
 struct loop {
     int rank;
@@ -50,10 +50,10 @@ struct loop {
     int operand_count;
     struct loop_step steps[LOOP_STEPS]; /* the element is the result of the last one, or operand 0 without steps */
     int step_count;
-    /* JOIN_NONE: each element is stored. Otherwise the elements along the axes in `joined` (bits; strides of `out` are
-     * 0 there) are reduced to one number, which is multiplied by `scale` and stored. */
-    enum loop_join join;
-    unsigned joined;
+    /* REDUCE_NONE: each element is stored. Otherwise the elements along the axes in `reduced` (bits; strides of `out`
+     * are 0 there) are reduced to one number, which is multiplied by `scale` and stored. */
+    enum loop_reduction reduction;
+    unsigned reduced;
     double scale;
 };
 
@@ -85,9 +85,9 @@ static inline bool operand_is_guarded(const struct loop_operand *operand, int ax
 }
 
 /* Whether elements along this axis are reduced. */
-static inline bool loop_joins(const struct loop *loop, int axis)
+static inline bool loop_reduces(const struct loop *loop, int axis)
 {
-    return loop->joined >> axis & 1;
+    return loop->reduced >> axis & 1;
 }
 
 /* Merges axes, and drops those of size 1, as far as possible. At least one axis remains. */

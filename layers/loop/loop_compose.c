@@ -171,7 +171,7 @@ bool loop_compose(const struct loop *consumer, int read, const struct loop *give
 {
     struct loop producer = *given;
     int names[NAMES];
-    if (producer.join || producer.out.offset) return false;
+    if (producer.reduction || producer.out.offset) return false;
     loop_simplify(&producer);
     *made = *consumer;
     made->operand_count = made->step_count = 0;

@@ -7,7 +7,7 @@
 /* Whether `axis` and the next one can be merged: in all operands, the one continues the other. */
 static bool can_merge(const struct loop *loop, int axis)
 {
-    if (loop_joins(loop, axis) != loop_joins(loop, axis + 1)) return false;
+    if (loop_reduces(loop, axis) != loop_reduces(loop, axis + 1)) return false;
     for (int i = 0; i <= loop->operand_count; i++) {
         const struct loop_operand *o = i < loop->operand_count ? &loop->operands[i] : &loop->out;
         if (operand_is_guarded(o, axis) || operand_is_guarded(o, axis + 1)) return false;
@@ -25,7 +25,7 @@ static unsigned without(unsigned axes, int axis)
 /* Drops an axis from the sizes, the strides and the guards. */
 static void drop_axis(struct loop *loop, int axis)
 {
-    loop->joined = without(loop->joined, axis);
+    loop->reduced = without(loop->reduced, axis);
     loop->rank--;
     for (int k = axis; k < loop->rank; k++) loop->sizes[k] = loop->sizes[k + 1];
     for (int i = 0; i <= loop->operand_count; i++) {
@@ -55,16 +55,16 @@ void loop_simplify(struct loop *loop)
         loop->sizes[axis + 1] *= loop->sizes[axis];
         drop_axis(loop, axis);
     }
-    if (loop->rank == 1 && loop->sizes[0] == 1 && loop->join) loop->joined = 1;
+    if (loop->rank == 1 && loop->sizes[0] == 1 && loop->reduction) loop->reduced = 1;
 }
 
-/* How a loop is divided. Each axis is either kept or joined (reduced). Kernels of the CPU class use vectors along the
+/* How a loop is divided. Each axis is either kept or reduced. Kernels of the CPU class use vectors along the
  * innermost axis, of whichever kind it is. */
 struct division {
-    int64_t kept, joined;       /* elements of all axes of a kind */
-    int64_t rows, width, count; /* kept elements without the innermost axis; that axis; joined elements without it */
-    bool inner_joined;
-    int64_t parts;           /* of the joined axes; if there are several, a second launch reduces their results */
+    int64_t kept, reduced;      /* elements of all axes of a kind */
+    int64_t rows, width, count; /* kept elements without the innermost axis; that axis; reduced elements without it */
+    bool inner_reduced;
+    int64_t parts;           /* of the reduced axes; if there are several, a second launch reduces their results */
     int64_t each, piece;     /* CPU class: rows and elements of the innermost axis of a task */
     size_t group, each_item; /* GPU class: results of a work-item */
 };
@@ -80,46 +80,47 @@ static int64_t at_most(int64_t value, int64_t most)
     return value < most ? value : most;
 }
 
-/* CPU class: divides rows into pieces, then the rows, then the joined axes, until there are enough tasks. */
+/* CPU class: divides rows into pieces, then the rows, then the reduced axes, until there are enough tasks. */
 static void divide_for_cpu(struct division *d, const struct capabilities *device)
 {
-    const int64_t n = d->kept * d->joined, unit = (int64_t)LOOP_VECTORS * device->vector_width;
+    const int64_t n = d->kept * d->reduced, unit = (int64_t)LOOP_VECTORS * device->vector_width;
     const int64_t task = elementwise_task_floats(device, n), tasks = divide_up(n, task);
-    if (d->inner_joined) {
+    if (d->inner_reduced) {
         d->piece = d->width;
-        d->each = at_least(task / (d->joined ? d->joined : 1), 1);
+        d->each = at_least(task / (d->reduced ? d->reduced : 1), 1);
     } else {
-        const int64_t of_kept = at_least(task / d->joined, 1);
+        const int64_t of_kept = at_least(task / d->reduced, 1);
         d->piece = at_most(d->width, (int64_t)size_round_up((size_t)of_kept, (size_t)unit));
         d->each = at_least(of_kept / d->piece, 1);
     }
     d->each = at_most(d->each, d->rows);
     const int64_t have = divide_up(d->rows, d->each) * divide_up(d->width, d->piece);
-    if (d->joined > 1 && !(d->inner_joined && d->count < 2))
+    if (d->reduced > 1 && !(d->inner_reduced && d->count < 2))
         d->parts = at_least(at_most(tasks / have, d->count / 8), 1);
 }
 
-/* GPU class: a work-group per result if the innermost axis is joined, else a work-item per result, or for four of them.
- * Where nothing is joined the groups are large: a GPU begins about one group in each cycle. */
+/* GPU class: a work-group per result if the innermost axis is reduced, else a work-item per result, or for four of
+ * them. Where nothing is reduced the groups are large: a GPU begins about one group in each cycle. */
 static void divide_for_gpu(struct division *d, const struct loop *loop, const struct capabilities *device)
 {
     enum { ENOUGH_ITEMS = 16384, LEAST = 32 };
-    const bool large = !loop->join || (d->inner_joined && d->joined > 4 * GROUP);
+    const bool large = !loop->reduction || (d->inner_reduced && d->reduced > 4 * GROUP);
     d->group = group_size(device, large ? 4 * GROUP : GROUP);
     d->each_item = loop_has_fours(loop) ? 4 : 1;
-    const int64_t items = d->kept * (d->inner_joined ? (int64_t)d->group : 1);
-    const int64_t least = LEAST * (d->inner_joined ? (int64_t)d->group : 1);
-    if (d->joined > 1) d->parts = at_least(at_most(ENOUGH_ITEMS / items, d->joined / least), 1);
+    const int64_t items = d->kept * (d->inner_reduced ? (int64_t)d->group : 1);
+    const int64_t least = LEAST * (d->inner_reduced ? (int64_t)d->group : 1);
+    if (d->reduced > 1) d->parts = at_least(at_most(ENOUGH_ITEMS / items, d->reduced / least), 1);
 }
 
 /* The loop must have been simplified. */
 static struct division divide(const struct loop *loop, const struct capabilities *device)
 {
-    struct division d = { .kept = 1, .joined = 1, .parts = 1, .width = loop->sizes[loop->rank - 1] };
-    for (int axis = 0; axis < loop->rank; axis++) *(loop_joins(loop, axis) ? &d.joined : &d.kept) *= loop->sizes[axis];
-    d.inner_joined = loop_joins(loop, loop->rank - 1);
-    d.rows = d.inner_joined ? d.kept : d.kept / d.width;
-    d.count = d.inner_joined ? d.joined / d.width : d.joined;
+    struct division d = { .kept = 1, .reduced = 1, .parts = 1, .width = loop->sizes[loop->rank - 1] };
+    for (int axis = 0; axis < loop->rank; axis++)
+        *(loop_reduces(loop, axis) ? &d.reduced : &d.kept) *= loop->sizes[axis];
+    d.inner_reduced = loop_reduces(loop, loop->rank - 1);
+    d.rows = d.inner_reduced ? d.kept : d.kept / d.width;
+    d.count = d.inner_reduced ? d.reduced / d.width : d.reduced;
     if (device->class == DEVICE_CPU)
         divide_for_cpu(&d, device);
     else
@@ -140,8 +141,8 @@ static void set_kept_strides(const struct loop *loop, struct loop_operand *opera
 {
     int64_t stride = 1;
     for (int i = loop->rank - 1; i >= 0; i--) {
-        operand->strides[i] = loop_joins(loop, i) ? 0 : stride;
-        if (!loop_joins(loop, i)) stride *= loop->sizes[i];
+        operand->strides[i] = loop_reduces(loop, i) ? 0 : stride;
+        if (!loop_reduces(loop, i)) stride *= loop->sizes[i];
     }
 }
 
@@ -153,12 +154,12 @@ static struct loop finish_of(const struct loop *loop, const struct division *d, 
         .operand_count = 1,
         .operands = { { .buffer = workspace } },
         .out = { .buffer = loop->out.buffer, .type = loop->out.type, .offset = loop->out.offset },
-        .join = loop->join,
-        .joined = 1,
+        .reduction = loop->reduction,
+        .reduced = 1,
         .scale = loop->scale };
     finish.operands[0].strides[0] = d->kept;
     for (int i = 0; i < loop->rank; i++) {
-        if (loop_joins(loop, i)) continue;
+        if (loop_reduces(loop, i)) continue;
         finish.sizes[finish.rank] = loop->sizes[i];
         finish.out.strides[finish.rank++] = loop->out.strides[i];
     }
@@ -215,10 +216,10 @@ static struct loop_arguments arguments_of(
     } else {
         add_long(&made, "n", d->kept);
     }
-    add_long(&made, "count", cpu ? d->count : d->joined);
-    add_long(&made, "part", divide_up(cpu ? d->count : d->joined, d->parts));
+    add_long(&made, "count", cpu ? d->count : d->reduced);
+    add_long(&made, "part", divide_up(cpu ? d->count : d->reduced, d->parts));
     if (cpu) add_long(&made, "made", d->kept);
-    add_float(&made, "scale", d->parts > 1 || !loop->join ? 1 : loop->scale);
+    add_float(&made, "scale", d->parts > 1 || !loop->reduction ? 1 : loop->scale);
     return made;
 }
 
@@ -241,7 +242,7 @@ static void set_sizes(struct launch *launch, const struct division *d, const str
         return;
     }
     const size_t items =
-        d->inner_joined ? (size_t)d->kept * d->group : size_round_up((size_t)d->kept / d->each_item, d->group);
+        d->inner_reduced ? (size_t)d->kept * d->group : size_round_up((size_t)d->kept / d->each_item, d->group);
     launch_grid(launch, 2, items, (size_t)d->parts, 1, d->group, 1, 1);
 }
 
@@ -268,13 +269,13 @@ static void emit_divided(struct loop *loop, const struct division *d, struct lau
         if (list->status == TUTTI_OK) list->status = TUTTI_NO_MEMORY;
         return;
     }
-    const bool stream = loop->rank == 1 && !loop->join && loop->out.offset == 0 &&
+    const bool stream = loop->rank == 1 && !loop->reduction && loop->out.offset == 0 &&
         (size_t)d->kept * value_type_bytes(loop->out.type) > STREAM_BYTES;
     struct launch *launch = launch_add(list, source, "run", "-cl-single-precision-constant -DINDEX=%s%s -DGROUP=%zu",
         is_short(loop) ? "uint" : "long", stream ? " -DSTREAM" : "", d->group ? d->group : 1);
     set_arguments(launch, &arguments);
     set_sizes(launch, d, device);
-    launch_work(launch, (double)loop->step_count * (double)d->kept * (double)d->joined, bytes_of(loop));
+    launch_work(launch, (double)loop->step_count * (double)d->kept * (double)d->reduced, bytes_of(loop));
 }
 
 void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list)

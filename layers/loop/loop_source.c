@@ -1,6 +1,6 @@
 /* Writes the OpenCL C of a loop's kernel. source_make() puts layers/loop/generated.cl before it.
  *
- * `joined` selects the joined axes, else the kept ones; `skip` omits the innermost axis. */
+ * `reduced` selects the reduced axes, else the kept ones; `skip` omits the innermost axis. */
 #include "layers/loop/loop.h"
 
 #include "base/numbers.h"
@@ -55,19 +55,19 @@ static void print_element(struct text *text, const struct loop *loop, const char
 }
 
 /* Declares the coordinates x<axis> of the element number `from`. */
-static void print_coordinates(struct text *text, const struct loop *loop, bool joined, bool skip, const char *from)
+static void print_coordinates(struct text *text, const struct loop *loop, bool reduced, bool skip, const char *from)
 {
     const int last = skip ? loop->rank - 2 : loop->rank - 1;
     int outermost = 0;
-    while (outermost <= last && loop_joins(loop, outermost) != joined) outermost++;
+    while (outermost <= last && loop_reduces(loop, outermost) != reduced) outermost++;
     if (outermost > last) return;
-    text_append(text, "    INDEX r%d = %s;\n", joined, from);
+    text_append(text, "    INDEX r%d = %s;\n", reduced, from);
     for (int axis = last; axis > outermost; axis--) {
-        if (loop_joins(loop, axis) != joined) continue;
-        text_append(text, "    const INDEX x%d = r%d %% %" PRId64 ";\n    r%d /= %" PRId64 ";\n", axis, joined,
-            loop->sizes[axis], joined, loop->sizes[axis]);
+        if (loop_reduces(loop, axis) != reduced) continue;
+        text_append(text, "    const INDEX x%d = r%d %% %" PRId64 ";\n    r%d /= %" PRId64 ";\n", axis, reduced,
+            loop->sizes[axis], reduced, loop->sizes[axis]);
     }
-    text_append(text, "    const INDEX x%d = r%d;\n", outermost, joined);
+    text_append(text, "    const INDEX x%d = r%d;\n", outermost, reduced);
 }
 
 /* Indices are unsigned, so negative strides are subtracted from the pointer. */
@@ -78,10 +78,10 @@ static int64_t magnitude(int64_t stride)
 
 /* " + x0 * 12 - x1": the position of the element. */
 static void print_place(
-    struct text *text, const struct loop *loop, const struct loop_operand *o, bool joined, bool skip)
+    struct text *text, const struct loop *loop, const struct loop_operand *o, bool reduced, bool skip)
 {
     for (int axis = 0; axis < loop->rank - skip; axis++)
-        if (loop_joins(loop, axis) == joined && o->strides[axis] != 0)
+        if (loop_reduces(loop, axis) == reduced && o->strides[axis] != 0)
             text_append(
                 text, " %c x%d * %" PRId64, o->strides[axis] < 0 ? '-' : '+', axis, magnitude(o->strides[axis]));
 }
@@ -182,26 +182,26 @@ bool loop_has_vectors(const struct loop *loop)
             return false;
         if (o->indexed && loop->operands[o->index].strides[inner]) return false;
     }
-    return loop_joins(loop, inner) || loop->out.strides[inner] == 1;
+    return loop_reduces(loop, inner) || loop->out.strides[inner] == 1;
 }
 
 /* Declares pointers `to` = `from` + position. is_<pointer>: whether the coordinates are inside the guards. */
 static void print_pointers(
-    struct text *text, const struct loop *loop, const char *from, const char *to, bool joined, bool skip, bool offset)
+    struct text *text, const struct loop *loop, const char *from, const char *to, bool reduced, bool skip, bool offset)
 {
     for (int i = 0; i < loop->operand_count; i++) {
         const struct loop_operand *o = &loop->operands[i];
         char x[16];
         text_append(text, "    global const element_%s *%s%d = %s%d", type_name(o->type), to, i, from, i);
         if (offset && o->offset) text_append(text, " + %" PRId64, o->offset);
-        print_place(text, loop, o, joined, skip);
+        print_place(text, loop, o, reduced, skip);
         text_append(text, ";\n");
         if (!o->guarded) continue;
         text_append(text, "    const bool is_%s%d = ", to, i);
         text_append(text, offset ? "true" : "is_%s%d", from, i);
         for (int axis = 0; axis < loop->rank - skip; axis++) {
             snprintf(x, sizeof x, "x%d", axis);
-            if (loop_joins(loop, axis) == joined) print_guard(text, o, axis, loop->sizes[axis], x);
+            if (loop_reduces(loop, axis) == reduced) print_guard(text, o, axis, loop->sizes[axis], x);
         }
         text_append(text, ";\n");
     }
@@ -223,20 +223,20 @@ static void print_cpu_elements(struct text *text, const struct loop *loop)
 }
 
 /* Joins s<v>, of at most SUM_BLOCK numbers, to t<v>; a sum carries its rounding error e<v> along (clkernels/sum.h). */
-static void print_join(struct text *text, const struct loop *loop, bool vector, int v)
+static void print_reduction(struct text *text, const struct loop *loop, bool vector, int v)
 {
     const char *type = vector ? "VF" : "float";
-    if (loop->join == JOIN_SUM)
+    if (loop->reduction == REDUCE_SUM)
         text_append(text, "    SUM_ADD(%s, t%d, e%d, s%d);\n", type, v, v, v);
     else
         text_append(text, "    t%d = %s_join(t%d, s%d);\n", v, vector ? "vector" : "scalar", v, v);
 }
 
-/* Declares what print_join() joins to. */
+/* Declares what print_reduction() reduces to. */
 static void print_begin(struct text *text, const struct loop *loop, const char *type, int v)
 {
     text_append(text, "    %s t%d = (%s)(START);\n", type, v, type);
-    if (loop->join == JOIN_SUM) text_append(text, "    %s e%d = (%s)(0.0f);\n", type, v, type);
+    if (loop->reduction == REDUCE_SUM) text_append(text, "    %s e%d = (%s)(0.0f);\n", type, v, type);
 }
 
 /* Reduces columns: `vectors` vectors of columns at a time, or one column if it is 0. */
@@ -261,7 +261,7 @@ static void print_cpu_columns(struct text *text, const struct loop *loop, int ve
         text_append(text, ");\n");
     }
     text_append(text, "    }\n");
-    for (int v = 0; v < count; v++) print_join(text, loop, vectors > 0, v);
+    for (int v = 0; v < count; v++) print_reduction(text, loop, vectors > 0, v);
     text_append(text, "    }\n");
     for (int v = 0; v < count; v++) {
         text_append(text, "    %s(%s, (", vectors ? "PUT_VECTOR" : "PUT", type_name(loop->out.type));
@@ -285,11 +285,11 @@ static void print_row(struct text *text, const struct loop *loop, bool vector)
     text_append(text, "    for (; i + %s <= stop; i += %s) s%d = %s_join(s%d, ", step, step, v, math, v);
     print_call(text, loop, vector, "j", "i");
     text_append(text, ");\n");
-    print_join(text, loop, vector, v);
+    print_reduction(text, loop, vector, v);
     text_append(text, "    }\n");
 }
 
-/* Prints the join of rows to one number. */
+/* Prints the reduction of rows to one number. */
 static void print_cpu_rows(struct text *text, const struct loop *loop)
 {
     const bool vectors = loop_has_vectors(loop);
@@ -306,7 +306,7 @@ static void print_cpu_rows(struct text *text, const struct loop *loop)
         text_append(text, "    const VF all = ");
         text_append(text, "t%d", 1);
         text_append(text, ";\n    for (int l = 0; l < V; l++) {\n    const float s0 = ((const float *)&all)[l];\n");
-        print_join(text, loop, false, 0);
+        print_reduction(text, loop, false, 0);
         text_append(text, "    }\n");
     }
     text_append(text, "    PUT(%s, (", type_name(loop->out.type));
@@ -314,10 +314,10 @@ static void print_cpu_rows(struct text *text, const struct loop *loop)
     text_append(text, ") * scale, to);\n");
 }
 
-/* get_group_id(0): a piece of the innermost axis, (1): some rows, (2): a part of what is joined. */
+/* get_group_id(0): a piece of the innermost axis, (1): some rows, (2): a part of what is reduced. */
 static void print_cpu_kernel(struct text *text, const struct loop *loop, const struct loop_arguments *arguments)
 {
-    const bool inner_joined = loop_joins(loop, loop->rank - 1);
+    const bool inner_reduced = loop_reduces(loop, loop->rank - 1);
     text_append(text, "TASK ");
     print_parameters(text, arguments);
     text_append(text,
@@ -326,14 +326,14 @@ static void print_cpu_kernel(struct text *text, const struct loop *loop, const s
         "    const INDEX from = (INDEX)get_group_id(2) * part, until = min(from + (INDEX)part, (INDEX)count);\n"
         "    out += (size_t)get_group_id(2) * made;\n"
         "    for (INDEX row = first; row < last; row++) {\n");
-    print_coordinates(text, loop, false, !inner_joined, "row");
-    print_pointers(text, loop, "p", "q", false, !inner_joined, true);
+    print_coordinates(text, loop, false, !inner_reduced, "row");
+    print_pointers(text, loop, "p", "q", false, !inner_reduced, true);
     text_append(text, "    global element_%s *to = out + %" PRId64, type_name(loop->out.type), loop->out.offset);
-    print_place(text, loop, &loop->out, false, !inner_joined);
+    print_place(text, loop, &loop->out, false, !inner_reduced);
     text_append(text, ";\n    INDEX i = begin;\n");
-    if (!loop->join) {
+    if (!loop->reduction) {
         print_cpu_elements(text, loop);
-    } else if (inner_joined) {
+    } else if (inner_reduced) {
         print_cpu_rows(text, loop);
     } else {
         if (loop_has_vectors(loop)) print_cpu_columns(text, loop, LOOP_VECTORS);
@@ -354,7 +354,7 @@ static bool has_fours(const struct loop *loop, const struct loop_operand *o)
 bool loop_has_fours(const struct loop *loop)
 {
     const int inner = loop->rank - 1;
-    if (loop->join || loop->sizes[inner] % 4 || !has_fours(loop, &loop->out)) return false;
+    if (loop->reduction || loop->sizes[inner] % 4 || !has_fours(loop, &loop->out)) return false;
     for (int i = 0; i < loop->operand_count; i++) {
         const struct loop_operand *o = &loop->operands[i];
         if (o->indexed || operand_is_guarded(o, inner)) return false;
@@ -399,10 +399,10 @@ static void print_gpu_fours(struct text *text, const struct loop *loop, const st
     text_append(text, ");\n    PUT_FOUR(%s, made, out);\n}\n", type_name(loop->out.type));
 }
 
-/* A work-item per result, or a work-group if the innermost axis is joined. get_group_id(1) is the part. */
+/* A work-item per result, or a work-group if the innermost axis is reduced. get_group_id(1) is the part. */
 static void print_gpu_kernel(struct text *text, const struct loop *loop, const struct loop_arguments *arguments)
 {
-    const bool groups = loop_joins(loop, loop->rank - 1);
+    const bool groups = loop_reduces(loop, loop->rank - 1);
     if (groups)
         text_append(text,
             "static float group_joined(float value, local float *scratch)\n{\n"
@@ -418,7 +418,7 @@ static void print_gpu_kernel(struct text *text, const struct loop *loop, const s
     text_append(text, "    out += (size_t)get_group_id(1) * n + %" PRId64, loop->out.offset);
     print_place(text, loop, &loop->out, false, false);
     text_append(text, ";\n");
-    if (loop->join) {
+    if (loop->reduction) {
         text_append(text,
             "    const INDEX from = (INDEX)get_group_id(1) * part, until = min(from + (INDEX)part, (INDEX)count);\n");
         print_begin(text, loop, "float", 0);
@@ -433,13 +433,13 @@ static void print_gpu_kernel(struct text *text, const struct loop *loop, const s
     } else {
         text_append(text, "    PUT(%s, ", type_name(loop->out.type));
     }
-    print_call(text, loop, false, loop->join ? "j" : "q", NULL);
-    if (!loop->join) {
+    print_call(text, loop, false, loop->reduction ? "j" : "q", NULL);
+    if (!loop->reduction) {
         text_append(text, ", out);\n}\n");
         return;
     }
     text_append(text, ");\n    }\n");
-    print_join(text, loop, false, 0);
+    print_reduction(text, loop, false, 0);
     text_append(text, "    }\n    %sfloat sum = ", groups ? "" : "const ");
     text_append(text, "t%d", 0);
     text_append(text, ";\n");
@@ -452,17 +452,17 @@ const char *loop_source(
 {
     struct text text = { 0 };
     const bool cpu = device->class == DEVICE_CPU;
-    if (loop->join) {
+    if (loop->reduction) {
         text_append(&text, "#define START ");
-        print_number(&text, joins[loop->join].start);
+        print_number(&text, reductions[loop->reduction].start);
         text_append(&text, "\n");
     }
     for (int vector = 0; vector <= cpu; vector++) {
         const char *math = vector ? "vector" : "scalar", *type = vector ? "VF" : "float";
         print_element(&text, loop, math, type);
-        if (loop->join)
+        if (loop->reduction)
             text_append(&text, "#define T %s\nINLINE T %s_join(T a, T b)\n{\n    return %s;\n}\n#undef T\n", type, math,
-                joins[loop->join].operation->pointwise->y.text);
+                reductions[loop->reduction].operation->pointwise->y.text);
     }
     if (cpu)
         print_cpu_kernel(&text, loop, arguments);

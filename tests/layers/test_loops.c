@@ -16,14 +16,14 @@ static void check(tutti_status status, const char *what)
     ck_assert_msg(status == TUTTI_OK, "%s: %s", what, tutti_message(NULL));
 }
 
-/* A loop that joins the terms of [terms][kept], or of [kept][terms] if `inner`. */
-static struct loop reduction(enum loop_join join, int64_t terms, int64_t kept, bool inner)
+/* A loop that reduces the terms of [terms][kept], or of [kept][terms] if `inner`. */
+static struct loop reduction(enum loop_reduction kind, int64_t terms, int64_t kept, bool inner)
 {
     struct loop loop = { .rank = 2,
         .sizes = { inner ? kept : terms, inner ? terms : kept },
         .operand_count = 1,
-        .join = join,
-        .joined = inner ? 2 : 1,
+        .reduction = kind,
+        .reduced = inner ? 2 : 1,
         .scale = 1 };
     loop.operands[0].strides[0] = loop.sizes[1];
     loop.operands[0].strides[1] = 1;
@@ -33,17 +33,17 @@ static struct loop reduction(enum loop_join join, int64_t terms, int64_t kept, b
 
 static int64_t parts_of(const struct device *device, int64_t terms, int64_t kept, bool inner)
 {
-    const struct loop loop = reduction(JOIN_SUM, terms, kept, inner);
+    const struct loop loop = reduction(REDUCE_SUM, terms, kept, inner);
     const size_t bytes = loop_workspace(&loop, &device->can);
     return bytes ? (int64_t)(bytes / sizeof(float)) / kept : 1;
 }
 
-static void run(
-    struct device *device, enum loop_join join, int64_t terms, int64_t kept, bool inner, const float *from, float *to)
+static void run(struct device *device, enum loop_reduction kind, int64_t terms, int64_t kept, bool inner,
+    const float *from, float *to)
 {
     cl_mem x = NULL, y = NULL, workspace = NULL;
     struct launch_list list;
-    struct loop loop = reduction(join, terms, kept, inner);
+    struct loop loop = reduction(kind, terms, kept, inner);
     const size_t bytes = (size_t)(terms * kept) * sizeof(float), after = (size_t)kept * sizeof(float);
     const size_t needed = loop_workspace(&loop, &device->can);
     launch_list_init(&list, device);
@@ -69,16 +69,16 @@ static void check_division(struct device *device, int64_t terms, int64_t kept, b
     float *from = memory_new((size_t)(terms * kept), sizeof *from), *to = memory_new((size_t)kept, sizeof *to);
     ck_assert(from && to);
     for (int64_t i = 0; i < terms * kept; i++) from[i] = (float)(i * 7 % 19 - 8);
-    for (enum loop_join join = JOIN_SUM; join <= JOIN_MAX; join += JOIN_MAX - JOIN_SUM) {
-        run(device, join, terms, kept, inner, from, to);
+    for (enum loop_reduction kind = REDUCE_SUM; kind <= REDUCE_MAX; kind += REDUCE_MAX - REDUCE_SUM) {
+        run(device, kind, terms, kept, inner, from, to);
         for (int64_t k = 0; k < kept; k++) {
-            double want = (double)joins[join].start;
+            double want = (double)reductions[kind].start;
             for (int64_t i = 0; i < terms; i++) {
                 const double next = (double)from[inner ? k * terms + i : i * kept + k];
-                want = join == JOIN_SUM ? want + next : fmax(want, next);
+                want = kind == REDUCE_SUM ? want + next : fmax(want, next);
             }
             ck_assert_msg((double)to[k] == want, "%s, join %d of %lld terms, %lld kept, inner %d: %lld is %g, not %g",
-                device->can.name, (int)join, (long long)terms, (long long)kept, inner, (long long)k, (double)to[k],
+                device->can.name, (int)kind, (long long)terms, (long long)kept, inner, (long long)k, (double)to[k],
                 want);
         }
     }
@@ -102,7 +102,8 @@ static int64_t terms_of_parts(const struct device *device, int64_t parts, int64_
     return low;
 }
 
-/* The parts are joined by a second loop, of as many terms as there are parts: it would be divided, too, from so many on
+/* The parts are reduced by a second loop, of as many terms as there are parts: it would be divided, too, from so many
+ * on
  * as a loop of so few terms is. */
 START_TEST(test_divisions)
 {
@@ -135,7 +136,7 @@ START_TEST(test_long_sums)
             for (int inner = 0; inner < 2; inner++) {
                 const int64_t kept = widths[w], terms = TERMS / kept;
                 const double want = (double)0.1f * (double)terms;
-                run(&runtime->devices[d], JOIN_SUM, terms, kept, inner, from, to);
+                run(&runtime->devices[d], REDUCE_SUM, terms, kept, inner, from, to);
                 for (int64_t k = 0; k < kept; k++)
                     ck_assert_msg(fabs((double)to[k] / want - 1) < 6e-7, "%lld of %lld, inner %d: off by %g",
                         (long long)terms, (long long)kept, inner, (double)to[k] / want - 1);
@@ -152,7 +153,7 @@ START_TEST(test_overflow)
     for (int i = 0; i < TERMS; i++) from[i] = 3e38f;
     for (int d = 0; d < runtime->count; d++)
         for (int inner = 0; inner < 2; inner++) {
-            run(&runtime->devices[d], JOIN_SUM, TERMS, 1, inner, from, &to);
+            run(&runtime->devices[d], REDUCE_SUM, TERMS, 1, inner, from, &to);
             ck_assert_msg(isinf(to), "%g", (double)to);
         }
 }
