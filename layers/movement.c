@@ -80,7 +80,7 @@ static void describe(const struct problem *problem, struct loop *loop)
             loop->operands[operand].strides[i] = plain.strides[transpose_attributes(node)->order[i]];
     } else if (expand_attributes(node)->factor != 1) {
         const float factor = expand_attributes(node)->factor;
-        loop_add_step(loop, &operation_scale.pointwise->y, factor, 0)->variables[VARIABLE_A] = operand;
+        loop_add_expression(loop, &operation_scale.pointwise->y, factor, 0)->variables[VARIABLE_A] = operand;
     }
 }
 

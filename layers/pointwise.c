@@ -106,20 +106,20 @@ static tutti_status gradient(
 /* --------------------------------------------------------------------------------------------------- kernels ---- */
 
 /* Appends the expression of a node, with low and high. */
-static struct loop_step *add_step(const struct node *node, struct loop *loop)
+static struct loop_expression *add_expression(const struct node *node, struct loop *loop)
 {
     const bool gradient = node->operation == &operation_activation_gradient;
     if (gradient || node->operation == &operation_activation) {
         const struct nonlinearity *a = &activation_attributes(node)->function;
         const struct pointwise *activation = &activations[a->activation];
-        return loop_add_step(loop, gradient ? activation->derivatives : &activation->y, a->low, a->high);
+        return loop_add_expression(loop, gradient ? activation->derivatives : &activation->y, a->low, a->high);
     }
     if (node->operation == &operation_pointwise_gradient) {
         const struct pointwise_gradient_attributes *a = pointwise_gradient_attributes(node);
-        return loop_add_step(loop, a->derivative, a->low, a->high);
+        return loop_add_expression(loop, a->derivative, a->low, a->high);
     }
     const struct pointwise_attributes *a = pointwise_attributes(node);
-    return loop_add_step(loop, &node->operation->pointwise->y, a->low, a->high);
+    return loop_add_expression(loop, &node->operation->pointwise->y, a->low, a->high);
 }
 
 /* The variable that stands for an input of the node. */
@@ -134,9 +134,9 @@ void pointwise_loop(const struct problem *problem, struct loop *loop)
 {
     const struct node *node = problem->node;
     loop_begin(loop, problem->outputs[0]);
-    struct loop_step *step = add_step(node, loop);
+    struct loop_expression *expression = add_expression(node, loop);
     for (int i = 0; i < node->input_count; i++)
-        if (problem->inputs[i]) step->variables[variable_of(node, i)] = loop_add_operand(loop, problem, i);
+        if (problem->inputs[i]) expression->variables[variable_of(node, i)] = loop_add_operand(loop, problem, i);
 }
 
 #define PORTS_1 \

@@ -64,8 +64,8 @@ static bool pays(const struct plan *plan, const struct loop *producer, bool alon
     const struct loop *after)
 {
     const bool vectors = plan->device->can.class != DEVICE_CPU || has_vectors(*after) ||
-        !(has_vectors(*before) || (producer->step_count && has_vectors(*producer)));
-    return vectors && (producer->step_count == 0 || (alone && elements_of(before) <= elements_of(producer)));
+        !(has_vectors(*before) || (producer->expression_count && has_vectors(*producer)));
+    return vectors && (producer->expression_count == 0 || (alone && elements_of(before) <= elements_of(producer)));
 }
 
 /* Composes the loop with the producer of one of its operands; false if none can be. */

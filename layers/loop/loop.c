@@ -52,29 +52,30 @@ void loop_guard(struct loop_operand *operand, int axis, int64_t low, int64_t hig
     operand->high[axis] = high < size ? high : size;
 }
 
-struct loop_step *loop_add_step(struct loop *loop, const struct expression *expression, float low, float high)
+struct loop_expression *loop_add_expression(struct loop *loop, const struct expression *formula, float low, float high)
 {
-    struct loop_step *step = &loop->steps[loop->step_count++];
-    *step = (struct loop_step) { .expression = expression, .low = low, .high = high };
-    for (int i = 0; i < POINTWISE_VARIABLES; i++) step->variables[i] = LOOP_UNUSED;
-    return step;
+    struct loop_expression *expression = &loop->expressions[loop->expression_count++];
+    *expression = (struct loop_expression) { .formula = formula, .low = low, .high = high };
+    for (int i = 0; i < POINTWISE_VARIABLES; i++) expression->variables[i] = LOOP_UNUSED;
+    return expression;
 }
 
 int loop_result(const struct loop *loop)
 {
-    return loop->step_count ? LOOP_STEP + loop->step_count - 1 : 0;
+    return loop->expression_count ? LOOP_EXPRESSION + loop->expression_count - 1 : 0;
 }
 
 double loop_evaluate(const struct loop *loop, const double *operands)
 {
-    double results[LOOP_STEP + LOOP_STEPS] = { 0 };
+    double results[LOOP_EXPRESSION + LOOP_EXPRESSIONS] = { 0 };
     memcpy(results, operands, (size_t)loop->operand_count * sizeof *operands);
-    for (int s = 0; s < loop->step_count; s++) {
-        const struct loop_step *step = &loop->steps[s];
+    for (int s = 0; s < loop->expression_count; s++) {
+        const struct loop_expression *expression = &loop->expressions[s];
         double variables[POINTWISE_VARIABLES] = { 0 };
         for (int i = 0; i < POINTWISE_VARIABLES; i++)
-            if (step->variables[i] != LOOP_UNUSED) variables[i] = results[step->variables[i]];
-        results[LOOP_STEP + s] = step->expression->function(variables, (double)step->low, (double)step->high);
+            if (expression->variables[i] != LOOP_UNUSED) variables[i] = results[expression->variables[i]];
+        results[LOOP_EXPRESSION + s] =
+            expression->formula->function(variables, (double)expression->low, (double)expression->high);
     }
     return results[loop_result(loop)];
 }
@@ -84,16 +85,16 @@ void loop_add_fusions(struct loop *loop, const struct node *node)
     const struct nonlinearity function = node_function(node, FUSION_ACTIVATION);
     if (node_added(node) != NO_VALUE) {
         const int last = loop_result(loop);
-        struct loop_step *step = loop_add_step(loop, &operation_add.pointwise->y, 0, 0);
-        step->variables[VARIABLE_A] = last;
-        step->variables[VARIABLE_B] = loop->operand_count;
+        struct loop_expression *expression = loop_add_expression(loop, &operation_add.pointwise->y, 0, 0);
+        expression->variables[VARIABLE_A] = last;
+        expression->variables[VARIABLE_B] = loop->operand_count;
         loop->operands[loop->operand_count] = loop->out;
         loop->operands[loop->operand_count++].input = LOOP_ADDED;
     }
     if (function.activation) {
         const int last = loop_result(loop);
-        loop_add_step(loop, &activations[function.activation].y, function.low, function.high)->variables[VARIABLE_A] =
-            last;
+        loop_add_expression(loop, &activations[function.activation].y, function.low, function.high)
+            ->variables[VARIABLE_A] = last;
     }
 }
 
@@ -195,10 +196,10 @@ static const char *cannot_fuse(const struct problem *problem)
 {
     struct loop loop;
     problem->node->operation->loop(problem, &loop);
-    const bool room = loop.operand_count < LOOP_OPERANDS && loop.step_count + 2 <= LOOP_STEPS;
+    const bool room = loop.operand_count < LOOP_OPERANDS && loop.expression_count + 2 <= LOOP_EXPRESSIONS;
     return loop.reduction ? "a reduction stores its result elsewhere"
         : room            ? NULL
-                          : "the loop has no room for more steps";
+                          : "the loop has no room for more expressions";
 }
 
 /* Whether each element of the input is read only where the output's element at the same place is written. Never for
@@ -234,7 +235,7 @@ double loop_flops(const struct problem *problem)
     double elements = 1;
     if (!loop_of(problem, &loop)) return 0;
     for (int i = 0; i < loop.rank; i++) elements *= (double)loop.sizes[i];
-    return elements * (loop.reduction ? loop.step_count + 1 : loop.step_count);
+    return elements * (loop.reduction ? loop.expression_count + 1 : loop.expression_count);
 }
 
 const struct operation operation_loop = {

@@ -7,9 +7,10 @@
 
 #include "layers/pointwise.h"
 
-enum { LOOP_OPERANDS = 8, LOOP_STEPS = 12 };
-/* A step's variable: i < LOOP_STEP is operand i, LOOP_STEP + i is the result of step i, LOOP_UNUSED is none. */
-enum { LOOP_STEP = LOOP_OPERANDS, LOOP_UNUSED = -1 };
+enum { LOOP_OPERANDS = 8, LOOP_EXPRESSIONS = 12 };
+/* A variable of an expression: i < LOOP_EXPRESSION is operand i, LOOP_EXPRESSION + i is the result of expression i,
+ * LOOP_UNUSED is none. */
+enum { LOOP_EXPRESSION = LOOP_OPERANDS, LOOP_UNUSED = -1 };
 enum { LOOP_ADDED = -1 }; /* loop_operand.input: the tensor that FUSION_ADD adds */
 
 struct loop_operand {
@@ -29,10 +30,10 @@ struct loop_operand {
     enum value_type type;
 };
 
-struct loop_step {
-    const struct expression *expression;
+struct loop_expression {
+    const struct expression *formula;
     float low, high;
-    int variables[POINTWISE_VARIABLES]; /* 2: operand 2; LOOP_STEP + 1: the result of step 1 */
+    int variables[POINTWISE_VARIABLES]; /* 2: operand 2; LOOP_EXPRESSION + 1: the result of expression 1 */
 };
 
 enum loop_reduction { REDUCE_NONE, REDUCE_SUM, REDUCE_PRODUCT, REDUCE_MAX, REDUCE_MIN };
@@ -48,8 +49,8 @@ struct loop {
     int64_t sizes[TUTTI_MAX_RANK];
     struct loop_operand operands[LOOP_OPERANDS], out;
     int operand_count;
-    struct loop_step steps[LOOP_STEPS]; /* the element is the result of the last one, or operand 0 without steps */
-    int step_count;
+    struct loop_expression expressions[LOOP_EXPRESSIONS]; /* the element is the result of the last one, or operand 0 */
+    int expression_count;
     /* REDUCE_NONE: each element is stored. Otherwise the elements along the axes in `reduced` (bits; strides of `out`
      * are 0 there) are reduced to one number, which is multiplied by `scale` and stored. */
     enum loop_reduction reduction;
@@ -58,19 +59,19 @@ struct loop {
 };
 
 /* For functions that describe a node as a loop (struct operation.loop). loop_begin(): the loop runs over the axes of
- * `over`, the output. loop_add_operand() returns the operand's number; loop_add_step() returns a step whose variables
- * are all unused. */
+ * `over`, the output. loop_add_operand() returns the operand's number; loop_add_expression() returns an expression
+ * whose variables are all unused. */
 void loop_begin(struct loop *loop, const struct value *over);
 int loop_add_operand(struct loop *loop, const struct problem *problem, int input);
 /* The operand has elements from `low` to high - 1 along an axis of the loop with `size` elements. Both are clipped. */
 void loop_guard(struct loop_operand *operand, int axis, int64_t low, int64_t high, int64_t size);
-struct loop_step *loop_add_step(struct loop *loop, const struct expression *expression, float low, float high);
+struct loop_expression *loop_add_expression(struct loop *loop, const struct expression *formula, float low, float high);
 /* An operand that a loop of this shape reads by numpy's rules for broadcasting: axes are counted from the last one, and
  * an axis that is missing or has size 1 has stride 0. The batch axis of the value is the batch axis of the loop. */
 struct loop_operand loop_operand(const struct value *value, const tutti_shape *shape, bool batched);
-/* Appends FUSION_ADD, of a tensor with the strides of the output, and FUSION_ACTIVATION as steps. */
+/* Appends FUSION_ADD, of a tensor with the strides of the output, and FUSION_ACTIVATION as expressions. */
 void loop_add_fusions(struct loop *loop, const struct node *node);
-/* The loop's result, as a variable of the next step. */
+/* The loop's result, as a variable of the next expression. */
 int loop_result(const struct loop *loop);
 /* Computes an element in double precision from the operands' elements. */
 double loop_evaluate(const struct loop *loop, const double *operands);
@@ -92,9 +93,9 @@ static inline bool loop_reduces(const struct loop *loop, int axis)
 
 /* Merges axes, and drops those of size 1, as far as possible. At least one axis remains. */
 void loop_simplify(struct loop *loop);
-/* Replaces operand `read` of the consumer, which is the producer's output, by the producer's operands and steps. False
- * if this is impossible: the producer reduces, the consumer's strides cannot be expressed in the producer's axes, or
- * there are too many operands or steps. */
+/* Replaces operand `read` of the consumer, which is the producer's output, by the producer's operands and
+ * expressions. False if this is impossible: the producer reduces, the consumer's strides cannot be expressed in the
+ * producer's axes, or there are too many operands or expressions. */
 bool loop_compose(const struct loop *consumer, int read, const struct loop *producer, struct loop *made);
 /* Whether kernels of the CPU class use vectors along the innermost axis. */
 bool loop_has_vectors(const struct loop *loop);

@@ -80,7 +80,7 @@ static bool map_operand(const struct loop *consumer, const struct loop_operand *
     const struct loop_operand *given, struct loop_operand *operand)
 {
     struct coordinates first = { 0 }, steps[TUTTI_MAX_RANK] = { 0 };
-    if (read->guarded && (producer->step_count || given->guarded || given->indexed)) return false;
+    if (read->guarded && (producer->expression_count || given->guarded || given->indexed)) return false;
     if (read->indexed) return false;
     if (!map_axes(consumer, read, producer, &first, steps)) return false;
     *operand = *read;
@@ -119,31 +119,31 @@ static int add_operand(struct loop *loop, const struct loop_operand *operand)
     return loop->operand_count++; /* loop_compose() checks for too many */
 }
 
-static bool step_equal(const struct loop_step *a, const struct loop_step *b)
+static bool expression_equal(const struct loop_expression *a, const struct loop_expression *b)
 {
-    return a->expression == b->expression && a->low == b->low && a->high == b->high &&
+    return a->formula == b->formula && a->low == b->low && a->high == b->high &&
         !memcmp(a->variables, b->variables, sizeof a->variables);
 }
 
-/* Appends the steps of another loop, with variables renamed by `names`; a step that exists already is used again. False
- * if there are too many. */
-static bool add_steps(struct loop *loop, const struct loop *from, int *names)
+/* Appends the expressions of another loop, with variables renamed by `names`; one that exists already is used again.
+ * False if there are too many. */
+static bool add_expressions(struct loop *loop, const struct loop *from, int *names)
 {
-    for (int s = 0; s < from->step_count; s++) {
-        struct loop_step step = from->steps[s];
+    for (int s = 0; s < from->expression_count; s++) {
+        struct loop_expression expression = from->expressions[s];
         int same = 0;
         for (int i = 0; i < POINTWISE_VARIABLES; i++)
-            if (step.variables[i] != LOOP_UNUSED) step.variables[i] = names[step.variables[i]];
-        while (same < loop->step_count && !step_equal(&loop->steps[same], &step)) same++;
-        if (same == LOOP_STEPS) return false;
-        loop->steps[same] = step;
-        if (same == loop->step_count) loop->step_count++;
-        names[LOOP_STEP + s] = LOOP_STEP + same;
+            if (expression.variables[i] != LOOP_UNUSED) expression.variables[i] = names[expression.variables[i]];
+        while (same < loop->expression_count && !expression_equal(&loop->expressions[same], &expression)) same++;
+        if (same == LOOP_EXPRESSIONS) return false;
+        loop->expressions[same] = expression;
+        if (same == loop->expression_count) loop->expression_count++;
+        names[LOOP_EXPRESSION + s] = LOOP_EXPRESSION + same;
     }
     return true;
 }
 
-enum { NAMES = LOOP_STEP + LOOP_STEPS };
+enum { NAMES = LOOP_EXPRESSION + LOOP_EXPRESSIONS };
 
 /* Like add_operand(), for an operand whose index operand is already in `names`. */
 static int add_renamed(struct loop *loop, struct loop_operand operand, const int *names)
@@ -152,7 +152,7 @@ static int add_renamed(struct loop *loop, struct loop_operand operand, const int
     return add_operand(loop, &operand);
 }
 
-/* Appends the producer's operands and steps. Operands that are indices come first, because others name them. */
+/* Appends the producer's operands and expressions. Operands that are indices come first, because others name them. */
 static bool add_producer(
     const struct loop *consumer, int read, const struct loop *producer, int *names, struct loop *made)
 {
@@ -164,7 +164,7 @@ static bool add_producer(
         if (!map_operand(consumer, &consumer->operands[read], producer, given, &operand)) return false;
         names[k] = add_renamed(made, operand, names);
     }
-    return add_steps(made, producer, names);
+    return add_expressions(made, producer, names);
 }
 
 bool loop_compose(const struct loop *consumer, int read, const struct loop *given, struct loop *made)
@@ -174,13 +174,13 @@ bool loop_compose(const struct loop *consumer, int read, const struct loop *give
     if (producer.reduction || producer.out.offset) return false;
     loop_simplify(&producer);
     *made = *consumer;
-    made->operand_count = made->step_count = 0;
+    made->operand_count = made->expression_count = 0;
     if (!add_producer(consumer, read, &producer, names, made)) return false;
     const int result = names[loop_result(&producer)];
     for (int indexed = 0; indexed < 2; indexed++)
         for (int i = 0; i < consumer->operand_count; i++)
             if (consumer->operands[i].indexed == (indexed == 1))
                 names[i] = i == read ? result : add_renamed(made, consumer->operands[i], names);
-    if (!add_steps(made, consumer, names) || made->operand_count > LOOP_OPERANDS) return false;
-    return made->step_count > 0 || names[0] == 0; /* without steps, operand 0 is the element */
+    if (!add_expressions(made, consumer, names) || made->operand_count > LOOP_OPERANDS) return false;
+    return made->expression_count > 0 || names[0] == 0; /* without expressions, operand 0 is the element */
 }

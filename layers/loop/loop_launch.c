@@ -275,7 +275,7 @@ static void emit_divided(struct loop *loop, const struct division *d, struct lau
         is_short(loop) ? "uint" : "long", stream ? " -DSTREAM" : "", d->group ? d->group : 1);
     set_arguments(launch, &arguments);
     set_sizes(launch, d, device);
-    launch_work(launch, (double)loop->step_count * (double)d->kept * (double)d->reduced, bytes_of(loop));
+    launch_work(launch, (double)loop->expression_count * (double)d->kept * (double)d->reduced, bytes_of(loop));
 }
 
 void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list)

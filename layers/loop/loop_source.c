@@ -41,15 +41,15 @@ static void print_element(struct text *text, const struct loop *loop, const char
     text_append(text, "#define MATH %s\n#define T %s\nINLINE T %s_element(", math, type, math);
     for (int i = 0; i < loop->operand_count; i++) text_append(text, "%sT v%d", i ? ", " : "", i);
     text_append(text, ")\n{\n");
-    for (int s = 0; s < loop->step_count; s++) {
-        const struct loop_step *step = &loop->steps[s];
-        text_append(text, "    T v%d;\n    {\n", LOOP_STEP + s);
+    for (int s = 0; s < loop->expression_count; s++) {
+        const struct loop_expression *expression = &loop->expressions[s];
+        text_append(text, "    T v%d;\n    {\n", LOOP_EXPRESSION + s);
         for (int i = 0; i < POINTWISE_VARIABLES; i++)
-            if (step->variables[i] != LOOP_UNUSED)
-                text_append(text, "    const T %s = v%d;\n", names[i], step->variables[i]);
-        print_attribute(text, "low", step->low);
-        print_attribute(text, "high", step->high);
-        text_append(text, "    v%d = %s;\n    }\n", LOOP_STEP + s, step->expression->text);
+            if (expression->variables[i] != LOOP_UNUSED)
+                text_append(text, "    const T %s = v%d;\n", names[i], expression->variables[i]);
+        print_attribute(text, "low", expression->low);
+        print_attribute(text, "high", expression->high);
+        text_append(text, "    v%d = %s;\n    }\n", LOOP_EXPRESSION + s, expression->formula->text);
     }
     text_append(text, "    return v%d;\n}\n#undef MATH\n#undef T\n", loop_result(loop));
 }
