@@ -1,9 +1,12 @@
 #include "base/numbers.h"
 
+#include "base/invariant.h"
+
 #include <locale.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
@@ -29,6 +32,16 @@ int number_print(char *buffer, size_t size, const char *format, ...)
     const int length = number_print_list(buffer, size, format, arguments);
     va_end(arguments);
     return length;
+}
+
+void number_append(char *buffer, size_t size, const char *format, ...)
+{
+    const size_t used = strlen(buffer);
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = number_print_list(buffer + used, size - used, format, arguments);
+    va_end(arguments);
+    INVARIANT(length >= 0 && (size_t)length < size - used);
 }
 
 double number_read(const char *text, char **end)

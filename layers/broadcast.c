@@ -1,7 +1,7 @@
 #include "layers/broadcast.h"
 
+#include "base/numbers.h"
 #include "layers/layers.h"
-#include <stdio.h>
 #include <string.h>
 
 /* Size of the sample's axis `from_last`, counted from the last one; 1 where the value lacks it. */
@@ -11,14 +11,13 @@ static int64_t sample_size(const struct value *value, int from_last)
     return from_last < rank ? value->shape.sizes[value->shape.rank - 1 - from_last] : 1;
 }
 
-void broadcast_print(const struct value *value, char *text, size_t size)
+void broadcast_print(const struct value *value, char text[BROADCAST_TEXT])
 {
-    size_t used = 0;
     char one[SIZE_TEXT];
     text[0] = '\0';
-    for (int i = value->batched; i < value->shape.rank && used < size; i++)
-        used += (size_t)snprintf(
-            text + used, size - used, "%s%s", i > value->batched ? ", " : "", size_print(value->shape.sizes[i], one));
+    for (int i = value->batched; i < value->shape.rank; i++)
+        number_append(
+            text, BROADCAST_TEXT, "%s%s", i > value->batched ? ", " : "", size_print(value->shape.sizes[i], one));
 }
 
 /* Broadcasts the output's shape with that of the input. */
@@ -31,9 +30,9 @@ static tutti_status join(const char *name, const struct value *input, struct val
         const int64_t a = sample_size(output, i), b = sample_size(input, i);
         joined.shape.sizes[joined.shape.rank - 1 - i] = a == 1 ? b : a;
         if (a == b || a == 1 || b == 1) continue;
-        char one[128], other[128];
-        broadcast_print(output, one, sizeof one);
-        broadcast_print(input, other, sizeof other);
+        char one[BROADCAST_TEXT], other[BROADCAST_TEXT];
+        broadcast_print(output, one);
+        broadcast_print(input, other);
         return fail(TUTTI_SHAPE,
             "%s: the inputs have the shapes [%s] and [%s]: sizes must be equal, or one of them 1, from the last axis "
             "on",

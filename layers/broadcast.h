@@ -11,6 +11,7 @@ tutti_status broadcast_infer(const struct graph *graph, struct node *node, struc
  * that it lacks. Returns their result, or `gradient` where nothing is to be done. */
 int broadcast_gradient(struct graph *graph, int gradient, int value, int layer);
 /* Writes the sizes of a sample: "6, 5, 7". */
-void broadcast_print(const struct value *value, char *text, size_t size);
+enum { BROADCAST_TEXT = TUTTI_MAX_RANK * (SIZE_TEXT + 2) };
+void broadcast_print(const struct value *value, char text[BROADCAST_TEXT]);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "graph/operation.h"
 
-enum { ELEMENT_OPTIONS = 160 }; /* bytes that element_options() needs */
+/* Bytes that element_options() needs. */
+enum { ELEMENT_OPTIONS = 20 * (GRAPH_MAX_INPUTS + GRAPH_MAX_OUTPUTS + 1) };
 
 /* " -DIN0_TYPE=bf16 ...": one for each input, output and addition that is not float; "" where all are. Written into the
  * buffer, which is also returned. */

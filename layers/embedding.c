@@ -1,8 +1,8 @@
 /* embedding: rows of a table by their numbers, and the gradient of the table. */
-#include <stdio.h>
 
-#include "base/memory.h"
 #include "clkernels/arguments/embedding.h"
+#include "base/memory.h"
+#include "base/numbers.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/interpreter/interpreter.h"
@@ -127,8 +127,8 @@ static void emit_blocks(const struct problem *problem, const struct operands *op
     const int64_t blocks = divide_up(s.width, columns);
     const int64_t each = blocks >= units ? s.rows : divide_up(s.rows, divide_up(TASKS * units, blocks));
     const bool errors = errors_of_blocks(problem) > 0;
-    char options[64];
-    snprintf(options, sizeof options, "-DROWS=1 -DADD=%d -DERRORS=%d", operands->add != NULL, errors);
+    char options[64] = "";
+    number_append(options, sizeof options, "-DROWS=1 -DADD=%d -DERRORS=%d", operands->add != NULL, errors);
     struct launch *launch = add(problem, list, "embedding_gradient", options);
     ARGUMENTS_SET(launch, tasks, .ids = operands->inputs[0], .dy = operands->inputs[1], .dtable = operands->outputs[0],
         .added = added(operands), .errors = errors ? operands->workspace : operands->outputs[0], .count = s.count,
@@ -139,7 +139,8 @@ static void emit_blocks(const struct problem *problem, const struct operands *op
 static size_t options_of(const struct problem *problem, const struct operands *operands, char *options, size_t size)
 {
     const size_t group = group_size(problem->device, GROUP);
-    snprintf(options, size, "-DROWS=0 -DADD=%d -DGROUP=%zu", operands->add != NULL, group);
+    options[0] = '\0';
+    number_append(options, size, "-DROWS=0 -DADD=%d -DGROUP=%zu", operands->add != NULL, group);
     return group;
 }
 

@@ -6,17 +6,14 @@
 #include "runtime/arguments.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Appends " -DNAME=value". */
 static void append_number(char *buffer, size_t size, const char *name, float value)
 {
-    size_t used = strlen(buffer);
     if (isinf(value))
-        snprintf(buffer + used, size - used, " -D%s=%sINFINITY", name, value < 0 ? "-" : "");
+        number_append(buffer, size, " -D%s=%sINFINITY", name, value < 0 ? "-" : "");
     else
-        number_print(buffer + used, size - used, " -D%s=%.9ef", name, (double)value);
+        number_append(buffer, size, " -D%s=%.9ef", name, (double)value);
 }
 
 void append_bounds(struct nonlinearity function, char *buffer, size_t size)
@@ -28,14 +25,16 @@ void append_bounds(struct nonlinearity function, char *buffer, size_t size)
 
 const char *activation_options(struct nonlinearity function, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "-DACTIVATE=%d", (int)function.activation);
+    buffer[0] = '\0';
+    number_append(buffer, size, "-DACTIVATE=%d", (int)function.activation);
     append_bounds(function, buffer, size);
     return buffer;
 }
 
 const char *mask_options(struct nonlinearity function, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "-DMASK=%d", (int)function.activation);
+    buffer[0] = '\0';
+    number_append(buffer, size, "-DMASK=%d", (int)function.activation);
     append_bounds(function, buffer, size);
     return buffer;
 }
@@ -43,7 +42,7 @@ const char *mask_options(struct nonlinearity function, char *buffer, size_t size
 const char *epilogue_options_with(const struct node *node, struct nonlinearity function, char *buffer, size_t size)
 {
     activation_options(function, buffer, size);
-    snprintf(buffer + strlen(buffer), size - strlen(buffer), " -DADD=%d", node && node_added(node) != NO_VALUE);
+    number_append(buffer, size, " -DADD=%d", node && node_added(node) != NO_VALUE);
     return buffer;
 }
 
@@ -104,7 +103,8 @@ const char *result_options(const struct node *node, char *buffer, size_t size)
     const int gate = gate_of(node);
     char mask[EPILOGUE_OPTIONS];
     mask_options(node_function(node, gate == GATE_MASK ? FUSION_MASK : FUSION_GATE), mask, sizeof mask);
-    snprintf(buffer, size, "-DSTATISTICS=%d -DGATE=%d %s", gives_statistics(node), gate, mask);
+    buffer[0] = '\0';
+    number_append(buffer, size, "-DSTATISTICS=%d -DGATE=%d %s", gives_statistics(node), gate, mask);
     return buffer;
 }
 

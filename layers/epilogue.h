@@ -21,7 +21,7 @@ bool keeps_zero(struct nonlinearity function);
 
 /* Options and arguments of FUSION_MASK, FUSION_GATE and FUSION_STATISTICS in convolutions for CPU-class devices. The
  * arguments come after all others. */
-enum { RESULT_OPTIONS = 160 };
+enum { RESULT_OPTIONS = EPILOGUE_OPTIONS + 48 };
 const char *result_options(const struct node *node, char *buffer, size_t size);
 void result_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands);
 /* FUSION_STATISTICS in convolutions for GPU-class devices, whose kernels have the option STATISTICS. */

@@ -1,6 +1,7 @@
 /* Layer normalisation over the last dimension (Ba, Kiros and Hinton 2016), and its gradient. */
 #include "clkernels/arguments/layer_norm.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/interpreter/interpreter.h"
@@ -8,7 +9,6 @@
 #include "runtime/arguments.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* Outputs of the forward node and of its gradient. */
 enum { OUTPUT_Y, OUTPUT_MEAN, OUTPUT_RSTD };
@@ -185,8 +185,8 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
 {
     const struct sizes sizes = sizes_of_rows(problem);
     const bool backward = is_backward(problem);
-    char options[64];
-    snprintf(options, sizeof options, "-DROWS=1 -DDX=%d -DSUMS=%d", backward && problem->outputs[OUTPUT_DX],
+    char options[64] = "";
+    number_append(options, sizeof options, "-DROWS=1 -DDX=%d -DSUMS=%d", backward && problem->outputs[OUTPUT_DX],
         wants_sums(problem));
     struct launch *launch = add(problem, list, options);
     if (backward)
@@ -217,10 +217,10 @@ static void emit_sums(
 /* Computes the sums first: dx may be where x or dy is. */
 static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    char options[64];
+    char options[64] = "";
     const size_t group = group_size(problem->device, value_size(problem->inputs[0], 0) > 64 ? 256 : 64);
     const struct sizes sizes = sizes_of_groups(problem);
-    snprintf(options, sizeof options, "-DROWS=0 -DGROUP=%zu", group);
+    number_append(options, sizeof options, "-DROWS=0 -DGROUP=%zu", group);
     if (wants_sums(problem)) emit_sums(problem, operands, options, list);
     if (is_backward(problem) && !problem->outputs[OUTPUT_DX]) return;
     struct launch *launch = add(problem, list, options);

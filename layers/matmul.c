@@ -45,9 +45,9 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 {
     const struct value *a = graph_at(graph, node->inputs[0]), *b = graph_at(graph, node->inputs[1]);
     const bool ta = matmul_attributes(node)->transpose_a, tb = matmul_attributes(node)->transpose_b;
-    char one[128], other[128], of_a[SIZE_TEXT], of_b[SIZE_TEXT];
-    broadcast_print(a, one, sizeof one);
-    broadcast_print(b, other, sizeof other);
+    char one[BROADCAST_TEXT], other[BROADCAST_TEXT], of_a[SIZE_TEXT], of_b[SIZE_TEXT];
+    broadcast_print(a, one);
+    broadcast_print(b, other);
     if (a->shape.rank - a->batched < 2 || b->shape.rank - b->batched < 2)
         return fail(TUTTI_SHAPE,
             "matmul: the inputs have the shapes [%s] and [%s]: each needs at least 2 dimensions besides the batch's",
@@ -207,12 +207,12 @@ static int with_all_axes(const struct composing *c, int value, int other)
 static tutti_status check_leading(const struct value *a, const struct value *b)
 {
     const int axes = leading_axes(a) > leading_axes(b) ? leading_axes(a) : leading_axes(b);
-    char one[128], other[128];
+    char one[BROADCAST_TEXT], other[BROADCAST_TEXT];
     for (int i = 0; i < axes; i++) {
         const int64_t left = leading_size(a, i), right = leading_size(b, i);
         if (left == right || left == 1 || right == 1) continue;
-        broadcast_print(a, one, sizeof one);
-        broadcast_print(b, other, sizeof other);
+        broadcast_print(a, one);
+        broadcast_print(b, other);
         return fail(TUTTI_SHAPE,
             "matmul: the inputs have the shapes [%s]%s and [%s]%s: the sizes before the last two must be equal, "
             "or "

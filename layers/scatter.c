@@ -40,9 +40,9 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     struct value gathered;
     TRY(indexed_shape(node, data, indices, &gathered));
     if (!same_samples(&gathered, updates)) {
-        char wanted[128], given[128];
-        broadcast_print(&gathered, wanted, sizeof wanted);
-        broadcast_print(updates, given, sizeof given);
+        char wanted[BROADCAST_TEXT], given[BROADCAST_TEXT];
+        broadcast_print(&gathered, wanted);
+        broadcast_print(updates, given);
         FAIL(TUTTI_SHAPE, "scatter: the updates have the shape [%s], and for these indices need [%s]", given, wanted);
     }
     TRY(with_batch(data, indices->batched ? indices : updates, &outputs[0]));

@@ -1,6 +1,7 @@
 #include "plan/node.h"
 
-#include <stdio.h>
+#include "base/numbers.h"
+
 #include <string.h>
 
 static const enum compute_type compute_types[] = {
@@ -67,15 +68,14 @@ void implementation_key(
 {
     char kind[IMPLEMENTATION_KIND] = "";
     if (implementation->kind) implementation->kind(problem, kind);
-    snprintf(key, IMPLEMENTATION_KEY, "%s/%s%s%s%s", problem->node->operation->name, implementation->name,
+    key[0] = '\0';
+    number_append(key, IMPLEMENTATION_KEY, "%s/%s%s%s%s", problem->node->operation->name, implementation->name,
         *kind ? "/" : "", kind, bf16 ? "/bf16" : "");
 }
 
 static void append_sizes(char *name, const char *before, const int64_t *sizes, int count)
 {
-    size_t used = strlen(name);
-    for (int i = 0; i < count && used < PROBLEM_NAME; i++)
-        used += (size_t)snprintf(name + used, PROBLEM_NAME - used, "%s%lld", i ? "x" : before, (long long)sizes[i]);
+    for (int i = 0; i < count; i++) number_append(name, PROBLEM_NAME, "%s%lld", i ? "x" : before, (long long)sizes[i]);
 }
 
 /* Appends the shape without the number of samples, which stands at the end of the name: so problems that differ in it
@@ -102,7 +102,8 @@ void problem_name(const struct problem *problem, char name[PROBLEM_NAME])
         [COMPUTE_FP32] = "", [COMPUTE_TF32] = "tf32/", [COMPUTE_BF16] = "bf16/", [COMPUTE_FP16] = "fp16/"
     };
     int64_t samples = 0;
-    snprintf(name, PROBLEM_NAME, "%s%s%s%s", problem->training ? "" : "infer/", problem->exact ? "exact/" : "",
+    name[0] = '\0';
+    number_append(name, PROBLEM_NAME, "%s%s%s%s", problem->training ? "" : "infer/", problem->exact ? "exact/" : "",
         computed[problem->compute], problem->node->operation->name);
     const struct value *const values[] = { problem->inputs[0], problem->inputs[1], problem->outputs[0] };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {

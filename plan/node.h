@@ -9,7 +9,7 @@ enum compute_type plan_compute(const struct plan *plan);
 void problem_of(const struct plan *plan, const struct node *node, struct problem *problem);
 /* Writes the problem's name in tuning tables, without spaces: operation, shapes, attributes and the number of
  * samples, as "conv2d/Nx64x56x56/64x64x3x3/Nx64x56x56/k3x3/s1x1/p1x1/d1x1/g1/n16". */
-enum { PROBLEM_NAME = 256 };
+enum { PROBLEM_NAME = 1024 };
 void problem_name(const struct problem *problem, char name[PROBLEM_NAME]);
 /* Whether every input of the node is a parameter or made from parameters alone. */
 bool node_is_constant(const struct graph *graph, const struct node *node);

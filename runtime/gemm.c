@@ -1,10 +1,10 @@
 #include "runtime/gemm_implementations.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "clkernels/arguments/gemm_finish.h"
 
 #include <limits.h>
-#include <stdio.h>
 
 static const struct gemm_implementation *const implementations[GEMM_IMPLEMENTATIONS] = {
     [GEMM_SKINNY] = &gemm_skinny,
@@ -102,7 +102,8 @@ bool gemm_is_small(const struct gemm *gemm)
 
 const char *gemm_options(const struct gemm *gemm, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "-DBIAS=%d -DACCUMULATE=%d %s", gemm->bias, gemm->accumulate,
+    buffer[0] = '\0';
+    number_append(buffer, size, "-DBIAS=%d -DACCUMULATE=%d %s", gemm->bias, gemm->accumulate,
         gemm->activation ? gemm->activation : "");
     return buffer;
 }
@@ -112,7 +113,7 @@ struct gemm_finish gemm_finish_of(const struct gemm *gemm, const struct gemm_buf
     struct gemm_finish finish = { .bias = gemm->bias ? buffers->bias : NULL };
     finish.added = gemm->mask ? gemm->mask : gemm->accumulate ? buffers->added : NULL;
     const char *options = gemm->mask ? gemm->masking : gemm->activation;
-    snprintf(finish.options, sizeof finish.options, " %s", options ? options : "");
+    number_append(finish.options, sizeof finish.options, " %s", options ? options : "");
     return finish;
 }
 

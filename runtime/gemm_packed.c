@@ -1,9 +1,8 @@
 /* The product of CPU-class devices: clkernels/gemm_packed.cl; chooses its tile, its tasks and the parts of its sum. */
 #include "clkernels/arguments/gemm_packed.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "runtime/gemm_implementations.h"
-
-#include <stdio.h>
 
 /* Rows and vectors of a register tile, and how much slower than the best one its inner loop is. */
 struct tile {
@@ -166,7 +165,7 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
     }
     char options[256], more[256] = "";
     if (product.mask || product.sums)
-        snprintf(more, sizeof more, " -DSUMS=%d %s", product.sums != NULL, product.mask ? product.masking : "");
+        number_append(more, sizeof more, " -DSUMS=%d %s", product.sums != NULL, product.mask ? product.masking : "");
     struct launch *launch = launch_add(list, "gemm_packed", "gemm_packed", "-DMR=%d -DNV=%d -DTA=%d -DTB=%d %s%s",
         choice.tile_rows, choice.tile_vectors, gemm->transpose_a, gemm->transpose_b,
         gemm_options(&product, options, sizeof options), more);

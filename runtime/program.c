@@ -2,13 +2,13 @@
 
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/threads.h"
 #include "runtime/program_cache.h"
 #include "runtime/source.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,11 +140,11 @@ static char *options_of(const struct device *device, const struct program_reques
 {
     const struct kernel_text *text = source_find(request->source);
     const bool keep_order = text && text->width && (device->quirks & QUIRK_LOADS_AHEAD);
-    char width[24] = "", class[24] = "", shuffle[24] = "";
-    if (text && text->width) snprintf(width, sizeof(width), " -DV=%d", device->can.vector_width);
-    if (text && text->class) snprintf(class, sizeof(class), " -DTUTTI_GPU=%d", device->can.class == DEVICE_GPU);
+    char width[32] = "", class[32] = "", shuffle[32] = "";
+    if (text && text->width) number_append(width, sizeof(width), " -DV=%d", device->can.vector_width);
+    if (text && text->class) number_append(class, sizeof(class), " -DTUTTI_GPU=%d", device->can.class == DEVICE_GPU);
     if (text && text->shuffle && device->can.shuffle)
-        snprintf(shuffle, sizeof(shuffle), " -DSHUFFLE=%d", (int)device->can.shuffle);
+        number_append(shuffle, sizeof(shuffle), " -DSHUFFLE=%d", (int)device->can.shuffle);
     return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s%s%s%s%s%s", TUTTI_IS_DEBUG ? ARGUMENT_NAMES : "",
         device->can.unoptimised ? " -cl-opt-disable" : "", width, class, shuffle,
         keeps_loops(device) ? " -DUNROLL_GPU=" : "", keep_order ? " -DKEEP_ORDER" : "", more,

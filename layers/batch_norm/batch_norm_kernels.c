@@ -1,8 +1,8 @@
 /* Batch normalisation's implementations. Kernels: layers/batch_norm/batch_norm_cpu.cl, blocked, and
  * batch_norm_plain.cl, for any device, plain or with channels last; batch_norm_join.cl where devices synchronise. */
-#include <stdio.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "layers/batch_norm/arguments/batch_norm_cpu.h"
 #include "layers/batch_norm/arguments/batch_norm_plain.h"
 #include "layers/batch_norm/batch_norm.h"
@@ -171,7 +171,8 @@ static const char *gradient_options(const struct problem *problem, char *buffer,
 {
     const struct nonlinearity function = node_function(problem->node, FUSION_MASKED);
     int mask = function.activation == ACTIVATION_RELU ? 1 : function.activation == ACTIVATION_CLIP ? 2 : 0;
-    snprintf(buffer, size, "-DMASK=%d -DMASK_FROM_Y=%d -DDADD=%d -DDX=%d -DADD=%d", mask,
+    buffer[0] = '\0';
+    number_append(buffer, size, "-DMASK=%d -DMASK_FROM_Y=%d -DDADD=%d -DDX=%d -DADD=%d", mask,
         fused_input(problem, FUSION_MASKED, MASKED_Y) != NULL, fused_output(problem, FUSION_MASKED) != NULL,
         problem->outputs[GRADIENT_DX] != NULL, problem->add != NULL);
     if (mask == 2) append_bounds(function, buffer, size);

@@ -2,10 +2,10 @@
  * devices whose processor has instructions for them (runtime/matrix.h). Kernels: layers/conv2d/conv2d_bf16_cpu.cl
  * (forward and data gradient), conv2d_bf16_pack_cpu.cl (their weights), conv2d_bf16_weights_cpu.cl. The forward pass of
  * bf16_image is here, too; conv2d_bf16_image.c has its weight gradient. */
-#include <stdio.h>
 
-#include "base/memory.h"
 #include "layers/conv2d/arguments/conv2d_bf16.h"
+#include "base/memory.h"
+#include "base/numbers.h"
 #include "layers/conv2d/conv2d_bf16.h"
 #include "layers/conv2d/conv2d_cpu.h"
 #include "layers/element.h"
@@ -183,13 +183,14 @@ static int64_t positions_of(const struct grid *g, const struct cut *cut)
     .grid_height = (g)->h.grid, .grid_width = (g)->w.grid, .start_h = (g)->h.start, .start_w = (g)->w.start, \
     .units_all = (cut)->units, .units_max = (cut)->units_max
 
-enum { MACROS = 320 };
+enum { MACROS = 400 };
 /* The macros of layers/conv2d/conv2d_bf16_kernel.h. */
 static const char *macros(
     const struct problem *problem, const struct grid *g, bool gradient, bool scratch_global, char text[MACROS])
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    snprintf(text, MACROS,
+    text[0] = '\0';
+    number_append(text, MACROS,
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DPHASES_H=%d "
         "-DPHASES_W=%d -DPADDING_H=%d -DPADDING_W=%d -DPARTS=%d -DBF16_FORM=%d -DSCRATCH_GLOBAL=%d -DIMAGE=%d",
         (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.dilation_h, (int)z.dilation_w, gradient,

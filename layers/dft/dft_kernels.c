@@ -1,9 +1,8 @@
 /* The implementations of dft, best first. */
 #include "layers/dft/dft_kernels.h"
 
-#include <stdio.h>
-
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "layers/dft/arguments/dft.h"
 #include "layers/dft/dft_radix.h"
 #include "layers/elementwise.h"
@@ -41,7 +40,8 @@ struct dft_plan dft_plan_of(const struct problem *problem)
 const char *dft_options(const struct problem *problem, bool chirp, char options[DFT_OPTIONS])
 {
     const struct dft_attributes *a = dft_attributes(problem->node);
-    snprintf(
+    options[0] = '\0';
+    number_append(
         options, DFT_OPTIONS, "-DFORM=%d -DINVERSE=%d -DDOUBLED=%d -DCHIRP=%d", a->form, a->inverse, a->doubled, chirp);
     return options;
 }

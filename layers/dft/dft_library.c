@@ -1,6 +1,6 @@
 /* dft by a library's transforms (runtime/fft.h): whole ones, along the last axis or the first one. */
-#include <stdio.h>
 
+#include "base/numbers.h"
 #include "layers/dft/dft_kernels.h"
 #include "runtime/fft.h"
 
@@ -38,7 +38,8 @@ static const char *fits(const struct problem *problem)
 static void kind(const struct problem *problem, char text[IMPLEMENTATION_KIND])
 {
     const struct fft fft = fft_of(problem);
-    snprintf(text, IMPLEMENTATION_KIND, "%lld%s%s %s", (long long)fft.length, fft.real ? " real" : "",
+    text[0] = '\0';
+    number_append(text, IMPLEMENTATION_KIND, "%lld%s%s %s", (long long)fft.length, fft.real ? " real" : "",
         fft.inverse ? " back" : "", fft.in_stride == 1 ? "rows" : "columns");
 }
 

@@ -1,9 +1,8 @@
 /* Pooling's implementations. Kernels: layers/pool/pool_cpu.cl, blocked, and pool_plain.cl, for any device, plain or
  * with channels last. The mean of the whole image has kernels of its own. */
-#include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "layers/element.h"
 #include "layers/elementwise.h"
 #include "layers/pool/pool.h"
@@ -36,13 +35,10 @@ static struct launch *add(const struct problem *problem, const struct operands *
     const bool adaptive = pool_is_adaptive(node), max = pool_is_max(node), adds = problem->add != NULL;
     char elements[ELEMENT_OPTIONS + 64];
     element_options(problem, elements, ELEMENT_OPTIONS);
-    size_t used = strlen(elements);
     const int64_t x = z.h * z.w, y = z.oh * z.ow, most = z.n * z.c * (x > y ? x : y);
     if (!is_blocked(problem) && problem->outputs[0]->layout != LAYOUT_BLOCKED)
-        used += (size_t)snprintf(
-            elements + used, sizeof elements - used, " -DPLACE=%s", most <= INT32_MAX ? "uint" : "ulong");
-    if (has_channels_last(problem))
-        snprintf(elements + used, sizeof elements - used, " -DCHANNELS=%lld", (long long)z.c);
+        number_append(elements, sizeof elements, " -DPLACE=%s", most <= INT32_MAX ? "uint" : "ulong");
+    if (has_channels_last(problem)) number_append(elements, sizeof elements, " -DCHANNELS=%lld", (long long)z.c);
     struct launch *launch = launch_add(list, source, kernel,
         "-DH=%lld -DW=%lld -DOH=%lld -DOW=%lld -DKH=%lld -DKW=%lld -DSH=%lld -DSW=%lld -DPH=%lld -DPW=%lld "
         "-DADAPTIVE=%d "
@@ -87,15 +83,13 @@ static void window_options(const struct problem *problem, int form, char *buffer
     const bool gradient = pool_is_gradient(problem->node), max = pool_is_max(problem->node);
     const struct value *index = !max ? NULL : gradient ? problem->inputs[1] : problem->outputs[1];
     const char *type = index && index->type == TYPE_I32 ? "int" : "uchar";
-    size_t used = 0;
     buffer[0] = '\0';
-    if (max) used += (size_t)snprintf(buffer, size, "-DINDEX=%s -DWITH_INDEX=%d", type, index != NULL);
-    if (is_blocked(problem) && max && gradient)
-        used += (size_t)snprintf(buffer + used, size - used, " -DFORM=%d", form);
+    if (max) number_append(buffer, size, "-DINDEX=%s -DWITH_INDEX=%d", type, index != NULL);
+    if (is_blocked(problem) && max && gradient) number_append(buffer, size, " -DFORM=%d", form);
     if (is_blocked(problem))
-        snprintf(buffer + used, size - used, "%s", stream_option(problem));
+        number_append(buffer, size, "%s", stream_option(problem));
     else if (gradient)
-        snprintf(buffer + used, size - used, " -DPIXELS=%d", pixels_of(problem));
+        number_append(buffer, size, " -DPIXELS=%d", pixels_of(problem));
 }
 
 /* Sets the tasks of pool_cpu.cl: (channel blocks, images, parts of `rows`). Or the work-items of pool_plain.cl, whose
@@ -207,12 +201,12 @@ static void emit_global(const struct problem *problem, const struct operands *op
     const struct pool_sizes z = pool_sizes_of(problem);
     const size_t group = group_size(problem->device, GROUP), few = group < 32 ? group : 32;
     const size_t lanes = z.h * z.w <= 1024 ? few : group;
-    char options[48] = "";
+    char options[64] = "";
     if (has_channels_last(problem)) { /* work-items side by side read channels side by side */
         emit(problem, operands, list);
         return;
     }
-    if (gpu) snprintf(options, sizeof options, "-DGROUP=%zu -DLANES=%zu", group, lanes);
+    if (gpu) number_append(options, sizeof options, "-DGROUP=%zu -DLANES=%zu", group, lanes);
     struct launch *launch = add(problem, operands, list, gpu ? "pool_plain" : "pool_cpu",
         gradient ? "global_average_pool_gradient" : "global_average_pool", gradient ? stream_option(problem) : options);
     divide_global(launch, problem, group, lanes);

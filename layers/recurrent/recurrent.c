@@ -11,11 +11,10 @@
 #include "layers/recurrent/recurrent.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "layers/elementwise.h"
 #include "layers/recurrent/arguments/recurrent.h"
 #include "runtime/arguments.h"
-
-#include <stdio.h>
 
 ATTRIBUTES_DESCRIBE(recurrent, ATTRIBUTE(recurrent, WHOLE, kind), ATTRIBUTE(recurrent, WHOLE, functions),
     ATTRIBUTE(recurrent, FLAG, reverse), ATTRIBUTE(recurrent, FLAG, coupled), ATTRIBUTE(recurrent, FLAG, after),
@@ -237,15 +236,15 @@ static void write_options(const struct problem *problem, char *options)
     const struct recurrent_attributes *a = recurrent_attributes(problem->node);
     const int gates = recurrent_gates(a->kind);
     static const int codes[] = { [ACTIVATION_RELU] = 1, [ACTIVATION_SIGMOID] = 4, [ACTIVATION_TANH] = 5 };
-    int used = snprintf(options, OPTIONS,
+    options[0] = '\0';
+    number_append(options, OPTIONS,
         "-DROWS=%d -DGROUP=%zu -DKIND=%d -DGATES=%d -DSAVED=%d -DOTHER=%d -DF=%d -DG=%d -DH=%d -DREVERSE=%d -DAFTER=%d "
         "-DCOUPLED=%d -DCLIP=%d",
         problem->device->class == DEVICE_CPU, work_group(problem), (int)a->kind, gates, recurrent_saved(a->kind),
         recurrent_others(a->kind), codes[a->functions[0]], codes[a->functions[1]], codes[a->functions[2]], a->reverse,
         a->after, a->coupled, a->clip > 0);
-    for (int g = 0; g < gates && used < OPTIONS; g++)
-        used += snprintf(
-            options + used, (size_t)(OPTIONS - used), " -D%s=%d", names[a->kind - 1][g], recurrent_place(a, g));
+    for (int g = 0; g < gates; g++)
+        number_append(options, OPTIONS, " -D%s=%d", names[a->kind - 1][g], recurrent_place(a, g));
 }
 
 /* Transposes r where that is needed, and returns the matrix that the kernel reads. */

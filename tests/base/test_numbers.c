@@ -50,6 +50,8 @@ START_TEST(text_has_points)
     struct text text = { 0 };
     number_print(buffer, sizeof(buffer), "%.2f %a %g", 0.25, 0.75, 1e-3);
     ck_assert_str_eq(buffer, "0.25 0x1.8p-1 0.001");
+    number_append(buffer, sizeof(buffer), " and %.1f", 0.5);
+    ck_assert_str_eq(buffer + strlen(buffer) - 8, " and 0.5");
     text_append(&text, "%.1f %s", 1.5, "x");
     ck_assert_str_eq(text.data, "1.5 x");
     text_free(&text);
