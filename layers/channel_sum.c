@@ -29,11 +29,6 @@ static bool is_blocked(const struct problem *problem)
     return problem->inputs[0]->layout == LAYOUT_BLOCKED;
 }
 
-static bool channels_last(const struct problem *problem)
-{
-    return problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST;
-}
-
 ARGUMENTS(sum, SUM_ARGUMENTS)
 ARGUMENTS(plane, PLANE_ARGUMENTS)
 
@@ -76,7 +71,7 @@ static bool by_rows(const struct problem *problem)
 {
     enum { MANY = 1024 };
     const struct planes z = sizes_of(problem);
-    return channels_last(problem) || (z.pixels == 1 && z.n >= MANY);
+    return problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST || (z.pixels == 1 && z.n >= MANY);
 }
 
 static int64_t clamp(int64_t value, int64_t most)

@@ -136,12 +136,6 @@ static int64_t size_of(const struct summation *s, const struct term *term, int a
     return x ? x->shape.sizes[x->batched + axis] : 1;
 }
 
-static void drop_axis(struct term *term, int axis)
-{
-    term->count--;
-    for (int i = axis; i < term->count; i++) term->labels[i] = term->labels[i + 1];
-}
-
 /* Sums over an axis, which is then gone. */
 static void sum_axis(const struct summation *s, struct term *term, int axis)
 {
@@ -153,7 +147,8 @@ static void sum_axis(const struct summation *s, struct term *term, int axis)
     if (--shape.rank == 0) shape = TUTTI_SHAPE(1);
     const int sum = compose_reduce(s->c, &operation_reduce_sum, term->value, 1u << from);
     term->value = compose_reshape(s->c, sum, shape);
-    drop_axis(term, axis);
+    term->count--;
+    for (int i = axis; i < term->count; i++) term->labels[i] = term->labels[i + 1];
 }
 
 /* Keeps the elements whose indices along both axes are equal, and the first axis. */

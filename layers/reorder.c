@@ -27,11 +27,6 @@ static bool from_plain(const struct problem *problem)
     return reorder_attributes(problem->node)->layout != LAYOUT_PLAIN;
 }
 
-static enum value_layout other_layout(const struct problem *problem)
-{
-    return from_plain(problem) ? reorder_attributes(problem->node)->layout : problem->inputs[0]->layout;
-}
-
 static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
     inputs[0] = from_plain(problem) ? LAYOUT_PLAIN : problem->inputs[0]->layout;
@@ -105,7 +100,9 @@ static void emit_tiles(const struct problem *problem, const struct operands *ope
 static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct planes z = planes_of(problem);
-    const bool blocked = other_layout(problem) == LAYOUT_BLOCKED;
+    const enum value_layout other =
+        from_plain(problem) ? reorder_attributes(problem->node)->layout : problem->inputs[0]->layout;
+    const bool blocked = other == LAYOUT_BLOCKED;
     int64_t v = blocked ? problem->device->vector_width : z.c;
     int64_t channels = from_plain(problem) ? divide_up(z.c, v) * v : z.c;
     int64_t count = z.n * channels * z.pixels;

@@ -170,7 +170,7 @@ static uint32_t sum_piece(const struct exchange *exchange, int64_t begin, int64_
     return count == 0 ? largest : add_two(addends[0], nothing, end - begin, sums);
 }
 
-static void put(const struct exchange *exchange, float *restrict to, const float *restrict from, int64_t count)
+static void write_range(const struct exchange *exchange, float *restrict to, const float *restrict from, int64_t count)
 {
     if (exchange->stream)
         memory_stream(to, from, count);
@@ -179,7 +179,7 @@ static void put(const struct exchange *exchange, float *restrict to, const float
 }
 
 /* Writes new parameters to devices that share the host's memory. */
-static void put_on_devices(const struct exchange *exchange, int64_t begin, int64_t count, const float *parameters)
+static void write_to_devices(const struct exchange *exchange, int64_t begin, int64_t count, const float *parameters)
 {
     const tutti_trainer *trainer = exchange->trainer;
     for (int r = 0; r < trainer->count; r++) {
@@ -190,7 +190,7 @@ static void put_on_devices(const struct exchange *exchange, int64_t begin, int64
             const struct bucket_copy *copy = &replica->transfer.copies[i];
             const int64_t here = overlap(copy, begin, begin + count, &first);
             if (copy->parameters && here > 0)
-                put(exchange, copy->parameters + (first - copy->first), parameters + (first - begin), here);
+                write_range(exchange, copy->parameters + (first - copy->first), parameters + (first - begin), here);
         }
     }
 }
@@ -205,10 +205,10 @@ static void update_next(const struct exchange *exchange, int64_t first, int64_t 
         if (exchange->master.states[i]) old.states[i] = exchange->master.states[i] + first;
     optimizer_update_range(&exchange->step, first, count, &old, sums,
         &(struct optimizer_arrays) { parameters, { states[0], states[1], states[2], states[3] } });
-    put(exchange, exchange->next.parameters + first, parameters, count);
+    write_range(exchange, exchange->next.parameters + first, parameters, count);
     for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
-        put(exchange, exchange->next.states[i] + first, states[i], trained);
-    put_on_devices(exchange, first, count, parameters);
+        write_range(exchange, exchange->next.states[i] + first, states[i], trained);
+    write_to_devices(exchange, first, count, parameters);
 }
 
 static void work_on_block(struct exchange *exchange, int64_t block)
@@ -251,11 +251,6 @@ static void take_turn(struct exchange *exchange, int threads)
     if (exchange->ranks) ranks_start_all_reduce(exchange->trainer, exchange->summed);
 }
 
-static bool computes(const struct replica *replica)
-{
-    return worker_works(&replica->worker) && gradients_are_expected(&replica->transfer);
-}
-
 /* Under the lock. Returns the number of threads for sums: none while CPU devices compute on every core, because the
  * sums would compete with them; when one of several has finished, its cores. With other ranks, all threads, so that
  * no rank waits longer than needed. */
@@ -268,7 +263,7 @@ static int threads_for_sums(const struct exchange *exchange)
         const struct replica *replica = &trainer->replicas[r];
         if (trainer->division.parts[r] == 0 || !replica->device->host_memory) continue;
         devices++;
-        if (!computes(replica)) continue;
+        if (!worker_works(&replica->worker) || !gradients_are_expected(&replica->transfer)) continue;
         computing++;
         units += replica->device->can.units;
     }

@@ -242,13 +242,6 @@ done:
     return status;
 }
 
-static void add_excluded(const struct feed_list *list, int number, double samples, struct metric_sums *sums)
-{
-    if (list->accuracy == number) sums->excluded += samples;
-    for (int l = 0; l < PLAN_MAX_LOSSES; l++)
-        if (list->compared[l] == number) sums->each_excluded[l] += samples;
-}
-
 tutti_status feeds_check(
     const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct metric_sums *sums)
 {
@@ -260,7 +253,10 @@ tutti_status feeds_check(
         int64_t excluded = 0;
         if (feed->classes == 0 || !labels) continue;
         for (int64_t j = 0; j < count; j++) excluded += labels[j] < 0 || labels[j] == ignored;
-        if (excluded > 0) add_excluded(list, i, (double)excluded / (double)elements, sums);
+        const double excluded_samples = (double)excluded / (double)elements;
+        if (list->accuracy == i) sums->excluded += excluded_samples;
+        for (int l = 0; l < PLAN_MAX_LOSSES; l++)
+            if (list->compared[l] == i) sums->each_excluded[l] += excluded_samples;
         for (int64_t j = 0; j < count; j++)
             if (labels[j] >= feed->classes && labels[j] != ignored)
                 return fail(TUTTI_INVALID,

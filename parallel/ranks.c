@@ -85,14 +85,6 @@ static double weight_of(const struct tutti_trainer *trainer, bool automatic)
     return automatic ? 1 : weight;
 }
 
-/* Sets the division that all ranks begin with: equal if it follows speed later, else by the shares of their
- * devices. */
-static void take_weights(struct ranks *ranks)
-{
-    for (int i = 0; i < ranks->hosts->count; i++)
-        ranks->division.shares[i] = (struct share) { .weight = ranks->notes[i].weight, .limit = INT64_MAX };
-}
-
 tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *training, tutti_status status)
 {
     tutti_hosts *hosts = training ? training->hosts : NULL;
@@ -115,7 +107,9 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
     uint64_t hash = 0;
     if (status == TUTTI_OK) status = hash_of(trainer, ranks, &hash);
     TRY(ranks_same(trainer, status, hash, "networks or settings"));
-    take_weights(ranks);
+    /* All begin with the same division: equal if it follows speed later, else by the shares of their devices. */
+    for (int i = 0; i < hosts->count; i++)
+        ranks->division.shares[i] = (struct share) { .weight = ranks->notes[i].weight, .limit = INT64_MAX };
     TRY(ranks_part(ranks, 0, trainer->options.batch, &first, &trainer->division.part));
     if (trainer->division.part == 0) trainer->division.part = 1; /* for evaluation */
 done:

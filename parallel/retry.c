@@ -51,7 +51,7 @@ done:
 }
 
 /* Starts device `device` on its part, which begins at sample `first`. */
-static void give(tutti_trainer *trainer, int device, const struct replica_work *work, int64_t first)
+static void start_part(tutti_trainer *trainer, int device, const struct replica_work *work, int64_t first)
 {
     struct replica_work *part = &trainer->works[device];
     *part = *work;
@@ -74,7 +74,7 @@ static void give_all(tutti_trainer *trainer, const struct replica_work *work, bo
         whole.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->division.parts[i] == 0) continue;
-        give(trainer, i, &whole, first);
+        start_part(trainer, i, &whole, first);
         first += trainer->division.parts[i];
     }
     INVARIANT(first == work->samples);

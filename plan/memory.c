@@ -52,11 +52,6 @@ static void join(struct allocation *a, int into, int value)
     if (a->last[v] > a->last[r]) a->last[r] = a->last[v];
 }
 
-static bool for_ever(const struct plan *plan, int node)
-{
-    return plan->options.mode != PLAN_TRAIN && node_is_constant(&plan->graph, &plan->graph.nodes[node]);
-}
-
 static void find_lifetimes(struct allocation *a)
 {
     struct graph *graph = &a->plan->graph;
@@ -73,10 +68,10 @@ static void find_lifetimes(struct allocation *a)
         use(a, node_added(node), (int)n);
         for (int i = 0; i < node->output_count; i++) {
             use(a, node->outputs[i], (int)n);
-            if (node->outputs[i] != NO_VALUE && for_ever(a->plan, (int)n)) {
-                use(a, node->outputs[i], -1);
-                use(a, node->outputs[i], a->end);
-            }
+            if (node->outputs[i] == NO_VALUE || a->plan->options.mode == PLAN_TRAIN || !node_is_constant(graph, node))
+                continue;
+            use(a, node->outputs[i], -1);
+            use(a, node->outputs[i], a->end);
         }
     }
 }

@@ -279,11 +279,6 @@ static tutti_status refer(struct tutti_tuner *tuner, const struct candidate *can
 
 /* ----------------------------------------------------------------------------------------- the whole network ---- */
 
-static bool is_lack_of_memory(tutti_status status)
-{
-    return status == TUTTI_DEVICE_MEMORY || status == TUTTI_NO_MEMORY;
-}
-
 /* Keeps the result in the tuning table: the best implementation, then the others, each with its time. */
 static void keep(struct device *device, const struct candidate *all, size_t count, const struct candidate *best)
 {
@@ -308,7 +303,8 @@ static tutti_status tune_problem(struct tutti_tuner *tuner, struct candidate *al
         tutti_trial trial;
         if (all[i].refusal) continue;
         const tutti_status status = measure(tuner, &all[i], &trial);
-        if (status != TUTTI_OK) return is_lack_of_memory(status) ? TUTTI_OK : status;
+        if (status == TUTTI_DEVICE_MEMORY || status == TUTTI_NO_MEMORY) return TUTTI_OK;
+        if (status != TUTTI_OK) return status;
         all[0].least = trial.present_least;
         all[i].least = trial.least;
         if (trial.gain <= trial.noise || trial.gain <= gain) continue;

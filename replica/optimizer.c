@@ -279,12 +279,6 @@ tutti_status optimizer_groups(
     return TUTTI_OK;
 }
 
-/* Returns the factor of trained parameters' gradients. */
-static float unscale_of(const struct optimizer_step *step)
-{
-    return step->clip ? *step->clip * step->constants->unscale : step->constants->unscale;
-}
-
 /* A range of parameters of one group. */
 struct range {
     float rate, decay;
@@ -297,7 +291,7 @@ static struct factors factors_of(const struct optimizer_step *u, const struct ru
     return (struct factors) { .rate = range->rate,
         .decay = rule->decoupled ? 0 : range->decay,
         .keep = rule->decoupled ? 1 - range->rate * range->decay : 1,
-        .unscale = unscale_of(u),
+        .unscale = u->clip ? *u->clip * u->constants->unscale : u->constants->unscale,
         .corrected = range->rate / u->constants->bias_correction1,
         .root = sqrtf(u->constants->bias_correction2),
         .momentum = o->momentum,

@@ -453,13 +453,6 @@ static int64_t last_samples(const struct run *run)
     return run->work->samples - (run->micro_batches - 1) * run->samples_each;
 }
 
-/* Notes that the plans of the work have run to their end. */
-static void note_run(const struct run *run)
-{
-    const int64_t samples[] = { run->samples_each, last_samples(run) };
-    for (int i = 0; i < 2; i++) plan_cache_ran(&run->replica->plans, key_of(run, samples[i]));
-}
-
 /* Divides the work into micro-batches and makes their plans, before the clock starts. If the device has less memory
  * than it reported, makes smaller plans. */
 static tutti_status divide(struct run *run)
@@ -586,7 +579,8 @@ tutti_status replica_run(struct replica *replica, void *argument)
     TRY(await_results(&run));
     prefetch_wait(replica, run.work);
     note_times(&run, start);
-    note_run(&run);
+    plan_cache_ran(&replica->plans, key_of(&run, run.samples_each));
+    plan_cache_ran(&replica->plans, key_of(&run, last_samples(&run)));
     versions_mark_partial(&replica->versions, false);
     if (run.work->probe) goto done;
     versions_took(&replica->versions, &run.work->snapshot, run.work->update);

@@ -26,12 +26,6 @@ struct image_weights {
     int64_t tasks;
 };
 
-/* Rows of tiles: 16 lines of a row and channel, at a column of the kernel. */
-static int64_t tile_rows_of(const struct conv2d_sizes *z)
-{
-    return divide_up(z->r * z->c, BF16_BLOCK) * z->s;
-}
-
 static double scratch_bytes(const struct problem *problem, const struct image_weights *w)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -50,7 +44,8 @@ static struct image_weights one_row(const struct problem *problem)
     w.positions = divide_up(w.tiles * STEP + (z.s - 1) / z.stride_w, STEP) * STEP;
     w.line = w.positions * z.stride_w;
     if (w.line / STEP % 2 == 0) w.line += STEP; /* keeps the rows of a tile out of one cache set */
-    w.tile_rows = divide_up(tile_rows_of(&z), in_unit) * in_unit;
+    /* Rows of tiles: 16 lines of a row and channel, at a column of the kernel. */
+    w.tile_rows = divide_up(divide_up(z.r * z.c, BF16_BLOCK) * z.s, in_unit) * in_unit;
     w.k_blocks = divide_up(z.k, BF16_BLOCK);
     w.k_tasks = divide_up(w.k_blocks, K_BLOCKS);
     w.k_blocks_max = divide_up(divide_up(w.k_blocks, w.k_tasks), in_unit) * in_unit;

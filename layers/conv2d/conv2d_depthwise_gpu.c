@@ -35,11 +35,6 @@ static const char *fits_gpu(const struct problem *problem)
     return NULL;
 }
 
-static int64_t columns_of_strip(const struct conv2d_sizes *z)
-{
-    return (STRIP - 1) * z->stride_w + (z->s - 1) * z->dilation_w + 1;
-}
-
 static const char *fits_channels_last(const struct problem *problem)
 {
     if (problem->device->class != DEVICE_GPU) return "it needs a GPU-class device";
@@ -51,7 +46,8 @@ static const char *fits_channels_last(const struct problem *problem)
     if (z.c % CHANNELS_LAST_MULTIPLE) return "the number of channels is not a multiple of 4";
     if (z.r * z.s > STRIP_TAPS) return "the kernel has more than 9 taps";
     if (z.stride_w > 2) return "the horizontal stride is more than 2";
-    if (columns_of_strip(&z) > MOST_COLUMNS) return "the windows of neighbouring outputs span more than 12 columns";
+    if ((STRIP - 1) * z.stride_w + (z.s - 1) * z.dilation_w + 1 > MOST_COLUMNS)
+        return "the windows of neighbouring outputs span more than 12 columns";
     if (problem->device->local_bytes < LOCAL_BYTES) return "the device's local memory is too small";
     const int64_t most = INT32_MAX / 2;
     if (z.n > most / (z.h * (z.w + STRIP)) || z.n > most / (z.oh * (z.ow + STRIP)))

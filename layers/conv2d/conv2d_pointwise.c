@@ -164,17 +164,12 @@ static void choose_tasks(const struct problem *problem, struct plan *p)
     p->groups_max = tiles_best * p->group_count;
 }
 
-/* Bytes of packed weights that stay in the first-level cache, of 48 KiB where vectors have 16 floats, else of 32. */
-static int64_t weights_bytes(int64_t v)
-{
-    return v == 16 ? 32 << 10 : 20 << 10;
-}
-
 /* Divides the channels into equal parts, unless there is no room for the sums between them. */
 static void choose_depth(const struct problem *problem, struct plan *p)
 {
     int64_t v = problem->device->vector_width, channels = p->packing.padded, panel = p->packing.vectors * v;
-    int64_t parts = divide_up(channels * panel * (int64_t)sizeof(float), weights_bytes(v));
+    /* Packed weights stay in the first-level cache, of 48 KiB where vectors have 16 floats, else of 32. */
+    int64_t parts = divide_up(channels * panel * (int64_t)sizeof(float), v == 16 ? 32 << 10 : 20 << 10);
     size_t sums = (size_t)(p->groups_max * p->group_pixels * panel) * sizeof(float);
     p->depth = divide_up(divide_up(channels, parts), v) * v;
     if (p->depth < channels && sums <= problem->device->local_bytes)

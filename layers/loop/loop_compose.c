@@ -20,12 +20,6 @@ static bool coordinates_of(const struct loop *producer, int64_t position, struct
     return position == 0;
 }
 
-/* The number of elements that the operand has along an axis. */
-static int64_t extent(const struct loop *loop, const struct loop_operand *operand, int axis)
-{
-    return operand_is_guarded(operand, axis) ? operand->high[axis] - operand->low[axis] : loop->sizes[axis];
-}
-
 /* Expresses an operand that reads the producer's output in the producer's axes: the coordinates of the first element
  * that it has, and the change of the coordinates per step along each axis of the consumer. False if the coordinates are
  * not a linear function, because a step along one axis carries into the next one. */
@@ -37,7 +31,8 @@ static bool map_axes(const struct loop *consumer, const struct loop_operand *rea
     if (!coordinates_of(producer, begin, first)) return false;
     struct coordinates last = *first;
     for (int axis = 0; axis < consumer->rank; axis++) {
-        const int64_t most = extent(consumer, read, axis) - 1;
+        const bool guarded = operand_is_guarded(read, axis);
+        const int64_t most = (guarded ? read->high[axis] - read->low[axis] : consumer->sizes[axis]) - 1;
         if (!coordinates_of(producer, most > 0 ? read->strides[axis] : 0, &steps[axis])) return false;
         for (int i = 0; i < producer->rank; i++) last.at[i] += steps[axis].at[i] * most;
     }

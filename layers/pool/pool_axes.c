@@ -84,16 +84,11 @@ static tutti_status max_axis(tutti_network *network, int layer, const struct sli
 /* Weights of a sum of a window's elements: 1, or 1 by the number of elements, with the padding's or without. */
 enum weights { WEIGHTS_ONE, WEIGHTS_ALL, WEIGHTS_INSIDE };
 
-static int64_t at_least_0(int64_t x)
-{
-    return x > 0 ? x : 0;
-}
-
 static tutti_status add_window(const struct sliding_axis *a, enum weights weights, int64_t window, struct taps *taps)
 {
     const int64_t begin = window * a->stride - a->before, d = a->dilation;
     /* Bounds of the window's elements that lie in the axis, and in the axis with its padding. */
-    const int64_t first = (at_least_0(-begin) + d - 1) / d;
+    const int64_t first = ((begin < 0 ? -begin : 0) + d - 1) / d;
     int64_t inside = begin < a->in ? (a->in - 1 - begin) / d + 1 : 0, all = (a->in + a->after - 1 - begin) / d + 1;
     tutti_status status = TUTTI_OK;
     inside = inside < a->kernel ? inside : a->kernel;
