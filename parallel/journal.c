@@ -32,8 +32,8 @@ struct journal {
     size_t missing;  /* further steps to replay before the parameters are those of the trainer's position */
     double copy_s;   /* what the last copy took */
     double passed_s; /* since then */
-    /* Receives the next copy, so that the host's is valid until it is complete; NULL: not made yet. If a device hangs
-     * while it writes there, it is never freed. */
+    /* Receives the parameters the next time, so that the host's are valid until all have arrived; NULL: not made yet.
+     * If a device hangs while it writes there, it is never freed. */
     struct optimizer_arrays *copy;
 };
 

@@ -53,18 +53,18 @@ done:
 /* Starts device `device` on its part, which begins at sample `first`. */
 static void start_part(tutti_trainer *trainer, int device, const struct replica_work *work, int64_t first)
 {
-    struct replica_work *part = &trainer->works[device];
-    *part = *work;
-    part->snapshot = parameters_snapshot(&trainer->store, &trainer->replicas[device]);
-    part->first = first;
-    part->samples = trainer->division.parts[device];
-    if (work->mode == PLAN_TRAIN) part->next = lookahead_next(&trainer->lookahead, work->samples);
-    part->synchronised = trainer->options.whole_batch && trainer->division.parts[device] < work->whole;
+    struct replica_work *device_work = &trainer->works[device];
+    *device_work = *work;
+    device_work->snapshot = parameters_snapshot(&trainer->store, &trainer->replicas[device]);
+    device_work->first = first;
+    device_work->samples = trainer->division.parts[device];
+    if (work->mode == PLAN_TRAIN) device_work->next = lookahead_next(&trainer->lookahead, work->samples);
+    device_work->synchronised = trainer->options.whole_batch && trainer->division.parts[device] < work->whole;
     INVARIANT(membership_is_present(&trainer->members, device));
-    worker_start(&trainer->replicas[device].worker, replica_run, part);
+    worker_start(&trainer->replicas[device].worker, replica_run, device_work);
 }
 
-static void give_all(tutti_trainer *trainer, const struct replica_work *work, bool sole)
+static void start_all(tutti_trainer *trainer, const struct replica_work *work, bool sole)
 {
     struct replica_work whole = *work;
     int64_t first = 0;
@@ -115,7 +115,7 @@ static struct vote try_once(tutti_trainer *trainer, struct step *step)
     if (prepared.says != VOTE_DONE) return prepared;
     sync_devices_begin(trainer, work->whole);
     const bool trains = work->mode == PLAN_TRAIN, sole = trains && trainer_sole_replica(trainer);
-    give_all(trainer, work, sole);
+    start_all(trainer, work, sole);
     if (trains && !sole) exchanged = exchange_run(trainer, step);
     if (sole && trainer->journal) journal_take_ahead(trainer);
     struct vote vote = vote_of_devices(trainer, &step->result);

@@ -131,10 +131,10 @@ static tutti_status combine(tutti_trainer *trainer, const struct all_reduce *all
 static void read_result(
     const struct sync_devices *sync, const struct all_reduce *all_reduce, int64_t samples, float *numbers)
 {
-    const double part = all_reduce->kind == ALL_REDUCE_SUMS ? (double)samples / (double)sync->samples : 1;
+    const double share = all_reduce->kind == ALL_REDUCE_SUMS ? (double)samples / (double)sync->samples : 1;
     for (int row = 0; row < rows_of(all_reduce); row++)
         for (int64_t c = 0; c < all_reduce->channels; c++)
-            numbers[row * all_reduce->stride + c] = (float)(part * sync->whole[row * all_reduce->channels + c]);
+            numbers[row * all_reduce->stride + c] = (float)(share * sync->whole[row * all_reduce->channels + c]);
 }
 
 /* ---------------------------------------------------------------------------------------------- exchanging ---- */

@@ -58,8 +58,8 @@ static void *serve(void *argument)
 void background_start(struct replica *replica, struct bound_sizes sizes, bool sole)
 {
     struct background *background = &replica->background;
-    const int64_t part = divide_up(sizes.samples, divide_up(sizes.samples, replica->capacity));
-    const struct plan_key key = { PLAN_TRAIN, { part, sizes.length } };
+    const int64_t samples_each = divide_up(sizes.samples, divide_up(sizes.samples, replica->capacity));
+    const struct plan_key key = { PLAN_TRAIN, { samples_each, sizes.length } };
     *background = (struct background) { .seen = clock_seconds(),
         .sole = sole && !update_is_made(replica),
         .plan_wanted = !plan_cache_find(&replica->plans, key),
