@@ -202,14 +202,14 @@ static void emit_product(const struct problem *problem, const struct operands *o
 
 /* ------------------------------------------------------------------------------------------------ weight gradient */
 
-struct weights_plan {
+struct weights_design {
     int64_t images_max, rows_max, parts; /* of a task */
 };
 
-static struct weights_plan weights_of(const struct problem *problem)
+static struct weights_design weights_of(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    struct weights_plan w;
+    struct weights_design w;
     int64_t blocks = blocks_of(problem), wanted = conv2d_tasks_wanted(problem, 4 * conv2d_flops(problem));
     w.images_max = divide_up(z.n, most(1, divide_up(wanted, blocks)));
     int64_t chunks = divide_up(z.n, w.images_max);
@@ -228,7 +228,7 @@ ARGUMENTS(weights, DEPTHWISE_WEIGHTS_ARGUMENTS)
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    struct weights_plan w = weights_of(problem);
+    struct weights_design w = weights_of(problem);
     struct tiles tiles = tiles_forward(&z, accumulators(problem, &z));
     struct launch *launch = add_launch(problem, operands, list, "depthwise_weights", "WEIGHTS", &tiles);
     ARGUMENTS_SET(launch, weights, .x = operands->inputs[0], .dy = operands->inputs[1],

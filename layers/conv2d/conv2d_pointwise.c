@@ -90,7 +90,7 @@ static void remark(const struct problem *problem, struct text *text)
 
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
 
-struct plan {
+struct design {
     struct conv2d_sizes z;
     struct conv2d_channels channels;
     bool gradient;
@@ -105,7 +105,7 @@ struct plan {
 };
 
 /* Chooses groups x pixels x vectors in registers: little waste at the ends, much work for each load. */
-static void choose_registers(const struct problem *problem, struct plan *p)
+static void choose_registers(const struct problem *problem, struct design *p)
 {
     int64_t registers = conv2d_registers(problem), blocks = p->channels.result_blocks, length = p->length;
     double best = 0;
@@ -134,7 +134,7 @@ static void choose_registers(const struct problem *problem, struct plan *p)
 }
 
 /* Chooses tiles and panels of a task by the busiest core's cycles, with a charge for what does not fit its caches. */
-static void choose_tasks(const struct problem *problem, struct plan *p)
+static void choose_tasks(const struct problem *problem, struct design *p)
 {
     int64_t tiles = divide_up(p->groups, p->group_count), panels = p->packing.panels, cores = problem->device->units;
     double pixels = (double)(p->group_count * p->group_pixels), vectors = (double)p->packing.vectors;
@@ -165,7 +165,7 @@ static void choose_tasks(const struct problem *problem, struct plan *p)
 }
 
 /* Divides the channels into equal parts, unless there is no room for the sums between them. */
-static void choose_depth(const struct problem *problem, struct plan *p)
+static void choose_depth(const struct problem *problem, struct design *p)
 {
     int64_t v = problem->device->vector_width, channels = p->packing.padded, panel = p->packing.vectors * v;
     /* Packed weights stay in the first-level cache, of 48 KiB where vectors have 16 floats, else of 32. */
@@ -178,9 +178,9 @@ static void choose_depth(const struct problem *problem, struct plan *p)
         p->depth = channels;
 }
 
-static struct plan plan_of(const struct problem *problem)
+static struct design design_of(const struct problem *problem)
 {
-    struct plan p = { .z = conv2d_sizes_of(problem) };
+    struct design p = { .z = conv2d_sizes_of(problem) };
     p.gradient = conv2d_is_data_gradient(problem);
     p.channels = conv2d_channels_of(problem, p.gradient);
     p.length = p.z.oh * p.z.ow;
@@ -201,18 +201,18 @@ static struct plan plan_of(const struct problem *problem)
 
 static void design_product(const struct problem *problem, void *design)
 {
-    *(struct plan *)design = plan_of(problem);
+    *(struct design *)design = design_of(problem);
 }
 
 static size_t prepared(const struct problem *problem)
 {
-    const struct plan *p = problem->design;
+    const struct design *p = problem->design;
     return conv2d_packing_bytes(problem, &p->packing);
 }
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct plan *p = problem->design;
+    const struct design *p = problem->design;
     struct conv2d_packing packing = p->packing;
     packing.bf16 = bf16_of(problem) != BF16_NONE;
     conv2d_packing_emit(problem, operands, list, &packing, p->gradient);
@@ -220,7 +220,7 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
 
 /* Vectors of the next weights to be prefetched with each block of channels: evenly by all tiles of a task, not in
  * bursts. 0 where all weights together stay in a core's second-level cache from one task to the next. */
-static int64_t following(const struct problem *problem, const struct plan *p)
+static int64_t following(const struct problem *problem, const struct design *p)
 {
     const int64_t vectors = p->packing.vectors * problem->device->vector_width;
     const int64_t each = divide_up(vectors * p->group_count, p->groups_max);
@@ -230,7 +230,7 @@ static int64_t following(const struct problem *problem, const struct plan *p)
 
 static int64_t statistics_parts(const struct problem *problem)
 {
-    const struct plan *p = problem->design;
+    const struct design *p = problem->design;
     if (p->gradient && p->z.stride_h > 1) return 0; /* zeros between the pixels are written apart */
     return conv2d_cpu_statistics(problem) ? divide_up(p->groups, p->groups_max) : 0;
 }
@@ -239,7 +239,7 @@ ARGUMENTS(pointwise, POINTWISE_ARGUMENTS)
 
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct plan *p = problem->design;
+    const struct design *p = problem->design;
     size_t result_bytes = value_bytes(problem->outputs[0], 1);
     cl_mem source = p->gradient ? operands->inputs[0] : emit_gather(problem, operands, list);
     bool scatter = p->gradient && p->z.stride_h > 1;
@@ -271,7 +271,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
 
 /* ------------------------------------------------------------------------------------------------ weight gradient */
 
-struct weights_plan {
+struct weights_design {
     struct conv2d_sizes z;
     int64_t c_blocks, k_blocks;
     int64_t vectors, channels; /* NV, CT */
@@ -285,7 +285,7 @@ enum { CHUNK = 196 }; /* pixels of a chunk, about */
 
 /* Cost of one way to divide the work into channel blocks and panels of a task, and splits of the pixels: cycles of
  * the busiest core. */
-static double cost_of(const struct problem *problem, const struct weights_plan *w, int64_t channels_max,
+static double cost_of(const struct problem *problem, const struct weights_design *w, int64_t channels_max,
     int64_t blocks_max, int64_t splits, int64_t runs_split)
 {
     double v = problem->device->vector_width, pixels = (double)(runs_split * w->run);
@@ -302,7 +302,7 @@ static double cost_of(const struct problem *problem, const struct weights_plan *
     return rounds * (cycles + 2000) * few(tasks) + joining;
 }
 
-static void choose_tasks_weights(const struct problem *problem, struct weights_plan *w)
+static void choose_tasks_weights(const struct problem *problem, struct weights_design *w)
 {
     static const int64_t splits_tried[] = { 1, 2, 4, 6, 8, 12, 16, 24, 32 };
     int64_t v = problem->device->vector_width, panels = divide_up(w->k_blocks, w->vectors);
@@ -329,9 +329,9 @@ static void choose_tasks_weights(const struct problem *problem, struct weights_p
     }
 }
 
-static struct weights_plan weights_of(const struct problem *problem)
+static struct weights_design weights_of(const struct problem *problem)
 {
-    struct weights_plan w = { .z = conv2d_sizes_of(problem) };
+    struct weights_design w = { .z = conv2d_sizes_of(problem) };
     int64_t v = problem->device->vector_width;
     w.c_blocks = divide_up(w.z.c, v);
     w.k_blocks = divide_up(w.z.k, v);
@@ -357,12 +357,12 @@ static struct weights_plan weights_of(const struct problem *problem)
 
 static void design_weights(const struct problem *problem, void *design)
 {
-    *(struct weights_plan *)design = weights_of(problem);
+    *(struct weights_design *)design = weights_of(problem);
 }
 
 static size_t weights_workspace(const struct problem *problem)
 {
-    const struct weights_plan *w = problem->design;
+    const struct weights_design *w = problem->design;
     return w->parts_from * sizeof(float) + conv2d_parts_bytes(problem, w->splits);
 }
 
@@ -370,7 +370,7 @@ ARGUMENTS(pointwise_weights, POINTWISE_WEIGHTS_ARGUMENTS)
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct weights_plan *w = problem->design;
+    const struct weights_design *w = problem->design;
     cl_mem x = emit_gather(problem, operands, list);
     int64_t passes =
         divide_up(w->channels_max < w->z.c ? w->channels_max : w->z.c, w->channels) * (w->blocks_max / w->vectors);
@@ -390,15 +390,15 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 }
 
 #define COMMON .name = "pointwise", .fits = fits, .remark = remark, .layouts = conv2d_cpu_layouts
-#define PRODUCT                                                                                  \
-    COMMON, .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts,               \
-            .design_bytes = sizeof(struct plan), .design = design_product, .prepared = prepared, \
+#define PRODUCT                                                                                    \
+    COMMON, .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts,                 \
+            .design_bytes = sizeof(struct design), .design = design_product, .prepared = prepared, \
             .emit_prepare = emit_prepare, .emit = emit_product, .bf16_outputs = 1 << 0
 
 const struct implementation conv2d_pointwise[CONV2D_PASSES] = {
     { PRODUCT, .fusions = CONV2D_CPU_FORWARD, .workspace = gathered_bytes, .bf16_inputs = 1 << 0 },
     { PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT, .in_place = conv2d_mask_in_place, .bf16_inputs = 1 << 0 },
-    { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct weights_plan),
+    { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct weights_design),
         .design = design_weights, .workspace = weights_workspace, .emit = emit_weights,
         .bf16_inputs = 1 << 0 | 1 << 1 },
 };

@@ -24,7 +24,7 @@ static bool has_bias(const struct problem *problem)
     return !conv2d_is_data_gradient(problem) && problem->inputs[2];
 }
 
-struct plan {
+struct design {
     struct conv2d_channels channels;
     struct winograd_tiles tiles;
     int64_t vectors, block; /* NV, MT */
@@ -42,7 +42,7 @@ static int64_t most_tiles(const struct problem *problem, int64_t vectors)
     return most > 14 ? 14 : most;
 }
 
-static void choose_vectors(struct plan *p)
+static void choose_vectors(struct design *p)
 {
     double best = 0;
     for (int64_t vectors = 1; vectors <= 3; vectors++) {
@@ -64,19 +64,19 @@ static int64_t choose_tiles(int64_t most, int64_t count)
     return best;
 }
 
-static size_t fused_bytes(const struct problem *problem, const struct plan *p, int64_t T)
+static size_t fused_bytes(const struct problem *problem, const struct design *p, int64_t T)
 {
     int64_t v = problem->device->vector_width;
     return (size_t)(p->tiles.numbers * v * (p->channels.source_blocks * (T + 1) + p->vectors * T + 1)) * sizeof(float);
 }
 
-static size_t fused_bytes_most(const struct plan *p)
+static size_t fused_bytes_most(const struct design *p)
 {
     return p->tiles.stride == 2 ? STRIDED_BYTES : FUSED_BYTES;
 }
 
 /* Whether a core's cache is too small for the weights, or for enough tiles to fill the registers. */
-static bool is_deep(const struct problem *problem, const struct plan *p)
+static bool is_deep(const struct problem *problem, const struct design *p)
 {
     double weights =
         (double)p->tiles.kernel_numbers * (double)(p->padded + 1) * (double)p->channels.results * sizeof(float);
@@ -87,7 +87,7 @@ static bool is_deep(const struct problem *problem, const struct plan *p)
 /* Cycles of a task of the fused kernel, roughly: its transforms, as they were timed with 36 numbers of a tile, and
  * products, and the reading of its weights, where those do not stay in the core's cache from task to task. */
 static double fused_cycles(
-    const struct problem *problem, const struct plan *p, int64_t block, int64_t T, int64_t panels)
+    const struct problem *problem, const struct design *p, int64_t block, int64_t T, int64_t panels)
 {
     double vectors = (double)(panels * p->vectors), numbers = (double)p->tiles.numbers;
     double channels = numbers * (double)p->padded, kernels = (double)(p->tiles.kernel_numbers * p->padded);
@@ -101,7 +101,7 @@ static double fused_cycles(
 
 /* Chooses tiles and panels of a task by the cycles of the busiest core. With many tiles a task takes all panels; with
  * few, tasks share the panels, so that each weight is read once. */
-static void plan_fused(const struct problem *problem, struct plan *p)
+static void design_fused(const struct problem *problem, struct design *p)
 {
     int64_t most = most_tiles(problem, p->vectors), units = problem->device->units, panels = p->panels;
     double best = 0;
@@ -126,7 +126,7 @@ static void plan_fused(const struct problem *problem, struct plan *p)
     p->tasks = conv2d_scratch_tasks(problem, &p->scratch, p->tiles.chunks);
 }
 
-static void plan_deep(const struct problem *problem, struct plan *p, int64_t wanted)
+static void design_deep(const struct problem *problem, struct design *p, int64_t wanted)
 {
     int64_t v = problem->device->vector_width, most = most_tiles(problem, p->vectors);
     int64_t chunks = divide_up(p->tiles.count, 72), spread = divide_up(wanted, p->panels);
@@ -144,42 +144,42 @@ static void plan_deep(const struct problem *problem, struct plan *p, int64_t wan
     p->sources.from = conv2d_scratch_workspace(&p->scratch, p->tasks) / sizeof(float);
 }
 
-static struct plan plan_of(const struct problem *problem)
+static struct design design_of(const struct problem *problem)
 {
     bool gradient = conv2d_is_data_gradient(problem);
-    struct plan p = { .channels = conv2d_channels_of(problem, gradient),
+    struct design p = { .channels = conv2d_channels_of(problem, gradient),
         .tiles = winograd_tiles_of(problem, gradient) };
     p.padded = divide_up(p.channels.sources, UNROLL) * UNROLL;
     choose_vectors(&p);
     p.deep = is_deep(problem, &p);
     if (p.deep)
-        plan_deep(problem, &p, conv2d_tasks_wanted(problem, winograd_flops(problem)));
+        design_deep(problem, &p, conv2d_tasks_wanted(problem, winograd_flops(problem)));
     else
-        plan_fused(problem, &p);
+        design_fused(problem, &p);
     return p;
 }
 
 static void design(const struct problem *problem, void *design)
 {
-    *(struct plan *)design = plan_of(problem);
+    *(struct design *)design = design_of(problem);
 }
 
 static size_t product_workspace(const struct problem *problem)
 {
-    const struct plan *p = problem->design;
+    const struct design *p = problem->design;
     if (p->deep) return (p->sources.from + p->sources.floats) * sizeof(float);
     return conv2d_scratch_workspace(&p->scratch, p->tasks * divide_up(p->panels, p->panels_max));
 }
 
 static int64_t statistics_parts(const struct problem *problem)
 {
-    const struct plan *p = problem->design;
+    const struct design *p = problem->design;
     return conv2d_cpu_statistics(problem) ? p->tiles.chunks : 0;
 }
 
 static size_t prepared(const struct problem *problem)
 {
-    const struct plan *p = problem->design;
+    const struct design *p = problem->design;
     size_t panel = (size_t)(p->vectors * problem->device->vector_width) * sizeof(float);
     return (size_t)p->panels * panel * (p->deep ? 1 : (size_t)(1 + p->tiles.kernel_numbers * (p->padded + 1)));
 }
@@ -187,7 +187,7 @@ static size_t prepared(const struct problem *problem)
 /* Adds the launch of the products. Where it is not deep, the weights are already transformed and the bias is padded.
  * So forward and gradient share their programs, except with a stride of 2, where their tiles differ. */
 static struct launch *add_product(const struct problem *problem, const struct operands *operands,
-    struct launch_list *list, const struct plan *p, const char *kernel)
+    struct launch_list *list, const struct design *p, const char *kernel)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     double bytes = 4.0 * (double)(z.n * (z.c + z.k) * p->tiles.result_h * p->tiles.result_w);
@@ -202,7 +202,7 @@ static struct launch *add_product(const struct problem *problem, const struct op
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct plan *p = problem->design;
+    const struct design *p = problem->design;
     cl_mem bias = has_bias(problem) ? operands->inputs[2] : operands->inputs[1];
     if (p->deep) {
         struct launch *launch =
@@ -225,7 +225,7 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
 ARGUMENTS(winograd, WINOGRAD_ARGUMENTS)
 
 static void emit_fused(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct design *p)
 {
     struct launch *launch = add_product(problem, operands, list, p, "winograd");
     ARGUMENTS_SET(launch, winograd, .source = operands->inputs[0], .prepared = operands->prepared,
@@ -241,7 +241,7 @@ static void emit_fused(
 ARGUMENTS(deep, WINOGRAD_DEEP_ARGUMENTS)
 
 static void emit_deep(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct design *p)
 {
     winograd_emit_sources(operands, list, &p->tiles, p->vectors, &p->sources);
     struct launch *launch = add_product(problem, operands, list, p, "winograd_deep");
@@ -259,7 +259,7 @@ static void emit_deep(
 
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct plan *p = problem->design;
+    const struct design *p = problem->design;
     if (p->deep)
         emit_deep(problem, operands, list, p);
     else
@@ -267,9 +267,9 @@ static void emit_product(const struct problem *problem, const struct operands *o
 }
 
 #define COMMON .name = "winograd", .fits = winograd_fits, .layouts = conv2d_cpu_layouts
-#define PRODUCT                                                                                    \
-    COMMON, .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts,                 \
-            .design_bytes = sizeof(struct plan), .design = design, .workspace = product_workspace, \
+#define PRODUCT                                                                                      \
+    COMMON, .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts,                   \
+            .design_bytes = sizeof(struct design), .design = design, .workspace = product_workspace, \
             .prepared = prepared, .emit_prepare = emit_prepare, .emit = emit_product
 
 const struct implementation conv2d_winograd[CONV2D_PASSES] = {
