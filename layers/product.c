@@ -46,9 +46,9 @@ static struct gemm matmul_sizes(const struct problem *problem)
         gemm.m *= gemm.batch;
         gemm.batch = 1;
     } else if (gemm.batch > 1) {
-        gemm.stride_a = value_elements(a) == of_a ? 0 : of_a;
-        gemm.stride_b = value_elements(b) == of_b ? 0 : of_b;
-        gemm.stride_c = of_y;
+        gemm.a.stride = value_elements(a) == of_a ? 0 : of_a;
+        gemm.b.stride = value_elements(b) == of_b ? 0 : of_b;
+        gemm.c.stride = of_y;
     }
     return gemm;
 }

@@ -21,9 +21,9 @@ static struct gemm filled(const struct gemm *from)
 {
     struct gemm gemm = *from;
     if (gemm.batch == 0) gemm.batch = 1;
-    if (gemm.lda == 0) gemm.lda = gemm.transpose_a ? gemm.m : gemm.k;
-    if (gemm.ldb == 0) gemm.ldb = gemm.transpose_b ? gemm.k : gemm.n;
-    if (gemm.ldc == 0) gemm.ldc = gemm.n;
+    if (gemm.a.ld == 0) gemm.a.ld = gemm.transpose_a ? gemm.m : gemm.k;
+    if (gemm.b.ld == 0) gemm.b.ld = gemm.transpose_b ? gemm.k : gemm.n;
+    if (gemm.c.ld == 0) gemm.c.ld = gemm.n;
     return gemm;
 }
 
@@ -84,7 +84,7 @@ struct gemm_sums gemm_sums_of(const struct gemm *gemm, const struct gemm_buffers
 {
     const int64_t stride_part = gemm->batch * gemm->m * gemm->n;
     if (parts > 1) return (struct gemm_sums) { buffers->workspace, parts, gemm->n, gemm->m * gemm->n, stride_part };
-    return (struct gemm_sums) { buffers->c, 1, gemm->ldc, gemm->stride_c, stride_part };
+    return (struct gemm_sums) { buffers->c, 1, gemm->c.ld, gemm->c.stride, stride_part };
 }
 
 bool gemm_in_fours(int64_t length, int64_t from, int64_t ld, int64_t stride, int64_t batch)
@@ -94,7 +94,7 @@ bool gemm_in_fours(int64_t length, int64_t from, int64_t ld, int64_t stride, int
 
 bool gemm_is_small(const struct gemm *gemm)
 {
-    const int64_t sizes[] = { gemm->m, gemm->n, gemm->k, gemm->lda, gemm->ldb, gemm->ldc };
+    const int64_t sizes[] = { gemm->m, gemm->n, gemm->k, gemm->a.ld, gemm->b.ld, gemm->c.ld };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i] > INT_MAX / 2) return false;
     return true;
@@ -127,8 +127,8 @@ void gemm_emit_finish(
     const size_t group = list->device->can.group_max < 128 ? list->device->can.group_max : 128;
     struct launch *launch = launch_add(list, "gemm_finish", "gemm_finish", "%s", finish.options);
     ARGUMENTS_SET(launch, finish, .parts = sums->buffer, .bias = finish.bias, .added = finish.added, .C = c,
-        .count = sums->parts, .n = gemm->n, .ld = sums->ld, .ldc = gemm->ldc, .stride = sums->stride,
-        .stride_part = sums->stride_part, .stride_c = gemm->stride_c, .from_c = gemm->from_c);
+        .count = sums->parts, .n = gemm->n, .ld = sums->ld, .ldc = gemm->c.ld, .stride = sums->stride,
+        .stride_part = sums->stride_part, .stride_c = gemm->c.stride, .from_c = gemm->c.from);
     launch_grid(launch, 3, size_round_up((size_t)gemm->n, group), (size_t)gemm->m, (size_t)gemm->batch, group, 1, 1);
     const double results = (double)gemm->m * (double)gemm->n * (double)gemm->batch, parts = (double)sums->parts;
     launch_work(launch, (parts - 1) * results, 4 * results * (parts + 1 + (finish.added != NULL)));

@@ -7,16 +7,20 @@
 #include "runtime/compute.h"
 #include "runtime/launch.h"
 
+/* Where a matrix lies in its buffer, in floats. */
+struct gemm_matrix {
+    int64_t ld;     /* between rows; 0: tight */
+    int64_t stride; /* between the products of a batch */
+    int64_t from;   /* before the first one; only "pipelined", "matrix" and "tiled" take other than 0 */
+};
+
 struct gemm {
     int64_t m, n, k, batch; /* batch 1 for one product */
     bool transpose_a, transpose_b;
-    int64_t lda, ldb, ldc;                /* 0: tight */
-    int64_t stride_a, stride_b, stride_c; /* floats between products of a batch */
-    int64_t from_a, from_b, from_c;       /* "pipelined", "matrix" and "tiled" alone: floats before each in its buffer;
-                                             of what is added, too */
-    bool bias;                            /* a vector of n floats added to each row */
-    bool accumulate;                      /* added to what C holds, or to what `add` holds */
-    cl_mem add; /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
+    struct gemm_matrix a, b, c; /* c: of what is added, too */
+    bool bias;                  /* a vector of n floats added to each row */
+    bool accumulate;            /* added to what C holds, or to what `add` holds */
+    cl_mem add;                 /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
     /* mask: the output of an activation, laid out as C; C becomes the gradient of that activation's input. masking: the
      * options that clkernels/derivative.h reads. Only "bf16", "packed", "pipelined", "matrix" and "tiled" look at
      * them, others ignore them. Not with bias, accumulate or activation. NULL: none. */

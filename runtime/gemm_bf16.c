@@ -34,7 +34,7 @@ static struct packed packed_of(const struct gemm *gemm, enum bf16_form form)
     p.columns = divide_up(gemm->n, in_unit) * (in_unit / LINES);
     p.part_a = p.rows * p.tiles * WORDS;
     p.part_b = p.columns * p.tiles * WORDS;
-    const bool many_a = gemm->batch > 1 && gemm->stride_a, many_b = gemm->batch > 1 && gemm->stride_b;
+    const bool many_a = gemm->batch > 1 && gemm->a.stride, many_b = gemm->batch > 1 && gemm->b.stride;
     p.stride_a = many_a ? p.stored * p.part_a : 0;
     p.stride_b = many_b ? p.stored * p.part_b : 0;
     p.flags_stride_a = many_a ? p.rows * p.tiles : 0;
@@ -145,9 +145,9 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
     const struct packed p = packed_of(g, form);
     const struct gemm_design design = g->design ? *g->design : choose(g, can);
     if (!design.rows) return; /* refused */
-    const struct lines rows = { buffers->a, g->sums, !g->transpose_a, true, g->m, p.rows, g->lda, g->stride_a,
+    const struct lines rows = { buffers->a, g->sums, !g->transpose_a, true, g->m, p.rows, g->a.ld, g->a.stride,
         p.stride_a ? g->batch : 1, 0, p.part_a, p.flags_a };
-    const struct lines columns = { buffers->b, NULL, g->transpose_b, false, g->n, p.columns, g->ldb, g->stride_b,
+    const struct lines columns = { buffers->b, NULL, g->transpose_b, false, g->n, p.columns, g->b.ld, g->b.stride,
         p.stride_b ? g->batch : 1, p.from_b, p.part_b, p.flags_b };
     emit_pack(g, &p, &rows, buffers->workspace, list);
     emit_pack(g, &p, &columns, buffers->workspace, list);
@@ -158,9 +158,9 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
     const int64_t lines = bf16_unit_lines(form), kept = walk.depth < p.tiles ? walk.rows : lines;
     ARGUMENTS_SET(launch, bf16, .packed = buffers->workspace, .bias = finish.bias, .added = finish.added,
         .C = buffers->c, .unit = sizeof(float) * (size_t)(walk.planes * kept * lines), .depth = walk.depth,
-        .kept = walk.rows, .chain = walk.chain, .m = g->m, .n = g->n, .tiles = p.tiles, .ldc = g->ldc,
+        .kept = walk.rows, .chain = walk.chain, .m = g->m, .n = g->n, .tiles = p.tiles, .ldc = g->c.ld,
         .rows = design.rows, .columns = design.columns, .from_b = p.from_b, .part_a = p.part_a, .part_b = p.part_b,
-        .stride_a = p.stride_a, .stride_b = p.stride_b, .stride_c = g->stride_c, .flags_a = p.flags_a,
+        .stride_a = p.stride_a, .stride_b = p.stride_b, .stride_c = g->c.stride, .flags_a = p.flags_a,
         .flags_b = p.flags_b, .flags_stride_a = p.flags_stride_a, .flags_stride_b = p.flags_stride_b);
     launch_tasks(
         launch, (size_t)divide_up(g->n, design.columns), (size_t)divide_up(g->m, design.rows), (size_t)g->batch);

@@ -24,10 +24,10 @@ static CLBlastStatusCode product(const struct call *call, cl_command_queue *queu
     const float beta = g->accumulate ? 1.0f : 0.0f;
     if (g->batch == 1)
         return CLBlastSgemm(CLBlastLayoutRowMajor, a, b, (size_t)g->m, (size_t)g->n, (size_t)g->k, 1.0f, call->a, 0,
-            (size_t)g->lda, call->b, 0, (size_t)g->ldb, beta, call->c, 0, (size_t)g->ldc, queue, event);
+            (size_t)g->a.ld, call->b, 0, (size_t)g->b.ld, beta, call->c, 0, (size_t)g->c.ld, queue, event);
     return CLBlastSgemmStridedBatched(CLBlastLayoutRowMajor, a, b, (size_t)g->m, (size_t)g->n, (size_t)g->k, 1.0f,
-        call->a, 0, (size_t)g->lda, (size_t)g->stride_a, call->b, 0, (size_t)g->ldb, (size_t)g->stride_b, beta, call->c,
-        0, (size_t)g->ldc, (size_t)g->stride_c, (size_t)g->batch, queue, event);
+        call->a, 0, (size_t)g->a.ld, (size_t)g->a.stride, call->b, 0, (size_t)g->b.ld, (size_t)g->b.stride, beta,
+        call->c, 0, (size_t)g->c.ld, (size_t)g->c.stride, (size_t)g->batch, queue, event);
 }
 
 static tutti_status enqueue(struct device *device, void *state, cl_event *event)
@@ -60,8 +60,8 @@ static void emit_copy(const struct gemm *gemm, const struct gemm_buffers *buffer
     launch_buffer(launch, buffers->c);
     launch_buffer(launch, buffers->added);
     launch_int(launch, gemm->n);
-    launch_int(launch, gemm->ldc);
-    launch_long(launch, gemm->stride_c);
+    launch_int(launch, gemm->c.ld);
+    launch_long(launch, gemm->c.stride);
     launch_grid(launch, 3, size_round_up((size_t)gemm->n, group), (size_t)gemm->m, (size_t)gemm->batch, group, 1, 1);
     launch_work(launch, 0, 8 * (double)gemm->m * (double)gemm->n * (double)gemm->batch);
 }
@@ -81,7 +81,7 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
         struct gemm rest = *gemm;
         rest.accumulate = false; /* that is done */
         const struct gemm_sums in_place = {
-            .buffer = buffers->c, .ld = gemm->ldc, .stride = gemm->stride_c, .parts = 1
+            .buffer = buffers->c, .ld = gemm->c.ld, .stride = gemm->c.stride, .parts = 1
         };
         gemm_emit_finish(&rest, &in_place, buffers->c, buffers->bias, list);
     }

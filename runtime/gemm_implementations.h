@@ -17,9 +17,9 @@ struct gemm_buffers {
 
 /* Arguments of kernels, but for A. */
 #define GEMM_BUFFERS_VALUES(given) .B = (given)->b, .C = (given)->c, .bias = (given)->bias, .added = (given)->added
-#define GEMM_SIZES_VALUES(gemm)                                                                                 \
-    .m = (gemm)->m, .n = (gemm)->n, .k = (gemm)->k, .lda = (gemm)->lda, .ldb = (gemm)->ldb, .ldc = (gemm)->ldc, \
-    .stride_a = (gemm)->stride_a, .stride_b = (gemm)->stride_b, .stride_c = (gemm)->stride_c
+#define GEMM_SIZES_VALUES(gemm)                                                                                    \
+    .m = (gemm)->m, .n = (gemm)->n, .k = (gemm)->k, .lda = (gemm)->a.ld, .ldb = (gemm)->b.ld, .ldc = (gemm)->c.ld, \
+    .stride_a = (gemm)->a.stride, .stride_b = (gemm)->b.stride, .stride_c = (gemm)->c.stride
 
 struct gemm_implementation {
     const char *name;

@@ -160,8 +160,8 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
         product.bias = product.accumulate = false;
         product.mask = NULL;
         product.activation = NULL;
-        product.ldc = parts.ld;
-        product.stride_c = parts.stride;
+        product.c.ld = parts.ld;
+        product.c.stride = parts.stride;
     }
     char options[256], more[256] = "";
     if (product.mask || product.sums)

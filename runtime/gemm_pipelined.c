@@ -47,7 +47,7 @@ static struct packed packed_of(const struct gemm *gemm, const struct capabilitie
     };
     divide(&p, gemm, can);
     const int64_t of_a = p.rows * p.steps * t->bm * LINE_CHUNKS, of_b = p.columns * p.steps * t->bn * LINE_CHUNKS;
-    const bool many_a = gemm->batch > 1 && gemm->stride_a, many_b = gemm->batch > 1 && gemm->stride_b;
+    const bool many_a = gemm->batch > 1 && gemm->a.stride, many_b = gemm->batch > 1 && gemm->b.stride;
     p.stride_a = many_a ? of_a : 0;
     p.stride_b = many_b ? of_b : 0;
     p.from_b = p.from_a + (many_a ? of_a * gemm->batch : of_a);
@@ -117,14 +117,14 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
 {
     const struct packed p = packed_of(g, &list->device->can);
     const struct tile *t = &tiles[g->compute];
-    const struct lines rows = { buffers->a, !g->transpose_a, g->m, p.rows, g->lda, g->from_a, g->stride_a,
+    const struct lines rows = { buffers->a, !g->transpose_a, g->m, p.rows, g->a.ld, g->a.from, g->a.stride,
         p.stride_a ? g->batch : 1, p.from_a };
-    const struct lines columns = { buffers->b, g->transpose_b, g->n, p.columns, g->ldb, g->from_b, g->stride_b,
+    const struct lines columns = { buffers->b, g->transpose_b, g->n, p.columns, g->b.ld, g->b.from, g->b.stride,
         p.stride_b ? g->batch : 1, p.from_b };
     emit_pack(g, &rows, p.steps, buffers->workspace, list);
     emit_pack(g, &columns, p.steps, buffers->workspace, list);
     const bool parts = p.splits > 1;
-    const int64_t from_c = parts ? 0 : g->from_c;
+    const int64_t from_c = parts ? 0 : g->c.from;
     const struct gemm_sums to = gemm_sums_of(g, buffers, p.splits);
     const struct gemm_finish finish = gemm_finish_of(g, buffers);
     const bool fours = gemm_in_fours(g->n, from_c, to.ld, to.stride, g->batch * p.splits);

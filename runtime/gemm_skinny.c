@@ -77,7 +77,7 @@ static void emit_dot(const struct gemm *gemm, const struct gemm_buffers *buffers
     const int64_t columns = part(gemm->n, 3, list);
     struct launch *launch = add(gemm, "gemm_skinny_dot", list);
     ARGUMENTS_SET(launch, dot, .A = buffers->a, GEMM_BUFFERS_VALUES(buffers), .n = gemm->n, .k = gemm->k,
-        .lda = gemm->lda, .ldb = gemm->ldb, .ldc = gemm->ldc, .columns = columns);
+        .lda = gemm->a.ld, .ldb = gemm->b.ld, .ldc = gemm->c.ld, .columns = columns);
     launch_tasks(launch, (size_t)divide_up(gemm->n, columns), 1, 1);
     gemm_work(gemm, launch);
 }
@@ -90,12 +90,12 @@ static void emit_rows(const struct gemm *gemm, const struct gemm_buffers *buffer
     launch_buffer(launch, buffers->a);
     launch_buffer(launch, buffers->workspace);
     launch_int(launch, gemm->k);
-    launch_int(launch, gemm->lda);
+    launch_int(launch, gemm->a.ld);
     launch_tasks(launch, (size_t)divide_up(gemm->k, 256), 1, 1);
 
     launch = add(gemm, "gemm_skinny_rows", list);
     ARGUMENTS_SET(launch, rows, .transposed = buffers->workspace, GEMM_BUFFERS_VALUES(buffers), .n = gemm->n,
-        .k = gemm->k, .ldb = gemm->ldb, .ldc = gemm->ldc);
+        .k = gemm->k, .ldb = gemm->b.ld, .ldc = gemm->c.ld);
     launch_tasks(launch, (size_t)divide_up(gemm->n, strip_of(gemm, list)), 1, 1);
     gemm_work(gemm, launch);
 }
@@ -107,7 +107,7 @@ static void emit_outer(const struct gemm *gemm, const struct gemm_buffers *buffe
     const int64_t rows = part(gemm->m, 2, list);
     struct launch *launch = add(gemm, "gemm_skinny_outer", list);
     ARGUMENTS_SET(launch, outer, .A = buffers->a, GEMM_BUFFERS_VALUES(buffers), .m = gemm->m, .n = gemm->n,
-        .lda = gemm->lda, .ldb = gemm->ldb, .ldc = gemm->ldc, .rows = rows,
+        .lda = gemm->a.ld, .ldb = gemm->b.ld, .ldc = gemm->c.ld, .rows = rows,
         .stream = !gemm->accumulate && (size_t)gemm->m * (size_t)gemm->n * sizeof(float) > STREAM_BYTES);
     launch_tasks(launch, (size_t)divide_up(gemm->m, rows), 1, 1);
     gemm_work(gemm, launch);

@@ -77,7 +77,7 @@ static const char *refusal(const struct gemm *gemm, enum matrix_form form, const
 {
     if (can->class != DEVICE_GPU) return "it needs a GPU-class device";
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
-    if (gemm->lda > LONGEST_ROW || gemm->ldb > LONGEST_ROW) return "a row of a matrix has more than 2^23 numbers";
+    if (gemm->a.ld > LONGEST_ROW || gemm->b.ld > LONGEST_ROW) return "a row of a matrix has more than 2^23 numbers";
     if (!fits_any(gemm, form, can)) return "the device's work-groups or local memory are too small";
     return NULL;
 }
@@ -97,20 +97,20 @@ static void emit(
     const struct gemm_design choice = design_of(g, form, &list->device->can);
     const struct tile *t = choice.tile;
     const bool parts = choice.splits > 1;
-    const int64_t from_c = parts ? 0 : g->from_c;
+    const int64_t from_c = parts ? 0 : g->c.from;
     const struct gemm_sums to = gemm_sums_of(g, buffers, choice.splits);
     const struct gemm_finish finish = gemm_finish_of(g, buffers);
     struct launch *launch = launch_add(list, "gemm_tiled", "gemm_tiled",
         TILE_OPTIONS " -DTA=%d -DTB=%d -DA_FOURS=%d -DB_FOURS=%d -DC_FOURS=%d%s%s", TILE_VALUES(t, form, g->compute),
         g->transpose_a, g->transpose_b,
-        gemm_in_fours(g->transpose_a ? g->m : g->k, g->from_a, g->lda, g->stride_a, g->batch),
-        gemm_in_fours(g->transpose_b ? g->k : g->n, g->from_b, g->ldb, g->stride_b, g->batch),
+        gemm_in_fours(g->transpose_a ? g->m : g->k, g->a.from, g->a.ld, g->a.stride, g->batch),
+        gemm_in_fours(g->transpose_b ? g->k : g->n, g->b.from, g->b.ld, g->b.stride, g->batch),
         gemm_in_fours(g->n, from_c, to.ld, to.stride, g->batch), TILE_CHAINS(form, g->k, choice.k_of_split),
         parts ? "" : finish.options);
     ARGUMENTS_SET(launch, tiled, .A = buffers->a, .B = buffers->b, .bias = parts ? NULL : finish.bias,
-        .added = parts ? NULL : finish.added, .C = to.buffer, .m = g->m, .n = g->n, .k = g->k, .lda = g->lda,
-        .ldb = g->ldb, .ldc = to.ld, .from_a = g->from_a, .from_b = g->from_b, .from_c = from_c,
-        .stride_a = g->stride_a, .stride_b = g->stride_b, .stride_c = to.stride,
+        .added = parts ? NULL : finish.added, .C = to.buffer, .m = g->m, .n = g->n, .k = g->k, .lda = g->a.ld,
+        .ldb = g->b.ld, .ldc = to.ld, .from_a = g->a.from, .from_b = g->b.from, .from_c = from_c,
+        .stride_a = g->a.stride, .stride_b = g->b.stride, .stride_c = to.stride,
         .stride_split = parts ? to.stride_part : 0, .splits = choice.splits, .k_of_split = choice.k_of_split);
     launch_grid(launch, 3, (size_t)(divide_up(g->n, t->bn) * tile_items(t)), (size_t)divide_up(g->m, t->bm),
         (size_t)(g->batch * choice.splits), (size_t)tile_items(t), 1, 1);

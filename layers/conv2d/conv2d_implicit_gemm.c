@@ -243,7 +243,7 @@ void conv2d_sum_parts(
 {
     const int64_t count = value_elements(problem->outputs[0]);
     const struct gemm whole = {
-        .m = 1, .n = count, .batch = 1, .ldc = count, .accumulate = operands->add != NULL, .add = operands->add
+        .m = 1, .n = count, .batch = 1, .c.ld = count, .accumulate = operands->add != NULL, .add = operands->add
     };
     const struct gemm_sums parts = { .buffer = operands->workspace, .parts = splits, .stride_part = count };
     gemm_emit_finish(&whole, &parts, operands->outputs[0], NULL, list);

@@ -82,11 +82,11 @@ static double element(const struct test *test, int64_t p, int64_t i, int64_t j)
     const struct gemm *g = &test->gemm;
     double sum = 0;
     for (int64_t l = 0; l < g->k; l++)
-        sum += (double)test->a.host[p * g->stride_a + (g->transpose_a ? l * g->lda + i : i * g->lda + l)] *
-            (double)test->b.host[p * g->stride_b + (g->transpose_b ? j * g->ldb + l : l * g->ldb + j)];
+        sum += (double)test->a.host[p * g->a.stride + (g->transpose_a ? l * g->a.ld + i : i * g->a.ld + l)] *
+            (double)test->b.host[p * g->b.stride + (g->transpose_b ? j * g->b.ld + l : l * g->b.ld + j)];
     if (g->bias) sum += (double)test->bias.host[j];
     const struct matrix *added = test->other ? &test->add : &test->c;
-    if (g->accumulate) sum += (double)added->host[p * g->stride_c + i * g->ldc + j];
+    if (g->accumulate) sum += (double)added->host[p * g->c.stride + i * g->c.ld + j];
     return activate(g->activation, sum);
 }
 
@@ -101,7 +101,7 @@ static void compare(struct device *device, const struct test *test)
     for (int64_t p = 0; p < g->batch; p++)
         for (int64_t i = 0; i < g->m; i++)
             for (int64_t j = 0; j < g->n; j++) {
-                float *at = &found[GUARD + p * g->stride_c + i * g->ldc + j];
+                float *at = &found[GUARD + p * g->c.stride + i * g->c.ld + j];
                 const double expected = element(test, p, i, j);
                 ck_assert_msg((double)*at == expected, "%s: C[%d][%d][%d] is %g, not %g", test->name, (int)p, (int)i,
                     (int)j, (double)*at, expected);
@@ -124,7 +124,7 @@ static void fill_c(struct device *device, struct test *test)
     for (int64_t p = 0; p < g->batch; p++)
         for (int64_t i = 0; i < g->m; i++)
             for (int64_t j = 0; j < g->n; j++) {
-                const int64_t at = p * g->stride_c + i * g->ldc + j;
+                const int64_t at = p * g->c.stride + i * g->c.ld + j;
                 if (g->accumulate && !test->other)
                     host[at] = test->c.host[at];
                 else
@@ -149,7 +149,7 @@ static int tile_of(int number)
 /* The memory that a product gets: the matrix alone, or all of its buffer, in which it begins after the guard. */
 static cl_mem memory_of(const struct test *test, const struct matrix *matrix)
 {
-    return test->gemm.from_c ? matrix->whole : matrix->part;
+    return test->gemm.c.from ? matrix->whole : matrix->part;
 }
 
 static void test_new(struct device *device, int implementation, const struct sizes *s, int number, struct test *test)
@@ -171,26 +171,26 @@ static void test_new(struct device *device, int implementation, const struct siz
         .splits = 1 + number % 3 };
     g->activation = activations[epilogue & 3];
     test->other = (epilogue & 4) && g->accumulate;
-    g->lda = (g->transpose_a ? s->m : s->k) + s->padding;
-    g->ldb = (g->transpose_b ? s->k : s->n) + s->padding;
-    g->ldc = s->n + s->padding;
-    g->stride_a = g->lda * (g->transpose_a ? s->k : s->m) + 3 * s->padding;
-    g->stride_b = g->ldb * (g->transpose_b ? s->n : s->k) + 3 * s->padding;
-    g->stride_c = g->ldc * s->m + 3 * s->padding;
+    g->a.ld = (g->transpose_a ? s->m : s->k) + s->padding;
+    g->b.ld = (g->transpose_b ? s->k : s->n) + s->padding;
+    g->c.ld = s->n + s->padding;
+    g->a.stride = g->a.ld * (g->transpose_a ? s->k : s->m) + 3 * s->padding;
+    g->b.stride = g->b.ld * (g->transpose_b ? s->n : s->k) + 3 * s->padding;
+    g->c.stride = g->c.ld * s->m + 3 * s->padding;
     if (implementation >= GEMM_PIPELINED && implementation <= GEMM_TILED && number % 2)
-        g->from_a = g->from_b = g->from_c = GUARD;
+        g->a.from = g->b.from = g->c.from = GUARD;
     snprintf(test->name, sizeof test->name,
         "gemm %s %s m%d n%d k%d batch%d padding%d ta%d tb%d epilogue%d tile%d splits%d", device->can.name,
         gemm_implementation_name(implementation), (int)s->m, (int)s->n, (int)s->k, (int)s->batch, (int)s->padding,
         g->transpose_a, g->transpose_b, epilogue, g->tile, g->splits);
-    test->a = matrix_new(device, (size_t)(g->stride_a * s->batch), 1, not_a_number);
-    test->b = matrix_new(device, (size_t)(g->stride_b * s->batch), 2, not_a_number);
+    test->a = matrix_new(device, (size_t)(g->a.stride * s->batch), 1, not_a_number);
+    test->b = matrix_new(device, (size_t)(g->b.stride * s->batch), 2, not_a_number);
     if (computed && !(implementation == GEMM_BF16 && computed == COMPUTE_TF32)) { /* two parts restore the numbers */
         disturb(device, &test->a);
         disturb(device, &test->b);
     }
-    test->c = matrix_new(device, (size_t)(g->stride_c * s->batch), 3, sentinel);
-    test->add = matrix_new(device, (size_t)(g->stride_c * s->batch), 4, not_a_number);
+    test->c = matrix_new(device, (size_t)(g->c.stride * s->batch), 3, sentinel);
+    test->add = matrix_new(device, (size_t)(g->c.stride * s->batch), 4, not_a_number);
     test->bias = matrix_new(device, (size_t)s->n, 5, not_a_number);
     if (test->other) g->add = memory_of(test, &test->add);
     const size_t bytes = gemm_workspace(implementation, g, &device->can);
