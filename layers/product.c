@@ -75,23 +75,24 @@ double product_bytes(const struct problem *problem)
 }
 
 struct product {
-    int choice;
+    const struct gemm_implementation *implementation;
     struct gemm gemm; /* without the fusions */
     struct gemm_design design;
 };
 
-static void design_product(const struct problem *problem, int choice, struct product *product)
+static void design_product(
+    const struct problem *problem, const struct gemm_implementation *implementation, struct product *product)
 {
-    product->choice = choice;
+    product->implementation = implementation;
     product->gemm = product_of(problem);
-    product->design = gemm_design(choice, &product->gemm, problem->device);
+    product->design = gemm_design(implementation, &product->gemm, problem->device);
     product->gemm.design = &product->design;
 }
 
 static size_t workspace(const struct problem *problem)
 {
     const struct product *product = problem->design;
-    return gemm_workspace(product->choice, &product->gemm, problem->device);
+    return gemm_workspace(product->implementation, &product->gemm, problem->device);
 }
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -117,62 +118,44 @@ static void emit(const struct problem *problem, const struct operands *operands,
         gemm.mask = fused_input_buffer(problem, operands, FUSION_MASK, 0);
         gemm.masking = mask_options(node_function(node, FUSION_MASK), masking, sizeof masking);
     }
-    gemm_emit(product->choice, &gemm, a, b, operands->outputs[0], gemm.bias ? operands->inputs[2] : NULL,
+    gemm_emit(product->implementation, &gemm, a, b, operands->outputs[0], gemm.bias ? operands->inputs[2] : NULL,
         operands->workspace, list);
 }
 
 static void remark(const struct problem *problem, struct text *text)
 {
     const struct product *product = problem->design;
-    if (product->choice == GEMM_BF16)
+    if (product->implementation == &gemm_bf16)
         remark_bf16(problem->device->bf16[problem->compute].form, bf16_terms(problem->compute), text);
 }
 
-/* Defines an implementation for each one of runtime/gemm.h; with further fusions, a form for each operation. */
-#define FUNCTIONS(choice, label)                                            \
+/* An implementation for each one of runtime/gemm.h: its functions, and its forms for the operations, which differ in
+ * their fusions. */
+#define FUNCTIONS(label, ...)                                               \
     static const char *fits_##label(const struct problem *problem)          \
     {                                                                       \
         const struct gemm gemm = product_of(problem);                       \
-        return gemm_refusal(choice, &gemm, problem->device);                \
+        return gemm_refusal(&gemm_##label, &gemm, problem->device);         \
     }                                                                       \
     static void design_##label(const struct problem *problem, void *design) \
     {                                                                       \
-        design_product(problem, choice, design);                            \
+        design_product(problem, &gemm_##label, design);                     \
     }
-#define IMPLEMENTATION(label, others)                                                                             \
-    .name = #label, .fits = fits_##label, .remark = remark, .fusions = FUSED(ADD) | FUSED(ACTIVATION) | (others), \
-    .design_bytes = sizeof(struct product), .design = design_##label, .workspace = workspace, .emit = emit
+GEMM_IMPLEMENTATIONS(FUNCTIONS)
 
-FUNCTIONS(GEMM_SKINNY, skinny)
-FUNCTIONS(GEMM_BF16, bf16)
-FUNCTIONS(GEMM_PACKED, packed)
-FUNCTIONS(GEMM_PIPELINED, pipelined)
-FUNCTIONS(GEMM_MATRIX, matrix)
-FUNCTIONS(GEMM_TILED, tiled)
-FUNCTIONS(GEMM_CLBLAST, clblast)
-FUNCTIONS(GEMM_PLAIN, plain)
+#define IMPLEMENTATION(label, others)                         \
+    &(const struct implementation) { .name = #label,          \
+        .fits = fits_##label,                                 \
+        .remark = remark,                                     \
+        .fusions = FUSED(ADD) | FUSED(ACTIVATION) | (others), \
+        .design_bytes = sizeof(struct product),               \
+        .design = design_##label,                             \
+        .workspace = workspace,                               \
+        .emit = emit },
+#define FORWARD(label, ...) IMPLEMENTATION(label, 0)
+#define DATA_GRADIENT(label, masks, sums) IMPLEMENTATION(label, (masks)*FUSED(MASK))
+#define WEIGHT_GRADIENT(label, masks, sums) IMPLEMENTATION(label, (sums)*FUSED(BIAS))
 
-static const struct implementation skinny = { IMPLEMENTATION(skinny, 0) }, clblast = { IMPLEMENTATION(clblast, 0) },
-                                   plain = { IMPLEMENTATION(plain, 0) }, bf16_forward = { IMPLEMENTATION(bf16, 0) },
-                                   bf16_data = { IMPLEMENTATION(bf16, FUSED(MASK)) },
-                                   bf16_weights = { IMPLEMENTATION(bf16, FUSED(BIAS)) },
-                                   packed_forward = { IMPLEMENTATION(packed, 0) },
-                                   packed_data = { IMPLEMENTATION(packed, FUSED(MASK)) },
-                                   packed_weights = { IMPLEMENTATION(packed, FUSED(BIAS)) },
-                                   pipelined = { IMPLEMENTATION(pipelined, 0) },
-                                   pipelined_data = { IMPLEMENTATION(pipelined, FUSED(MASK)) },
-                                   matrix = { IMPLEMENTATION(matrix, 0) },
-                                   matrix_data = { IMPLEMENTATION(matrix, FUSED(MASK)) },
-                                   tiled = { IMPLEMENTATION(tiled, 0) },
-                                   tiled_data = { IMPLEMENTATION(tiled, FUSED(MASK)) };
-
-#define IMPLEMENTATIONS(bf16, packed, pipelined, matrix, tiled)                                \
-    {                                                                                          \
-        &skinny, &(bf16), &(packed), &(pipelined), &(matrix), &(tiled), &clblast, &plain, NULL \
-    }
-const struct implementation *const product_forward[] =
-    IMPLEMENTATIONS(bf16_forward, packed_forward, pipelined, matrix, tiled);
-const struct implementation *const product_data_gradient[] =
-    IMPLEMENTATIONS(bf16_data, packed_data, pipelined_data, matrix_data, tiled_data);
-const struct implementation *const product_weight_gradient[] =
-    IMPLEMENTATIONS(bf16_weights, packed_weights, pipelined, matrix, tiled);
+const struct implementation *const product_forward[] = { GEMM_IMPLEMENTATIONS(FORWARD) NULL };
+const struct implementation *const product_data_gradient[] = { GEMM_IMPLEMENTATIONS(DATA_GRADIENT) NULL };
+const struct implementation *const product_weight_gradient[] = { GEMM_IMPLEMENTATIONS(WEIGHT_GRADIENT) NULL };

@@ -6,17 +6,6 @@
 
 #include <limits.h>
 
-static const struct gemm_implementation *const implementations[GEMM_IMPLEMENTATIONS] = {
-    [GEMM_SKINNY] = &gemm_skinny,
-    [GEMM_BF16] = &gemm_bf16,
-    [GEMM_PACKED] = &gemm_packed,
-    [GEMM_PIPELINED] = &gemm_pipelined,
-    [GEMM_MATRIX] = &gemm_matrix,
-    [GEMM_TILED] = &gemm_tiled,
-    [GEMM_CLBLAST] = &gemm_clblast,
-    [GEMM_PLAIN] = &gemm_plain,
-};
-
 static struct gemm filled(const struct gemm *from)
 {
     struct gemm gemm = *from;
@@ -27,32 +16,29 @@ static struct gemm filled(const struct gemm *from)
     return gemm;
 }
 
-const char *gemm_implementation_name(int implementation)
-{
-    return implementations[implementation]->name;
-}
-
-const char *gemm_refusal(int implementation, const struct gemm *gemm, const struct capabilities *can)
+const char *gemm_refusal(
+    const struct gemm_implementation *implementation, const struct gemm *gemm, const struct capabilities *can)
 {
     const struct gemm full = filled(gemm);
-    return implementations[implementation]->refusal(&full, can);
+    return implementation->refusal(&full, can);
 }
 
-struct gemm_design gemm_design(int implementation, const struct gemm *gemm, const struct capabilities *can)
+struct gemm_design gemm_design(
+    const struct gemm_implementation *implementation, const struct gemm *gemm, const struct capabilities *can)
 {
     const struct gemm full = filled(gemm);
-    const struct gemm_implementation *chosen = implementations[implementation];
-    return chosen->design ? chosen->design(&full, can) : (struct gemm_design) { 0 };
+    return implementation->design ? implementation->design(&full, can) : (struct gemm_design) { 0 };
 }
 
-size_t gemm_workspace(int implementation, const struct gemm *gemm, const struct capabilities *can)
+size_t gemm_workspace(
+    const struct gemm_implementation *implementation, const struct gemm *gemm, const struct capabilities *can)
 {
     const struct gemm full = filled(gemm);
-    return implementations[implementation]->workspace ? implementations[implementation]->workspace(&full, can) : 0;
+    return implementation->workspace ? implementation->workspace(&full, can) : 0;
 }
 
-void gemm_emit(int implementation, const struct gemm *gemm, cl_mem a, cl_mem b, cl_mem c, cl_mem bias, cl_mem workspace,
-    struct launch_list *list)
+void gemm_emit(const struct gemm_implementation *implementation, const struct gemm *gemm, cl_mem a, cl_mem b, cl_mem c,
+    cl_mem bias, cl_mem workspace, struct launch_list *list)
 {
     const struct gemm full = filled(gemm);
     const struct gemm_buffers buffers = {
@@ -63,7 +49,7 @@ void gemm_emit(int implementation, const struct gemm *gemm, cl_mem a, cl_mem b, 
         .added = full.accumulate && full.add ? full.add : c,
         .workspace = workspace,
     };
-    implementations[implementation]->emit(&full, &buffers, list);
+    implementation->emit(&full, &buffers, list);
 }
 
 bool gemm_has_room(const struct gemm *gemm, const struct capabilities *can, int64_t parts)

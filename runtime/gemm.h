@@ -1,6 +1,5 @@
 /* Matrix products through one call: C = op(A) op(B) (+ bias over columns) (+ C or another matrix), then an activation.
- * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "bf16", "packed" and "skinny" (CPU class),
- * "pipelined", "matrix", "tiled" and "clblast" (GPU class), "plain" (anything). */
+ * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. */
 #ifndef RUNTIME_GEMM_H
 #define RUNTIME_GEMM_H
 
@@ -14,6 +13,21 @@ struct gemm_matrix {
     int64_t from;   /* before the first one; only "pipelined", "matrix" and "tiled" take other than 0 */
 };
 
+/* The implementations, best first, for layers/product.c: X(name, whether it looks at `mask`, and at `sums`). "skinny",
+ * "bf16" and "packed" are for CPU-class devices, "plain" for all, the others for GPU-class ones. */
+#define GEMM_IMPLEMENTATIONS(X) \
+    X(skinny, false, false)     \
+    X(bf16, true, true)         \
+    X(packed, true, true)       \
+    X(pipelined, true, false)   \
+    X(matrix, true, false)      \
+    X(tiled, true, false)       \
+    X(clblast, false, false)    \
+    X(plain, false, false)
+
+#define GEMM_DECLARE(name, ...) extern const struct gemm_implementation gemm_##name;
+GEMM_IMPLEMENTATIONS(GEMM_DECLARE)
+
 struct gemm {
     int64_t m, n, k, batch; /* batch 1 for one product */
     bool transpose_a, transpose_b;
@@ -22,11 +36,11 @@ struct gemm {
     bool accumulate;            /* added to what C holds, or to what `add` holds */
     cl_mem add;                 /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
     /* mask: the output of an activation, laid out as C; C becomes the gradient of that activation's input. masking: the
-     * options that clkernels/derivative.h reads. Only "bf16", "packed", "pipelined", "matrix" and "tiled" look at
-     * them, others ignore them. Not with bias, accumulate or activation. NULL: none. */
+     * options that clkernels/derivative.h reads. Implementations that do not look at them ignore them. Not with bias,
+     * accumulate or activation. NULL: none. */
     cl_mem mask;
     const char *masking;
-    cl_mem sums; /* "bf16" and "packed" alone: m floats, the sums of op(A)'s rows, of a transposed A. NULL: none */
+    cl_mem sums; /* m floats, the sums of op(A)'s rows, of a transposed A. NULL: none */
     /* Build options as clkernels/epilogue.h reads them and epilogue_options() writes them ("-DACTIVATE=1"; ADD is set
      * by the implementation); NULL: none. The caller's until gemm_emit() returns. */
     const char *activation;
@@ -48,27 +62,17 @@ struct gemm_design {
     int64_t rows, columns, depth;
 };
 
-enum gemm_choice {
-    GEMM_SKINNY,
-    GEMM_BF16,
-    GEMM_PACKED,
-    GEMM_PIPELINED,
-    GEMM_MATRIX,
-    GEMM_TILED,
-    GEMM_CLBLAST,
-    GEMM_PLAIN,
-    GEMM_IMPLEMENTATIONS
-};
-/* Return the name of an implementation, and NULL or why it refuses this product on this device. Implementations are
- * numbered by their position in this list, best first. */
-const char *gemm_implementation_name(int implementation);
-const char *gemm_refusal(int implementation, const struct gemm *gemm, const struct capabilities *can);
-struct gemm_design gemm_design(int implementation, const struct gemm *gemm, const struct capabilities *can);
+/* Returns NULL, or why it refuses this product on this device. */
+const char *gemm_refusal(
+    const struct gemm_implementation *implementation, const struct gemm *gemm, const struct capabilities *can);
+struct gemm_design gemm_design(
+    const struct gemm_implementation *implementation, const struct gemm *gemm, const struct capabilities *can);
 /* Bytes of scratch that the implementation needs. */
-size_t gemm_workspace(int implementation, const struct gemm *gemm, const struct capabilities *can);
+size_t gemm_workspace(
+    const struct gemm_implementation *implementation, const struct gemm *gemm, const struct capabilities *can);
 /* Appends the launches. bias and workspace may be NULL where there is none. */
-void gemm_emit(int implementation, const struct gemm *gemm, cl_mem a, cl_mem b, cl_mem c, cl_mem bias, cl_mem workspace,
-    struct launch_list *list);
+void gemm_emit(const struct gemm_implementation *implementation, const struct gemm *gemm, cl_mem a, cl_mem b, cl_mem c,
+    cl_mem bias, cl_mem workspace, struct launch_list *list);
 
 /* Where the unfinished sums of a product lie: the number of parts, and the floats between rows, between the products
  * of a batch, and between parts. */

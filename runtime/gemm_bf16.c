@@ -168,7 +168,6 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
 }
 
 const struct gemm_implementation gemm_bf16 = {
-    .name = "bf16",
     .refusal = refusal,
     .design = choose,
     .workspace = workspace,

@@ -87,4 +87,4 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
     }
 }
 
-const struct gemm_implementation gemm_clblast = { .name = "clblast", .refusal = refusal, .emit = emit };
+const struct gemm_implementation gemm_clblast = { .refusal = refusal, .emit = emit };

@@ -22,15 +22,11 @@ struct gemm_buffers {
     .stride_a = (gemm)->a.stride, .stride_b = (gemm)->b.stride, .stride_c = (gemm)->c.stride
 
 struct gemm_implementation {
-    const char *name;
     const char *(*refusal)(const struct gemm *gemm, const struct capabilities *can);
     struct gemm_design (*design)(const struct gemm *gemm, const struct capabilities *can); /* NULL: none is needed */
     size_t (*workspace)(const struct gemm *gemm, const struct capabilities *can);          /* NULL: none */
     void (*emit)(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list);
 };
-
-extern const struct gemm_implementation gemm_skinny, gemm_bf16, gemm_packed, gemm_pipelined, gemm_matrix, gemm_tiled,
-    gemm_clblast, gemm_plain;
 
 /* Whether all sizes fit the 32-bit integers of the kernels. */
 bool gemm_is_small(const struct gemm *gemm);

@@ -183,7 +183,6 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
 }
 
 const struct gemm_implementation gemm_packed = {
-    .name = "packed",
     .refusal = refusal,
     .design = choose,
     .workspace = workspace,

@@ -142,7 +142,6 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
 }
 
 const struct gemm_implementation gemm_pipelined = {
-    .name = "pipelined",
     .refusal = refusal,
     .workspace = workspace,
     .emit = emit,

@@ -123,7 +123,6 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
 }
 
 const struct gemm_implementation gemm_skinny = {
-    .name = "skinny",
     .refusal = refusal,
     .workspace = workspace,
     .emit = emit,

@@ -141,7 +141,6 @@ static void emit_tiled(const struct gemm *gemm, const struct gemm_buffers *buffe
 }
 
 const struct gemm_implementation gemm_tiled = {
-    .name = "tiled",
     .refusal = refusal_tiled,
     .design = design_tiled,
     .workspace = workspace_tiled,
@@ -172,7 +171,6 @@ static void emit_matrix(const struct gemm *gemm, const struct gemm_buffers *buff
 }
 
 const struct gemm_implementation gemm_matrix = {
-    .name = "matrix",
     .refusal = refusal_matrix,
     .design = design_matrix,
     .workspace = workspace_matrix,

@@ -57,8 +57,8 @@ static tutti_status compare(int64_t k, const float *a, const float *b, const flo
     return TUTTI_OK;
 }
 
-static tutti_status multiply(struct device *device, const char *name, int implementation, const struct gemm *gemm,
-    const float *a, const float *b, float *c)
+static tutti_status multiply(struct device *device, const char *name, const struct gemm_implementation *implementation,
+    const struct gemm *gemm, const float *a, const float *b, float *c)
 {
     const size_t k_bytes = sizeof(float) * (size_t)gemm->k, a_bytes = M * k_bytes, b_bytes = N * k_bytes,
                  c_bytes = sizeof(float) * M * N, workspace = gemm_workspace(implementation, gemm, &device->can);
@@ -84,16 +84,16 @@ done:
     return status;
 }
 
-/* A trial of GEMM_MATRIX, GEMM_PIPELINED or GEMM_BF16. The last two would refuse a product of this size if they were
+/* A trial of "matrix", "pipelined" or "bf16". The last two would refuse a product of this size if they were
  * not asked for a tile. */
 struct trial {
-    int implementation;
+    const struct gemm_implementation *implementation;
     enum compute_type compute;
 };
 
 static struct gemm product_of(const struct trial *trial)
 {
-    const bool packs = trial->implementation != GEMM_MATRIX;
+    const bool packs = trial->implementation != &gemm_matrix;
     return (struct gemm) {
         .m = M, .n = N, .k = packs ? K_PIPELINED : K, .compute = trial->compute, .splits = 1, .tile = packs
     };
@@ -124,7 +124,7 @@ done:
 
 void matrix_emit_trial(enum compute_type compute, struct launch_list *list)
 {
-    const struct trial trials[] = { { GEMM_MATRIX, compute }, { GEMM_PIPELINED, compute } };
+    const struct trial trials[] = { { &gemm_matrix, compute }, { &gemm_pipelined, compute } };
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
         const struct gemm gemm = product_of(&trials[i]);
         if (!gemm_refusal(trials[i].implementation, &gemm, &list->device->can))
@@ -165,7 +165,8 @@ int64_t bf16_chain(enum compute_type compute, enum bf16_form form)
 enum { FASTER_SIZE = 512, FASTER_RUNS = 4 };
 
 /* Measures a square product: the least seconds of some runs. */
-static tutti_status measure(struct device *device, int implementation, const struct gemm *gemm, double *seconds)
+static tutti_status measure(
+    struct device *device, const struct gemm_implementation *implementation, const struct gemm *gemm, double *seconds)
 {
     const size_t bytes = sizeof(float) * FASTER_SIZE * FASTER_SIZE,
                  workspace = gemm_workspace(implementation, gemm, &device->can);
@@ -201,8 +202,8 @@ static tutti_status try_faster(struct device *device, const char *name, const vo
     double by_parts = 0, by_floats = 0;
     tutti_status status = TUTTI_OK;
     TRY(try_product(device, name, context));
-    TRY(measure(device, GEMM_BF16, &gemm, &by_parts));
-    TRY(measure(device, GEMM_PACKED, &gemm, &by_floats));
+    TRY(measure(device, &gemm_bf16, &gemm, &by_parts));
+    TRY(measure(device, &gemm_packed, &gemm, &by_floats));
     if (by_parts > by_floats)
         FAIL(TUTTI_UNSUPPORTED, "products of three bfloat16 parts took %.2f ms, of floats %.2f", 1e3 * by_parts,
             1e3 * by_floats);
@@ -236,7 +237,7 @@ static void prove_bf16_of(struct device *device, enum compute_type compute)
         snprintf(name, sizeof name, "bf16/%s/%s", c->name, types[compute]);
         ability->form = c->form; /* for the trial */
         ability->refusal = check_trial(
-            device, name, compute == COMPUTE_FP32 ? try_faster : try_product, &(struct trial) { GEMM_BF16, compute });
+            device, name, compute == COMPUTE_FP32 ? try_faster : try_product, &(struct trial) { &gemm_bf16, compute });
         if (ability->refusal) ability->form = BF16_NONE;
     }
 }
@@ -277,7 +278,7 @@ static void prove_pipelined(struct device *device, enum compute_type compute)
     ability->pipelined_refusal = "the device has no extension with copies in parallel with arithmetic";
     if (compute == COMPUTE_FP32 || !device_has_extension(device->id, PIPELINED_EXTENSION)) return;
     ability->pipelined = true; /* for the trial */
-    ability->pipelined_refusal = prove(device, "pipelined", &(struct trial) { GEMM_PIPELINED, compute });
+    ability->pipelined_refusal = prove(device, "pipelined", &(struct trial) { &gemm_pipelined, compute });
     ability->pipelined = !ability->pipelined_refusal;
 }
 
@@ -290,7 +291,7 @@ static void prove_matrices(struct device *device)
             const struct tile *list[TILES];
             if (tile_list(c->form, compute, list) == 0 || !device_has_extension(device->id, c->extension)) continue;
             ability->form = c->form;
-            ability->refusal = prove(device, c->name, &(struct trial) { GEMM_MATRIX, compute });
+            ability->refusal = prove(device, c->name, &(struct trial) { &gemm_matrix, compute });
             if (ability->refusal) ability->form = MATRIX_NONE;
         }
         prove_pipelined(device, compute);

@@ -137,7 +137,7 @@ static const char *fits(const struct problem *problem, int64_t m)
     if ((double)p.floats * sizeof(float) > (double)problem->device->allocation_max)
         return "its transformed tiles need a larger buffer than the device allows";
     const struct gemm gemm = product_of(problem, &p, 0);
-    return gemm_refusal(GEMM_TILED, &gemm, problem->device);
+    return gemm_refusal(&gemm_tiled, &gemm, problem->device);
 }
 
 /* Estimates the time as the bytes that a device could move in it, if it computes or moves at its best;
@@ -248,7 +248,7 @@ static void emit_image(const struct problem *problem, const struct operands *ope
     for (int64_t first = 0; first < p->tiles; first += p->part) {
         const struct gemm gemm = product_of(problem, p, first);
         emit_tiles(p, &p->source, "winograd_sources", operands->inputs[0], operands->workspace, 0, first, list);
-        gemm_emit(GEMM_TILED, &gemm, operands->prepared, operands->workspace, operands->workspace, NULL, NULL, list);
+        gemm_emit(&gemm_tiled, &gemm, operands->prepared, operands->workspace, operands->workspace, NULL, NULL, list);
         emit_results(problem, p, operands, first, list);
     }
 }
@@ -265,7 +265,7 @@ static void emit_weight_gradient(
         emit_tiles(p, &p->source, "winograd_sources", operands->inputs[0], scratch, 0, first, list);
         emit_tiles(
             p, &p->result, "winograd_result_gradients", operands->inputs[1], scratch, p->results_from, first, list);
-        gemm_emit(GEMM_TILED, &gemm, scratch, scratch, scratch, NULL, NULL, list);
+        gemm_emit(&gemm_tiled, &gemm, scratch, scratch, scratch, NULL, NULL, list);
     }
     struct launch *launch =
         launch_add(list, "conv2d_winograd_gpu", "winograd_weight_gradient", "-DSIDE=%d", (int)p->side);
@@ -283,7 +283,7 @@ static void design(const struct problem *problem, int64_t m, struct plan *p)
 {
     *p = plan_of(problem, m);
     const struct gemm gemm = product_of(problem, p, 0);
-    p->product = gemm_design(GEMM_TILED, &gemm, problem->device);
+    p->product = gemm_design(&gemm_tiled, &gemm, problem->device);
 }
 
 #define WINOGRAD(M)                                                                                                   \

@@ -41,7 +41,8 @@ static tutti_runtime *open_cpu(const char *form)
     return runtime;
 }
 
-static void multiply(struct device *device, int implementation, enum compute_type compute, struct product *p)
+static void multiply(struct device *device, const struct gemm_implementation *implementation, enum compute_type compute,
+    struct product *p)
 {
     const struct gemm gemm = { .m = M, .n = N, .k = K, .compute = compute, .tile = 1 };
     cl_mem buffers[4] = { 0 };
@@ -121,7 +122,7 @@ START_TEST(test_errors)
         for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
             struct device *device = &runtime->devices[d];
             if (!form && !device->can.bf16[compute].form) continue;
-            multiply(device, GEMM_BF16, compute, p);
+            multiply(device, &gemm_bf16, compute, p);
             const double error = error_of(p);
             ck_assert_msg(error <= limits[compute], "type %d: an error of %g, allowed are %g", (int)compute, error,
                 limits[compute]);
@@ -158,7 +159,7 @@ START_TEST(test_specials)
     p->a[61 * K + 2] = 0x1p-130f;       /* subnormal: counts as zero */
     for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
         if (!form && !device->can.bf16[compute].form) continue;
-        multiply(device, GEMM_BF16, compute, p);
+        multiply(device, &gemm_bf16, compute, p);
         for (int i = 0; i < M; i++)
             for (int j = 0; j < N; j++)
                 if (i != 60) expect_kind(p, i, j, compute);
@@ -181,9 +182,9 @@ START_TEST(test_largest)
     memset(p->b, 0, sizeof p->b);
     p->b[0] = 1;
     for (int i = 0; i < M; i++) p->a[i * K] = i % 2 ? largest : -largest;
-    multiply(&runtime->devices[0], GEMM_BF16, COMPUTE_FP32, p);
+    multiply(&runtime->devices[0], &gemm_bf16, COMPUTE_FP32, p);
     for (int i = 0; i < M; i++) ck_assert_float_eq(p->c[i * N], i % 2 ? largest : -largest);
-    multiply(&runtime->devices[0], GEMM_BF16, COMPUTE_BF16, p); /* the nearest number is infinity */
+    multiply(&runtime->devices[0], &gemm_bf16, COMPUTE_BF16, p); /* the nearest number is infinity */
     for (int i = 0; i < M; i++) ck_assert_float_eq(p->c[i * N], i % 2 ? INFINITY : -INFINITY);
     free(p);
     tutti_close(runtime);
@@ -196,8 +197,8 @@ START_TEST(test_bits)
     tutti_runtime *tiles = open_cpu("tiles"), *plain = open_cpu("plain");
     struct product *p = product_new(), *q = product_new();
     for (enum compute_type compute = COMPUTE_FP32; compute <= COMPUTE_BF16; compute++) {
-        multiply(&tiles->devices[0], GEMM_BF16, compute, p);
-        multiply(&plain->devices[0], GEMM_BF16, compute, q);
+        multiply(&tiles->devices[0], &gemm_bf16, compute, p);
+        multiply(&plain->devices[0], &gemm_bf16, compute, q);
         ck_assert_int_eq(memcmp(p->c, q->c, sizeof p->c), 0);
     }
     free(p);
@@ -280,15 +281,15 @@ START_TEST(test_refusals)
                       half = { .m = 256, .n = 256, .k = 256, .compute = COMPUTE_FP16 },
                       small = { .m = 16, .n = 4096, .k = 256, .compute = COMPUTE_BF16 };
     tutti_runtime *runtime = open_cpu("off");
-    const char *refusal = gemm_refusal(GEMM_BF16, &gemm, &runtime->devices[0].can);
+    const char *refusal = gemm_refusal(&gemm_bf16, &gemm, &runtime->devices[0].can);
     ck_assert_msg(refusal && strstr(refusal, "TUTTI_BF16_DOTS"), "%s", refusal ? refusal : "it is taken");
     tutti_close(runtime);
     runtime = open_cpu("plain");
-    ck_assert_ptr_null(gemm_refusal(GEMM_BF16, &gemm, &runtime->devices[0].can));
-    ck_assert_ptr_nonnull(gemm_refusal(GEMM_BF16, &half, &runtime->devices[0].can));
+    ck_assert_ptr_null(gemm_refusal(&gemm_bf16, &gemm, &runtime->devices[0].can));
+    ck_assert_ptr_nonnull(gemm_refusal(&gemm_bf16, &half, &runtime->devices[0].can));
     tutti_close(runtime);
     runtime = open_cpu(NULL);
-    refusal = gemm_refusal(GEMM_BF16, &small, &runtime->devices[0].can);
+    refusal = gemm_refusal(&gemm_bf16, &small, &runtime->devices[0].can);
     if (runtime->devices[0].can.bf16[COMPUTE_BF16].form)
         ck_assert_msg(refusal && strstr(refusal, "too small"), "%s", refusal ? refusal : "it is taken");
     else

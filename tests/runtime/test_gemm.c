@@ -3,9 +3,9 @@
  * equal. Outputs are poisoned with NaN; what lies around every buffer is a sentinel for outputs and NaN for inputs. */
 #include "base/memory.h"
 #include "base/random.h"
-#include "runtime/gemm.h"
 #include "runtime/memory.h"
 #include "runtime/tile.h"
+#include "tests/runtime/products.h"
 
 #include <check.h>
 #include <math.h>
@@ -152,7 +152,8 @@ static cl_mem memory_of(const struct test *test, const struct matrix *matrix)
     return test->gemm.c.from ? matrix->whole : matrix->part;
 }
 
-static void test_new(struct device *device, int implementation, const struct sizes *s, int number, struct test *test)
+static void test_new(struct device *device, const struct gemm_implementation *implementation, const struct sizes *s,
+    int number, struct test *test)
 {
     static const char *const activations[] = { NULL, "-DACTIVATE=1", "-DACTIVATE=2 -DLOW=0.0f -DHIGH=6.0f",
         "-DACTIVATE=3 -DLOW=0.25f" };
@@ -177,15 +178,16 @@ static void test_new(struct device *device, int implementation, const struct siz
     g->a.stride = g->a.ld * (g->transpose_a ? s->k : s->m) + 3 * s->padding;
     g->b.stride = g->b.ld * (g->transpose_b ? s->n : s->k) + 3 * s->padding;
     g->c.stride = g->c.ld * s->m + 3 * s->padding;
-    if (implementation >= GEMM_PIPELINED && implementation <= GEMM_TILED && number % 2)
-        g->a.from = g->b.from = g->c.from = GUARD;
+    const bool begins_later =
+        implementation == &gemm_pipelined || implementation == &gemm_matrix || implementation == &gemm_tiled;
+    if (begins_later && number % 2) g->a.from = g->b.from = g->c.from = GUARD;
     snprintf(test->name, sizeof test->name,
         "gemm %s %s m%d n%d k%d batch%d padding%d ta%d tb%d epilogue%d tile%d splits%d", device->can.name,
-        gemm_implementation_name(implementation), (int)s->m, (int)s->n, (int)s->k, (int)s->batch, (int)s->padding,
-        g->transpose_a, g->transpose_b, epilogue, g->tile, g->splits);
+        name_of(implementation), (int)s->m, (int)s->n, (int)s->k, (int)s->batch, (int)s->padding, g->transpose_a,
+        g->transpose_b, epilogue, g->tile, g->splits);
     test->a = matrix_new(device, (size_t)(g->a.stride * s->batch), 1, not_a_number);
     test->b = matrix_new(device, (size_t)(g->b.stride * s->batch), 2, not_a_number);
-    if (computed && !(implementation == GEMM_BF16 && computed == COMPUTE_TF32)) { /* two parts restore the numbers */
+    if (computed && !(implementation == &gemm_bf16 && computed == COMPUTE_TF32)) { /* two parts restore the numbers */
         disturb(device, &test->a);
         disturb(device, &test->b);
     }
@@ -217,7 +219,8 @@ static bool is_wanted(int number)
 }
 
 /* All that one implementation takes; returns how many. */
-static int run(struct device *device, int implementation, const struct sizes *sizes, int size_count)
+static int run(
+    struct device *device, const struct gemm_implementation *implementation, const struct sizes *sizes, int size_count)
 {
     struct launch_list list;
     launch_list_init(&list, device);
@@ -238,10 +241,10 @@ static int run(struct device *device, int implementation, const struct sizes *si
             memory_of(test, &test->c), test->bias.part, test->workspace, &list);
         count++;
     }
-    check(launch_list_realise(&list, NULL, NULL), gemm_implementation_name(implementation));
+    check(launch_list_realise(&list, NULL, NULL), name_of(implementation));
     for (int i = 0; i < count; i++) fill_c(device, &tests[i]);
-    check(launch_list_enqueue(&list, 0, list.count, NULL), gemm_implementation_name(implementation));
-    check(device_wait(device), gemm_implementation_name(implementation));
+    check(launch_list_enqueue(&list, 0, list.count, NULL), name_of(implementation));
+    check(device_wait(device), name_of(implementation));
     for (int i = 0; i < count; i++) {
         compare(device, &tests[i]);
         test_free(&tests[i]);
@@ -302,10 +305,10 @@ static void run_all(const char *class, const char *width, const char *names, con
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "all" });
     ck_assert_msg(runtime != NULL, "%s", tutti_message(NULL));
     for (int d = 0; d < runtime->count; d++)
-        for (int i = 0; i < GEMM_IMPLEMENTATIONS; i++) {
-            if (!strstr(names, gemm_implementation_name(i))) continue;
-            const int done = run(&runtime->devices[d], i, sizes, size_count);
-            ck_assert_msg(done > 0, "%s takes nothing on a device of class %s", gemm_implementation_name(i), class);
+        for (int i = 0; i < PRODUCTS; i++) {
+            if (!strstr(names, products[i].name)) continue;
+            const int done = run(&runtime->devices[d], products[i].implementation, sizes, size_count);
+            ck_assert_msg(done > 0, "%s takes nothing on a device of class %s", products[i].name, class);
         }
     tutti_close(runtime);
 }
@@ -402,8 +405,8 @@ START_TEST(test_half)
     check(buffer_new(device, sizeof found, &c), "c");
     check(buffer_write(device, a, 0, numbers, sizeof numbers), "a");
     check(buffer_write(device, b, 0, &one, sizeof one), "b");
-    ck_assert_ptr_null(gemm_refusal(GEMM_TILED, &gemm, &device->can));
-    gemm_emit(GEMM_TILED, &gemm, a, b, c, NULL, NULL, &list);
+    ck_assert_ptr_null(gemm_refusal(&gemm_tiled, &gemm, &device->can));
+    gemm_emit(&gemm_tiled, &gemm, a, b, c, NULL, NULL, &list);
     check(launch_list_realise(&list, NULL, NULL), "tiled");
     check(launch_list_enqueue(&list, 0, list.count, NULL), "tiled");
     check(buffer_read(device, c, 0, found, sizeof found), "c");
@@ -427,7 +430,7 @@ START_TEST(test_matrix)
             const struct tile *list[TILES];
             const bool has = tile_list(form, computed, list) > 0;
             ck_assert_int_eq(device->can.matrix[computed].form, has ? form : MATRIX_NONE);
-            ck_assert_int_eq(run(device, GEMM_MATRIX, &tile_sizes[3], 1), has);
+            ck_assert_int_eq(run(device, &gemm_matrix, &tile_sizes[3], 1), has);
         }
         tutti_close(runtime);
     }
@@ -448,10 +451,10 @@ START_TEST(test_pipelined)
     tutti_runtime *runtime = open_emulated(MATRIX_MMA_LDMATRIX, NULL);
     struct device *device = &runtime->devices[0];
     const struct gemm small = { .m = 64, .n = 64, .k = 64, .compute = COMPUTE_BF16 };
-    const char *refusal = gemm_refusal(GEMM_PIPELINED, &small, &device->can);
+    const char *refusal = gemm_refusal(&gemm_pipelined, &small, &device->can);
     ck_assert_msg(refusal && strstr(refusal, "too small"), "%s", refusal ? refusal : "it is taken");
     for (computed = COMPUTE_TF32; computed <= COMPUTE_BF16; computed++)
-        ck_assert_int_gt(run(device, GEMM_PIPELINED, pipelined_sizes, 4), 3);
+        ck_assert_int_gt(run(device, &gemm_pipelined, pipelined_sizes, 4), 3);
     tutti_close(runtime);
 }
 END_TEST
@@ -461,10 +464,10 @@ static void expect_none(tutti_runtime *runtime, const char *reason)
 {
     const struct capabilities *can = &runtime->devices[0].can;
     const struct gemm gemm = { .m = 64, .n = 64, .k = 64, .compute = COMPUTE_BF16 };
-    const char *refusal = gemm_refusal(GEMM_MATRIX, &gemm, can);
+    const char *refusal = gemm_refusal(&gemm_matrix, &gemm, can);
     ck_assert_int_eq(can->matrix[COMPUTE_BF16].form, MATRIX_NONE);
     ck_assert_msg(refusal && strstr(refusal, reason), "%s", refusal ? refusal : "it is taken");
-    ck_assert_ptr_null(gemm_refusal(GEMM_TILED, &gemm, can));
+    ck_assert_ptr_null(gemm_refusal(&gemm_tiled, &gemm, can));
     tutti_close(runtime);
 }
 

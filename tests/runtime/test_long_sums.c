@@ -2,9 +2,9 @@
  * where a GPU-class device has one chain in each part. A single chain of additions would be off by 1e-4 with 10,000
  * terms, and by 1e-2 with ten million. */
 #include "base/memory.h"
-#include "runtime/gemm.h"
 #include "runtime/memory.h"
 #include "runtime/tile.h"
+#include "tests/runtime/products.h"
 
 #include <check.h>
 #include <math.h>
@@ -46,15 +46,16 @@ static void compare(struct device *device, cl_mem c, const char *name)
 }
 
 /* Returns whether the implementation takes the product. */
-static bool product(struct device *device, int implementation, bool transpose_a, bool transpose_b)
+static bool product(
+    struct device *device, const struct gemm_implementation *implementation, bool transpose_a, bool transpose_b)
 {
     const struct gemm gemm = { .m = M,
         .n = N,
         .k = terms,
         .transpose_a = transpose_a,
         .transpose_b = transpose_b,
-        .tile = implementation == GEMM_BF16 };
-    const char *name = gemm_implementation_name(implementation);
+        .tile = implementation == &gemm_bf16 };
+    const char *name = name_of(implementation);
     if (gemm_refusal(implementation, &gemm, &device->can)) return false;
     cl_mem a = filled(device, M * terms), b = filled(device, N * terms), c = filled(device, M * N), workspace = NULL;
     const size_t bytes = gemm_workspace(implementation, &gemm, &device->can);
@@ -89,13 +90,15 @@ static tutti_runtime *open_as(const char *class, const char *width, const char *
 static void run(const char *class, const char *width, const char *names)
 {
     tutti_runtime *runtime = open_as(class, width, "off");
-    for (int i = 0; i < GEMM_IMPLEMENTATIONS; i++) {
-        const char *name = gemm_implementation_name(i);
+    for (int i = 0; i < PRODUCTS; i++) {
+        const struct gemm_implementation *implementation = products[i].implementation;
+        const char *name = products[i].name;
         const char *found = strstr(names, name);
         if (!found || (terms >= MANY && found != names)) continue;
         bool taken = false;
-        for (int transposed = terms >= MANY; transposed < 4; transposed += terms < MANY ? 1 + (i == GEMM_TILED) : 4)
-            taken |= product(&runtime->devices[0], i, transposed & 1, transposed & 2);
+        for (int transposed = terms >= MANY; transposed < 4;
+             transposed += terms < MANY ? 1 + (implementation == &gemm_tiled) : 4)
+            taken |= product(&runtime->devices[0], implementation, transposed & 1, transposed & 2);
         ck_assert_msg(taken, "%s takes nothing", name);
     }
     tutti_close(runtime);
@@ -120,7 +123,7 @@ START_TEST(test_bf16)
     enum bf16_form *form = &device->can.bf16[COMPUTE_FP32].form;
     if (*form == BF16_NONE) *form = device->can.bf16[COMPUTE_TF32].form; /* others would be slower */
     if (_i == 2 && *form == BF16_TILES) *form = BF16_DOTS;
-    ck_assert(product(device, GEMM_BF16, true, false) || _i > 0 || terms >= MANY);
+    ck_assert(product(device, &gemm_bf16, true, false) || _i > 0 || terms >= MANY);
     tutti_close(runtime);
 }
 END_TEST
