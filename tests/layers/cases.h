@@ -1,8 +1,8 @@
 /* The operations' tests: what a file of tests/layers/ provides for each operation, and what it may use.
  *
- * A test is one line in the table of operations.c and one `struct operation_test`. The harness builds the network with
- * the public builder, runs forward and backward on every device with every implementation that fits, and compares with
- * the interpreter (layers/interpreter/interpreter.h), whose gradients are compared with finite differences of its
+ * A test is one `struct operation_test`, and a name in the OPERATION_TESTS of its file. The harness builds the network
+ * with the public builder, runs forward and backward on every device with every implementation that fits, and compares
+ * with the interpreter (layers/interpreter/interpreter.h), whose gradients are compared with finite differences of its
  * results. */
 #ifndef TESTS_LAYERS_CASES_H
 #define TESTS_LAYERS_CASES_H
@@ -58,6 +58,9 @@ struct operation_test {
     tutti_tensor (*loss)(tutti_network *network, tutti_tensor output, const struct test_case *c);
     void (*targets)(const struct test_case *c, void *targets, int64_t count);
 };
+
+/* The last line of a file: its name, and the addresses of its tests, in the order in which they run. */
+#define OPERATION_TESTS(file, ...) const struct operation_test *const file##_list[] = { __VA_ARGS__, NULL };
 
 /* Numbers in [-1, 1) that floats hold exactly, and small integers in [-limit, limit]; a function of the position. */
 float test_real(uint32_t stream, int64_t i);

@@ -31,85 +31,12 @@
 #include "tests/layers/expect.h"
 #include "tests/tiles.h"
 
-/* One name for each operation (or group of operations with one builder), in the order in which they run. */
-#define OPERATION_TESTS(X) \
-    X(conv2d)              \
-    X(dense)               \
-    X(einsum)              \
-    X(embedding)           \
-    X(gather)              \
-    X(scatter)             \
-    X(scatter_extreme)     \
-    X(argmax)              \
-    X(topk)                \
-    X(topk_indices)        \
-    X(scan)                \
-    X(one_hot)             \
-    X(trilu)               \
-    X(reverse)             \
-    X(grid)                \
-    X(grid_nearest)        \
-    X(affine_grid)         \
-    X(cast)                \
-    X(layer_norm)          \
-    X(matmul)              \
-    X(matmul_broadcast)    \
-    X(norm)                \
-    X(recurrent)           \
-    X(softmax)             \
-    X(log_softmax)         \
-    X(constants)           \
-    X(dft)                 \
-    X(rfft)                \
-    X(irfft)               \
-    X(rfft2)               \
-    X(irfft2)              \
-    X(heads)               \
-    X(attention)           \
-    X(rotary)              \
-    X(dropout)             \
-    X(random)              \
-    X(cross_entropy)       \
-    X(mean_squared_error)  \
-    X(cross_entropy_node)  \
-    X(nll)                 \
-    X(soft_cross_entropy)  \
-    X(l1)                  \
-    X(huber)               \
-    X(bce_with_logits)     \
-    X(batch_norm)          \
-    X(elementwise)         \
-    X(pointwise)           \
-    X(comparison)          \
-    X(special)             \
-    X(step)                \
-    X(reduce)              \
-    X(reduce_chain)        \
-    X(transpose)           \
-    X(expand)              \
-    X(chain)               \
-    X(window)              \
-    X(resample)            \
-    X(slice)               \
-    X(pad)                 \
-    X(tile)                \
-    X(blocks)              \
-    X(resize)              \
-    X(reshape)             \
-    X(concat)              \
-    X(max_pool)            \
-    X(average_pool)        \
-    X(conv)                \
-    X(conv_transpose)      \
-    X(max_pool_axes)       \
-    X(average_pool_axes)   \
-    X(lp_pool)             \
-    X(fold_batch_norm)
-
-#define TEST_DECLARE(name) extern const struct operation_test test_##name;
-#define TEST_ADDRESS(name) &test_##name,
-OPERATION_TESTS(TEST_DECLARE)
-static const struct operation_test *const tests[] = { OPERATION_TESTS(TEST_ADDRESS) NULL };
+/* The lists of the files in meson.build, in this order. */
+#define LIST_DECLARE(file) extern const struct operation_test *const file##_list[];
+#define LIST_ADDRESS(file) file##_list,
+OPERATION_TEST_FILES(LIST_DECLARE)
+static const struct operation_test *const *const lists[] = { OPERATION_TEST_FILES(LIST_ADDRESS) };
+enum { LISTS = sizeof lists / sizeof *lists };
 
 enum mode { MODE_CORRECT, MODE_GRADIENT, MODE_SPEED, MODE_SUPPORT };
 
@@ -252,8 +179,9 @@ END_TEST
 static const struct operation_test *find_test(const char *name)
 {
     size_t size = strcspn(name, " ");
-    for (int i = 0; tests[i]; i++)
-        if (strlen(tests[i]->name) == size && !strncmp(tests[i]->name, name, size)) return tests[i];
+    for (int l = 0; l < LISTS; l++)
+        for (int i = 0; lists[l][i]; i++)
+            if (strlen(lists[l][i]->name) == size && !strncmp(lists[l][i]->name, name, size)) return lists[l][i];
     return NULL;
 }
 
@@ -341,7 +269,8 @@ static bool choose_entries(int count, char **words)
     static char line[512];
     for (int i = 0; i < count; i++)
         snprintf(line + strlen(line), sizeof line - strlen(line), "%s%s", i ? " " : "", words[i]);
-    for (int i = 0; !count && tests[i]; i++) add_all(tests[i]);
+    for (int l = 0; !count && l < LISTS; l++)
+        for (int i = 0; lists[l][i]; i++) add_all(lists[l][i]);
     return !count || add_line(line);
 }
 

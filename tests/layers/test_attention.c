@@ -198,7 +198,7 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_attention = {
+static const struct operation_test test_attention = {
     .name = "attention",
     .build = build,
     .reference = reference,
@@ -256,9 +256,11 @@ static const char *const rotary_cases[] = {
     NULL,
 };
 
-const struct operation_test test_rotary = {
+static const struct operation_test test_rotary = {
     .name = "rotary",
     .build = build_rotary,
     .reference = reference_rotary,
     .cases = rotary_cases,
 };
+
+OPERATION_TESTS(test_attention, &test_attention, &test_rotary)

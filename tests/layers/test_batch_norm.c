@@ -180,7 +180,7 @@ static const char *const bf16_cases[] = {
     NULL,
 };
 
-const struct operation_test test_batch_norm = {
+static const struct operation_test test_batch_norm = {
     .name = "batch_norm",
     .build = build,
     .cases = cases,
@@ -202,7 +202,7 @@ static const char *const fold_cases[] = {
     NULL,
 };
 
-const struct operation_test test_fold_batch_norm = {
+static const struct operation_test test_fold_batch_norm = {
     .name = "fold_batch_norm",
     .build = build,
     .cases = fold_cases,
@@ -211,3 +211,5 @@ const struct operation_test test_fold_batch_norm = {
     .inference = true,
     .no_gradient = true,
 };
+
+OPERATION_TESTS(test_batch_norm, &test_batch_norm, &test_fold_batch_norm)

@@ -89,10 +89,12 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_cast = {
+static const struct operation_test test_cast = {
     .name = "cast",
     .build = build,
     .cases = cases,
     .fill = fill,
     .reference = reference,
 };
+
+OPERATION_TESTS(test_cast, &test_cast)

@@ -51,9 +51,11 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_concat = {
+static const struct operation_test test_concat = {
     .name = "concat",
     .build = build,
     .cases = cases,
     .length = length,
 };
+
+OPERATION_TESTS(test_concat, &test_concat)

@@ -170,10 +170,12 @@ static const char *const bf16_cases[] = {
     NULL,
 };
 
-const struct operation_test test_conv2d = {
+static const struct operation_test test_conv2d = {
     .name = "conv2d",
     .build = build,
     .cases = cases,
     .bf16_cases = bf16_cases,
     .length = length,
 };
+
+OPERATION_TESTS(test_conv2d, &test_conv2d)

@@ -69,9 +69,11 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_dense = {
+static const struct operation_test test_dense = {
     .name = "dense",
     .build = build,
     .cases = cases,
     .length = length,
 };
+
+OPERATION_TESTS(test_dense, &test_dense)

@@ -122,17 +122,19 @@ static const char *const irfft2s[] = {
     NULL,
 };
 
-#define TEST(label, lines)                       \
-    const struct operation_test test_##label = { \
-        .name = #label,                          \
-        .build = build_##label,                  \
-        .cases = lines,                          \
-        .tolerance = TOLERANCE_SUM,              \
-        .length = length,                        \
-        .reals = true,                           \
+#define TEST(label, lines)                              \
+    static const struct operation_test test_##label = { \
+        .name = #label,                                 \
+        .build = build_##label,                         \
+        .cases = lines,                                 \
+        .tolerance = TOLERANCE_SUM,                     \
+        .length = length,                               \
+        .reals = true,                                  \
     };
 TEST(dft, dfts)
 TEST(rfft, rffts)
 TEST(irfft, irffts)
 TEST(rfft2, rfft2s)
 TEST(irfft2, irfft2s)
+
+OPERATION_TESTS(test_dft, &test_dft, &test_rfft, &test_irfft, &test_rfft2, &test_irfft2)

@@ -30,7 +30,7 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_dropout = {
+static const struct operation_test test_dropout = {
     .name = "dropout",
     .build = build,
     .cases = cases,
@@ -38,3 +38,5 @@ const struct operation_test test_dropout = {
     .tolerance = TOLERANCE_SUM,
     .inference = true,
 };
+
+OPERATION_TESTS(test_dropout, &test_dropout)

@@ -109,10 +109,12 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_einsum = {
+static const struct operation_test test_einsum = {
     .name = "einsum",
     .build = build,
     .reference = reference,
     .cases = cases,
     .tolerance = TOLERANCE_NORMALISED,
 };
+
+OPERATION_TESTS(test_einsum, &test_einsum)

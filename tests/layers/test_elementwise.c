@@ -60,7 +60,7 @@ static const char *const bf16_cases[] = {
     NULL,
 };
 
-const struct operation_test test_elementwise = {
+static const struct operation_test test_elementwise = {
     .name = "elementwise",
     .bf16_cases = bf16_cases,
     .build = build,
@@ -84,9 +84,11 @@ static const char *const reshape_cases[] = {
     NULL,
 };
 
-const struct operation_test test_reshape = {
+static const struct operation_test test_reshape = {
     .name = "reshape",
     .build = build_reshape,
     .cases = reshape_cases,
     .length = length,
 };
+
+OPERATION_TESTS(test_elementwise, &test_elementwise, &test_reshape)

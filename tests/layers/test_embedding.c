@@ -46,10 +46,12 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_embedding = {
+static const struct operation_test test_embedding = {
     .name = "embedding",
     .build = build,
     .cases = cases,
     .fill = fill,
     .length = length,
 };
+
+OPERATION_TESTS(test_embedding, &test_embedding)

@@ -275,7 +275,7 @@ static const char *const gathers[] = {
     "gather n2 c3 h2 w5 by513 axis1 shared1", /* with rounding errors */
     NULL,
 };
-const struct operation_test test_gather = {
+static const struct operation_test test_gather = {
     .name = "gather",
     .build = build_gather,
     .fill = fill_gather,
@@ -299,7 +299,7 @@ static const char *const scatters[] = {
     "scatter n2 c5 h4 w3 by513 axis1 kind2 reduction1 shared1",
     NULL,
 };
-const struct operation_test test_scatter = {
+static const struct operation_test test_scatter = {
     .name = "scatter",
     .build = build_scatter,
     .fill = fill_scatter,
@@ -316,7 +316,7 @@ static const char *const extremes[] = {
     "scatter_extreme n2 c5 h4 w5 by7 axis1 kind2 reduction4 fixed1",
     NULL,
 };
-const struct operation_test test_scatter_extreme = {
+static const struct operation_test test_scatter_extreme = {
     .name = "scatter_extreme",
     .build = build_scatter,
     .fill = fill_scatter,
@@ -325,3 +325,5 @@ const struct operation_test test_scatter_extreme = {
     .length = length,
     .reals = true,
 };
+
+OPERATION_TESTS(test_gather, &test_gather, &test_scatter, &test_scatter_extreme)

@@ -130,7 +130,7 @@ static const char *const cases[] = {
     "grid n1 c2 d4 h3 w5 to4 mode2 padding1 shared1",
     NULL,
 };
-const struct operation_test test_grid = {
+static const struct operation_test test_grid = {
     .name = "grid",
     .build = build,
     .fill = fill,
@@ -148,7 +148,7 @@ static const char *const nearest[] = {
     "grid_nearest n2 c2 d3 h4 w5 to6 mode1 padding2",
     NULL,
 };
-const struct operation_test test_grid_nearest = {
+static const struct operation_test test_grid_nearest = {
     .name = "grid_nearest",
     .build = build,
     .fill = fill,
@@ -203,7 +203,7 @@ static const char *const affine_cases[] = {
     "affine_grid n3 d2 h5 w3 align1",
     NULL,
 };
-const struct operation_test test_affine_grid = {
+static const struct operation_test test_affine_grid = {
     .name = "affine_grid",
     .build = build_affine,
     .reference = affine_reference,
@@ -211,3 +211,5 @@ const struct operation_test test_affine_grid = {
     .tolerance = TOLERANCE_SUM,
     .reals = true,
 };
+
+OPERATION_TESTS(test_grid, &test_grid, &test_grid_nearest, &test_affine_grid)

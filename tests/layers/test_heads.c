@@ -33,10 +33,12 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_heads = {
+static const struct operation_test test_heads = {
     .name = "heads",
     .build = build,
     .cases = cases,
     .tolerance = TOLERANCE_NORMALISED,
     .length = length,
 };
+
+OPERATION_TESTS(test_heads, &test_heads)

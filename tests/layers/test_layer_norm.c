@@ -31,9 +31,11 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_layer_norm = {
+static const struct operation_test test_layer_norm = {
     .name = "layer_norm",
     .build = build,
     .cases = cases,
     .tolerance = TOLERANCE_NORMALISED,
 };
+
+OPERATION_TESTS(test_layer_norm, &test_layer_norm)

@@ -118,7 +118,7 @@ static const char *const argmaxes[] = {
     "argmax hardmax1 n2 c5 h4 w9 axis1 pairs1",
     NULL,
 };
-const struct operation_test test_argmax = {
+static const struct operation_test test_argmax = {
     .name = "argmax",
     .build = build_argmax,
     .fill = fill_ranks,
@@ -165,7 +165,7 @@ static const char *const topks[] = {
     "topk n2 c2 h3 w9 axis3 k1",
     NULL,
 };
-const struct operation_test test_topk = {
+static const struct operation_test test_topk = {
     .name = "topk",
     .build = build_topk,
     .fill = fill_ranks,
@@ -180,7 +180,7 @@ static const char *const ranks[] = {
     "topk_indices n3 c2 h3 w37 axis3 k15 indices1",
     NULL,
 };
-const struct operation_test test_topk_indices = {
+static const struct operation_test test_topk_indices = {
     .name = "topk_indices",
     .build = build_topk,
     .fill = fill_ranks,
@@ -242,7 +242,7 @@ static const char *const scan_cases[] = {
     "scan cumprod1 n2 c3 h4 w6 axis3 exclusive1 reverse1 zeros4",
     NULL,
 };
-const struct operation_test test_scan = {
+static const struct operation_test test_scan = {
     .name = "scan",
     .build = build_scan,
     .fill = fill_scan,
@@ -290,7 +290,7 @@ static const char *const hots[] = {
     "one_hot n3 c2 h3 w9 axis1 depth1",
     NULL,
 };
-const struct operation_test test_one_hot = {
+static const struct operation_test test_one_hot = {
     .name = "one_hot",
     .build = build_one_hot,
     .fill = fill_whole,
@@ -327,7 +327,7 @@ static const char *const triangles[] = {
     "trilu n2 c2 h5 w33 lower1 k-1",
     NULL,
 };
-const struct operation_test test_trilu = {
+static const struct operation_test test_trilu = {
     .name = "trilu",
     .build = build_trilu,
     .reference = reference_trilu,
@@ -398,7 +398,7 @@ static const char *const reverses[] = {
     "reverse n2 c6 h4 w5 axis1 batch2 own1",
     NULL,
 };
-const struct operation_test test_reverse = {
+static const struct operation_test test_reverse = {
     .name = "reverse",
     .build = build_reverse,
     .fill = fill_reverse,
@@ -406,3 +406,6 @@ const struct operation_test test_reverse = {
     .cases = reverses,
     .length = length,
 };
+
+OPERATION_TESTS(
+    test_lines, &test_argmax, &test_topk, &test_topk_indices, &test_scan, &test_one_hot, &test_trilu, &test_reverse)

@@ -43,7 +43,7 @@ static const char *const class_cases[] = {
     NULL,
 };
 
-const struct operation_test test_cross_entropy = {
+static const struct operation_test test_cross_entropy = {
     .name = "cross_entropy",
     .build = build,
     .cases = class_cases,
@@ -61,7 +61,7 @@ static const char *const square_cases[] = {
     NULL,
 };
 
-const struct operation_test test_mean_squared_error = {
+static const struct operation_test test_mean_squared_error = {
     .name = "mean_squared_error",
     .build = build,
     .cases = square_cases,
@@ -69,3 +69,5 @@ const struct operation_test test_mean_squared_error = {
     .loss_plus_1 = TUTTI_MSE + 1,
     .targets = floats,
 };
+
+OPERATION_TESTS(test_loss, &test_cross_entropy, &test_mean_squared_error)

@@ -96,7 +96,7 @@ static const char *const cross_entropy_cases[] = {
     "cross_entropy_node n2 c7 h5 w3 k2 axis-1 smoothing0.5 weights1",
     NULL,
 };
-const struct operation_test test_cross_entropy_node = {
+static const struct operation_test test_cross_entropy_node = {
     .name = "cross_entropy_node",
     .build = build,
     .cases = cross_entropy_cases,
@@ -117,7 +117,7 @@ static const char *const nll_cases[] = {
     "nll n2 c6 h3 w5 k2 smoothing0.3 ignored4 weights1",
     NULL,
 };
-const struct operation_test test_nll = {
+static const struct operation_test test_nll = {
     .name = "nll",
     .build = build,
     .cases = nll_cases,
@@ -188,7 +188,7 @@ static const char *const soft_cases[] = {
     "soft_cross_entropy n2 c7 h5 w3 k2 axis-1 smoothing0.5 weights1",
     NULL,
 };
-const struct operation_test test_soft_cross_entropy = {
+static const struct operation_test test_soft_cross_entropy = {
     .name = "soft_cross_entropy",
     .build = build,
     .cases = soft_cases,
@@ -198,7 +198,7 @@ const struct operation_test test_soft_cross_entropy = {
 };
 
 static const char *const l1_cases[] = { "l1 n3 c5", "l1 n33 c1", "l1 n2 c3 h5 w7 k2", "l1 n700 c7 k2", NULL };
-const struct operation_test test_l1 = {
+static const struct operation_test test_l1 = {
     .name = "l1",
     .build = build,
     .cases = l1_cases,
@@ -209,7 +209,7 @@ const struct operation_test test_l1 = {
 
 static const char *const huber_cases[] = { "huber n3 c5", "huber n7 c37 delta0.5", "huber n2 c3 h5 w7 k2 delta0.25",
     NULL };
-const struct operation_test test_huber = {
+static const struct operation_test test_huber = {
     .name = "huber",
     .build = build,
     .cases = huber_cases,
@@ -220,7 +220,7 @@ const struct operation_test test_huber = {
 
 static const char *const bce_cases[] = { "bce_with_logits n3 c5", "bce_with_logits n33 c1",
     "bce_with_logits n2 c3 h5 w7 k2", "bce_with_logits n700 c7 k2", NULL };
-const struct operation_test test_bce_with_logits = {
+static const struct operation_test test_bce_with_logits = {
     .name = "bce_with_logits",
     .build = build,
     .cases = bce_cases,
@@ -228,3 +228,6 @@ const struct operation_test test_bce_with_logits = {
     .loss = bce_loss,
     .targets = floats,
 };
+
+OPERATION_TESTS(test_losses, &test_cross_entropy_node, &test_nll, &test_soft_cross_entropy, &test_l1, &test_huber,
+    &test_bce_with_logits)

@@ -69,7 +69,7 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_matmul = {
+static const struct operation_test test_matmul = {
     .name = "matmul",
     .build = build,
     .cases = cases,
@@ -185,9 +185,11 @@ static const char *const broadcast_cases[] = {
     NULL,
 };
 
-const struct operation_test test_matmul_broadcast = {
+static const struct operation_test test_matmul_broadcast = {
     .name = "matmul_broadcast",
     .build = build_broadcast,
     .reference = reference_broadcast,
     .cases = broadcast_cases,
 };
+
+OPERATION_TESTS(test_matmul, &test_matmul, &test_matmul_broadcast)

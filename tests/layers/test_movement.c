@@ -52,7 +52,7 @@ static const char *const transposes[] = {
     "transpose n3 c33 h1 w40 order321",
     NULL,
 };
-const struct operation_test test_transpose = {
+static const struct operation_test test_transpose = {
     .name = "transpose",
     .build = build_transpose,
     .reference = reference_transpose,
@@ -83,7 +83,7 @@ static const char *const expansions[] = {
     "expand n3 c40 h2 w1",
     NULL,
 };
-const struct operation_test test_expand = {
+static const struct operation_test test_expand = {
     .name = "expand",
     .build = build_expand,
     .reference = reference_expand,
@@ -174,10 +174,12 @@ static const char *const windows[] = {
     "window n2 c3 h5 w16 up2 value1 then1",
     NULL,
 };
-const struct operation_test test_window = {
+static const struct operation_test test_window = {
     .name = "window",
     .build = build_window,
     .reference = reference_window,
     .cases = windows,
     .length = length,
 };
+
+OPERATION_TESTS(test_movement, &test_transpose, &test_expand, &test_window)

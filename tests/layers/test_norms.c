@@ -150,10 +150,12 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_norm = {
+static const struct operation_test test_norm = {
     .name = "norm",
     .build = build,
     .reference = reference,
     .cases = cases,
     .tolerance = TOLERANCE_NORMALISED,
 };
+
+OPERATION_TESTS(test_norms, &test_norm)

@@ -223,7 +223,7 @@ static const char *const bf16_cases[] = {
     NULL,
 };
 
-const struct operation_test test_pointwise = {
+static const struct operation_test test_pointwise = {
     .name = "pointwise",
     .bf16_cases = bf16_cases,
     .build = build,
@@ -242,7 +242,7 @@ static const char *const comparisons[] = {
     "comparison less_or_equal1 n200 c2 a1.5 b1.5 is1",
     NULL,
 };
-const struct operation_test test_comparison = {
+static const struct operation_test test_comparison = {
     .name = "comparison",
     .build = build,
     .check = check,
@@ -314,7 +314,7 @@ static const char *const specials[] = {
     "special softsign1 n2 c19 a0 is0 da1",
     NULL,
 };
-const struct operation_test test_special = {
+static const struct operation_test test_special = {
     .name = "special",
     .build = build_special,
     .check = check,
@@ -350,7 +350,7 @@ static const char *const steps[] = {
     "step less_or_equal1 n2 c19 nan1 b0 is0",
     NULL,
 };
-const struct operation_test test_step = {
+static const struct operation_test test_step = {
     .name = "step",
     .build = build_special,
     .check = check,
@@ -461,7 +461,7 @@ static const char *const reductions[] = {
     "reduce prod1 n1 c2 h300 w20 axes2",
     NULL,
 };
-const struct operation_test test_reduce = {
+static const struct operation_test test_reduce = {
     .name = "reduce",
     .build = build_reduce,
     .reference = reference_reduce,
@@ -490,7 +490,7 @@ static const char *const reduction_chains[] = {
     "reduce_chain log_sum_exp1 n3 c37 masked1",
     NULL,
 };
-const struct operation_test test_reduce_chain = {
+static const struct operation_test test_reduce_chain = {
     .name = "reduce_chain",
     .build = build_reduce,
     .reference = reference_reduce,
@@ -596,7 +596,7 @@ static const char *const chains[] = {
 };
 /* Not `moved`: where tanh is stored so, 1 - tanh^2 has hardly a digit. */
 static const char *const bf16_chains[] = { "chain normal1 n3 c5 h3 w37", "chain reshaped1 n3 c5 h3 w13", NULL };
-const struct operation_test test_chain = {
+static const struct operation_test test_chain = {
     .name = "chain",
     .bf16_cases = bf16_chains,
     .build = build_chain,
@@ -605,3 +605,6 @@ const struct operation_test test_chain = {
     .tolerance = TOLERANCE_FUNCTION,
     .fill = fill,
 };
+
+OPERATION_TESTS(test_pointwise, &test_pointwise, &test_comparison, &test_special, &test_step, &test_reduce,
+    &test_reduce_chain, &test_chain)

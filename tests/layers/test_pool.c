@@ -146,7 +146,7 @@ static const char *const average_bf16_cases[] = {
     NULL,
 };
 
-const struct operation_test test_max_pool = {
+static const struct operation_test test_max_pool = {
     .name = "max_pool",
     .build = build_max,
     .cases = max_cases,
@@ -155,7 +155,7 @@ const struct operation_test test_max_pool = {
     .length = length,
     .fill = fill,
 };
-const struct operation_test test_average_pool = {
+static const struct operation_test test_average_pool = {
     .name = "average_pool",
     .build = build_average,
     .cases = average_cases,
@@ -163,3 +163,5 @@ const struct operation_test test_average_pool = {
     .tolerance = TOLERANCE_SUM,
     .length = length,
 };
+
+OPERATION_TESTS(test_pool, &test_max_pool, &test_average_pool)

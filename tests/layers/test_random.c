@@ -28,10 +28,12 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_random = {
+static const struct operation_test test_random = {
     .name = "random",
     .build = build,
     .cases = cases,
     .reals = true,
     .tolerance = TOLERANCE_SUM,
 };
+
+OPERATION_TESTS(test_random, &test_random)

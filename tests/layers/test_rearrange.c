@@ -103,7 +103,7 @@ static const char *const slices[] = {
     "slice n1 c2 h2 w40 start1 end2 step7 from2 until36 by2",
     NULL,
 };
-const struct operation_test test_slice = {
+static const struct operation_test test_slice = {
     .name = "slice",
     .build = build_slice,
     .reference = reference_slice,
@@ -162,7 +162,7 @@ static const char *const pads[] = {
     "pad n2 c1 h6 w5 mode2 before-2 after3",
     NULL,
 };
-const struct operation_test test_pad = {
+static const struct operation_test test_pad = {
     .name = "pad",
     .build = build_pad,
     .reference = reference_pad,
@@ -204,7 +204,7 @@ static const char *const tiles[] = {
     "tile n1 c5 h3 w2 times3",
     NULL,
 };
-const struct operation_test test_tile = {
+static const struct operation_test test_tile = {
     .name = "tile",
     .build = build_tile,
     .reference = reference_tile,
@@ -259,7 +259,7 @@ static const char *const blocks[] = {
     "blocks n1 c4 h2 w6 block2 depth1 crd1",
     NULL,
 };
-const struct operation_test test_blocks = {
+static const struct operation_test test_blocks = {
     .name = "blocks",
     .build = build_blocks,
     .reference = reference_blocks,
@@ -297,10 +297,12 @@ static const char *const resizes[] = {
     "resize n1 c5 h1 w3 rows2 columns1 coordinates4 nearest3",
     NULL,
 };
-const struct operation_test test_resize = {
+static const struct operation_test test_resize = {
     .name = "resize",
     .build = build_resize,
     .tolerance = TOLERANCE_SUM,
     .cases = resizes,
     .length = length,
 };
+
+OPERATION_TESTS(test_rearrange, &test_slice, &test_pad, &test_tile, &test_blocks, &test_resize)

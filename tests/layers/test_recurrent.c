@@ -115,9 +115,11 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_recurrent = {
+static const struct operation_test test_recurrent = {
     .name = "recurrent",
     .build = build,
     .cases = cases,
     .tolerance = TOLERANCE_NORMALISED,
 };
+
+OPERATION_TESTS(test_recurrent, &test_recurrent)

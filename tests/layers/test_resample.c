@@ -92,10 +92,12 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_resample = {
+static const struct operation_test test_resample = {
     .name = "resample",
     .build = build,
     .reference = reference,
     .cases = cases,
     .length = length,
 };
+
+OPERATION_TESTS(test_resample, &test_resample)

@@ -256,7 +256,7 @@ static const char *const convs[] = {
     "conv n3 c2 k3 axes3 d4 h3 w5 kd4 kh1 kw1 sd4",
     NULL,
 };
-const struct operation_test test_conv = {
+static const struct operation_test test_conv = {
     .name = "conv",
     .build = build_conv,
     .reference = reference_conv,
@@ -275,7 +275,7 @@ static const char *const transposed_convs[] = {
     "conv_transpose n1 c4 k6 axes3 d4 h3 w5 kd2 kh3 kw2 dd2 sh2 pd1 od0 eh1 group2 bias1",
     NULL,
 };
-const struct operation_test test_conv_transpose = {
+static const struct operation_test test_conv_transpose = {
     .name = "conv_transpose",
     .build = build_conv,
     .reference = reference_conv,
@@ -293,7 +293,7 @@ static const char *const max_pools[] = {
     "max_pool_axes n2 c2 axes1 w40 kw5 dw3 sw2 pw2 ew2",
     NULL,
 };
-const struct operation_test test_max_pool_axes = {
+static const struct operation_test test_max_pool_axes = {
     .name = "max_pool_axes",
     .build = build_pool,
     .reference = reference_pool,
@@ -312,7 +312,7 @@ static const char *const average_pools[] = {
     "average_pool_axes n1 c2 axes3 d7 h5 w6 kd2 kh2 kw2 dd2 pd1 ed2 sw2",
     NULL,
 };
-const struct operation_test test_average_pool_axes = {
+static const struct operation_test test_average_pool_axes = {
     .name = "average_pool_axes",
     .build = build_pool,
     .reference = reference_pool,
@@ -335,7 +335,7 @@ static const char *const lp_pools[] = {
     "lp_pool n1 c2 axes3 d7 h5 w6 kd3 kh2 kw2 sw2",
     NULL,
 };
-const struct operation_test test_lp_pool = {
+static const struct operation_test test_lp_pool = {
     .name = "lp_pool",
     .build = build_pool,
     .reference = reference_pool,
@@ -344,3 +344,6 @@ const struct operation_test test_lp_pool = {
     .tolerance = TOLERANCE_FUNCTION,
     .length = length,
 };
+
+OPERATION_TESTS(
+    test_sliding, &test_conv, &test_conv_transpose, &test_max_pool_axes, &test_average_pool_axes, &test_lp_pool)

@@ -29,7 +29,7 @@ static const char *const cases[] = {
     NULL,
 };
 
-const struct operation_test test_softmax = {
+static const struct operation_test test_softmax = {
     .name = "softmax",
     .build = build,
     .cases = cases,
@@ -63,7 +63,7 @@ static const char *const log_cases[] = {
     "log_softmax n1 c67 rows1 axis1",
     NULL,
 };
-const struct operation_test test_log_softmax = {
+static const struct operation_test test_log_softmax = {
     .name = "log_softmax",
     .build = build_log,
     .reference = log_reference,
@@ -91,10 +91,12 @@ static void constants_reference(
 }
 
 static const char *const constant_cases[] = { "constants n3 c7 rows5", "constants n1 c1 rows3", NULL };
-const struct operation_test test_constants = {
+static const struct operation_test test_constants = {
     .name = "constants",
     .build = build_constants,
     .reference = constants_reference,
     .cases = constant_cases,
     .tolerance = TOLERANCE_SUM,
 };
+
+OPERATION_TESTS(test_softmax, &test_softmax, &test_log_softmax, &test_constants)
