@@ -9,7 +9,8 @@
 
 #define GOOD(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
 
-enum { EXPORT_NETWORKS = 17 };
+/* Returns their number. */
+int export_networks(void);
 /* Builds network i, with named outputs, and returns its name, which is valid until the next call. */
 const char *export_network(tutti_network *network, int i);
 
