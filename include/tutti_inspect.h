@@ -59,7 +59,9 @@ typedef enum tutti_onnx_form {
     TUTTI_ONNX_ELEMENTWISE, /* inputs are broadcast */
     TUTTI_ONNX_COMPARISON,  /* the same, and the result is of bool there */
     TUTTI_ONNX_LOGIC,       /* the same, and the inputs are, too */
-    TUTTI_ONNX_REDUCTION    /* a tensor, and the axes as a second input */
+    TUTTI_ONNX_REDUCTION,   /* a tensor, and the axes as a second input */
+    TUTTI_ONNX_TENSOR,  /* a tensor, and attributes by name; without an axis, the batch is the tensor's first axis */
+    TUTTI_ONNX_POSITION /* the same, and the result is of int64 there */
 } tutti_onnx_form;
 
 /* The operations of tutti_op(), by groups of one kind, for programs that list, check or generate calls. Positions

@@ -48,9 +48,10 @@ typedef void export_function(struct source *source);
 struct export_row {
     const char *operation;
     export_function *write;
-    const char *type;                /* of ONNX's operator, for `write` */
-    int opset;                       /* the first one with what it writes; 0: LEAST_OPSET */
-    bool takes_truths, gives_truths; /* bool where the network has floats */
+    const char *type;  /* of ONNX's operator, for `write` */
+    int opset;         /* the first one with what it writes; 0: LEAST_OPSET */
+    bool takes_truths; /* bool where the network has floats */
+    bool casts;        /* its result is of bool or int64 there */
 };
 enum { LEAST_OPSET = 17 };
 /* Copies the line of the table, which export_layers.c has, or the one that follows from what the operation itself says
@@ -160,8 +161,7 @@ export_function export_conv2d, export_conv2d_transposed, export_pool, export_ada
 /* export_indices.c */
 export_function export_gather, export_scatter, export_one_hot;
 /* export_lines.c */
-export_function export_argmax, export_hardmax, export_topk, export_cumsum, export_cumprod, export_trilu,
-    export_reverse_sequence;
+export_function export_topk, export_cumsum, export_cumprod, export_trilu, export_reverse_sequence;
 /* export_recurrent.c, export_spectral.c */
 export_function export_recurrent, export_dft;
 

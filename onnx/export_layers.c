@@ -116,8 +116,6 @@ static void export_embedding(struct source *source)
  * unless they are written otherwise. */
 static const struct export_row rows[] = {
     { "adaptive_average_pool", export_adaptive_pool, NULL },
-    { "argmax", export_argmax, "ArgMax" },
-    { "argmin", export_argmax, "ArgMin" },
     { "average_pool", export_pool, "AveragePool" },
     { "batch_norm", export_batch_norm, NULL },
     { "cast", export_convert, NULL },
@@ -138,7 +136,6 @@ static const struct export_row rows[] = {
     { "gelu_tanh", export_gelu_tanh, NULL, 20 },
     { "grid_sample", export_grid_sample, NULL, 20 },
     { "hard_sigmoid", export_hard_sigmoid, NULL },
-    { "hardmax", export_hardmax, NULL },
     { "layer_norm", export_layer_norm, NULL },
     { "matmul", export_matmul, NULL },
     { "max_pool", export_pool, "MaxPool" },
@@ -178,7 +175,8 @@ static bool find_plain(const char *operation, struct export_row *row)
         .type = info.onnx,
         .opset = info.onnx_opset,
         .takes_truths = info.onnx_form == TUTTI_ONNX_LOGIC,
-        .gives_truths = info.onnx_form == TUTTI_ONNX_LOGIC || info.onnx_form == TUTTI_ONNX_COMPARISON };
+        .casts = info.onnx_form == TUTTI_ONNX_LOGIC || info.onnx_form == TUTTI_ONNX_COMPARISON ||
+            info.onnx_form == TUTTI_ONNX_POSITION };
     return true;
 }
 

@@ -9,23 +9,6 @@ static int64_t axis_of(struct source *source)
     return array_axis(&source->x, (int64_t)source_number(source, "axis", 0));
 }
 
-/* Positions are floats in the network. */
-void export_argmax(struct source *source)
-{
-    const char *positions = source_temporary(source);
-    const struct made made = source_node(source, source->row.type, source_input(source, 0), NULL, NULL, positions);
-    made_integer(made, "axis", axis_of(source));
-    made_integer(made, "keepdims", source->x.shape.rank == source->y.shape.rank);
-    made_integer(made, "select_last_index", source_number(source, "select_last_index", 0) != 0);
-    source_finish(source, source_cast(source, positions, ONNX_FLOAT));
-}
-
-void export_hardmax(struct source *source)
-{
-    made_integer(source_node(source, "Hardmax", source_input(source, 0), NULL, NULL, source_output(source)), "axis",
-        axis_of(source));
-}
-
 void export_topk(struct source *source)
 {
     const int64_t k = (int64_t)source_number(source, "k", 1);

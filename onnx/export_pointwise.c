@@ -1,4 +1,4 @@
-/* Elementwise operations in ONNX. */
+/* Elementwise operations in ONNX, and others that have a node of the same attributes. */
 #include "base/numbers.h"
 #include "onnx/export.h"
 #include "tutti_inspect.h"
@@ -9,11 +9,24 @@
 /* An input as ONNX's operator takes it. */
 static const char *operand(struct source *source, int input)
 {
-    const char *name = source_aligned(source, input);
+    const char *name = source->info.input_count > 1 ? source_aligned(source, input) : source_input(source, input);
     return source->row.takes_truths ? source_cast(source, name, ONNX_BOOL) : name;
 }
 
-/* Writes the attributes that the operation shares with ONNX's operator, which are numbers. */
+/* Writes an attribute that the operation shares with ONNX's operator. A result of one number keeps its axis. */
+static void write_attribute(struct source *source, struct made made, const tutti_operation_attribute_info *info)
+{
+    const double fallback = info->default_value ? number_read(info->default_value, NULL) : 0;
+    const double number = source_number(source, info->name, fallback);
+    int64_t whole = (int64_t)number;
+    if (info->type == TUTTI_ATTRIBUTE_AXIS && whole >= 0) whole = array_axis(&source->x, whole);
+    if (!strcmp(info->onnx, "keepdims")) whole = source->x.shape.rank == source->y.shape.rank;
+    if (info->type == TUTTI_ATTRIBUTE_NUMBER)
+        made_number(made, info->onnx, (float)number);
+    else
+        made_integer(made, info->onnx, whole);
+}
+
 static void write_attributes(struct source *source, struct made made)
 {
     const int position = tutti_operation_find(source->info.operation);
@@ -22,18 +35,17 @@ static void write_attributes(struct source *source, struct made made)
     if (position < 0 || tutti_operation(position, &operation) != TUTTI_OK) return;
     for (int i = 0; i < operation.attribute_count; i++)
         if (tutti_operation_attribute(position, i, &info) == TUTTI_OK && info.onnx)
-            made_number(
-                made, info.onnx, (float)source_number(source, info.name, number_read(info.default_value, NULL)));
+            write_attribute(source, made, &info);
 }
 
 void export_plain(struct source *source)
 {
     const char *inputs[TUTTI_NODE_PORTS];
     const struct export_row *row = &source->row;
-    const char *output = row->gives_truths ? source_temporary(source) : source_output(source);
+    const char *output = row->casts ? source_temporary(source) : source_output(source);
     for (int i = 0; i < source->info.input_count; i++) inputs[i] = operand(source, i);
     write_attributes(source, source_node_of(source, row->type, inputs, source->info.input_count, output));
-    if (row->gives_truths)
+    if (row->casts)
         made_integer(source_node(source, "Cast", output, NULL, NULL, source_output(source)), "to", ONNX_FLOAT);
 }
 

@@ -16,18 +16,6 @@ static tutti_status read_axis(
     return operand_axis(x, asked, axis);
 }
 
-tutti_status build_arg(struct onnx_node *node)
-{
-    struct operand x;
-    int of_file = 0, axis = 0;
-    const bool keeps = node_integer(node, "keepdims", 1) != 0, last = node_integer(node, "select_last_index", 0) != 0;
-    const tutti_status status = read_axis(node, 0, &x, &of_file, &axis);
-    if (status != TUTTI_OK) return status;
-    return node_set_output(node,
-        node_op(node, node->operation, &x.tensor, 1, "axis=%d keepdims=%d select_last_index=%d", axis, keeps, last),
-        batch_axis_moved(x.batch, keeps || of_file > x.batch.axis ? 0 : -1));
-}
-
 tutti_status build_hardmax(struct onnx_node *node)
 {
     struct operand x;

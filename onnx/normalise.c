@@ -138,17 +138,6 @@ tutti_status build_lrn(struct onnx_node *node)
 
 /* ------------------------------------------------------------------------------------------------- along axes ---- */
 
-tutti_status build_lp_normalization(struct onnx_node *node)
-{
-    struct operand x;
-    int axis = 0;
-    tutti_status status = node_operand(node, 0, &x);
-    if (status == TUTTI_OK) status = operand_axis(&x, node_integer(node, "axis", -1), &axis);
-    if (status != TUTTI_OK) return status;
-    const int64_t p = node_integer(node, "p", 2);
-    return node_set_output(node, node_op(node, "lp_norm", &x.tensor, 1, "axis=%d p=%" PRId64, axis, p), x.batch);
-}
-
 tutti_status build_mean_variance_normalization(struct onnx_node *node)
 {
     struct operand x;

@@ -6,12 +6,13 @@
 #include <string.h>
 
 /* In alphabetical order. Operators of which an operation says that it is the same (tutti_operation_info.onnx) need no
- * line. docs/onnx.md lists all operators, and what is read of each. */
+ * line, unless numbers that are known or older opsets need a function. docs/onnx.md lists all operators, and what is
+ * read of each. */
 static const struct onnx_operator operators[] = {
     { "Add", build_pointwise, fold_arithmetic, "add", .index = INDEX_SUM, .overflows = true },
     { "AffineGrid", build_affine_grid },
-    { "ArgMax", build_arg, fold_arg, "argmax", ONNX_INT64 },
-    { "ArgMin", build_arg, fold_arg, "argmin", ONNX_INT64 },
+    { "ArgMax", build_tensor, fold_arg, "argmax", ONNX_INT64 },
+    { "ArgMin", build_tensor, fold_arg, "argmin", ONNX_INT64 },
     { "ArrayFeatureExtractor", build_array_feature_extractor, .domain = "ai.onnx.ml" },
     { "Attention", build_attention },
     { "AveragePool", build_pool, NULL, "average_pool" },
@@ -70,7 +71,6 @@ static const struct onnx_operator operators[] = {
     { "LinearClassifier", build_linear_classifier, .domain = "ai.onnx.ml" },
     { "LinearRegressor", build_linear_regressor, .domain = "ai.onnx.ml" },
     { "LogSoftmax", build_softmax, NULL, "log_softmax" },
-    { "LpNormalization", build_lp_normalization },
     { "LpPool", build_pool, NULL, "lp_pool" },
     { "MatMul", build_matmul, .overflows = true },
     { "MatMulInteger", build_quantised_matmul },
@@ -141,6 +141,21 @@ static int compare(const void *name, const void *row)
     return strcmp(name, ((const struct onnx_operator *)row)->name);
 }
 
+/* For operators of each form: the function, and the type of the result. */
+static node_function *const builders[] = {
+    [TUTTI_ONNX_ELEMENTWISE] = build_pointwise,
+    [TUTTI_ONNX_COMPARISON] = build_pointwise,
+    [TUTTI_ONNX_LOGIC] = build_pointwise,
+    [TUTTI_ONNX_REDUCTION] = build_reduce,
+    [TUTTI_ONNX_TENSOR] = build_tensor,
+    [TUTTI_ONNX_POSITION] = build_tensor,
+};
+static const int types[] = {
+    [TUTTI_ONNX_COMPARISON] = ONNX_BOOL,
+    [TUTTI_ONNX_LOGIC] = ONNX_BOOL,
+    [TUTTI_ONNX_POSITION] = ONNX_INT64,
+};
+
 /* The line of an operator that an operation knows. */
 static bool find_plain(const char *name, struct onnx_operator *row)
 {
@@ -148,14 +163,13 @@ static bool find_plain(const char *name, struct onnx_operator *row)
     const int position = tutti_operation_find_onnx(name);
     if (position < 0 || tutti_operation(position, &info) != TUTTI_OK) return false;
     const bool reduces = info.onnx_form == TUTTI_ONNX_REDUCTION;
-    const bool is_bool = info.onnx_form == TUTTI_ONNX_COMPARISON || info.onnx_form == TUTTI_ONNX_LOGIC;
     *row = (struct onnx_operator) { .name = info.onnx,
-        .build = reduces ? build_reduce : build_pointwise,
+        .build = builders[info.onnx_form],
         .fold = reduces            ? fold_reduce
             : arithmetic_has(name) ? fold_arithmetic
                                    : NULL,
         .operation = info.name,
-        .type = is_bool ? ONNX_BOOL : 0,
+        .type = types[info.onnx_form],
         .overflows = info.onnx_overflows };
     return true;
 }

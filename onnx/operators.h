@@ -123,7 +123,7 @@ node_function build_slice, build_pad, build_center_crop_pad, build_tile, build_b
 
 /* normalise.c: other normalisations. */
 node_function build_layer_normalization, build_group_normalization, build_instance_normalization, build_lrn,
-    build_lp_normalization, build_mean_variance_normalization;
+    build_mean_variance_normalization;
 
 /* recurrent.c: LSTM, GRU, RNN. */
 node_function build_recurrent;
@@ -139,7 +139,7 @@ node_function build_attention, build_rotary_embedding, build_swiglu;
 node_function build_gather, build_elements, build_compress, build_tensor_scatter;
 node_function build_gather_nd, build_scatter_nd;          /* nd.c */
 const char *node_reduction(const struct onnx_node *node); /* the reduction of a scatter; NULL: the name is unknown */
-node_function build_arg, build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
+node_function build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
 node_function build_grid_sample, build_affine_grid; /* grid.c */
 node_function build_eye_like, build_range, build_non_zero, build_if;
 
@@ -174,8 +174,8 @@ node_function build_nll_loss, build_softmax_cross_entropy;
 tutti_tensor node_log_softmax(const struct onnx_node *node, tutti_tensor x, int axis);
 
 /* pointwise.c: element by element, and along axes. */
-node_function build_pointwise, build_where, build_is_inf, build_selu, build_many, build_shrink, build_clip,
-    build_hard_sigmoid, build_gelu, build_pow, build_mod, build_cast, build_cast_like, build_div, build_dropout,
-    build_identity, build_reduce, build_softmax;
+node_function build_pointwise, build_tensor, build_where, build_is_inf, build_selu, build_many, build_shrink,
+    build_clip, build_hard_sigmoid, build_gelu, build_pow, build_mod, build_cast, build_cast_like, build_div,
+    build_dropout, build_identity, build_reduce, build_softmax;
 
 #endif

@@ -5,6 +5,7 @@
 #include "tutti_inspect.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -129,8 +130,31 @@ static tutti_status find_repeated(const struct onnx_node *node)
     return TUTTI_OK;
 }
 
-/* Writes the attributes that the operation shares with ONNX's operator, which are numbers, as "alpha=0.5". */
-static tutti_status attributes_print(const struct onnx_node *node, struct text *text)
+/* Writes an attribute that the operation shares with ONNX's operator, as "alpha=0.5". x: NULL where none is an axis;
+ * *axis: the axis of the file. */
+static tutti_status attribute_print(const struct onnx_node *node, const struct operand *x,
+    const tutti_operation_attribute_info *info, int *axis, struct text *text)
+{
+    tutti_status status = TUTTI_OK;
+    const double fallback = info->default_value ? number_read(info->default_value, NULL) : 0;
+    if (info->required && !node_attribute(node, info->onnx))
+        return fail(TUTTI_FORMAT, "its attribute %s is missing", info->onnx);
+    int64_t number = info->type == TUTTI_ATTRIBUTE_NUMBER ? 0 : node_integer(node, info->onnx, (int64_t)fallback);
+    if (info->type == TUTTI_ATTRIBUTE_AXIS) {
+        int of_tensor = 0;
+        status = operand_axis(x, number, &of_tensor);
+        *axis = (int)(number < 0 ? number + operand_rank(x) : number);
+        number = of_tensor;
+    }
+    if (info->type == TUTTI_ATTRIBUTE_NUMBER)
+        text_append(text, "%s=%.9g ", info->name, (double)node_number(node, info->onnx, (float)fallback));
+    else
+        text_append(text, "%s=%" PRId64 " ", info->name, info->type == TUTTI_ATTRIBUTE_FLAG ? number != 0 : number);
+    return status;
+}
+
+static tutti_status attributes_print(
+    const struct onnx_node *node, const struct operand *x, int *axis, struct text *text)
 {
     const int position = tutti_operation_find(node->operation);
     tutti_operation_info operation = { .size = sizeof operation };
@@ -138,10 +162,9 @@ static tutti_status attributes_print(const struct onnx_node *node, struct text *
     tutti_status status = tutti_operation(position, &operation);
     for (int i = 0; i < operation.attribute_count && status == TUTTI_OK; i++) {
         status = tutti_operation_attribute(position, i, &info);
-        if (status != TUTTI_OK || !info.onnx) continue;
-        const float number = node_number(node, info.onnx, (float)number_read(info.default_value, NULL));
-        text_append(text, "%s=%.9g ", info.name, (double)number);
+        if (status == TUTTI_OK && info.onnx) status = attribute_print(node, x, &info, axis, text);
     }
+    if (status == TUTTI_OK) text_append(text, "%s", "");
     return text->failed ? TUTTI_NO_MEMORY : status;
 }
 
@@ -154,12 +177,29 @@ tutti_status build_pointwise(struct onnx_node *node)
     const size_t count = node->proto->n_input;
     tutti_status status = node_broadcast(node, tensors, count, &batch_axis);
     if (status == TUTTI_OK && !batch_axis.batched) status = find_repeated(node);
-    if (status == TUTTI_OK) status = attributes_print(node, &text);
-    if (status == TUTTI_OK) {
-        const char *attributes = text.data ? text.data : "";
+    if (status == TUTTI_OK) status = attributes_print(node, NULL, NULL, &text);
+    if (status == TUTTI_OK)
         status =
-            node_set_output(node, node_op(node, node->operation, tensors, (int)count, "%s", attributes), batch_axis);
-    }
+            node_set_output(node, node_op(node, node->operation, tensors, (int)count, "%s", text.data), batch_axis);
+    text_free(&text);
+    return status;
+}
+
+/* An operation on a tensor, along an axis or on the axes after the batch. With `keepdims` 0 the axis is removed. */
+tutti_status build_tensor(struct onnx_node *node)
+{
+    struct operand x;
+    struct text text = { 0 };
+    int axis = -1;
+    tutti_status status = node_operand(node, 0, &x);
+    if (status == TUTTI_OK) status = attributes_print(node, &x, &axis, &text);
+    if (status == TUTTI_OK && axis < 0 && x.batch.batched && x.batch.axis != HIDDEN &&
+        (x.batch.axis != 0 || x.batch.outer != 1))
+        status = node_refuse("the batch must be its first axis");
+    const bool keeps = node_integer(node, "keepdims", 1) != 0;
+    if (status == TUTTI_OK)
+        status = node_set_output(node, node_op(node, node->operation, &x.tensor, 1, "%s", text.data),
+            batch_axis_moved(x.batch, keeps || axis < 0 || axis > x.batch.axis ? 0 : -1));
     text_free(&text);
     return status;
 }

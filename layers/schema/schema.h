@@ -28,7 +28,8 @@ struct op_attribute {
     const char *choices;       /* words for the numbers 0, 1, ... of a choice, with a space between; else NULL */
     bool required;
     bool wide;
-    const char *onnx; /* its name in ONNX, where value and default mean the same; NULL: there is none */
+    const char *onnx; /* its name in ONNX, where value and default mean the same; NULL: there is none. Its type is a
+                       * number, flag, integer or axis, or the axes of a reduction. */
 };
 
 /* The operator of ONNX that does the same, with the attributes that have a name there. */
@@ -50,8 +51,7 @@ struct op_schema {
     const struct op_input *inputs;         /* ends with one without a name */
     const struct op_attribute *attributes; /* likewise; NULL: none */
     const struct operation *operation;     /* that it becomes; NULL: others */
-    const struct op_onnx
-        *onnx; /* an elementwise operator or a reduction; NULL: others, which the tables in onnx/ have */
+    const struct op_onnx *onnx;            /* NULL: none of these forms; the tables in onnx/ have others */
     enum activation activation;            /* of operation_activation */
     bool random;                           /* takes the step's constants, and a stream of random numbers */
     op_completion *complete;               /* NULL: all attributes are as they were read */

@@ -81,13 +81,13 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
 
 /* --------------------------------------------------------------------------------------------------- schemas ---- */
 
-#define AXIS(of, value, text)                                    \
-    {                                                            \
-        "axis", TUTTI_ATTRIBUTE_AXIS, OWN(of, axis), value, text \
+#define AXIS(of, value, text)                                                    \
+    {                                                                            \
+        "axis", TUTTI_ATTRIBUTE_AXIS, OWN(of, axis), value, text, .onnx = "axis" \
     }
-#define FLAG(name, of, member, value, text)                      \
-    {                                                            \
-        name, TUTTI_ATTRIBUTE_FLAG, OWN(of, member), value, text \
+#define FLAG(name, of, member, value, text)                                    \
+    {                                                                          \
+        name, TUTTI_ATTRIBUTE_FLAG, OWN(of, member), value, text, .onnx = name \
     }
 
 #define REDUCTION(name_, onnx_, opset_, grows_, of, text_, compose_)                                                 \
@@ -100,9 +100,10 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
         .onnx = &(const struct op_onnx) { #onnx_, opset_, TUTTI_ONNX_REDUCTION, grows_ },                            \
         .complete = complete_reduction, .compose = compose_                                                          \
     }
-#define ARGMAX(name_, text_)                                                                                   \
+#define ARGMAX(name_, onnx_, text_)                                                                            \
     {                                                                                                          \
         .name = #name_, .text = text_, .inputs = X, .operation = &operation_##name_,                           \
+        .onnx = &(const struct op_onnx) { #onnx_, 0, TUTTI_ONNX_POSITION, false },                             \
         .attributes = OP_ATTRIBUTES(AXIS(argmax, "0", "along it"),                                             \
             FLAG("keepdims", argmax, keepdims, "1", "1: the axis stays, with size 1"),                         \
             FLAG("select_last_index", argmax, last, "0", "1: of equal elements the last one, else the first")) \
@@ -150,10 +151,11 @@ static const struct op_schema schemas[] = {
     { "log_softmax", "x - log(sum(exp(x))) along an axis, also where exp(x) would overflow", X,
         OP_ATTRIBUTES(AXIS(axis, "-1", "along it")), .compose = compose_log_softmax,
         .composed = &axis_attributes_type },
-    ARGMAX(argmax, "the position of the largest element along an axis, as a float; no gradient"),
-    ARGMAX(argmin, "the position of the smallest element along an axis, as a float; no gradient"),
+    ARGMAX(argmax, ArgMax, "the position of the largest element along an axis, as a float; no gradient"),
+    ARGMAX(argmin, ArgMin, "the position of the smallest element along an axis, as a float; no gradient"),
     { "hardmax", "1 at the first largest element along an axis, else 0; no gradient", X,
-        OP_ATTRIBUTES(AXIS(argmax, "-1", "along it")), &operation_hardmax },
+        OP_ATTRIBUTES(AXIS(argmax, "-1", "along it")), &operation_hardmax,
+        &(const struct op_onnx) { "Hardmax", .form = TUTTI_ONNX_TENSOR } },
     { "topk", "the k largest or smallest elements along an axis, best first; tutti_topk() also returns their positions",
         X,
         OP_ATTRIBUTES({ "k", TUTTI_ATTRIBUTE_INTEGER, OWN(topk, k), NULL, "number of elements", .required = true },

@@ -9,9 +9,9 @@
     {                                                                \
         name, TUTTI_ATTRIBUTE_INTEGER, OWN(norm, count), value, text \
     }
-#define AXIS(text)                                                \
-    {                                                             \
-        "axis", TUTTI_ATTRIBUTE_AXIS, OWN(norm, axis), "-1", text \
+#define AXIS(text)                                                                \
+    {                                                                             \
+        "axis", TUTTI_ATTRIBUTE_AXIS, OWN(norm, axis), "-1", text, .onnx = "axis" \
     }
 #define EPSILON NUMBER("epsilon", epsilon, "1e-5", "added to the variance")
 #define SCALE(text)         \
@@ -23,10 +23,10 @@
         "bias", "as scale", true \
     }
 
-#define NORM(name_, text_, inputs_, attributes_)                                                                 \
+#define NORM(name_, text_, inputs_, attributes_, ...)                                                            \
     {                                                                                                            \
         .name = #name_, .text = text_, .inputs = inputs_, .attributes = attributes_, .compose = compose_##name_, \
-        .composed = &norm_attributes_type                                                                        \
+        .composed = &norm_attributes_type, __VA_ARGS__                                                           \
     }
 
 static const struct op_schema schemas[] = {
@@ -45,8 +45,10 @@ static const struct op_schema schemas[] = {
     NORM(mean_variance_norm, "(x - mean) / deviation over axes", INPUTS({ "x" }),
         OP_ATTRIBUTES({ "axes", TUTTI_ATTRIBUTE_AXES, OWN(norm, axes), NULL, "default: all but 0" })),
     NORM(lp_norm, "x / norm along an axis, 0 where the norm is 0", INPUTS({ "x" }),
-        OP_ATTRIBUTES(
-            AXIS("along it"), COUNT("p", "2", "1: the sum of absolute values; 2: the root of the sum of squares"))),
+        OP_ATTRIBUTES(AXIS("along it"),
+            { "p", TUTTI_ATTRIBUTE_INTEGER, OWN(norm, count), "2",
+                "1: the sum of absolute values; 2: the root of the sum of squares", .onnx = "p" }),
+        .onnx = &(const struct op_onnx) { "LpNormalization", .form = TUTTI_ONNX_TENSOR }),
     NORM(lrn, "x / (bias + alpha / size s)^beta, where s is the sum of squares of channels around each one",
         INPUTS({ "x", "[C, ...]" }),
         OP_ATTRIBUTES(COUNT("size", "5", "number of channels around each one, with itself"),
