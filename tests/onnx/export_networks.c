@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An operation of tutti_op() on x [6, 8, 10], y [8, 1] and a constant of shape [6, 1, 10], in this order. */
+/* An operation of tutti_op() on x [6, 10, 10], y [10, 1] and a constant of shape [6, 1, 10], in this order. */
 struct named {
     const char *operation;
     int inputs;
@@ -19,7 +19,7 @@ static const struct named named[] = {
     { "clip", 1, "min=-0.25" },
     { "clip", 1, "min=-0.5 max=0.5" },
     { "elu", 1, "alpha=0.5" },
-    { "expand", 1, "shape=2,6,8,10" },
+    { "expand", 1, "shape=2,6,10,10" },
     { "fmod", 2 },
     { "gelu_tanh", 1 },
     { "hard_sigmoid", 1 },
@@ -115,8 +115,8 @@ static void build_operations(tutti_network *network, int part)
     const int count = list_operations(list);
     ck_assert_int_lt(count, MOST_OPERATIONS);
     for (int i = 0; i < 60; i++) fixed[i] = (float)(i - 30) / 16;
-    const tutti_tensor inputs[] = { tutti_input(network, "x", TUTTI_SHAPE(6, 8, 10)),
-        tutti_input(network, "y", TUTTI_SHAPE(8, 1)), tutti_constant(network, "z", TUTTI_SHAPE(6, 1, 10), fixed) };
+    const tutti_tensor inputs[] = { tutti_input(network, "x", TUTTI_SHAPE(6, 10, 10)),
+        tutti_input(network, "y", TUTTI_SHAPE(10, 1)), tutti_constant(network, "z", TUTTI_SHAPE(6, 1, 10), fixed) };
     (void)tutti_output(network, "y_too", tutti_relu(network, inputs[1])); /* each part reads it */
     for (int i = part * AT_ONCE; i < (part + 1) * AT_ONCE && i < count; i++) {
         snprintf(name, sizeof name, "%s_%d", list[i].operation, i);
