@@ -3,8 +3,8 @@
 Checks, too, that fields which several threads use, or which follow a state machine, are touched by their own file alone;
 that the files of a folder do not call each other in a circle, that the build knows every text of a kernel, that the header and the documentation name only functions and types that
 exist, that every function has a caller, and that numbers become text and back through base/numbers.h, which does not
-depend on the program's locale; that no pass of plan/ knows an operation by name, and that kernels with many parameters
-have a list of them.
+depend on the program's locale; that no pass of plan/ knows an operation by name, that kernels with many parameters have a
+list of them, and that no struct has too many members.
 
     dependencies.py ROOT
 """
@@ -175,6 +175,26 @@ def caller_faults(root):
         yield f"{declared[name]}: nothing calls {name}()"
 
 
+# A struct with more members has some of a kind, which are a struct of their own. Those of the header are options.
+MOST_MEMBERS = 25
+INNERMOST = re.compile(r"(?:\b(struct)\s*(\w*)\s*)?\{([^{}]*)\}")
+PARENTHESES = re.compile(r"\([^()]*\)")
+
+
+def member_faults(root):
+    """A struct that one cannot keep in mind. A struct within it counts as one member: the innermost are replaced first."""
+    for path in (path for room in (*CODE, "clkernels") for path in sorted((root / room).rglob("*.[ch]"))):
+        code, rest = None, code_of(path)
+        while code != rest:
+            code = rest
+            for struct, name, body in INNERMOST.findall(code):
+                body = PARENTHESES.sub("", PARENTHESES.sub("", body))
+                members = sum(1 + declaration.count(",") for declaration in body.split(";") if declaration.strip())
+                if struct and members > MOST_MEMBERS:
+                    yield f"{path.relative_to(root)}: struct {name} has {members} members, more than {MOST_MEMBERS}"
+            rest = INNERMOST.sub(" struct inner ", code)
+
+
 # The command sets no locale, so what it prints to its streams has a point; all else goes through base/numbers.h.
 READERS = re.compile(r"\b(strtod|strtof|strtold|atof|setlocale|vsn?printf)\s*\(")
 WRITERS = re.compile(r"\b(sn?printf|asprintf|dprintf|sscanf|fscanf)\s*\([^;]*?%[-+ #0-9.*]*l?[aefgAEFG](?![A-Za-z])[^;]*;")
@@ -196,7 +216,7 @@ def locale_faults(root):
 def main():
     root = pathlib.Path(sys.argv[1])
     found = [*faults(root), *owner_faults(root), *circle_faults(root), *operation_faults(root), *kernel_faults(root), *parameter_faults(root),
-             *name_faults(root), *caller_faults(root), *locale_faults(root)]
+             *name_faults(root), *caller_faults(root), *member_faults(root), *locale_faults(root)]
     print("\n".join(found))
     rooms = [room for room in ALLOWED if (root / room).is_dir()]
     print(f"{len(rooms) if not found else 0} passed, {len(found)} failed")
