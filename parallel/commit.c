@@ -35,11 +35,11 @@ static void update_from_sums(tutti_trainer *trainer, const struct step *done)
 
 static void update(tutti_trainer *trainer, struct replica *sole, const struct step *step)
 {
-    if (!sole && trainer_keeps_sums(trainer)) update_from_sums(trainer, step);
+    if (!sole && trainer_keeps_gradient_sums(trainer)) update_from_sums(trainer, step);
     parameters_updated(&trainer->store, sole);
     if (sole) { /* it has updated itself */
         versions_updated(&sole->versions, parameters_version(&trainer->store), true);
-    } else if (!trainer_keeps_sums(trainer)) {
+    } else if (!trainer_keeps_gradient_sums(trainer)) {
         exchange_adopt(trainer);
     }
     if (!trainer->options.exchange) parameters_drop(&trainer->store);
@@ -48,7 +48,7 @@ static void update(tutti_trainer *trainer, struct replica *sole, const struct st
 /* Checks that the step may update. A step with too large a loss scale does not fail. */
 static tutti_status check_finite(const tutti_trainer *trainer, const struct step *step)
 {
-    const double loss = step->result.sums.metrics.loss;
+    const double loss = step->result.totals.metrics.loss;
     const bool may_skip = !step->replayed && loss_scale_can_fall(&trainer->state.loss_scale);
     if (isfinite(loss) && (!step->result.not_finite || may_skip)) return TUTTI_OK;
     if (step->replayed)

@@ -316,7 +316,7 @@ static bool sum_as_they_arrive(struct exchange *exchange, bool failed)
     return !failed;
 }
 
-bool trainer_keeps_sums(const tutti_trainer *trainer)
+bool trainer_keeps_gradient_sums(const tutti_trainer *trainer)
 {
     return ranks_sums(trainer) || (trainer->options.exchange && trainer->optimizer.clip_norm > 0);
 }
@@ -326,7 +326,7 @@ tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
     tutti_status status = TUTTI_OK;
     struct exchange exchange = { .trainer = trainer,
         .ranks = ranks_sums(trainer) ? trainer->ranks : NULL,
-        .kept = trainer_keeps_sums(trainer) ? parameters_gradients(&trainer->store) : NULL,
+        .kept = trainer_keeps_gradient_sums(trainer) ? parameters_gradients(&trainer->store) : NULL,
         .step = { &trainer->optimizer, trainer->network, &step->work.constants, NULL },
         .master = parameters_master(&trainer->store),
         .next = parameters_next(&trainer->store),

@@ -18,7 +18,7 @@ enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: what a thread takes at once */
 tutti_status exchange_run(struct tutti_trainer *trainer, struct step *step);
 /* Returns whether the exchange keeps summed gradients, from which step_commit() updates: with several ranks, or to clip
  * them. */
-bool trainer_keeps_sums(const struct tutti_trainer *trainer);
+bool trainer_keeps_gradient_sums(const struct tutti_trainer *trainer);
 /* After the step has succeeded: adopts the next parameters and states as the newest of trainer->store. */
 void exchange_adopt(struct tutti_trainer *trainer);
 bool exchange_not_finite(const float *values, int64_t count); /* any of them */

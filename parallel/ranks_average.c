@@ -73,18 +73,18 @@ static void agree_on_scale(struct tutti_trainer *trainer)
 }
 
 /* Sets the sums of losses that were not reported to the caller yet. */
-static void report_rest(struct ranks *ranks, struct sums *sums)
+static void report_rest(struct ranks *ranks, struct metric_totals *totals)
 {
     struct rank_note total;
     ranks_add_notes(ranks, &total);
     metric_sums_scale(&ranks->average.reported.metrics, -1);
-    sums->metrics = total.metrics;
-    metric_sums_add(&sums->metrics, &ranks->average.reported.metrics);
+    totals->metrics = total.metrics;
+    metric_sums_add(&totals->metrics, &ranks->average.reported.metrics);
     ranks->average.reported = ranks->average.since = (struct rank_note) { 0 };
     ranks->average.steps = ranks->average.whole = 0;
 }
 
-tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vote, struct sums *sums)
+tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vote, struct metric_totals *totals)
 {
     tutti_status status = TUTTI_OK;
     struct ranks *ranks = trainer->ranks;
@@ -107,24 +107,24 @@ tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vot
     agree_on_scale(trainer);
     if (ranks->division.automatic) TRY(ranks_take_division(trainer));
     ranks->division.wanted = false;
-    report_rest(ranks, sums);
+    report_rest(ranks, totals);
     ranks_decide(trainer, 0);
 done:
     return status;
 }
 
-void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct sums *sums)
+void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct metric_totals *totals)
 {
     struct ranks *ranks = trainer->ranks;
     hosts_progress(ranks->hosts); /* a sign of life */
     ranks->average.steps++;
     ranks->average.whole += batch->whole;
     ranks->average.since.samples += batch->samples;
-    metric_sums_add(&ranks->average.since.metrics, &sums->metrics);
+    metric_sums_add(&ranks->average.since.metrics, &totals->metrics);
     ranks->average.since.seconds += ranks->seconds;
     if (ranks->average.steps >= ranks->average.every) return;
     /* Until the next average, the others' samples are assumed to be like this rank's. */
     const double others = batch->samples > 0 ? (double)batch->whole / (double)batch->samples : 0;
-    metric_sums_scale(&sums->metrics, others);
-    metric_sums_add(&ranks->average.reported.metrics, &sums->metrics);
+    metric_sums_scale(&totals->metrics, others);
+    metric_sums_add(&ranks->average.reported.metrics, &totals->metrics);
 }

@@ -68,18 +68,18 @@ void ranks_add_notes(const struct ranks *ranks, struct rank_note *total)
 }
 
 tutti_status ranks_total(
-    struct tutti_trainer *trainer, tutti_status status, struct sums *sums, int64_t *samples, bool *whole)
+    struct tutti_trainer *trainer, tutti_status status, struct metric_totals *totals, int64_t *samples, bool *whole)
 {
     struct ranks *ranks = trainer->ranks;
     struct rank_note total;
     if (!ranks) return status;
-    ranks->mine.metrics = sums->metrics;
+    ranks->mine.metrics = totals->metrics;
     ranks->mine.samples = *samples;
     ranks->mine.partial = !*whole;
     status = ranks_agree(trainer, status);
     if (status != TUTTI_OK) return status;
     ranks_add_notes(ranks, &total);
-    sums->metrics = total.metrics;
+    totals->metrics = total.metrics;
     *samples = total.samples;
     *whole = !total.partial;
     return TUTTI_OK;

@@ -20,7 +20,7 @@ tutti_status ranks_agree(struct tutti_trainer *trainer, tutti_status status);
 tutti_status ranks_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what);
 /* Does what ranks_agree() does, and sums over all ranks. *whole: all went through all of their samples. */
 tutti_status ranks_total(
-    struct tutti_trainer *trainer, tutti_status status, struct sums *sums, int64_t *samples, bool *whole);
+    struct tutti_trainer *trainer, tutti_status status, struct metric_totals *totals, int64_t *samples, bool *whole);
 /* Sends rank 0's arrays to all. */
 tutti_status ranks_share_arenas(struct tutti_trainer *trainer);
 tutti_status ranks_broadcast(struct tutti_trainer *trainer, void *data, size_t bytes);

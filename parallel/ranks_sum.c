@@ -93,8 +93,8 @@ tutti_status ranks_vote(
             trainer->pool, (int)divide_up(trainer->network->trained_floats, EXCHANGE_BLOCK), widen, trainer);
     ranks->mine.not_finite = result->not_finite;
     ranks->mine.largest = result->largest;
-    ranks->mine.samples = result->sums.samples;
-    ranks->mine.metrics = result->sums.metrics;
+    ranks->mine.samples = result->totals.samples;
+    ranks->mine.metrics = result->totals.metrics;
     ranks->mine.seconds = ranks->seconds;
     ranks->mine.divides = ranks->division.wanted;
     ranks->mine.repartition = (int32_t)ranks->division.repartition.state;
@@ -104,7 +104,7 @@ tutti_status ranks_vote(
     if (*all == VOTE_RETRY) return TUTTI_OK; /* the next vote announces the division again */
     result->not_finite = total.not_finite;
     result->largest = (float)fmin(total.largest, FLT_MAX);
-    result->sums.metrics = total.metrics;
+    result->totals.metrics = total.metrics;
     if (ranks->division.automatic) TRY(ranks_take_division(trainer));
     ranks->division.wanted = false;
 done:

@@ -124,12 +124,12 @@ static struct vote try_once(tutti_trainer *trainer, struct step *step)
     return vote;
 }
 
-static void add_results(const tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
+static void add_results(const tutti_trainer *trainer, const struct replica_work *work, struct metric_totals *totals)
 {
-    metric_sums_add(&sums->metrics, &work->excluded);
+    metric_sums_add(&totals->metrics, &work->excluded);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->division.parts[i] == 0) continue;
-        metric_sums_add(&sums->metrics, &trainer->works[i].result.metrics);
+        metric_sums_add(&totals->metrics, &trainer->works[i].result.metrics);
     }
 }
 
@@ -162,7 +162,7 @@ struct vote retry_run(tutti_trainer *trainer, struct step *step)
     do {
         vote = trainer->options.exchange ? try_once(trainer, step) : try_single(trainer, step);
     } while (vote.says == VOTE_RETRY);
-    if (vote.says == VOTE_DONE) add_results(trainer, &step->work, &step->result.sums);
+    if (vote.says == VOTE_DONE) add_results(trainer, &step->work, &step->result.totals);
     return vote;
 }
 
@@ -178,19 +178,19 @@ tutti_status retry_run_ranks(tutti_trainer *trainer, const struct vote *ready, s
 {
     struct vote mine = vote_fails(ready) ? *ready : vote_retry();
     enum verdict all = VOTE_RETRY;
-    struct sums own = { 0 };
+    struct metric_totals own = { 0 };
     while (all == VOTE_RETRY) {
         ranks_try(trainer);
         if (mine.says == VOTE_RETRY) {
             const double start = clock_seconds();
-            own = (struct sums) { .samples = step->work.samples };
+            own = (struct metric_totals) { .samples = step->work.samples };
             mine = try_once(trainer, step);
             INVARIANT(mine.says != VOTE_REPLAY); /* no device trains alone */
             if (mine.says == VOTE_DONE) add_results(trainer, &step->work, &own);
             trainer->ranks->seconds = clock_seconds() - start - sync_ranks_waited(trainer);
         }
         sync_ranks_end(trainer, &mine);
-        step->result.sums = own;
+        step->result.totals = own;
         const tutti_status voted = ranks_vote(trainer, &mine, &all, &step->result);
         if (voted != TUTTI_OK) return voted;
         /* Ranks that retry the step need this rank's statistics, too: it computes its part again. */

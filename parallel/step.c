@@ -143,21 +143,21 @@ done:
 }
 
 /* Makes the parameters of all ranks their mean. */
-static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct sums *sums)
+static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct metric_totals *totals)
 {
     if (!vote_fails(vote)) vote_take(vote, trainer_fetch(trainer));
     if (!vote_fails(vote)) vote_take(vote, trainer_use_averages(trainer, false)); /* on all ranks */
     if (!vote_fails(vote)) vote_take(vote, parameters_make_states(&trainer->store));
     if (!vote_fails(vote)) vote_take(vote, ranks_make_average(trainer));
-    return ranks_average(trainer, vote, sums);
+    return ranks_average(trainer, vote, totals);
 }
 
-tutti_status trainer_settle(tutti_trainer *trainer, struct sums *sums)
+tutti_status trainer_settle(tutti_trainer *trainer, struct metric_totals *totals)
 {
-    *sums = (struct sums) { 0 };
+    *totals = (struct metric_totals) { 0 };
     if (!ranks_averages(trainer) || trainer->ranks->average.steps == 0) return TUTTI_OK;
     struct vote vote = vote_of(TUTTI_OK);
-    return average(trainer, &vote, sums);
+    return average(trainer, &vote, totals);
 }
 
 /* Seed and step, from which layers make random numbers. */
@@ -170,7 +170,8 @@ static struct step_constants random_constants(const tutti_trainer *trainer)
         .step_high = (uint32_t)(step >> 32) };
 }
 
-tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct sums *sums)
+tutti_status trainer_step(
+    tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct metric_totals *totals)
 {
     struct vote vote = *read;
     const int64_t samples = samples_of(trainer, batch);
@@ -182,29 +183,29 @@ tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const
     struct step step = { .work = work_of(trainer, batch, &constants) };
     const double start = clock_seconds();
     tutti_status status = run_step(trainer, &vote, &step);
-    *sums = step.result.sums;
+    *totals = step.result.totals;
     membership_clear(&trainer->members);
     if (ranks_averages(trainer)) {
         vote = vote_of(status);
         trainer->ranks->seconds = clock_seconds() - start;
-        ranks_local_step(trainer, batch, sums);
+        ranks_local_step(trainer, batch, totals);
         if (vote_fails(&vote) || trainer->ranks->average.steps >= trainer->ranks->average.every)
-            status = average(trainer, &vote, sums);
+            status = average(trainer, &vote, totals);
     }
-    sums->samples = batch->whole;
+    totals->samples = batch->whole;
     lookahead_advance(&trainer->lookahead);
     return status;
 }
 
 tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
-    struct sums *sums, const struct arrays *outputs)
+    struct metric_totals *totals, const struct arrays *outputs)
 {
     tutti_status status = TUTTI_OK;
-    if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples, &sums->metrics));
+    if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples, &totals->metrics));
     TRY(trainer_use_averages(trainer, true));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
-        struct step step = { .result.sums = *sums };
+        struct step step = { .result.totals = *totals };
         struct replica_work *work = &step.work;
         work->mode = mode;
         work->samples = left < trainer->division.part ? left : trainer->division.part;
@@ -215,7 +216,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         work->constants.gradient_weight = (float)(1.0 / (double)work->samples);
         work->before = done_samples;
         TRY(replay_and_run(trainer, &step));
-        *sums = step.result.sums;
+        *totals = step.result.totals;
         done_samples += work->samples;
     }
 done:

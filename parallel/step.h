@@ -9,7 +9,7 @@ struct tutti_trainer;
 
 /* The result of a try at a step or a forward pass. */
 struct step_result {
-    struct sums sums;
+    struct metric_totals totals;
     bool not_finite; /* some of the summed gradients are not finite, or their norm is not */
     float largest;   /* largest magnitude of the summed gradients, on this rank */
     float norm;      /* of the gradients, if they are clipped; else NaN */
@@ -21,15 +21,15 @@ struct step {
     struct step_result result;
 };
 
-/* Does one step. *sums: its losses and correct samples, of all ranks. `read`: whether this rank's batch could be
+/* Does one step. *totals: its losses and correct samples, of all ranks. `read`: whether this rank's batch could be
  * read; if not, the others get the failure. */
 tutti_status trainer_step(
-    struct tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct sums *sums);
+    struct tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct metric_totals *totals);
 /* If ranks average parameters: averages what is not averaged yet. Call it before anything that needs the
  * parameters. */
-tutti_status trainer_settle(struct tutti_trainer *trainer, struct sums *sums);
+tutti_status trainer_settle(struct tutti_trainer *trainer, struct metric_totals *totals);
 /* Evaluation or inference of any number of samples. */
 tutti_status trainer_forward(struct tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds,
-    int64_t samples, struct sums *sums, const struct arrays *outputs);
+    int64_t samples, struct metric_totals *totals, const struct arrays *outputs);
 
 #endif

@@ -13,8 +13,8 @@ struct metric_sums {
     double each_excluded[PLAN_MAX_LOSSES];
 };
 
-/* Sums over a step or an evaluation, and its samples. */
-struct sums {
+/* The metric sums of a step or an evaluation, and its samples. */
+struct metric_totals {
     struct metric_sums metrics;
     int64_t samples;
 };

@@ -98,15 +98,15 @@ static tutti_status climb(struct test *test)
     bool rises = true;
     for (int i = 0; i < o->steps && rises; i++) {
         struct batch batch = { 0 };
-        struct sums sums;
+        struct metric_totals totals;
         const double rate = o->low * pow(o->high / o->low, (double)i / (o->steps - 1));
         if (trainer_stops(test->trainer)) FAIL(TUTTI_CANCELLED, "the test of rates was cancelled");
         const struct vote read = vote_of(next_batch(test, &batch));
         test->trainer->optimizer.learning_rate = (float)rate;
-        status = trainer_step(test->trainer, &read, &batch, &sums);
+        status = trainer_step(test->trainer, &read, &batch, &totals);
         if (status == TUTTI_NOT_FINITE && test->result.count > 0) return TUTTI_OK;
         TRY(status);
-        rises = note(test, rate, sums.metrics.loss / (double)batch.whole);
+        rises = note(test, rate, totals.metrics.loss / (double)batch.whole);
     }
 done:
     return status;

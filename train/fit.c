@@ -218,7 +218,7 @@ static tutti_status train_epoch(struct fit *fit)
     fit->epoch_seconds = 0;
     if (fit->fitting->begin_epoch) fit->fitting->begin_epoch(fit->source->user, position->epoch);
     TRY(ranks_agree(trainer, batches_open(&batches, fit->source, &options)));
-    struct sums sums;
+    struct metric_totals totals;
     while (!cancelled(fit) && !enough(fit)) {
         struct batch batch;
         const double start = clock_seconds();
@@ -228,21 +228,21 @@ static tutti_status train_epoch(struct fit *fit)
         struct batch next;
         if (batches_peek(batches, &next)) lookahead_announce(&trainer->lookahead, &next);
         set_rate(fit);
-        TRY(trainer_step(trainer, &read, &batch, &sums));
+        TRY(trainer_step(trainer, &read, &batch, &totals));
         fit->epoch_seconds += clock_seconds() - start;
         fit->epoch_samples += batch.whole;
         fit->steps++;
         fit->samples += batch.whole;
         position->samples += batch.whole;
-        position->loss += sums.metrics.loss;
-        position->correct += sums.metrics.correct;
-        position->excluded += sums.metrics.excluded;
+        position->loss += totals.metrics.loss;
+        position->correct += totals.metrics.correct;
+        position->excluded += totals.metrics.excluded;
         report_progress(fit, NULL);
     }
-    TRY(trainer_settle(trainer, &sums));
-    position->loss += sums.metrics.loss;
-    position->correct += sums.metrics.correct;
-    position->excluded += sums.metrics.excluded;
+    TRY(trainer_settle(trainer, &totals));
+    position->loss += totals.metrics.loss;
+    position->correct += totals.metrics.correct;
+    position->excluded += totals.metrics.excluded;
 done:
     lookahead_reset(&trainer->lookahead);
     batches_close(batches);
@@ -251,7 +251,7 @@ done:
 
 /* Evaluates this rank's part of a source. */
 static tutti_status evaluate_part(tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores,
-    struct sums *sums, int64_t *samples, bool *whole)
+    struct metric_totals *totals, int64_t *samples, bool *whole)
 {
     tutti_status status = TUTTI_OK;
     struct scored scored;
@@ -271,7 +271,7 @@ static tutti_status evaluate_part(tutti_trainer *trainer, const tutti_source *so
         TRY(batches_next(batches, &batch));
         *whole = batch.samples == 0;
         if (*whole) break;
-        TRY(scored_forward(&scored, &batch, sums));
+        TRY(scored_forward(&scored, &batch, totals));
         *samples += batch.samples;
     }
 done:
@@ -286,15 +286,15 @@ static tutti_status evaluate(
     tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores, tutti_metrics *metrics, bool *whole)
 {
     tutti_status status;
-    struct sums sums;
+    struct metric_totals totals;
     int64_t samples = 0;
-    TRY(trainer_settle(trainer, &sums));
-    sums = (struct sums) { 0 };
+    TRY(trainer_settle(trainer, &totals));
+    totals = (struct metric_totals) { 0 };
     *whole = false;
-    status = evaluate_part(trainer, source, scores, &sums, &samples, whole);
-    TRY(ranks_total(trainer, status, &sums, &samples, whole));
+    status = evaluate_part(trainer, source, scores, &totals, &samples, whole);
+    TRY(ranks_total(trainer, status, &totals, &samples, whole));
     if (*whole) TRY(scores_total(trainer, scores));
-    metrics_report(trainer, &sums.metrics, samples, metrics);
+    metrics_report(trainer, &totals.metrics, samples, metrics);
 done:
     return status;
 }

@@ -144,10 +144,10 @@ tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
 {
     tutti_status status;
     struct checkpoint checkpoint;
-    struct sums sums;
+    struct metric_totals totals;
     TRY(forked_check());
     TRY(begin_file(trainer, path, TUTTI_OK));
-    TRY(trainer_settle(trainer, &sums));
+    TRY(trainer_settle(trainer, &totals));
     status = trainer_checkpoint(trainer, true, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_save(&checkpoint, path);
     status = ranks_agree(trainer, status);
@@ -192,10 +192,10 @@ done:
 tutti_status tutti_save(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
-    struct sums sums;
+    struct metric_totals totals;
     TRY(forked_check());
     TRY(begin_file(trainer, name, check_trains(trainer, "save: use tutti_save_weights()")));
-    TRY(trainer_settle(trainer, &sums));
+    TRY(trainer_settle(trainer, &totals));
     TRY(ranks_agree(trainer, trainer_save(trainer, name)));
 done:
     return status;

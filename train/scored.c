@@ -144,11 +144,11 @@ static void take_labels(const struct scored *scored, const int32_t *from, int64_
         scored->labels[i] = from[i] == ignored ? -1 : from[i];
 }
 
-tutti_status scored_forward(struct scored *scored, const struct batch *batch, struct sums *sums)
+tutti_status scored_forward(struct scored *scored, const struct batch *batch, struct metric_totals *totals)
 {
     const struct arrays *outputs = scored->scores ? &scored->outputs : NULL;
     const tutti_status status = trainer_forward(
-        scored->trainer, outputs ? PLAN_SCORE : PLAN_EVALUATE, &batch->feeds, batch->samples, sums, outputs);
+        scored->trainer, outputs ? PLAN_SCORE : PLAN_EVALUATE, &batch->feeds, batch->samples, totals, outputs);
     if (status != TUTTI_OK || !outputs) return status;
     const void *targets = batch->feeds.at[scored->target];
     if (scored->soft)

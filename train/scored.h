@@ -22,7 +22,7 @@ struct scored {
 tutti_status scored_open(
     struct scored *scored, struct tutti_trainer *trainer, tutti_scores *scores, const tutti_source *source);
 /* Evaluates a batch. */
-tutti_status scored_forward(struct scored *scored, const struct batch *batch, struct sums *sums);
+tutti_status scored_forward(struct scored *scored, const struct batch *batch, struct metric_totals *totals);
 void scored_close(struct scored *scored);
 
 #endif

@@ -54,12 +54,12 @@ static tutti_status keep(
 tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer)
 {
     tutti_status status;
-    struct sums sums;
+    struct metric_totals totals;
     struct checkpoint checkpoint;
     tutti_snapshot *snapshot = NULL;
     if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     TRY(forked_check());
-    TRY(trainer_settle(trainer, &sums));
+    TRY(trainer_settle(trainer, &totals));
     TRY(trainer_fetch(trainer));
     if (trainer->options.trains) TRY(parameters_make_states(&trainer->store));
     TRY(trainer_checkpoint(trainer, false, &checkpoint));
@@ -152,14 +152,14 @@ static bool copy(const tutti_snapshot *snapshot, struct checkpoint *checkpoint, 
 tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot *snapshot)
 {
     tutti_status status;
-    struct sums sums;
+    struct metric_totals totals;
     struct checkpoint checkpoint;
     TRY(forked_check());
     if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     TRY(trainer_check_still(trainer, "tutti_snapshot_restore()"));
     status = snapshot ? check(snapshot, trainer->network) : fail(TUTTI_INVALID, "the snapshot is NULL: pass one");
     TRY(ranks_agree(trainer, status));
-    TRY(trainer_settle(trainer, &sums));
+    TRY(trainer_settle(trainer, &totals));
     TRY(trainer_fetch(trainer));
     if (trainer->options.trains) TRY(parameters_make_states(&trainer->store));
     TRY(trainer_checkpoint(trainer, false, &checkpoint));

@@ -221,7 +221,7 @@ static tutti_status make_all(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     TRY(parameters_make(
-        &trainer->store, trainer->options.exchange && trainer->options.trains, trainer_keeps_sums(trainer)));
+        &trainer->store, trainer->options.exchange && trainer->options.trains, trainer_keeps_gradient_sums(trainer)));
     if (trainer->options.exchange) TRY(thread_pool_new(&trainer->pool, trainer->network->runtime->threads));
     TRY(sync_devices_open(trainer));
     TRY(make_values_and_replicas(trainer));
@@ -328,7 +328,7 @@ static tutti_status train_step(tutti_trainer *trainer, tutti_status read, const 
     const struct arrays *outputs, tutti_metrics *metrics)
 {
     tutti_status status;
-    struct sums sums;
+    struct metric_totals totals;
     struct batch batch = { .samples = samples, .feeds = *feeds, .outputs = outputs };
     TRY(ranks_place(trainer, read, &batch));
     if (batch.whole > trainer->options.batch)
@@ -337,8 +337,8 @@ static tutti_status train_step(tutti_trainer *trainer, tutti_status read, const 
             "batch",
             (long long)batch.whole, (long long)trainer->options.batch);
     const struct vote vote = vote_of(TUTTI_OK);
-    TRY(trainer_step(trainer, &vote, &batch, &sums));
-    metrics_report(trainer, &sums.metrics, batch.whole, metrics);
+    TRY(trainer_step(trainer, &vote, &batch, &totals));
+    metrics_report(trainer, &totals.metrics, batch.whole, metrics);
 done:
     /* After a failure the caller may refill any array, so an address does not identify an announced batch any
      * more. */
@@ -418,18 +418,18 @@ tutti_status tutti_evaluate(
 {
     tutti_status status;
     bool whole = true;
-    struct sums sums = { 0 };
+    struct metric_totals totals = { 0 };
     struct arrays arrays;
     if (!trainer) return trainer_check(trainer, true, samples);
     const struct vote read = vote_of(read_part(trainer, feeds, feed_count, samples, &arrays));
     if (!trainer->ranks) TRY(vote_status(&read));
-    TRY(trainer_settle(trainer, &sums));
-    sums = (struct sums) { 0 };
+    TRY(trainer_settle(trainer, &totals));
+    totals = (struct metric_totals) { 0 };
     status = vote_status(&read);
-    if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_EVALUATE, &arrays, samples, &sums, NULL);
-    TRY(ranks_total(trainer, status, &sums, &samples, &whole));
+    if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_EVALUATE, &arrays, samples, &totals, NULL);
+    TRY(ranks_total(trainer, status, &totals, &samples, &whole));
     if (samples == 0) FAIL(TUTTI_INVALID, "no rank has a sample to evaluate: one of them needs some");
-    metrics_report(trainer, &sums.metrics, samples, metrics);
+    metrics_report(trainer, &totals.metrics, samples, metrics);
 done:
     return status;
 }
@@ -438,7 +438,7 @@ tutti_status tutti_infer(tutti_trainer *trainer, const tutti_feed *feeds, int fe
     const tutti_fetch *fetches, int fetch_count)
 {
     bool borrowed;
-    struct sums sums = { 0 };
+    struct metric_totals totals = { 0 };
     struct arrays arrays;
     struct fetched fetched;
     tutti_status status = trainer_check(trainer, false, samples);
@@ -447,7 +447,7 @@ tutti_status tutti_infer(tutti_trainer *trainer, const tutti_feed *feeds, int fe
     if (status != TUTTI_OK) return status;
     status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count,
         (struct bound_sizes) { samples, arrays.length });
-    if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_INFER, &arrays, samples, &sums, &fetched.arrays);
+    if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_INFER, &arrays, samples, &totals, &fetched.arrays);
     return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
 }
 
