@@ -1,5 +1,6 @@
 /* What the trainer tells the kernels of a step: graph/operation.h has the same struct, with gradient_weight for
- * loss_scale, and micro_batches for runs. */
+ * loss_scale, and micro_batches for runs. These two names stay here, because what compilers make of each kernel's text
+ * is recorded in tests/offline. */
 typedef struct {
     uint seed_low, seed_high;
     uint step_low, step_high;

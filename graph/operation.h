@@ -6,7 +6,8 @@
 #include "runtime/compute.h"
 #include "runtime/launch.h"
 
-/* Written by the trainer before each step into the value with ROLE_CONSTANTS; clkernels/step.h has the same struct.
+/* Written by the trainer before each step into the value with ROLE_CONSTANTS; clkernels/step.h has the same struct. Its
+ * names loss_scale and runs stay, because what compilers make of each kernel's text is recorded in tests/offline.
  * Losses multiply each sample's gradient by gradient_weight. That is 1 / (samples of the whole step), so that gradients
  * of replicas and micro-batches only need to be added, whatever their shares are. With --precision fp16 the weight
  * includes the loss scale (parallel/loss_scale.h), which `unscale` removes. */
@@ -18,9 +19,11 @@ struct step_constants {
     float learning_rate;                      /* for the optimizer's launch */
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
     uint32_t micro_batches; /* of this step; the optimizer reads the sum of losses of each. `runs` in kernels */
-    float unscale;          /* what the update multiplies gradients by: 1 / the loss scale */
-    uint32_t not_finite;    /* 0; a launch before the optimizer's sets it where gradients are not finite */
-    uint32_t loss_floats;   /* from the losses of one micro-batch to those of the next; 0: 2 */
+    /* Factor of the gradients in the update: 1 / loss scale. On a device, gradient_clip (clip.cl) then multiplies the clip
+     * factor into it; the host keeps that factor in optimizer_step.clip. */
+    float unscale;
+    uint32_t not_finite;  /* 0; a launch before the optimizer's sets it where gradients are not finite */
+    uint32_t loss_floats; /* from the losses of one micro-batch to those of the next; 0: 2 */
     uint32_t reserved[3];
 };
 
