@@ -1,10 +1,10 @@
-/* What belongs to an update besides its rule (update.cl): the check of all gradients before it, the running statistics
- * after the trained parameters, the average of the parameters after it; and the sum of micro-batches.
+/* The kernels around the optimizer's rule, which is in update.cl: the check of all gradients, running statistics, the
+ * average of the parameters; and the sum of gradients over micro-batches.
  *
  * Arguments: p, g and a: arenas of n floats, n a multiple of 16. constants: of this step. constants->unscale: factor of
  * the gradients, 1 / loss scale and a power of two until gradient_clip (clip.cl), after running_statistics, multiplies the
  * clip factor into it. losses: as update_wanted.h has it.
- * Launched by replica/optimizer.c at the end of a step, as arena.h has it. */
+ * Launched by replica/optimizer.c at the end of a step, gradients_add by replica/gradients.c, as arena.h has it. */
 #include "parameters.h"
 #include "arguments/optimizer.h"
 #include "step.h"

@@ -1,5 +1,6 @@
-/* The update of a single device: every trained parameter, whatever its layer, in one launch, because parameters,
- * gradients and states are one contiguous arena each.
+/* The optimizer's rule, as one kernel; optimizer.cl has the kernels around it. It updates every trained parameter of a
+ * single device, whatever its layer, in one launch, because parameters, gradients and states are one contiguous arena
+ * each.
  *
  * Options: RULE, the rule of optimizer_rules.h, which is the kernel's name, too; STATES, the number of its states;
  * GROUPED 1: groups has a factor of the rate, and a weight decay instead of the argument's, for each 256 floats.

@@ -6,6 +6,29 @@
 
 #include <stdlib.h>
 
+/* ----------------------------------------------------------------------------------------------- launches ---- */
+
+void gradients_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list)
+{
+    struct launch *launch = optimizer_launch(list, "optimizer", "gradients_add");
+    launch_buffer(launch, sum);
+    launch_buffer(launch, gradients);
+    launch_long(launch, network->total_floats);
+    optimizer_launch_range(launch, list->device, network->total_floats);
+    launch_work(launch, (double)network->total_floats, 12 * (double)network->total_floats);
+}
+
+void gradients_emit_bf16(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list)
+{
+    struct launch *launch = optimizer_launch(list, "wire", "gradients_to_bf16");
+    launch_buffer(launch, gradients);
+    launch_buffer(launch, wire);
+    launch_long(launch, first);
+    launch_long(launch, count);
+    optimizer_launch_range(launch, list->device, count);
+    launch_work(launch, (double)count, 6 * (double)count);
+}
+
 /* -------------------------------------------------------------------------------------------- on the device ---- */
 
 tutti_status gradients_open(struct replica *replica)
@@ -21,7 +44,7 @@ tutti_status gradients_make_sum(struct replica *replica)
     const tutti_network *network = replica->setup->network;
     TRY(buffer_new(replica->device, (size_t)network->total_floats * sizeof(float), &transfer->sum));
     launch_list_init(&transfer->add, replica->device);
-    optimizer_emit_add(network, transfer->sum, transfer->gradients, &transfer->add);
+    gradients_emit_add(network, transfer->sum, transfer->gradients, &transfer->add);
     TRY(launch_list_realise(&transfer->add, NULL, NULL));
     TRY(launch_list_warm_up(&transfer->add));
     TRY(gradient_transport(replica)->build(replica, NULL));

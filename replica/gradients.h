@@ -99,6 +99,11 @@ bool gradients_are_expected(const struct gradient_transfer *transfer);
 /* Returns whether the exchange may write parameters to the device's memory in this step. */
 bool gradients_are_exposed(const struct gradient_transfer *transfer);
 
+/* Emits sum += gradients over the whole arena: micro-batches. */
+void gradients_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list);
+/* Emits the floats first .. first + count - 1 of the gradients as bfloat16 to the same place of `wire`. */
+void gradients_emit_bf16(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list);
+
 /* For the implementations: adds an enqueued copy. Takes over its event, also on failure. */
 tutti_status gradients_add(struct replica *replica, const struct bucket_copy *copy);
 /* Waits for each copy in turn and wakes the exchange. */

@@ -29,11 +29,11 @@ static const struct command *bucket_at(const struct plan *plan, int64_t first)
 static tutti_status emit(struct replica *replica, const struct plan *plan, struct launch_list *list)
 {
     const int64_t trained = replica->setup->network->trained_floats;
-    if (!plan) optimizer_emit_wire(replica->transfer.sum, replica->transfer.copied.wire, 0, trained, list);
+    if (!plan) gradients_emit_bf16(replica->transfer.sum, replica->transfer.copied.wire, 0, trained, list);
     for (int64_t first = 0; plan && first < trained;) {
         const struct command *ready = bucket_at(plan, first);
         if (!ready) return fail(TUTTI_INTERNAL, "no bucket begins at offset %lld", (long long)first);
-        optimizer_emit_wire(replica->transfer.gradients, replica->transfer.copied.wire, first, ready->count, list);
+        gradients_emit_bf16(replica->transfer.gradients, replica->transfer.copied.wire, first, ready->count, list);
         first += ready->count;
     }
     return TUTTI_OK;

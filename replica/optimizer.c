@@ -488,6 +488,12 @@ static void launch_stream(struct launch *launch, const struct device *device, in
         launch_grid(launch, 1, size_round_up(items, group), 1, 1, group, 1, 1);
 }
 
+void optimizer_launch_range(struct launch *launch, const struct device *device, int64_t floats)
+{
+    launch_int(launch, floats_of_item(device, floats));
+    launch_stream(launch, device, floats);
+}
+
 ARGUMENTS(update, UPDATE_ARGUMENTS)
 ARGUMENTS(average, AVERAGE_ARGUMENTS)
 ARGUMENTS(groups, GROUPS_ARGUMENTS)
@@ -564,30 +570,6 @@ void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem
     launch_buffer(launch, gradients);
     launch_buffer(launch, constants);
     launch_long(launch, network->total_floats);
-    launch_int(launch, floats_of_item(list->device, network->total_floats));
-    launch_stream(launch, list->device, network->total_floats);
+    optimizer_launch_range(launch, list->device, network->total_floats);
     launch_work(launch, 0, 4 * (double)network->total_floats);
-}
-
-void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list)
-{
-    struct launch *launch = optimizer_launch(list, "optimizer", "gradients_add");
-    launch_buffer(launch, sum);
-    launch_buffer(launch, gradients);
-    launch_long(launch, network->total_floats);
-    launch_int(launch, floats_of_item(list->device, network->total_floats));
-    launch_stream(launch, list->device, network->total_floats);
-    launch_work(launch, (double)network->total_floats, 12 * (double)network->total_floats);
-}
-
-void optimizer_emit_wire(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list)
-{
-    struct launch *launch = optimizer_launch(list, "wire", "gradients_to_bf16");
-    launch_buffer(launch, gradients);
-    launch_buffer(launch, wire);
-    launch_long(launch, first);
-    launch_long(launch, count);
-    launch_int(launch, floats_of_item(list->device, count));
-    launch_stream(launch, list->device, count);
-    launch_work(launch, (double)count, 6 * (double)count);
 }

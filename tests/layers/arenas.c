@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "replica/clip.h"
+#include "replica/gradients.h"
 #include "runtime/launch.h"
 #include "runtime/memory.h"
 #include "tests/layers/cases.h"
@@ -167,8 +168,8 @@ static bool check_gradients(void)
     uint16_t wire[TOTAL];
     launch_list_init(&list, device);
     tutti_status status = new_buffers(&b, &statistics);
-    optimizer_emit_wire(b.o.gradients, b.wire, 16, total - 32, &list);
-    optimizer_emit_add(&network, b.o.parameters, b.o.gradients, &list);
+    gradients_emit_bf16(b.o.gradients, b.wire, 16, total - 32, &list);
+    gradients_emit_add(&network, b.o.parameters, b.o.gradients, &list);
     if (status == TUTTI_OK) status = run(&list);
     if (status == TUTTI_OK) status = buffer_read(device, b.o.parameters, 0, sum, sizeof sum);
     if (status == TUTTI_OK) status = buffer_read(device, b.wire, 0, wire, sizeof wire);

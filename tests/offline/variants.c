@@ -24,6 +24,7 @@
 #include "plan/passes.h"
 #include "plan/pipeline.h"
 #include "plan/trial.h"
+#include "replica/gradients.h"
 #include "replica/optimizer.h"
 #include "runtime/check.h"
 #include "runtime/kernels_text.h"
@@ -257,7 +258,7 @@ static tutti_status ask_optimizers(const tutti_network *network, const char *nam
         if (i % 2) optimizer.groups = &group;
         optimizer_emit(&optimizer, network, &none, 1, &list);
         if (i == 0) optimizer_emit_check(network, NULL, NULL, &list);
-        if (i == 0) optimizer_emit_add(network, NULL, NULL, &list);
+        if (i == 0) gradients_emit_add(network, NULL, NULL, &list);
         TRY(collect(&list, name));
     }
 done:
