@@ -117,7 +117,7 @@ struct replica *rebalance_sole_replica(tutti_trainer *trainer)
     if (!trainer->rebalance) return NULL;
     const int sole = balance_sole_device(&trainer->balance);
     struct replica *replica = sole < 0 ? NULL : &trainer->replicas[sole];
-    return replica && update_is_made(replica) && !replica_is_lost(replica) ? replica : NULL;
+    return replica && device_update_is_made(replica) && !replica_is_lost(replica) ? replica : NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------- changes ---- */
@@ -379,7 +379,7 @@ done:
 static bool sole_replica_lacks_update(const tutti_trainer *trainer)
 {
     const int sole = balance_sole_device(&trainer->balance);
-    return sole >= 0 && !update_is_made(&trainer->replicas[sole]) && !trainer->rebalance->refused;
+    return sole >= 0 && !device_update_is_made(&trainer->replicas[sole]) && !trainer->rebalance->refused;
 }
 
 /* Passes mean times to balance.c once they cover enough time; returns whether it did. */

@@ -32,7 +32,7 @@ static tutti_status make(struct replica *replica)
     tutti_status status = TUTTI_OK;
     struct background *background = &replica->background;
     plan_cache_lock(&replica->plans);
-    if (background->sole) TRY(update_make(replica));
+    if (background->sole) TRY(device_update_make(replica));
     if (!background->plan_wanted) goto done;
     TRY(check_room(replica, &background->options));
     TRY(plan_new(replica->device, replica->setup->network, &background->options, &background->plan));
@@ -61,7 +61,7 @@ void background_start(struct replica *replica, struct bound_sizes sizes, bool so
     const int64_t samples_each = divide_up(sizes.samples, divide_up(sizes.samples, replica->capacity));
     const struct plan_key key = { PLAN_TRAIN, { samples_each, sizes.length } };
     *background = (struct background) { .seen = clock_seconds(),
-        .sole = sole && !update_is_made(replica),
+        .sole = sole && !device_update_is_made(replica),
         .plan_wanted = !plan_cache_find(&replica->plans, key),
         .options = replica_options(replica, key) };
     if (!background->sole && !background->plan_wanted) return;
@@ -133,7 +133,7 @@ tutti_status background_adopt(struct replica *replica, void *unused)
     (void)unused;
     tutti_status status = TUTTI_OK;
     struct background *background = &replica->background;
-    if (background->sole) TRY(update_warm(replica));
+    if (background->sole) TRY(device_update_warm_up(replica));
     if (!background->plan) goto done;
     TRY(plan_warm_up(background->plan));
     plan_cache_lock(&replica->plans);

@@ -82,7 +82,7 @@ static void free_buffers(struct device_update *update)
     buffer_free(&update->norms);
 }
 
-tutti_status update_make(struct replica *replica)
+tutti_status device_update_make(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct device_update *update = &replica->update;
@@ -102,17 +102,18 @@ done:
     return status;
 }
 
-tutti_status update_warm(struct replica *replica)
+tutti_status device_update_warm_up(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     TRY(warm_up(replica, &replica->update.list));
     replica->update.made = true;
-    if (gradients_have_sum(&replica->transfer)) TRY(update_take_sum(replica)); /* micro-batches came first */
+    if (gradients_have_sum(&replica->transfer))
+        TRY(device_update_build_sum_launches(replica)); /* micro-batches came first */
 done:
     return status;
 }
 
-tutti_status update_take_sum(struct replica *replica)
+tutti_status device_update_build_sum_launches(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct device_update *update = &replica->update;
@@ -123,30 +124,30 @@ done:
     return status;
 }
 
-void update_drop_sum(struct replica *replica)
+void device_update_free_sum_launches(struct replica *replica)
 {
     launch_list_free(&replica->update.sum_list);
 }
 
-void update_free(struct replica *replica)
+void device_update_free(struct replica *replica)
 {
     free_buffers(&replica->update);
-    update_drop_sum(replica);
+    device_update_free_sum_launches(replica);
 }
 
-bool update_is_made(const struct replica *replica)
+bool device_update_is_made(const struct replica *replica)
 {
     return replica->update.made;
 }
 
-cl_mem update_state(const struct replica *replica, int state)
+cl_mem device_update_state(const struct replica *replica, int state)
 {
     return replica->update.states[state];
 }
 
 /* ------------------------------------------------------------------------------------------------- updating ---- */
 
-tutti_status update_enqueue(struct replica *replica, bool summed, const struct step_constants *constants)
+tutti_status device_update_enqueue(struct replica *replica, bool summed, const struct step_constants *constants)
 {
     tutti_status status = TUTTI_OK;
     struct device_update *update = &replica->update;
@@ -160,7 +161,7 @@ done:
     return status;
 }
 
-tutti_status update_read_check(struct replica *replica, cl_event *event)
+tutti_status device_update_enqueue_read(struct replica *replica, cl_event *event)
 {
     tutti_status status = TUTTI_OK;
     struct device_update *update = &replica->update;
@@ -176,12 +177,12 @@ done:
     return status;
 }
 
-bool update_was_skipped(const struct replica *replica)
+bool device_update_was_skipped(const struct replica *replica)
 {
     return replica->update.check != 0;
 }
 
-float update_norm(const struct replica *replica)
+float device_update_norm(const struct replica *replica)
 {
     return replica->update.norm;
 }

@@ -18,21 +18,24 @@ struct device_update {
     float norm;     /* of the gradients, read likewise, if they are clipped */
 };
 
-/* Make the update in two steps; the first may run in parallel with other work. Nothing is made twice. */
-tutti_status update_make(struct replica *replica);
-tutti_status update_warm(struct replica *replica);
-/* Makes the launches that update from the sum of micro-batches, if the update is made; frees them. */
-tutti_status update_take_sum(struct replica *replica);
-void update_drop_sum(struct replica *replica);
-void update_free(struct replica *replica);
-bool update_is_made(const struct replica *replica);
-cl_mem update_state(const struct replica *replica, int state); /* NULL: there is no such state, or it is not made */
+/* Make the update in two steps; the first may run in parallel with other work. Nothing is made twice. After the second,
+ * device_update_is_made(). */
+tutti_status device_update_make(struct replica *replica);
+tutti_status device_update_warm_up(struct replica *replica);
+/* Builds the launches that update from the sum of micro-batches, if the update is made; frees them. */
+tutti_status device_update_build_sum_launches(struct replica *replica);
+void device_update_free_sum_launches(struct replica *replica);
+void device_update_free(struct replica *replica);
+bool device_update_is_made(const struct replica *replica);
+/* NULL: there is no such state, or it is not made. */
+cl_mem device_update_state(const struct replica *replica, int state);
 
-/* Enqueues the update, the last launches of a step; enqueues reading the check of its gradients; returns whether the
- * update was skipped. */
-tutti_status update_enqueue(struct replica *replica, bool summed, const struct step_constants *constants);
-tutti_status update_read_check(struct replica *replica, cl_event *event);
-bool update_was_skipped(const struct replica *replica);
-float update_norm(const struct replica *replica); /* of the gradients; NaN if they are not clipped */
+/* Enqueues the update, the last launches of a step. Enqueues the read of what it found: whether its gradients are
+ * finite, and their norm; *event completes with it. The last two return whether the update was skipped, because they
+ * are not, and the norm. */
+tutti_status device_update_enqueue(struct replica *replica, bool summed, const struct step_constants *constants);
+tutti_status device_update_enqueue_read(struct replica *replica, cl_event *event);
+bool device_update_was_skipped(const struct replica *replica);
+float device_update_norm(const struct replica *replica); /* of the gradients; NaN if they are not clipped */
 
 #endif

@@ -28,10 +28,10 @@ tutti_status replica_make_sum(struct replica *replica)
     tutti_status status = TUTTI_OK;
     if (gradients_have_sum(&replica->transfer)) return TUTTI_OK;
     TRY(gradients_make_sum(replica));
-    TRY(update_take_sum(replica));
+    TRY(device_update_build_sum_launches(replica));
 done:
     if (status != TUTTI_OK) {
-        update_drop_sum(replica);
+        device_update_free_sum_launches(replica);
         gradients_drop_sum(replica);
     }
     return status;
@@ -65,8 +65,8 @@ tutti_status replica_init(struct replica *replica)
     if (setup->exchange && !replica->device->can.unified)
         TRY(device_open_queue(replica->device, &replica->device->transfers));
     if (setup->exchange) goto done;
-    TRY(update_make(replica));
-    TRY(update_warm(replica));
+    TRY(device_update_make(replica));
+    TRY(device_update_warm_up(replica));
 done:
     return status;
 }
@@ -79,7 +79,8 @@ tutti_status replica_read(const struct replica *replica, const struct optimizer_
     const size_t trained = (size_t)network->trained_floats * sizeof(float);
     TRY(buffer_read(replica->device, replica->parameters, 0, to->parameters, total));
     for (int i = 0; i < OPTIMIZER_STATES; i++)
-        if (to->states[i]) TRY(buffer_read(replica->device, update_state(replica, i), 0, to->states[i], trained));
+        if (to->states[i])
+            TRY(buffer_read(replica->device, device_update_state(replica, i), 0, to->states[i], trained));
 done:
     return status;
 }
@@ -106,7 +107,7 @@ static tutti_status free_objects(struct replica *replica, void *unused)
     replica_allow_step(replica, replica->setup->batch);
     gradient_transport(replica)->free(replica);
     plan_cache_free(&replica->plans);
-    update_free(replica);
+    device_update_free(replica);
     gradients_free_buffers(replica);
     buffer_free(&replica->parameters);
     buffer_free(&replica->frozen);

@@ -159,8 +159,8 @@ static tutti_status upload_parameters(struct run *run)
                 (size_t)setup->network->total_floats * sizeof(float)));
     }
     for (int i = 0; i < OPTIMIZER_STATES && work->update && versions_lack_states(&replica->versions, snapshot); i++)
-        if (update_state(replica, i) && master->states[i])
-            TRY(enqueue_write(replica, update_state(replica, i), master->states[i],
+        if (device_update_state(replica, i) && master->states[i])
+            TRY(enqueue_write(replica, device_update_state(replica, i), master->states[i],
                 (size_t)setup->network->trained_floats * sizeof(float)));
     run->parameter_writes = uploads_count(&replica->uploads);
 done:
@@ -493,7 +493,7 @@ static tutti_status await_results(struct run *run)
         TRY(device_wait(replica->device));
         return deliver_outputs(run);
     }
-    if (work->update) TRY(update_read_check(replica, &checked)); /* arrives with the losses */
+    if (work->update) TRY(device_update_enqueue_read(replica, &checked)); /* arrives with the losses */
     const int pairs = objective_pairs(run->setup->objective);
     TRY(buffer_read(replica->device, replica->losses, 0, replica->scratch.losses,
         2 * (size_t)pairs * (size_t)run->micro_batches * sizeof(float)));
@@ -502,8 +502,8 @@ static tutti_status await_results(struct run *run)
     TRY(deliver_outputs(run));
     if (!checked) goto done;
     TRY(event_wait(replica->device, checked));
-    work->result.not_finite = update_was_skipped(replica);
-    work->result.norm = update_norm(replica);
+    work->result.not_finite = device_update_was_skipped(replica);
+    work->result.norm = device_update_norm(replica);
 done:
     if (checked) clReleaseEvent(checked);
     return status;
@@ -569,7 +569,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     TRY(upload_parameters(&run));
     if (training) gradients_note_work(&replica->transfer, run.micro_batches > 1);
     for (int64_t number = 0; number < run.micro_batches; number++) TRY(enqueue_micro_batch(&run, number));
-    if (run.work->update) TRY(update_enqueue(replica, run.micro_batches > 1, &replica->scratch.constants[0]));
+    if (run.work->update) TRY(device_update_enqueue(replica, run.micro_batches > 1, &replica->scratch.constants[0]));
     TRY(mark(&run, &run.ended));
     if (run.work->check) TRY(check_parameters(replica, run.work->checksum));
     if (training && !run.work->update && replica->transfer.copy_count == 0) TRY(gradients_leave(&run));
