@@ -36,7 +36,7 @@ static void update_from_sums(tutti_trainer *trainer, const struct step *done)
 static void update(tutti_trainer *trainer, struct replica *sole, const struct step *step)
 {
     if (!sole && trainer_keeps_gradient_sums(trainer)) update_from_sums(trainer, step);
-    parameters_updated(&trainer->store, sole);
+    parameters_set_newest(&trainer->store, sole);
     if (sole) { /* it has updated itself */
         versions_updated(&sole->versions, parameters_version(&trainer->store), true);
     } else if (!trainer_keeps_gradient_sums(trainer)) {

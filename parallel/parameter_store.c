@@ -158,7 +158,7 @@ struct replica *parameters_holder(const struct parameter_store *store)
     return store->holder;
 }
 
-void parameters_updated(struct parameter_store *store, struct replica *holder)
+void parameters_set_newest(struct parameter_store *store, struct replica *holder)
 {
     go_to(store, holder ? NEWEST_ON_DEVICE : NEWEST_ON_HOST, holder);
     store->version++;

@@ -13,7 +13,7 @@ struct replica;
 
 /* Where the newest parameters are. The transitions are functions of parameter_store.c:
  *
- *   ON_HOST    parameters_updated(device): it has updated itself               ON_DEVICE
+ *   ON_HOST    parameters_set_newest(device): it has updated itself            ON_DEVICE
  *   ON_DEVICE  parameters_fetched(): they were copied                          ON_HOST
  *   ON_DEVICE  parameters_lose(): with the device                              LOST
  *   LOST       parameters_claim(): others replay its steps, see journal.c      ON_HOST */
@@ -62,10 +62,12 @@ void parameters_use_averages(struct parameter_store *store, bool use);
 bool parameters_are_averages(const struct parameter_store *store);
 void parameters_begin_average(struct parameter_store *store, int64_t first, int64_t count);
 
-/* Transitions. */
-struct replica *parameters_holder(const struct parameter_store *store);         /* NULL: not a device */
-void parameters_updated(struct parameter_store *store, struct replica *holder); /* NULL: the host has updated its own */
-void parameters_adopt_next(struct parameter_store *store); /* after a step: the next copy becomes the master copy */
+struct replica *parameters_holder(const struct parameter_store *store); /* NULL: not a device */
+/* Transitions. After an update, declares where the newest parameters are (NULL: on the host), and counts a version.
+ * Changes no array. */
+void parameters_set_newest(struct parameter_store *store, struct replica *holder);
+/* Swaps the next copy and the master copy, when the step that wrote the next copy is committed. Counts no version. */
+void parameters_adopt_next(struct parameter_store *store);
 void parameters_fetched(struct parameter_store *store);
 void parameters_lose(struct parameter_store *store, const struct replica *replica); /* if it is the holder */
 bool parameters_are_lost(const struct parameter_store *store);
