@@ -10,8 +10,8 @@
  * This pass also updates the block's parameters, while other blocks are still on their way. It writes to the
  * next copy of the parameters and the optimizer's states, and to the memory of devices that share the host's. The next
  * copy becomes the master copy (exchange_adopt) when the last block is done and all losses are known. If a device fails
- * before that, or a loss is not finite, the master copy has not changed, and devices that share memory get it again
- * (replica_reset()).
+ * before that, or a loss is not finite, the master copy has not changed, and devices that share memory get it again,
+ * since replica_end_attempt() has invalidated theirs.
  *
  * With other ranks, blocks go into an all-reduce instead (ranks_sum.c), and the update follows the vote. If gradients
  * are clipped, the sums are kept, and the update follows when their norm is known (commit.c). */

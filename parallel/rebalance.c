@@ -248,7 +248,7 @@ static tutti_status run_probe(struct replica *replica, void *argument)
 {
     const tutti_status status = replica_run(replica, argument);
     const tutti_status released = gradient_transport(replica)->release(replica);
-    replica_reset(replica); /* its gradients are not those of a step */
+    replica_end_attempt(replica); /* its gradients are not those of a step */
     return status == TUTTI_OK ? released : status;
 }
 

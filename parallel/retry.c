@@ -95,7 +95,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->division.parts[i] == 0) continue;
         const tutti_status status = worker_wait(&trainer->replicas[i].worker);
-        replica_reset(&trainer->replicas[i]);
+        replica_end_attempt(&trainer->replicas[i]);
         if (status == TUTTI_OK)
             result->not_finite |= trainer->works[i].result.not_finite;
         else if (!vote_fails(&all))
@@ -147,7 +147,7 @@ static struct vote try_single(tutti_trainer *trainer, struct step *step)
     if (part->update) part->next = lookahead_next(&trainer->lookahead, part->samples);
     worker_start(&replica->worker, replica_run, part);
     status = worker_wait(&replica->worker);
-    replica_reset(replica);
+    replica_end_attempt(replica);
     if (status == TUTTI_OK) {
         step->result.not_finite = part->result.not_finite;
         return vote_of(TUTTI_OK);

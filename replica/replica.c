@@ -91,13 +91,11 @@ void replica_allow_step(struct replica *replica, int64_t samples)
     worker_allow(&replica->worker, worker_step_limit(&replica->worker, longest > 0 ? samples * longest : samples));
 }
 
-void replica_reset(struct replica *replica)
+void replica_end_attempt(struct replica *replica)
 {
     if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
     gradients_reset(replica);
-    if (gradients_are_exposed(&replica->transfer))
-        versions_invalidate_parameters(
-            &replica->versions); /* the exchange may have written there although the step failed later */
+    if (gradients_are_exposed(&replica->transfer)) versions_invalidate_parameters(&replica->versions);
 }
 
 /* A job: frees what needs calls of the driver, which may hang. */
@@ -139,7 +137,7 @@ bool replica_free(struct replica *replica)
         return false;
     }
     plan_cache_close(&replica->plans);
-    replica_reset(replica);
+    replica_end_attempt(replica);
     free(replica->scratch.constants);
     free(replica->scratch.losses);
     free(replica->scratch.numbers);

@@ -166,7 +166,7 @@ void revive(tutti_trainer *trainer, int device)
     if (worker->abandoned) {
         pthread_join(worker->thread, NULL);
         worker->abandoned = worker->stop = false;
-        replica_reset(replica);
+        replica_end_attempt(replica);
         if (worker_thread(worker) != TUTTI_OK) abort();
     }
     trainer->members.states[device] = MEMBER_PRESENT;
