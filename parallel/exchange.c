@@ -351,6 +351,6 @@ void exchange_adopt(tutti_trainer *trainer)
 {
     parameters_adopt_next(&trainer->store);
     for (int r = 0; r < trainer->count; r++)
-        if (trainer->division.parts[r] > 0 && gradients_are_exposed(&trainer->replicas[r].transfer))
+        if (trainer->division.parts[r] > 0 && gradients_mapped_parameters(&trainer->replicas[r].transfer))
             versions_updated(&trainer->replicas[r].versions, parameters_version(&trainer->store), false);
 }

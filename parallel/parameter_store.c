@@ -211,7 +211,7 @@ struct parameter_snapshot parameters_snapshot(const struct parameter_store *stor
     struct parameter_snapshot snapshot = { .version = store->version,
         .frozen = store->frozen,
         .frozen_version = store->frozen_version,
-        .exposes = store->next.parameters != NULL };
+        .has_next_copy = store->next.parameters != NULL };
     if (store->holder != replica) snapshot.master = store->master;
     return snapshot;
 }

@@ -113,9 +113,9 @@ bool gradients_are_expected(const struct gradient_transfer *transfer)
     return transfer->copy_count == 0 || transfer->arrived < transfer->copy_count;
 }
 
-bool gradients_are_exposed(const struct gradient_transfer *transfer)
+bool gradients_mapped_parameters(const struct gradient_transfer *transfer)
 {
-    return transfer->mapped.exposed;
+    return transfer->mapped.parameters_mapped;
 }
 
 const struct gradient_transport *gradient_transport(const struct replica *replica)

@@ -44,11 +44,12 @@ struct gradient_transfer {
         cl_mem wire;
         struct launch_list to_wire, sum_to_wire;
     } copied;
-    /* Mapped until they are released: gradients and, if `exposed`, parameters, which the exchange writes there. */
+    /* Mapped until they are released: gradients and, if `parameters_mapped`, parameters, which the exchange writes
+     * there. */
     struct {
         struct mapping *mappings;
         size_t count, capacity;
-        bool exposed;
+        bool parameters_mapped;
     } mapped;
 };
 
@@ -57,12 +58,12 @@ struct bucket_request {
     const struct plan *plan; /* whose bucket it is */
     int64_t first, count;    /* floats */
     bool sum;                /* of micro-batches */
-    bool exposes;            /* the exchange may write new parameters to the device's memory */
+    bool map_parameters;     /* of the same range, too, if the transport can: the exchange may write new ones there */
 };
 
 /* An implementation. Its functions are called by the replica's thread. */
 struct gradient_transport {
-    bool exposes; /* the exchange may write parameters as soon as gradients leave */
+    bool can_map_parameters; /* so that the exchange may write them in place as soon as gradients leave */
     size_t (*device_bytes)(const struct replica *replica);
     /* Makes kernels for the buckets of the plan (all plans have the same buckets) or, if `plan` is NULL, for the sum
      * of micro-batches, unless they are made. */
@@ -96,8 +97,8 @@ void gradients_note_step(struct gradient_transfer *transfer, bool has_part);
 cl_mem gradients_last(const struct gradient_transfer *transfer); /* those of the last step, or NULL */
 /* Under the watchdog's lock: returns whether some have not reached the host. */
 bool gradients_are_expected(const struct gradient_transfer *transfer);
-/* Returns whether the exchange may write parameters to the device's memory in this step. */
-bool gradients_are_exposed(const struct gradient_transfer *transfer);
+/* Returns whether the exchange may have written parameters to the device's memory in this step. */
+bool gradients_mapped_parameters(const struct gradient_transfer *transfer);
 
 /* Emits sum += gradients over the whole arena: micro-batches. */
 void gradients_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list);

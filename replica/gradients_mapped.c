@@ -42,8 +42,8 @@ static tutti_status whole(struct replica *replica, const struct bucket_request *
     const int64_t first = sent->first, count = sent->count;
     struct bucket_copy copy = { .first = first, .count = count };
     float *data = NULL;
-    if (sent->exposes) {
-        replica->transfer.mapped.exposed = true;
+    if (sent->map_parameters) {
+        replica->transfer.mapped.parameters_mapped = true;
         TRY(map(replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &copy.parameters));
     }
     const cl_mem gradients = gradients_buffer(&replica->transfer, sent->sum);
@@ -67,8 +67,8 @@ static tutti_status release(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct gradient_transfer *transfer = &replica->transfer;
-    if (transfer->mapped.exposed) plan_cache_invalidate(&replica->plans);
-    transfer->mapped.exposed = false;
+    if (transfer->mapped.parameters_mapped) plan_cache_invalidate(&replica->plans);
+    transfer->mapped.parameters_mapped = false;
     while (transfer->mapped.count > 0) {
         const struct mapping *mapping = &transfer->mapped.mappings[--transfer->mapped.count];
         CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, mapping->buffer, mapping->pointer, 0, NULL, NULL),
@@ -84,7 +84,7 @@ static void free_all(struct replica *replica)
 }
 
 const struct gradient_transport gradients_mapped = {
-    .exposes = true,
+    .can_map_parameters = true,
     .device_bytes = device_bytes,
     .build = nothing,
     .open = nothing,

@@ -18,7 +18,7 @@ struct parameter_snapshot {
     uint64_t version;
     const float *frozen;
     uint64_t frozen_version;
-    bool exposes; /* the exchange writes new parameters to devices that share the host's memory */
+    bool has_next_copy; /* the exchange writes it, and with it the parameters that devices have mapped */
 };
 
 bool versions_lack_parameters(const struct parameter_versions *versions, const struct parameter_snapshot *snapshot);

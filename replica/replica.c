@@ -95,7 +95,7 @@ void replica_end_attempt(struct replica *replica)
 {
     if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
     gradients_reset(replica);
-    if (gradients_are_exposed(&replica->transfer)) versions_invalidate_parameters(&replica->versions);
+    if (gradients_mapped_parameters(&replica->transfer)) versions_invalidate_parameters(&replica->versions);
 }
 
 /* A job: frees what needs calls of the driver, which may hang. */

@@ -324,9 +324,9 @@ done:
     return status;
 }
 
-static bool exposes(const struct run *run)
+static bool maps_parameters(const struct run *run)
 {
-    return run->work->snapshot.exposes && !run->work->probe;
+    return run->work->snapshot.has_next_copy && !run->work->probe;
 }
 
 /* Called as soon as the launch that completes the bucket is enqueued. */
@@ -334,16 +334,16 @@ static tutti_status bucket_leaves(void *user, const struct command *ready)
 {
     struct run *run = user;
     const struct bucket_request sent = {
-        .plan = run->plan, .first = ready->first, .count = ready->count, .exposes = exposes(run)
+        .plan = run->plan, .first = ready->first, .count = ready->count, .map_parameters = maps_parameters(run)
     };
     return gradient_transport(run->replica)->bucket(run->replica, &sent);
 }
 
 static tutti_status gradients_leave(struct run *run)
 {
-    const struct bucket_request sent = {
-        .count = run->setup->network->total_floats, .sum = run->micro_batches > 1, .exposes = exposes(run)
-    };
+    const struct bucket_request sent = { .count = run->setup->network->total_floats,
+        .sum = run->micro_batches > 1,
+        .map_parameters = maps_parameters(run) };
     return gradient_transport(run->replica)->whole(run->replica, &sent);
 }
 
@@ -411,7 +411,8 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
     const struct gradient_transport *transport = gradient_transport(replica);
-    const bool checked_first = work->check && transport->exposes; /* parameters are checked before any update */
+    /* Parameters are checked before the exchange may write to them. */
+    const bool checked_first = work->check && transport->can_map_parameters;
     const bool leave = work->mode == PLAN_TRAIN && !work->update && run->micro_batches == 1 && !checked_first;
     const bool pieces = run->pieces && number == 0;
     command_handler *const handlers[COMMAND_KINDS] = {
