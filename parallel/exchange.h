@@ -13,8 +13,8 @@ struct tutti_trainer;
 enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: what a thread takes at once */
 
 /* Sums the replicas' gradients while they arrive, block by block, and updates the next parameters and states. With
- * other ranks, puts the sums into ranks->outgoing.own instead. Returns when all replicas are done. step->result says
- * whether the sums are finite, and how large they are. */
+ * other ranks, puts the sums into ranks->gradient_sums.own instead. Returns when all replicas are done. step->result
+ * says whether the sums are finite, and how large they are. */
 tutti_status exchange_run(struct tutti_trainer *trainer, struct step *step);
 /* Returns whether the exchange keeps summed gradients, from which step_commit() updates: with several ranks, or to clip
  * them. */

@@ -25,12 +25,13 @@ void link_close(struct tutti_hosts *hosts);
 bool hosts_are_whole(const struct tutti_hosts *hosts);
 void hosts_leave(struct tutti_hosts *hosts);
 
-/* Begins an all-reduce: sums = the sum of all ranks' values, always added in the same order. Many may be in progress.
- * The caller must not use either array before hosts_sums_wait(). */
-tutti_status hosts_sum(struct tutti_hosts *hosts, const float *values, float *sums, int64_t count);
-/* Begins an all-reduce of bfloat16 values; each addition is rounded. */
-tutti_status hosts_sum_bf16(struct tutti_hosts *hosts, const uint16_t *values, uint16_t *sums, int64_t count);
-tutti_status hosts_sums_wait(struct tutti_hosts *hosts);
+/* Starts an all-reduce: sums = the sum of all ranks' values, always added in the same order. Many may be in progress.
+ * The caller must not use either array before hosts_wait_all_reduces(). */
+tutti_status hosts_start_all_reduce(struct tutti_hosts *hosts, const float *values, float *sums, int64_t count);
+/* Starts an all-reduce of bfloat16 values; each addition is rounded. */
+tutti_status hosts_start_all_reduce_bf16(
+    struct tutti_hosts *hosts, const uint16_t *values, uint16_t *sums, int64_t count);
+tutti_status hosts_wait_all_reduces(struct tutti_hosts *hosts);
 /* Makes progress with all-reduces, and tells the others that this rank lives. Call it often. Returns whether
  * all-reduces are in progress. */
 bool hosts_progress(struct tutti_hosts *hosts);

@@ -249,17 +249,18 @@ done:
     return status;
 }
 
-tutti_status hosts_sum(struct tutti_hosts *hosts, const float *values, float *sums, int64_t count)
+tutti_status hosts_start_all_reduce(struct tutti_hosts *hosts, const float *values, float *sums, int64_t count)
 {
     return begin_sum(hosts, values, sums, count, MPI_FLOAT, MPI_SUM);
 }
 
-tutti_status hosts_sum_bf16(struct tutti_hosts *hosts, const uint16_t *values, uint16_t *sums, int64_t count)
+tutti_status hosts_start_all_reduce_bf16(
+    struct tutti_hosts *hosts, const uint16_t *values, uint16_t *sums, int64_t count)
 {
     return begin_sum(hosts, values, sums, count, MPI_UINT16_T, hosts->link->add_bf16);
 }
 
-tutti_status hosts_sums_wait(struct tutti_hosts *hosts)
+tutti_status hosts_wait_all_reduces(struct tutti_hosts *hosts)
 {
     const tutti_status status = wait_for(hosts, hosts->link->sums, hosts->link->sum_count);
     hosts->link->sum_count = 0;

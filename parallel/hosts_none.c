@@ -30,19 +30,20 @@ static tutti_status nobody(void)
     return fail(TUTTI_INTERNAL, "there are no other processes");
 }
 
-tutti_status hosts_sum(struct tutti_hosts *hosts, const float *values, float *sums, int64_t count)
+tutti_status hosts_start_all_reduce(struct tutti_hosts *hosts, const float *values, float *sums, int64_t count)
 {
     (void)hosts, (void)values, (void)sums, (void)count;
     return nobody();
 }
 
-tutti_status hosts_sum_bf16(struct tutti_hosts *hosts, const uint16_t *values, uint16_t *sums, int64_t count)
+tutti_status hosts_start_all_reduce_bf16(
+    struct tutti_hosts *hosts, const uint16_t *values, uint16_t *sums, int64_t count)
 {
     (void)hosts, (void)values, (void)sums, (void)count;
     return nobody();
 }
 
-tutti_status hosts_sums_wait(struct tutti_hosts *hosts)
+tutti_status hosts_wait_all_reduces(struct tutti_hosts *hosts)
 {
     (void)hosts;
     return nobody();

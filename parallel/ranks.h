@@ -31,12 +31,13 @@ struct rank_note {
     double largest; /* largest magnitude of this rank's gradients; the ranks' total bounds their sum */
 };
 
-/* Gradients that are sent to the other ranks: this rank's sums, as long as the arena, and the number of blocks that
- * are not sent yet. */
-struct outgoing {
-    float *own;
-    uint16_t *own_bf16, *total_bf16; /* of trained parameters: this rank's sums and those of all ranks; NULL: floats */
-    int64_t blocks_left;
+/* Sums of gradients in an all-reduce. */
+struct gradient_sums {
+    float *own; /* of this rank, as long as the arena; where ranks average, its weighted parameters */
+    /* Of trained parameters: of this rank, and the result of all ranks. NULL: these are floats, and the result is in
+     * the parameter store. */
+    uint16_t *own_bf16, *total_bf16;
+    int64_t blocks_left; /* whose all-reduce has not been started */
 };
 
 /* The division of batches over the ranks; the thread that reads batches uses it, too. The next division applies from
@@ -67,7 +68,7 @@ struct ranks {
     struct tutti_hosts *hosts;
     bool cancelled; /* all ranks have agreed to cancel */
     struct rank_note *notes, mine;
-    struct outgoing outgoing;
+    struct gradient_sums gradient_sums;
     struct sync_ranks *sync_ranks; /* NULL: devices of several ranks do not synchronise within a step */
     double seconds;                /* of this rank's own part of the last step */
     struct division division;

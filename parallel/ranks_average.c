@@ -17,13 +17,13 @@ bool ranks_averages(const struct tutti_trainer *trainer)
 static tutti_status average_array(struct ranks *ranks, const float *values, float *average, int64_t count, float weight)
 {
     tutti_status status = TUTTI_OK;
-    for (int64_t i = 0; i < count; i++) ranks->outgoing.own[i] = weight * values[i];
+    for (int64_t i = 0; i < count; i++) ranks->gradient_sums.own[i] = weight * values[i];
     for (int64_t begin = 0; begin < count; begin += SUM_FLOATS) {
         const int64_t left = count - begin;
-        TRY(hosts_sum(
-            ranks->hosts, ranks->outgoing.own + begin, average + begin, left < SUM_FLOATS ? left : SUM_FLOATS));
+        TRY(hosts_start_all_reduce(
+            ranks->hosts, ranks->gradient_sums.own + begin, average + begin, left < SUM_FLOATS ? left : SUM_FLOATS));
     }
-    TRY(hosts_sums_wait(ranks->hosts));
+    TRY(hosts_wait_all_reduces(ranks->hosts));
 done:
     return status;
 }

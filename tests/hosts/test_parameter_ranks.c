@@ -156,9 +156,9 @@ static void leave_in_the_middle(struct session *ranks)
     ASSERT_OK(ranks_exchange_notes(trainer, &vote)); /* on the batch */
     ASSERT_OK(ranks_exchange_notes(trainer, &vote));
     for (int64_t begin = 0; begin < floats; begin += SUM_FLOATS)
-        ASSERT_OK(hosts_sum(hosts, trainer->ranks->outgoing.own + begin, sums + begin,
+        ASSERT_OK(hosts_start_all_reduce(hosts, trainer->ranks->gradient_sums.own + begin, sums + begin,
             floats - begin < SUM_FLOATS ? floats - begin : SUM_FLOATS));
-    ASSERT_OK(hosts_sums_wait(hosts));
+    ASSERT_OK(hosts_wait_all_reduces(hosts));
     free(sums);
     while (kill(getpid(), SIGSTOP) == 0) { } /* mpirun hands on a SIGCONT of its own */
 }
