@@ -13,8 +13,8 @@
  * before that, or a loss is not finite, the master copy has not changed, and devices that share memory get it again,
  * since replica_end_attempt() has invalidated theirs.
  *
- * With other ranks, blocks go into an all-reduce instead (ranks_sum.c), and the update follows the vote. If gradients
- * are clipped, the sums are kept, and the update follows when their norm is known (commit.c). */
+ * If ranks sum gradients, blocks go into an all-reduce instead (ranks_sum.c), and the update follows the vote. If
+ * gradients are clipped, the sums are kept, and the update follows when their norm is known (commit.c). */
 #include "parallel/exchange.h"
 
 #include "base/bf16.h"
@@ -37,8 +37,8 @@ enum {
 
 struct exchange {
     tutti_trainer *trainer;
-    struct ranks *ranks; /* other ranks, whose sums are added; NULL: there are none */
-    float *kept;         /* the sums, if gradients are clipped */
+    struct ranks *ranks; /* NULL: there are no other ranks, or they do not sum gradients */
+    float *kept;         /* the store's sums of gradients, if it keeps them; with ranks the all-reduce writes them */
     struct optimizer_step step;
     struct optimizer_arrays master, next; /* of the parameter store */
     bool stream;

@@ -107,7 +107,7 @@ void gradients_emit_bf16(cl_mem gradients, cl_mem wire, int64_t first, int64_t c
 
 /* For the implementations: adds an enqueued copy. Takes over its event, also on failure. */
 tutti_status gradients_add(struct replica *replica, const struct bucket_copy *copy);
-/* Waits for each copy in turn and wakes the exchange. */
+/* Waits for each copy in turn, and wakes the exchange, which waits on the watchdog's condition. */
 tutti_status gradients_await(struct replica *replica);
 /* Resets what arrived; calls no driver that may hang. */
 void gradients_reset(struct replica *replica);
