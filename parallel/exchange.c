@@ -29,7 +29,7 @@
 #include <string.h>
 
 enum {
-    PIECE = OPTIMIZER_PIECE, /* floats of a block that are worked on at once */
+    CHUNK = OPTIMIZER_CHUNK, /* floats of a block that are processed at once, in the first-level cache */
     TURN = 16                /* blocks of a thread, a millisecond or two, between checks for events */
 };
 /* Size from which on arenas do not stay in a cache until the next step. */
@@ -118,23 +118,23 @@ static void find_not_finite(const tutti_trainer *trainer)
     }
 }
 
-/* Returns a replica's gradients of a piece: in place, if one bucket has them all as floats; else assembled in
- * `pieces`, with zeros where it has none. All copies that overlap the piece are complete, and no more are
+/* Returns a replica's gradients of a chunk: in place, if one bucket has them all as floats; else copied to
+ * `assembled`, with zeros where it has none. All copies that overlap the chunk are complete, and no more are
  * added once one is. */
-static const float *gradients_of(const struct replica *replica, int64_t begin, int64_t end, float *restrict pieces)
+static const float *gradients_of(const struct replica *replica, int64_t begin, int64_t end, float *restrict assembled)
 {
-    memset(pieces, 0, (size_t)(end - begin) * sizeof(float));
+    memset(assembled, 0, (size_t)(end - begin) * sizeof(float));
     for (size_t i = 0; i < replica->transfer.copy_count; i++) {
         int64_t first;
         const struct bucket_copy *copy = &replica->transfer.copies[i];
         const int64_t count = overlap(copy, begin, end, &first), skip = first - copy->first;
         if (count == 0) continue;
         if (copy->data && count == end - begin) return copy->data + skip;
-        if (copy->data) memcpy(pieces + (first - begin), copy->data + skip, (size_t)count * sizeof(float));
+        if (copy->data) memcpy(assembled + (first - begin), copy->data + skip, (size_t)count * sizeof(float));
         for (int64_t j = 0; !copy->data && j < count; j++)
-            pieces[first - begin + j] = bf16_to_float(copy->bf16[skip + j]);
+            assembled[first - begin + j] = bf16_to_float(copy->bf16[skip + j]);
     }
-    return pieces;
+    return assembled;
 }
 
 /* Adds two addends in one pass, which takes half of the time of two passes. Returns the bits of the largest
@@ -150,19 +150,19 @@ static uint32_t add_two(const float *restrict a, const float *restrict b, int64_
     return largest;
 }
 
-/* Sums a piece in the order of the replicas. Returns the bits of the largest magnitude. */
-static uint32_t sum_piece(const struct exchange *exchange, int64_t begin, int64_t end, float *sums)
+/* Sums a chunk in the order of the replicas. Returns the bits of the largest magnitude. */
+static uint32_t sum_chunk(const struct exchange *exchange, int64_t begin, int64_t end, float *sums)
 {
-    static const float nothing[PIECE];
+    static const float nothing[CHUNK];
     const tutti_trainer *trainer = exchange->trainer;
-    alignas(64) float pieces[2][PIECE];
+    alignas(64) float assembled[2][CHUNK];
     const float *addends[2];
     int count = 0;
     uint32_t largest = 0;
     memset(sums, 0, (size_t)(end - begin) * sizeof(float));
     for (int r = 0; r < trainer->count; r++) {
         if (trainer->division.parts[r] == 0) continue;
-        addends[count] = gradients_of(&trainer->replicas[r], begin, end, pieces[count]);
+        addends[count] = gradients_of(&trainer->replicas[r], begin, end, assembled[count]);
         if (++count < 2) continue;
         largest = add_two(addends[0], addends[1], end - begin, sums);
         count = 0;
@@ -199,7 +199,7 @@ static void update_next(const struct exchange *exchange, int64_t first, int64_t 
 {
     const tutti_trainer *trainer = exchange->trainer;
     const int64_t left = trainer->network->trained_floats - first, trained = left < count ? left : count;
-    alignas(64) float parameters[PIECE], states[OPTIMIZER_STATES][PIECE];
+    alignas(64) float parameters[CHUNK], states[OPTIMIZER_STATES][CHUNK];
     struct optimizer_arrays old = { exchange->master.parameters + first, { NULL } };
     for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
         if (exchange->master.states[i]) old.states[i] = exchange->master.states[i] + first;
@@ -214,11 +214,11 @@ static void update_next(const struct exchange *exchange, int64_t first, int64_t 
 static void work_on_block(struct exchange *exchange, int64_t block)
 {
     const int64_t end = block_end(exchange, block);
-    alignas(64) float sums[PIECE];
+    alignas(64) float sums[CHUNK];
     uint32_t largest = 0;
-    for (int64_t first = block * EXCHANGE_BLOCK; first < end; first += PIECE) {
-        const int64_t count = end - first < PIECE ? end - first : PIECE;
-        const uint32_t here = sum_piece(exchange, first, first + count, sums);
+    for (int64_t first = block * EXCHANGE_BLOCK; first < end; first += CHUNK) {
+        const int64_t count = end - first < CHUNK ? end - first : CHUNK;
+        const uint32_t here = sum_chunk(exchange, first, first + count, sums);
         largest = here > largest ? here : largest;
         if (exchange->ranks)
             ranks_set_sums(exchange->trainer, first, count, sums);

@@ -401,7 +401,7 @@ enum { RANGE = 1 << 16 }; /* floats of a task */
 
 static void update_in_place(const struct update *u, int64_t first, int64_t count)
 {
-    alignas(64) float parameters[OPTIMIZER_PIECE], states[OPTIMIZER_STATES][OPTIMIZER_PIECE];
+    alignas(64) float parameters[OPTIMIZER_CHUNK], states[OPTIMIZER_STATES][OPTIMIZER_CHUNK];
     const int64_t left = u->step->network->trained_floats - first, trained = left < count ? left : count;
     struct optimizer_arrays old = { u->arrays.parameters + first, { NULL } };
     for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
@@ -418,8 +418,8 @@ static void update_task(void *argument, int task)
     const struct update *u = argument;
     const int64_t begin = (int64_t)task * RANGE, total = u->step->network->total_floats;
     const int64_t end = begin + RANGE < total ? begin + RANGE : total;
-    for (int64_t first = begin; first < end; first += OPTIMIZER_PIECE)
-        update_in_place(u, first, end - first < OPTIMIZER_PIECE ? end - first : OPTIMIZER_PIECE);
+    for (int64_t first = begin; first < end; first += OPTIMIZER_CHUNK)
+        update_in_place(u, first, end - first < OPTIMIZER_CHUNK ? end - first : OPTIMIZER_CHUNK);
 }
 
 void optimizer_update(const struct optimizer_step *step, struct thread_pool *pool, float *parameters,

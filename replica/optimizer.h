@@ -65,7 +65,7 @@ struct optimizer_arrays {
     float *parameters, *states[OPTIMIZER_STATES];
 };
 /* Number of floats for which all arrays, old and new, stay in a core's first-level cache. */
-enum { OPTIMIZER_PIECE = 512 };
+enum { OPTIMIZER_CHUNK = 512 };
 /* Updates only the floats first .. first + count - 1 of the arenas; all arrays begin at `first`. Writes to `updated`,
  * which overlaps no other array, what an update in place would write to `old`. Any division of the arenas into ranges
  * gives the same bytes. */
