@@ -58,10 +58,10 @@ static int64_t block_end(const struct exchange *exchange, int64_t block)
 }
 
 /* Returns the length of the overlap of a bucket and a range; *first: where it begins. */
-static int64_t overlap(const struct bucket_copy *copy, int64_t begin, int64_t end, int64_t *first)
+static int64_t overlap(const struct bucket_delivery *delivery, int64_t begin, int64_t end, int64_t *first)
 {
-    *first = copy->first > begin ? copy->first : begin;
-    const int64_t last = copy->first + copy->count < end ? copy->first + copy->count : end;
+    *first = delivery->first > begin ? delivery->first : begin;
+    const int64_t last = delivery->first + delivery->count < end ? delivery->first + delivery->count : end;
     return last > *first ? last - *first : 0;
 }
 
@@ -73,7 +73,7 @@ static bool has_block(const struct exchange *exchange, const struct replica *rep
     const int64_t begin = block * EXCHANGE_BLOCK, end = block_end(exchange, block);
     int64_t covered = 0, first;
     for (size_t i = 0; i < replica->transfer.arrived; i++)
-        covered += overlap(&replica->transfer.copies[i], begin, end, &first);
+        covered += overlap(&replica->transfer.deliveries[i], begin, end, &first);
     return covered == end - begin;
 }
 
@@ -109,30 +109,30 @@ static void find_not_finite(const tutti_trainer *trainer)
         const struct gradient_transfer *transfer = &trainer->replicas[r].transfer;
         struct replica_work *work = &trainer->works[r];
         if (trainer->division.parts[r] == 0) continue;
-        for (size_t i = 0; i < transfer->copy_count; i++) {
-            const struct bucket_copy *copy = &transfer->copies[i];
-            if (copy->data) work->result.not_finite |= exchange_not_finite(copy->data, copy->count);
-            for (int64_t j = 0; copy->bf16 && j < copy->count; j++)
-                work->result.not_finite |= !isfinite(bf16_to_float(copy->bf16[j]));
+        for (size_t i = 0; i < transfer->delivery_count; i++) {
+            const struct bucket_delivery *delivery = &transfer->deliveries[i];
+            if (delivery->data) work->result.not_finite |= exchange_not_finite(delivery->data, delivery->count);
+            for (int64_t j = 0; delivery->bf16 && j < delivery->count; j++)
+                work->result.not_finite |= !isfinite(bf16_to_float(delivery->bf16[j]));
         }
     }
 }
 
 /* Returns a replica's gradients of a chunk: in place, if one bucket has them all as floats; else copied to
- * `assembled`, with zeros where it has none. All copies that overlap the chunk are complete, and no more are
+ * `assembled`, with zeros where it has none. All deliveries that overlap the chunk are complete, and no more are
  * added once one is. */
 static const float *gradients_of(const struct replica *replica, int64_t begin, int64_t end, float *restrict assembled)
 {
     memset(assembled, 0, (size_t)(end - begin) * sizeof(float));
-    for (size_t i = 0; i < replica->transfer.copy_count; i++) {
+    for (size_t i = 0; i < replica->transfer.delivery_count; i++) {
         int64_t first;
-        const struct bucket_copy *copy = &replica->transfer.copies[i];
-        const int64_t count = overlap(copy, begin, end, &first), skip = first - copy->first;
+        const struct bucket_delivery *delivery = &replica->transfer.deliveries[i];
+        const int64_t count = overlap(delivery, begin, end, &first), skip = first - delivery->first;
         if (count == 0) continue;
-        if (copy->data && count == end - begin) return copy->data + skip;
-        if (copy->data) memcpy(assembled + (first - begin), copy->data + skip, (size_t)count * sizeof(float));
-        for (int64_t j = 0; !copy->data && j < count; j++)
-            assembled[first - begin + j] = bf16_to_float(copy->bf16[skip + j]);
+        if (delivery->data && count == end - begin) return delivery->data + skip;
+        if (delivery->data) memcpy(assembled + (first - begin), delivery->data + skip, (size_t)count * sizeof(float));
+        for (int64_t j = 0; !delivery->data && j < count; j++)
+            assembled[first - begin + j] = bf16_to_float(delivery->bf16[skip + j]);
     }
     return assembled;
 }
@@ -185,12 +185,13 @@ static void write_to_devices(const struct exchange *exchange, int64_t begin, int
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
         if (trainer->division.parts[r] == 0) continue; /* it may have been given up, and its thread may come back */
-        for (size_t i = 0; i < replica->transfer.copy_count; i++) {
+        for (size_t i = 0; i < replica->transfer.delivery_count; i++) {
             int64_t first;
-            const struct bucket_copy *copy = &replica->transfer.copies[i];
-            const int64_t here = overlap(copy, begin, begin + count, &first);
-            if (copy->parameters && here > 0)
-                write_range(exchange, copy->parameters + (first - copy->first), parameters + (first - begin), here);
+            const struct bucket_delivery *delivery = &replica->transfer.deliveries[i];
+            const int64_t here = overlap(delivery, begin, begin + count, &first);
+            if (delivery->parameters && here > 0)
+                write_range(
+                    exchange, delivery->parameters + (first - delivery->first), parameters + (first - begin), here);
         }
     }
 }

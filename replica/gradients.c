@@ -110,7 +110,7 @@ void gradients_free_buffers(struct replica *replica)
 
 bool gradients_are_expected(const struct gradient_transfer *transfer)
 {
-    return transfer->copy_count == 0 || transfer->arrived < transfer->copy_count;
+    return transfer->delivery_count == 0 || transfer->arrived < transfer->delivery_count;
 }
 
 bool gradients_mapped_parameters(const struct gradient_transfer *transfer)
@@ -123,19 +123,19 @@ const struct gradient_transport *gradient_transport(const struct replica *replic
     return replica->device->can.unified ? &gradients_mapped : &gradients_copied;
 }
 
-tutti_status gradients_add(struct replica *replica, const struct bucket_copy *copy)
+tutti_status gradients_add(struct replica *replica, const struct bucket_delivery *delivery)
 {
     struct gradient_transfer *transfer = &replica->transfer;
-    void *array = transfer->copies;
+    void *array = transfer->deliveries;
     const tutti_status status =
-        memory_grow(&array, &transfer->copy_capacity, transfer->copy_count + 1, sizeof(*transfer->copies));
+        memory_grow(&array, &transfer->delivery_capacity, transfer->delivery_count + 1, sizeof(*transfer->deliveries));
     if (status != TUTTI_OK) {
-        clReleaseEvent(copy->event);
+        clReleaseEvent(delivery->event);
         return status;
     }
     watchdog_lock(replica->setup->watchdog); /* the exchange looks at those that arrived */
-    transfer->copies = array;
-    transfer->copies[transfer->copy_count++] = *copy;
+    transfer->deliveries = array;
+    transfer->deliveries[transfer->delivery_count++] = *delivery;
     watchdog_unlock(replica->setup->watchdog);
     return TUTTI_OK;
 }
@@ -144,9 +144,9 @@ tutti_status gradients_await(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct gradient_transfer *transfer = &replica->transfer;
-    for (size_t i = 0; i < transfer->copy_count; i++) {
-        const cl_event event = transfer->copies[i].event;
-        const bool last = i + 1 == transfer->copy_count;
+    for (size_t i = 0; i < transfer->delivery_count; i++) {
+        const cl_event event = transfer->deliveries[i].event;
+        const bool last = i + 1 == transfer->delivery_count;
         TRY(last ? event_wait(replica->device, event) : event_wait_amid(replica->device, event));
         watchdog_lock(replica->setup->watchdog);
         transfer->arrived = i + 1;
@@ -160,13 +160,13 @@ done:
 void gradients_reset(struct replica *replica)
 {
     struct gradient_transfer *transfer = &replica->transfer;
-    for (size_t i = 0; i < transfer->copy_count; i++)
-        if (transfer->copies[i].event) clReleaseEvent(transfer->copies[i].event);
-    transfer->copy_count = transfer->arrived = 0;
+    for (size_t i = 0; i < transfer->delivery_count; i++)
+        if (transfer->deliveries[i].event) clReleaseEvent(transfer->deliveries[i].event);
+    transfer->delivery_count = transfer->arrived = 0;
 }
 
 void gradients_free(struct replica *replica)
 {
-    free(replica->transfer.copies);
+    free(replica->transfer.deliveries);
     free(replica->transfer.mapped.mappings);
 }

@@ -10,10 +10,11 @@
 
 struct replica;
 
-/* A bucket whose copy or mapping to the host is enqueued: floats first .. first + count - 1 of the gradients. */
-struct bucket_copy {
+/* The delivery of a bucket to the host, a copy or a mapping that is enqueued: floats first .. first + count - 1 of the
+ * gradients. */
+struct bucket_delivery {
     int64_t first, count;
-    size_t bytes;         /* that were copied */
+    size_t bytes;         /* that are copied; 0: mapped */
     const float *data;    /* NULL: they are in `bf16` */
     const uint16_t *bf16; /* as the wire has them */
     float *parameters;    /* of the same range, in the device's memory, for the exchange to write; or NULL */
@@ -34,9 +35,10 @@ struct gradient_transfer {
     atomic_bool sum_made; /* read by replica_memory(), also in other threads */
     bool has_last;        /* the device had a part in the last step, whose gradients it has */
     bool last_is_sum;     /* they are in `sum` */
-    /* Copies of gradients to the host; the first `arrived` are complete, which is guarded by the watchdog's lock. */
-    struct bucket_copy *copies;
-    size_t copy_count, arrived, copy_capacity;
+    /* To the host, in the order in which they are enqueued. The first `arrived` are complete, which the watchdog's lock
+     * guards. */
+    struct bucket_delivery *deliveries;
+    size_t delivery_count, arrived, delivery_capacity;
     /* Page-locked memory; gradients as bfloat16, and the launches that round them: to_wire one for each bucket, in the
      * order of the arena; sum_to_wire one for all trained parameters. */
     struct {
@@ -105,9 +107,9 @@ void gradients_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradien
 /* Emits the floats first .. first + count - 1 of the gradients as bfloat16 to the same place of `wire`. */
 void gradients_emit_bf16(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list);
 
-/* For the implementations: adds an enqueued copy. Takes over its event, also on failure. */
-tutti_status gradients_add(struct replica *replica, const struct bucket_copy *copy);
-/* Waits for each copy in turn, and wakes the exchange, which waits on the watchdog's condition. */
+/* For the implementations: adds an enqueued delivery. Takes over its event, also on failure. */
+tutti_status gradients_add(struct replica *replica, const struct bucket_delivery *delivery);
+/* Waits for each delivery in turn, and wakes the exchange, which waits on the watchdog's condition. */
 tutti_status gradients_await(struct replica *replica);
 /* Resets what arrived; calls no driver that may hang. */
 void gradients_reset(struct replica *replica);

@@ -79,15 +79,15 @@ static tutti_status read_range(
     const bool bf16 = from == transfer->copied.wire;
     const size_t size = bf16 ? sizeof(uint16_t) : sizeof(float);
     unsigned char *to = (unsigned char *)transfer->copied.download.pointer + (size_t)first * size;
-    struct bucket_copy copy = { .first = first, .count = count, .bytes = (size_t)count * size };
+    struct bucket_delivery delivery = { .first = first, .count = count, .bytes = (size_t)count * size };
     if (bf16)
-        copy.bf16 = (uint16_t *)(void *)to;
+        delivery.bf16 = (uint16_t *)(void *)to;
     else
-        copy.data = (float *)(void *)to;
+        delivery.data = (float *)(void *)to;
     CL_TRY(clEnqueueReadBuffer(
-               queue, from, CL_FALSE, (size_t)first * size, copy.bytes, to, after ? 1 : 0, after, &copy.event),
+               queue, from, CL_FALSE, (size_t)first * size, delivery.bytes, to, after ? 1 : 0, after, &delivery.event),
         "reading gradients from '%s'", replica->device->can.name);
-    status = gradients_add(replica, &copy);
+    status = gradients_add(replica, &delivery);
 done:
     return status;
 }

@@ -40,16 +40,17 @@ static tutti_status whole(struct replica *replica, const struct bucket_request *
 {
     tutti_status status = TUTTI_OK;
     const int64_t first = sent->first, count = sent->count;
-    struct bucket_copy copy = { .first = first, .count = count };
+    struct bucket_delivery delivery = { .first = first, .count = count };
     float *data = NULL;
     if (sent->map_parameters) {
         replica->transfer.mapped.parameters_mapped = true;
-        TRY(map(replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &copy.parameters));
+        TRY(map(
+            replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &delivery.parameters));
     }
     const cl_mem gradients = gradients_buffer(&replica->transfer, sent->sum);
-    TRY(map(replica, gradients, CL_MAP_READ, first, count, &copy.event, &data));
-    copy.data = data;
-    status = gradients_add(replica, &copy);
+    TRY(map(replica, gradients, CL_MAP_READ, first, count, &delivery.event, &data));
+    delivery.data = data;
+    status = gradients_add(replica, &delivery);
 done:
     return status;
 }

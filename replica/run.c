@@ -82,11 +82,11 @@ static void note_times(struct run *run, double start)
     for (size_t i = 0; i < count; i++)
         work->result.sent.overlapped += seconds_overlapped(run, *uploads_event(uploads, i));
     work->result.received = (struct traffic) { 0 };
-    for (size_t i = 0; i < replica->transfer.copy_count; i++) {
-        const struct bucket_copy *copy = &replica->transfer.copies[i];
-        work->result.received.seconds += event_seconds(copy->event);
-        work->result.received.overlapped += seconds_overlapped(run, copy->event);
-        work->result.received.bytes += (double)copy->bytes;
+    for (size_t i = 0; i < replica->transfer.delivery_count; i++) {
+        const struct bucket_delivery *delivery = &replica->transfer.deliveries[i];
+        work->result.received.seconds += event_seconds(delivery->event);
+        work->result.received.overlapped += seconds_overlapped(run, delivery->event);
+        work->result.received.bytes += (double)delivery->bytes;
     }
 }
 
@@ -573,7 +573,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     if (run.work->update) TRY(device_update_enqueue(replica, run.micro_batches > 1, &replica->scratch.constants[0]));
     TRY(mark(&run, &run.ended));
     if (run.work->check) TRY(check_parameters(replica, run.work->checksum));
-    if (training && !run.work->update && replica->transfer.copy_count == 0) TRY(gradients_leave(&run));
+    if (training && !run.work->update && replica->transfer.delivery_count == 0) TRY(gradients_leave(&run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
     prefetch_send(replica, run.work, run.begun);
     TRY(gradients_await(replica));
