@@ -69,8 +69,8 @@ static void start_all(tutti_trainer *trainer, const struct replica_work *work, b
     struct replica_work whole = *work;
     int64_t first = 0;
     whole.update = sole;
-    whole.check = trainer->options.advanced.check_replicas && work->mode == PLAN_TRAIN && !sole;
-    if (whole.check)
+    whole.verify_parameters = trainer->options.advanced.check_replicas && work->mode == PLAN_TRAIN && !sole;
+    if (whole.verify_parameters)
         whole.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->division.parts[i] == 0) continue;

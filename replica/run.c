@@ -412,7 +412,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     const struct replica_work *work = run->work;
     const struct gradient_transport *transport = gradient_transport(replica);
     /* Parameters are checked before the exchange may write to them. */
-    const bool checked_first = work->check && transport->can_map_parameters;
+    const bool checked_first = work->verify_parameters && transport->can_map_parameters;
     const bool leave = work->mode == PLAN_TRAIN && !work->update && run->micro_batches == 1 && !checked_first;
     const bool pieces = run->pieces && number == 0;
     command_handler *const handlers[COMMAND_KINDS] = {
@@ -572,7 +572,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     for (int64_t number = 0; number < run.micro_batches; number++) TRY(enqueue_micro_batch(&run, number));
     if (run.work->update) TRY(device_update_enqueue(replica, run.micro_batches > 1, &replica->scratch.constants[0]));
     TRY(mark(&run, &run.ended));
-    if (run.work->check) TRY(check_parameters(replica, run.work->checksum));
+    if (run.work->verify_parameters) TRY(check_parameters(replica, run.work->checksum));
     if (training && !run.work->update && replica->transfer.delivery_count == 0) TRY(gradients_leave(&run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
     prefetch_send(replica, run.work, run.begun);

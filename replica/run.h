@@ -29,7 +29,7 @@ struct replica_work {
     bool update;                        /* training: the device updates its parameters itself, nothing is exchanged */
     bool kept;                          /* the feeds are the trainer's memory, not the caller's */
     bool synchronised;                  /* others have parts of the batch, and statistics are over the whole batch */
-    bool check; /* at the end the device's parameters must be those of the master copy, with this checksum */
+    bool verify_parameters;             /* at the end the device's must have the master copy's checksum */
     uint64_t checksum;
     bool probe;                  /* only its time counts: old parameters are good enough, and results are dropped */
     struct metric_sums excluded; /* of the whole batch: labels that do not count */
