@@ -45,8 +45,8 @@ int optimizer_average(const struct optimizer *optimizer); /* which of them avera
 const char *optimizer_state_name(const struct optimizer *optimizer, int state);
 /* Whether updates depend on the number of the step, as bias corrections do: states then must begin all together. */
 bool optimizer_counts_steps(const struct optimizer *optimizer);
-/* Sets learning rate and bias corrections for the update with this number, counted from 0, and gradients that are not
- * scaled. */
+/* Sets the learning rate and the bias corrections of update `step`, counted from 0. Sets `unscale` to 1;
+ * loss_scale_constants() replaces it. */
 void optimizer_constants(
     const struct optimizer *optimizer, float learning_rate, int64_t step, struct step_constants *constants);
 
