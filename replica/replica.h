@@ -98,8 +98,8 @@ uint64_t replica_memory(const struct replica *replica); /* bytes on the device *
 /* Reads the device's parameters, and the states for which `to` has arrays. */
 tutti_status replica_read(const struct replica *replica, const struct optimizer_arrays *to);
 
-/* After every attempt at a step, failed or not: discards the buckets that arrived. Marks the device's parameters invalid
- * if the exchange could write to them: exchange_adopt() marks them valid if the step is committed; otherwise
+/* After every attempt at a step, failed or not: discards the buckets that arrived. Marks the device's parameters
+ * invalid if the exchange could write to them: exchange_adopt() marks them valid if the step is committed; otherwise
  * upload_parameters() sends them again. The trainer's thread calls it, so it calls nothing in a driver that may hang.
  * Does nothing if the device was given up. */
 void replica_end_attempt(struct replica *replica);
