@@ -262,7 +262,7 @@ static int threads_for_sums(const struct exchange *exchange)
     int devices = 0, computing = 0, units = 0;
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
-        if (trainer->division.parts[r] == 0 || !replica->device->host_memory) continue;
+        if (trainer->division.parts[r] == 0 || !replica->device->host_cpu) continue;
         devices++;
         if (!worker_works(&replica->worker) || !gradients_are_expected(&replica->transfer)) continue;
         computing++;

@@ -208,7 +208,7 @@ static tutti_status send_feed(void *user, const struct command *command)
     cl_int error = CL_SUCCESS;
     const bool stays = run->work->kept || !worker_has_thread(&run->replica->worker); /* also if the device hangs */
     const bool aligned = (uintptr_t)data % sizeof(cl_float4) == 0; /* kernels read four numbers at once */
-    if (!device->host_memory || !stays || !aligned || samples != plan->options.sizes.samples) goto copy;
+    if (!device->host_cpu || !stays || !aligned || samples != plan->options.sizes.samples) goto copy;
     /* The kernels that get it only read it: plan/memory.c puts nothing into an input's memory. */
     *borrowed =
         clCreateBuffer(device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, (void *)(uintptr_t)data, &error);

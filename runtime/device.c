@@ -237,7 +237,7 @@ tutti_status device_open(struct device *device, const struct found_device *found
     device->index = found->index;
     device->platform = found->platform;
     device->can = found->can;
-    device->host_memory = (found->type & CL_DEVICE_TYPE_CPU) && found->can.unified;
+    device->host_cpu = (found->type & CL_DEVICE_TYPE_CPU) && found->can.unified;
     device->quirks = quirks_of(found->can.platform);
     CL_TRY(clRetainDevice(found->id), "opening device %d, '%s',", found->index, found->can.name);
     device->id = found->id;
@@ -351,7 +351,7 @@ done:
  * (https://github.com/intel/compute-runtime/issues/343, 363). None is trusted not to. */
 static bool waits_badly(const struct device *device)
 {
-    return !device->host_memory || patience > 0;
+    return !device->host_cpu || patience > 0;
 }
 
 tutti_status event_wait_amid(struct device *device, cl_event event)

@@ -54,7 +54,7 @@ struct capabilities {
     size_t memory_bytes;    /* that may be used: the device's, or the limit of tutti_runtime_options */
     size_t alignment;       /* bytes, of sub-buffers */
     size_t group_max;       /* work-items in a group */
-    bool unified;           /* shares the host's memory: buffers are mapped, not copied */
+    bool unified;           /* CPU or GPU, shares the host's memory: buffers are mapped, not copied; see host_cpu */
     bool half, subgroups;
     bool unoptimised;          /* its programs are built with -cl-opt-disable */
     enum shuffle_form shuffle; /* proven by sums that were right: runtime/shuffle.h */
@@ -104,7 +104,9 @@ struct device {
      * and gradients; of the next batch's samples. NULL until they are wanted. */
     cl_command_queue transfers, uploads;
     struct capabilities can;
-    bool host_memory;                  /* a CPU, whatever its class: buffers may be the host's own pages */
+    /* It is the host's CPU, whatever its class: its kernels can read any memory of the process, so buffers may be the
+     * host's own pages. can.unified holds for GPUs that share the host's memory, too. */
+    bool host_cpu;
     atomic_bool abandoned;             /* a thread is stuck in its driver: nothing of it is freed any more */
     unsigned quirks;                   /* of enum quirk */
     bool asked_cache;                  /* builder.c: whether the driver still has what it compiled is known */

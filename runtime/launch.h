@@ -32,12 +32,11 @@ struct launch {
     int fault;           /* 1 + number of an argument that does not fit an int; reported by launch_list_realise */
     int node;            /* of the plan's graph, set by the plan; -1: none */
     cl_kernel kernel;    /* NULL: until launch_list_realise, or until it is first enqueued */
-    /* A library's call instead of a kernel (CLBlast, clFFT): enqueues by itself. `event` may be NULL. NULL: `realise`,
-     * which launch_list_realise() calls, does nothing; `release` is free(). */
-    tutti_status (*call)(struct device *device, void *state, cl_event *event);
-    tutti_status (*realise)(struct device *device, void *state);
-    void (*release)(void *state);
-    void *state;
+    /* Instead of a kernel: a library (CLBlast, clFFT) that enqueues its own kernels. All but `call` may be NULL. */
+    tutti_status (*call)(struct device *device, void *state, cl_event *event); /* enqueues; `event`: NULL or its end */
+    tutti_status (*realise)(struct device *device, void *state);               /* prepares, in launch_list_realise() */
+    void (*release)(void *state);                                              /* NULL: free() */
+    void *state;                                                               /* the library's, of this call */
     /* Measured by the profile, seconds: since the first launch began, its length, and the least of all runs' lengths.
      */
     double begin, seconds, fastest;

@@ -226,11 +226,11 @@ static const struct bf16_candidate {
 static void prove_bf16_of(struct device *device, enum compute_type compute)
 {
     struct bf16_ability *ability = &device->can.bf16[compute];
-    ability->refusal = device->host_memory ? "the processor has no instructions for this --precision"
-                                           : "the device is not the processor of the host";
+    ability->refusal = device->host_cpu ? "the processor has no instructions for this --precision"
+                                        : "the device is not the processor of the host";
     for (size_t i = 0; i < sizeof bf16_candidates / sizeof *bf16_candidates && !ability->form; i++) {
         const struct bf16_candidate *c = &bf16_candidates[i];
-        if (!device->host_memory || !c->takes[compute]) continue;
+        if (!device->host_cpu || !c->takes[compute]) continue;
         ability->refusal = c->refusal();
         if (ability->refusal) continue;
         char name[64];

@@ -116,7 +116,7 @@ static tutti_status allocate(struct device *device, size_t bytes, cl_mem_flags f
             "a buffer of %zu bytes is needed, but device %d, '%s', allocates at most %zu: lower the batch or the "
             "micro-batch",
             bytes, device->index, device->can.name, device->can.allocation_max);
-    if (device->host_memory && bytes >= HUGE_FROM) *buffer = allocate_huge(device, bytes, flags);
+    if (device->host_cpu && bytes >= HUGE_FROM) *buffer = allocate_huge(device, bytes, flags);
     *zeros = *buffer != NULL;
     if (*buffer) return TUTTI_OK;
     *buffer = clCreateBuffer(device->context, flags, bytes ? bytes : 4, NULL, &error);

@@ -1,5 +1,5 @@
 /* What the host's processor can do that OpenCL does not tell: instructions that multiply matrices of bfloat16 numbers.
- * They hold for devices that are this processor (device->host_memory). */
+ * They hold for devices that are this processor (device->host_cpu). */
 #ifndef RUNTIME_PROCESSOR_H
 #define RUNTIME_PROCESSOR_H
 

@@ -127,7 +127,7 @@ static tutti_status build_failure(
  * compiler would take long to try. */
 static bool keeps_loops(const struct device *device)
 {
-    return (device->quirks & QUIRK_UNROLLS_LONG) && device->host_memory && device->can.class == DEVICE_GPU;
+    return (device->quirks & QUIRK_UNROLLS_LONG) && device->host_cpu && device->can.class == DEVICE_GPU;
 }
 
 /* Clang's header of all built-in functions declares nothing where the name of its guard is defined. */

@@ -52,7 +52,7 @@ tutti_runtime *session_runtime(enum memory_kind memory)
     runtimes[memory] = tutti_open(&(tutti_runtime_options) { .devices = "0,1,2", .log = listen });
     for (int i = 0; runtimes[memory] && i < DEVICES; i++) {
         struct device *device = &runtimes[memory]->devices[i];
-        if (memory == OWN || (memory == MIXED && i == 1)) device->can.unified = device->host_memory = false;
+        if (memory == OWN || (memory == MIXED && i == 1)) device->can.unified = device->host_cpu = false;
     }
     return runtimes[memory];
 }

@@ -279,7 +279,7 @@ static const char *probe_reads_late(void)
     double loss, times[] = { 1e-3, 1e-3, 1e-3 };
     tutti_status status = session_open(&session, "0,1,2", NULL);
     if (status != TUTTI_OK) return status_message();
-    session.runtime->devices[1].host_memory = false; /* the driver copies samples, which AddressSanitizer sees */
+    session.runtime->devices[1].host_cpu = false; /* the driver copies samples, which AddressSanitizer sees */
     status = build(&session, &(struct fault) { .phase = PHASE_SINGLE }, NULL);
     if (status == TUTTI_OK) status = session_step(&session, 0, &loss);
     if (status != TUTTI_OK) return status_message();

@@ -237,9 +237,9 @@ START_TEST(tiles_stay_loops_on_a_cpu_as_gpu)
     tutti_runtime *runtime = open_runtime(NULL);
     struct device *device = &runtime->devices[0];
     expect_loops(device, true);
-    device->host_memory = false; /* a GPU of the same driver */
+    device->host_cpu = false; /* a GPU of the same driver */
     expect_loops(device, false);
-    device->host_memory = true;
+    device->host_cpu = true;
     device->quirks &= ~(unsigned)QUIRK_UNROLLS_LONG;
     expect_loops(device, false);
     tutti_close(runtime);

@@ -124,9 +124,9 @@ START_TEST(waiting_ends)
 {
     struct device *device = device_begin();
     expect_ok(device_wait(device));
-    device->host_memory = false; /* the way that sleeps */
+    device->host_cpu = false; /* the way that sleeps */
     expect_ok(device_wait(device));
-    device->host_memory = true;
+    device->host_cpu = true;
     (void)wait_patience(10);
     expect_ok(device_wait(device));
     device_end(device);
@@ -180,7 +180,7 @@ static struct waiting wait_for_later(struct device *device, tutti_status (*wait)
 START_TEST(waiting_leaves_the_core)
 {
     struct device *device = device_begin();
-    device->host_memory = false;
+    device->host_cpu = false;
     const struct waiting found = wait_for_later(device, event_wait);
     ck_assert_msg(found.busy < 0.3 * found.seconds, "%g of %g seconds", found.busy, found.seconds);
     device_end(device);
@@ -192,7 +192,7 @@ END_TEST
 START_TEST(waiting_amid_work_seldom_wakes)
 {
     struct device *device = device_begin();
-    device->host_memory = true;
+    device->host_cpu = true;
     device->quirks &= ~(unsigned)QUIRK_WAITS_FOR_ALL;
     const long asked = wait_for_later(device, event_wait_amid).wakes;
     device->quirks |= QUIRK_WAITS_FOR_ALL;

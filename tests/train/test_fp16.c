@@ -52,7 +52,7 @@ static void open_linear(struct session *session, const char *devices, bool apart
     session->runtime = tutti_open(&(tutti_runtime_options) { .devices = devices, .log = count_warnings });
     ck_assert_msg(session->runtime, "%s", tutti_message(NULL));
     for (int i = 0; apart && i < session->runtime->count; i++)
-        session->runtime->devices[i].can.unified = session->runtime->devices[i].host_memory = false;
+        session->runtime->devices[i].can.unified = session->runtime->devices[i].host_cpu = false;
     for (int i = 0; both_classes && i < 2; i++) session->runtime->devices[i].can.class = i ? DEVICE_GPU : DEVICE_CPU;
     session->network = tutti_network_new(session->runtime);
     const tutti_tensor x = tutti_input(session->network, "x", TUTTI_SHAPE(INPUTS));

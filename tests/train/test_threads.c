@@ -32,7 +32,7 @@ START_TEST(two_trainers_on_one_runtime)
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0,1", .cache_folder = folder });
     ck_assert_msg(runtime, "%s", tutti_message(NULL));
     for (int i = 0; _i > 0 && i < runtime->count; i++)
-        runtime->devices[i].can.unified = runtime->devices[i].host_memory = false;
+        runtime->devices[i].can.unified = runtime->devices[i].host_cpu = false;
     for (int i = 0; i < 2; i++) {
         both[i] = (struct session) { .runtime = runtime };
         ck_assert_int_eq(pthread_create(&threads[i], NULL, train_and_free, &both[i]), 0);

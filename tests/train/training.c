@@ -209,7 +209,7 @@ static tutti_runtime *runtime_open(const char *devices, bool apart)
     ck_assert_msg(runtime, "%s", tutti_message(NULL));
     for (int i = 0; apart && i < runtime->count; i++) {
         runtime->devices[i].can.unified = false;
-        runtime->devices[i].host_memory = false; /* or a plan reads samples from staging, not from a copy */
+        runtime->devices[i].host_cpu = false; /* or a plan reads samples from staging, not from a copy */
     }
     return runtime;
 }
