@@ -197,7 +197,7 @@ static void append_copies_in(struct plan *plan)
     for (int i = 0; i < plan->feed_count; i++)
         if (is_stored(plan, plan->feeds[i])) append(plan, COMMAND_FEED, (size_t)i);
     if (is_stored(plan, plan->constants)) append(plan, COMMAND_CONSTANTS, 0);
-    append(plan, COMMAND_WAIT, 0);
+    append(plan, COMMAND_COPIES_DONE, 0);
 }
 
 static void append_copies_out(struct plan *plan)

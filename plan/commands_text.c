@@ -113,11 +113,11 @@ static void print_constants(const struct plan *plan, const struct command *comma
     print_copy(plan, plan->constants, "to", text);
 }
 
-static void print_wait(const struct plan *plan, const struct command *command, struct text *text)
+static void print_copied(const struct plan *plan, const struct command *command, struct text *text)
 {
     (void)plan;
     (void)command;
-    text_append(text, "for these copies");
+    text_append(text, "samples and constants");
 }
 
 static void print_metrics(const struct plan *plan, const struct command *command, struct text *text)
@@ -140,7 +140,7 @@ static const struct {
     [COMMAND_PREPARE] = { "prepare", print_prepare },
     [COMMAND_FEED] = { "copy", print_feed },
     [COMMAND_CONSTANTS] = { "copy", print_constants },
-    [COMMAND_WAIT] = { "wait", print_wait },
+    [COMMAND_COPIES_DONE] = { "copied", print_copied },
     [COMMAND_KERNEL] = { "kernel", print_kernel },
     [COMMAND_PARAMETERS_NEEDED] = { "need", print_need },
     [COMMAND_ALLREDUCE] = { "reduce", print_all_reduce },

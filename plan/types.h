@@ -56,11 +56,11 @@ struct plan_options {
 };
 
 enum command_kind {
-    COMMAND_PREPARE,   /* inference: a launch that depends on parameters only; runs once after each change of them */
-    COMMAND_FEED,      /* copy: a feed to the device */
-    COMMAND_CONSTANTS, /* copy: the step's constants to the device */
-    COMMAND_WAIT,      /* launches after it read the copied data */
-    COMMAND_KERNEL,    /* a launch of the step */
+    COMMAND_PREPARE,     /* inference: a launch that depends on parameters only; runs once after each change of them */
+    COMMAND_FEED,        /* copy: a feed to the device */
+    COMMAND_CONSTANTS,   /* copy: the step's constants to the device */
+    COMMAND_COPIES_DONE, /* the copies before it are complete; nothing waits, as the queue is in order */
+    COMMAND_KERNEL,      /* a launch of the step */
     COMMAND_PARAMETERS_NEEDED, /* training: launches after this may read a range of the parameters; none before does */
     COMMAND_ALLREDUCE,         /* merges numbers of this device with those of all devices (struct all_reduce) */
     COMMAND_GRADIENTS_READY,   /* training: the gradients of a range, a bucket, are complete, its parameters are read no

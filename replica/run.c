@@ -255,7 +255,7 @@ static tutti_status send_constants(void *user, const struct command *command)
     return enqueue_write(run->replica, run->plan->memory.buffers[run->plan->constants], constants, sizeof(*constants));
 }
 
-static tutti_status samples_are_in(void *user, const struct command *command)
+static tutti_status mark_samples_copied(void *user, const struct command *command)
 {
     (void)command;
     struct run *run = user;
@@ -418,7 +418,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     command_handler *const handlers[COMMAND_KINDS] = {
         [COMMAND_FEED] = run->prefetched ? take_prefetched : send_feed,
         [COMMAND_CONSTANTS] = send_constants,
-        [COMMAND_WAIT] = pieces ? NULL : samples_are_in,
+        [COMMAND_COPIES_DONE] = pieces ? NULL : mark_samples_copied,
         [COMMAND_PARAMETERS_NEEDED] = pieces ? await_piece : NULL,
         [COMMAND_ALLREDUCE] = work->synchronised ? run_all_reduce : NULL,
         [COMMAND_GRADIENTS_READY] = leave ? bucket_leaves : NULL,

@@ -63,7 +63,7 @@ START_TEST(commands_as_text)
         "copy     feed x to the device: 3.0 KiB\n"
         "copy     feed targets to the device: 16 bytes\n"
         "copy     constants of the step to the device: 64 bytes\n"
-        "wait     for these copies\n"
+        "copied   samples and constants\n"
         "need     parameters conv.weight to wide.bias: 8.0 MiB\n"
         "kernel conv\n"
         "need     parameters fc.weight to fc.bias: 81.0 KiB\n"
@@ -153,7 +153,7 @@ START_TEST(inference_copies_and_launches)
     tutti_network *network = tutti_network_new(&runtime);
     struct plan *plan = list_commands(network, two_buckets(network), PLAN_INFER);
     /* Only memory, which this plan lacks, tells that no launch reads the constants. */
-    const enum command_kind first[] = { COMMAND_FEED, COMMAND_CONSTANTS, COMMAND_WAIT };
+    const enum command_kind first[] = { COMMAND_FEED, COMMAND_CONSTANTS, COMMAND_COPIES_DONE };
     ck_assert_uint_eq(plan->command_count, plan->step.count + 4);
     for (size_t i = 0; i < plan->step.count + 3; i++)
         ck_assert_int_eq(plan->commands[i].kind, i < 3 ? first[i] : COMMAND_KERNEL);
