@@ -2,7 +2,7 @@
 #ifndef PARALLEL_LOOKAHEAD_H
 #define PARALLEL_LOOKAHEAD_H
 
-#include "replica/arrays.h"
+#include "replica/batch.h"
 
 struct lookahead {
     struct batch expected, next; /* of the step that comes now, and of the one after it; number 0: not known */

@@ -118,13 +118,13 @@ void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, 
     struct ranks *ranks = trainer->ranks;
     hosts_progress(ranks->hosts); /* a sign of life */
     ranks->average.steps++;
-    ranks->average.whole += batch->whole;
+    ranks->average.whole += batch->global_samples;
     ranks->average.since.samples += batch->samples;
     metric_sums_add(&ranks->average.since.metrics, &totals->metrics);
     ranks->average.since.seconds += ranks->seconds;
     if (ranks->average.steps >= ranks->average.every) return;
     /* Until the next average, the others' samples are assumed to be like this rank's. */
-    const double others = batch->samples > 0 ? (double)batch->whole / (double)batch->samples : 0;
+    const double others = batch->samples > 0 ? (double)batch->global_samples / (double)batch->samples : 0;
     metric_sums_scale(&totals->metrics, others);
     metric_sums_add(&ranks->average.reported.metrics, &totals->metrics);
 }

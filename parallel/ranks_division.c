@@ -159,17 +159,17 @@ tutti_status ranks_place(struct tutti_trainer *trainer, tutti_status read, struc
 {
     tutti_status status;
     struct ranks *ranks = trainer->ranks;
-    batch->first = 0;
-    batch->whole = batch->samples;
+    batch->global_offset = 0;
+    batch->global_samples = batch->samples;
     if (!ranks) return read;
     ranks->mine.samples = batch->samples;
     ranks->mine.hash = (uint64_t)batch->feeds.length;
     TRY(ranks_agree(trainer, read));
     TRY(agree_on_length(ranks, &batch->feeds.length));
-    batch->whole = 0;
+    batch->global_samples = 0;
     for (int i = 0; i < ranks->hosts->count; i++) {
-        if (i < ranks->hosts->rank) batch->first += ranks->notes[i].samples;
-        batch->whole += ranks->notes[i].samples;
+        if (i < ranks->hosts->rank) batch->global_offset += ranks->notes[i].samples;
+        batch->global_samples += ranks->notes[i].samples;
     }
 done:
     return status;

@@ -3,7 +3,7 @@
 #define PARALLEL_RANKS_DIVISION_H
 
 #include "parallel/ranks.h"
-#include "replica/arrays.h"
+#include "replica/batch.h"
 
 struct tutti_trainer;
 

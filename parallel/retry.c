@@ -50,34 +50,34 @@ done:
     return vote_of(status);
 }
 
-/* Starts device `device` on its part, which begins at sample `first`. */
-static void start_part(tutti_trainer *trainer, int device, const struct replica_work *work, int64_t first)
+/* Starts device `device` on its part, which begins at sample `offset` of the rank's batch. */
+static void start_part(tutti_trainer *trainer, int device, const struct replica_work *work, int64_t offset)
 {
     struct replica_work *device_work = &trainer->works[device];
     *device_work = *work;
     device_work->snapshot = parameters_snapshot(&trainer->store, &trainer->replicas[device]);
-    device_work->first = first;
+    device_work->offset = offset;
     device_work->samples = trainer->division.parts[device];
     if (work->mode == PLAN_TRAIN) device_work->next = lookahead_next(&trainer->lookahead, work->samples);
-    device_work->synchronised = trainer->options.whole_batch && trainer->division.parts[device] < work->whole;
+    device_work->synchronised = trainer->options.whole_batch && trainer->division.parts[device] < work->global_samples;
     INVARIANT(membership_is_present(&trainer->members, device));
     worker_start(&trainer->replicas[device].worker, replica_run, device_work);
 }
 
 static void start_all(tutti_trainer *trainer, const struct replica_work *work, bool sole)
 {
-    struct replica_work whole = *work;
-    int64_t first = 0;
-    whole.update = sole;
-    whole.verify_parameters = trainer->options.advanced.check_replicas && work->mode == PLAN_TRAIN && !sole;
-    if (whole.verify_parameters)
-        whole.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
+    struct replica_work common = *work;
+    int64_t offset = 0;
+    common.update = sole;
+    common.verify_parameters = trainer->options.advanced.check_replicas && work->mode == PLAN_TRAIN && !sole;
+    if (common.verify_parameters)
+        common.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->division.parts[i] == 0) continue;
-        start_part(trainer, i, &whole, first);
-        first += trainer->division.parts[i];
+        start_part(trainer, i, &common, offset);
+        offset += trainer->division.parts[i];
     }
-    INVARIANT(first == work->samples);
+    INVARIANT(offset == work->samples);
 }
 
 /* Returns the vote of a device that has not done its part. */
@@ -113,7 +113,7 @@ static struct vote try_once(tutti_trainer *trainer, struct step *step)
     step->result.not_finite = false;
     const struct vote prepared = prepare(trainer, work);
     if (prepared.says != VOTE_DONE) return prepared;
-    sync_devices_begin(trainer, work->whole);
+    sync_devices_begin(trainer, work->global_samples);
     const bool trains = work->mode == PLAN_TRAIN, sole = trains && trainer_sole_replica(trainer);
     start_all(trainer, work, sole);
     if (trains && !sole) exchanged = exchange_run(trainer, step);

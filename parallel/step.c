@@ -49,7 +49,7 @@ static void note_times(tutti_trainer *trainer, double seconds)
 /* Returns the samples of the step, on all ranks that sum their gradients. */
 static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batch)
 {
-    return ranks_averages(trainer) ? batch->samples : batch->whole;
+    return ranks_averages(trainer) ? batch->samples : batch->global_samples;
 }
 
 static void note_scale(tutti_trainer *trainer, const struct step_result *result)
@@ -87,8 +87,8 @@ static struct replica_work work_of(
     struct replica_work work = { .mode = PLAN_TRAIN,
         .feeds = batch->feeds,
         .samples = batch->samples,
-        .whole = samples_of(trainer, batch),
-        .before = batch->first,
+        .global_samples = samples_of(trainer, batch),
+        .global_offset = batch->global_offset,
         .number = lookahead_number(&trainer->lookahead, batch),
         .constants = *constants,
         .gives_outputs = batch->outputs != NULL };
@@ -192,7 +192,7 @@ tutti_status trainer_step(
         if (vote_fails(&vote) || trainer->ranks->average.steps >= trainer->ranks->average.every)
             status = average(trainer, &vote, totals);
     }
-    totals->samples = batch->whole;
+    totals->samples = batch->global_samples;
     lookahead_advance(&trainer->lookahead);
     return status;
 }
@@ -214,7 +214,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         work->gives_outputs = outputs != NULL;
         work->constants = random_constants(trainer);
         work->constants.gradient_weight = (float)(1.0 / (double)work->samples);
-        work->before = done_samples;
+        work->global_offset = done_samples;
         TRY(replay_and_run(trainer, &step));
         *totals = step.result.totals;
         done_samples += work->samples;

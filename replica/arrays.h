@@ -20,16 +20,6 @@ struct arrays {
     int64_t length; /* of their sequences; 0: the network has none */
 };
 
-/* The samples of a step, as a trainer or a replica gets them. */
-struct batch {
-    struct arrays feeds;
-    const int64_t *indices; /* of these samples in their source; NULL where they have none */
-    int64_t samples;
-    int64_t first, whole;         /* position of these samples in the whole batch, and its size; 0: no batch */
-    uint64_t number;              /* of an announced batch (lookahead.h); else 0 */
-    const struct arrays *outputs; /* where its outputs go; NULL: not wanted */
-};
-
 /* Adds the array of a value of the network. */
 void arrays_add(struct array_list *list, const struct value *value);
 /* Bytes of one sample of array `number`. */

@@ -9,16 +9,16 @@
 
 #include <string.h>
 
-bool prefetch_has(const struct replica *replica, uint64_t number, int64_t first, int64_t samples)
+bool prefetch_has(const struct replica *replica, uint64_t number, int64_t offset, int64_t samples)
 {
     const struct prefetch *prefetch = &replica->prefetch;
-    return number > 0 && prefetch->number == number && prefetch->first == first && prefetch->samples == samples;
+    return number > 0 && prefetch->number == number && prefetch->offset == offset && prefetch->samples == samples;
 }
 
 static bool wanted(const struct replica *replica, const struct replica_work *work)
 {
     return work->next.number > 0 && !replica->device->can.unified && work->samples <= replica->capacity &&
-        !prefetch_has(replica, work->next.number, work->first, work->samples);
+        !prefetch_has(replica, work->next.number, work->offset, work->samples);
 }
 
 static tutti_status make_room(struct replica *replica, size_t bytes)
@@ -43,7 +43,7 @@ void prefetch_prepare(struct replica *replica, const struct replica_work *work)
     if (make_room(replica, arrays_bytes(replica->setup->feeds, most)) != TUTTI_OK) prefetch_free(replica);
 }
 
-tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int feed, int64_t first, int64_t samples)
+tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int feed, int64_t offset, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
     const struct array_list *list = replica->setup->feeds;
@@ -51,7 +51,7 @@ tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int
     const int64_t length = plan->options.sizes.length;
     const size_t sample = arrays_sample_bytes(list, feed, length);
     const size_t from =
-        arrays_offset(list, feed, (struct bound_sizes) { prefetch->samples, length }) + (size_t)first * sample;
+        arrays_offset(list, feed, (struct bound_sizes) { prefetch->samples, length }) + (size_t)offset * sample;
     CL_TRY(clEnqueueCopyBuffer(replica->device->queue, prefetch->buffer, plan_buffer(plan, plan->feeds[feed]), from, 0,
                (size_t)samples * sample, 0, NULL, NULL),
         "copying samples on '%s'", replica->device->can.name);
@@ -67,7 +67,7 @@ static tutti_status send(struct replica *replica, const struct replica_work *wor
     unsigned char *staging = uploads_staging(&replica->uploads);
     if (!worker_guard(&replica->worker))
         FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    const struct arrays next = arrays_from(list, &work->next.feeds, work->first);
+    const struct arrays next = arrays_from(list, &work->next.feeds, work->offset);
     (void)arrays_pack(list, &next, work->samples, staging);
     worker_unguard(&replica->worker);
     TRY(uploads_write(&replica->uploads, replica->device, replica->device->uploads, prefetch->buffer, 0, staging,
@@ -91,7 +91,7 @@ void prefetch_wait(struct replica *replica, const struct replica_work *work)
     struct prefetch *prefetch = &replica->prefetch;
     if (!prefetch->sent || event_wait(replica->device, prefetch->sent) != TUTTI_OK) return;
     prefetch->number = work->next.number;
-    prefetch->first = work->first;
+    prefetch->offset = work->offset;
     prefetch->samples = work->samples;
 }
 

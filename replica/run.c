@@ -20,8 +20,8 @@ struct run {
     struct arrays outputs;               /* likewise, or the replica's own memory */
     cl_mem borrowed[PLAN_MAX_FEEDS];     /* feeds that the micro-batch's launches read in place; else NULL */
     struct {
-        int64_t number, first, samples; /* first: of this part */
-    } micro_batch;                      /* the one at hand, and its plan */
+        int64_t number, offset, samples; /* offset: in this part */
+    } micro_batch;                       /* the one at hand, and its plan */
     struct plan *plan;
     size_t parameter_writes; /* number of writes of parameters, which come first */
     size_t first_piece;      /* number of the first write of a piece */
@@ -175,9 +175,9 @@ static tutti_status stage_samples(struct run *run)
     struct replica *replica = run->replica;
     const struct replica_setup *setup = run->setup;
     const struct replica_work *work = run->work;
-    run->feeds = arrays_from(setup->feeds, &work->feeds, work->first);
+    run->feeds = arrays_from(setup->feeds, &work->feeds, work->offset);
     if (replica->device->can.unified && (!worker_has_thread(&replica->worker) || work->kept)) return TUTTI_OK;
-    run->prefetched = prefetch_has(replica, work->number, work->first, work->samples);
+    run->prefetched = prefetch_has(replica, work->number, work->offset, work->samples);
     if (run->prefetched) return TUTTI_OK;
     /* The samples of the next step take their place. */
     const size_t bytes = arrays_bytes(setup->feeds, (struct bound_sizes) { work->samples, setup->longest });
@@ -201,7 +201,7 @@ static tutti_status send_feed(void *user, const struct command *command)
     struct plan *plan = run->plan;
     const int feed = (int)command->number;
     const int64_t samples = run->micro_batch.samples;
-    const void *data = arrays_from(run->setup->feeds, &run->feeds, run->micro_batch.first).at[feed];
+    const void *data = arrays_from(run->setup->feeds, &run->feeds, run->micro_batch.offset).at[feed];
     const struct device *device = run->replica->device;
     const size_t bytes = (size_t)samples * arrays_sample_bytes(run->setup->feeds, feed, run->feeds.length);
     cl_mem *borrowed = &run->borrowed[feed];
@@ -235,14 +235,14 @@ static void take_feeds_back(struct run *run)
 static tutti_status take_prefetched(void *user, const struct command *feed)
 {
     struct run *run = user;
-    return prefetch_take(run->replica, run->plan, (int)feed->number, run->micro_batch.first, run->micro_batch.samples);
+    return prefetch_take(run->replica, run->plan, (int)feed->number, run->micro_batch.offset, run->micro_batch.samples);
 }
 
 static void set_constants(struct run *run)
 {
     struct step_constants *constants = &run->replica->scratch.constants[run->micro_batch.number];
     *constants = run->work->constants;
-    constants->first_sample = (uint32_t)(run->work->before + run->work->first + run->micro_batch.first);
+    constants->first_sample = (uint32_t)(run->work->global_offset + run->work->offset + run->micro_batch.offset);
     constants->micro_batches = (uint32_t)run->micro_batches;
     constants->loss_floats = 2 * (uint32_t)objective_pairs(run->setup->objective);
 }
@@ -270,7 +270,7 @@ static tutti_status stage_outputs(struct run *run)
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
     const struct array_list *list = run->setup->outputs;
-    run->outputs = arrays_from(list, &work->outputs, work->first);
+    run->outputs = arrays_from(list, &work->outputs, work->offset);
     if (!work->gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
     void *array = replica->scratch.outputs;
     const struct bound_sizes sizes = { work->samples, work->outputs.length };
@@ -288,7 +288,7 @@ static tutti_status deliver_outputs(struct run *run)
     if (!work->gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
     if (!worker_guard(&replica->worker))
         return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    const struct arrays to = arrays_from(list, &work->outputs, work->first);
+    const struct arrays to = arrays_from(list, &work->outputs, work->offset);
     arrays_copy(list, &run->outputs, work->samples, &to);
     worker_unguard(&replica->worker);
     return TUTTI_OK;
@@ -373,7 +373,7 @@ static tutti_status read_output(void *user, const struct command *output)
     if (!run->work->outputs.at[i]) return TUTTI_OK;
     CL_TRY(clEnqueueReadBuffer(device->queue, run->plan->memory.buffers[run->plan->outputs[i]], CL_FALSE, 0,
                (size_t)run->micro_batch.samples * arrays_sample_bytes(list, (int)i, run->outputs.length),
-               arrays_from(list, &run->outputs, run->micro_batch.first).at[i], 0, NULL, NULL),
+               arrays_from(list, &run->outputs, run->micro_batch.offset).at[i], 0, NULL, NULL),
         "reading outputs from '%s'", device->can.name);
 done:
     return status;
@@ -427,9 +427,9 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     };
     struct cached_plan *cached;
     run->micro_batch.number = number;
-    run->micro_batch.first = number * run->samples_each;
-    run->micro_batch.samples = work->samples - run->micro_batch.first < run->samples_each
-        ? work->samples - run->micro_batch.first
+    run->micro_batch.offset = number * run->samples_each;
+    run->micro_batch.samples = work->samples - run->micro_batch.offset < run->samples_each
+        ? work->samples - run->micro_batch.offset
         : run->samples_each;
     TRY(replica_plan(replica, key_of(run, run->micro_batch.samples), &cached));
     run->plan = cached->plan;

@@ -2,7 +2,7 @@
 #ifndef REPLICA_RUN_H
 #define REPLICA_RUN_H
 
-#include "replica/arrays.h"
+#include "replica/batch.h"
 #include "replica/metric_sums.h"
 #include "replica/replica.h"
 
@@ -18,10 +18,11 @@ struct result {
 /* What a replica does with its part of a batch. */
 struct replica_work {
     enum plan_mode mode;
-    struct arrays feeds, outputs;       /* of the whole batch */
+    struct arrays feeds, outputs;       /* of the rank's batch */
     bool gives_outputs;                 /* some are wanted */
-    int64_t first, samples;             /* this replica's part of it */
-    int64_t whole, before;              /* samples of the whole step, and those before the batch, on other hosts */
+    int64_t offset, samples;            /* this replica's part, in the rank's batch */
+    int64_t global_offset;              /* of the rank's batch, in the global batch */
+    int64_t global_samples;             /* of the step; if ranks average parameters, of the rank's batch */
     struct step_constants constants;    /* first_sample and micro_batches are set for each micro-batch */
     uint64_t number;                    /* of the batch, as in struct batch */
     struct batch next;                  /* the batch that may come next, divided in the same way; number 0: none */
@@ -32,7 +33,7 @@ struct replica_work {
     bool verify_parameters;             /* at the end the device's must have the master copy's checksum */
     uint64_t checksum;
     bool probe;                  /* only its time counts: old parameters are good enough, and results are dropped */
-    struct metric_sums excluded; /* of the whole batch: labels that do not count */
+    struct metric_sums excluded; /* of the rank's batch: labels that do not count */
     struct result result;
 };
 

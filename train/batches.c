@@ -13,7 +13,7 @@ enum { BUFFERS = BATCHES_AHEAD + 1 };
 struct buffer {
     void *memory;        /* of all feeds */
     struct arrays feeds; /* in it */
-    int64_t samples, first, whole;
+    int64_t samples, global_offset, global_samples;
     const int64_t *indices; /* in the order of the epoch */
     bool full;
 };
@@ -51,19 +51,19 @@ void batches_shuffle(int64_t *order, int64_t count, uint64_t seed, uint64_t epoc
 static tutti_status place_batch(const struct batches *batches, int64_t position, int64_t number, struct buffer *buffer)
 {
     const int64_t left = batches->options.end - position;
-    buffer->whole = left < batches->options.batch ? left : batches->options.batch;
-    buffer->first = 0;
-    buffer->samples = buffer->whole;
+    buffer->global_samples = left < batches->options.batch ? left : batches->options.batch;
+    buffer->global_offset = 0;
+    buffer->samples = buffer->global_samples;
     if (!batches->options.ranks) return TUTTI_OK;
-    return ranks_part(
-        batches->options.ranks, batches->options.step + number, buffer->whole, &buffer->first, &buffer->samples);
+    return ranks_part(batches->options.ranks, batches->options.step + number, buffer->global_samples,
+        &buffer->global_offset, &buffer->samples);
 }
 
 static tutti_status read_batch(struct batches *batches, int64_t position, int64_t number, struct buffer *buffer)
 {
     const tutti_status status = place_batch(batches, position, number, buffer);
     if (status != TUTTI_OK || buffer->samples == 0) return status;
-    const int64_t first = position + buffer->first;
+    const int64_t first = position + buffer->global_offset;
     buffer->indices = batches->order + first;
     tutti_buffer buffers[PLAN_MAX_FEEDS];
     status_set_message("");
@@ -92,7 +92,7 @@ static void *read_all(void *argument)
         status = read_batch(batches, position, number, buffer);
         pthread_mutex_lock(&batches->lock);
         if (status != TUTTI_OK) break;
-        position += buffer->whole;
+        position += buffer->global_samples;
         buffer->full = true;
         pthread_cond_broadcast(&batches->changed);
     }
@@ -152,8 +152,8 @@ static struct batch batch_in(const struct buffer *buffer)
     return (struct batch) { .feeds = buffer->feeds,
         .indices = buffer->indices,
         .samples = buffer->samples,
-        .first = buffer->first,
-        .whole = buffer->whole };
+        .global_offset = buffer->global_offset,
+        .global_samples = buffer->global_samples };
 }
 
 tutti_status batches_next(struct batches *batches, struct batch *batch)

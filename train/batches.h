@@ -3,6 +3,7 @@
 #define TRAIN_BATCHES_H
 
 #include "parallel/feeds.h"
+#include "replica/batch.h"
 
 struct batches;
 struct ranks;
@@ -22,7 +23,7 @@ struct batches_options {
 
 /* Starts reading at once. The source must outlive it. */
 tutti_status batches_open(struct batches **batches, const tutti_source *source, const struct batches_options *options);
-/* The next batch, valid until the next call; `whole` is 0 at the end of the epoch. */
+/* The next batch, valid until the next call; global_samples is 0 at the end of the epoch. */
 tutti_status batches_next(struct batches *batches, struct batch *batch);
 /* Gets the batch after it if it has been read; returns whether it has. It is valid while it is the next or the given
  * batch. */

@@ -68,7 +68,7 @@ static tutti_status next_batch(struct test *test, struct batch *batch)
     for (int attempts = 0; attempts < 2; attempts++) {
         if (!test->batches) TRY(batches_open(&test->batches, test->source, &options));
         TRY(batches_next(test->batches, batch));
-        if (batch->whole > 0) return TUTTI_OK;
+        if (batch->global_samples > 0) return TUTTI_OK;
         batches_close(test->batches);
         test->batches = NULL;
         test->epoch++;
@@ -106,7 +106,7 @@ static tutti_status climb(struct test *test)
         status = trainer_step(test->trainer, &read, &batch, &totals);
         if (status == TUTTI_NOT_FINITE && test->result.count > 0) return TUTTI_OK;
         TRY(status);
-        rises = note(test, rate, totals.metrics.loss / (double)batch.whole);
+        rises = note(test, rate, totals.metrics.loss / (double)batch.global_samples);
     }
 done:
     return status;

@@ -331,14 +331,14 @@ static tutti_status train_step(tutti_trainer *trainer, tutti_status read, const 
     struct metric_totals totals;
     struct batch batch = { .samples = samples, .feeds = *feeds, .outputs = outputs };
     TRY(ranks_place(trainer, read, &batch));
-    if (batch.whole > trainer->options.batch)
+    if (batch.global_samples > trainer->options.batch)
         FAIL(TUTTI_INVALID,
             "the step has %lld samples, but tutti_training.batch is %lld: pass fewer samples or compile with a larger "
             "batch",
-            (long long)batch.whole, (long long)trainer->options.batch);
+            (long long)batch.global_samples, (long long)trainer->options.batch);
     const struct vote vote = vote_of(TUTTI_OK);
     TRY(trainer_step(trainer, &vote, &batch, &totals));
-    metrics_report(trainer, &totals.metrics, batch.whole, metrics);
+    metrics_report(trainer, &totals.metrics, batch.global_samples, metrics);
 done:
     /* After a failure the caller may refill any array, so an address does not identify an announced batch any
      * more. */
