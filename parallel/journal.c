@@ -19,7 +19,7 @@
 #define MOST_BYTES ((size_t)256 << 20)
 
 struct entry {
-    struct replica_work work;
+    struct step_work work;
     void *samples; /* copies */
     size_t capacity;
     uint64_t number; /* of the announced batch that was copied ahead of its step; 0: none */
@@ -94,7 +94,7 @@ done:
 }
 
 /* Copies samples to the entry after the last, which journal_note() adds. */
-tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work)
+tutti_status journal_take(tutti_trainer *trainer, struct step_work *work)
 {
     tutti_status status = TUTTI_OK;
     struct journal *journal = trainer->journal;
@@ -180,7 +180,7 @@ tutti_status journal_copy(tutti_trainer *trainer)
     return TUTTI_OK;
 }
 
-tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *work, double seconds)
+tutti_status journal_note(tutti_trainer *trainer, const struct step_work *work, double seconds)
 {
     struct journal *journal = trainer->journal;
     if (!journal) return TUTTI_OK; /* a single device */
@@ -225,7 +225,7 @@ void journal_return(tutti_trainer *trainer, size_t left)
     trainer->journal->missing += left;
 }
 
-struct replica_work journal_next(const tutti_trainer *trainer)
+struct step_work journal_next(const tutti_trainer *trainer)
 {
     return trainer->journal->entries[trainer->journal->done].work;
 }

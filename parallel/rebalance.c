@@ -286,7 +286,7 @@ static int64_t probe_samples(tutti_trainer *trainer, int device)
     return last ? last->samples : 0;
 }
 
-static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *probe, const struct replica_work *work)
+static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *probe, const struct step_work *work)
 {
     const size_t bytes =
         arrays_bytes(&trainer->feeds.arrays, (struct bound_sizes) { probe->work.samples, work->feeds.length });
@@ -297,18 +297,16 @@ static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *pro
         if (!probe->samples) return TUTTI_NO_MEMORY;
         probe->bytes = bytes;
     }
-    probe->work.feeds = arrays_pack(&trainer->feeds.arrays, &work->feeds, probe->work.samples, probe->samples);
+    probe->work.step.feeds = arrays_pack(&trainer->feeds.arrays, &work->feeds, probe->work.samples, probe->samples);
     return TUTTI_OK;
 }
 
-static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samples, const struct replica_work *work)
+static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samples, const struct step_work *work)
 {
     struct probing *probing = &trainer->rebalance->probing;
     struct probe *probe = &probing->probes[device];
-    probe->work = *work;
-    probe->work.samples = samples;
-    probe->work.probe = true;
-    probe->work.gives_outputs = false;
+    probe->work = (struct replica_work) { .step = *work, .samples = samples, .probe = true };
+    probe->work.step.gives_outputs = false;
     probing->last = device;
     const tutti_status status = copy_samples(trainer, probe, work);
     if (status != TUTTI_OK) return status;
@@ -318,7 +316,7 @@ static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samp
 }
 
 /* Probes the devices without samples in turns. */
-static tutti_status probe_next(tutti_trainer *trainer, const struct replica_work *work)
+static tutti_status probe_next(tutti_trainer *trainer, const struct step_work *work)
 {
     struct probing *probing = &trainer->rebalance->probing;
     const struct balance *balance = &trainer->balance;
@@ -404,7 +402,7 @@ static bool report_times(tutti_trainer *trainer, double seconds)
     return true;
 }
 
-tutti_status rebalance_after_step(tutti_trainer *trainer, const struct replica_work *work, double seconds)
+tutti_status rebalance_after_step(tutti_trainer *trainer, const struct step_work *work, double seconds)
 {
     struct balance *balance = &trainer->balance;
     if (work->samples != balance->batch) return TUTTI_OK;

@@ -27,14 +27,14 @@ struct replica *trainer_sole_replica(tutti_trainer *trainer)
     return sole && membership_is_present(&trainer->members, sole->number) ? sole : NULL;
 }
 
-static tutti_status divide(tutti_trainer *trainer, const struct replica_work *work)
+static tutti_status divide(tutti_trainer *trainer, const struct step_work *work)
 {
     const tutti_status status = rebalance_lost(trainer);
     return status == TUTTI_OK ? trainer_divide(trainer, work->mode, work->samples, trainer->division.parts) : status;
 }
 
 /* Divides `work` over the devices; fetches the newest parameters to the host if some device needs them. */
-static struct vote prepare(tutti_trainer *trainer, const struct replica_work *work)
+static struct vote prepare(tutti_trainer *trainer, const struct step_work *work)
 {
     tutti_status status = TUTTI_OK;
     bool wanted = false;
@@ -51,24 +51,24 @@ done:
 }
 
 /* Starts device `device` on its part, which begins at sample `offset` of the rank's batch. */
-static void start_part(tutti_trainer *trainer, int device, const struct replica_work *work, int64_t offset)
+static void start_part(tutti_trainer *trainer, int device, const struct replica_work *common, int64_t offset)
 {
-    struct replica_work *device_work = &trainer->works[device];
-    *device_work = *work;
-    device_work->snapshot = parameters_snapshot(&trainer->store, &trainer->replicas[device]);
-    device_work->offset = offset;
-    device_work->samples = trainer->division.parts[device];
-    if (work->mode == PLAN_TRAIN) device_work->next = lookahead_next(&trainer->lookahead, work->samples);
-    device_work->synchronised = trainer->options.whole_batch && trainer->division.parts[device] < work->global_samples;
+    const struct step_work *step = &common->step;
+    struct replica_work *work = &trainer->works[device];
+    *work = *common;
+    work->snapshot = parameters_snapshot(&trainer->store, &trainer->replicas[device]);
+    work->offset = offset;
+    work->samples = trainer->division.parts[device];
+    if (step->mode == PLAN_TRAIN) work->next = lookahead_next(&trainer->lookahead, step->samples);
+    work->synchronised = trainer->options.whole_batch && work->samples < step->global_samples;
     INVARIANT(membership_is_present(&trainer->members, device));
-    worker_start(&trainer->replicas[device].worker, replica_run, device_work);
+    worker_start(&trainer->replicas[device].worker, replica_run, work);
 }
 
-static void start_all(tutti_trainer *trainer, const struct replica_work *work, bool sole)
+static void start_all(tutti_trainer *trainer, const struct step_work *work, bool sole)
 {
-    struct replica_work common = *work;
+    struct replica_work common = { .step = *work, .update = sole };
     int64_t offset = 0;
-    common.update = sole;
     common.verify_parameters = trainer->options.advanced.check_replicas && work->mode == PLAN_TRAIN && !sole;
     if (common.verify_parameters)
         common.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
@@ -109,7 +109,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
 static struct vote try_once(tutti_trainer *trainer, struct step *step)
 {
     tutti_status exchanged = TUTTI_OK;
-    const struct replica_work *work = &step->work;
+    const struct step_work *work = &step->work;
     step->result.not_finite = false;
     const struct vote prepared = prepare(trainer, work);
     if (prepared.says != VOTE_DONE) return prepared;
@@ -124,7 +124,7 @@ static struct vote try_once(tutti_trainer *trainer, struct step *step)
     return vote;
 }
 
-static void add_results(const tutti_trainer *trainer, const struct replica_work *work, struct metric_totals *totals)
+static void add_results(const tutti_trainer *trainer, const struct step_work *work, struct metric_totals *totals)
 {
     metric_sums_add(&totals->metrics, &work->excluded);
     for (int i = 0; i < trainer->count; i++) {
@@ -141,9 +141,9 @@ static struct vote try_single(tutti_trainer *trainer, struct step *step)
     struct replica_work *part = &trainer->works[0];
     tutti_status status = trainer_divide(trainer, step->work.mode, step->work.samples, trainer->division.parts);
     if (status != TUTTI_OK) return vote_of(status); /* it may be lost */
-    *part = step->work;
+    *part = (struct replica_work) { .step = step->work, .samples = step->work.samples };
     part->snapshot = parameters_snapshot(&trainer->store, replica);
-    part->update = part->mode == PLAN_TRAIN;
+    part->update = step->work.mode == PLAN_TRAIN;
     if (part->update) part->next = lookahead_next(&trainer->lookahead, part->samples);
     worker_start(&replica->worker, replica_run, part);
     status = worker_wait(&replica->worker);

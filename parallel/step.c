@@ -70,7 +70,7 @@ static void note_scale(tutti_trainer *trainer, const struct step_result *result)
 /* ------------------------------------------------------------------------------------------------ the step ---- */
 
 /* Prepares this rank, before all ranks do the step. */
-static tutti_status get_ready(tutti_trainer *trainer, struct replica_work *work)
+static tutti_status get_ready(tutti_trainer *trainer, struct step_work *work)
 {
     tutti_status status = TUTTI_OK;
     if (work->samples > 0) trainer->feeds.length = work->feeds.length;
@@ -81,10 +81,10 @@ done:
     return status;
 }
 
-static struct replica_work work_of(
+static struct step_work work_of(
     const tutti_trainer *trainer, const struct batch *batch, const struct step_constants *constants)
 {
-    struct replica_work work = { .mode = PLAN_TRAIN,
+    struct step_work work = { .mode = PLAN_TRAIN,
         .feeds = batch->feeds,
         .samples = batch->samples,
         .global_samples = samples_of(trainer, batch),
@@ -100,7 +100,7 @@ static struct replica_work work_of(
 static tutti_status finish(tutti_trainer *trainer, const struct step *step, double start)
 {
     tutti_status status = TUTTI_OK;
-    const struct replica_work *work = &step->work;
+    const struct step_work *work = &step->work;
     trainer->state.position.steps++;
     note_scale(trainer, &step->result);
     if (!step->result.not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
@@ -119,7 +119,7 @@ done:
 static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct step *step)
 {
     tutti_status status = TUTTI_OK;
-    struct replica_work *work = &step->work;
+    struct step_work *work = &step->work;
     if (!vote_fails(vote)) vote_take(vote, trainer_use_averages(trainer, false));
     if (!vote_fails(vote)) vote_take(vote, get_ready(trainer, work));
     const double start = clock_seconds();
@@ -206,7 +206,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
         struct step step = { .result.totals = *totals };
-        struct replica_work *work = &step.work;
+        struct step_work *work = &step.work;
         work->mode = mode;
         work->samples = left < trainer->division.part ? left : trainer->division.part;
         work->feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);

@@ -15,25 +15,31 @@ struct result {
     struct traffic sent, received;
 };
 
-/* What a replica does with its part of a batch. */
-struct replica_work {
+/* What a step or a forward pass computes on the rank's batch; all its devices have it in common. */
+struct step_work {
     enum plan_mode mode;
-    struct arrays feeds, outputs;       /* of the rank's batch */
-    bool gives_outputs;                 /* some are wanted */
-    int64_t offset, samples;            /* this replica's part, in the rank's batch */
-    int64_t global_offset;              /* of the rank's batch, in the global batch */
-    int64_t global_samples;             /* of the step; if ranks average parameters, of the rank's batch */
-    struct step_constants constants;    /* first_sample and micro_batches are set for each micro-batch */
-    uint64_t number;                    /* of the batch, as in struct batch */
+    struct arrays feeds, outputs;    /* of the rank's batch */
+    bool gives_outputs;              /* some are wanted */
+    bool kept;                       /* the feeds are the trainer's memory, not the caller's */
+    int64_t samples;                 /* of the rank's batch */
+    int64_t global_offset;           /* of the rank's batch, in the global batch */
+    int64_t global_samples;          /* of the step; if ranks average parameters, of the rank's batch */
+    struct step_constants constants; /* first_sample and micro_batches are set for each micro-batch */
+    uint64_t number;                 /* of the batch, as in struct batch */
+    struct metric_sums excluded;     /* labels of the batch that do not count */
+};
+
+/* What a replica does with its part of the rank's batch. */
+struct replica_work {
+    struct step_work step;
+    int64_t offset, samples;            /* of the part, in the rank's batch */
     struct batch next;                  /* the batch that may come next, divided in the same way; number 0: none */
     struct parameter_snapshot snapshot; /* the newest parameters and states; what the device lacks is uploaded */
     bool update;                        /* training: the device updates its parameters itself, nothing is exchanged */
-    bool kept;                          /* the feeds are the trainer's memory, not the caller's */
     bool synchronised;                  /* others have parts of the batch, and statistics are over the whole batch */
     bool verify_parameters;             /* at the end the device's must have the master copy's checksum */
     uint64_t checksum;
-    bool probe;                  /* only its time counts: old parameters are good enough, and results are dropped */
-    struct metric_sums excluded; /* of the rank's batch: labels that do not count */
+    bool probe; /* only its time counts: old parameters are good enough, and results are dropped */
     struct result result;
 };
 
