@@ -1,5 +1,6 @@
 /* Who takes part in a training: the devices of this rank, and the ranks. One state machine serves both. Members vote at
- * the end of each try at a step: it is done on all of them or on none. */
+ * the end of each attempt at a step: it is done on all of them or on none. Without ranks, a vote is only the result of
+ * an attempt. */
 #ifndef PARALLEL_MEMBERSHIP_H
 #define PARALLEL_MEMBERSHIP_H
 
@@ -32,7 +33,7 @@ bool membership_is_lost(const struct membership *members, int member);
 int membership_count(const struct membership *members, enum member_state state);
 int membership_left(const struct membership *members);
 
-/* A member's vote on a try, from best to worst: the worst of all votes counts. */
+/* A member's vote on an attempt, from best to worst: the worst of all votes counts. */
 enum verdict {
     VOTE_DONE,  /* its part has succeeded */
     VOTE_RETRY, /* its part has to be retried: something was lost that others replace */

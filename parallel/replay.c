@@ -1,4 +1,4 @@
-/* Replays on other devices the steps that a device did alone and that were lost with it (journal.c). */
+/* Runs the work of a step. Steps that a device did alone and that were lost with it (journal.c) are replayed first. */
 #include "parallel/replay.h"
 
 #include "parallel/commit.h"
@@ -12,7 +12,7 @@ static tutti_status replay_next(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     struct step step = { .work = journal_next(trainer), .replayed = true };
-    TRY(replay_and_run(trainer, &step));
+    TRY(run_work(trainer, &step));
     TRY(step_commit(trainer, &step));
     TRY(journal_note(trainer, &step.work, 0));
 done:
@@ -36,10 +36,10 @@ tutti_status replay_lost(tutti_trainer *trainer)
     return status;
 }
 
-tutti_status replay_and_run(tutti_trainer *trainer, struct step *step)
+tutti_status run_work(tutti_trainer *trainer, struct step *step)
 {
     struct vote vote;
-    while ((vote = retry_run(trainer, step)).says == VOTE_REPLAY) {
+    while ((vote = run_attempts(trainer, step)).says == VOTE_REPLAY) {
         const tutti_status status = replay_lost(trainer);
         if (status != TUTTI_OK) return status;
     }

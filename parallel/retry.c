@@ -1,7 +1,8 @@
-/* A step on several devices or ranks. Each device runs its part (replica/run.c), their gradients are summed
- * (exchange.c); a device that fails is lost, and the others try the whole step again from the same samples and
- * parameters, because nothing is updated before every part has succeeded and the losses are finite. All ranks try again
- * together. */
+/* Attempts at a step. Each divides the rank's batch over the devices that are left (division.c); each device runs its
+ * part (replica/run.c), and their gradients are summed (exchange.c). A device that fails is lost, and the others make
+ * another attempt from the same samples and parameters, because nothing is updated before every part has succeeded and
+ * the losses are finite. All ranks try again together. Where the network was compiled for one device and without ranks,
+ * an attempt is try_without_exchange(). */
 #include "parallel/retry.h"
 
 #include "base/invariant.h"
@@ -27,25 +28,26 @@ struct replica *trainer_sole_replica(tutti_trainer *trainer)
     return sole && membership_is_present(&trainer->members, sole->number) ? sole : NULL;
 }
 
-static tutti_status divide(tutti_trainer *trainer, const struct step_work *work)
+static tutti_status divide_over_devices(tutti_trainer *trainer, const struct step_work *work)
 {
     const tutti_status status = rebalance_lost(trainer);
     return status == TUTTI_OK ? trainer_divide(trainer, work->mode, work->samples, trainer->division.parts) : status;
 }
 
-/* Divides `work` over the devices; fetches the newest parameters to the host if some device needs them. */
+/* Begins an attempt: divides the rank's batch over the devices; fetches the newest parameters to the host if some
+ * device needs them. */
 static struct vote prepare(tutti_trainer *trainer, const struct step_work *work)
 {
     tutti_status status = TUTTI_OK;
     bool wanted = false;
     if (journal_lacks_steps(trainer)) return vote_replay();
-    TRY(divide(trainer, work));
+    TRY(divide_over_devices(trainer, work));
     for (int i = 0; i < trainer->count; i++)
         wanted |= trainer->division.parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
     if (!wanted) return vote_of(TUTTI_OK);
     TRY(fetch_newest(trainer));
     if (journal_lacks_steps(trainer)) return vote_replay(); /* a device is lost now */
-    TRY(divide(trainer, work));
+    TRY(divide_over_devices(trainer, work));
 done:
     return vote_of(status);
 }
@@ -104,9 +106,9 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
     return all;
 }
 
-/* Makes one attempt. VOTE_RETRY: a device was lost, and others are left to retry the work; VOTE_REPLAY: with steps that
- * it did alone. */
-static struct vote try_once(tutti_trainer *trainer, struct step *step)
+/* Makes one attempt. VOTE_RETRY: a device was lost, and the others retry the work. VOTE_REPLAY: the lost device had
+ * trained alone, and the others must replay its steps first. */
+static struct vote try_exchanging(tutti_trainer *trainer, struct step *step)
 {
     tutti_status exchanged = TUTTI_OK;
     const struct step_work *work = &step->work;
@@ -133,9 +135,9 @@ static void add_results(const tutti_trainer *trainer, const struct step_work *wo
     }
 }
 
-/* The only device does the whole step, and updates itself. If its memory is full, it tries again with fewer samples
- * at once. */
-static struct vote try_single(tutti_trainer *trainer, struct step *step)
+/* Makes one attempt of the only device, which does the whole step and updates itself. If its memory is full, the next
+ * attempt is with fewer samples at once. */
+static struct vote try_without_exchange(tutti_trainer *trainer, struct step *step)
 {
     struct replica *replica = &trainer->replicas[0];
     struct replica_work *part = &trainer->works[0];
@@ -156,11 +158,11 @@ static struct vote try_single(tutti_trainer *trainer, struct step *step)
     return lost == TUTTI_OK ? vote_retry() : vote_of(lost);
 }
 
-struct vote retry_run(tutti_trainer *trainer, struct step *step)
+struct vote run_attempts(tutti_trainer *trainer, struct step *step)
 {
     struct vote vote;
     do {
-        vote = trainer->options.exchange ? try_once(trainer, step) : try_single(trainer, step);
+        vote = trainer->options.exchange ? try_exchanging(trainer, step) : try_without_exchange(trainer, step);
     } while (vote.says == VOTE_RETRY);
     if (vote.says == VOTE_DONE) add_results(trainer, &step->work, &step->result.totals);
     return vote;
@@ -174,7 +176,7 @@ static bool sums_overflow(const tutti_trainer *trainer, const struct step_result
     return exchange_not_finite(parameters_gradients(&trainer->store), trainer->network->total_floats);
 }
 
-tutti_status retry_run_ranks(tutti_trainer *trainer, const struct vote *ready, struct step *step)
+tutti_status run_attempts_ranks(tutti_trainer *trainer, const struct vote *ready, struct step *step)
 {
     struct vote mine = vote_fails(ready) ? *ready : vote_retry();
     enum verdict all = VOTE_RETRY;
@@ -184,7 +186,7 @@ tutti_status retry_run_ranks(tutti_trainer *trainer, const struct vote *ready, s
         if (mine.says == VOTE_RETRY) {
             const double start = clock_seconds();
             own = (struct metric_totals) { .samples = step->work.samples };
-            mine = try_once(trainer, step);
+            mine = try_exchanging(trainer, step);
             INVARIANT(mine.says != VOTE_REPLAY); /* no device trains alone */
             if (mine.says == VOTE_DONE) add_results(trainer, &step->work, &own);
             trainer->ranks->seconds = clock_seconds() - start - sync_ranks_waited(trainer);

@@ -1,6 +1,6 @@
-/* A step. The batch is divided over the replicas (shares.c), each runs its part (replica/run.c), their gradients are
- * summed (retry.c, exchange.c), and the step is committed (commit.c). A single device has the whole batch, and its
- * update is part of its run. */
+/* A step. Each attempt divides the batch over the replicas (retry.c, division.c), each runs its part (replica/run.c),
+ * and their gradients are summed (exchange.c). The attempt that succeeds is committed (commit.c). A single device has
+ * the whole batch, and its update is part of its run. */
 #include "parallel/step.h"
 
 #include "base/log.h"
@@ -46,7 +46,7 @@ static void note_times(tutti_trainer *trainer, double seconds)
     }
 }
 
-/* Returns the samples of the step, on all ranks that sum their gradients. */
+/* Returns the samples of the step: of the global batch, or of this rank's where ranks average parameters. */
 static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batch)
 {
     return ranks_averages(trainer) ? batch->samples : batch->global_samples;
@@ -126,10 +126,10 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
     if (!vote_fails(vote) && work->samples > 0 && trainer->journal && trainer_sole_replica(trainer))
         TRY(journal_take(trainer, work));
     if (ranks_sums(trainer)) {
-        TRY(retry_run_ranks(trainer, vote, step));
+        TRY(run_attempts_ranks(trainer, vote, step));
     } else {
         TRY(vote_status(vote));
-        if (work->samples > 0) TRY(replay_and_run(trainer, step));
+        if (work->samples > 0) TRY(run_work(trainer, step));
     }
     if (work->samples == 0 && ranks_averages(trainer)) { /* no samples here; this rank averages later */
         trainer->state.position.steps++;
@@ -171,9 +171,9 @@ static struct step_constants random_constants(const tutti_trainer *trainer)
 }
 
 tutti_status trainer_step(
-    tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct metric_totals *totals)
+    tutti_trainer *trainer, const struct vote *batch_status, const struct batch *batch, struct metric_totals *totals)
 {
-    struct vote vote = *read;
+    struct vote vote = *batch_status;
     const int64_t samples = samples_of(trainer, batch);
     struct step_constants constants = random_constants(trainer);
     constants.gradient_weight = samples > 0 ? (float)(1.0 / (double)samples) : 0;
@@ -215,7 +215,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         work->constants = random_constants(trainer);
         work->constants.gradient_weight = (float)(1.0 / (double)work->samples);
         work->global_offset = done_samples;
-        TRY(replay_and_run(trainer, &step));
+        TRY(run_work(trainer, &step));
         *totals = step.result.totals;
         done_samples += work->samples;
     }

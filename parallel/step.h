@@ -7,7 +7,7 @@
 
 struct tutti_trainer;
 
-/* The result of a try at a step or a forward pass. */
+/* The result of an attempt at a step or a forward pass. */
 struct step_result {
     struct metric_totals totals;
     bool not_finite; /* some of the summed gradients are not finite, or their norm is not */
@@ -21,10 +21,10 @@ struct step {
     struct step_result result;
 };
 
-/* Does one step. *totals: its losses and correct samples, of all ranks. `read`: whether this rank's batch could be
- * read; if not, the others get the failure. */
+/* Does one step. *totals: its losses and correct samples, of all ranks. batch_status: whether this rank's batch could
+ * be read; if not, the others get the failure. */
 tutti_status trainer_step(
-    struct tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct metric_totals *totals);
+    struct tutti_trainer *trainer, const struct vote *batch_status, const struct batch *batch, struct metric_totals *totals);
 /* If ranks average parameters: averages what is not averaged yet. Call it before anything that needs the
  * parameters. */
 tutti_status trainer_settle(struct tutti_trainer *trainer, struct metric_totals *totals);

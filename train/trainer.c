@@ -323,14 +323,14 @@ static tutti_status read_part(
     return feeds_read(&trainer->feeds, feeds, feed_count, true, samples, arrays, &borrowed);
 }
 
-/* Does a step. read: whether this rank can take part; outputs: where the batch's outputs go, or NULL. */
-static tutti_status train_step(tutti_trainer *trainer, tutti_status read, const struct arrays *feeds, int64_t samples,
-    const struct arrays *outputs, tutti_metrics *metrics)
+/* Does a step. batch_status: whether this rank has its batch; outputs: where the batch's outputs go, or NULL. */
+static tutti_status train_step(tutti_trainer *trainer, tutti_status batch_status, const struct arrays *feeds,
+    int64_t samples, const struct arrays *outputs, tutti_metrics *metrics)
 {
     tutti_status status;
     struct metric_totals totals;
     struct batch batch = { .samples = samples, .feeds = *feeds, .outputs = outputs };
-    TRY(ranks_place(trainer, read, &batch));
+    TRY(ranks_place(trainer, batch_status, &batch));
     if (batch.global_samples > trainer->options.batch)
         FAIL(TUTTI_INVALID,
             "the step has %lld samples, but tutti_training.batch is %lld: pass fewer samples or compile with a larger "
@@ -421,11 +421,11 @@ tutti_status tutti_evaluate(
     struct metric_totals totals = { 0 };
     struct arrays arrays;
     if (!trainer) return trainer_check(trainer, true, samples);
-    const struct vote read = vote_of(read_part(trainer, feeds, feed_count, samples, &arrays));
-    if (!trainer->ranks) TRY(vote_status(&read));
+    const struct vote batch_status = vote_of(read_part(trainer, feeds, feed_count, samples, &arrays));
+    if (!trainer->ranks) TRY(vote_status(&batch_status));
     TRY(trainer_settle(trainer, &totals));
     totals = (struct metric_totals) { 0 };
-    status = vote_status(&read);
+    status = vote_status(&batch_status);
     if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_EVALUATE, &arrays, samples, &totals, NULL);
     TRY(ranks_total(trainer, status, &totals, &samples, &whole));
     if (samples == 0) FAIL(TUTTI_INVALID, "no rank has a sample to evaluate: one of them needs some");
