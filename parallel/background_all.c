@@ -1,6 +1,6 @@
 #include "parallel/background_all.h"
 
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 void background_start_all(tutti_trainer *trainer, const int64_t *parts, bool sole)
 {

@@ -2,8 +2,8 @@
 
 #include "parallel/exchange.h"
 #include "parallel/retry.h"
-#include "parallel/state.h"
 #include "parallel/step.h"
+#include "parallel/trainer.h"
 #include "replica/clip.h"
 
 #include <math.h>

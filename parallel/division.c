@@ -2,7 +2,7 @@
 #include "parallel/division.h"
 
 #include "base/memory.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 #include <stdlib.h>
 

@@ -20,8 +20,8 @@
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "parallel/ranks_sum.h"
-#include "parallel/state.h"
 #include "parallel/step.h"
+#include "parallel/trainer.h"
 
 #include <math.h>
 #include <stdalign.h>

@@ -17,7 +17,7 @@
 #include "parallel/faults.h"
 
 #include "base/log.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 #include "replica/run.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "base/threads.h"
 #include "parallel/exchange.h"
 #include "parallel/faults.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,15 @@
 #include "parallel/newest.h"
 
-#include "parallel/fetch.h"
+#include "parallel/newest_copy.h"
 #include "parallel/replay.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
-tutti_status trainer_fetch(tutti_trainer *trainer)
+tutti_status newest_to_host(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     TRY(replay_lost(trainer));
     while (parameters_holder(&trainer->store)) {
-        TRY(fetch_newest(trainer));
+        TRY(newest_copy(trainer));
         TRY(replay_lost(trainer)); /* if the device was lost */
     }
 done:
@@ -20,7 +20,7 @@ tutti_status trainer_use_averages(tutti_trainer *trainer, bool use)
 {
     tutti_status status = TUTTI_OK;
     if (optimizer_average(&trainer->optimizer) < 0 || parameters_are_averages(&trainer->store) == use) return TUTTI_OK;
-    TRY(trainer_fetch(trainer));
+    TRY(newest_to_host(trainer));
     parameters_use_averages(&trainer->store, use);
 done:
     return status;

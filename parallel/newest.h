@@ -8,8 +8,9 @@
 
 struct tutti_trainer;
 
-/* Makes the host's arenas the newest. */
-tutti_status trainer_fetch(struct tutti_trainer *trainer);
+/* Copies the newest parameters and optimizer states to the host, if a device has them; if it is lost, other devices
+ * replay its steps. */
+tutti_status newest_to_host(struct tutti_trainer *trainer);
 /* If parameters are averaged: makes the host's parameters the averages (`use`), to be evaluated or saved, or the
  * trained ones. */
 tutti_status trainer_use_averages(struct tutti_trainer *trainer, bool use);

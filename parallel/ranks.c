@@ -4,8 +4,8 @@
 #include "parallel/ranks_division.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/ranks_sum.h"
-#include "parallel/state.h"
 #include "parallel/sync_ranks.h"
+#include "parallel/trainer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
 {
     tutti_hosts *hosts = training ? training->hosts : NULL;
     int64_t first;
-    trainer->division.part = trainer->options.batch;
+    trainer->division.rank_batch = trainer->options.batch;
     if (!hosts || hosts->count == 1 || !trainer->options.trains) return status;
     struct ranks *ranks = memory_new(1, sizeof(*ranks));
     if (!ranks) return TUTTI_NO_MEMORY;
@@ -110,8 +110,8 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
     /* All begin with the same division: equal if it follows speed later, else by the shares of their devices. */
     for (int i = 0; i < hosts->count; i++)
         ranks->division.shares[i] = (struct share) { .weight = ranks->notes[i].weight, .limit = INT64_MAX };
-    TRY(ranks_part(ranks, 0, trainer->options.batch, &first, &trainer->division.part));
-    if (trainer->division.part == 0) trainer->division.part = 1; /* for evaluation */
+    TRY(ranks_part(ranks, 0, trainer->options.batch, &first, &trainer->division.rank_batch));
+    if (trainer->division.rank_batch == 0) trainer->division.rank_batch = 1; /* for evaluation */
 done:
     return status;
 }

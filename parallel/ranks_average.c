@@ -7,7 +7,7 @@
 #include "parallel/ranks_division.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/ranks_sum.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 bool ranks_averages(const struct tutti_trainer *trainer)
 {

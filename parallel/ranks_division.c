@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "parallel/ranks_notes.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "parallel/ranks_notes.h"
 
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 #include <stdio.h>
 

@@ -5,9 +5,9 @@
 #include "parallel/exchange.h"
 #include "parallel/ranks_division.h"
 #include "parallel/ranks_notes.h"
-#include "parallel/state.h"
 #include "parallel/step.h"
 #include "parallel/sync_ranks.h"
+#include "parallel/trainer.h"
 
 #include <float.h>
 #include <math.h>

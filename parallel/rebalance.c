@@ -10,7 +10,7 @@
 #include "parallel/background_all.h"
 #include "parallel/faults.h"
 #include "parallel/repartition.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 #include "replica/run.h"
 
 #include <math.h>
@@ -93,7 +93,7 @@ tutti_status rebalance_open(tutti_trainer *trainer)
     }
     for (int i = 0; i < trainer->count; i++)
         limits[i] = replica_is_lost(&trainer->replicas[i]) ? 0 : trainer->replicas[i].capacity;
-    TRY(balance_init(&trainer->balance, trainer->count, trainer->division.part, limits));
+    TRY(balance_init(&trainer->balance, trainer->count, trainer->division.rank_batch, limits));
     set_shares(trainer);
 done:
     free(limits);

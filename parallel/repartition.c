@@ -6,7 +6,7 @@
 #include "parallel/division.h"
 #include "parallel/faults.h"
 #include "parallel/ranks.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 #include <stdlib.h>
 

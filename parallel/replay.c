@@ -4,8 +4,8 @@
 #include "parallel/commit.h"
 #include "parallel/journal.h"
 #include "parallel/retry.h"
-#include "parallel/state.h"
 #include "parallel/step.h"
+#include "parallel/trainer.h"
 
 /* Replays the next step of the journal. */
 static tutti_status replay_next(tutti_trainer *trainer)

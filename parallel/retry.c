@@ -10,13 +10,13 @@
 #include "parallel/division.h"
 #include "parallel/exchange.h"
 #include "parallel/faults.h"
-#include "parallel/fetch.h"
 #include "parallel/journal.h"
+#include "parallel/newest_copy.h"
 #include "parallel/ranks_sum.h"
 #include "parallel/rebalance.h"
-#include "parallel/state.h"
 #include "parallel/step.h"
 #include "parallel/sync_ranks.h"
+#include "parallel/trainer.h"
 
 #include <float.h>
 
@@ -45,7 +45,7 @@ static struct vote prepare(tutti_trainer *trainer, const struct step_work *work)
     for (int i = 0; i < trainer->count; i++)
         wanted |= trainer->division.parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
     if (!wanted) return vote_of(TUTTI_OK);
-    TRY(fetch_newest(trainer));
+    TRY(newest_copy(trainer));
     if (journal_lacks_steps(trainer)) return vote_replay(); /* a device is lost now */
     TRY(divide_over_devices(trainer, work));
 done:

@@ -5,7 +5,7 @@
 #include "base/status.h"
 
 struct share {
-    double weight; /* this device's part, on any scale shared by all; 0: it gets nothing */
+    double weight; /* relative weight, on any scale common to all devices; 0: it gets nothing */
     int64_t limit; /* samples that it can take, by its memory; micro-batches lift it, so usually INT64_MAX */
 };
 

@@ -14,7 +14,7 @@
 #include "parallel/rebalance.h"
 #include "parallel/replay.h"
 #include "parallel/retry.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 #include <math.h>
 
@@ -145,7 +145,7 @@ done:
 /* Makes the parameters of all ranks their mean. */
 static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct metric_totals *totals)
 {
-    if (!vote_fails(vote)) vote_take(vote, trainer_fetch(trainer));
+    if (!vote_fails(vote)) vote_take(vote, newest_to_host(trainer));
     if (!vote_fails(vote)) vote_take(vote, trainer_use_averages(trainer, false)); /* on all ranks */
     if (!vote_fails(vote)) vote_take(vote, parameters_make_states(&trainer->store));
     if (!vote_fails(vote)) vote_take(vote, ranks_make_average(trainer));
@@ -208,7 +208,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         struct step step = { .result.totals = *totals };
         struct step_work *work = &step.work;
         work->mode = mode;
-        work->samples = left < trainer->division.part ? left : trainer->division.part;
+        work->samples = left < trainer->division.rank_batch ? left : trainer->division.rank_batch;
         work->feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
         if (outputs) work->outputs = arrays_from(&trainer->outputs, outputs, done_samples);
         work->gives_outputs = outputs != NULL;

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "parallel/ranks.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "parallel/ranks.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 #include <math.h>
 #include <stdio.h>

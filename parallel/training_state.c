@@ -1,7 +1,7 @@
 #include "parallel/training_state.h"
 
 #include "parallel/ranks.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 bool trainer_is_cancelled(const tutti_trainer *trainer)
 {

@@ -3,11 +3,11 @@
 #include "base/options.h"
 #include "parallel/ranks_average.h"
 #include "parallel/ranks_notes.h"
-#include "parallel/state.h"
 #include "parallel/step.h"
+#include "parallel/trainer.h"
 #include "runtime/forked.h"
 #include "train/batches.h"
-#include "train/trainer.h"
+#include "train/checks.h"
 #include "tutti_finetune.h"
 
 #include <math.h>

@@ -9,12 +9,12 @@
 #include "parallel/step.h"
 #include "runtime/forked.h"
 #include "train/batches.h"
+#include "train/checks.h"
 #include "train/objective.h"
 #include "train/parameters.h"
 #include "train/schedule.h"
 #include "train/scored.h"
 #include "train/scores_ranks.h"
-#include "train/trainer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,7 +256,7 @@ static tutti_status evaluate_part(tutti_trainer *trainer, const tutti_source *so
     tutti_status status = TUTTI_OK;
     struct scored scored;
     struct batches *batches = NULL;
-    struct batches_options options = batches_of(trainer, trainer->division.part);
+    struct batches_options options = batches_of(trainer, trainer->division.rank_batch);
     options.end = source->samples;
     options.ranks = NULL;
     TRY(scored_open(&scored, trainer, scores, source));

@@ -3,7 +3,7 @@
 #include "base/options.h"
 #include "formats/safetensors.h"
 #include "parallel/ranks_notes.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 #include "replica/run.h"
 #include "runtime/forked.h"
 #include "train/parameters.h"

@@ -2,7 +2,7 @@
 #ifndef TRAIN_OBJECTIVE_H
 #define TRAIN_OBJECTIVE_H
 
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 /* Reads outputs and losses; returns how many nodes use each parameter (struct optimizer), to be freed by free(), NULL
  * without memory. */

@@ -6,10 +6,10 @@
 #include "parallel/newest.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/ranks_sum.h"
-#include "parallel/state.h"
 #include "parallel/step.h"
+#include "parallel/trainer.h"
 #include "runtime/forked.h"
-#include "train/trainer.h"
+#include "train/checks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
     TRY(trainer_use_averages(trainer, false));
-    TRY(trainer_fetch(trainer));
+    TRY(newest_to_host(trainer));
     memcpy(values, values_of(trainer, parameter), (size_t)count * sizeof(float));
 done:
     return status;
@@ -53,7 +53,7 @@ tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
     TRY(trainer_use_averages(trainer, false));
-    TRY(trainer_fetch(trainer));
+    TRY(newest_to_host(trainer));
     memcpy(values_of(trainer, parameter), values, (size_t)count * sizeof(float));
     if (parameter->kind == PARAMETER_TRAINED) parameters_begin_average(&trainer->store, parameter->offset, count);
     parameters_changed(&trainer->store);
@@ -106,7 +106,7 @@ done:
 
 tutti_status trainer_checkpoint(tutti_trainer *trainer, bool average, struct checkpoint *checkpoint)
 {
-    tutti_status status = trainer_fetch(trainer);
+    tutti_status status = newest_to_host(trainer);
     if (status == TUTTI_OK) status = trainer_use_averages(trainer, average);
     const struct optimizer_arrays master = parameters_master(&trainer->store);
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
@@ -181,7 +181,7 @@ tutti_status trainer_save(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
     struct checkpoint checkpoint;
-    TRY(trainer_fetch(trainer));
+    TRY(newest_to_host(trainer));
     TRY(parameters_make_states(&trainer->store));
     TRY(trainer_checkpoint(trainer, true, &checkpoint));
     if (trainer_writes(trainer)) TRY(checkpoint_save(&checkpoint, name));
@@ -204,7 +204,7 @@ done:
 static tutti_status load(tutti_trainer *trainer, const char *name, struct checkpoint *checkpoint)
 {
     tutti_status status;
-    TRY(trainer_fetch(trainer));
+    TRY(newest_to_host(trainer));
     TRY(parameters_make_states(&trainer->store));
     TRY(trainer_checkpoint(trainer, true, checkpoint));
     if (trainer_writes(trainer)) TRY(checkpoint_load(checkpoint, name));

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 #include "plan/commands.h"
 #include "runtime/forked.h"
 #include "runtime/memory.h"

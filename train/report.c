@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "parallel/division.h"
 #include "parallel/ranks_division.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 #include "runtime/forked.h"
 #include "tutti_inspect.h"
 

@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "layers/layers.h"
 #include "layers/loss/loss.h"
-#include "parallel/state.h"
 #include "parallel/step.h"
+#include "parallel/trainer.h"
 #include "plan/pipeline.h"
 
 #include <inttypes.h>
@@ -107,8 +107,8 @@ tutti_status scored_open(
     TRY(find(trainer, &c));
     TRY(check(scored, &c, length));
     const size_t bytes = arrays_sample_bytes(&trainer->outputs, 0, length);
-    const size_t most =
-        (size_t)(trainer->division.part < source->samples ? trainer->division.part : source->samples); /* of a batch */
+    const size_t most = (size_t)(trainer->division.rank_batch < source->samples ? trainer->division.rank_batch
+                                                                                : source->samples); /* of a batch */
     scored->target = c.target;
     scored->soft = c.loss->of_classes && !c.loss->takes_classes;
     scored->outputs.length = length;

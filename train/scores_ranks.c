@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "parallel/ranks.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 #include "train/scored.h"
 
 #include <stdlib.h>

@@ -2,11 +2,11 @@
 #include "base/memory.h"
 #include "parallel/newest.h"
 #include "parallel/ranks_notes.h"
-#include "parallel/state.h"
 #include "parallel/step.h"
+#include "parallel/trainer.h"
 #include "runtime/forked.h"
+#include "train/checks.h"
 #include "train/parameters.h"
-#include "train/trainer.h"
 #include "tutti_finetune.h"
 
 #include <stdlib.h>
@@ -60,7 +60,7 @@ tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer)
     if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     TRY(forked_check());
     TRY(trainer_settle(trainer, &totals));
-    TRY(trainer_fetch(trainer));
+    TRY(newest_to_host(trainer));
     if (trainer->options.trains) TRY(parameters_make_states(&trainer->store));
     TRY(trainer_checkpoint(trainer, false, &checkpoint));
     snapshot = memory_new(1, sizeof(*snapshot));
@@ -160,7 +160,7 @@ tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot
     status = snapshot ? check(snapshot, trainer->network) : fail(TUTTI_INVALID, "the snapshot is NULL: pass one");
     TRY(ranks_agree(trainer, status));
     TRY(trainer_settle(trainer, &totals));
-    TRY(trainer_fetch(trainer));
+    TRY(newest_to_host(trainer));
     if (trainer->options.trains) TRY(parameters_make_states(&trainer->store));
     TRY(trainer_checkpoint(trainer, false, &checkpoint));
     checkpoint.position = snapshot->position;

@@ -1,7 +1,5 @@
 /* A training: what tutti_compile() makes and tutti_trainer_free() frees, the master copy of its parameters, and the
  * public calls for single steps, evaluation and inference. Steps are in step.c. */
-#include "train/trainer.h"
-
 #include "base/memory.h"
 #include "base/options.h"
 #include "layers/layers.h"
@@ -16,6 +14,7 @@
 #include "parallel/rebalance.h"
 #include "parallel/step.h"
 #include "runtime/forked.h"
+#include "train/checks.h"
 #include "train/fetches.h"
 #include "train/metadata.h"
 #include "train/objective.h"
@@ -129,7 +128,7 @@ static tutti_status make_replicas(tutti_trainer *trainer)
     tutti_status status = TUTTI_OK;
     set_up(trainer);
     const bool threaded = trainer->options.exchange || watchdog_has_limit(&trainer->watchdog);
-    TRY(shares_divide(trainer->division.shares, trainer->count, trainer->division.part, trainer->division.parts));
+    TRY(shares_divide(trainer->division.shares, trainer->count, trainer->division.rank_batch, trainer->division.parts));
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
         replica->setup = &trainer->setup;
@@ -227,7 +226,8 @@ static tutti_status make_all(tutti_trainer *trainer)
     TRY(make_values_and_replicas(trainer));
     parameters_begin_average(&trainer->store, 0, trainer->network->trained_floats);
     if (trainer->options.whole_batch)
-        TRY(trainer_divide(trainer, PLAN_TRAIN, trainer->division.part, trainer->division.parts)); /* by what fits */
+        TRY(trainer_divide(
+            trainer, PLAN_TRAIN, trainer->division.rank_batch, trainer->division.parts)); /* by what fits */
     if (trainer->options.automatic) TRY(rebalance_open(trainer));
     if (trainer->options.automatic) TRY(journal_open(trainer));
 done:
@@ -291,25 +291,6 @@ void tutti_trainer_free(tutti_trainer *trainer)
 }
 
 /* -------------------------------------------------------------------------------------------------- public ---- */
-
-tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t samples)
-{
-    if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
-    if (samples < 1)
-        return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
-    if (trains && !trainer->options.trains)
-        return fail(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
-    return forked_check();
-}
-
-tutti_status trainer_check_still(const tutti_trainer *trainer, const char *call)
-{
-    if (!trainer || !trainer->state.moving) return TUTTI_OK;
-    return fail(TUTTI_INVALID,
-        "%s was called within a tutti_fit() or tutti_find_rate() of this trainer: their callbacks may evaluate, infer, "
-        "save, and read or set parameters; train in another trainer, or after the call",
-        call);
-}
 
 /* Reads this rank's samples of a call that all ranks make together; a rank may have none. */
 static tutti_status read_part(

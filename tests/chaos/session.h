@@ -2,7 +2,7 @@
 #ifndef TESTS_CHAOS_SESSION_H
 #define TESTS_CHAOS_SESSION_H
 
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 #include "tests/chaos/case.h"
 

@@ -4,7 +4,7 @@
 #ifndef TESTS_FAULTS_TRAINING_H
 #define TESTS_FAULTS_TRAINING_H
 
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 #include "tests/faults/layer.h" /* after the headers that choose OpenCL's version */
 

@@ -5,7 +5,7 @@
 #include <check.h>
 #undef fail
 
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 enum { SAMPLES = 70, CLASSES = 5, PIXELS = 2 * 7 * 7, STEP_SAMPLES = 16 };
 

@@ -1,6 +1,6 @@
 /* The state of a trainer: the network on all devices, and how far its training has come. */
-#ifndef PARALLEL_STATE_H
-#define PARALLEL_STATE_H
+#ifndef PARALLEL_TRAINER_H
+#define PARALLEL_TRAINER_H
 
 #include "parallel/balance.h"
 #include "parallel/feeds.h"
@@ -48,7 +48,7 @@ struct last_step {
 struct batch_division {
     struct share *shares; /* of devices: given by the caller, or by `balance` */
     int64_t *parts;       /* of devices, of the batch at hand */
-    int64_t part;         /* this rank's initial part of a batch */
+    int64_t rank_batch; /* samples of this rank's batch under the first division; forward passes take as many at once */
 };
 
 struct trainer_report {

@@ -1,6 +1,6 @@
-/* Checks of public calls. */
-#ifndef TRAIN_TRAINER_H
-#define TRAIN_TRAINER_H
+/* What public calls check first. */
+#ifndef TRAIN_CHECKS_H
+#define TRAIN_CHECKS_H
 
 #include "base/status.h"
 
@@ -9,7 +9,7 @@
 
 struct tutti_trainer;
 
-/* For public calls: checks that there is a trainer, which has a loss if `trains`, and at least one sample. */
+/* Checks that there is a trainer, which has a loss if `trains`, and at least one sample. */
 tutti_status trainer_check(const struct tutti_trainer *trainer, bool trains, int64_t samples);
 /* Checks that the call is not made by a callback of a fit of this trainer. */
 tutti_status trainer_check_still(const struct tutti_trainer *trainer, const char *call);

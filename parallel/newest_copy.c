@@ -1,11 +1,11 @@
-#include "parallel/fetch.h"
+#include "parallel/newest_copy.h"
 
 #include "parallel/faults.h"
 #include "parallel/journal.h"
-#include "parallel/state.h"
+#include "parallel/trainer.h"
 
 /* Reads from the only device. */
-static tutti_status fetch_only(tutti_trainer *trainer)
+static tutti_status copy_only(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     struct parameter_store *store = &trainer->store;
@@ -17,7 +17,7 @@ done:
     return status;
 }
 
-tutti_status fetch_newest(tutti_trainer *trainer)
+tutti_status newest_copy(tutti_trainer *trainer)
 {
     struct replica *replica = parameters_holder(&trainer->store);
     if (!replica) return TUTTI_OK;
@@ -25,7 +25,7 @@ tutti_status fetch_newest(tutti_trainer *trainer)
         return fail(TUTTI_DEVICE_LOST,
             "device %d, '%s', failed while it updated the parameters: they may be from two different steps",
             replica->device->index, replica->device->can.name);
-    const tutti_status status = trainer->journal ? journal_copy(trainer) : fetch_only(trainer);
+    const tutti_status status = trainer->journal ? journal_copy(trainer) : copy_only(trainer);
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
     parameters_fetched(&trainer->store);
     return TUTTI_OK;

@@ -1,0 +1,13 @@
+/* One copy of the newest parameters from a device to the host; newest.h repeats it, with replays, until it succeeds. */
+#ifndef PARALLEL_NEWEST_COPY_H
+#define PARALLEL_NEWEST_COPY_H
+
+#include "base/status.h"
+
+struct tutti_trainer;
+
+/* Copies the newest parameters and optimizer states to the host, if a device has them. If the device fails, it is lost,
+ * and others have to replay its steps (journal_lacks_steps()): TUTTI_OK is returned then, too. */
+tutti_status newest_copy(struct tutti_trainer *trainer);
+
+#endif

@@ -1,0 +1,23 @@
+#include "train/checks.h"
+
+#include "parallel/trainer.h"
+#include "runtime/forked.h"
+
+tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t samples)
+{
+    if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
+    if (samples < 1)
+        return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
+    if (trains && !trainer->options.trains)
+        return fail(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
+    return forked_check();
+}
+
+tutti_status trainer_check_still(const tutti_trainer *trainer, const char *call)
+{
+    if (!trainer || !trainer->state.moving) return TUTTI_OK;
+    return fail(TUTTI_INVALID,
+        "%s was called within a tutti_fit() or tutti_find_rate() of this trainer: their callbacks may evaluate, infer, "
+        "save, and read or set parameters; train in another trainer, or after the call",
+        call);
+}
