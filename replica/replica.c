@@ -51,7 +51,8 @@ tutti_status replica_init(struct replica *replica)
     const struct replica_setup *setup = replica->setup;
     const size_t bytes = (size_t)setup->network->total_floats * sizeof(float);
     const size_t frozen = (size_t)setup->network->frozen_floats * sizeof(float);
-    const size_t micro_batches = (size_t)divide_up(setup->batch, replica_least(setup->batch)); /* of a step, at most */
+    const size_t micro_batches =
+        (size_t)divide_up(setup->batch, replica_min_micro_batch(setup->batch)); /* of a step, at most */
     const size_t metrics = 2 * (size_t)objective_pairs(setup->objective);
     log_precision(replica);
     replica->scratch.constants = memory_new(micro_batches, sizeof(*replica->scratch.constants));
@@ -140,16 +141,16 @@ bool replica_free(struct replica *replica)
     replica_end_attempt(replica);
     free(replica->scratch.constants);
     free(replica->scratch.losses);
-    free(replica->scratch.numbers);
+    free(replica->scratch.statistics);
     uploads_free(&replica->uploads);
     free(replica->scratch.outputs);
     gradients_free(replica);
     return true;
 }
 
-int64_t replica_least(int64_t batch)
+int64_t replica_min_micro_batch(int64_t batch)
 {
-    return divide_up(batch, MOST_RUNS);
+    return divide_up(batch, MOST_MICRO_BATCHES);
 }
 
 /* Bytes besides the plans' arenas. */
@@ -275,7 +276,7 @@ static tutti_status measure(struct replica *replica, int64_t samples, bool micro
 static tutti_status no_room(const struct replica *replica, size_t bytes)
 {
     char samples[64] = "one sample";
-    const int64_t least = replica_least(replica->setup->batch);
+    const int64_t least = replica_min_micro_batch(replica->setup->batch);
     const struct device *device = replica->device;
     if (least > 1) snprintf(samples, sizeof(samples), "%lld samples, the least of this batch", (long long)least);
     if (bytes == 0) return status_context(TUTTI_DEVICE_MEMORY, "the network does not fit with %s", samples);
@@ -294,7 +295,7 @@ static tutti_status find_capacity(struct replica *replica, int64_t most, int64_t
     tutti_status status = TUTTI_OK;
     bool fits = false;
     size_t bytes = 0;
-    int64_t low = replica_least(replica->setup->batch), high = most; /* low fits, high does not */
+    int64_t low = replica_min_micro_batch(replica->setup->batch), high = most; /* low fits, high does not */
     TRY(measure(replica, most, most < share, &fits, &bytes));
     replica->capacity = most;
     if (fits) goto done;
@@ -361,7 +362,7 @@ tutti_status replica_suspect_memory(struct replica *replica, tutti_status status
 
 bool replica_shrink(struct replica *replica)
 {
-    const int64_t least = replica_least(replica->setup->batch);
+    const int64_t least = replica_min_micro_batch(replica->setup->batch);
     if (replica->capacity <= least || worker_is_abandoned(&replica->worker)) return false;
     replica->capacity = replica->capacity / 2 > least ? replica->capacity / 2 : least;
     plan_cache_mark_full(&replica->plans);

@@ -1,5 +1,5 @@
 /* A replica: the network on one device. It has the device's copy of the parameters, plans for the numbers of samples
- * that occur, and, where there are several devices, a thread of its own. */
+ * that occur, and, if gradients are exchanged or steps have a time limit, a thread of its own. */
 #ifndef REPLICA_REPLICA_H
 #define REPLICA_REPLICA_H
 
@@ -34,8 +34,8 @@ struct scratch {
     float *losses;
     unsigned char *outputs; /* outputs of a device with a thread, before they are copied to the caller */
     size_t output_capacity;
-    float *numbers; /* statistics that are exchanged */
-    size_t number_capacity;
+    float *statistics; /* of --sync-batchnorm, while they are exchanged */
+    size_t statistics_capacity;
 };
 
 struct replica {
@@ -59,20 +59,23 @@ struct replica {
     struct replica_report report;
 };
 
-/* Call them in this order, after setup and device are set: measures kernels, if that was asked for; finds how many
- * of `samples` samples fit the memory at once (0: it has no share yet); makes buffers and the optimizer's launches;
- * makes the plan. */
+/* Called in this order by build() (train/trainer.c), after setup and device are set. If it was asked for: measures
+ * kernels. */
 tutti_status replica_tune(struct replica *replica, int64_t samples);
+/* Finds how many of `samples` samples fit the memory at once (0: it has no share yet). */
 tutti_status replica_measure(struct replica *replica, int64_t samples);
+/* Begins to load the programs of the first plan, in a thread, if the driver has them. */
+void replica_load_ahead(struct replica *replica, int64_t samples);
+/* Makes buffers and the optimizer's launches. */
 tutti_status replica_init(struct replica *replica);
-void replica_load_ahead(struct replica *replica, int64_t samples); /* the programs of that first plan */
+/* Makes the first plan. */
 tutti_status replica_plan_first(struct replica *replica, int64_t samples);
 /* Call it after background_free(). Returns false if a thread is stuck in the driver: then nothing is ever freed. */
 bool replica_free(struct replica *replica);
-/* Most micro-batches of a step: there are arrays with an element for each. replica_least() returns the least samples
- * that a device must therefore take at once. */
-enum { MOST_RUNS = 1 << 16 };
-int64_t replica_least(int64_t batch);
+/* Most micro-batches of a step: there are arrays with an element for each. replica_min_micro_batch() returns how many
+ * samples a device must therefore take at once, at least. */
+enum { MOST_MICRO_BATCHES = 1 << 16 };
+int64_t replica_min_micro_batch(int64_t batch);
 /* After the device ran out of memory: halves the samples that it takes at once from now on. Returns false if that is
  * impossible. Does not call the driver, which may hang: the replica's thread frees the present plans by
  * replica_make_room(). */

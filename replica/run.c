@@ -1,5 +1,5 @@
-/* Runs one replica's part of a batch: copies the newest parameters in (if the host changed them), then runs the
- * commands of the plan, which copy samples in and losses out. In training, gradients are copied out if there are
+/* Runs one replica's part of the rank's batch: copies the newest parameters in (if the host changed them), then runs
+ * the commands of the plan, which copy samples in and losses out. In training, gradients are copied out if there are
  * several devices (in buckets, while backward goes on); one device updates itself. A part that does not fit the
  * device's memory is run as micro-batches, whose gradients are added up. Everything is enqueued without waiting; then
  * the results are awaited. */
@@ -191,10 +191,10 @@ done:
     return status;
 }
 
-/* If host and device share memory, launches read samples in place. Otherwise samples are copied; also if the plan is
- * for more samples than there are, or the kernels need another alignment. The buffer must exist until the plan's
- * launches are enqueued. */
-static tutti_status send_feed(void *user, const struct command *command)
+/* Makes the plan read a feed. On the host's CPU, launches read the array in place: `borrowed` is a buffer over it,
+ * which must exist until the plan's launches are enqueued. Other devices get a copy; so does a CPU whose thread may
+ * outlive the caller's array, if the plan is for more samples than there are, or if kernels need another alignment. */
+static tutti_status provide_feed(void *user, const struct command *command)
 {
     tutti_status status = TUTTI_OK;
     struct run *run = user;
@@ -295,42 +295,43 @@ static tutti_status deliver_outputs(struct run *run)
 }
 
 /* Makes memory for the largest exchange, so that it is not moved while the device reads it. */
-static tutti_status make_numbers(struct replica *replica, const struct plan *plan)
+static tutti_status reserve_statistics(struct replica *replica, const struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
-    void *array = replica->scratch.numbers;
+    void *array = replica->scratch.statistics;
     for (size_t i = 0; i < plan->step.all_reduce_count && status == TUTTI_OK; i++)
-        status = memory_grow(&array, &replica->scratch.number_capacity,
-            (size_t)all_reduce_floats(&plan->step.all_reduces[i]), sizeof(*replica->scratch.numbers));
-    replica->scratch.numbers = array;
+        status = memory_grow(&array, &replica->scratch.statistics_capacity,
+            (size_t)all_reduce_floats(&plan->step.all_reduces[i]), sizeof(*replica->scratch.statistics));
+    replica->scratch.statistics = array;
     return status;
 }
 
 /* The device is idle meanwhile, because all of its next work depends on these numbers. */
-static tutti_status run_all_reduce(void *user, const struct command *command)
+static tutti_status exchange_statistics(void *user, const struct command *command)
 {
     tutti_status status = TUTTI_OK;
     struct run *run = user;
     struct replica *replica = run->replica;
     const struct all_reduce *all_reduce = &run->plan->step.all_reduces[command->number];
     const size_t bytes = (size_t)all_reduce_floats(all_reduce) * sizeof(float);
-    TRY(buffer_read(replica->device, all_reduce->buffer, 0, replica->scratch.numbers, bytes));
+    TRY(buffer_read(replica->device, all_reduce->buffer, 0, replica->scratch.statistics, bytes));
     const double start = clock_seconds();
     status = replica->setup->over_all.statistics_exchange(
-        replica->setup->over_all.trainer, replica->number, all_reduce, run->work->samples, replica->scratch.numbers);
+        replica->setup->over_all.trainer, replica->number, all_reduce, run->work->samples, replica->scratch.statistics);
     run->waited += clock_seconds() - start;
-    if (status == TUTTI_OK) status = enqueue_write(replica, all_reduce->buffer, replica->scratch.numbers, bytes);
+    if (status == TUTTI_OK) status = enqueue_write(replica, all_reduce->buffer, replica->scratch.statistics, bytes);
 done:
     return status;
 }
 
+/* Returns whether the exchange may write new parameters to the device's memory in this step. */
 static bool maps_parameters(const struct run *run)
 {
     return run->work->snapshot.has_next_copy && !run->work->probe;
 }
 
 /* Called as soon as the launch that completes the bucket is enqueued. */
-static tutti_status bucket_leaves(void *user, const struct command *ready)
+static tutti_status send_bucket(void *user, const struct command *ready)
 {
     struct run *run = user;
     const struct bucket_request sent = {
@@ -339,11 +340,11 @@ static tutti_status bucket_leaves(void *user, const struct command *ready)
     return gradient_transport(run->replica)->bucket(run->replica, &sent);
 }
 
-static tutti_status gradients_leave(struct run *run)
+static tutti_status send_gradients(struct run *run)
 {
-    const struct bucket_request sent = { .count = run->setup->network->total_floats,
-        .sum = run->micro_batches > 1,
-        .map_parameters = maps_parameters(run) };
+    const struct bucket_request sent = {
+        .count = run->setup->network->total_floats, .sum = run->micro_batches > 1, .map_parameters = maps_parameters(run)
+    };
     return gradient_transport(run->replica)->whole(run->replica, &sent);
 }
 
@@ -411,17 +412,18 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
     const struct gradient_transport *transport = gradient_transport(replica);
-    /* Parameters are checked before the exchange may write to them. */
-    const bool checked_first = work->verify_parameters && transport->can_map_parameters;
-    const bool leave = work->step.mode == PLAN_TRAIN && !work->update && run->micro_batches == 1 && !checked_first;
+    const bool checks_before_update =
+        work->verify_parameters && transport->can_map_parameters; /* before the exchange may write new parameters */
+    const bool sends_buckets =
+        work->step.mode == PLAN_TRAIN && !work->update && run->micro_batches == 1 && !checks_before_update;
     const bool pieces = run->pieces && number == 0;
     command_handler *const handlers[COMMAND_KINDS] = {
-        [COMMAND_FEED] = run->prefetched ? take_prefetched : send_feed,
+        [COMMAND_FEED] = run->prefetched ? take_prefetched : provide_feed,
         [COMMAND_CONSTANTS] = send_constants,
         [COMMAND_COPIES_DONE] = pieces ? NULL : mark_samples_copied,
         [COMMAND_PARAMETERS_NEEDED] = pieces ? await_piece : NULL,
-        [COMMAND_ALLREDUCE] = work->synchronised ? run_all_reduce : NULL,
-        [COMMAND_GRADIENTS_READY] = leave ? bucket_leaves : NULL,
+        [COMMAND_ALLREDUCE] = work->synchronised ? exchange_statistics : NULL,
+        [COMMAND_GRADIENTS_READY] = sends_buckets ? send_bucket : NULL,
         [COMMAND_METRICS] = keep_metrics,
         [COMMAND_OUTPUT] = work->step.gives_outputs ? read_output : NULL,
     };
@@ -434,8 +436,8 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     TRY(replica_plan(replica, key_of(run, run->micro_batch.samples), &cached));
     run->plan = cached->plan;
     check_statistics(run);
-    if (leave) TRY(transport->open(replica, run->plan));
-    if (work->synchronised) TRY(make_numbers(replica, run->plan));
+    if (sends_buckets) TRY(transport->open(replica, run->plan));
+    if (work->synchronised) TRY(reserve_statistics(replica, run->plan));
     TRY(plan_cache_prepare(&replica->plans, cached));
     if (pieces) TRY(send_pieces(run, run->plan));
     set_constants(run);
@@ -454,13 +456,13 @@ static int64_t last_samples(const struct run *run)
     return run->work->samples - (run->micro_batches - 1) * run->samples_each;
 }
 
-/* Divides the work into micro-batches and makes their plans, before the clock starts. If the device has less memory
+/* Splits the part into micro-batches and makes their plans, before the clock starts. If the device has less memory
  * than it reported, makes smaller plans. */
-static tutti_status divide(struct run *run)
+static tutti_status split_into_micro_batches(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
-    const int64_t samples = run->work->samples, least = replica_least(run->setup->batch);
+    const int64_t samples = run->work->samples, least = replica_min_micro_batch(run->setup->batch);
     struct cached_plan *cached;
     replica_make_room(replica);
     while (true) {
@@ -561,7 +563,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     const bool training = run.work->step.mode == PLAN_TRAIN;
     replica_allow_step(replica, run.work->samples);
     TRY(gradient_transport(replica)->release(replica));
-    TRY(divide(&run)); /* may make plans, which takes its own time */
+    TRY(split_into_micro_batches(&run)); /* may make plans, which takes its own time */
     const double start = clock_seconds();
     replica_allow_step(replica, run.work->samples);
     TRY(stage_samples(&run));
@@ -573,7 +575,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     if (run.work->update) TRY(device_update_enqueue(replica, run.micro_batches > 1, &replica->scratch.constants[0]));
     TRY(mark(&run, &run.ended));
     if (run.work->verify_parameters) TRY(check_parameters(replica, run.work->checksum));
-    if (training && !run.work->update && replica->transfer.delivery_count == 0) TRY(gradients_leave(&run));
+    if (training && !run.work->update && replica->transfer.delivery_count == 0) TRY(send_gradients(&run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
     prefetch_send(replica, run.work, run.begun);
     TRY(gradients_await(replica));

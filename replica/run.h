@@ -1,4 +1,4 @@
-/* A replica's part of a batch. */
+/* A replica's part of the rank's batch. */
 #ifndef REPLICA_RUN_H
 #define REPLICA_RUN_H
 
@@ -6,7 +6,7 @@
 #include "replica/metric_sums.h"
 #include "replica/replica.h"
 
-/* The result of a replica's part of a batch. */
+/* The result of that part. */
 struct result {
     struct metric_sums metrics;
     bool not_finite; /* some gradient; if the device updates itself, it has updated nothing */

@@ -61,12 +61,12 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->options.batch = training->batch ? training->batch : 32;
     trainer->options.batch_given = training->batch != 0;
     trainer->options.micro_batch = training->micro_batch;
-    if (training->micro_batch > 0 && training->micro_batch < replica_least(trainer->options.batch))
+    if (training->micro_batch > 0 && training->micro_batch < replica_min_micro_batch(trainer->options.batch))
         return fail(TUTTI_INVALID,
             "the micro-batch is %lld and the batch %lld: a step has at most %d micro-batches, so it must be at least "
             "%lld",
-            (long long)training->micro_batch, (long long)trainer->options.batch, MOST_RUNS,
-            (long long)replica_least(trainer->options.batch));
+            (long long)training->micro_batch, (long long)trainer->options.batch, MOST_MICRO_BATCHES,
+            (long long)replica_min_micro_batch(trainer->options.batch));
     for (int i = 0; i < trainer->count; i++)
         trainer->division.shares[i] =
             (struct share) { .weight = training->shares ? training->shares[i] : 1, .limit = INT64_MAX };

@@ -101,7 +101,7 @@ START_TEST(largest_batch)
     const tutti_training largest = { .momentum = 0.9f, .batch = INT32_MAX, .micro_batch = 1 << 16 };
     session_open(&session, "0", KIND_PLAIN, &largest);
     session_open(&plain, "0", KIND_PLAIN, NULL);
-    ck_assert_int_le(replica_least(session.trainer->options.batch), 1 << 15);
+    ck_assert_int_le(replica_min_micro_batch(session.trainer->options.batch), 1 << 15);
     session_steps(&session, 2);
     session_steps(&plain, 2);
     same_bytes(&session, &plain);
