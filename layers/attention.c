@@ -1,7 +1,7 @@
 /* attention (ONNX's, which is PyTorch's scaled_dot_product_attention with more options) and rotary_embedding, as
- * compositions. Axes are counted from the last one: [..., heads, length, width]. Further axes of samples come first;
+ * decompositions. Axes are counted from the last one: [..., heads, length, width]. Further axes of samples come first;
  * mostly there are none. */
-#include "layers/composition.h"
+#include "layers/decompose.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,27 +11,27 @@
 #include "tutti_sequences.h"
 
 struct attention {
-    const struct composing *c;
+    const struct append_context *c;
     const tutti_attention_options *o;
     int q, k, v; /* [..., heads, length, width] */
     int64_t length, keys, past;
     bool joined; /* q was [..., length, heads width] */
 };
 
-static int64_t size_of(const struct composing *c, int value, int from_last)
+static int64_t size_of(const struct append_context *c, int value, int from_last)
 {
     const struct value *x = graph_at(c->graph, value);
     return x && from_last < x->shape.rank - x->batched ? value_size(x, from_last) : 0;
 }
 
-static int64_t rank_of(const struct composing *c, int value)
+static int64_t rank_of(const struct append_context *c, int value)
 {
     const struct value *x = graph_at(c->graph, value);
     return x ? x->shape.rank - x->batched : 0;
 }
 
 /* Exchanges the axes `first` and `second`, counted from the last one. */
-static int exchanged(const struct composing *c, int x, int first, int second)
+static int exchanged(const struct append_context *c, int x, int first, int second)
 {
     const struct value *value = graph_at(c->graph, x);
     int order[TUTTI_MAX_RANK] = { 0 };
@@ -40,41 +40,41 @@ static int exchanged(const struct composing *c, int x, int first, int second)
     for (int i = 0; i <= last; i++) order[i] = i;
     order[last - first] = last - second;
     order[last - second] = last - first;
-    return compose_transpose(c, x, order);
+    return append_transpose(c, x, order);
 }
 
 /* Divides the last axis in two; the first has size `outer`. */
-static int last_divided(const struct composing *c, int x, int64_t outer)
+static int last_divided(const struct append_context *c, int x, int64_t outer)
 {
     const struct value *value = graph_at(c->graph, x);
     if (!value) return NO_VALUE;
     tutti_shape shape = value->shape;
     const int64_t size = value_size(value, 0);
     if (shape.rank == TUTTI_MAX_RANK || outer < 1 || size % outer != 0)
-        return compose_fail(
+        return append_fail(
             c, fail(TUTTI_SHAPE, "%lld heads do not divide the last axis, of %lld", (long long)outer, (long long)size));
     shape.sizes[shape.rank - 1] = outer;
     shape.sizes[shape.rank++] = size / outer;
-    return compose_reshape(c, x, shape);
+    return append_reshape(c, x, shape);
 }
 
-static int last_joined(const struct composing *c, int x)
+static int last_joined(const struct append_context *c, int x)
 {
     const struct value *value = graph_at(c->graph, x);
     if (!value) return NO_VALUE;
     tutti_shape shape = value->shape;
     shape.rank--;
     shape.sizes[shape.rank - 1] *= value_size(value, 0);
-    return compose_reshape(c, x, shape);
+    return append_reshape(c, x, shape);
 }
 
 /* [..., length, heads width] as [..., heads, length, width]. */
-static int with_heads(const struct composing *c, int x, int64_t heads)
+static int with_heads(const struct append_context *c, int x, int64_t heads)
 {
     return exchanged(c, last_divided(c, x, heads), 1, 2);
 }
 
-static int number(const struct composing *c, tutti_shape shape, const float *values)
+static int number(const struct append_context *c, tutti_shape shape, const float *values)
 {
     return network_constant(c->network, NULL, TYPE_F32, shape, values);
 }
@@ -93,16 +93,16 @@ static float *distances(const struct attention *a)
 /* Returns 1 where the distance is in the window. The distance may include a term for each sample. */
 static int in_window(const struct attention *a, int distance)
 {
-    const struct composing *c = a->c;
+    const struct append_context *c = a->c;
     const tutti_attention_options *o = a->o;
     int allowed = NO_VALUE;
     if (o->causal || o->window_after)
-        allowed = compose_two(c, &operation_less_or_equal, distance,
+        allowed = append_two(c, &operation_less_or_equal, distance,
             number(c, TUTTI_SHAPE(1), (float[]) { o->causal ? 0 : (float)o->window_after - 1 }));
     if (o->window_before) {
-        const int near = compose_two(c, &operation_greater_or_equal, distance,
+        const int near = append_two(c, &operation_greater_or_equal, distance,
             number(c, TUTTI_SHAPE(1), (float[]) { 1 - (float)o->window_before }));
-        allowed = allowed == NO_VALUE ? near : compose_two(c, &operation_and, allowed, near);
+        allowed = allowed == NO_VALUE ? near : append_two(c, &operation_and, allowed, near);
     }
     return allowed;
 }
@@ -114,45 +114,45 @@ static int key_counts(const struct attention *a)
     if (!value) return NO_VALUE;
     tutti_shape shape = value->shape;
     for (int i = 0; i < 3 && shape.rank < TUTTI_MAX_RANK; i++) shape.sizes[shape.rank++] = 1;
-    return compose_reshape(a->c, a->o->key_counts->id, shape);
+    return append_reshape(a->c, a->o->key_counts->id, shape);
 }
 
 /* Returns which keys a query may see, judged by positions: 1 or 0; NO_VALUE: all. */
 static int seen_by_position(const struct attention *a)
 {
-    const struct composing *c = a->c;
+    const struct append_context *c = a->c;
     const tutti_attention_options *o = a->o;
     const bool windows = o->causal || o->window_before || o->window_after;
     int seen = NO_VALUE, counts = o->key_counts ? key_counts(a) : NO_VALUE;
     if (!windows && !o->key_counts) return NO_VALUE;
     if (a->length < 1 || a->keys < 1)
-        return compose_fail(c,
+        return append_fail(c,
             fail(TUTTI_UNSUPPORTED,
                 "attention: sequences have the length TUTTI_SEQUENCE: masks by position need a "
                 "number; pass a mask instead, which `prefix` makes of one for the longest"));
     if (windows) {
         float *values = distances(a);
-        if (!values) return compose_fail(c, TUTTI_NO_MEMORY);
+        if (!values) return append_fail(c, TUTTI_NO_MEMORY);
         int distance = number(c, TUTTI_SHAPE(a->length, a->keys), values);
         free(values);
         if (counts != NO_VALUE)
             distance =
-                compose_two(c, &operation_sub, compose_number(c, &operation_shift, distance, (float)a->length), counts);
+                append_two(c, &operation_sub, append_number(c, &operation_shift, distance, (float)a->length), counts);
         seen = in_window(a, distance);
     }
     if (counts == NO_VALUE) return seen;
     float *positions = memory_new((size_t)a->keys, sizeof *positions);
-    if (!positions) return compose_fail(c, TUTTI_NO_MEMORY);
+    if (!positions) return append_fail(c, TUTTI_NO_MEMORY);
     for (int64_t i = 0; i < a->keys; i++) positions[i] = (float)i;
-    const int present = compose_two(c, &operation_less, number(c, TUTTI_SHAPE(a->keys), positions), counts);
+    const int present = append_two(c, &operation_less, number(c, TUTTI_SHAPE(a->keys), positions), counts);
     free(positions);
-    return seen == NO_VALUE ? present : compose_two(c, &operation_and, seen, present);
+    return seen == NO_VALUE ? present : append_two(c, &operation_and, seen, present);
 }
 
 /* Returns the whole mask. The given one may end before the last key: keys after it are not seen. */
 static int whole_mask(const struct attention *a)
 {
-    const struct composing *c = a->c;
+    const struct append_context *c = a->c;
     const struct value *mask = graph_at(c->graph, a->o->mask->id);
     if (!mask) return NO_VALUE;
     const int axis = mask->shape.rank - 1;
@@ -167,42 +167,42 @@ static int whole_mask(const struct attention *a)
  * logarithm of 1 is 0, and that of 0 minus infinity. */
 static int bias_of(const struct attention *a)
 {
-    const struct composing *c = a->c;
+    const struct append_context *c = a->c;
     int seen = seen_by_position(a), bias = NO_VALUE;
     if (a->o->mask) {
         const int mask = whole_mask(a);
         if (!a->o->mask_is_boolean)
             bias = mask;
         else if (seen == NO_VALUE)
-            seen = compose_one(c, &operation_not, compose_one(c, &operation_not, mask));
+            seen = append_one(c, &operation_not, append_one(c, &operation_not, mask));
         else
-            seen = compose_two(c, &operation_and, seen, mask);
+            seen = append_two(c, &operation_and, seen, mask);
     }
-    if (seen != NO_VALUE) seen = compose_one(c, &operation_log, seen);
+    if (seen != NO_VALUE) seen = append_one(c, &operation_log, seen);
     if (seen == NO_VALUE || bias == NO_VALUE) return seen == NO_VALUE ? bias : seen;
-    return compose_two(c, &operation_add, bias, seen);
+    return append_two(c, &operation_add, bias, seen);
 }
 
 /* ---------------------------------------------------------------------------------------------------- product ---- */
 
 /* Grouped queries: [..., heads, length, width] as [..., heads of keys, queries of each, length, width]. */
-static int grouped(const struct composing *c, int x, int64_t heads, int64_t each)
+static int grouped(const struct append_context *c, int x, int64_t heads, int64_t each)
 {
     const struct value *value = graph_at(c->graph, x);
     if (!value) return NO_VALUE;
     tutti_shape shape = value->shape;
     const int64_t length = value_size(value, 1), width = value_size(value, 0);
     if (shape.rank == TUTTI_MAX_RANK)
-        return compose_fail(c, fail(TUTTI_SHAPE, "attention: the inputs have too many axes"));
+        return append_fail(c, fail(TUTTI_SHAPE, "attention: the inputs have too many axes"));
     shape.rank++;
     shape.sizes[shape.rank - 4] = heads;
     shape.sizes[shape.rank - 3] = each;
     shape.sizes[shape.rank - 2] = length;
     shape.sizes[shape.rank - 1] = width;
-    return compose_reshape(c, x, shape);
+    return append_reshape(c, x, shape);
 }
 
-static int ungrouped(const struct composing *c, int x)
+static int ungrouped(const struct append_context *c, int x)
 {
     const struct value *value = graph_at(c->graph, x);
     if (!value) return NO_VALUE;
@@ -211,20 +211,20 @@ static int ungrouped(const struct composing *c, int x)
     shape.sizes[shape.rank - 3] = value_size(value, 3) * value_size(value, 2);
     shape.sizes[shape.rank - 2] = value_size(value, 1);
     shape.sizes[shape.rank - 1] = value_size(value, 0);
-    return compose_reshape(c, x, shape);
+    return append_reshape(c, x, shape);
 }
 
-static int product(const struct composing *c, int a, int b, bool transpose_b)
+static int product(const struct append_context *c, int a, int b, bool transpose_b)
 {
     const struct matmul_attributes attributes = { .transpose_b = transpose_b };
     const int64_t heads = size_of(c, a, 2), of_b = size_of(c, b, 2);
     if (of_b < 1 || heads % of_b != 0)
-        return compose_fail(c,
+        return append_fail(c,
             fail(TUTTI_SHAPE, "attention: %lld heads of queries, and %lld of keys or values, which do not divide them",
                 (long long)heads, (long long)of_b));
-    if (heads == of_b) return compose_matmul(c, &attributes, (int[]) { a, b }, 2);
+    if (heads == of_b) return decompose_matmul(c, &attributes, (int[]) { a, b }, 2);
     const int pair[] = { grouped(c, a, of_b, heads / of_b), grouped(c, b, of_b, 1) };
-    return ungrouped(c, compose_matmul(c, &attributes, pair, 2));
+    return ungrouped(c, decompose_matmul(c, &attributes, pair, 2));
 }
 
 static int with_past(const struct attention *a, const tutti_tensor *past, int x)
@@ -249,49 +249,49 @@ static void expose_scores(const struct attention *a, tutti_attention_stage stage
  * it would give NaN. */
 static int probabilities(const struct attention *a, int scores, int bias)
 {
-    const struct composing *c = a->c;
-    if (bias == NO_VALUE) return compose_one(c, &operation_softmax, scores);
+    const struct append_context *c = a->c;
+    if (bias == NO_VALUE) return append_one(c, &operation_softmax, scores);
     const struct value *value = graph_at(c->graph, bias);
     if (!value) return NO_VALUE;
-    const int best = compose_reduce(c, &operation_reduce_max, bias, 1u << (value->shape.rank - 1));
-    const int blocked = compose_one(c, &operation_is_inf, best), open = compose_one(c, &operation_not, blocked);
+    const int best = append_reduce(c, &operation_reduce_max, bias, 1u << (value->shape.rank - 1));
+    const int blocked = append_one(c, &operation_is_inf, best), open = append_one(c, &operation_not, blocked);
     bias = graph_append(c->graph, &operation_where, NULL, (int[]) { blocked, open, bias }, 3, c->layer);
-    const int p = compose_one(c, &operation_softmax, compose_two(c, &operation_add, scores, bias));
-    return compose_two(c, &operation_mul, p, open);
+    const int p = append_one(c, &operation_softmax, append_two(c, &operation_add, scores, bias));
+    return append_two(c, &operation_mul, p, open);
 }
 
 static int attend(struct attention *a)
 {
-    const struct composing *c = a->c;
+    const struct append_context *c = a->c;
     const tutti_attention_options *o = a->o;
     const float scale = o->scale != 0 ? o->scale : 1 / sqrtf((float)size_of(c, a->q, 0));
-    int scores = product(c, compose_number(c, &operation_scale, a->q, scale), a->k, true);
+    int scores = product(c, append_number(c, &operation_scale, a->q, scale), a->k, true);
     expose_scores(a, TUTTI_SCORES, scores);
     if (o->softcap > 0) {
         const struct activation_attributes tangent = { .function = { .activation = ACTIVATION_TANH } };
-        scores = compose_number(c, &operation_scale, scores, 1 / o->softcap);
+        scores = append_number(c, &operation_scale, scores, 1 / o->softcap);
         scores = graph_append(c->graph, &operation_activation, &tangent, &scores, 1, c->layer);
-        scores = compose_number(c, &operation_scale, scores, o->softcap);
+        scores = append_number(c, &operation_scale, scores, o->softcap);
     }
     expose_scores(a, TUTTI_SCORES_CAPPED, scores);
     const int bias = bias_of(a);
     if (o->scores && o->scores_stage == TUTTI_SCORES_MASKED)
-        expose_scores(a, TUTTI_SCORES_MASKED, bias == NO_VALUE ? scores : compose_two(c, &operation_add, scores, bias));
+        expose_scores(a, TUTTI_SCORES_MASKED, bias == NO_VALUE ? scores : append_two(c, &operation_add, scores, bias));
     const int p = probabilities(a, scores, bias);
     expose_scores(a, TUTTI_SCORES_SOFTMAX, p);
     const int y = product(c, p, a->v, false);
     return a->joined ? last_joined(c, exchanged(c, y, 1, 2)) : y;
 }
 
-static int compose_attention(struct attention *a)
+static int decompose_attention(struct attention *a)
 {
-    const struct composing *c = a->c;
+    const struct append_context *c = a->c;
     const tutti_attention_options *o = a->o;
     const int64_t kv_heads = o->kv_heads ? o->kv_heads : o->heads;
     const int64_t rank = o->heads > 0 ? 2 : 3;
     a->joined = o->heads > 0;
     if (rank_of(c, a->q) < rank || rank_of(c, a->k) < rank || rank_of(c, a->v) < rank)
-        return compose_fail(c,
+        return append_fail(c,
             fail(TUTTI_SHAPE,
                 "attention: queries, keys and values must be [heads, length, width], or [length, heads width] with the "
                 "option `heads`"));
@@ -322,7 +322,7 @@ tutti_tensor tutti_attention(
     const tutti_tensor *const others[] = { &q, &k, &v, o->mask, o->past_key, o->past_value, o->key_counts };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i] && !network_operand(network, *others[i])) return (tutti_tensor) { NO_VALUE };
-    const struct composing c = { network, &network->graph, network_layer_begin(network, o->name, "attention") };
+    const struct append_context c = { network, &network->graph, network_layer_begin(network, o->name, "attention") };
     struct attention attention = { .c = &c, .o = o, .q = q.id, .k = k.id, .v = v.id };
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     if (o->heads < 0 || o->kv_heads < 0 || o->window_before < 0 || o->window_after < 0 || !(o->softcap >= 0) ||
@@ -331,7 +331,7 @@ tutti_tensor tutti_attention(
             fail(TUTTI_INVALID,
                 "attention: a number of heads, a window or softcap is negative, or a number is not "
                 "finite"));
-    return network_close(network, c.layer, compose_attention(&attention));
+    return network_close(network, c.layer, decompose_attention(&attention));
 }
 
 /* --------------------------------------------------------------------------------------------- rotary_embedding ----
@@ -342,35 +342,35 @@ ATTRIBUTES_DESCRIBE(
 
 /* Returns the table's rows for each position, as a factor of [..., heads, length, half] or, if `joined`, of [...,
  * length, heads, half]. */
-static int turned_by(const struct composing *c, int table, int ids, bool joined)
+static int turned_by(const struct append_context *c, int table, int ids, bool joined)
 {
-    if (ids != NO_VALUE) table = compose_two(c, &operation_embedding, table == NO_VALUE ? NO_VALUE : ids, table);
+    if (ids != NO_VALUE) table = append_two(c, &operation_embedding, table == NO_VALUE ? NO_VALUE : ids, table);
     const struct value *value = graph_at(c->graph, table);
     if (!value) return NO_VALUE;
     tutti_shape shape = value->shape;
     const int axis = shape.rank - 2 + joined; /* of the heads */
     if (axis < value->batched || shape.rank == TUTTI_MAX_RANK)
-        return compose_fail(c, fail(TUTTI_SHAPE, "rotary_embedding: cos and sin must be [length, width / 2]"));
+        return append_fail(c, fail(TUTTI_SHAPE, "rotary_embedding: cos and sin must be [length, width / 2]"));
     for (int i = shape.rank; i > axis; i--) shape.sizes[i] = shape.sizes[i - 1];
     shape.sizes[axis] = 1;
     shape.rank++;
-    return compose_reshape(c, table, shape);
+    return append_reshape(c, table, shape);
 }
 
 /* Returns one part of the pairs (first, second) of the last axis: its halves, or neighbours. */
-static int part_of(const struct composing *c, int x, int64_t half, bool interleaved, int number_of_part)
+static int part_of(const struct append_context *c, int x, int64_t half, bool interleaved, int number_of_part)
 {
     const struct value *value = graph_at(c->graph, x);
     if (!value) return NO_VALUE;
     tutti_shape shape = value->shape;
     const int last = shape.rank - 1;
-    if (!interleaved) return compose_window(c, x, last, number_of_part * half, half);
+    if (!interleaved) return append_slice(c, x, last, number_of_part * half, half);
     shape.sizes[last] = half;
-    x = compose_window(c, last_divided(c, x, half), last + 1, number_of_part, 1);
-    return compose_reshape(c, x, shape);
+    x = append_slice(c, last_divided(c, x, half), last + 1, number_of_part, 1);
+    return append_reshape(c, x, shape);
 }
 
-static int joined_last(const struct composing *c, const int *parts, int count)
+static int joined_last(const struct append_context *c, const int *parts, int count)
 {
     const struct value *value = graph_at(c->graph, parts[0]);
     if (!value) return NO_VALUE;
@@ -378,46 +378,46 @@ static int joined_last(const struct composing *c, const int *parts, int count)
     return graph_append(c->graph, &operation_concat, &axis, parts, count, c->layer);
 }
 
-static int from_parts(const struct composing *c, int first, int second, bool interleaved)
+static int from_parts(const struct append_context *c, int first, int second, bool interleaved)
 {
     if (!interleaved) return joined_last(c, (int[]) { first, second }, 2);
     const struct value *value = graph_at(c->graph, first);
     if (!value) return NO_VALUE;
     tutti_shape shape = value->shape;
     shape.sizes[shape.rank++] = 1;
-    const int columns[] = { compose_reshape(c, first, shape), compose_reshape(c, second, shape) };
+    const int columns[] = { append_reshape(c, first, shape), append_reshape(c, second, shape) };
     return last_joined(c, joined_last(c, columns, 2));
 }
 
-static int turned(const struct composing *c, int x, int cosine, int sine, int64_t width, bool interleaved)
+static int turned(const struct append_context *c, int x, int cosine, int sine, int64_t width, bool interleaved)
 {
     const int64_t all = size_of(c, x, 0), half = width / 2;
     const struct value *value = graph_at(c->graph, x);
     if (!value || c->graph->status != TUTTI_OK) return NO_VALUE;
     const int last = value->shape.rank - 1;
     if (width < 2 || width % 2 != 0 || width > all)
-        return compose_fail(c,
+        return append_fail(c,
             fail(TUTTI_INVALID, "rotary_embedding: the width is %lld: it must be even, and at most %lld",
                 (long long)width, (long long)all));
-    const int part = width == all ? x : compose_window(c, x, last, 0, width);
+    const int part = width == all ? x : append_slice(c, x, last, 0, width);
     const int first = part_of(c, part, half, interleaved, 0), second = part_of(c, part, half, interleaved, 1);
-    const int real = compose_two(
-        c, &operation_sub, compose_two(c, &operation_mul, first, cosine), compose_two(c, &operation_mul, second, sine));
-    const int other = compose_two(
-        c, &operation_add, compose_two(c, &operation_mul, first, sine), compose_two(c, &operation_mul, second, cosine));
+    const int real = append_two(
+        c, &operation_sub, append_two(c, &operation_mul, first, cosine), append_two(c, &operation_mul, second, sine));
+    const int other = append_two(
+        c, &operation_add, append_two(c, &operation_mul, first, sine), append_two(c, &operation_mul, second, cosine));
     const int y = from_parts(c, real, other, interleaved);
     if (width == all) return y;
-    return joined_last(c, (int[]) { y, compose_window(c, x, last, width, all - width) }, 2);
+    return joined_last(c, (int[]) { y, append_slice(c, x, last, width, all - width) }, 2);
 }
 
-int compose_rotary_embedding(const struct composing *c, const void *attributes, const int *inputs, int count)
+int decompose_rotary_embedding(const struct append_context *c, const void *attributes, const int *inputs, int count)
 {
     const struct rotary_attributes *a = attributes;
     const int ids = count > 3 ? inputs[3] : NO_VALUE;
     const bool joined = a->heads != 0;
     const int x = joined ? last_divided(c, inputs[0], a->heads) : inputs[0];
     if (rank_of(c, x) < 3)
-        return compose_fail(c,
+        return append_fail(c,
             fail(TUTTI_SHAPE,
                 "rotary_embedding: the input must be [heads, length, width], or [length, heads width] "
                 "with the attribute `heads`"));
@@ -426,6 +426,6 @@ int compose_rotary_embedding(const struct composing *c, const void *attributes, 
     const int y = turned(c, x, cosine, sine, width, a->interleaved);
     const struct value *from = graph_at(c->graph, x), *to = graph_at(c->graph, y);
     if (from && to && !shape_equal(from->shape, to->shape))
-        return compose_fail(c, fail(TUTTI_SHAPE, "rotary_embedding: cos and sin have more positions or axes than x"));
+        return append_fail(c, fail(TUTTI_SHAPE, "rotary_embedding: cos and sin have more positions or axes than x"));
     return joined ? last_joined(c, y) : y;
 }

@@ -27,47 +27,47 @@ static bool is_even(const struct sliding_axis *a)
     return room >= 0 && room / a->stride + 1 == a->out;
 }
 
-static int fold(struct graph *graph, int layer, int x)
+static int fold(const struct append_context *c, int x)
 {
     struct reshape_attributes attributes = { 0 };
     if (x == NO_VALUE) return NO_VALUE;
-    if (graph->status == TUTTI_OK) graph->status = reshape_fold(graph_at(graph, x), &attributes);
-    return graph_append(graph, &operation_reshape, &attributes, &x, 1, layer);
+    if (c->graph->status == TUTTI_OK) c->graph->status = reshape_fold(graph_at(c->graph, x), &attributes);
+    return graph_append(c->graph, &operation_reshape, &attributes, &x, 1, c->layer);
 }
 
-static int unfold(struct graph *graph, int layer, int x, int64_t size)
+static int unfold(const struct append_context *c, int x, int64_t size)
 {
     struct reshape_attributes attributes = { 0 };
     if (x == NO_VALUE) return NO_VALUE;
-    if (graph->status == TUTTI_OK) graph->status = reshape_unfold(graph_at(graph, x), size, &attributes);
-    return graph_append(graph, &operation_reshape, &attributes, &x, 1, layer);
+    if (c->graph->status == TUTTI_OK) c->graph->status = reshape_unfold(graph_at(c->graph, x), size, &attributes);
+    return graph_append(c->graph, &operation_reshape, &attributes, &x, 1, c->layer);
 }
 
 /* The step on images in which both kinds of convolution differ. Values are in `graph`; w [K, C / groups, r, s]. */
-typedef int image_function(struct graph *graph, int layer, int x, int w, int bias, struct sliding *s);
+typedef int image_function(const struct append_context *c, int x, int w, int bias, struct sliding *s);
 
-static int convolve_image(struct graph *graph, int layer, int x, int w, int bias, struct sliding *s)
+static int convolve_image(const struct append_context *c, int x, int w, int bias, struct sliding *s)
 {
     bool even = true;
     for (int i = 0; i < s->axes; i++) even &= is_even(&s->axis[i]);
-    if (!even) x = sliding_pad(graph, layer, x, s, 0);
+    if (!even) x = sliding_pad(c, x, s, 0);
     if (x == NO_VALUE || w == NO_VALUE) return NO_VALUE;
     const struct conv2d_attributes a = attributes_of(s);
-    return graph_append(graph, &operation_conv2d, &a, (int[]) { x, w, bias }, bias == NO_VALUE ? 2 : 3, layer);
+    return graph_append(c->graph, &operation_conv2d, &a, (int[]) { x, w, bias }, bias == NO_VALUE ? 2 : 3, c->layer);
 }
 
 /* Adds a bias of shape [channels] to an image. */
-static int add_bias(struct graph *graph, int layer, int y, int bias)
+static int add_bias(const struct append_context *c, int y, int bias)
 {
     if (y == NO_VALUE || bias == NO_VALUE) return y;
-    const int64_t channels = graph_at(graph, bias)->shape.sizes[0];
-    bias = op_reshape(graph, layer, bias, TUTTI_SHAPE(channels, 1, 1));
-    return graph_append(graph, &operation_add, NULL, (int[]) { y, bias }, 2, layer);
+    const int64_t channels = graph_at(c->graph, bias)->shape.sizes[0];
+    bias = append_reshape(c, bias, TUTTI_SHAPE(channels, 1, 1));
+    return append_two(c, &operation_add, y, bias);
 }
 
 /* Transposed convolution: the data gradient of a convolution of an image with these sizes. Where that would not have
  * as many windows, it is the data gradient for an image without padding, from which the wanted part is cut. */
-static int transpose_image(struct graph *graph, int layer, int x, int w, int bias, struct sliding *s)
+static int transpose_image(const struct append_context *c, int x, int w, int bias, struct sliding *s)
 {
     bool even = true;
     struct sliding whole = *s;
@@ -78,27 +78,27 @@ static int transpose_image(struct graph *graph, int layer, int x, int w, int bia
         whole.axis[i].before = 0;
     }
     struct conv2d_attributes a = attributes_of(&whole);
-    const struct value *from = graph_at(graph, x);
+    const struct value *from = graph_at(c->graph, x);
     a.shape = from->shape;
-    a.shape.sizes[CHANNEL_AXIS] = graph_at(graph, w)->shape.sizes[1] * s->groups;
+    a.shape.sizes[CHANNEL_AXIS] = graph_at(c->graph, w)->shape.sizes[1] * s->groups;
     for (int i = 0; i < s->axes; i++) a.shape.sizes[IMAGE_RANK - s->axes + i] = whole.axis[i].in;
-    int y = graph_append(graph, &operation_conv2d_data_gradient, &a, (int[]) { x, w }, 2, layer);
+    int y = graph_append(c->graph, &operation_conv2d_data_gradient, &a, (int[]) { x, w }, 2, c->layer);
     struct window_attributes part = { .shape = a.shape };
     for (int i = 0; i < s->axes; i++) {
         part.begins[IMAGE_RANK - s->axes + i] = s->axis[i].before - whole.axis[i].before;
         part.shape.sizes[IMAGE_RANK - s->axes + i] = s->axis[i].in;
     }
-    if (!even && y != NO_VALUE) y = op_window(graph, layer, y, &part);
-    return add_bias(graph, layer, y, bias);
+    if (!even && y != NO_VALUE) y = append_window(c, y, &part);
+    return add_bias(c, y, bias);
 }
 
 /* [N, C, W] as [N, C, 1, W], and back. */
-static int along_one(struct graph *graph, int layer, int x, int w, int bias, struct sliding *s, image_function *image)
+static int along_one(const struct append_context *c, int x, int w, int bias, struct sliding *s, image_function *image)
 {
-    if (image == convolve_image && !is_even(&s->axis[0])) x = sliding_pad(graph, layer, x, s, 0);
-    x = op_split(graph, layer, x, SPACE_AXIS, 1);
-    w = op_split(graph, layer, w, SPACE_AXIS, 1);
-    return op_join(graph, layer, image(graph, layer, x, w, bias, s), SPACE_AXIS);
+    if (image == convolve_image && !is_even(&s->axis[0])) x = sliding_pad(c, x, s, 0);
+    x = append_split(c, x, SPACE_AXIS, 1);
+    w = append_split(c, w, SPACE_AXIS, 1);
+    return append_join(c, image(c, x, w, bias, s), SPACE_AXIS);
 }
 
 static struct sliding of_image(const struct sliding *s)
@@ -108,29 +108,28 @@ static struct sliding of_image(const struct sliding *s)
 
 /* x [N, C, D, H, W] -> [N, D', C r, H, W], whose D' become part of the batch. */
 static tutti_status convolve_volume(
-    tutti_network *network, int layer, int x, int w, int bias, const struct sliding *s, int *y)
+    const struct append_context *c, int x, int w, int bias, const struct sliding *s, int *y)
 {
     static const int to_batch[] = { 0, 2, 1, 3, 4, 5 }, from_batch[] = { 0, 2, 1, 3, 4 };
-    struct graph *graph = &network->graph;
     struct sliding image = of_image(s);
     const int64_t depth = s->axis[0].out;
-    const tutti_status status = sliding_unroll(network, layer, &s->axis[0], SPACE_AXIS, 0, &x);
+    const tutti_status status = sliding_unroll(c, &s->axis[0], SPACE_AXIS, 0, &x);
     if (status != TUTTI_OK) return status;
-    x = op_transpose(graph, layer, op_split(graph, layer, x, SPACE_AXIS, depth), to_batch, 6);
-    x = fold(graph, layer, op_join(graph, layer, x, SPACE_AXIS));
-    x = convolve_image(graph, layer, x, op_join(graph, layer, w, 1), bias, &image);
-    *y = op_transpose(graph, layer, unfold(graph, layer, x, depth), from_batch, 5);
+    x = append_transpose(c, append_split(c, x, SPACE_AXIS, depth), to_batch);
+    x = fold(c, append_join(c, x, SPACE_AXIS));
+    x = convolve_image(c, x, append_join(c, w, 1), bias, &image);
+    *y = append_transpose(c, unfold(c, x, depth), from_batch);
     return TUTTI_OK;
 }
 
 /* Sums up windows that overlap, by the transposed table of sliding_unroll(). */
-static tutti_status roll(tutti_network *network, int layer, const struct sliding_axis *a, int axis, int *y)
+static tutti_status roll(const struct append_context *c, const struct sliding_axis *a, int axis, int *y)
 {
     struct taps windows = { 0 }, taps = { 0 };
     if (*y == NO_VALUE) return TUTTI_OK;
     tutti_status status = sliding_taps(a, &windows);
     if (status == TUTTI_OK) status = taps_transpose(&windows, &taps);
-    if (status == TUTTI_OK) *y = resample(network, layer, *y, axis, &taps, 0);
+    if (status == TUTTI_OK) *y = resample(c, *y, axis, &taps, 0);
     taps_free(&windows);
     taps_free(&taps);
     return status;
@@ -138,20 +137,19 @@ static tutti_status roll(tutti_network *network, int layer, const struct sliding
 
 /* x [N, C, D', H', W'] -> [N D', M r, H, W] -> [N, M, D' r, H, W] -> [N, M, D, H, W]. */
 static tutti_status transpose_volume(
-    tutti_network *network, int layer, int x, int w, int bias, const struct sliding *s, int *y)
+    const struct append_context *c, int x, int w, int bias, const struct sliding *s, int *y)
 {
     static const int to_batch[] = { 0, 2, 1, 3, 4 }, from_batch[] = { 0, 2, 1, 3, 4, 5 };
-    struct graph *graph = &network->graph;
     struct sliding image = of_image(s);
-    const int64_t depth = s->axis[0].out, channels = graph_at(graph, w)->shape.sizes[1] * s->groups;
-    x = fold(graph, layer, op_transpose(graph, layer, x, to_batch, 5));
-    x = transpose_image(graph, layer, x, op_join(graph, layer, w, 1), NO_VALUE, &image);
-    x = op_split(graph, layer, unfold(graph, layer, x, depth), 2, channels);
-    *y = op_join(graph, layer, op_transpose(graph, layer, x, from_batch, 6), SPACE_AXIS);
-    const tutti_status status = roll(network, layer, &s->axis[0], SPACE_AXIS, y);
+    const int64_t depth = s->axis[0].out, channels = graph_at(c->graph, w)->shape.sizes[1] * s->groups;
+    x = fold(c, append_transpose(c, x, to_batch));
+    x = transpose_image(c, x, append_join(c, w, 1), NO_VALUE, &image);
+    x = append_split(c, unfold(c, x, depth), 2, channels);
+    *y = append_join(c, append_transpose(c, x, from_batch), SPACE_AXIS);
+    const tutti_status status = roll(c, &s->axis[0], SPACE_AXIS, y);
     if (bias == NO_VALUE || *y == NO_VALUE || status != TUTTI_OK) return status;
-    bias = op_reshape(graph, layer, bias, TUTTI_SHAPE(channels, 1, 1, 1));
-    *y = graph_append(graph, &operation_add, NULL, (int[]) { *y, bias }, 2, layer);
+    bias = append_reshape(c, bias, TUTTI_SHAPE(channels, 1, 1, 1));
+    *y = append_two(c, &operation_add, *y, bias);
     return TUTTI_OK;
 }
 
@@ -182,28 +180,27 @@ static tutti_status check_weights(
     return TUTTI_OK;
 }
 
-tutti_status op_conv(
-    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_conv(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
-    struct graph *graph = &network->graph;
+    const struct graph *graph = c->graph;
     const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
     const int bias = count > 2 ? inputs[2] : NO_VALUE;
     tutti_status status = sliding_resolve("conv", x, call->arguments, w->shape.sizes + SPACE_AXIS, &s);
     if (status == TUTTI_OK) status = check_groups("conv", s.groups);
     if (status == TUTTI_OK) status = check_weights("conv", graph, inputs, count, s.groups, false);
     if (status != TUTTI_OK) return status;
-    if (s.axes == 3) return convolve_volume(network, layer, inputs[0], inputs[1], bias, &s, y);
-    *y = s.axes == 1 ? along_one(graph, layer, inputs[0], inputs[1], bias, &s, convolve_image)
-                     : convolve_image(graph, layer, inputs[0], inputs[1], bias, &s);
+    if (s.axes == 3) return convolve_volume(c, inputs[0], inputs[1], bias, &s, y);
+    *y = s.axes == 1 ? along_one(c, inputs[0], inputs[1], bias, &s, convolve_image)
+                     : convolve_image(c, inputs[0], inputs[1], bias, &s);
     return TUTTI_OK;
 }
 
 tutti_status op_conv_transpose(
-    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
-    struct graph *graph = &network->graph;
+    const struct graph *graph = c->graph;
     const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
     const int bias = count > 2 ? inputs[2] : NO_VALUE;
     tutti_status status =
@@ -211,8 +208,8 @@ tutti_status op_conv_transpose(
     if (status == TUTTI_OK) status = check_groups("conv_transpose", s.groups);
     if (status == TUTTI_OK) status = check_weights("conv_transpose", graph, inputs, count, s.groups, true);
     if (status != TUTTI_OK) return status;
-    if (s.axes == 3) return transpose_volume(network, layer, inputs[0], inputs[1], bias, &s, y);
-    *y = s.axes == 1 ? along_one(graph, layer, inputs[0], inputs[1], bias, &s, transpose_image)
-                     : transpose_image(graph, layer, inputs[0], inputs[1], bias, &s);
+    if (s.axes == 3) return transpose_volume(c, inputs[0], inputs[1], bias, &s, y);
+    *y = s.axes == 1 ? along_one(c, inputs[0], inputs[1], bias, &s, transpose_image)
+                     : transpose_image(c, inputs[0], inputs[1], bias, &s);
     return TUTTI_OK;
 }

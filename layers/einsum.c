@@ -1,6 +1,6 @@
 /* Einstein's summation: the inputs are joined one after another by one product of matrices each. Transposes bring the
  * axes of a pair into the order [of both and kept, of one alone, of both and summed]. */
-#include "layers/composition.h"
+#include "layers/decompose.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct term {
 };
 
 struct summation {
-    const struct composing *c;
+    const struct append_context *c;
     const char *equation;
     struct term terms[8], output;
     int count, ellipsis; /* axes of the longest ellipsis */
@@ -25,7 +25,7 @@ struct summation {
 
 static int wrong(const struct summation *s, const char *what)
 {
-    return compose_fail(s->c, fail(TUTTI_INVALID, "einsum: '%s' %s", s->equation, what));
+    return append_fail(s->c, fail(TUTTI_INVALID, "einsum: '%s' %s", s->equation, what));
 }
 
 static int label_of(char letter)
@@ -116,7 +116,7 @@ static int read_equation(struct summation *s, const int *inputs)
         if (term->count != rank) {
             /* one number can be [1] */
             if (term->count || rank != 1 || value_size(x, 0) != 1) return wrong(s, "does not fit an input's axes");
-            if (x->batched) term->value = compose_reshape(s->c, inputs[i], TUTTI_SHAPE(x->shape.sizes[0]));
+            if (x->batched) term->value = append_reshape(s->c, inputs[i], TUTTI_SHAPE(x->shape.sizes[0]));
         }
         for (int k = 0; k < term->count; k++)
             if (term->labels[k] >= LETTERS && term->labels[k] - LETTERS >= s->ellipsis)
@@ -145,8 +145,8 @@ static void sum_axis(const struct summation *s, struct term *term, int axis)
     tutti_shape shape = x->shape;
     for (int i = from; i + 1 < shape.rank; i++) shape.sizes[i] = shape.sizes[i + 1];
     if (--shape.rank == 0) shape = TUTTI_SHAPE(1);
-    const int sum = compose_reduce(s->c, &operation_reduce_sum, term->value, 1u << from);
-    term->value = compose_reshape(s->c, sum, shape);
+    const int sum = append_reduce(s->c, &operation_reduce_sum, term->value, 1u << from);
+    term->value = append_reshape(s->c, sum, shape);
     term->count--;
     for (int i = axis; i < term->count; i++) term->labels[i] = term->labels[i + 1];
 }
@@ -164,7 +164,7 @@ static void take_diagonal(const struct summation *s, struct term *term, int firs
     tutti_shape shape = { .rank = term->count };
     float *ones = memory_new((size_t)(size * size), sizeof *ones);
     if (!ones) {
-        term->value = compose_fail(s->c, TUTTI_NO_MEMORY);
+        term->value = append_fail(s->c, TUTTI_NO_MEMORY);
         return;
     }
     for (int i = 0; i < shape.rank; i++) shape.sizes[i] = i == first || i == second ? size : 1;
@@ -198,7 +198,7 @@ static void arrange(const struct summation *s, struct term *term, const int *lab
     for (int i = 0; i < term->count; i++)
         for (int k = 0; k < term->count; k++)
             if (term->labels[k] == labels[i]) order[batched + i] = batched + k;
-    if (term->count > 1) term->value = compose_transpose(s->c, term->value, order);
+    if (term->count > 1) term->value = append_transpose(s->c, term->value, order);
     memcpy(term->labels, labels, (size_t)term->count * sizeof *labels);
 }
 
@@ -247,7 +247,7 @@ static int as_matrices(
         int64_t *size = &shape.sizes[first + (i >= alone_count)];
         *size = *size == 1 ? x->shape.sizes[first + i] : *size * x->shape.sizes[first + i];
     }
-    return compose_reshape(s->c, term->value, shape);
+    return append_reshape(s->c, term->value, shape);
 }
 
 static bool same_sizes(const struct summation *s, const struct term *a, const struct term *b, const struct parts *p)
@@ -280,7 +280,7 @@ static void multiply(const struct summation *s, struct term *a, struct term *b, 
     for (int i = 0; i < p.other_count; i++) alone[alone_count++] = size_of(s, b, p.both_count + i);
     for (int i = 0; i < p.one_count; i++) product.labels[product.count++] = p.one[i];
     for (int i = 0; i < p.other_count; i++) product.labels[product.count++] = p.other[i];
-    const int y = compose_matmul(s->c, &attributes, pair, 2);
+    const int y = decompose_matmul(s->c, &attributes, pair, 2);
     const struct value *made = graph_at(s->c->graph, y);
     if (!made) {
         a->value = NO_VALUE;
@@ -291,7 +291,7 @@ static void multiply(const struct summation *s, struct term *a, struct term *b, 
     for (int i = 0; i < first; i++) shape.sizes[i] = made->shape.sizes[i];
     for (int i = 0; i < alone_count; i++) shape.sizes[first + i] = alone[i];
     if (shape.rank == 0) shape = TUTTI_SHAPE(1);
-    product.value = compose_reshape(s->c, y, shape);
+    product.value = append_reshape(s->c, y, shape);
     *a = product;
 }
 
@@ -320,7 +320,7 @@ static int sum_products(struct summation *s)
     }
     if (s->c->graph->status != TUTTI_OK) return NO_VALUE;
     arrange(s, all, s->output.labels);
-    return all->value == first ? compose_one(s->c, &operation_copy, first) : all->value; /* a result of its own */
+    return all->value == first ? append_one(s->c, &operation_copy, first) : all->value; /* a result of its own */
 }
 
 tutti_tensor tutti_einsum(tutti_network *network, const char *equation, const tutti_tensor *inputs, int count)
@@ -337,7 +337,7 @@ tutti_tensor tutti_einsum(tutti_network *network, const char *equation, const tu
         if (!network_operand(network, inputs[i])) return (tutti_tensor) { NO_VALUE };
         values[i] = inputs[i].id;
     }
-    const struct composing c = { network, &network->graph, network_layer_begin(network, NULL, "einsum") };
+    const struct append_context c = { network, &network->graph, network_layer_begin(network, NULL, "einsum") };
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     s.c = &c;
     if (read_equation(&s, values) == NO_VALUE) return network_fail(network, network->graph.status);

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "clkernels/arguments/grid_sample.h"
 #include "layers/broadcast.h"
-#include "layers/composition.h"
+#include "layers/decompose.h"
 #include "layers/elementwise.h"
 #include "layers/lines.h"
 #include "layers/schema/op_builders.h"
@@ -234,10 +234,10 @@ static int add_places(struct tutti_network *network, const struct affine_grid_ar
 
 /* The grid is the product of the places and theta, transposed. */
 tutti_status op_affine_grid(
-    struct tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     const struct affine_grid_arguments *a = call->arguments;
-    const struct value *theta = graph_at(&network->graph, inputs[0]);
+    const struct value *theta = graph_at(c->graph, inputs[0]);
     const int axes = a->size.count, rank = theta->shape.rank - theta->batched;
     tutti_shape shape = { .rank = theta->batched, .sizes = { theta->shape.sizes[0] } };
     int64_t total = 1;
@@ -255,10 +255,9 @@ tutti_status op_affine_grid(
         shape.sizes[shape.rank++] = size;
     }
     shape.sizes[shape.rank++] = axes;
-    const struct composing c = { network, &network->graph, layer };
     const struct matmul_attributes transposed = { .transpose_b = true };
-    const int operands[] = { add_places(network, a, total), inputs[0] };
+    const int operands[] = { add_places(c->network, a, total), inputs[0] };
     if (operands[0] == NO_VALUE) return TUTTI_NO_MEMORY;
-    *y = compose_reshape(&c, compose_matmul(&c, &transposed, operands, 2), shape);
-    return network->graph.status;
+    *y = append_reshape(c, decompose_matmul(c, &transposed, operands, 2), shape);
+    return c->graph->status;
 }

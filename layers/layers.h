@@ -83,8 +83,6 @@ struct reshape_attributes {
     struct axes axes;
 };
 ATTRIBUTES(reshape)
-/* Returns the kinds of the axes of x reshaped to this shape. */
-struct axes reshape_axes(const struct value *x, const tutti_shape *shape);
 /* Checks a requested shape, which begins with the batch if x has one; sets the one size that may be -1, and the axes.
  */
 tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *attributes);

@@ -2,7 +2,7 @@
  * products, too, or those of dense where a matrix is used for all indices. */
 #include "graph/network.h"
 #include "layers/broadcast.h"
-#include "layers/composition.h"
+#include "layers/decompose.h"
 #include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
 #include "layers/product.h"
@@ -140,14 +140,14 @@ static int64_t leading_size(const struct value *value, int from_last)
 }
 
 /* Makes a vector a matrix: a row where it is the first input, a column where it is the second. */
-static int as_matrix(const struct composing *c, int value, bool row)
+static int as_matrix(const struct append_context *c, int value, bool row)
 {
     const struct value *x = graph_at(c->graph, value);
     if (!x || x->shape.rank - x->batched != 1) return value;
     tutti_shape shape = x->shape;
     shape.sizes[shape.rank++] = row ? shape.sizes[x->batched] : 1;
     if (row) shape.sizes[x->batched] = 1;
-    return compose_reshape(c, value, shape);
+    return append_reshape(c, value, shape);
 }
 
 /* Counts the last leading axes along which b repeats while all other leading axes equal those of a; 0: something else
@@ -165,7 +165,7 @@ static int repeated_axes(const struct value *a, const struct value *b)
 }
 
 static int product_of_more_rows(
-    const struct composing *c, const struct matmul_attributes *attributes, int a, int b, int repeated)
+    const struct append_context *c, const struct matmul_attributes *attributes, int a, int b, int repeated)
 {
     const struct value *left = graph_at(c->graph, a), *right = graph_at(c->graph, b);
     const int kept = left->shape.rank - 2 - repeated;
@@ -178,13 +178,13 @@ static int product_of_more_rows(
     matrices.sizes[kept] = value_size(right, 1);
     matrices.sizes[kept + 1] = value_size(right, 0);
     whole.sizes[whole.rank - 1] = value_size(right, attributes->transpose_b);
-    const int pair[] = { compose_reshape(c, a, rows), compose_reshape(c, b, matrices) };
+    const int pair[] = { append_reshape(c, a, rows), append_reshape(c, b, matrices) };
     const int product = graph_append(c->graph, &operation_matmul, attributes, pair, 2, c->layer);
-    return compose_reshape(c, product, whole);
+    return append_reshape(c, product, whole);
 }
 
 /* Expands the value to the leading axes that both have together. */
-static int with_all_axes(const struct composing *c, int value, int other)
+static int with_all_axes(const struct append_context *c, int value, int other)
 {
     const struct value *x = graph_at(c->graph, value), *y = graph_at(c->graph, other);
     if (!x || !y) return NO_VALUE;
@@ -192,7 +192,7 @@ static int with_all_axes(const struct composing *c, int value, int other)
     const bool batched = x->batched || y->batched;
     tutti_shape shape = { .rank = leading + 2 + batched };
     if (shape.rank > TUTTI_MAX_RANK)
-        return compose_fail(c,
+        return append_fail(c,
             fail(TUTTI_SHAPE, "matmul: the result would have %d axes besides the batch's: %d are possible",
                 shape.rank - 1, TUTTI_MAX_RANK - 1));
     if (batched) shape.sizes[0] = x->batched ? x->shape.sizes[0] : y->shape.sizes[0];
@@ -201,7 +201,7 @@ static int with_all_axes(const struct composing *c, int value, int other)
         shape.sizes[shape.rank - 3 - i] = own == 1 ? leading_size(y, i) : own;
     }
     for (int i = 1; i <= 2; i++) shape.sizes[shape.rank - i] = x->shape.sizes[x->shape.rank - i];
-    return compose_expand(c, value, shape, other);
+    return append_expand(c, value, shape, other);
 }
 
 static tutti_status check_leading(const struct value *a, const struct value *b)
@@ -224,14 +224,14 @@ static tutti_status check_leading(const struct value *a, const struct value *b)
 
 /* Appends one product. Where the operation cannot read both inputs as they are, the matrices of a become one of more
  * rows, or the inputs are expanded. */
-static int product_of_matrices(const struct composing *c, const struct matmul_attributes *attributes, int a, int b)
+static int product_of_matrices(const struct append_context *c, const struct matmul_attributes *attributes, int a, int b)
 {
     const struct value *left = graph_at(c->graph, a), *right = graph_at(c->graph, b);
     if (!left || !right) return NO_VALUE;
     const bool matrices = leading_axes(left) >= 0 && leading_axes(right) >= 0;
     if (matrices && !same_leading(left, right) && !is_single(left, right) && !is_single(right, left)) {
         const tutti_status status = check_leading(left, right);
-        if (status != TUTTI_OK) return compose_fail(c, status);
+        if (status != TUTTI_OK) return append_fail(c, status);
         const int repeated = attributes->transpose_a ? 0 : repeated_axes(left, right);
         if (repeated) return product_of_more_rows(c, attributes, a, b, repeated);
         a = with_all_axes(c, a, b);
@@ -241,7 +241,7 @@ static int product_of_matrices(const struct composing *c, const struct matmul_at
 }
 
 /* Removes the axis that a vector got, unless the result is one number for all samples. */
-static int without_axis(const struct composing *c, int product, int from_last)
+static int without_axis(const struct append_context *c, int product, int from_last)
 {
     const struct value *y = graph_at(c->graph, product);
     if (!y || y->shape.rank < 2) return product;
@@ -249,10 +249,10 @@ static int without_axis(const struct composing *c, int product, int from_last)
     const int axis = shape.rank - 1 - from_last;
     for (int i = axis; i + 1 < shape.rank; i++) shape.sizes[i] = shape.sizes[i + 1];
     shape.rank--;
-    return compose_reshape(c, product, shape);
+    return append_reshape(c, product, shape);
 }
 
-int compose_matmul(const struct composing *c, const void *attributes, const int *inputs, int count)
+int decompose_matmul(const struct append_context *c, const void *attributes, const int *inputs, int count)
 {
     struct matmul_attributes how = *(const struct matmul_attributes *)attributes;
     const int a = as_matrix(c, inputs[0], true), b = as_matrix(c, inputs[1], false);
@@ -271,7 +271,7 @@ tutti_tensor tutti_matmul(
 {
     if (!network_operand(network, a) || !network_operand(network, b)) return (tutti_tensor) { NO_VALUE };
     const struct matmul_attributes attributes = { transpose_a, transpose_b };
-    const struct composing composing = { network, &network->graph, network_layer_begin(network, name, "matmul") };
+    const struct append_context context = { network, &network->graph, network_layer_begin(network, name, "matmul") };
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
-    return network_close(network, composing.layer, compose_matmul(&composing, &attributes, (int[]) { a.id, b.id }, 2));
+    return network_close(network, context.layer, decompose_matmul(&context, &attributes, (int[]) { a.id, b.id }, 2));
 }

@@ -6,70 +6,11 @@
 #include "layers/layers.h"
 #include "layers/schema/op_builders.h"
 
-/* ---------------------------------------------------------------------------------------------------- nodes ---- */
-
 int op_axis(const struct value *x, int64_t number)
 {
     const int rank = x->shape.rank - x->batched;
     const int64_t axis = number < 0 ? number + rank : number;
     return axis >= 0 && axis < rank ? (int)axis + x->batched : -1;
-}
-
-int op_window(struct graph *graph, int layer, int x, const struct window_attributes *attributes)
-{
-    return graph_append(graph, &operation_window, attributes, &x, 1, layer);
-}
-
-int op_reshape(struct graph *graph, int layer, int x, tutti_shape shape)
-{
-    if (x == NO_VALUE) return NO_VALUE;
-    struct reshape_attributes attributes = { .shape = shape };
-    attributes.axes = reshape_axes(graph_at(graph, x), &shape);
-    return graph_append(graph, &operation_reshape, &attributes, &x, 1, layer);
-}
-
-static tutti_status check_rank(int rank)
-{
-    if (rank <= TUTTI_MAX_RANK) return TUTTI_OK;
-    return fail(TUTTI_SHAPE, "an intermediate result would have %d dimensions: %d are possible", rank, TUTTI_MAX_RANK);
-}
-
-int op_split(struct graph *graph, int layer, int x, int axis, int64_t front)
-{
-    if (x == NO_VALUE) return NO_VALUE;
-    tutti_shape shape = graph_at(graph, x)->shape;
-    if (graph->status == TUTTI_OK) graph->status = check_rank(shape.rank + 1);
-    if (graph->status != TUTTI_OK) return NO_VALUE;
-    memmove(shape.sizes + axis + 1, shape.sizes + axis, (size_t)(shape.rank++ - axis) * sizeof *shape.sizes);
-    shape.sizes[axis] = front;
-    shape.sizes[axis + 1] /= front;
-    return op_reshape(graph, layer, x, shape);
-}
-
-int op_join(struct graph *graph, int layer, int x, int axis)
-{
-    if (x == NO_VALUE) return NO_VALUE;
-    tutti_shape shape = graph_at(graph, x)->shape;
-    shape.sizes[axis] *= shape.sizes[axis + 1];
-    memmove(shape.sizes + axis + 1, shape.sizes + axis + 2, (size_t)(--shape.rank - axis - 1) * sizeof *shape.sizes);
-    return op_reshape(graph, layer, x, shape);
-}
-
-/* Cuts out elements `begin` to `begin` + size - 1 along an axis, and all along the others. */
-static int cut(struct graph *graph, int layer, int x, int axis, int64_t begin, int64_t size)
-{
-    if (x == NO_VALUE) return NO_VALUE;
-    struct window_attributes a = { .shape = graph_at(graph, x)->shape };
-    a.begins[axis] = begin;
-    a.shape.sizes[axis] = size;
-    return op_window(graph, layer, x, &a);
-}
-
-int op_transpose(struct graph *graph, int layer, int x, const int *order, int rank)
-{
-    struct transpose_attributes attributes = { 0 };
-    memcpy(attributes.order, order, (size_t)rank * sizeof *order);
-    return x == NO_VALUE ? NO_VALUE : graph_append(graph, &operation_transpose, &attributes, &x, 1, layer);
 }
 
 /* ---------------------------------------------------------------------------------------------------- slice ---- */
@@ -113,12 +54,10 @@ static tutti_status slice_axis(const struct value *x, int axis, int64_t start, i
 }
 
 /* Makes one window, then takes the first of each `stride` elements of it. */
-tutti_status op_slice(
-    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_slice(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     tutti_status status = TUTTI_OK;
-    struct graph *graph = &network->graph;
-    const struct value x = *graph_at(graph, inputs[0]);
+    const struct value x = *graph_at(c->graph, inputs[0]);
     const struct slice_arguments *o = call->arguments;
     const struct integers *axes = &o->axes, *starts = &o->starts, *ends = &o->ends, *steps = &o->steps;
     struct window_attributes a = { .shape = x.shape };
@@ -136,11 +75,11 @@ tutti_status op_slice(
         TRY(slice_axis(
             &x, axis, starts->numbers[i], ends->numbers[i], steps->count ? steps->numbers[i] : 1, &a, &strided[axis]));
     }
-    *y = op_window(graph, layer, inputs[0], &a);
+    *y = append_window(c, inputs[0], &a);
     for (int axis = 0; axis < x.shape.rank; axis++) {
         if (strided[axis].stride < 2) continue;
-        *y = op_split(graph, layer, *y, axis, strided[axis].count);
-        *y = op_join(graph, layer, cut(graph, layer, *y, axis + 1, 0, 1), axis);
+        *y = append_split(c, *y, axis, strided[axis].count);
+        *y = append_join(c, append_slice(c, *y, axis + 1, 0, 1), axis);
     }
 done:
     return status;
@@ -158,26 +97,25 @@ static int64_t mirrored(enum pad_mode mode, int64_t at, int64_t size)
 }
 
 static tutti_status pad_axis(
-    tutti_network *network, int layer, enum pad_mode mode, int axis, int64_t before, int64_t after, int *y)
+    const struct append_context *c, enum pad_mode mode, int axis, int64_t before, int64_t after, int *y)
 {
     struct taps taps = { 0 };
-    const int64_t size = graph_at(&network->graph, *y)->shape.sizes[axis];
+    const int64_t size = graph_at(c->graph, *y)->shape.sizes[axis];
     tutti_status status = taps_new(&taps, size, size + before + after);
     for (int64_t j = 0; j < taps.to && status == TUTTI_OK; j++) {
         status = taps_add(&taps, mirrored(mode, j - before, size), 1);
         taps_end_row(&taps);
     }
-    if (status == TUTTI_OK) *y = resample(network, layer, *y, axis, &taps, 0);
+    if (status == TUTTI_OK) *y = resample(c, *y, axis, &taps, 0);
     taps_free(&taps);
     return status;
 }
 
 /* `before` and `after`: the number of elements added at each end of each axis of a sample. */
-tutti_status op_pad(tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_pad(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     tutti_status status = TUTTI_OK;
-    struct graph *graph = &network->graph;
-    const struct value x = *graph_at(graph, inputs[0]);
+    const struct value x = *graph_at(c->graph, inputs[0]);
     const int rank = x.shape.rank - x.batched;
     const struct pad_arguments *o = call->arguments;
     const struct integers *before = &o->before, *after = &o->after;
@@ -200,28 +138,27 @@ tutti_status op_pad(tutti_network *network, int layer, const int *inputs, int co
                 (long long)last, i);
         a.begins[axis] = -first;
         a.shape.sizes[axis] += first + last;
-        if (mode != PAD_CONSTANT && *y != NO_VALUE) TRY(pad_axis(network, layer, mode, axis, first, last, y));
+        if (mode != PAD_CONSTANT && *y != NO_VALUE) TRY(pad_axis(c, mode, axis, first, last, y));
     }
-    if (mode == PAD_CONSTANT) *y = op_window(graph, layer, inputs[0], &a);
+    if (mode == PAD_CONSTANT) *y = append_window(c, inputs[0], &a);
 done:
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------------------ tile ---- */
 
-static int repeat(struct graph *graph, int layer, int x, int axis, int64_t times)
+static int repeat(const struct append_context *c, int x, int axis, int64_t times)
 {
-    x = op_split(graph, layer, x, axis, 1);
+    x = append_split(c, x, axis, 1);
     if (x == NO_VALUE) return NO_VALUE;
-    struct expand_attributes attributes = { .shape = graph_at(graph, x)->shape, .factor = 1 };
-    attributes.shape.sizes[axis] = times;
-    return op_join(graph, layer, graph_append(graph, &operation_expand, &attributes, &x, 1, layer), axis);
+    tutti_shape shape = graph_at(c->graph, x)->shape;
+    shape.sizes[axis] = times;
+    return append_join(c, append_expand(c, x, shape, x), axis);
 }
 
-tutti_status op_tile(
-    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_tile(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
-    const struct value x = *graph_at(&network->graph, inputs[0]);
+    const struct value x = *graph_at(c->graph, inputs[0]);
     const struct integers *times = &((const struct tile_arguments *)call->arguments)->repeats;
     (void)count;
     if (times->count != x.shape.rank - x.batched)
@@ -233,7 +170,7 @@ tutti_status op_tile(
         if (times->numbers[i] < 1 || size == TUTTI_SEQUENCE || times->numbers[i] > INT32_MAX / size)
             return fail(TUTTI_SHAPE, "tile: axis %d of %s elements cannot be repeated %lld times", i,
                 size_print(size, (char[SIZE_TEXT]) { 0 }), (long long)times->numbers[i]);
-        *y = repeat(&network->graph, layer, *y, i + x.batched, times->numbers[i]);
+        *y = repeat(c, *y, i + x.batched, times->numbers[i]);
     }
     return TUTTI_OK;
 }
@@ -256,40 +193,38 @@ static tutti_status check_blocks(const char *name, const struct value *x, int64_
 
 /* [N, b, b, C, H, W] or [N, C, b, b, H, W] -> [N, C, H, b, W, b]. */
 tutti_status op_depth_to_space(
-    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     static const int dcr[] = { 0, 3, 4, 1, 5, 2 }, crd[] = { 0, 1, 4, 2, 5, 3 };
-    struct graph *graph = &network->graph;
-    const struct value x = *graph_at(graph, inputs[0]);
+    const struct value x = *graph_at(c->graph, inputs[0]);
     const struct block_arguments *o = call->arguments;
     const int64_t b = o->size, *s = x.shape.sizes;
     const tutti_status status = check_blocks("depth_to_space", &x, b, true);
     (void)count;
     if (status != TUTTI_OK) return status;
-    const int64_t c = s[1] / b / b;
-    const tutti_shape apart =
-        o->mode == BLOCK_DCR ? TUTTI_SHAPE(s[0], b, b, c, s[2], s[3]) : TUTTI_SHAPE(s[0], c, b, b, s[2], s[3]);
-    *y = op_reshape(graph, layer, inputs[0], apart);
-    *y = op_transpose(graph, layer, *y, o->mode == BLOCK_DCR ? dcr : crd, apart.rank);
-    *y = op_reshape(graph, layer, *y, TUTTI_SHAPE(s[0], c, s[2] * b, s[3] * b));
+    const int64_t channels = s[1] / b / b;
+    const tutti_shape apart = o->mode == BLOCK_DCR ? TUTTI_SHAPE(s[0], b, b, channels, s[2], s[3])
+                                                   : TUTTI_SHAPE(s[0], channels, b, b, s[2], s[3]);
+    *y = append_reshape(c, inputs[0], apart);
+    *y = append_transpose(c, *y, o->mode == BLOCK_DCR ? dcr : crd);
+    *y = append_reshape(c, *y, TUTTI_SHAPE(s[0], channels, s[2] * b, s[3] * b));
     return TUTTI_OK;
 }
 
 /* [N, C, H, b, W, b] -> [N, b, b, C, H, W] or [N, C, b, b, H, W]. */
 tutti_status op_space_to_depth(
-    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     static const int dcr[] = { 0, 3, 5, 1, 2, 4 }, crd[] = { 0, 1, 3, 5, 2, 4 };
-    struct graph *graph = &network->graph;
-    const struct value x = *graph_at(graph, inputs[0]);
+    const struct value x = *graph_at(c->graph, inputs[0]);
     const struct block_arguments *o = call->arguments;
     const int64_t b = o->size, *s = x.shape.sizes;
     const tutti_status status = check_blocks("space_to_depth", &x, b, false);
     (void)count;
     if (status != TUTTI_OK) return status;
     const tutti_shape apart = TUTTI_SHAPE(s[0], s[1], s[2] / b, b, s[3] / b, b);
-    *y = op_reshape(graph, layer, inputs[0], apart);
-    *y = op_transpose(graph, layer, *y, o->mode == BLOCK_DCR ? dcr : crd, apart.rank);
-    *y = op_reshape(graph, layer, *y, TUTTI_SHAPE(s[0], s[1] * b * b, s[2] / b, s[3] / b));
+    *y = append_reshape(c, inputs[0], apart);
+    *y = append_transpose(c, *y, o->mode == BLOCK_DCR ? dcr : crd);
+    *y = append_reshape(c, *y, TUTTI_SHAPE(s[0], s[1] * b * b, s[2] / b, s[3] / b));
     return TUTTI_OK;
 }

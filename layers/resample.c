@@ -162,10 +162,11 @@ static void add_table(tutti_network *network, const struct taps *taps, int *inpu
     inputs[2] = network_constant(network, "weights", TYPE_F32, count, empty ? &no_weight : taps->weights);
 }
 
-int resample(tutti_network *network, int layer, int x, int axis, const struct taps *taps, float outside)
+int resample(const struct append_context *c, int x, int axis, const struct taps *taps, float outside)
 {
     struct taps back = { 0 };
     int inputs[INPUTS] = { x };
+    tutti_network *network = c->network;
     if (!network_ok(network) || x == NO_VALUE) return NO_VALUE;
     tutti_status status = taps->rows == taps->to ? TUTTI_OK : fail(TUTTI_INTERNAL, "a table is not complete");
     if (status == TUTTI_OK) status = count_entries(network, taps);
@@ -178,7 +179,7 @@ int resample(tutti_network *network, int layer, int x, int axis, const struct ta
     if (status != TUTTI_OK) network_fail(network, status);
     if (!network_ok(network)) return NO_VALUE;
     const struct resample_attributes attributes = { .axis = axis, .outside = outside };
-    return graph_append(&network->graph, &operation_resample, &attributes, inputs, INPUTS, layer);
+    return graph_append(c->graph, &operation_resample, &attributes, inputs, INPUTS, c->layer);
 }
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */

@@ -3,7 +3,7 @@
 #ifndef LAYERS_RESAMPLE_H
 #define LAYERS_RESAMPLE_H
 
-#include "graph/network.h"
+#include "layers/append.h"
 
 /* Rows are outputs: the taps of output j are those from starts[j] to starts[j + 1] - 1. */
 struct taps {
@@ -25,6 +25,6 @@ tutti_status taps_transpose(const struct taps *taps, struct taps *made);
 
 /* Appends x resampled along an axis (the batch's counted) by a complete table, which is copied. Outputs without taps
  * are `outside`. NO_VALUE after a failure, which the network keeps. */
-int resample(struct tutti_network *network, int layer, int x, int axis, const struct taps *taps, float outside);
+int resample(const struct append_context *c, int x, int axis, const struct taps *taps, float outside);
 
 #endif

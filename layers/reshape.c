@@ -79,7 +79,7 @@ static tutti_status with_rows(const struct value *x, tutti_shape shape, struct r
 }
 
 /* Axes stay what they are up to the first one that is divided or joined with others, and from the last one on. */
-struct axes reshape_axes(const struct value *x, const tutti_shape *shape)
+static struct axes axes_of(const struct value *x, const tutti_shape *shape)
 {
     struct axes axes = { 0 };
     const int rank = x->shape.rank;
@@ -144,7 +144,7 @@ tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *a
     if (open >= 0) shape->sizes[open] = have / known;
     if (open >= 0 && have == known && shape_sequences(&x->shape) > shape_sequences(shape))
         shape->sizes[open] = TUTTI_SEQUENCE;
-    attributes->axes = reshape_axes(x, shape);
+    attributes->axes = axes_of(x, shape);
     return check_sequences(&x->shape, shape);
 }
 

@@ -159,19 +159,18 @@ static tutti_status axis_of(const struct value *x, const struct resize_arguments
 }
 
 static tutti_status resize_one(
-    tutti_network *network, int layer, const struct resize *how, const struct resize_axis *sizes, int axis, int *y)
+    const struct append_context *c, const struct resize *how, const struct resize_axis *sizes, int axis, int *y)
 {
     struct taps taps = { 0 };
     const tutti_status status = resize_taps(how, sizes, &taps);
-    if (status == TUTTI_OK) *y = resample(network, layer, *y, axis, &taps, how->extrapolation_value);
+    if (status == TUTTI_OK) *y = resample(c, *y, axis, &taps, how->extrapolation_value);
     taps_free(&taps);
     return status;
 }
 
-tutti_status op_resize(
-    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_resize(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
-    const struct value x = *graph_at(&network->graph, inputs[0]); /* appending moves values */
+    const struct value x = *graph_at(c->graph, inputs[0]); /* appending moves values */
     int axes[TUTTI_MAX_RANK];
     const struct resize_arguments *o = call->arguments;
     tutti_status status = check(&x, o);
@@ -187,7 +186,7 @@ tutti_status op_resize(
         struct resize_axis a;
         status = axis_of(&x, o, axes[i], i, common, &a);
         const bool same = a.to == a.from && fabs(a.scale - 1) < 1e-9 && a.begin == 0 && a.end == 1;
-        if (status == TUTTI_OK && !same) status = resize_one(network, layer, &o->how, &a, axes[i], y);
+        if (status == TUTTI_OK && !same) status = resize_one(c, &o->how, &a, axes[i], y);
     }
     return status;
 }

@@ -104,10 +104,10 @@ tutti_status sliding_resolve_transposed(const char *name, const struct value *x,
 
 /* ----------------------------------------------------------------------------------------------------- nodes ---- */
 
-int sliding_pad(struct graph *graph, int layer, int x, struct sliding *s, float outside)
+int sliding_pad(const struct append_context *c, int x, struct sliding *s, float outside)
 {
     if (x == NO_VALUE) return NO_VALUE;
-    struct window_attributes a = { .shape = graph_at(graph, x)->shape, .outside = outside };
+    struct window_attributes a = { .shape = graph_at(c->graph, x)->shape, .outside = outside };
     bool same = true;
     for (int i = 0; i < s->axes; i++) {
         struct sliding_axis *axis = &s->axis[i];
@@ -118,7 +118,7 @@ int sliding_pad(struct graph *graph, int layer, int x, struct sliding *s, float 
         axis->in = need;
         axis->before = axis->after = 0;
     }
-    return same ? x : op_window(graph, layer, x, &a);
+    return same ? x : append_window(c, x, &a);
 }
 
 tutti_status sliding_taps(const struct sliding_axis *a, struct taps *taps)
@@ -133,13 +133,13 @@ tutti_status sliding_taps(const struct sliding_axis *a, struct taps *taps)
 }
 
 tutti_status sliding_unroll(
-    tutti_network *network, int layer, const struct sliding_axis *a, int axis, float outside, int *y)
+    const struct append_context *c, const struct sliding_axis *a, int axis, float outside, int *y)
 {
     struct taps taps = { 0 };
     const bool same = a->before == 0 && a->stride == a->kernel && a->dilation == 1 && a->out * a->kernel == a->in;
     if (same || *y == NO_VALUE) return TUTTI_OK;
     const tutti_status status = sliding_taps(a, &taps);
-    if (status == TUTTI_OK) *y = resample(network, layer, *y, axis, &taps, outside);
+    if (status == TUTTI_OK) *y = resample(c, *y, axis, &taps, outside);
     taps_free(&taps);
     return status;
 }

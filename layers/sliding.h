@@ -27,11 +27,11 @@ tutti_status sliding_resolve_transposed(const char *name, const struct value *x,
     const int64_t *kernel, struct sliding *s);
 /* Pads x with `outside` where windows read beyond its ends, and removes what no window reads; returns x where nothing
  * changes. The axes then have no padding. */
-int sliding_pad(struct graph *graph, int layer, int x, struct sliding *s, float outside);
+int sliding_pad(const struct append_context *c, int x, struct sliding *s, float outside);
 /* Makes the table that lays out an axis as all its windows in a row. taps_free() frees it, also after a failure. */
 tutti_status sliding_taps(const struct sliding_axis *a, struct taps *taps);
 /* Applies sliding_taps() along an axis of *y. Elements that windows read beyond the ends are `outside`. */
 tutti_status sliding_unroll(
-    struct tutti_network *network, int layer, const struct sliding_axis *a, int axis, float outside, int *y);
+    const struct append_context *c, const struct sliding_axis *a, int axis, float outside, int *y);
 
 #endif

@@ -69,7 +69,8 @@ static tutti_tensor finish(tutti_network *network, int layer, op_builder *build,
 {
     int made = NO_VALUE;
     if (!network_ok(network) || layer < 0) return (tutti_tensor) { NO_VALUE };
-    const tutti_status status = build(network, layer, inputs, count, &(struct op_call) { .arguments = a }, &made);
+    const struct append_context context = { network, &network->graph, layer };
+    const tutti_status status = build(&context, inputs, count, &(struct op_call) { .arguments = a }, &made);
     if (status != TUTTI_OK) return network_fail(network, status);
     return network_ok(network) ? network_close(network, layer, made) : (tutti_tensor) { NO_VALUE };
 }

@@ -1,7 +1,7 @@
 /* softmax over the last dimension, and its gradient. */
 #include "base/memory.h"
 #include "graph/network.h"
-#include "layers/composition.h"
+#include "layers/decompose.h"
 #include "layers/elementwise.h"
 #include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
@@ -116,14 +116,14 @@ const struct operation operation_softmax_gradient = {
 /* ----------------------------------------------------------------------------------------------- log_softmax ---- */
 
 /* With m, the largest element: (x - m) - log(sum of exp(x - m)). */
-int compose_log_softmax(const struct composing *c, const void *attributes, const int *inputs, int count)
+int decompose_log_softmax(const struct append_context *c, const void *attributes, const int *inputs, int count)
 {
     (void)count;
     const unsigned axis = 1u << ((const struct axis_attributes *)attributes)->axis;
-    const int m = compose_reduce(c, &operation_reduce_max, inputs[0], axis);
-    const int x = compose_two(c, &operation_sub, inputs[0], m);
-    const int sum = compose_reduce(c, &operation_reduce_sum, compose_one(c, &operation_exp, x), axis);
-    return compose_two(c, &operation_sub, x, compose_one(c, &operation_log, sum));
+    const int m = append_reduce(c, &operation_reduce_max, inputs[0], axis);
+    const int x = append_two(c, &operation_sub, inputs[0], m);
+    const int sum = append_reduce(c, &operation_reduce_sum, append_one(c, &operation_exp, x), axis);
+    return append_two(c, &operation_sub, x, append_one(c, &operation_log, sum));
 }
 
 tutti_tensor tutti_log_softmax(tutti_network *network, tutti_tensor x, int axis)

@@ -38,7 +38,7 @@ static bool all_plain(const struct sliding *s, struct image_pool *pool)
 }
 
 /* Pools along the two axes of an image. NULL: all windows of that axis have one element. */
-static int pool_image(struct graph *graph, int layer, const struct image_pool *pool, const struct sliding_axis *rows,
+static int pool_image(const struct append_context *c, const struct image_pool *pool, const struct sliding_axis *rows,
     const struct sliding_axis *columns, int x)
 {
     const struct sliding_axis *axes[] = { rows, columns };
@@ -48,36 +48,35 @@ static int pool_image(struct graph *graph, int layer, const struct image_pool *p
         a.window.stride[i] = axes[i] ? axes[i]->stride : 1;
         a.window.padding[i] = axes[i] ? axes[i]->before : 0;
     }
-    return x == NO_VALUE ? NO_VALUE : graph_append(graph, pool->operation, &a, &x, 1, layer);
+    return x == NO_VALUE ? NO_VALUE : graph_append(c->graph, pool->operation, &a, &x, 1, c->layer);
 }
 
-static int pool_images(struct graph *graph, int layer, const struct image_pool *pool, const struct sliding *s, int x)
+static int pool_images(const struct append_context *c, const struct image_pool *pool, const struct sliding *s, int x)
 {
     const struct sliding_axis *a = s->axis;
     if (s->axes == 1) {
-        x = op_split(graph, layer, x, SPACE_AXIS, 1);
-        return op_join(graph, layer, pool_image(graph, layer, pool, NULL, &a[0], x), SPACE_AXIS);
+        x = append_split(c, x, SPACE_AXIS, 1);
+        return append_join(c, pool_image(c, pool, NULL, &a[0], x), SPACE_AXIS);
     }
-    if (s->axes == 2) return pool_image(graph, layer, pool, &a[0], &a[1], x);
+    if (s->axes == 2) return pool_image(c, pool, &a[0], &a[1], x);
     /* [N, C D, H, W], then [N, C, D, H' W']. */
     if (x == NO_VALUE) return NO_VALUE;
-    const int64_t channels = graph_at(graph, x)->shape.sizes[CHANNEL_AXIS];
-    x = pool_image(graph, layer, pool, &a[1], &a[2], op_join(graph, layer, x, CHANNEL_AXIS));
-    x = op_join(graph, layer, op_split(graph, layer, x, CHANNEL_AXIS, channels), SPACE_AXIS + 1);
-    x = pool_image(graph, layer, pool, &a[0], NULL, x);
-    return op_split(graph, layer, x, SPACE_AXIS + 1, a[1].out);
+    const int64_t channels = graph_at(c->graph, x)->shape.sizes[CHANNEL_AXIS];
+    x = pool_image(c, pool, &a[1], &a[2], append_join(c, x, CHANNEL_AXIS));
+    x = append_join(c, append_split(c, x, CHANNEL_AXIS, channels), SPACE_AXIS + 1);
+    x = pool_image(c, pool, &a[0], NULL, x);
+    return append_split(c, x, SPACE_AXIS + 1, a[1].out);
 }
 
 /* --------------------------------------------------------------------------------------------- axis by axis ---- */
 
-static tutti_status max_axis(tutti_network *network, int layer, const struct sliding_axis *a, int axis, int *y)
+static tutti_status max_axis(const struct append_context *c, const struct sliding_axis *a, int axis, int *y)
 {
-    struct graph *graph = &network->graph;
     const struct reduce_attributes windows = { .axes = 1u << (axis + 1) };
-    const tutti_status status = sliding_unroll(network, layer, a, axis, -FLT_MAX, y);
-    *y = op_split(graph, layer, *y, axis, a->out);
-    if (*y != NO_VALUE) *y = graph_append(graph, &operation_reduce_max, &windows, y, 1, layer);
-    *y = op_join(graph, layer, *y, axis);
+    const tutti_status status = sliding_unroll(c, a, axis, -FLT_MAX, y);
+    *y = append_split(c, *y, axis, a->out);
+    if (*y != NO_VALUE) *y = graph_append(c->graph, &operation_reduce_max, &windows, y, 1, c->layer);
+    *y = append_join(c, *y, axis);
     return status;
 }
 
@@ -99,7 +98,7 @@ static tutti_status add_window(const struct sliding_axis *a, enum weights weight
 }
 
 static tutti_status sum_axis(
-    tutti_network *network, int layer, const struct sliding_axis *a, enum weights weights, int axis, int *y)
+    const struct append_context *c, const struct sliding_axis *a, enum weights weights, int axis, int *y)
 {
     struct taps taps = { 0 };
     tutti_status status = taps_new(&taps, a->in, a->out);
@@ -107,27 +106,26 @@ static tutti_status sum_axis(
         status = add_window(a, weights, j, &taps);
         taps_end_row(&taps);
     }
-    if (status == TUTTI_OK) *y = resample(network, layer, *y, axis, &taps, 0);
+    if (status == TUTTI_OK) *y = resample(c, *y, axis, &taps, 0);
     taps_free(&taps);
     return status;
 }
 
-static tutti_status sum_axes(tutti_network *network, int layer, const struct sliding *s, enum weights weights, int *y)
+static tutti_status sum_axes(const struct append_context *c, const struct sliding *s, enum weights weights, int *y)
 {
     tutti_status status = TUTTI_OK;
     for (int i = s->axes - 1; i >= 0 && status == TUTTI_OK; i--)
-        status = sum_axis(network, layer, &s->axis[i], weights, SPACE_AXIS + i, y);
+        status = sum_axis(c, &s->axis[i], weights, SPACE_AXIS + i, y);
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------------ operations ---- */
 
 tutti_status op_max_pool(
-    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
-    struct graph *graph = &network->graph;
-    tutti_status status = sliding_resolve("max_pool", graph_at(graph, inputs[0]), call->arguments, NULL, &s);
+    tutti_status status = sliding_resolve("max_pool", graph_at(c->graph, inputs[0]), call->arguments, NULL, &s);
     bool dilated = false;
     (void)count;
     *y = inputs[0];
@@ -135,69 +133,56 @@ tutti_status op_max_pool(
     if (status == TUTTI_OK && !dilated) {
         struct image_pool pool = { &operation_max_pool, false, true };
         if (!all_plain(&s, &pool)) {
-            *y = sliding_pad(graph, layer, *y, &s, -FLT_MAX);
+            *y = sliding_pad(c, *y, &s, -FLT_MAX);
             pool.ceil_mode = false;
         }
         pool.exclude_padding = false;
-        *y = pool_images(graph, layer, &pool, &s, *y);
+        *y = pool_images(c, &pool, &s, *y);
         return TUTTI_OK;
     }
-    for (int i = s.axes - 1; i >= 0 && status == TUTTI_OK; i--)
-        status = max_axis(network, layer, &s.axis[i], SPACE_AXIS + i, y);
+    for (int i = s.axes - 1; i >= 0 && status == TUTTI_OK; i--) status = max_axis(c, &s.axis[i], SPACE_AXIS + i, y);
     return status;
 }
 
 tutti_status op_average_pool(
-    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
-    struct graph *graph = &network->graph;
-    const tutti_status status = sliding_resolve("average_pool", graph_at(graph, inputs[0]), call->arguments, NULL, &s);
+    const tutti_status status =
+        sliding_resolve("average_pool", graph_at(c->graph, inputs[0]), call->arguments, NULL, &s);
     const bool all = ((const struct sliding_arguments *)call->arguments)->count_include_pad;
     (void)count;
     *y = inputs[0];
     if (status != TUTTI_OK) return status;
     struct image_pool pool = { &operation_average_pool, false, !all };
-    if (!all_plain(&s, &pool)) return sum_axes(network, layer, &s, all ? WEIGHTS_ALL : WEIGHTS_INSIDE, y);
-    *y = pool_images(graph, layer, &pool, &s, *y);
+    if (!all_plain(&s, &pool)) return sum_axes(c, &s, all ? WEIGHTS_ALL : WEIGHTS_INSIDE, y);
+    *y = pool_images(c, &pool, &s, *y);
     return TUTTI_OK;
 }
 
-static int apply(struct graph *graph, int layer, const struct operation *operation, int a)
+static int constant(const struct append_context *c, const char *name, float value)
 {
-    return a == NO_VALUE ? NO_VALUE : graph_append(graph, operation, NULL, &a, 1, layer);
+    return network_constant(c->network, name, TYPE_F32, TUTTI_SHAPE(1), &value);
 }
 
-static int combine(struct graph *graph, int layer, const struct operation *operation, int a, int b)
-{
-    return graph_append(graph, operation, NULL, (int[]) { a, b }, 2, layer);
-}
-
-static int constant(tutti_network *network, const char *name, float value)
-{
-    return network_constant(network, name, TYPE_F32, TUTTI_SHAPE(1), &value);
-}
-
-/* (sum of |x|^p)^(1 / p). Where the sum is 0, 1 less 1, as in compose_reduce_l2(), so that the gradient is 0. */
+/* (sum of |x|^p)^(1 / p). Where the sum is 0, 1 less 1, as in decompose_reduce_l2(), so that the gradient is 0. */
 tutti_status op_lp_pool(
-    tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y)
+    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
-    struct graph *graph = &network->graph;
     const float p = ((const struct sliding_arguments *)call->arguments)->p;
-    tutti_status status = sliding_resolve("lp_pool", graph_at(graph, inputs[0]), call->arguments, NULL, &s);
+    tutti_status status = sliding_resolve("lp_pool", graph_at(c->graph, inputs[0]), call->arguments, NULL, &s);
     (void)count;
     if (status == TUTTI_OK && !(p >= 1 && p <= 1e6f))
         status = fail(TUTTI_INVALID, "lp_pool: p is %g: it must be from 1 to 1e6", (double)p);
     if (status != TUTTI_OK) return status;
-    *y = apply(graph, layer, p == 2 ? &operation_square : &operation_abs, inputs[0]);
-    if (p != 1 && p != 2) *y = combine(graph, layer, &operation_pow, *y, constant(network, "p", p));
-    status = sum_axes(network, layer, &s, WEIGHTS_ONE, y);
+    *y = append_one(c, p == 2 ? &operation_square : &operation_abs, inputs[0]);
+    if (p != 1 && p != 2) *y = append_two(c, &operation_pow, *y, constant(c, "p", p));
+    status = sum_axes(c, &s, WEIGHTS_ONE, y);
     if (status != TUTTI_OK || p == 1) return status;
-    const int zero = apply(graph, layer, &operation_not, *y);
-    *y = combine(graph, layer, &operation_add, *y, zero);
-    *y = p == 2 ? apply(graph, layer, &operation_sqrt, *y)
-                : combine(graph, layer, &operation_pow, *y, constant(network, "1 / p", 1 / p));
-    *y = combine(graph, layer, &operation_sub, *y, zero);
+    const int zero = append_one(c, &operation_not, *y);
+    *y = append_two(c, &operation_add, *y, zero);
+    *y = p == 2 ? append_one(c, &operation_sqrt, *y) : append_two(c, &operation_pow, *y, constant(c, "1 / p", 1 / p));
+    *y = append_two(c, &operation_sub, *y, zero);
     return TUTTI_OK;
 }

@@ -1,7 +1,7 @@
 /* tutti_lstm(), tutti_gru() and tutti_rnn(): the products of all inputs by one matrix, then the steps, for each
  * direction. */
 #include "base/options.h"
-#include "layers/composition.h"
+#include "layers/append.h"
 #include "layers/recurrent/recurrent.h"
 #include "tutti_sequences.h"
 
@@ -9,7 +9,7 @@
 
 /* A layer that is built. */
 struct building {
-    const struct composing *c;
+    const struct append_context *c;
     const tutti_recurrent_options *o;
     struct recurrent_attributes a; /* without the direction */
     int x, lengths, directions;
@@ -44,13 +44,13 @@ static int of_direction(const struct building *b, int value, int direction)
     const int axis = v->batched;
     tutti_shape shape = v->shape;
     if (shape.rank <= axis || shape.sizes[axis] != b->directions)
-        return compose_fail(b->c,
+        return append_fail(b->c,
             fail(TUTTI_SHAPE, "recurrent: the first axis of weights and states must have the %d directions",
                 b->directions));
-    if (b->directions > 1) value = compose_window(b->c, value, axis, direction, 1);
+    if (b->directions > 1) value = append_slice(b->c, value, axis, direction, 1);
     for (int i = axis; i + 1 < shape.rank; i++) shape.sizes[i] = shape.sizes[i + 1];
     shape.rank--;
-    return compose_reshape(b->c, value, shape);
+    return append_reshape(b->c, value, shape);
 }
 
 static int given(const struct building *b, const tutti_tensor *tensor, int direction)
@@ -66,7 +66,7 @@ static int part_of(const struct building *b, int part, int direction)
     if (part == W) return given(b, o->w, direction);
     if (part == R) return given(b, o->r, direction);
     const int both = given(b, o->b, direction);
-    return both == NO_VALUE ? NO_VALUE : compose_window(b->c, both, 0, part == WB ? 0 : rows, rows);
+    return both == NO_VALUE ? NO_VALUE : append_slice(b->c, both, 0, part == WB ? 0 : rows, rows);
 }
 
 /* Returns a state of each sample; one that is the same for all is repeated. */
@@ -75,12 +75,12 @@ static int state_of(const struct building *b, const tutti_tensor *tensor, int di
     const int state = given(b, tensor, direction);
     const struct value *v = graph_at(b->c->graph, state), *x = graph_at(b->c->graph, b->x);
     if (!v || !x || v->batched) return state;
-    return compose_expand(b->c, state, TUTTI_SHAPE(x->shape.sizes[0], b->hidden), b->x);
+    return append_expand(b->c, state, TUTTI_SHAPE(x->shape.sizes[0], b->hidden), b->x);
 }
 
 static struct made make_direction(const struct building *b, int direction)
 {
-    const struct composing *c = b->c;
+    const struct append_context *c = b->c;
     struct recurrent_attributes a = b->a;
     struct made made = { NO_VALUE, NO_VALUE, NO_VALUE };
     a.reverse = direction > 0 || b->o->reverse;
@@ -113,8 +113,8 @@ static int joined(const struct building *b, int one, int other, bool states)
     if (states) {
         shape.sizes[shape.rank++] = b->hidden;
         shape.sizes[1] = 1;
-        one = compose_reshape(b->c, one, shape);
-        other = other == NO_VALUE ? NO_VALUE : compose_reshape(b->c, other, shape);
+        one = append_reshape(b->c, one, shape);
+        other = other == NO_VALUE ? NO_VALUE : append_reshape(b->c, other, shape);
     }
     if (b->directions == 1) return one;
     return graph_append(b->c->graph, &operation_concat, &axis, (int[]) { one, other }, 2, b->c->layer);
@@ -128,8 +128,8 @@ static int lengths_of(const struct building *b)
     const struct value *v = graph_at(b->c->graph, lengths), *x = graph_at(b->c->graph, b->x);
     const tutti_shape one = TUTTI_SHAPE(x->shape.sizes[0]);
     const bool batched = v->batched;
-    if (v->type != TYPE_F32) lengths = compose_one(b->c, &operation_cast, lengths);
-    return batched ? lengths : compose_expand(b->c, lengths, one, b->x);
+    if (v->type != TYPE_F32) lengths = append_one(b->c, &operation_cast, lengths);
+    return batched ? lengths : append_expand(b->c, lengths, one, b->x);
 }
 
 static int build(struct building *b)
@@ -175,7 +175,7 @@ static tutti_tensor append(tutti_network *network, tutti_tensor x, int64_t hidde
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i] && !network_operand(network, *others[i])) return (tutti_tensor) { NO_VALUE };
     const struct value *value = network_value(network, x);
-    const struct composing c = { network, &network->graph, network_layer_begin(network, o->name, operation) };
+    const struct append_context c = { network, &network->graph, network_layer_begin(network, o->name, operation) };
     if (!value || !network_ok(network)) return (tutti_tensor) { NO_VALUE };
     const tutti_status status = check(value, hidden, o);
     if (status != TUTTI_OK) return network_fail(network, status);

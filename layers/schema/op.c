@@ -280,13 +280,13 @@ static tutti_tensor append(tutti_network *network, int layer, const struct op_sc
 {
     int made = NO_VALUE;
     const void *attributes = given->attributes.bytes;
-    const struct composing composing = { network, &network->graph, layer };
-    if (!schema->compose && !schema->build)
+    const struct append_context context = { network, &network->graph, layer };
+    if (!schema->decompose && !schema->build)
         return network_append(network, layer, schema->operation, attributes, values, count);
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
-    if (schema->compose) return network_close(network, layer, schema->compose(&composing, attributes, values, count));
+    if (schema->decompose) return network_close(network, layer, schema->decompose(&context, attributes, values, count));
     const struct op_call call = { attributes, given->arguments };
-    const tutti_status status = schema->build(network, layer, values, count, &call, &made);
+    const tutti_status status = schema->build(&context, values, count, &call, &made);
     if (status != TUTTI_OK) return network_fail(network, status);
     return network_ok(network) ? network_close(network, layer, made) : (tutti_tensor) { NO_VALUE };
 }

@@ -2,7 +2,7 @@
 #ifndef LAYERS_OP_BUILDERS_H
 #define LAYERS_OP_BUILDERS_H
 
-#include "graph/network.h"
+#include "layers/append.h"
 #include "layers/resize.h"
 
 /* Doubles are exact up to it, and sums of such numbers are no overflow. */
@@ -68,24 +68,19 @@ struct affine_grid_arguments {
 /* What tutti_op() read. */
 struct op_call {
     const void *attributes; /* of the schema's operation, if it has one */
-    const void *arguments;  /* the struct above */
+    const void *arguments;  /* the schema's struct NAME_arguments */
 };
 /* Appends the nodes and writes the result's value; NO_VALUE where the graph has failed. */
 typedef tutti_status op_builder(
-    struct tutti_network *network, int layer, const int *inputs, int count, const struct op_call *call, int *y);
-op_builder op_slice, op_pad, op_tile, op_depth_to_space, op_space_to_depth, op_resize;
-op_builder op_conv, op_conv_transpose, op_max_pool, op_average_pool, op_lp_pool, op_dft, op_affine_grid;
+    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y);
+op_builder op_slice, op_pad, op_tile, op_depth_to_space, op_space_to_depth; /* rearrange.c */
+op_builder op_conv, op_conv_transpose;                                      /* convolve.c */
+op_builder op_max_pool, op_average_pool, op_lp_pool;                        /* pool/pool_axes.c */
+op_builder op_resize;                                                       /* resize.c */
+op_builder op_dft;                                                          /* dft/dft.c */
+op_builder op_affine_grid;                                                  /* grid_sample.c */
 
-/* Append nodes of a composition; NO_VALUE after a failure, which the graph keeps. Axes are counted with the batch axis.
- */
-struct window_attributes;
-int op_window(struct graph *graph, int layer, int x, const struct window_attributes *attributes);
-int op_reshape(struct graph *graph, int layer, int x, tutti_shape shape);
-int op_transpose(struct graph *graph, int layer, int x, const int *order, int rank);
-/* op_split() divides an axis in two, the first of size `front`; op_join() makes two axes one. */
-int op_split(struct graph *graph, int layer, int x, int axis, int64_t front);
-int op_join(struct graph *graph, int layer, int x, int axis);
-/* Returns the axis of a value for an axis of a sample, which may be negative; -1: it does not exist. */
+/* rearrange.c: returns the axis of a value for an axis of a sample, which may be negative; -1: it does not exist. */
 int op_axis(const struct value *x, int64_t number);
 
 #endif

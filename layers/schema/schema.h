@@ -3,7 +3,7 @@
 #ifndef LAYERS_SCHEMA_H
 #define LAYERS_SCHEMA_H
 
-#include "layers/composition.h"
+#include "layers/decompose.h"
 #include "layers/schema/op_builders.h"
 #include "tutti_inspect.h"
 
@@ -50,15 +50,18 @@ struct op_schema {
     const char *name, *text;               /* text: one line; x, a, b, c: the inputs */
     const struct op_input *inputs;         /* ends with one without a name */
     const struct op_attribute *attributes; /* likewise; NULL: none */
-    const struct operation *operation;     /* that it becomes; NULL: others */
+    const struct operation *operation;     /* whose attributes are set; NULL: none */
     const struct op_onnx *onnx;            /* NULL: none of these forms; the tables in onnx/ have others */
     enum activation activation;            /* of operation_activation */
     bool random;                           /* takes the step's constants, and a stream of random numbers */
     op_completion *complete;               /* NULL: all attributes are as they were read */
-    composition *compose;                  /* makes several nodes from the attributes, of `composed` */
-    const struct attribute_type *composed; /* NULL: those of `operation` */
-    op_builder *build;                     /* makes all nodes from the arguments */
-    op_layer *layer;                       /* adds a layer by a public function, from the arguments */
+    /* Exactly one way makes the nodes. `layer`: calls a public builder with the arguments. `decompose`: appends several
+     * nodes from the attributes. `build`: appends several nodes from the arguments. None of these: appends one node of
+     * `operation`. */
+    op_layer *layer;
+    decomposition *decompose;
+    const struct attribute_type *decomposed; /* the attributes of `decompose`; NULL: those of `operation` */
+    op_builder *build;
 };
 
 /* Operations of one kind. */

@@ -90,7 +90,7 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
         name, TUTTI_ATTRIBUTE_FLAG, OWN(of, member), value, text, .onnx = name \
     }
 
-#define REDUCTION(name_, onnx_, opset_, grows_, of, text_, compose_)                                                 \
+#define REDUCTION(name_, onnx_, opset_, grows_, of, text_, decompose_)                                               \
     {                                                                                                                \
         .name = #name_, .text = text_, .inputs = X, .operation = &operation_##of,                                    \
         .attributes =                                                                                                \
@@ -98,7 +98,7 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
                 { "keepdims", TUTTI_ATTRIBUTE_FLAG, GIVEN(reduce, keepdims), "1", "1: the axes stay, with size 1",   \
                     .onnx = "keepdims" }),                                                                           \
         .onnx = &(const struct op_onnx) { #onnx_, opset_, TUTTI_ONNX_REDUCTION, grows_ },                            \
-        .complete = complete_reduction, .compose = compose_                                                          \
+        .complete = complete_reduction, .decompose = decompose_                                                      \
     }
 #define ARGMAX(name_, onnx_, text_)                                                                            \
     {                                                                                                          \
@@ -138,19 +138,19 @@ static const struct op_schema schemas[] = {
     REDUCTION(reduce_min, ReduceMin, 18, false, reduce_min,
         "the minimum over axes; equal minima get equal parts of the gradient", NULL),
     REDUCTION(reduce_prod, ReduceProd, 18, true, reduce_prod, "the product over axes", NULL),
-    REDUCTION(reduce_l1, ReduceL1, 18, true, reduce_sum, "the sum of absolute values over axes", compose_reduce_l1),
+    REDUCTION(reduce_l1, ReduceL1, 18, true, reduce_sum, "the sum of absolute values over axes", decompose_reduce_l1),
     REDUCTION(reduce_l2, ReduceL2, 18, false, reduce_sum, "the square root of the sum of squares over axes",
-        compose_reduce_l2),
+        decompose_reduce_l2),
     REDUCTION(reduce_sum_square, ReduceSumSquare, 18, true, reduce_sum, "the sum of squares over axes",
-        compose_reduce_sum_square),
+        decompose_reduce_sum_square),
     REDUCTION(reduce_log_sum, ReduceLogSum, 18, false, reduce_sum, "the logarithm of the sum over axes",
-        compose_reduce_log_sum),
+        decompose_reduce_log_sum),
     REDUCTION(reduce_log_sum_exp, ReduceLogSumExp, 18, false, reduce_sum,
-        "log(sum(exp(x))) over axes, also where exp(x) would overflow", compose_reduce_log_sum_exp),
+        "log(sum(exp(x))) over axes, also where exp(x) would overflow", decompose_reduce_log_sum_exp),
     { "softmax", "exp(x) / sum(exp(x)) over the last axis", X, .operation = &operation_softmax },
     { "log_softmax", "x - log(sum(exp(x))) along an axis, also where exp(x) would overflow", X,
-        OP_ATTRIBUTES(AXIS(axis, "-1", "along it")), .compose = compose_log_softmax,
-        .composed = &axis_attributes_type },
+        OP_ATTRIBUTES(AXIS(axis, "-1", "along it")), .decompose = decompose_log_softmax,
+        .decomposed = &axis_attributes_type },
     ARGMAX(argmax, ArgMax, "the position of the largest element along an axis, as a float; no gradient"),
     ARGMAX(argmin, ArgMin, "the position of the smallest element along an axis, as a float; no gradient"),
     { "hardmax", "1 at the first largest element along an axis, else 0; no gradient", X,

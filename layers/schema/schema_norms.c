@@ -23,10 +23,10 @@
         "bias", "as scale", true \
     }
 
-#define NORM(name_, text_, inputs_, attributes_, ...)                                                            \
-    {                                                                                                            \
-        .name = #name_, .text = text_, .inputs = inputs_, .attributes = attributes_, .compose = compose_##name_, \
-        .composed = &norm_attributes_type, __VA_ARGS__                                                           \
+#define NORM(name_, text_, inputs_, attributes_, ...)                                                                \
+    {                                                                                                                \
+        .name = #name_, .text = text_, .inputs = inputs_, .attributes = attributes_, .decompose = decompose_##name_, \
+        .decomposed = &norm_attributes_type, __VA_ARGS__                                                             \
     }
 
 static const struct op_schema schemas[] = {

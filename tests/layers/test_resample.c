@@ -52,7 +52,8 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     tutti_status status = taps_new(&taps, shape.sizes[axis], case_get(c, "to", 1));
     if (status == TUTTI_OK) status = fill_taps(c, &taps);
     if (status != TUTTI_OK) network_fail(network, status);
-    const int y = resample(network, layer, x.id, axis + 1, &taps, (float)case_get_real(c, "outside", 0));
+    const struct append_context context = { network, &network->graph, layer };
+    const int y = resample(&context, x.id, axis + 1, &taps, (float)case_get_real(c, "outside", 0));
     taps_free(&taps);
     return y == NO_VALUE ? (tutti_tensor) { NO_VALUE } : network_close(network, layer, y);
 }
