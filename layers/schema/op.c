@@ -14,9 +14,9 @@
 #include <string.h>
 
 /* The attributes read from the text. */
-struct given {
+struct op_values {
     struct attribute_values attributes;
-    _Alignas(int64_t) unsigned char arguments[GIVEN_BYTES];
+    _Alignas(int64_t) unsigned char arguments[ARGUMENTS_SIZE];
     char *name; /* of the layer */
 };
 
@@ -44,7 +44,7 @@ const char *op_attribute(const struct node *node, const struct attribute *attrib
         const struct op_attribute *a;
         known = true;
         for (int k = 0; (a = schema_attribute(schema, k)); k++)
-            if (a->own && a->offset == attribute->offset) {
+            if (a->is_attribute && a->offset == attribute->offset) {
                 *choices = a->choices;
                 return a->name;
             }
@@ -149,12 +149,12 @@ static bool set_reals(const double *numbers, int count, struct reals *reals)
 }
 
 /* Returns a member of the node's attributes that the text cannot set. */
-static void *member_of(const struct op_schema *schema, struct given *given, const char *name)
+static void *member_of(const struct op_schema *schema, struct op_values *parsed, const char *name)
 {
     const struct attribute *member = attribute_members(schema->operation->attributes);
     while (member->name && strcmp(member->name, name)) member++;
     INVARIANT(member->name);
-    return given->attributes.bytes + member->offset;
+    return parsed->attributes.bytes + member->offset;
 }
 
 /* Sets a member from the numbers of its text. False: they are invalid for this type. */
@@ -180,10 +180,10 @@ static bool set_numbers(
 }
 
 /* Sets the member from the text of the value. False: it is invalid for this type and an input x. */
-static bool set(
-    const struct value *x, const struct op_attribute *attribute, const char *text, size_t length, struct given *given)
+static bool set(const struct value *x, const struct op_attribute *attribute, const char *text, size_t length,
+    struct op_values *parsed)
 {
-    void *to = (attribute->own ? given->attributes.bytes : given->arguments) + attribute->offset;
+    void *to = (attribute->is_attribute ? parsed->attributes.bytes : parsed->arguments) + attribute->offset;
     double numbers[MOST_NUMBERS];
     if (attribute->type == TUTTI_ATTRIBUTE_CHOICE)
         return (*(int *)to = choice_of(attribute->choices, text, length)) >= 0;
@@ -232,60 +232,60 @@ static tutti_status wrong_value(const struct op_schema *schema, const struct op_
 
 /* Reads one "key=value" of the text. */
 static tutti_status read_word(const struct op_schema *schema, const struct value *x, const char *text, size_t size,
-    struct given *given, unsigned *seen)
+    struct op_values *parsed, unsigned *seen)
 {
     const char *equals = memchr(text, '=', size);
     const size_t key = equals ? (size_t)(equals - text) : size, length = equals ? size - key - 1 : 0;
     const struct op_attribute *attribute;
     if (equals && key == 4 && !memcmp(text, "name", 4)) {
-        free(given->name);
-        given->name = memory_format("%.*s", (int)length, equals + 1);
-        return given->name ? TUTTI_OK : TUTTI_NO_MEMORY;
+        free(parsed->name);
+        parsed->name = memory_format("%.*s", (int)length, equals + 1);
+        return parsed->name ? TUTTI_OK : TUTTI_NO_MEMORY;
     }
     for (int i = 0; (attribute = schema_attribute(schema, i)); i++) {
         if (strlen(attribute->name) != key || memcmp(attribute->name, text, key) != 0) continue;
         *seen |= 1u << i;
-        if (equals && set(x, attribute, equals + 1, length, given)) return TUTTI_OK;
+        if (equals && set(x, attribute, equals + 1, length, parsed)) return TUTTI_OK;
         return wrong_value(schema, attribute, x, text, (int)size);
     }
     return unknown_attribute(schema, text, key);
 }
 
 static tutti_status read_text(
-    const struct op_schema *schema, const struct value *x, const char *text, struct given *given)
+    const struct op_schema *schema, const struct value *x, const char *text, struct op_values *parsed)
 {
     tutti_status status = TUTTI_OK;
     unsigned seen = 0, unset = 0; /* attributes, as bits; those whose default is invalid for x */
     const struct op_attribute *attribute;
     for (int i = 0; (attribute = schema_attribute(schema, i)); i++)
         if (attribute->default_value &&
-            !set(x, attribute, attribute->default_value, strlen(attribute->default_value), given))
+            !set(x, attribute, attribute->default_value, strlen(attribute->default_value), parsed))
             unset |= 1u << i; /* an axis that x does not have */
     for (const char *at = text ? text : ""; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " "))
-        TRY(read_word(schema, x, at, strcspn(at, " "), given, &seen));
+        TRY(read_word(schema, x, at, strcspn(at, " "), parsed, &seen));
     for (int i = 0; (attribute = schema_attribute(schema, i)); i++)
         if (attribute->required && !(seen >> i & 1))
             FAIL(TUTTI_INVALID, "%s: it needs the attribute '%s': %s", schema->name, attribute->name, attribute->text);
     for (int i = 0; (attribute = schema_attribute(schema, i)); i++)
         if (unset & ~seen & 1u << i)
             TRY(wrong_value(schema, attribute, x, attribute->default_value, (int)strlen(attribute->default_value)));
-    if (schema->activation) *(enum activation *)member_of(schema, given, "activation") = schema->activation;
-    if (schema->complete) status = schema->complete(x, given->arguments, given->attributes.bytes);
+    if (schema->activation) *(enum activation *)member_of(schema, parsed, "activation") = schema->activation;
+    if (schema->complete) status = schema->complete(x, parsed->arguments, parsed->attributes.bytes);
 done:
     return status;
 }
 
-static tutti_tensor append(tutti_network *network, int layer, const struct op_schema *schema, struct given *given,
+static tutti_tensor append(tutti_network *network, int layer, const struct op_schema *schema, struct op_values *parsed,
     const int *values, int count)
 {
     int made = NO_VALUE;
-    const void *attributes = given->attributes.bytes;
+    const void *attributes = parsed->attributes.bytes;
     const struct append_context context = { network, &network->graph, layer };
     if (!schema->decompose && !schema->build)
         return network_append(network, layer, schema->operation, attributes, values, count);
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     if (schema->decompose) return network_close(network, layer, schema->decompose(&context, attributes, values, count));
-    const struct op_call call = { attributes, given->arguments };
+    const struct op_call call = { attributes, parsed->arguments };
     const tutti_status status = schema->build(&context, values, count, &call, &made);
     if (status != TUTTI_OK) return network_fail(network, status);
     return network_ok(network) ? network_close(network, layer, made) : (tutti_tensor) { NO_VALUE };
@@ -299,27 +299,27 @@ static tutti_status check_inputs(const struct op_schema *schema, int count)
 }
 
 /* Adds a layer by its public function. */
-static tutti_tensor call_layer(tutti_network *network, const struct op_schema *schema, const struct given *given,
+static tutti_tensor call_layer(tutti_network *network, const struct op_schema *schema, const struct op_values *parsed,
     const tutti_tensor *inputs, int count)
 {
-    network->layer_name = given->name;
-    const tutti_tensor made = schema->layer(network, inputs, count, given->arguments);
+    network->layer_name = parsed->name;
+    const tutti_tensor made = schema->layer(network, inputs, count, parsed->arguments);
     network->layer_name = NULL;
     return made;
 }
 
 /* Adds a layer of the schema's nodes; one that fails if the attributes could not be read. `values` has room for one
  * more. */
-static tutti_tensor add_layer(tutti_network *network, const struct op_schema *schema, struct given *given, int *values,
-    int count, tutti_status status)
+static tutti_tensor add_layer(tutti_network *network, const struct op_schema *schema, struct op_values *parsed,
+    int *values, int count, tutti_status status)
 {
-    const int layer = network_layer_begin(network, given->name, schema->name);
+    const int layer = network_layer_begin(network, parsed->name, schema->name);
     if (status != TUTTI_OK) return network_fail(network, status);
     if (schema->random) {
-        *(int *)member_of(schema, given, "stream") = network->dropout_count++;
+        *(int *)member_of(schema, parsed, "stream") = network->dropout_count++;
         values[count++] = graph_constants(&network->graph);
     }
-    return append(network, layer, schema, given, values, count);
+    return append(network, layer, schema, parsed, values, count);
 }
 
 tutti_tensor tutti_op(
@@ -327,7 +327,7 @@ tutti_tensor tutti_op(
 {
     int values[OP_INPUTS + 1];
     const int count = inputs ? input_count : 0;
-    struct given given = { 0 };
+    struct op_values parsed = { 0 };
     const struct value none = { 0 };
     tutti_tensor made = { NO_VALUE };
     if (!network_ok(network)) return made;
@@ -344,9 +344,9 @@ tutti_tensor tutti_op(
         values[i] = inputs[i].id;
     }
     const tutti_status status =
-        read_text(schema, count ? network_operand(network, inputs[0]) : &none, attributes, &given);
-    made = schema->layer && status == TUTTI_OK ? call_layer(network, schema, &given, inputs, count)
-                                               : add_layer(network, schema, &given, values, count, status);
-    free(given.name);
+        read_text(schema, count ? network_operand(network, inputs[0]) : &none, attributes, &parsed);
+    made = schema->layer && status == TUTTI_OK ? call_layer(network, schema, &parsed, inputs, count)
+                                               : add_layer(network, schema, &parsed, values, count, status);
+    free(parsed.name);
     return made;
 }

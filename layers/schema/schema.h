@@ -15,13 +15,13 @@ struct op_input {
 };
 enum { OP_INPUTS = 8 };
 
-/* An attribute sets a member of the node's attributes (`own`) or of the arguments of a builder. */
+/* An attribute sets a member of the node's attributes (`is_attribute`) or of the arguments of a builder. */
 struct op_attribute {
     const char *name;
     tutti_attribute_type
         type; /* the member's type: float (`wide`: double), struct reals, bool, int64_t, struct integers,
                * int (axis), unsigned (axes), int[], tutti_shape, int (choice), char[OP_TEXT] */
-    bool own;
+    bool is_attribute;
     size_t offset;
     const char *default_value; /* as a caller would write it; NULL: the member is 0, which `text` explains */
     const char *text;          /* one line */
@@ -86,7 +86,8 @@ const char *schema_type_text(tutti_attribute_type type);
 int schema_min_inputs(const struct op_schema *schema);
 int schema_max_inputs(const struct op_schema *schema);
 
-/* For the tables. */
+/* For the tables. ATTRIBUTE_OF() names a member of struct NAME_attributes, ARGUMENT_OF() one of struct NAME_arguments
+ * (layers/schema/op_builders.h, or in the schema's file). */
 #define INPUTS(...)           \
     (const struct op_input[]) \
     {                         \
@@ -103,11 +104,11 @@ int schema_max_inputs(const struct op_schema *schema);
             0                     \
         }                         \
     }
-#define OWN(of, member) true, offsetof(struct of##_attributes, member)
-enum { GIVEN_BYTES = 1024 }; /* of the largest struct of arguments */
-#define GIVEN(of, member)                         \
+#define ATTRIBUTE_OF(of, member) true, offsetof(struct of##_attributes, member)
+enum { ARGUMENTS_SIZE = 1024 }; /* struct NAME_arguments is at most this large */
+#define ARGUMENT_OF(of, member)                   \
     false,                                        \
         offsetof(struct of##_arguments, member) + \
-        0 * sizeof(char[sizeof(struct of##_arguments) <= GIVEN_BYTES ? 1 : -1])
+        0 * sizeof(char[sizeof(struct of##_arguments) <= ARGUMENTS_SIZE ? 1 : -1])
 
 #endif

@@ -81,22 +81,22 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
 
 /* --------------------------------------------------------------------------------------------------- schemas ---- */
 
-#define AXIS(of, value, text)                                                    \
-    {                                                                            \
-        "axis", TUTTI_ATTRIBUTE_AXIS, OWN(of, axis), value, text, .onnx = "axis" \
+#define AXIS(of, value, text)                                                             \
+    {                                                                                     \
+        "axis", TUTTI_ATTRIBUTE_AXIS, ATTRIBUTE_OF(of, axis), value, text, .onnx = "axis" \
     }
-#define FLAG(name, of, member, value, text)                                    \
-    {                                                                          \
-        name, TUTTI_ATTRIBUTE_FLAG, OWN(of, member), value, text, .onnx = name \
+#define FLAG(name, of, member, value, text)                                             \
+    {                                                                                   \
+        name, TUTTI_ATTRIBUTE_FLAG, ATTRIBUTE_OF(of, member), value, text, .onnx = name \
     }
 
 #define REDUCTION(name_, onnx_, opset_, grows_, of, text_, decompose_)                                               \
     {                                                                                                                \
         .name = #name_, .text = text_, .inputs = X, .operation = &operation_##of,                                    \
-        .attributes =                                                                                                \
-            OP_ATTRIBUTES({ "axes", TUTTI_ATTRIBUTE_AXES, OWN(reduce, axes), NULL, "default: all", .onnx = "axes" }, \
-                { "keepdims", TUTTI_ATTRIBUTE_FLAG, GIVEN(reduce, keepdims), "1", "1: the axes stay, with size 1",   \
-                    .onnx = "keepdims" }),                                                                           \
+        .attributes = OP_ATTRIBUTES(                                                                                 \
+            { "axes", TUTTI_ATTRIBUTE_AXES, ATTRIBUTE_OF(reduce, axes), NULL, "default: all", .onnx = "axes" },      \
+            { "keepdims", TUTTI_ATTRIBUTE_FLAG, ARGUMENT_OF(reduce, keepdims), "1", "1: the axes stay, with size 1", \
+                .onnx = "keepdims" }),                                                                               \
         .onnx = &(const struct op_onnx) { #onnx_, opset_, TUTTI_ONNX_REDUCTION, grows_ },                            \
         .complete = complete_reduction, .decompose = decompose_                                                      \
     }
@@ -118,16 +118,16 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
 #define BLOCKS(name_, text_)                                                                                 \
     {                                                                                                        \
         .name = #name_, .text = text_, .inputs = INPUTS({ "x", "[C, H, W]" }),                               \
-        .attributes = OP_ATTRIBUTES({ "blocksize", TUTTI_ATTRIBUTE_INTEGER, GIVEN(block, size), NULL,        \
+        .attributes = OP_ATTRIBUTES({ "blocksize", TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(block, size), NULL,  \
                                         "height and width of a block", .required = true },                   \
-            { "mode", TUTTI_ATTRIBUTE_CHOICE, GIVEN(block, mode), "dcr",                                     \
+            { "mode", TUTTI_ATTRIBUTE_CHOICE, ARGUMENT_OF(block, mode), "dcr",                               \
                 "in the depth, the position in a block comes before the channel, or after it", "dcr crd" }), \
         .build = op_##name_                                                                                  \
     }
-#define LISTED(name, of, member, text) name, TUTTI_ATTRIBUTE_INTEGERS, GIVEN(of, member), NULL, text
-#define SHAPED(of, text)                                                             \
-    {                                                                                \
-        "shape", TUTTI_ATTRIBUTE_SHAPE, OWN(of, shape), NULL, text, .required = true \
+#define LISTED(name, of, member, text) name, TUTTI_ATTRIBUTE_INTEGERS, ARGUMENT_OF(of, member), NULL, text
+#define SHAPED(of, text)                                                                      \
+    {                                                                                         \
+        "shape", TUTTI_ATTRIBUTE_SHAPE, ATTRIBUTE_OF(of, shape), NULL, text, .required = true \
     }
 
 static const struct op_schema schemas[] = {
@@ -158,19 +158,21 @@ static const struct op_schema schemas[] = {
         &(const struct op_onnx) { "Hardmax", .form = TUTTI_ONNX_TENSOR } },
     { "topk", "the k largest or smallest elements along an axis, best first; tutti_topk() also returns their positions",
         X,
-        OP_ATTRIBUTES({ "k", TUTTI_ATTRIBUTE_INTEGER, OWN(topk, k), NULL, "number of elements", .required = true },
+        OP_ATTRIBUTES(
+            { "k", TUTTI_ATTRIBUTE_INTEGER, ATTRIBUTE_OF(topk, k), NULL, "number of elements", .required = true },
             AXIS(topk, "-1", "along it"), FLAG("largest", topk, largest, "1", "0: the smallest ones")),
         &operation_topk },
     SCAN(cumsum, "for each element the sum of those up to it along an axis"),
     SCAN(cumprod, "for each element the product of those up to it along an axis"),
     { "trilu", "x on one side of a diagonal of the last two axes, 0 on the other side", X,
         OP_ATTRIBUTES(FLAG("upper", trilu, upper, "1", "1: x on and above the diagonal; 0: on and below it"),
-            { "k", TUTTI_ATTRIBUTE_INTEGER, OWN(trilu, k), "0", "the diagonal: 0 the main one, 1 the one above it" }),
+            { "k", TUTTI_ATTRIBUTE_INTEGER, ATTRIBUTE_OF(trilu, k), "0",
+                "the diagonal: 0 the main one, 1 the one above it" }),
         &operation_trilu },
     { "expand", "x, repeated along axes where its size is 1 or missing", X,
         OP_ATTRIBUTES(SHAPED(expand, "of the result")), &operation_expand, .complete = complete_expand },
     { "transpose", "axis i of the result is axis perm[i] of x", X,
-        OP_ATTRIBUTES({ "perm", TUTTI_ATTRIBUTE_ORDER, OWN(transpose, order), NULL, "default: reversed" }),
+        OP_ATTRIBUTES({ "perm", TUTTI_ATTRIBUTE_ORDER, ATTRIBUTE_OF(transpose, order), NULL, "default: reversed" }),
         &operation_transpose, .complete = complete_transpose },
     { "slice", "the elements from a start to before an end along axes; along the length of sequences only 0 to 1", X,
         OP_ATTRIBUTES(
@@ -180,13 +182,13 @@ static const struct op_schema schemas[] = {
             { LISTED("steps", slice, steps, "default: 1; negative: backwards") }),
         &operation_window, .build = op_slice },
     { "prefix", "the first elements of x along axes, as many as sequences are long (TUTTI_SEQUENCE)", X,
-        OP_ATTRIBUTES({ "axes", TUTTI_ATTRIBUTE_AXES, GIVEN(prefix, axes), NULL, "default: all" }), &operation_window,
-        .complete = complete_prefix },
+        OP_ATTRIBUTES({ "axes", TUTTI_ATTRIBUTE_AXES, ARGUMENT_OF(prefix, axes), NULL, "default: all" }),
+        &operation_window, .complete = complete_prefix },
     { "pad", "x with more elements at the ends of its axes", X,
         OP_ATTRIBUTES({ LISTED("before", pad, before, "how many before, for each axis; default: 0") },
             { LISTED("after", pad, after, "how many after the last, for each axis; default: 0") },
-            { "value", TUTTI_ATTRIBUTE_NUMBER, OWN(window, outside), "0", "the elements, with mode constant" },
-            { "mode", TUTTI_ATTRIBUTE_CHOICE, GIVEN(pad, mode), "constant",
+            { "value", TUTTI_ATTRIBUTE_NUMBER, ATTRIBUTE_OF(window, outside), "0", "the elements, with mode constant" },
+            { "mode", TUTTI_ATTRIBUTE_CHOICE, ARGUMENT_OF(pad, mode), "constant",
                 "value, x mirrored at its first and last element, these two, or x again",
                 "constant reflect edge wrap" }),
         &operation_window, .build = op_pad },
@@ -205,7 +207,7 @@ static const struct op_schema schemas[] = {
         X, .operation = &operation_reshape, .complete = complete_fold },
     { "unfold", "the reverse of fold; losses and outputs need it; PyTorch's Unfold is another operation", X,
         OP_ATTRIBUTES(
-            { "size", TUTTI_ATTRIBUTE_INTEGER, GIVEN(unfold, size), NULL, "rows of a sample", .required = true }),
+            { "size", TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(unfold, size), NULL, "rows of a sample", .required = true }),
         &operation_reshape, .complete = complete_unfold },
     { "concat", "1 to 8 inputs, joined along an axis", INPUTS({ "x", .repeated = true }),
         OP_ATTRIBUTES(AXIS(axis, "0", "the only one whose sizes may differ")), &operation_concat },

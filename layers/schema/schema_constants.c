@@ -27,15 +27,17 @@ static const struct op_input none[] = { { 0 } };
 
 static const struct op_schema schemas[] = {
     { "arange", "the numbers start, start + step, ... before end, along an axis", none,
-        OP_ATTRIBUTES({ "start", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, start), "0", "the first number", .wide = true },
-            { "end", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, end), NULL, "all numbers are before it", .required = true,
-                .wide = true },
-            { "step", TUTTI_ATTRIBUTE_NUMBER, GIVEN(arange, step), "1", "from one number to the next; not 0",
+        OP_ATTRIBUTES(
+            { "start", TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(arange, start), "0", "the first number", .wide = true },
+            { "end", TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(arange, end), NULL, "all numbers are before it",
+                .required = true, .wide = true },
+            { "step", TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(arange, step), "1", "from one number to the next; not 0",
                 .wide = true }),
         .layer = arange },
     { "full", "the same number everywhere", none,
-        OP_ATTRIBUTES({ "shape", TUTTI_ATTRIBUTE_SHAPE, GIVEN(full, shape), NULL, "of the result", .required = true },
-            { "value", TUTTI_ATTRIBUTE_NUMBER, GIVEN(full, value), "0", "the number" }),
+        OP_ATTRIBUTES(
+            { "shape", TUTTI_ATTRIBUTE_SHAPE, ARGUMENT_OF(full, shape), NULL, "of the result", .required = true },
+            { "value", TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(full, value), "0", "the number" }),
         .layer = full },
     { 0 },
 };

@@ -60,14 +60,14 @@ static tutti_status complete_reverse(const struct value *x, const void *argument
 
 /* --------------------------------------------------------------------------------------------------- schemas ---- */
 
-#define AXIS(name, of, value, text)                            \
-    {                                                          \
-        name, TUTTI_ATTRIBUTE_AXIS, OWN(of, axis), value, text \
+#define AXIS(name, of, value, text)                                     \
+    {                                                                   \
+        name, TUTTI_ATTRIBUTE_AXIS, ATTRIBUTE_OF(of, axis), value, text \
     }
-#define REDUCTION                                                                                                \
-    {                                                                                                            \
-        "reduction", TUTTI_ATTRIBUTE_CHOICE, OWN(indexed, reduction), "none", "how data and updates are joined", \
-            SCATTER_REDUCTIONS                                                                                   \
+#define REDUCTION                                                                      \
+    {                                                                                  \
+        "reduction", TUTTI_ATTRIBUTE_CHOICE, ATTRIBUTE_OF(indexed, reduction), "none", \
+            "how data and updates are joined", SCATTER_REDUCTIONS                      \
     }
 
 static const struct op_schema schemas[] = {
@@ -78,7 +78,7 @@ static const struct op_schema schemas[] = {
         &operation_gather, .complete = complete_elements },
     { "gather_nd", "the slices at k indices, along the first k axes after the shared ones",
         INPUTS({ "data" }, { "indices", "[..., k]" }),
-        OP_ATTRIBUTES({ "batch_dims", TUTTI_ATTRIBUTE_INTEGER, GIVEN(nd, batch_dims), "0",
+        OP_ATTRIBUTES({ "batch_dims", TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(nd, batch_dims), "0",
             "number of first axes that data and indices share" }),
         &operation_gather, .complete = complete_nd },
     { "scatter_elements", "data, joined with the updates where gather_elements would read, one after the other",
@@ -89,16 +89,16 @@ static const struct op_schema schemas[] = {
         INPUTS({ "data" }, { "indices", "[..., k]" }, { "updates" }), OP_ATTRIBUTES(REDUCTION), &operation_scatter,
         .complete = complete_nd },
     { "one_hot", "a new axis, with `on` where the index is, else `off`; no gradient", INPUTS({ "indices" }),
-        OP_ATTRIBUTES(
-            { "depth", TUTTI_ATTRIBUTE_INTEGER, OWN(one_hot, depth), NULL, "size of the new axis", .required = true },
-            { "axis", TUTTI_ATTRIBUTE_INTEGER, GIVEN(one_hot, axis), "-1", "the new axis, of the result" },
-            { "off", TUTTI_ATTRIBUTE_NUMBER, OWN(one_hot, off), "0", "elsewhere" },
-            { "on", TUTTI_ATTRIBUTE_NUMBER, OWN(one_hot, on), "1", "at the index" }),
+        OP_ATTRIBUTES({ "depth", TUTTI_ATTRIBUTE_INTEGER, ATTRIBUTE_OF(one_hot, depth), NULL, "size of the new axis",
+                          .required = true },
+            { "axis", TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(one_hot, axis), "-1", "the new axis, of the result" },
+            { "off", TUTTI_ATTRIBUTE_NUMBER, ATTRIBUTE_OF(one_hot, off), "0", "elsewhere" },
+            { "on", TUTTI_ATTRIBUTE_NUMBER, ATTRIBUTE_OF(one_hot, on), "1", "at the index" }),
         &operation_one_hot, .complete = complete_one_hot },
     { "reverse_sequence", "x with its first elements along an axis in reverse order",
         INPUTS({ "x" }, { "lengths", "a number for each sample, or as many as batch_axis is long" }),
         OP_ATTRIBUTES(AXIS("time_axis", reverse_sequence, "0", "along it"),
-            { "batch_axis", TUTTI_ATTRIBUTE_INTEGER, GIVEN(reverse, batch_axis), "-1",
+            { "batch_axis", TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(reverse, batch_axis), "-1",
                 "the axis that has a length for each position; -1: none" }),
         &operation_reverse_sequence, .complete = complete_reverse },
     { "embedding", "row ids[p] of the table for each p; zeros where there is no such row",

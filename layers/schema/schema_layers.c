@@ -174,25 +174,25 @@ static tutti_tensor huber(tutti_network *network, const tutti_tensor *inputs, in
 
 /* ---- the tables ---- */
 
-#define NUMBER(name, of, member, value, text)                        \
-    {                                                                \
-        name, TUTTI_ATTRIBUTE_NUMBER, GIVEN(of, member), value, text \
+#define NUMBER(name, of, member, value, text)                              \
+    {                                                                      \
+        name, TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(of, member), value, text \
     }
-#define NUMBERS(name, of, member, text)                              \
-    {                                                                \
-        name, TUTTI_ATTRIBUTE_NUMBERS, GIVEN(of, member), NULL, text \
+#define NUMBERS(name, of, member, text)                                    \
+    {                                                                      \
+        name, TUTTI_ATTRIBUTE_NUMBERS, ARGUMENT_OF(of, member), NULL, text \
     }
-#define INTEGER(name, of, member, value, text)                        \
-    {                                                                 \
-        name, TUTTI_ATTRIBUTE_INTEGER, GIVEN(of, member), value, text \
+#define INTEGER(name, of, member, value, text)                              \
+    {                                                                       \
+        name, TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(of, member), value, text \
     }
-#define REQUIRED(name, of, member, text)                                               \
-    {                                                                                  \
-        name, TUTTI_ATTRIBUTE_INTEGER, GIVEN(of, member), NULL, text, .required = true \
+#define REQUIRED(name, of, member, text)                                                     \
+    {                                                                                        \
+        name, TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(of, member), NULL, text, .required = true \
     }
-#define FLAG(name, of, member, text)                             \
-    {                                                            \
-        name, TUTTI_ATTRIBUTE_FLAG, GIVEN(of, member), "0", text \
+#define FLAG(name, of, member, text)                                   \
+    {                                                                  \
+        name, TUTTI_ATTRIBUTE_FLAG, ARGUMENT_OF(of, member), "0", text \
     }
 
 #define PLAIN(name, text, shape)                           \
@@ -243,8 +243,8 @@ static const struct op_schema layers[] = {
         .layer = normalise },
     { "einsum", "Einstein's summation, as numpy's einsum; letters name the axes of samples, without the batch",
         INPUTS({ "a", .repeated = true }),
-        OP_ATTRIBUTES(
-            { "equation", TUTTI_ATTRIBUTE_TEXT, GIVEN(einsum, equation), NULL, "such as ij,jk->ik", .required = true }),
+        OP_ATTRIBUTES({ "equation", TUTTI_ATTRIBUTE_TEXT, ARGUMENT_OF(einsum, equation), NULL, "such as ij,jk->ik",
+            .required = true }),
         .layer = einsum },
     { "attention", "softmax(q k^T scale + mask) v for each head: scaled dot-product attention",
         INPUTS({ "q", "[heads, length, width], or with `heads` [length, heads width]" },

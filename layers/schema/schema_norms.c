@@ -1,17 +1,17 @@
 /* Schemas of normalisations. */
 #include "layers/schema/schema.h"
 
-#define NUMBER(name, member, value, text)                            \
-    {                                                                \
-        name, TUTTI_ATTRIBUTE_NUMBER, OWN(norm, member), value, text \
+#define NUMBER(name, member, value, text)                                     \
+    {                                                                         \
+        name, TUTTI_ATTRIBUTE_NUMBER, ATTRIBUTE_OF(norm, member), value, text \
     }
-#define COUNT(name, value, text)                                     \
-    {                                                                \
-        name, TUTTI_ATTRIBUTE_INTEGER, OWN(norm, count), value, text \
+#define COUNT(name, value, text)                                              \
+    {                                                                         \
+        name, TUTTI_ATTRIBUTE_INTEGER, ATTRIBUTE_OF(norm, count), value, text \
     }
-#define AXIS(text)                                                                \
-    {                                                                             \
-        "axis", TUTTI_ATTRIBUTE_AXIS, OWN(norm, axis), "-1", text, .onnx = "axis" \
+#define AXIS(text)                                                                         \
+    {                                                                                      \
+        "axis", TUTTI_ATTRIBUTE_AXIS, ATTRIBUTE_OF(norm, axis), "-1", text, .onnx = "axis" \
     }
 #define EPSILON NUMBER("epsilon", epsilon, "1e-5", "added to the variance")
 #define SCALE(text)         \
@@ -43,10 +43,10 @@ static const struct op_schema schemas[] = {
     NORM(instance_norm, "as layer_norm, over each channel", INPUTS({ "x", "[C, ...]" }, SCALE("[C]"), BIAS),
         OP_ATTRIBUTES(EPSILON)),
     NORM(mean_variance_norm, "(x - mean) / deviation over axes", INPUTS({ "x" }),
-        OP_ATTRIBUTES({ "axes", TUTTI_ATTRIBUTE_AXES, OWN(norm, axes), NULL, "default: all but 0" })),
+        OP_ATTRIBUTES({ "axes", TUTTI_ATTRIBUTE_AXES, ATTRIBUTE_OF(norm, axes), NULL, "default: all but 0" })),
     NORM(lp_norm, "x / norm along an axis, 0 where the norm is 0", INPUTS({ "x" }),
         OP_ATTRIBUTES(AXIS("along it"),
-            { "p", TUTTI_ATTRIBUTE_INTEGER, OWN(norm, count), "2",
+            { "p", TUTTI_ATTRIBUTE_INTEGER, ATTRIBUTE_OF(norm, count), "2",
                 "1: the sum of absolute values; 2: the root of the sum of squares", .onnx = "p" }),
         .onnx = &(const struct op_onnx) { "LpNormalization", .form = TUTTI_ONNX_TENSOR }),
     NORM(lrn, "x / (bias + alpha / size s)^beta, where s is the sum of squares of channels around each one",
