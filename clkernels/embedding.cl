@@ -1,4 +1,4 @@
-/* The gradient of a table whose rows were read by their numbers; launched by layers/embedding.c. ids [count], table
+/* The gradient of a table whose rows were read by index; launched by layers/embedding.c. ids [count], table
  * [rows][width], dy [count][width]. The gradient of a row that does not exist goes nowhere.
  *   dtable[r] = added[r] + sum of dy[p] over all p where ids[p] is r, in their order
  * added [rows][width] is read where ADD is 1, and is 0 else; it may be dtable, where gradients of a table are added up.

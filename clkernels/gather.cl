@@ -1,4 +1,4 @@
-/* y [samples][rows][count][inner]: elements of data by their numbers (indices.h); 0 where there is no such element.
+/* y [samples][rows][count][inner]: elements of data by index (indices.h); 0 where there is no such element.
  * Launched by layers/gather.c; a line is `inner` floats of y. data_sample: from one sample of data to the next; 0: all
  * have the same.
  * CPU class: a task is `piece` floats of each of `each` lines. GPU class: a work-item is one float. */

@@ -1,7 +1,7 @@
-/* Elements of a tensor [samples][rows][axis][inner] by their numbers along the axis: `count` numbers for each row. The
- * number for (sample, row, k, i) is at sample * index_sample + row * index_row + k * index_next + i * index_inner. It is
- * an int where WHOLE is 1, else a float. Negative numbers count from the end. Where `numbers` is more than 1, the axis
- * consists of so many axes, of the sizes size0, size1, ..., and there lies a number for each of them. */
+/* Elements of a tensor [samples][rows][axis][inner] by index along the axis: `count` indices for each row. The index
+ * for (sample, row, k, i) is at sample * index_sample + row * index_row + k * index_next + i * index_inner. It is an int
+ * where WHOLE is 1, else a float. Negative indices count from the end. Where `numbers` is more than 1, the axis consists
+ * of so many axes, of the sizes size0, size1, ..., and an index has a coordinate for each of them. */
 #ifndef INDICES_H
 #define INDICES_H
 #if WHOLE
@@ -11,7 +11,7 @@
 #endif
 #define SIZES { size0, size1, size2, size3, size4, size5 }
 
-/* Returns an element's number along an axis; -1 if there is no such element. */
+/* Returns an element's coordinate along an axis, counted from its start; -1 if there is no such element. */
 static int number_in(INDEX given, int size)
 {
 #if WHOLE

@@ -10,7 +10,7 @@
  *   WHAT 2   from the last one to the first: y is the gradient g of what came out, and dupdates as WHAT 1 left it.
  *            dupdates = g * dJOINED/du; g = g * dJOINED/de
  * A work-item, in the CPU class a task, alone writes `columns` of the columns [sample, row, i] and `each` of their
- * elements, and reads all numbers of these columns. get_global_id(1): which elements. Where TOGETHER is 1, y has no
+ * elements, and reads all indices of these columns. get_global_id(1): which elements. Where TOGETHER is 1, y has no
  * samples: the updates of all samples go there, in their order. */
 #include "indices.h"
 #include "parameters.h"

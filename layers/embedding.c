@@ -1,4 +1,4 @@
-/* embedding: rows of a table by their numbers, and the gradient of the table. */
+/* embedding: rows of a table by their indices, and the gradient of the table. */
 
 #include "clkernels/arguments/embedding.h"
 #include "base/memory.h"
@@ -18,7 +18,8 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     const struct value *ids = graph_at(graph, node->inputs[0]), *table = graph_at(graph, node->inputs[1]);
     if (ids->type != TYPE_I32)
         return fail(TUTTI_INVALID,
-            "embedding: the first input must be of int32, the rows' numbers: tutti_input_typed() makes such an input, "
+            "embedding: the first input must be of int32, the indices of rows: tutti_input_typed() makes such an "
+            "input, "
             "and tutti_cast() makes it from bytes");
     if (table->batched || table->shape.rank != 2)
         return fail(TUTTI_SHAPE, "embedding: the table has %d dimensions%s: it must be [rows, width] for all samples",
@@ -29,7 +30,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = ids->batched, .shape = ids->shape };
     outputs[0].shape.sizes[outputs[0].shape.rank++] = table->shape.sizes[1];
     outputs[0].axes = axes_with_features(ids, outputs[0].shape.rank);
-    /* Numbers in a row are a sequence. */
+    /* Indices in a row are a sequence. */
     const int row = ids->shape.rank - 1;
     if (row >= 0 && value_axis(ids, row) == AXIS_NONE) outputs[0].axes.kinds[row] = AXIS_SEQUENCE;
     node->output_count = 1;
@@ -117,8 +118,8 @@ static size_t errors_of_blocks(const struct problem *problem)
     return s.count > SHORT ? sizeof(float) * (size_t)(s.rows * s.width) : 0;
 }
 
-/* Divides the columns into blocks of one size, whatever the numbers are. Rows are divided only where there are too
- * few columns, since each task looks at all numbers. */
+/* Divides the columns into blocks of one size, whatever the indices are. Rows are divided only where there are too
+ * few columns, since each task reads all indices. */
 static void emit_blocks(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct sizes s = sizes_of(problem);
@@ -168,14 +169,14 @@ static const struct implementation groups = {
 };
 static const struct implementation *const backward[] = { &blocks, &groups, NULL };
 
-/* Operand 0 is the table, 1 are the numbers. */
+/* Operand 0 is the table, operand 1 the indices. */
 static void describe(const struct problem *problem, struct loop *loop)
 {
     const struct value *ids = problem->inputs[0], *table = problem->inputs[1];
-    struct value numbers = *ids; /* one for each row of the output */
-    numbers.shape.sizes[numbers.shape.rank++] = 1;
+    struct value indices = *ids; /* one for each row of the output */
+    indices.shape.sizes[indices.shape.rank++] = 1;
     loop_begin(loop, problem->outputs[0]);
-    struct loop_operand *row = &loop->operands[0], *number = &loop->operands[1];
+    struct loop_operand *row = &loop->operands[0], *index = &loop->operands[1];
     loop->operand_count = 2;
     row->input = 1;
     row->strides[loop->rank - 1] = table->shape.sizes[1] == 1 ? 0 : 1;
@@ -183,8 +184,8 @@ static void describe(const struct problem *problem, struct loop *loop)
     row->index = 1;
     row->index_stride = table->shape.sizes[1];
     row->index_size = table->shape.sizes[0];
-    *number = loop_operand(&numbers, &problem->outputs[0]->shape, numbers.batched);
-    number->input = 0;
+    *index = loop_operand(&indices, &problem->outputs[0]->shape, indices.batched);
+    index->input = 0;
 }
 
 const struct operation operation_embedding = {

@@ -1,4 +1,4 @@
-/* gather, gather_elements, gather_nd: select elements of a tensor by their numbers. */
+/* gather, gather_elements, gather_nd: select elements of a tensor by index. */
 #include "clkernels/arguments/gather.h"
 #include "base/memory.h"
 #include "layers/elementwise.h"
@@ -49,6 +49,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     launch_work(launch, 0, 8 * (double)lines * (double)z.inner);
 }
 
+/* Lines of `inner` floats in memory order, not the lines of layers/lines.h. */
 static const struct implementation lines = { .name = "lines", .fits = fits_everything, .emit = emit };
 static const struct implementation *const implementations[] = { &lines, NULL };
 

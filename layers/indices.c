@@ -75,7 +75,7 @@ struct indexed_sizes indexed_sizes_of(
 {
     const tutti_shape *d = &data->shape;
     const int axes = axes_of(a, indices);
-    struct indexed_sizes z = { .samples = 1, .rows = 1, .inner = 1, .axis = 1, .numbers = axes };
+    struct indexed_sizes z = { .samples = 1, .rows = 1, .inner = 1, .axis = 1, .index_length = axes };
     if (data->batched || indices->batched) z.samples = data->batched ? d->sizes[0] : indices->shape.sizes[0];
     for (int i = data->batched; i < d->rank; i++)
         *(i < a->axis ? &z.rows : i < a->axis + axes ? &z.axis : &z.inner) *= d->sizes[i];
@@ -95,7 +95,7 @@ void indexed_arguments(struct launch *launch, const struct indexed_sizes *z)
 {
     ARGUMENTS_SET(launch, indices, .rows = z->rows, .count = z->count, .inner = z->inner, .axis = z->axis,
         .index_sample = z->index_sample, .index_row = z->index_row, .index_next = z->index_next,
-        .index_inner = z->index_inner, .numbers = z->numbers, .size0 = z->sizes[0], .size1 = z->sizes[1],
+        .index_inner = z->index_inner, .numbers = z->index_length, .size0 = z->sizes[0], .size1 = z->sizes[1],
         .size2 = z->sizes[2], .size3 = z->sizes[3], .size4 = z->sizes[4], .size5 = z->sizes[5]);
 }
 

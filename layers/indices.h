@@ -1,16 +1,16 @@
-/* Elements of a tensor by numbers that another tensor holds: what gather and scatter share. */
+/* Elements of a tensor by index, which another tensor holds: what gather and scatter share. */
 #ifndef LAYERS_INDICES_H
 #define LAYERS_INDICES_H
 
 #include "layers/operations.h"
 
-/* How the numbers, `indices`, select from `data`.
+/* How `indices` select from `data`.
  *   AXIS       slices along the axis, the same for all other coordinates
- *   ELEMENTS   elements along the axis, a number for each; other axes are equal
- *   ND         slices: the last axis of the indices has numbers along the axes of data from `axis` on; the axes before
- *              are those of the indices, too
- * They are whole numbers, int32 or float32. Negative ones count from the end. Both data and indices can be of a sample
- * or the same for all. */
+ *   ELEMENTS   elements along the axis, an index for each; other axes are equal
+ *   ND         slices: the last axis of the indices has the coordinates of an index, along the axes of data from `axis`
+ *              on; the axes before are those of the indices, too
+ * Indices are whole numbers, int32 or float32. Negative ones count from the end. Both data and indices can be of a
+ * sample or the same for all. */
 enum indexed_kind { INDEXED_AXIS, INDEXED_ELEMENTS, INDEXED_ND };
 #define SCATTER_REDUCTIONS "none add mul max min"
 enum scatter_reduction { SCATTER_NONE, SCATTER_ADD, SCATTER_MUL, SCATTER_MAX, SCATTER_MIN };
@@ -35,11 +35,12 @@ ATTRIBUTES(indexed)
 tutti_status indexed_shape(
     const struct node *node, const struct value *data, const struct value *indices, struct value *y);
 
-/* data as [samples][rows][axis][inner], and where its numbers lie (clkernels/indices.h). */
+/* data as [samples][rows][axis][inner], with `count` indices in each row, and where these lie
+ * (clkernels/indices.h). */
 struct indexed_sizes {
     int64_t samples, rows, count, inner, axis;
-    int64_t index_sample, index_row, index_next, index_inner; /* from one number to the next */
-    int numbers;                                              /* of each element, along axes of these sizes */
+    int64_t index_sample, index_row, index_next, index_inner; /* from one index to the next */
+    int index_length;                                         /* coordinates in each index, along axes of these sizes */
     int64_t sizes[TUTTI_MAX_RANK];
 };
 struct indexed_sizes indexed_sizes_of(

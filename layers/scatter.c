@@ -123,7 +123,7 @@ struct division {
     int64_t columns, pieces, outer, each, blocks;
 };
 
-/* Divides columns first; elements only where there are too few columns, since each block looks at all numbers. */
+/* Divides columns first; elements only where there are too few columns, since each block reads all indices. */
 static struct division divide(const struct scatter *s, const struct capabilities *device)
 {
     const struct indexed_sizes *z = &s->z;

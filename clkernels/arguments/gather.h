@@ -1,5 +1,5 @@
-/* Arguments of gather.cl and scatter.cl: first, where the numbers of elements lie, and what they are numbers of
- * (indices.h). */
+/* Arguments of gather.cl and scatter.cl: first, where the indices of elements lie, and along which axes they
+ * select (indices.h). numbers: coordinates in each index. */
 #define INDICES_ARGUMENTS(X)                                                                                   \
     X##_INT(rows) X##_INT(count) X##_INT(inner) X##_INT(axis) X##_LONG(index_sample) X##_LONG(index_row)       \
         X##_INT(index_next) X##_INT(index_inner) X##_INT(numbers) X##_INT(size0) X##_INT(size1) X##_INT(size2) \

@@ -35,7 +35,7 @@ static int64_t element_of(const struct walk *w, int64_t u)
     const double *at =
         w->indices + sample * z->index_sample + row * z->index_row + k * z->index_next + i * z->index_inner;
     int64_t element = 0;
-    for (int j = 0; j < z->numbers; j++) {
+    for (int j = 0; j < z->index_length; j++) {
         double number = rint(at[j]);
         if (!(number >= -(double)z->sizes[j] && number < (double)z->sizes[j])) return -1;
         if (number < 0) number += (double)z->sizes[j];

@@ -20,8 +20,8 @@ struct loop_operand {
     unsigned guarded;
     int64_t low[TUTTI_MAX_RANK], high[TUTTI_MAX_RANK];
     float outside;
-    /* Gather: adds index_stride * (element of operand `index`) to the position. The element is 0 if the index is not
-     * in [0, index_size). */
+    /* Embedding: adds index_stride * (element of operand `index`) to the position. The element is 0 if the index is
+     * not in [0, index_size). */
     bool indexed;
     int index;
     int64_t index_stride, index_size;
