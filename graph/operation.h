@@ -39,7 +39,8 @@ struct problem {
     bool exact; /* --exact: no Winograd */
     /* --precision: the type that products may round their operands to. A kernel may also keep full precision. */
     enum compute_type compute;
-    /* Values have channels last where an implementation wants that; false where pass_choose() rejects it. */
+    /* Values may have channels last. On devices with matrix instructions, true in the first run of the passes; false
+     * in the second, which plan_run_passes() makes if channels last does not pay. Elsewhere false. */
     bool channels_last;
     /* --sync-batchnorm: the samples are only a part of the batch, and statistics are exchanged (launch_all_reduce). */
     bool synchronised;

@@ -53,9 +53,9 @@ typedef enum tutti_attribute_type {
     TUTTI_ATTRIBUTE_TEXT      /* without spaces */
 } tutti_attribute_type;
 
-/* How an operator of ONNX that does the same as an operation takes its inputs and attributes. */
+/* How the ONNX operator to which an operation maps directly takes its inputs and attributes. */
 typedef enum tutti_onnx_form {
-    TUTTI_ONNX_NONE,        /* no operator does the same by itself, or with other inputs or attributes */
+    TUTTI_ONNX_NONE,        /* no operator, or not directly: its inputs or attributes differ */
     TUTTI_ONNX_ELEMENTWISE, /* inputs are broadcast */
     TUTTI_ONNX_COMPARISON,  /* the same, and the result is of bool there */
     TUTTI_ONNX_LOGIC,       /* the same, and the inputs are, too */
@@ -76,7 +76,8 @@ typedef struct tutti_operation_info {
     int attribute_count; /* for tutti_operation_attribute(); `name`, which all operations have, does not count */
     int min_inputs;      /* how many tensors tutti_op() takes at least, */
     int max_inputs;      /* and at most: more than input_count where the last input may be repeated */
-    const char *onnx;    /* ONNX's operator that does the same; NULL: there is none (tutti_onnx_form) */
+    const char *onnx; /* the ONNX operator to which it maps directly (tutti_onnx_form); NULL: none, or other inputs or
+                       * attributes, which tutti_import_onnx() and tutti_export_onnx() map by a function */
     tutti_onnx_form onnx_form;
     int onnx_opset;      /* the first one with this operator; 0: all that Tutti writes have it */
     bool onnx_overflows; /* its result can leave the integer type that its inputs have in ONNX */
@@ -109,7 +110,7 @@ typedef struct tutti_operation_attribute_info {
     const char *default_value; /* NULL: it is required, or `text` tells what happens without it */
     const char *choices;       /* of TUTTI_ATTRIBUTE_CHOICE: its words, with a space between; else NULL */
     bool required;
-    const char *onnx; /* its name in ONNX, where value and default are the same; NULL: it has none there */
+    const char *onnx; /* its name in ONNX, with the same values and default; NULL: there is none */
 } tutti_operation_attribute_info;
 /* Describes attribute `index` of an operation. Errors: TUTTI_INVALID if there is no such operation or attribute. */
 TUTTI_API tutti_status tutti_operation_attribute(int position, int index, tutti_operation_attribute_info *info);

@@ -205,10 +205,11 @@ TUTTI_API tutti_tensor tutti_arange(tutti_network *network, double start, double
  * elements. */
 TUTTI_API tutti_tensor tutti_full(tutti_network *network, const int64_t *sizes, int rank, float value);
 
-/* Adds any operation by its name, which is ONNX's in lower case; docs/operations.md lists them with their inputs and
- * attributes. Inputs can be parameters: tutti_op(network, "dense", { x, weight, bias }, 3, NULL). `attributes` is a
- * text such as "axes=-1 keepdims=0 name=mean" or NULL: axes are those of a sample, negative ones count from the last.
- * Errors: TUTTI_UNSUPPORTED if there is no such operation; TUTTI_INVALID for an attribute that it does not have. */
+/* Adds any operation by its name. Names are in lower case with underscores (layer_norm, reduce_mean);
+ * docs/operations.md lists them with their inputs and attributes, and the ONNX operator if one maps directly. Inputs
+ * can be parameters: tutti_op(network, "dense", { x, weight, bias }, 3, NULL). `attributes` is a text such as "axes=-1
+ * keepdims=0 name=mean" or NULL: axes are those of a sample, negative ones count from the last. Errors:
+ * TUTTI_UNSUPPORTED if there is no such operation; TUTTI_INVALID for an attribute that it does not have. */
 TUTTI_API tutti_tensor tutti_op(
     tutti_network *network, const char *operation, const tutti_tensor *inputs, int input_count, const char *attributes);
 

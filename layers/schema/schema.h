@@ -32,7 +32,7 @@ struct op_attribute {
                        * number, flag, integer or axis, or the axes of a reduction. */
 };
 
-/* The operator of ONNX that does the same, with the attributes that have a name there. */
+/* The ONNX operator to which the operation maps directly, with the attributes that have a name there. */
 struct op_onnx {
     const char *name;
     int opset; /* the first one with it; 0: all that Tutti writes have it */
@@ -51,7 +51,7 @@ struct op_schema {
     const struct op_input *inputs;         /* ends with one without a name */
     const struct op_attribute *attributes; /* likewise; NULL: none */
     const struct operation *operation;     /* whose attributes are set; NULL: none */
-    const struct op_onnx *onnx;            /* NULL: none of these forms; the tables in onnx/ have others */
+    const struct op_onnx *onnx;            /* NULL: none, or the tables in onnx/ map it by a function */
     enum activation activation;            /* of operation_activation */
     bool random;                           /* takes the step's constants, and a stream of random numbers */
     op_completion *complete;               /* NULL: all attributes are as they were read */
@@ -76,7 +76,7 @@ extern const struct op_group schema_elementwise, schema_axes, schema_windows, sc
 const struct op_schema *schema_at(int position, const struct op_group **group);
 /* Returns the schema of a name, and its position unless `position` is NULL; NULL: there is none. */
 const struct op_schema *schema_find(const char *name, int *position);
-/* The same by the name of ONNX's operator. */
+/* The same by the name of the ONNX operator. */
 const struct op_schema *schema_find_onnx(const char *name, int *position);
 /* Returns the attribute at a position; NULL: there are no more. */
 const struct op_attribute *schema_attribute(const struct op_schema *schema, int position);
