@@ -344,7 +344,7 @@ static void divide_all(struct array *y, int type, size_t count)
 }
 
 /* Takes one input, two, or, as Max, any number of them. */
-tutti_status fold_arithmetic(struct onnx_node *node)
+tutti_status evaluate_arithmetic(struct onnx_node *node)
 {
     const struct arithmetic *operation = find_operation(node->proto->op_type);
     const size_t count = node->proto->n_input;
@@ -369,7 +369,7 @@ tutti_status fold_arithmetic(struct onnx_node *node)
     return known_finish(node, y);
 }
 
-tutti_status fold_where(struct onnx_node *node)
+tutti_status evaluate_where(struct onnx_node *node)
 {
     struct known x[3];
     struct reading from[3];
@@ -409,7 +409,7 @@ static tutti_status read_bound(
     return TUTTI_OK;
 }
 
-tutti_status fold_clip(struct onnx_node *node)
+tutti_status evaluate_clip(struct onnx_node *node)
 {
     static const struct arithmetic clips[] = { { "Max", larger, real_max }, { "Min", smaller, real_min } };
     struct known x[2];
@@ -434,7 +434,7 @@ tutti_status fold_clip(struct onnx_node *node)
     return known_finish(node, y);
 }
 
-tutti_status fold_is_inf(struct onnx_node *node)
+tutti_status evaluate_is_inf(struct onnx_node *node)
 {
     struct known x;
     const bool low = node_integer(node, "detect_negative", 1), high = node_integer(node, "detect_positive", 1);
@@ -469,12 +469,12 @@ static tutti_status cast(struct onnx_node *node, int to)
     return known_finish(node, y);
 }
 
-tutti_status fold_cast(struct onnx_node *node)
+tutti_status evaluate_cast(struct onnx_node *node)
 {
     return cast(node, (int)node_integer(node, "to", 0));
 }
 
-tutti_status fold_cast_like(struct onnx_node *node)
+tutti_status evaluate_cast_like(struct onnx_node *node)
 {
     const struct onnx_value *like = node_input(node, 1);
     return like ? cast(node, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
@@ -549,7 +549,7 @@ static tutti_status reduce(struct onnx_node *node, const struct known *x, const 
 }
 
 /* Axes are an attribute or the second input; if none is named, all axes are reduced. */
-tutti_status fold_reduce(struct onnx_node *node)
+tutti_status evaluate_reduce(struct onnx_node *node)
 {
     struct known x;
     int64_t list[ARRAY_MAX_RANK], sizes[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK] = { 0 };

@@ -118,7 +118,7 @@ static tutti_status read_tables(const struct onnx_node *node, struct operand *ta
     *count = 3;
     if (status != TUTTI_OK || !has_ids) return status;
     const bool own = tables[0].batch.batched && tables[1].batch.batched;
-    status = own ? node_operand(node, 3, &ids) : node_indices(node, 3, &ids);
+    status = own ? node_operand(node, 3, &ids) : node_operand_as_is(node, 3, &ids);
     if (status != TUTTI_OK) return status;
     inputs[3] = ids.tensor;
     *count = 4;

@@ -206,8 +206,8 @@ bool batch_axis_equal(const struct batch_axis *a, const struct batch_axis *b)
     return a->axis == b->axis && a->rows == b->rows && a->outer == b->outer;
 }
 
-/* A file for one number of samples may have a constant with the same part for each sample, or integers that count
- * samples. */
+/* A file for one number of samples may have a constant with the same part for each sample, or indices that grow
+ * with the sample. */
 static tutti_status first_of_repeated(const struct onnx_node *node, size_t position, int axis, tutti_tensor *tensor)
 {
     const struct array *array = NULL;
@@ -219,7 +219,7 @@ static tutti_status first_of_repeated(const struct onnx_node *node, size_t posit
                            " samples that the file is for: export the network for any number of samples "
                            "(dynamic_axes, dynamic_shapes), or for 1",
             position, value ? value->name : "", import_samples(node->import));
-    if (factor) node->import->counted = (struct batch_index) { factor, (int)position };
+    if (factor) node->import->constant_index = (struct constant_index) { factor, position };
     *tensor = node_cut(node, *tensor, axis, 0, 1);
     return tensor->id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }

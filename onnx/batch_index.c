@@ -1,5 +1,5 @@
-/* Integers that count samples: batch-dependent indices, as in x[arange(N), i]. A network computes each sample by
- * itself. So it stores such a number as it is for the first sample, and value.index tells how it counts. */
+/* Indices that grow with the sample, as in x[arange(N), i]. A network computes each sample by itself. So it stores the
+ * first sample's index, and value.index says how the indices grow (struct batch_index). */
 #include "onnx/operators.h"
 
 #include "base/memory.h"
@@ -26,7 +26,7 @@ tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *
     return TUTTI_OK;
 }
 
-bool array_counts(const struct array *x, int axis, int64_t rows, int component, int64_t factor)
+bool array_is_batch_index(const struct array *x, int axis, int64_t rows, int component, int64_t factor)
 {
     const int64_t last = x->rank ? x->sizes[x->rank - 1] : 1;
     size_t inner = 1;
@@ -35,9 +35,9 @@ bool array_counts(const struct array *x, int axis, int64_t rows, int component, 
     for (size_t i = 0; i < x->count; i++) {
         const int64_t sample = (int64_t)(i % line / part), number = x->integers[i].number;
         const int64_t first = x->integers[i / line * line + i % part].number;
-        const bool counts = component == EACH || (int64_t)i % last == component;
-        if (counts && (first < 0 || first >= factor)) return false; /* of another sample */
-        if (x->integers[i].batches || number != first + (counts ? factor * sample : 0)) return false;
+        const bool grows = component == ALL_COMPONENTS || (int64_t)i % last == component;
+        if (grows && (first < 0 || first >= factor)) return false; /* of another sample */
+        if (x->integers[i].batches || number != first + (grows ? factor * sample : 0)) return false;
     }
     return true;
 }
@@ -76,14 +76,16 @@ static bool uses_placeholder_batch(const struct import *import, const struct onn
 
 static tutti_status refuse(size_t position)
 {
-    return node_refuse("input %zu counts samples, and would be more than an index of them", position);
+    return node_refuse(
+        "input %zu has indices that grow with the sample, and would be used as more than an index", position);
 }
 
-/* Whether an operator may read an input that counts. known: with a number for each of PLACEHOLDER_BATCH samples. */
+/* Whether an operator may read an input that grows with the sample. known: with a number for each of PLACEHOLDER_BATCH
+ * samples. */
 static bool may_read(enum onnx_batch_index kind, size_t position, const struct batch_index *index, bool known)
 {
-    const bool part = index->factor && index->component != EACH;
-    if (index->factor && index->component == SIZES) return kind == INDEX_SHAPE;
+    const bool part = index->factor && index->component != ALL_COMPONENTS;
+    if (index->factor && index->component == SIZES_ONLY) return kind == INDEX_SHAPE;
     switch (kind) {
     case INDEX_SHAPE:
     case INDEX_SIZES:
@@ -92,8 +94,8 @@ static bool may_read(enum onnx_batch_index kind, size_t position, const struct b
     case INDEX_SUM:
     case INDEX_DIFFERENCE:
     case INDEX_JOINED: return !part;
-    case INDEX_INDEX: return !part && position == 1;
-    case INDEX_INDICES: return position == 1;
+    case INDEX_SELECTS_SAMPLE: return !part && position == 1;
+    case INDEX_COLUMN_SELECTS_SAMPLE: return position == 1;
     case INDEX_KNOWN: return !part && known;
     case INDEX_NEVER: break;
     }
@@ -102,7 +104,7 @@ static bool may_read(enum onnx_batch_index kind, size_t position, const struct b
 
 tutti_status batch_index_check(const struct onnx_node *node, enum onnx_batch_index kind)
 {
-    node->import->counted = (struct batch_index) { 0 };
+    node->import->constant_index = (struct constant_index) { 0 };
     for (size_t i = 0; i < node->proto->n_input; i++) {
         const struct onnx_value *value = node_input(node, i);
         const bool known = uses_placeholder_batch(node->import, value);
@@ -115,16 +117,16 @@ tutti_status batch_index_check(const struct onnx_node *node, enum onnx_batch_ind
 /* By how much an input's numbers differ from one sample to the next. */
 static int64_t factor_of(const struct onnx_node *node, size_t position)
 {
-    const struct batch_index *counted = &node->import->counted;
+    const struct constant_index *constant = &node->import->constant_index;
     const struct onnx_value *value = node_input(node, position);
-    if (counted->factor && counted->component == (int)position) return counted->factor;
+    if (constant->factor && constant->position == position) return constant->factor;
     return value ? value->index.factor : 0;
 }
 
 /* Adds or subtracts the factors of the inputs of a sum or difference. */
 static tutti_status add(const struct onnx_node *node, bool minus, struct batch_index *y)
 {
-    *y = (struct batch_index) { 0, EACH };
+    *y = (struct batch_index) { 0, ALL_COMPONENTS };
     for (size_t i = 0; i < node->proto->n_input; i++) {
         const int64_t factor = factor_of(node, i);
         if (minus && i ? __builtin_sub_overflow(y->factor, factor, &y->factor)
@@ -134,13 +136,13 @@ static tutti_status add(const struct onnx_node *node, bool minus, struct batch_i
     return TUTTI_OK;
 }
 
-/* Joins inputs: all may count in the same way, or one of them as one column along the last axis. */
+/* Joins inputs: all may grow in the same way, or one of them as one column along the last axis. */
 static tutti_status join(const struct onnx_node *node, struct batch_index *y)
 {
     struct symbolic_integer sizes[TUTTI_MAX_RANK + 1];
     const int64_t axis = node_integer(node, "axis", 1);
     bool equal = true;
-    *y = (struct batch_index) { 0, EACH };
+    *y = (struct batch_index) { 0, ALL_COMPONENTS };
     for (size_t i = 0; i < node->proto->n_input; i++) equal &= factor_of(node, i) == factor_of(node, 0);
     if (equal) y->factor = factor_of(node, 0);
     for (int i = 0, at = 0; i < (int)node->proto->n_input && !equal; i++) {
@@ -163,12 +165,12 @@ tutti_status batch_index_finish(const struct onnx_node *node, enum onnx_batch_in
     struct onnx_value *y = node_output(node, 0);
     const struct onnx_value *x = node_input(node, 0);
     struct batch_index index = { 0 };
-    bool counts = node->import->counted.factor != 0;
+    bool grows = node->import->constant_index.factor != 0;
     tutti_status status = TUTTI_OK;
     if (!y) return TUTTI_OK;
     for (size_t i = 0; i < node->proto->n_input; i++) {
         const struct onnx_value *input = node_input(node, i);
-        counts |= input && (input->index.factor || uses_placeholder_batch(node->import, input));
+        grows |= input && (input->index.factor || uses_placeholder_batch(node->import, input));
     }
     if (kind != INDEX_SHAPE && uses_placeholder_batch(node->import, x) && y->array &&
         !uses_placeholder_batch(node->import, y))
@@ -177,10 +179,10 @@ tutti_status batch_index_finish(const struct onnx_node *node, enum onnx_batch_in
         status = y->array ? TUTTI_OK : add(node, kind == INDEX_DIFFERENCE, &index);
     else if (kind == INDEX_JOINED)
         status = y->array ? TUTTI_OK : join(node, &index);
-    else if (kind == INDEX_SIZES && counts)
-        index = (struct batch_index) { 1, SIZES };
-    else if (node->import->counted.factor)
-        return refuse((size_t)node->import->counted.component);
+    else if (kind == INDEX_SIZES && grows)
+        index = (struct batch_index) { 1, SIZES_ONLY };
+    else if (node->import->constant_index.factor)
+        return refuse(node->import->constant_index.position);
     else if (x && (kind == INDEX_SAME || kind == INDEX_MOVED))
         index = x->index;
     y->index = index.factor ? index : y->index;

@@ -29,7 +29,7 @@ tutti_status build_eye_like(struct onnx_node *node)
     return node_set_array(node, y);
 }
 
-/* Makes ranges of floats; fold_range() makes those of integers. */
+/* Makes ranges of floats; evaluate_range() makes those of integers. */
 tutti_status build_range(struct onnx_node *node)
 {
     struct known given[3];

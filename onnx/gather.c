@@ -26,8 +26,8 @@ static tutti_status gather_one(struct onnx_node *node, int64_t index)
     return node_set_output(node, x.tensor, batch_axis_moved(x.batch, of_file < x.batch.axis ? -1 : 0));
 }
 
-/* The indices of each sample count along the batch's axis of the data: they select among its rows. */
-static tutti_status gather_counted(
+/* The indices grow with the sample along the batch's axis of the data: they select among its rows. */
+static tutti_status gather_by_batch_index(
     struct onnx_node *node, const struct operand *x, const struct operand *indices, int axis)
 {
     const int64_t rows = x->batch.rows;
@@ -36,8 +36,8 @@ static tutti_status gather_counted(
         .batched = true, .axis = axis + indices->batch.axis, .rows = indices->batch.rows, .outer = 1
     };
     tutti_shape data = x->shape, of_indices = indices->shape;
-    if (index->factor != rows || index->component != EACH || x->batch.outer != 1 || indices->batch.outer != 1)
-        return node_refuse("its indices along the batch must count samples");
+    if (index->factor != rows || index->component != ALL_COMPONENTS || x->batch.outer != 1 || indices->batch.outer != 1)
+        return node_refuse("its indices along the batch must grow with the sample");
     if (x->shape.rank + indices->shape.rank + 1 >= TUTTI_MAX_RANK) return node_refuse("its result has too many axes");
     tutti_tensor pair[] = { node_with_rows(node, x->tensor, &data, axis, rows), indices->tensor };
     if (batch_axis.rows > 1)
@@ -53,8 +53,8 @@ static tutti_status gather(struct onnx_node *node, const struct operand *x, cons
     int axis = 0;
     const int64_t asked = node_integer(node, "axis", 0), of_file = asked < 0 ? asked + operand_rank(x) : asked;
     if (node_input(node, 1)->index.factor && operand_has_batch_axis(x) && of_file == x->batch.axis)
-        return gather_counted(node, x, indices, (int)of_file);
-    if (node_input(node, 1)->index.factor) return node_refuse("its indices count samples");
+        return gather_by_batch_index(node, x, indices, (int)of_file);
+    if (node_input(node, 1)->index.factor) return node_refuse("its indices grow with the sample");
     const tutti_status status = operand_axis(x, asked, &axis);
     if (status != TUTTI_OK) return status;
     if (x->batch.batched && indices->batch.batched && (operand_has_batch_axis(x) || operand_has_batch_axis(indices)))
@@ -76,7 +76,8 @@ static tutti_tensor constant(const struct onnx_node *node, const char *suffix, i
     return made;
 }
 
-/* The axis of known indices along which they count samples, and how many of its elements each sample has. False: none.
+/* The axis of known indices along which they grow with the sample, and how many of its elements each sample has. False:
+ * none.
  */
 static bool find_batch_axis(
     const struct import *import, const struct array *indices, int64_t factor, int *axis, int64_t *rows)
@@ -86,7 +87,7 @@ static bool find_batch_axis(
     for (int i = 0; i < indices->rank && samples && indices->integers; i++) {
         const int64_t each = indices->sizes[i] / samples;
         if (each < 1 || indices->sizes[i] % samples || (found && each >= *rows) ||
-            !array_counts(indices, i, each, EACH, factor))
+            !array_is_batch_index(indices, i, each, ALL_COMPONENTS, factor))
             continue;
         *axis = i;
         *rows = each;
@@ -113,7 +114,8 @@ static tutti_status gather_alike(
     return node_set_output(node, y, batch_axis);
 }
 
-/* Rows of a table by numbers that depend on the samples are an embedding. */
+/* Four cases. One known index is a slice. Known indices along the batch must select the same rows of each sample. Rows
+ * of a table by int32 indices that depend on the samples are an embedding. All others are a gather. */
 tutti_status build_gather(struct onnx_node *node)
 {
     struct operand x, indices;
@@ -132,11 +134,11 @@ tutti_status build_gather(struct onnx_node *node)
     }
     const int64_t axis = node_integer(node, "axis", 0), of_file = axis < 0 ? axis + operand_rank(&x) : axis;
     if (known && operand_has_batch_axis(&x) && of_file == x.batch.axis && x.batch.outer == 1) {
-        const struct array *numbers = NULL;
-        status = node_array(node, 1, &numbers);
-        return status == TUTTI_OK ? gather_alike(node, &x, numbers, x.batch.axis) : status;
+        const struct array *array = NULL;
+        status = node_array(node, 1, &array);
+        return status == TUTTI_OK ? gather_alike(node, &x, array, x.batch.axis) : status;
     }
-    if ((status = node_indices(node, 1, &indices)) != TUTTI_OK) return status;
+    if ((status = node_operand_as_is(node, 1, &indices)) != TUTTI_OK) return status;
     const bool is_table = !x.batch.batched && x.shape.rank == 2 && axis == 0;
     if (!is_table || known || !second->converts || second->index.factor) return gather(node, &x, &indices);
     const tutti_tensor pair[] = { indices.tensor, x.tensor };
@@ -153,7 +155,7 @@ static tutti_status read_inputs(
     tutti_status status = TUTTI_OK;
     *batch_axis = (struct batch_axis) { .rows = 1, .outer = 1, .axis = HIDDEN };
     for (int i = 0; i < count && status == TUTTI_OK; i++) {
-        status = (i == 1 ? node_indices : node_operand)(node, (size_t)i, &inputs[i]);
+        status = (i == 1 ? node_operand_as_is : node_operand)(node, (size_t)i, &inputs[i]);
         if (status == TUTTI_OK && inputs[i].batch.batched && !batch_axis->batched) *batch_axis = inputs[i].batch;
     }
     return status;

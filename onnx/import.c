@@ -520,11 +520,11 @@ static tutti_status build_node(struct onnx_node *node, const struct onnx_operato
     if (import->logits && !strcmp(import->logits, node->proto->output[0]) && strstr(node->proto->op_type, "Softmax"))
         return node_same(node);
     if (import->normalised && !strcmp(import->normalised, node->proto->output[0])) return node_same(node);
-    if (!row->fold || !node_inputs_are_known(node))
+    if (!row->evaluate || !node_inputs_are_known(node))
         return row->build ? row->build(node)
                           : node_refuse("its inputs must be numbers that are known when the file is read");
-    tutti_status status = row->fold(node);
-    if (status != TUTTI_UNSUPPORTED || !row->build || row->build == row->fold) return status;
+    tutti_status status = row->evaluate(node);
+    if (status != TUTTI_UNSUPPORTED || !row->build || row->build == row->evaluate) return status;
     char *first = memory_copy_text(tutti_message(NULL));
     if (!first) return TUTTI_NO_MEMORY;
     status = row->build(node);
@@ -587,7 +587,8 @@ static tutti_status find_output(struct import *import, const char *name, int pos
     if (!import->options->whole && !value->batch.batched)
         return fail(TUTTI_UNSUPPORTED, "output '%s' does not depend on an input", name);
     if (value->index.factor)
-        return fail(TUTTI_UNSUPPORTED, "output '%s' counts samples: it is other numbers in another batch", name);
+        return fail(TUTTI_UNSUPPORTED,
+            "output '%s' has indices that grow with the sample: they are others in another batch", name);
     const tutti_status status = import->options->whole ? node_batched(&current, 0, &x) : node_operand(&current, 0, &x);
     if (status != TUTTI_OK) return status_context(status, "output '%s'", name);
     if (!dtype_of(value->type, dtype)) *dtype = TUTTI_DTYPE_F32;
@@ -697,7 +698,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(check_operators(import));
     if (options->head) TRY(head_replace(graph, options->head));
     TRY(read_parameters(import));
-    import_note_folded(import);
+    import_note_folded_norms(import);
     import_note_quantised(import);
     if (options->logits) TRY(head_find_logits(graph, &import->logits, &import->normalised));
     import->network = tutti_network_new(runtime);

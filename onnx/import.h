@@ -14,18 +14,25 @@ struct batch_axis {
     bool batched;
     int axis; /* of the file; HIDDEN: a sample is the whole value (tutti_onnx_options.whole) */
     /* The file's axis has `outer` times the number of samples times `rows` elements. The tensor has `rows` rows for
-     * each sample (the operation "fold"). If `outer` is not 1, the sample has an axis of this size with the number
-     * `axis`. */
+     * each sample (the operation `fold`, which merges an axis into the batch). If `outer` is not 1, the sample has an
+     * axis of this size with the number `axis`. */
     int64_t rows, outer;
 };
 
-/* Batch-dependent indices, which "count samples": file value = network value + factor * sample index. factor 0: not
- * batch-dependent. */
+/* Indices that grow with the sample. In the file, sample s has the index i + s * factor; the network stores i. Example:
+ * rows of a flattened [N x T] table, factor T. factor 0: the indices do not grow. */
 struct batch_index {
     int64_t factor;
-    int component; /* along the file's last axis: the index that counts; EACH: all; SIZES: only sizes are known */
+    /* Along the file's last axis, the position of the index that grows. ALL_COMPONENTS: all grow. SIZES_ONLY: of the
+     * value, only the sizes are known. */
+    int component;
 };
-enum { EACH = -1, SIZES = -2 };
+enum { ALL_COMPONENTS = -1, SIZES_ONLY = -2 };
+/* A constant input of a node, of indices that grow with the sample. factor 0: there is none. */
+struct constant_index {
+    int64_t factor;
+    size_t position; /* of the input */
+};
 /* In a file for any number of samples, arrays with an integer for each sample are computed for this number of samples:
  * a prime, which no other axis has as its size. */
 enum { PLACEHOLDER_BATCH = 53 };
@@ -49,7 +56,7 @@ struct node_usage {
 /* The exported module's parameter or buffer that an initialiser is, and its names. NULL: the file does not say it. */
 struct origin {
     const char *kind;        /* "PARAMETER", "BUFFER" and so on */
-    const char *folded_from; /* list of the names it was computed from */
+    const char *folded_from; /* list of the names that the exporter computed it from */
     char *state_name;        /* name in the state dict, where the file has another one */
     char *renamed;           /* the parameter's own name; the file has it in another form. NULL: as in the file */
     char *label;             /* the parameter's name, if it is not the value's, or NULL */
@@ -100,9 +107,9 @@ struct import {
     struct expanded expanded;                /* functions and branches */
     int64_t fixed_batch;                     /* number of samples that the file is made for; 0: any */
     const Onnx__ValueInfoProto *first_input; /* first input whose values are not known; NULL: not found yet */
-    bool uses_placeholder_batch;             /* integers that count samples were made for PLACEHOLDER_BATCH samples */
-    struct batch_index counted; /* a constant input of the node: its factor; component: the input's position */
-    tutti_tensor like;          /* one number for each sample; id < 0: no node has needed it yet */
+    bool uses_placeholder_batch;             /* arrays were computed for PLACEHOLDER_BATCH samples */
+    struct constant_index constant_index;    /* of the node at hand */
+    tutti_tensor like;                       /* one number for each sample; id < 0: no node has needed it yet */
     struct onnx_value *values;
     size_t value_count;
     size_t training_norms;     /* batch normalisations with training_mode 1 */
@@ -155,7 +162,8 @@ void import_transpose(struct view *view, int64_t rows, int64_t columns);
 tutti_status import_is_uniform(const struct import *import, struct onnx_value *value, bool *uniform);
 void import_note_quantised(const struct import *import);  /* quantised.c */
 void import_note_batch_norm(const struct import *import); /* layers.c */
-void import_note_folded(const struct import *import);
+/* names.c: batch normalisations that the exporter merged into convolutions. */
+void import_note_folded_norms(const struct import *import);
 /* sizes.c: finds the size of an axis that the file leaves open. `asked`: the shape of a sample of this input, or rank
  * 0. Errors: TUTTI_SHAPE if the caller gives no size, or two. */
 tutti_status import_open_size(
@@ -185,7 +193,7 @@ tutti_status value_sizes(
 struct onnx_node {
     struct import *import;
     const Onnx__NodeProto *proto;
-    const char *operation; /* of tutti_op(), from the table of operators */
+    const char *operation; /* of tutti_op(): the table's (struct onnx_operator), or NULL */
     int type;              /* of the first output's elements, from that table; 0: that of the first input */
 };
 typedef tutti_status node_function(struct onnx_node *node);
@@ -226,9 +234,9 @@ struct operand {
     struct batch_axis batch;
 };
 tutti_status node_operand(const struct onnx_node *node, size_t position, struct operand *operand);
-/* Reads an input without conversion: int32 if it is an input of the network or a constant, of integers; otherwise
- * float32 with integers. */
-tutti_status node_indices(const struct onnx_node *node, size_t position, struct operand *operand);
+/* Reads an input in its own type; node_operand() converts it to float32. Integers are int32 if they are an input of the
+ * network or a constant; otherwise they are float32 already. */
+tutti_status node_operand_as_is(const struct onnx_node *node, size_t position, struct operand *operand);
 /* node_batched(): the operand must have a batch; if a sample is all of the file's inputs (`whole`), an operand
  * without one is repeated for each sample. node_batched_if_whole(): the same with `whole`, any operand without.
  * node_fixed(): the operand must not have a batch, as weights. */

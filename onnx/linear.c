@@ -195,7 +195,7 @@ tutti_status build_array_feature_extractor(struct onnx_node *node)
 {
     struct operand x, indices;
     tutti_status status = node_operand(node, 0, &x);
-    if (status == TUTTI_OK) status = node_indices(node, 1, &indices);
+    if (status == TUTTI_OK) status = node_operand_as_is(node, 1, &indices);
     if (status != TUTTI_OK) return status;
     const int last = x.shape.rank - 1;
     if (last < 0 || (x.batch.batched && indices.batch.batched))

@@ -79,7 +79,7 @@ tutti_status build_one_hot(struct onnx_node *node)
     struct operand x;
     float depth = 0;
     const struct onnx_value *values = node_input(node, 2);
-    tutti_status status = values ? node_indices(node, 0, &x) : fail(TUTTI_FORMAT, "input 2 is missing");
+    tutti_status status = values ? node_operand_as_is(node, 0, &x) : fail(TUTTI_FORMAT, "input 2 is missing");
     if (status == TUTTI_OK) status = node_scalar(node, 1, 0, &depth);
     if (status != TUTTI_OK) return status;
     const int rank = operand_rank(&x) + 1;
@@ -117,7 +117,7 @@ tutti_status build_reverse_sequence(struct onnx_node *node)
     int time = 0, batch = -1;
     const int64_t of_file = node_integer(node, "batch_axis", 1);
     tutti_status status = node_operand(node, 0, &x);
-    if (status == TUTTI_OK) status = node_indices(node, 1, &lengths);
+    if (status == TUTTI_OK) status = node_operand_as_is(node, 1, &lengths);
     if (status == TUTTI_OK) status = operand_axis(&x, node_integer(node, "time_axis", 0), &time);
     const bool own = x.batch.batched && of_file == x.batch.axis && x.batch.outer == 1;
     if (status == TUTTI_OK && !own) status = operand_axis(&x, of_file, &batch);

@@ -152,7 +152,7 @@ static tutti_status add_indices(const struct onnx_node *node, const struct opera
     struct onnx_value *output = node_output(node, 1);
     node_set_type(node, 1, ONNX_INT64);
     if (x->batch.axis != HIDDEN) {
-        output->index = (struct batch_index) { channels * each, EACH };
+        output->index = (struct batch_index) { channels * each, ALL_COMPONENTS };
         return node_set_output_at(node, 1, made, x->batch);
     }
     struct batch_axis batch_axis = x->batch;

@@ -158,7 +158,7 @@ tutti_status import_restore_names(struct import *import)
 
 /* PyTorch's newer exporter folds a batch normalisation into a convolution, and gives this the scope of the
  * normalisation. */
-void import_note_folded(const struct import *import)
+void import_note_folded_norms(const struct import *import)
 {
     const Onnx__GraphProto *graph = import->model->graph;
     size_t count = 0;

@@ -1,6 +1,6 @@
 /* GatherND and ScatterND. Their indices [.., k] are positions along the first k axes of the data. The batch can be an
- * axis after these, which the indices do not refer to, or one of these: then a component of the indices counts
- * samples. */
+ * axis after these, which the indices do not refer to, or one of these: then a component of the indices grows
+ * with the sample (struct batch_index). */
 #include "onnx/operators.h"
 
 #include "base/memory.h"
@@ -19,7 +19,7 @@ struct nd {
     int shared;   /* leading axes that data and indices have in common */
     int q;        /* axes of the indices before the last one */
     int batch;    /* the batch's axis of the data, in the file; HIDDEN: none */
-    int at;       /* the batch axis of indices and updates, if the indices count samples */
+    int at;       /* the batch axis of indices and updates, if the indices grow with the sample */
     int64_t rows; /* in this case, rows of each sample in indices and updates */
 };
 
@@ -27,7 +27,7 @@ static tutti_status read_inputs(const struct onnx_node *node, struct nd *nd)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < nd->count && status == TUTTI_OK; i++)
-        status = (i == INDICES ? node_indices : node_operand)(node, (size_t)i, &nd->in[i]);
+        status = (i == INDICES ? node_operand_as_is : node_operand)(node, (size_t)i, &nd->in[i]);
     if (status != TUTTI_OK) return status;
     const struct operand *indices = &nd->in[INDICES];
     nd->q = operand_rank(indices) - 1;
@@ -58,31 +58,31 @@ static tutti_status known_indices(const struct onnx_node *node, struct nd *nd, i
     const tutti_status status = node_array(node, INDICES, &x);
     if (status != TUTTI_OK) return status;
     if (!x->integers || samples == 0 || x->sizes[nd->at] != samples * nd->rows ||
-        !array_counts(x, nd->at, nd->rows, nd->batch - nd->shared, rows_of_data))
+        !array_is_batch_index(x, nd->at, nd->rows, nd->batch - nd->shared, rows_of_data))
         return node_refuse("its indices do not tell the same part of each sample");
     indices->tensor = node_first_sample(node, x, nd->at, nd->rows);
     return indices->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-/* Indices that the network computes must count samples where the data has the batch. */
+/* Indices that the network computes must grow with the sample where the data has the batch. */
 static tutti_status computed_indices(const struct onnx_node *node, struct nd *nd, int64_t rows_of_data)
 {
     struct operand *indices = &nd->in[INDICES];
     const struct batch_index *index = &node_input(node, INDICES)->index;
     const int component = nd->batch - nd->shared;
-    const bool counts =
-        index->factor == rows_of_data && (index->component == component || (index->component == EACH && nd->k == 1));
+    const bool grows = index->factor == rows_of_data &&
+        (index->component == component || (index->component == ALL_COMPONENTS && nd->k == 1));
     if (indices->batch.axis != nd->at || indices->batch.rows != nd->rows)
         return node_refuse("the batch is another axis of its indices");
-    if (!counts && (index->factor || node->import->fixed_batch != 1 || rows_of_data != 1))
-        return node_refuse("its indices along the batch must count samples");
+    if (!grows && (index->factor || node->import->fixed_batch != 1 || rows_of_data != 1))
+        return node_refuse("its indices along the batch must grow with the sample");
     if (nd->rows > 1) indices->tensor = node_with_rows(node, indices->tensor, &indices->shape, nd->at, nd->rows);
     return TUTTI_OK;
 }
 
 /* ----------------------------------------------------------------------------------------- data of each sample ---- */
 
-/* Gives a sample of the data the axis along which the indices count: that of its rows, or one of size 1. */
+/* Gives a sample of the data the axis along which the indices grow: that of its rows, or one of size 1. */
 static tutti_status with_axis(const struct onnx_node *node, const struct nd *nd, struct operand *x)
 {
     if (x->shape.rank + 1 >= TUTTI_MAX_RANK) return node_refuse("its data has too many axes");
@@ -127,16 +127,16 @@ static tutti_status like(const struct onnx_node *node, struct nd *nd, int input,
 
 /* ------------------------------------------------------------------------------------- batch-dependent indices ---- */
 
-/* The component of known indices that counts samples along an axis. */
+/* The component of known indices that grows with the sample along an axis. */
 static int batch_index_component(const struct onnx_node *node, int at)
 {
     const struct array *x = NULL;
     const int64_t samples = import_samples(node->import);
     const struct batch_index *index = &node_input(node, INDICES)->index;
-    if (index->factor) return index->component == EACH ? 0 : index->component;
+    if (index->factor) return index->component == ALL_COMPONENTS ? 0 : index->component;
     if (node_array(node, INDICES, &x) != TUTTI_OK || !x->integers || samples == 0) return HIDDEN;
     for (int64_t k = 0; k < x->sizes[x->rank - 1] && x->sizes[at] == samples; k++)
-        if (array_counts(x, at, 1, (int)k, 1)) return (int)k;
+        if (array_is_batch_index(x, at, 1, (int)k, 1)) return (int)k;
     return HIDDEN;
 }
 
@@ -159,7 +159,8 @@ static void find_axes(const struct onnx_node *node, struct nd *nd)
     const int64_t samples = import_samples(node->import);
     for (int i = 0; i < nd->q && nd->at == HIDDEN && samples; i++) {
         nd->rows = x->sizes[i] / samples;
-        if (x->sizes[i] % samples == 0 && nd->rows && array_counts(x, i, nd->rows, nd->batch - nd->shared, data->rows))
+        if (x->sizes[i] % samples == 0 && nd->rows &&
+            array_is_batch_index(x, i, nd->rows, nd->batch - nd->shared, data->rows))
             nd->at = i;
     }
 }
@@ -171,13 +172,13 @@ static tutti_tensor add(const struct onnx_node *node, const struct nd *nd, int s
     return node_op(node, "scatter_nd", list, 3, "reduction=%s", reduction);
 }
 
-/* The indices count samples. */
+/* The indices grow with the sample. */
 static tutti_status build_along(const struct onnx_node *node, struct nd *nd, const char *reduction)
 {
     struct operand *x = &nd->in[DATA], *updates = &nd->in[UPDATES];
     if (nd->at == HIDDEN) return node_refuse("its indices along the batch do not select the same part of each sample");
-    const int64_t counted = node_input(node, INDICES)->index.factor;
-    tutti_status status = like(node, nd, DATA, nd->batch, x->batch.batched ? x->batch.rows : counted > 1 ? counted : 1);
+    const int64_t factor = node_input(node, INDICES)->index.factor;
+    tutti_status status = like(node, nd, DATA, nd->batch, x->batch.batched ? x->batch.rows : factor > 1 ? factor : 1);
     const struct batch_axis batch_axis = x->batch;
     if (status == TUTTI_OK)
         status = (nd->in[INDICES].batch.batched ? computed_indices : known_indices)(node, nd, batch_axis.rows);

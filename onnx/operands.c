@@ -167,7 +167,7 @@ static tutti_status operand_of(const struct onnx_node *node, const struct onnx_v
     return value_shape(node->import, value, &operand->shape);
 }
 
-tutti_status node_indices(const struct onnx_node *node, size_t position, struct operand *operand)
+tutti_status node_operand_as_is(const struct onnx_node *node, size_t position, struct operand *operand)
 {
     struct onnx_value *value = node_input(node, position);
     *operand = (struct operand) { .tensor = { -1 } };
@@ -178,7 +178,7 @@ tutti_status node_indices(const struct onnx_node *node, size_t position, struct 
 tutti_status node_operand(const struct onnx_node *node, size_t position, struct operand *operand)
 {
     struct onnx_value *value = NULL;
-    tutti_status status = node_indices(node, position, operand);
+    tutti_status status = node_operand_as_is(node, position, operand);
     if (status != TUTTI_OK || !(value = node_input(node, position))->converts) return status;
     if (value->floats.id < 0) value->floats = tutti_cast(node->import->network, value->tensor, TUTTI_DTYPE_F32);
     operand->tensor = value->floats;

@@ -4,30 +4,30 @@
 
 #include "onnx/import.h"
 
-/* How an operator may use integers that count samples (batch_index.c). "A column": only one number along the last axis
- * counts. */
+/* How an operator may use indices that grow with the sample (struct batch_index; batch_index.c). "A column": only one
+ * index along the last axis grows. */
 enum onnx_batch_index {
     INDEX_NEVER,
-    INDEX_SHAPE,      /* it does not read the elements */
-    INDEX_SAME,       /* its output counts as its first input does, columns included */
-    INDEX_MOVED,      /* as INDEX_SAME, but not for columns, which would move */
-    INDEX_SUM,        /* factors are added */
-    INDEX_DIFFERENCE, /* factors are subtracted */
-    INDEX_JOINED,     /* joins columns that count and others along the last axis */
-    INDEX_INDEX,      /* input 1 is an index of samples */
-    INDEX_INDICES,    /* input 1 has a column that is an index of samples */
-    INDEX_SIZES,      /* only the sizes of its output may be read: those that its inputs are broadcast to */
-    INDEX_KNOWN       /* only arrays that are computed when the file is read, for PLACEHOLDER_BATCH samples */
+    INDEX_SHAPE,                 /* it does not read the elements */
+    INDEX_SAME,                  /* its output grows as its first input does, columns included */
+    INDEX_MOVED,                 /* as INDEX_SAME, but not for columns, which would move */
+    INDEX_SUM,                   /* factors are added */
+    INDEX_DIFFERENCE,            /* factors are subtracted */
+    INDEX_JOINED,                /* joins columns that grow and others along the last axis */
+    INDEX_SELECTS_SAMPLE,        /* input 1 selects samples */
+    INDEX_COLUMN_SELECTS_SAMPLE, /* input 1 has a column that selects samples */
+    INDEX_SIZES,                 /* only the sizes of its output may be read: those that its inputs are broadcast to */
+    INDEX_KNOWN /* only arrays that are computed when the file is read, for PLACEHOLDER_BATCH samples */
 };
 
 /* One line of the table. */
 struct onnx_operator {
     const char *name;
-    node_function *build;  /* NULL: it is for known integers only */
-    node_function *fold;   /* if all inputs are known numbers; NULL: none */
-    const char *operation; /* for `build`: a name of tutti_op() */
-    int type;              /* of the first output's elements; 0: that of the first input */
-    bool overflows;        /* its result can be outside of the range of its inputs' integer type */
+    node_function *build;    /* adds layers; NULL: only known inputs are possible */
+    node_function *evaluate; /* computes the node now, if all inputs are known; NULL: there is none */
+    const char *operation;   /* a name of tutti_op(), for `build` as node->operation; NULL: it reads none */
+    int type;                /* of the first output's elements; 0: that of the first input */
+    bool overflows;          /* its result can be outside of the range of its inputs' integer type */
     enum onnx_batch_index index;
     const char *domain; /* NULL: ONNX's own */
 };
@@ -61,17 +61,17 @@ tutti_tensor node_without_rows(const struct onnx_node *node, tutti_tensor x, int
 tutti_status node_like(
     const struct onnx_node *node, size_t position, const struct operand *like, struct operand *operand);
 
-/* batch_index.c: integers that count samples. Reads a list of sizes, in which symbols become numbers of samples, for
- * arrays that have an axis for the samples. */
+/* batch_index.c: indices that grow with the sample. Reads a list of sizes, in which symbols become numbers of samples,
+ * for arrays that have an axis for the samples. */
 tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count);
-/* Whether known indices count samples along an axis: each sample has `rows` elements, which are those of the first
- * sample plus `factor` for each further sample. This holds for all numbers, or for one component (of the last axis).
- * The first sample's numbers must be from 0 to factor - 1. */
-bool array_counts(const struct array *array, int axis, int64_t rows, int component, int64_t factor);
-/* The first sample's part of indices that count samples, with an axis for its rows if there are several. */
+/* Whether known indices grow with the sample along an axis: each sample has `rows` elements, which are those of the
+ * first sample plus `factor` for each further sample. This holds for all indices, or for one component (of the last
+ * axis). The first sample's indices must be from 0 to factor - 1. */
+bool array_is_batch_index(const struct array *array, int axis, int64_t rows, int component, int64_t factor);
+/* The first sample's part of indices that grow with the sample, with an axis for its rows if there are several. */
 tutti_tensor node_first_sample(const struct onnx_node *node, const struct array *array, int axis, int64_t rows);
-/* Called before and after a node is added: check whether it may read numbers that count samples, and set whether its
- * output counts them. */
+/* Called before and after a node is added: check whether it may read indices that grow with the sample, and set
+ * whether its output grows. */
 tutti_status batch_index_check(const struct onnx_node *node, enum onnx_batch_index kind);
 tutti_status batch_index_finish(const struct onnx_node *node, enum onnx_batch_index kind);
 
@@ -85,14 +85,15 @@ tutti_tensor node_without_axis(const struct onnx_node *node, const struct operan
 tutti_status node_filled(const struct onnx_node *node, const struct symbolic_integer *sizes, size_t rank, float number,
     struct operand *filled);
 
-/* shapes.c, fold.c: numbers that are known when the file is read. */
+/* shapes.c, evaluate.c: constant folding, of numbers that are known when the file is read. */
 node_function build_shape, build_size, build_constant, build_constant_of_shape, build_constants_of_samples;
-bool arithmetic_has(const char *name); /* whether fold_arithmetic() computes the operator */
-node_function fold_arithmetic, fold_where, fold_clip, fold_is_inf, fold_cast, fold_cast_like,
-    fold_reduce;                                                                  /* arithmetic.c */
-node_function fold_arg, fold_cumsum, fold_trilu, fold_tile, fold_split, fold_pad; /* fold_lines.c */
-node_function fold_gather, fold_flatten, fold_concat, fold_slice, fold_transpose, fold_expand, fold_reshape,
-    fold_squeeze, fold_unsqueeze, fold_range;
+bool arithmetic_has(const char *name); /* whether evaluate_arithmetic() computes the operator */
+node_function evaluate_arithmetic, evaluate_where, evaluate_clip, evaluate_is_inf, evaluate_cast, evaluate_cast_like,
+    evaluate_reduce; /* arithmetic.c */
+node_function evaluate_arg, evaluate_cumsum, evaluate_trilu, evaluate_tile, evaluate_split,
+    evaluate_pad; /* evaluate_lines.c */
+node_function evaluate_gather, evaluate_flatten, evaluate_concat, evaluate_slice, evaluate_transpose, evaluate_expand,
+    evaluate_reshape, evaluate_squeeze, evaluate_unsqueeze, evaluate_range;
 
 /* windows.c: convolutions and poolings. */
 node_function build_conv, build_pool, build_global_pool, build_col2im;
@@ -115,8 +116,8 @@ tutti_status node_matmul(const struct onnx_node *node, struct operand *a, struct
 /* quantised.c: weights of DynamicQuantizeLSTM become those of LSTM. `scale`: the position of the scale; the zero
  * point is the next input. */
 tutti_status node_quantised_gates(const struct onnx_node *node, size_t position, size_t scale);
-node_function build_quantize_linear, build_dequantize_linear, build_dynamic_quantize_linear, build_quantised_matmul,
-    build_quantised_conv;
+node_function build_quantize_linear, build_dequantize_linear, build_dynamic_quantize_linear, build_matmul_integer,
+    build_qlinear_matmul, build_conv_integer, build_qlinear_conv;
 
 /* rearrange.c, resize.c */
 node_function build_slice, build_pad, build_center_crop_pad, build_tile, build_blocks, build_resize;

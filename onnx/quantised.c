@@ -347,10 +347,9 @@ static tutti_status finish_product(const struct onnx_node *node, bool scaled, st
 }
 
 /* MatMulInteger: a, b, their zeros. QLinearMatMul: a, its scale and zero, the same of b, those of the result. */
-tutti_status build_quantised_matmul(struct onnx_node *node)
+static tutti_status build_matmul_of(struct onnx_node *node, bool scaled)
 {
     struct operand a, b;
-    const bool scaled = node->operation != NULL;
     const size_t second = scaled ? 3 : 1;
     tutti_status status = node_batched_if_whole(node, 0, &a);
     if (status == TUTTI_OK) status = node_operand(node, second, &b);
@@ -358,6 +357,16 @@ tutti_status build_quantised_matmul(struct onnx_node *node)
     if (status == TUTTI_OK) status = dequantise(node, &b, scaled ? 4 : 0, scaled ? 5 : 3, (struct axis) { -1, 0 });
     if (status == TUTTI_OK) status = node_matmul(node, &a, &b, second);
     return status == TUTTI_OK ? finish_product(node, scaled, (struct axis) { -2, 0 }) : status;
+}
+
+tutti_status build_matmul_integer(struct onnx_node *node)
+{
+    return build_matmul_of(node, false);
+}
+
+tutti_status build_qlinear_matmul(struct onnx_node *node)
+{
+    return build_matmul_of(node, true);
 }
 
 /* The bias of QLinearConv has the scale of x times that of the weight. */
@@ -370,10 +379,10 @@ static tutti_status read_bias(const struct onnx_node *node, struct operand *bias
 }
 
 /* ConvInteger: x, weight, their zeros. QLinearConv: as QLinearMatMul, and a bias. */
-tutti_status build_quantised_conv(struct onnx_node *node)
+static tutti_status build_conv_of(struct onnx_node *node, bool scaled)
 {
     struct operand x, weight, bias;
-    const bool scaled = node->operation != NULL, biased = scaled && node_input(node, 8);
+    const bool biased = scaled && node_input(node, 8);
     tutti_status status = node_batched(node, 0, &x);
     if (status == TUTTI_OK) status = node_fixed(node, scaled ? 3 : 1, &weight);
     if (status == TUTTI_OK) status = dequantise(node, &x, scaled ? 1 : 0, 2, (struct axis) { 1, 0 });
@@ -382,4 +391,14 @@ tutti_status build_quantised_conv(struct onnx_node *node)
     if (status == TUTTI_OK) status = operand_as_rows(node, 0, &x);
     if (status == TUTTI_OK) status = node_conv(node, "conv", &x, &weight, biased ? &bias : NULL);
     return status == TUTTI_OK ? finish_product(node, scaled, (struct axis) { 1, 0 }) : status;
+}
+
+tutti_status build_conv_integer(struct onnx_node *node)
+{
+    return build_conv_of(node, false);
+}
+
+tutti_status build_qlinear_conv(struct onnx_node *node)
+{
+    return build_conv_of(node, true);
 }

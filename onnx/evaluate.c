@@ -35,7 +35,7 @@ static tutti_status axis_in(int64_t axis, int rank, int *found)
         : fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist: there are %d", axis, rank);
 }
 
-tutti_status fold_gather(struct onnx_node *node)
+tutti_status evaluate_gather(struct onnx_node *node)
 {
     const struct array *x, *indices;
     int axis = 0;
@@ -79,7 +79,7 @@ static void put(struct array *y, int axis, int64_t begin, const struct array *x)
     }
 }
 
-tutti_status fold_concat(struct onnx_node *node)
+tutti_status evaluate_concat(struct onnx_node *node)
 {
     const struct array *x = NULL, *first = NULL;
     int axis = 0;
@@ -127,7 +127,7 @@ static int64_t slice_count(int64_t size, int64_t start, int64_t end, int64_t str
     return step >= length ? 1 : (length + step) / (step + 1);
 }
 
-tutti_status fold_slice(struct onnx_node *node)
+tutti_status evaluate_slice(struct onnx_node *node)
 {
     const struct array *x;
     int64_t starts[ARRAY_MAX_RANK], ends[ARRAY_MAX_RANK], axes[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK];
@@ -161,7 +161,7 @@ tutti_status fold_slice(struct onnx_node *node)
     return known_finish(node, y);
 }
 
-tutti_status fold_transpose(struct onnx_node *node)
+tutti_status evaluate_transpose(struct onnx_node *node)
 {
     const struct array *x;
     size_t count;
@@ -199,7 +199,7 @@ static bool keeps_samples(const struct onnx_node *node, const struct array *x)
 }
 
 /* Both shapes are broadcast to each other. */
-tutti_status fold_expand(struct onnx_node *node)
+tutti_status evaluate_expand(struct onnx_node *node)
 {
     const struct array *x;
     int64_t asked[ARRAY_MAX_RANK], sizes[ARRAY_MAX_RANK];
@@ -229,7 +229,7 @@ static tutti_status same_elements(struct onnx_node *node, const struct array *x,
     return known_finish(node, y);
 }
 
-tutti_status fold_reshape(struct onnx_node *node)
+tutti_status evaluate_reshape(struct onnx_node *node)
 {
     const struct array *x;
     int64_t sizes[ARRAY_MAX_RANK];
@@ -249,7 +249,7 @@ tutti_status fold_reshape(struct onnx_node *node)
     return same_elements(node, x, rank, sizes);
 }
 
-tutti_status fold_flatten(struct onnx_node *node)
+tutti_status evaluate_flatten(struct onnx_node *node)
 {
     const struct array *x;
     int64_t sizes[2] = { 1, 1 };
@@ -282,18 +282,18 @@ static tutti_status squeeze_or_unsqueeze(struct onnx_node *node, bool insert)
     return same_elements(node, x, rank, sizes);
 }
 
-tutti_status fold_squeeze(struct onnx_node *node)
+tutti_status evaluate_squeeze(struct onnx_node *node)
 {
     return squeeze_or_unsqueeze(node, false);
 }
 
-tutti_status fold_unsqueeze(struct onnx_node *node)
+tutti_status evaluate_unsqueeze(struct onnx_node *node)
 {
     return squeeze_or_unsqueeze(node, true);
 }
 
 /* Whether a Range goes from 0 to the number of samples, or a multiple of it, which the file leaves open. */
-static bool counts_samples(const struct onnx_node *node)
+static bool is_range_of_samples(const struct onnx_node *node)
 {
     const struct array *given[3];
     for (size_t i = 0; i < 3; i++)
@@ -304,16 +304,16 @@ static bool counts_samples(const struct onnx_node *node)
 }
 
 /* start, start + step and so on, before the limit. */
-tutti_status fold_range(struct onnx_node *node)
+tutti_status evaluate_range(struct onnx_node *node)
 {
     int64_t given[3];
     const struct onnx_value *start = node_input(node, 0);
     if (start && onnx_type_is_float(start->type)) return build_range(node);
-    const bool counts = counts_samples(node);
-    node->import->uses_placeholder_batch |= counts && node->import->fixed_batch == 0;
+    const bool of_samples = is_range_of_samples(node);
+    node->import->uses_placeholder_batch |= of_samples && node->import->fixed_batch == 0;
     for (size_t i = 0; i < 3; i++) {
         int count = 0;
-        const tutti_status status = (counts ? node_sizes : node_list)(node, i, &given[i], 1, &count);
+        const tutti_status status = (of_samples ? node_sizes : node_list)(node, i, &given[i], 1, &count);
         if (status != TUTTI_OK) return status;
         if (count != 1) return fail(TUTTI_FORMAT, "input %zu must be one number", i);
     }

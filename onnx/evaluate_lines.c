@@ -20,7 +20,7 @@ static tutti_status line_of(const struct array *x, int64_t axis, struct line *li
 }
 
 /* The position of the largest or smallest number. */
-tutti_status fold_arg(struct onnx_node *node)
+tutti_status evaluate_arg(struct onnx_node *node)
 {
     struct known x;
     struct line line = { .axis = 0 };
@@ -49,7 +49,7 @@ tutti_status fold_arg(struct onnx_node *node)
 }
 
 /* Adds up from each element to the next. The axis is an input. */
-tutti_status fold_cumsum(struct onnx_node *node)
+tutti_status evaluate_cumsum(struct onnx_node *node)
 {
     struct known x;
     struct line line = { .axis = 0 };
@@ -80,7 +80,7 @@ tutti_status fold_cumsum(struct onnx_node *node)
 }
 
 /* The upper or lower triangles of matrices; the rest is 0. */
-tutti_status fold_trilu(struct onnx_node *node)
+tutti_status evaluate_trilu(struct onnx_node *node)
 {
     struct known x;
     int64_t k[1] = { 0 };
@@ -100,7 +100,7 @@ tutti_status fold_trilu(struct onnx_node *node)
     return known_finish(node, y);
 }
 
-tutti_status fold_tile(struct onnx_node *node)
+tutti_status evaluate_tile(struct onnx_node *node)
 {
     struct known x;
     int64_t times[ARRAY_MAX_RANK], sizes[ARRAY_MAX_RANK], at[ARRAY_MAX_RANK] = { 0 }, from[ARRAY_MAX_RANK];
@@ -143,7 +143,7 @@ static tutti_status read_parts(const struct onnx_node *node, int64_t size, int64
     return rest || *count != outputs ? fail(TUTTI_FORMAT, "its parts do not fit %" PRId64, size) : TUTTI_OK;
 }
 
-tutti_status fold_split(struct onnx_node *node)
+tutti_status evaluate_split(struct onnx_node *node)
 {
     enum { MOST = 64 };
     struct known x;
@@ -169,7 +169,7 @@ tutti_status fold_split(struct onnx_node *node)
 }
 
 /* Pads with a number. Negative pads cut off. */
-tutti_status fold_pad(struct onnx_node *node)
+tutti_status evaluate_pad(struct onnx_node *node)
 {
     struct known x, with = { NULL };
     int64_t pads[2 * ARRAY_MAX_RANK], axes[ARRAY_MAX_RANK], before[ARRAY_MAX_RANK] = { 0 }, sizes[ARRAY_MAX_RANK];
