@@ -125,7 +125,7 @@ static tutti_status like(const struct onnx_node *node, struct nd *nd, int input,
     return node_like(node, (size_t)input, &other, x);
 }
 
-/* ------------------------------------------------------------------------------------- batch-dependent indices ---- */
+/* ----------------------------------------------------------------------------------------- batch indices ---- */
 
 /* The component of known indices that grows with the sample along an axis. */
 static int batch_index_component(const struct onnx_node *node, int at)
