@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "replica/replica.h"
-#include "replica/replica_setup.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #include "replica/clip.h"
 
 #include "base/memory.h"
+#include "replica/arena_launch.h"
 
 #include <float.h>
 #include <math.h>
@@ -61,7 +62,7 @@ static struct launch *launch_groups(struct launch_list *list, const char *kernel
         launch_tasks(launch, groups, 1, 1);
         return launch;
     }
-    while (2 * group <= optimizer_group_size(list->device)) group *= 2;
+    while (2 * group <= arena_group_size(list->device)) group *= 2;
     struct launch *launch = launch_add(list, "clip", kernel, "-DGROUP=%zu", group);
     launch_grid(launch, 1, groups * group, 1, 1, group, 1, 1);
     return launch;

@@ -2,7 +2,6 @@
 
 #include "replica/clip.h"
 #include "replica/replica.h"
-#include "replica/replica_setup.h"
 #include "runtime/builder.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 #include "replica/gradients.h"
 
 #include "base/memory.h"
+#include "replica/arena_launch.h"
 #include "replica/replica.h"
-#include "replica/replica_setup.h"
 
 #include <stdlib.h>
 
@@ -10,22 +10,22 @@
 
 void gradients_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list)
 {
-    struct launch *launch = optimizer_launch(list, "optimizer", "gradients_add");
+    struct launch *launch = arena_launch(list, "optimizer", "gradients_add", "");
     launch_buffer(launch, sum);
     launch_buffer(launch, gradients);
     launch_long(launch, network->total_floats);
-    optimizer_launch_range(launch, list->device, network->total_floats);
+    arena_launch_range(launch, list->device, network->total_floats);
     launch_work(launch, (double)network->total_floats, 12 * (double)network->total_floats);
 }
 
 void gradients_emit_bf16(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list)
 {
-    struct launch *launch = optimizer_launch(list, "wire", "gradients_to_bf16");
+    struct launch *launch = arena_launch(list, "wire", "gradients_to_bf16", "");
     launch_buffer(launch, gradients);
     launch_buffer(launch, wire);
     launch_long(launch, first);
     launch_long(launch, count);
-    optimizer_launch_range(launch, list->device, count);
+    arena_launch_range(launch, list->device, count);
     launch_work(launch, (double)count, 6 * (double)count);
 }
 

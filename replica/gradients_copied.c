@@ -1,7 +1,6 @@
 /* Gradients of a device with memory of its own: copied by its second queue, rounded to bfloat16 if that is wanted. */
 #include "plan/commands.h"
 #include "replica/replica.h"
-#include "replica/replica_setup.h"
 
 /* Returns whether gradients leave as bfloat16, in half the bytes. */
 static bool rounds(const struct replica *replica)

@@ -2,7 +2,6 @@
  * are mapped too, and the exchange updates them where they are. */
 #include "base/memory.h"
 #include "replica/replica.h"
-#include "replica/replica_setup.h"
 
 static size_t device_bytes(const struct replica *replica)
 {

@@ -6,6 +6,7 @@
 #include "clkernels/arguments/optimizer.h"
 #include "clkernels/arguments/update.h"
 #include "clkernels/optimizer_rules.h"
+#include "replica/arena_launch.h"
 #include "replica/clip.h"
 #include "runtime/arguments.h"
 
@@ -397,8 +398,6 @@ struct update {
     const float *gradients;
 };
 
-enum { RANGE = 1 << 16 }; /* floats of a task */
-
 static void update_in_place(const struct update *u, int64_t first, int64_t count)
 {
     alignas(64) float parameters[OPTIMIZER_CHUNK], states[OPTIMIZER_STATES][OPTIMIZER_CHUNK];
@@ -416,8 +415,8 @@ static void update_in_place(const struct update *u, int64_t first, int64_t count
 static void update_task(void *argument, int task)
 {
     const struct update *u = argument;
-    const int64_t begin = (int64_t)task * RANGE, total = u->step->network->total_floats;
-    const int64_t end = begin + RANGE < total ? begin + RANGE : total;
+    const int64_t begin = (int64_t)task * ARENA_RANGE, total = u->step->network->total_floats;
+    const int64_t end = begin + ARENA_RANGE < total ? begin + ARENA_RANGE : total;
     for (int64_t first = begin; first < end; first += OPTIMIZER_CHUNK)
         update_in_place(u, first, end - first < OPTIMIZER_CHUNK ? end - first : OPTIMIZER_CHUNK);
 }
@@ -427,7 +426,7 @@ void optimizer_update(const struct optimizer_step *step, struct thread_pool *poo
 {
     struct update update = { .step = step, .arrays = { .parameters = parameters }, .gradients = gradients };
     for (int i = 0; i < optimizer_states(step->optimizer); i++) update.arrays.states[i] = states[i];
-    thread_pool_run(pool, (int)divide_up(step->network->total_floats, RANGE), update_task, &update);
+    thread_pool_run(pool, (int)divide_up(step->network->total_floats, ARENA_RANGE), update_task, &update);
 }
 
 tutti_status optimizer_statistics(
@@ -446,54 +445,6 @@ tutti_status optimizer_statistics(
     return TUTTI_OK;
 }
 
-/* Work-items of the streaming kernels. CPU class: tasks of equal size, at most RANGE floats each. GPU class: groups
- * of 256 items, or fewer if that is the device's limit, with four neighbouring floats each. Returns the floats of an
- * item, which are an argument of the kernel. */
-enum { GPU_GROUP = 256, GPU_FLOATS = 4, TASKS_PER_UNIT = 8, CACHE_LINE = 16 };
-
-static int64_t floats_of_item(const struct device *device, int64_t floats)
-{
-    if (device->can.class != DEVICE_CPU) return GPU_FLOATS;
-    const int64_t round = (device->can.units > 0 ? device->can.units : 1) * TASKS_PER_UNIT;
-    const int64_t tasks = divide_up(divide_up(floats, RANGE), round) * round;
-    return divide_up(divide_up(floats, tasks), CACHE_LINE) * CACHE_LINE;
-}
-
-size_t optimizer_group_size(const struct device *device)
-{
-    return device->can.group_max < GPU_GROUP ? device->can.group_max : GPU_GROUP;
-}
-
-/* Adds a launch of a kernel that uses clkernels/arena.h. */
-static struct launch *launch_with(struct launch_list *list, const char *source, const char *kernel, const char *options)
-{
-    const size_t group = optimizer_group_size(list->device);
-    if (list->device->can.class == DEVICE_CPU || group == GPU_GROUP)
-        return launch_add(list, source, kernel, "%s", options);
-    return launch_add(list, source, kernel, *options ? "-DGROUP=%zu %s" : "-DGROUP=%zu%s", group, options);
-}
-
-struct launch *optimizer_launch(struct launch_list *list, const char *source, const char *kernel)
-{
-    return launch_with(list, source, kernel, "");
-}
-
-static void launch_stream(struct launch *launch, const struct device *device, int64_t floats)
-{
-    const size_t items = (size_t)divide_up(floats, floats_of_item(device, floats)),
-                 group = optimizer_group_size(device);
-    if (device->can.class == DEVICE_CPU)
-        launch_tasks(launch, items, 1, 1);
-    else
-        launch_grid(launch, 1, size_round_up(items, group), 1, 1, group, 1, 1);
-}
-
-void optimizer_launch_range(struct launch *launch, const struct device *device, int64_t floats)
-{
-    launch_int(launch, floats_of_item(device, floats));
-    launch_stream(launch, device, floats);
-}
-
 ARGUMENTS(update, UPDATE_ARGUMENTS)
 ARGUMENTS(average, AVERAGE_ARGUMENTS)
 ARGUMENTS(groups, GROUPS_ARGUMENTS)
@@ -507,25 +458,25 @@ static void emit_trained(
         o->groups ? " -DGROUPED=1" : "");
     if (list->status == TUTTI_OK && (length < 0 || (size_t)length >= sizeof(options)))
         list->status = fail(TUTTI_INTERNAL, "the build options of '%s' are too long", rule->kernel);
-    struct launch *launch = launch_with(list, "update", rule->kernel, options);
+    struct launch *launch = arena_launch(list, "update", rule->kernel, options);
     ARGUMENTS_SET(launch, update, .parameters = buffers->parameters, .gradients = buffers->gradients,
         .constants = buffers->constants, .losses = buffers->losses, .n = floats,
-        .floats = floats_of_item(list->device, floats), .weight_decay = o->weight_decay, .momentum = o->momentum,
+        .floats = arena_floats_of_item(list->device, floats), .weight_decay = o->weight_decay, .momentum = o->momentum,
         .beta1 = o->beta1, .beta2 = o->beta2, .epsilon = o->epsilon);
     launch_buffers(launch, buffers->states, (size_t)rule->states);
     if (o->groups) ARGUMENTS_SET(launch, groups, .groups = buffers->groups);
-    launch_stream(launch, list->device, floats);
+    arena_launch_grid(launch, list->device, floats);
     launch_work(launch, (double)floats * (2 + 6 * rule->states), (double)floats * 4 * (3 + 2 * rule->states));
 }
 
 static void emit_average(
     const struct optimizer *o, int64_t floats, const struct optimizer_buffers *buffers, struct launch_list *list)
 {
-    struct launch *launch = optimizer_launch(list, "optimizer", "average");
+    struct launch *launch = arena_launch(list, "optimizer", "average", "");
     ARGUMENTS_SET(launch, average, .p = buffers->parameters, .a = buffers->states[optimizer_average(o)],
         .constants = buffers->constants, .losses = buffers->losses, .n = floats,
-        .floats = floats_of_item(list->device, floats), .rate = 1 - o->ema_decay);
-    launch_stream(launch, list->device, floats);
+        .floats = arena_floats_of_item(list->device, floats), .rate = 1 - o->ema_decay);
+    arena_launch_grid(launch, list->device, floats);
     launch_work(launch, 3 * (double)floats, 12 * (double)floats);
 }
 
@@ -533,8 +484,8 @@ static void emit_statistics(
     const tutti_network *network, const struct optimizer_buffers *buffers, int statistics, struct launch_list *list)
 {
     const bool cpu = list->device->can.class == DEVICE_CPU;
-    const size_t group = optimizer_group_size(list->device);
-    struct launch *launch = optimizer_launch(list, "optimizer", "running_statistics");
+    const size_t group = arena_group_size(list->device);
+    struct launch *launch = arena_launch(list, "optimizer", "running_statistics", "");
     launch_buffer(launch, buffers->parameters);
     launch_buffer(launch, buffers->gradients);
     launch_buffer(launch, buffers->statistics);
@@ -566,10 +517,10 @@ void optimizer_emit(const struct optimizer *optimizer, const tutti_network *netw
 
 void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem constants, struct launch_list *list)
 {
-    struct launch *launch = optimizer_launch(list, "optimizer", "gradients_check");
+    struct launch *launch = arena_launch(list, "optimizer", "gradients_check", "");
     launch_buffer(launch, gradients);
     launch_buffer(launch, constants);
     launch_long(launch, network->total_floats);
-    optimizer_launch_range(launch, list->device, network->total_floats);
+    arena_launch_range(launch, list->device, network->total_floats);
     launch_work(launch, 0, 4 * (double)network->total_floats);
 }

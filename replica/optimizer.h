@@ -91,12 +91,6 @@ tutti_status optimizer_statistics(
     const struct optimizer *optimizer, const tutti_network *network, struct statistic_row **rows, int *count);
 void optimizer_emit(const struct optimizer *optimizer, const tutti_network *network,
     const struct optimizer_buffers *buffers, int statistics, struct launch_list *list);
-/* Adds a launch of a kernel that uses clkernels/arena.h. Completes it after its other arguments: adds `floats` of
- * arena.h, for a range of this many floats, and sets the grid. Returns the size of its groups on devices of the GPU
- * class. */
-struct launch *optimizer_launch(struct launch_list *list, const char *source, const char *kernel);
-void optimizer_launch_range(struct launch *launch, const struct device *device, int64_t floats);
-size_t optimizer_group_size(const struct device *device);
 /* Emit it before optimizer_emit(): sets constants->not_finite if gradients are not finite; the update then does
  * nothing. */
 void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem constants, struct launch_list *list);

@@ -95,11 +95,6 @@ void prefetch_wait(struct replica *replica, const struct replica_work *work)
     prefetch->samples = work->samples;
 }
 
-size_t prefetch_bytes(const struct replica *replica)
-{
-    return replica->prefetch.bytes;
-}
-
 void prefetch_free(struct replica *replica)
 {
     buffer_free(&replica->prefetch.buffer);

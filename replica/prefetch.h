@@ -27,7 +27,10 @@ void prefetch_wait(struct replica *replica, const struct replica_work *work);
  * from sample `offset` of the part on. */
 bool prefetch_has(const struct replica *replica, uint64_t number, int64_t offset, int64_t samples);
 tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int feed, int64_t offset, int64_t samples);
-size_t prefetch_bytes(const struct replica *replica); /* on the device */
+static inline size_t prefetch_bytes(const struct prefetch *prefetch) /* on the device */
+{
+    return prefetch->bytes;
+}
 void prefetch_free(struct replica *replica);
 
 #endif

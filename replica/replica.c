@@ -4,22 +4,16 @@
 #include "base/memory.h"
 #include "plan/ahead.h"
 #include "plan/tune.h"
-#include "replica/replica_setup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 /* ------------------------------------------------------------------------------------------------- buffers ---- */
 
-static bool trains(const struct replica *replica)
-{
-    return replica->setup->trains;
-}
-
 /* Returns the key of a replica's usual work, with the longest sequences. */
 static struct plan_key usual(const struct replica *replica, int64_t samples)
 {
-    const enum plan_mode mode = trains(replica) ? PLAN_TRAIN : PLAN_INFER;
+    const enum plan_mode mode = replica->setup->trains ? PLAN_TRAIN : PLAN_INFER;
     return (struct plan_key) { mode, { samples, replica->setup->longest } };
 }
 
@@ -61,7 +55,7 @@ tutti_status replica_init(struct replica *replica)
     TRY(buffer_new(replica->device, bytes, &replica->parameters));
     if (frozen > 0) TRY(buffer_new(replica->device, frozen, &replica->frozen));
     TRY(buffer_new(replica->device, metrics * micro_batches * sizeof(float), &replica->losses));
-    if (!trains(replica)) goto done;
+    if (!replica->setup->trains) goto done;
     TRY(gradients_open(replica));
     if (setup->exchange && !replica->device->can.unified)
         TRY(device_open_queue(replica->device, &replica->device->transfers));
@@ -153,60 +147,7 @@ int64_t replica_min_micro_batch(int64_t batch)
     return divide_up(batch, MOST_MICRO_BATCHES);
 }
 
-/* Bytes besides the plans' arenas. */
-static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
-{
-    const struct replica_setup *setup = replica->setup;
-    size_t arenas = 1;
-    if (trains(replica)) arenas += 1 + micro_batches;
-    size_t bytes =
-        (arenas * (size_t)setup->network->total_floats + (size_t)setup->network->frozen_floats) * sizeof(float);
-    bytes += gradient_transport(replica)->device_bytes(replica);
-    if (trains(replica) && (!setup->exchange || setup->automatic)) /* it may train alone */
-        bytes += (size_t)optimizer_states(setup->optimizer) * (size_t)setup->network->trained_floats * sizeof(float) +
-            setup->optimizer->group_count * sizeof(struct optimizer_group);
-    return bytes;
-}
-
-uint64_t replica_memory(const struct replica *replica)
-{
-    return fixed_bytes(replica, gradients_have_sum(&replica->transfer)) + prefetch_bytes(replica) +
-        plan_cache_bytes(&replica->plans);
-}
-
 /* --------------------------------------------------------------------------------------------------- plans ---- */
-
-/* Reports to the caller, unless the device was given up: the caller may have left. */
-static void report_building(void *user, int built, int total)
-{
-    struct replica *replica = user;
-    if (!worker_guard(&replica->worker)) return;
-    replica->setup->building(replica->setup->building_user, built, total);
-    worker_unguard(&replica->worker);
-}
-
-struct plan_options replica_options(struct replica *replica, struct plan_key key)
-{
-    return (struct plan_options) { .mode = key.mode,
-        .sizes = key.sizes,
-        .objective = *replica->setup->objective,
-        .exact = replica->setup->exact,
-        .synchronised =
-            replica->setup->whole_batch && replica->setup->exchange && key.sizes.samples < replica->setup->batch,
-        .precision = replica->setup->precision,
-        .parameters = replica->parameters,
-        .frozen = replica->frozen,
-        .gradients = key.mode == PLAN_TRAIN ? gradients_buffer(&replica->transfer, false) : NULL,
-        .progress = replica->setup->building ? report_building : NULL,
-        .user = replica,
-        .arena = plan_cache_arena(&replica->plans) };
-}
-
-struct cached_plan *replica_keep(struct replica *replica, struct plan *plan)
-{
-    replica->report.build_s += plan->build_seconds;
-    return plan_cache_keep(&replica->plans, plan);
-}
 
 static tutti_status make_plan(struct replica *replica, struct plan_key key, struct cached_plan **cached)
 {
@@ -268,7 +209,7 @@ static tutti_status measure(struct replica *replica, int64_t samples, bool micro
     tutti_status status = plan_measure(replica->device, replica->setup->network, &options, bytes);
     *fits = status == TUTTI_OK;
     if (status == TUTTI_DEVICE_MEMORY) return TUTTI_OK; /* e.g. one value larger than the largest allocation */
-    if (!size_add(*bytes, fixed_bytes(replica, micro_batches), bytes)) *fits = false;
+    if (!size_add(*bytes, replica_fixed_bytes(replica, micro_batches), bytes)) *fits = false;
     if (*bytes > replica->device->can.memory_bytes) *fits = false;
     return status;
 }
@@ -340,17 +281,12 @@ tutti_status replica_plan_first(struct replica *replica, int64_t samples)
         replica_make_room(replica);
         const int64_t micro_batches = divide_up(samples, replica->capacity);
         status = replica_plan(replica, usual(replica, divide_up(samples, micro_batches)), &cached);
-        if (status == TUTTI_OK && micro_batches > 1 && trains(replica)) status = replica_make_sum(replica);
-        if (status == TUTTI_OK && micro_batches == 1 && trains(replica))
+        if (status == TUTTI_OK && micro_batches > 1 && replica->setup->trains) status = replica_make_sum(replica);
+        if (status == TUTTI_OK && micro_batches == 1 && replica->setup->trains)
             status = gradient_transport(replica)->build(replica, cached->plan);
     } while (status == TUTTI_DEVICE_MEMORY && replica_shrink(replica));
 done:
     return status;
-}
-
-bool replica_is_lost(const struct replica *replica)
-{
-    return replica->setup->over_all.is_lost(replica->setup->over_all.trainer, replica->number);
 }
 
 tutti_status replica_suspect_memory(struct replica *replica, tutti_status status)

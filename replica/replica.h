@@ -9,6 +9,7 @@
 #include "replica/parameter_versions.h"
 #include "replica/plan_cache.h"
 #include "replica/prefetch.h"
+#include "replica/replica_setup.h"
 #include "replica/uploads.h"
 #include "replica/worker.h"
 
@@ -85,7 +86,10 @@ void replica_make_room(struct replica *replica);
  * allocate only at the first launch. Until a plan has run, it counts as a lack of memory, once for each replica. */
 tutti_status replica_suspect_memory(struct replica *replica, tutti_status status);
 /* Returns whether the trainer has lost the device: it gets no more work, and nothing waits long for it. */
-bool replica_is_lost(const struct replica *replica);
+static inline bool replica_is_lost(const struct replica *replica)
+{
+    return replica->setup->over_all.is_lost(replica->setup->over_all.trainer, replica->number);
+}
 /* Called by a job: its next phase may take as long as a step with this many samples of the longest sequences. */
 void replica_allow_step(struct replica *replica, int64_t samples);
 /* Gets the plan with this key from the cache, or makes it. */
@@ -96,7 +100,10 @@ struct cached_plan *replica_keep(struct replica *replica, struct plan *plan);
 struct plan_options replica_options(struct replica *replica, struct plan_key key);
 /* Makes the plan with this key again, outside of the cache, with the texts that explain it. */
 tutti_status replica_explain(struct replica *replica, struct plan_key key, struct plan **plan);
-uint64_t replica_memory(const struct replica *replica); /* bytes on the device */
+/* Bytes on the device; those besides the plans' arenas and prefetched samples, with or without the sum of
+ * micro-batches. */
+uint64_t replica_memory(const struct replica *replica);
+size_t replica_fixed_bytes(const struct replica *replica, bool micro_batches);
 
 /* Reads the device's parameters, and the states for which `to` has arrays. */
 tutti_status replica_read(const struct replica *replica, const struct optimizer_arrays *to);

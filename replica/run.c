@@ -342,9 +342,9 @@ static tutti_status send_bucket(void *user, const struct command *ready)
 
 static tutti_status send_gradients(struct run *run)
 {
-    const struct bucket_request sent = {
-        .count = run->setup->network->total_floats, .sum = run->micro_batches > 1, .map_parameters = maps_parameters(run)
-    };
+    const struct bucket_request sent = { .count = run->setup->network->total_floats,
+        .sum = run->micro_batches > 1,
+        .map_parameters = maps_parameters(run) };
     return gradient_transport(run->replica)->whole(run->replica, &sent);
 }
 

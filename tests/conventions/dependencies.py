@@ -73,7 +73,8 @@ def owner_faults(root):
 
 
 # Rooms whose files call no function of a file that calls theirs, also through others.
-NO_CIRCLES = ["base", "formats", "data", "parallel", "train", "onnx", "models"]
+NO_CIRCLES = ["base", "formats", "data", "replica", "parallel", "train", "onnx", "models"]
+CALLS_BACK = {("replica/watchdog.c", "replica/worker.c")}   # a watchdog gives up the workers that it watches
 # A function at the beginning of a line with its body, that other files can call.
 DEFINITION = re.compile(r"^(?!typedef\b|static\b)[a-z][\w *]*?[ *](\w+)\([^;{}]*\)\s*\{", re.M)
 
@@ -84,7 +85,7 @@ def circle_faults(root):
         codes = {path.relative_to(root): code_of(path) for path in sorted((root / room).rglob("*.c"))}
         owners = {name: path for path, code in codes.items() for name in DEFINITION.findall(code)}
         calls = {(path, owners[name]): name for path, code in codes.items() for name in sorted(set(re.findall(r"\w+", code)) & set(owners))
-                 if owners[name] != path}
+                 if owners[name] != path and (str(path), str(owners[name])) not in CALLS_BACK}
         while True:
             callers, called = {path for path, _ in calls}, {path for _, path in calls}
             left = {call: name for call, name in calls.items() if call[0] in called and call[1] in callers}
