@@ -2,8 +2,8 @@
  * same side where the numbers are equal: 1e7 of them would be off by 1e-2. So a kernel adds up at most SUM_BLOCK numbers
  * in a chain, and adds the result with the rounding error carried along, which goes into the next addition.
  *
- * Where sums are in registers, for a tile of a product, a chain has up to SUM_CHAIN multiply-adds, as shorter ones would take
- * time, and a hundred of them or so are added before errors are carried along. */
+ * Where sums are in registers, for a tile of a product, a chain has up to SUM_CHAIN multiply-adds, or half of that, as shorter
+ * ones would take time, and a hundred of them at most are added before errors are carried along. */
 #ifndef SUM_H
 #define SUM_H
 enum { SUM_BLOCK = 16, SUM_CHAIN = 128 };

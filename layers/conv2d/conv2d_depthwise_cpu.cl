@@ -36,7 +36,7 @@
 #define TAPS (R * S)
 #if BOTH || defined(WEIGHTS)
 /* Sums of products for each tap, with their rounding errors. A chain of multiply-adds is kept in registers and added to
- * them once it has SUM_CHAIN results or more; it is checked after each tile. */
+ * them once it has CONV2D_CHAIN results or more; it is checked after each tile. */
 struct weight_sums {
     VF sum[TAPS], lost[TAPS];
 };
@@ -63,7 +63,7 @@ INLINE void weight_sums_clear(struct weight_sums *sums, VF *chain)
 INLINE void weight_sums_next(struct weight_sums *sums, VF *chain, int *results)
 {
     *results += T;
-    if (*results < SUM_CHAIN) return;
+    if (*results < CONV2D_CHAIN) return;
     weight_sums_end_chain(sums, chain);
     *results = 0;
 }

@@ -372,7 +372,7 @@ static void choose_splits(const struct problem *problem, struct direct_weights *
 {
     int64_t blocks = d->image ? 1 : divide_up(d->c_blocks, d->task_c) * divide_up(d->k_blocks, d->task_k);
     int64_t wanted = divide_up(conv2d_tasks_wanted(problem, conv2d_flops(problem)), blocks);
-    const int64_t least = divide_up(d->units * d->rows.segment, GEMM_LONGEST_PART);
+    const int64_t least = divide_up(d->units * d->rows.segment, CONV2D_LONGEST_PART);
     if (wanted < least) wanted = least;
     if (wanted > d->units) wanted = d->units;
     d->units_split = divide_up(d->units, wanted);

@@ -7,7 +7,7 @@
  *   part in the workspace from `offset` on: [splits][ceil(K/V)][C][R][S][V], which conv2d_sum adds and writes plain
  *
  * A task sums a share of the units (rows of pixels, see conv2d_rows.h) for a block of channels; the sums stay in
- * scratch, and chains of up to SUM_CHAIN pixels are in registers for one tap, CT channels x NV vectors at a time (image:
+ * scratch, and chains of up to CONV2D_CHAIN pixels are in registers for one tap, CT channels x NV vectors at a time (image:
  * RT x ST taps of one channel x NV vectors). Launched by conv2d_direct.c with channel blocks x output blocks x splits
  * tasks, or fewer, which loop.
  *
@@ -63,9 +63,9 @@ INLINE void multiply(SCRATCH pixel *restrict m, int ld, SCRATCH const float *res
     int chain = 0;
     for (int j = 0; j < count; j++) {
         SCRATCH const float *p = x + j * x_unit;
-        for (int from = 0; from < segment; from += SUM_CHAIN) {
-            const int pixels = min(segment - from, (int)SUM_CHAIN);
-            if (chain + pixels > SUM_CHAIN) {
+        for (int from = 0; from < segment; from += CONV2D_CHAIN) {
+            const int pixels = min(segment - from, (int)CONV2D_CHAIN);
+            if (chain + pixels > CONV2D_CHAIN) {
                 end_chain(acc, m, ld, add);
                 add = true;
                 chain = 0;
@@ -156,9 +156,9 @@ INLINE void multiply_image(SCRATCH VF_unaligned *restrict m, int ld, int r0, int
         SCRATCH const float *p[RT];
         UNROLL for (int r = 0; r < RT; r++) p[r] =
             rows + ((j - first) * R + min(r0 + r, R - 1)) * width_packed + s0 * DILATION_W;
-        for (int from = unit.begin - unit.from; from < u.segment; from += SUM_CHAIN) {
-            const int stop = min(from + (int)SUM_CHAIN, u.segment);
-            if (chain + stop - from > SUM_CHAIN) {
+        for (int from = unit.begin - unit.from; from < u.segment; from += CONV2D_CHAIN) {
+            const int stop = min(from + (int)CONV2D_CHAIN, u.segment);
+            if (chain + stop - from > CONV2D_CHAIN) {
                 end_chain_image(acc, m, ld, r0, s0, blocks);
                 chain = 0;
             }

@@ -153,7 +153,7 @@ TASK void weight_gradient(GROUPED_WEIGHTS_ARGUMENTS(PARAMETER))
                         const VF pixels = window(x, row, left, STRIDE_W, W, x_total);
                         UNROLL for (int j = 0; j < KB; j++) chains[b][j] += pixels * gradients[j];
                     }
-                    if (++chain == SUM_CHAIN) {
+                    if (++chain == CONV2D_CHAIN) {
                         end_chains(sums, chains, errors);
                         chain = 0;
                     }

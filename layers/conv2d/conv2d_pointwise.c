@@ -281,7 +281,7 @@ struct weights_design {
     size_t parts_from; /* floats */
 };
 
-enum { CHUNK = 196 }; /* pixels of a chunk, about */
+enum { CHUNK = 63 }; /* pixels of a chunk, about */
 
 /* Cost of one way to divide the work into channel blocks and panels of a task, and splits of the pixels: cycles of
  * the busiest core. */
@@ -341,7 +341,7 @@ static struct weights_design weights_of(const struct problem *problem)
     w.vectors = thirds ? 3 : w.k_blocks > 1 ? 2 : 1;
     w.channels = v == 16 ? (w.vectors == 1 && w.z.c > 8 ? 16 : 8) : 4;
     w.length = w.z.oh * w.z.ow;
-    int64_t most = thirds ? 150 : 224; /* pixels of a chunk: x and dy of a pass stay in the first-level cache */
+    int64_t most = 72; /* pixels of a chunk, which are a chain: x and dy of a pass stay in the first-level cache */
     w.run = w.length <= most ? w.length : divide_up(w.length, divide_up(w.length, most * 7 / 8));
     w.runs_image = divide_up(w.length, w.run);
     w.runs = w.runs_image * w.z.n;

@@ -282,8 +282,8 @@ INLINE void outer_wide(VF acc[CT][NV], const float *x, const VF *dy)
     }
 
 /* part[split][kb][c][lane] += x[p][c] dy[p][kb, lane] over the split's pixels, `length` of an image (stride 1, or
- * gathered). Pixels come in runs of at most `run` neighbours, runs_image of each image. A chunk is `chunk` runs (about
- * 130 to 200 pixels, whose dy stays in the first-level cache); for each chunk the task makes one pass for CT channels x
+ * gathered). Pixels come in runs of at most `run` neighbours, runs_image of each image. A chunk is `chunk` runs (up
+ * to 72 pixels, whose dy stays in the first-level cache); for each chunk the task makes one pass for CT channels x
  * NV vectors. Between chunks the sums stay where they are needed, in the part; a chunk's chain
  * of multiply-adds begins with 0, so that a large sum does not round each of them. Each pass also prefetches PLANES_AHEAD
  * of the blocks of the next chunk, or, with more passes than blocks, 1 / 2^shift of one: evenly, since a burst of

@@ -109,7 +109,7 @@ static void design_weights(const struct problem *problem, void *design)
     choose_rows(problem, &p);
     int64_t ranges = divide_up(p.panels, p.panels_max);
     int64_t wanted = divide_up(conv2d_tasks_wanted(problem, conv2d_flops(problem)), ranges);
-    const int64_t least = divide_up(p.chunks * p.rows * p.tiles, GEMM_LONGEST_PART);
+    const int64_t least = divide_up(p.chunks * p.rows * p.tiles, CONV2D_LONGEST_PART);
     if (wanted < least) wanted = least;
     p.chunks_split = divide_up(p.chunks, wanted);
     p.splits = divide_up(p.chunks, p.chunks_split);

@@ -236,9 +236,9 @@ INLINE void multiply_gradient(SCRATCH vec *restrict m, int rows, SCRATCH const f
     const int length = count * tiles;
     int chain = 0;
     for (int j = 0; j < count; j++, x += STRIDE_H * 14 * TW)
-        for (int from = 0; from < tiles; from += SUM_CHAIN) {
-            const int stop = min(from + (int)SUM_CHAIN, tiles);
-            if (chain + stop - from > SUM_CHAIN) {
+        for (int from = 0; from < tiles; from += CONV2D_CHAIN) {
+            const int stop = min(from + (int)CONV2D_CHAIN, tiles);
+            if (chain + stop - from > CONV2D_CHAIN) {
                 end_chain(acc, m, rows, add);
                 add = true;
                 chain = 0;
