@@ -86,7 +86,7 @@ struct scratch_argument conv2d_scratch_argument(const struct conv2d_scratch *scr
 
 /* The most chains of products that a part of a weight gradient adds up: more would round as one chain of numbers does.
  * conv2d_sum carries the parts' errors along. CONV2D_LONGEST_PART: so many chains of CONV2D_CHAIN terms
- * (conv2d_cpu_kernel.h). */
+ * (conv2d_chain.h). */
 enum { CONV2D_CHAINS = 32, CONV2D_LONGEST_PART = CONV2D_CHAINS * 64 };
 /* Sums partial weight gradients, [parts][ceil(K/V)][C * R * S][V], from `offset` (floats) on in the workspace. Those
  * of a data gradient go to the output of FUSION_WEIGHTS. */

@@ -29,10 +29,6 @@
 #define TASK_SCRATCH(base, floats) (base)
 #endif
 
-/* The most multiply-adds of a weight gradient's chain in registers. Its sum is added to at most CONV2D_CHAINS others
- * (conv2d_cpu.h), or carries its error along. */
-#define CONV2D_CHAIN (SUM_CHAIN / 2)
-
 /* Prefetches what is read soon into the first-level cache. */
 #if defined(__clang__)
 #define PREFETCH_NEAR(p) __builtin_prefetch((const void *)(uintptr_t)(p), 0, 3)

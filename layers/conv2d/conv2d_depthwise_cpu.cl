@@ -31,8 +31,8 @@
  * NORMALISE, BOTH, epilogue. */
 #include "parameters.h"
 #include "arguments/conv2d_depthwise_cpu.h"
+#include "conv2d_chain.h"
 #include "conv2d_cpu_kernel.h"
-#include "sum.h"
 #define TAPS (R * S)
 #if BOTH || defined(WEIGHTS)
 /* Sums of products for each tap, with their rounding errors. A chain of multiply-adds is kept in registers and added to

@@ -14,13 +14,13 @@
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, XV, CT or RT and ST, NV, SCRATCH_GLOBAL. */
 #include "parameters.h"
 #include "arguments/conv2d_direct_weights_cpu.h"
+#include "conv2d_chain.h"
 #include "conv2d_cpu_kernel.h"
 #define WINDOW R
 #define ROW_STEP STRIDE_H
 #define ROW_DILATION DILATION_H
 #define STEP STRIDE_W
 #include "conv2d_rows.h"
-#include "sum.h"
 
 /* channel_blocks, output_blocks: of a task (the latter a multiple of NV). */
 

@@ -13,8 +13,8 @@
  * SB, R, S are constants of the program; BIAS, ADD, ACTIVATE: see epilogue.h. */
 #include "parameters.h"
 #include "arguments/conv2d_grouped_cpu.h"
+#include "conv2d_chain.h"
 #include "epilogue.h"
-#include "sum.h"
 #include "vector.h"
 
 /* Loads the elements at, at + stride ..., V of them, of the row that begins at data[row]; zero outside 0 .. size - 1.

@@ -23,8 +23,8 @@
  * SCRATCH_GLOBAL, STATISTICS, epilogue. */
 #include "parameters.h"
 #include "arguments/conv2d_winograd_rows_cpu.h"
+#include "conv2d_chain.h"
 #include "conv2d_cpu_kernel.h"
-#include "sum.h"
 #define NUMBER VF
 #define LINE 4
 #define SIDE 7
