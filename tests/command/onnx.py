@@ -27,6 +27,8 @@ class Onnx(harness.CommandTest):
         self.assertEqual(lines[-1]["parameters"], 4 * 25 + 4 + 196 * 10 + 10)
         self.assertNotIn("softmax", [line.get("operation") for line in lines]) # the loss has it
         self.good("show", TOKENS, "--mode", "infer")
+        rows = self.good("show", FILES / "counted.onnx", "--mode", "infer", "--json").lines()
+        self.assertEqual(rows[0]["layer"], "/first/MatMul")  # no row of a node that nothing reads
         self.good("bench", DIGITS, "--steps", 2, "--warm-up", 0, "--mode", "infer")
 
     def test_refused(self):
