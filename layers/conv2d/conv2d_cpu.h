@@ -85,8 +85,8 @@ struct scratch_argument conv2d_scratch_argument(const struct conv2d_scratch *scr
     .scratch = conv2d_scratch_argument((p), (operands)), .scratch_floats = (int64_t)((p)->bytes / sizeof(float))
 
 /* The most chains of products that a part of a weight gradient adds up: more would round as one chain of numbers does.
- * conv2d_sum carries the parts' errors along. CONV2D_LONGEST_PART: so many chains of CONV2D_CHAIN terms
- * (conv2d_chain.h). */
+ * conv2d_sum carries the parts' errors along. CONV2D_LONGEST_PART: the terms of these chains, if each
+ * has CONV2D_CHAIN (conv2d_chain.h). */
 enum { CONV2D_CHAINS = 32, CONV2D_LONGEST_PART = CONV2D_CHAINS * 64 };
 /* Sums partial weight gradients, [parts][ceil(K/V)][C * R * S][V], from `offset` (floats) on in the workspace. Those
  * of a data gradient go to the output of FUSION_WEIGHTS. */

@@ -281,7 +281,8 @@ struct weights_design {
     size_t parts_from; /* floats */
 };
 
-enum { CHUNK = 63 }; /* pixels of a chunk, about */
+/* Pixels of a chunk, which are a chain: at most, and as a rule. x and dy of a pass stay in the first-level cache. */
+enum { CHUNK = 72, CHUNK_USUAL = CHUNK * 7 / 8 };
 
 /* Cost of one way to divide the work into channel blocks and panels of a task, and splits of the pixels: cycles of
  * the busiest core. */
@@ -294,7 +295,7 @@ static double cost_of(const struct problem *problem, const struct weights_design
     int64_t tasks = divide_up(w->z.c, channels_max) * divide_up(w->k_blocks, blocks_max) * splits;
     double work = pixels * channels * blocks / 2, sums = channels * blocks * v * 4;
     if (tasks > 2 * cores && work < 3e4) return 0;
-    double chunk = CHUNK, read = pixels + 3 * chunk; /* the first chunk is not prefetched */
+    double chunk = CHUNK_USUAL, read = pixels + 3 * chunk; /* the first chunk is not prefetched */
     double cycles =
         work + read * ((double)channels_max + blocks * v) * 4 / 16 + sums * pixels / chunk / (sums < 500e3 ? 20 : 8);
     double rounds = tasks < 32 * cores ? (double)divide_up(tasks, cores) : (double)tasks / (double)cores;
@@ -341,11 +342,10 @@ static struct weights_design weights_of(const struct problem *problem)
     w.vectors = thirds ? 3 : w.k_blocks > 1 ? 2 : 1;
     w.channels = v == 16 ? (w.vectors == 1 && w.z.c > 8 ? 16 : 8) : 4;
     w.length = w.z.oh * w.z.ow;
-    int64_t most = 72; /* pixels of a chunk, which are a chain: x and dy of a pass stay in the first-level cache */
-    w.run = w.length <= most ? w.length : divide_up(w.length, divide_up(w.length, most * 7 / 8));
+    w.run = w.length <= CHUNK ? w.length : divide_up(w.length, divide_up(w.length, CHUNK_USUAL));
     w.runs_image = divide_up(w.length, w.run);
     w.runs = w.runs_image * w.z.n;
-    w.chunk = w.run < most * 7 / 8 ? most * 7 / 8 / w.run : 1;
+    w.chunk = w.run < CHUNK_USUAL ? CHUNK_USUAL / w.run : 1;
     w.channels_max = w.c_blocks * v; /* one task, where no other way is worth it */
     w.blocks_max = divide_up(w.k_blocks, w.vectors) * w.vectors;
     w.runs_split = divide_up(divide_up(w.runs, divide_up(w.runs, CONV2D_CHAINS * w.chunk)), w.chunk) * w.chunk;
