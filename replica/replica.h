@@ -100,9 +100,10 @@ struct cached_plan *replica_keep(struct replica *replica, struct plan *plan);
 struct plan_options replica_options(struct replica *replica, struct plan_key key);
 /* Makes the plan with this key again, outside of the cache, with the texts that explain it. */
 tutti_status replica_explain(struct replica *replica, struct plan_key key, struct plan **plan);
-/* Bytes on the device; those besides the plans' arenas and prefetched samples, with or without the sum of
- * micro-batches. */
+/* Returns the bytes that the replica takes on the device now. */
 uint64_t replica_memory(const struct replica *replica);
+/* Returns those that do not depend on plans: parameters, gradients, optimizer states. micro_batches: with the arena
+ * that sums their gradients. */
 size_t replica_fixed_bytes(const struct replica *replica, bool micro_batches);
 
 /* Reads the device's parameters, and the states for which `to` has arrays. */

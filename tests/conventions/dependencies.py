@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks the dependencies between folders: a file may include its own folder, the folders below it and include/tutti.h.
 Checks, too, that fields which several threads use, or which follow a state machine, are touched by their own file alone;
-that the files of a folder do not call each other in a circle, that the build knows every text of a kernel, that the header and the documentation name only functions and types that
-exist, that every function has a caller, and that numbers become text and back through base/numbers.h, which does not
+that the files of a folder do not call each other in a circle, that the build knows every text of a kernel, that the header and
+the documentation name only functions and types that exist, that every function has a caller, and that numbers become text and back through base/numbers.h, which does not
 depend on the program's locale; that no pass of plan/ knows an operation by name, that kernels with many parameters have a
 list of them, and that no struct has too many members.
 
@@ -176,7 +176,7 @@ def caller_faults(root):
         yield f"{declared[name]}: nothing calls {name}()"
 
 
-# A struct with more members has some of a kind, which are a struct of their own. Those of the header are options.
+# A larger struct is divided: members that belong together become a struct. The public header is exempt.
 MOST_MEMBERS = 25
 INNERMOST = re.compile(r"(?:\b(struct)\s*(\w*)\s*)?\{([^{}]*)\}")
 PARENTHESES = re.compile(r"\([^()]*\)")
