@@ -74,11 +74,11 @@ size_t gemm_workspace(
 void gemm_emit(const struct gemm_implementation *implementation, const struct gemm *gemm, cl_mem a, cl_mem b, cl_mem c,
     cl_mem bias, cl_mem workspace, struct launch_list *list);
 
-/* Where the unfinished sums of a product lie: the number of parts, and the floats between rows, between the products
- * of a batch, and between parts. */
 /* The longest part of a long sum: the error of a chain grows with its length. These are a hundred chains of
  * clkernels/sum.h's SUM_CHAIN, or one on devices of GPU class. */
 enum { GEMM_LONGEST_PART = 12800 };
+/* Where the unfinished sums of a product lie: the number of parts, and the floats between rows, between the products
+ * of a batch, and between parts. */
 struct gemm_sums {
     cl_mem buffer;
     int64_t parts, ld, stride, stride_part;
