@@ -155,9 +155,10 @@ typedef struct tutti_runtime_options {
 /* Opens the chosen devices. A device that fails to open is skipped with a warning. Returns NULL on failure, also if no
  * device opens.
  *
- * Some drivers compile one kernel at a time (POCL). For these, tutti_compile() and the first use of another batch size
- * start helper processes that compile in parallel, and wait for them. A SIGCHLD handler of the program sees these
- * processes end. They inherit the environment and no open file. TUTTI_HELPER=off disables them. */
+ * Some drivers compile one kernel at a time (POCL). For these, tutti_open(), tutti_compile() and the first use of
+ * another batch size start helper processes that compile in parallel. Those that tutti_open() started end with the
+ * first tutti_compile(), or after ten seconds. A SIGCHLD handler of the program sees these processes end. They inherit
+ * the environment and no open file. TUTTI_HELPER=off disables them. */
 TUTTI_API tutti_runtime *tutti_open(const tutti_runtime_options *options);
 /* Closes the devices. Free everything made from the runtime first. */
 TUTTI_API void tutti_close(tutti_runtime *runtime);

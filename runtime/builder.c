@@ -214,24 +214,34 @@ static int count_units(const struct forms *forms)
 
 /* ------------------------------------------------------------------------------------------------ helpers ---- */
 
+enum helper_state { HELPER_STARTS, HELPER_BUILDS, HELPER_IDLE };
+
 struct helper {
     pid_t process;
-    int socket;         /* -1: gone */
-    int errors;         /* a file in memory: its standard error; -1: none */
-    bool busy;          /* has a unit; false while it only starts */
+    int socket; /* -1: gone */
+    int errors; /* a file in memory: its standard error; -1: none */
+    enum helper_state state;
     bool again;         /* the unit killed a helper before this one */
     size_t first, last; /* forms of the unit: first .. last - 1 */
     double since;       /* when the helper got the unit */
 };
 
+/* The helpers of a runtime. All are for one device, or for devices of the same name. */
+struct builder_pool {
+    bool kept; /* helpers that have nothing to do wait for the next call of builder_prepare() */
+    char *path;
+    struct builder_greeting greeting;
+    struct helper list[MOST_HELPERS];
+    int count;
+};
+
+/* The state of one call of builder_prepare(). */
 struct helpers {
     struct device *device;
-    const char *path;
-    struct builder_limits limits;
+    struct builder_pool *pool;
     const struct forms *forms;
     size_t next; /* form to go on from */
-    struct helper list[MOST_HELPERS];
-    int count, built, total;
+    int built, total;
 };
 
 /* Returns the helper's path, which the caller frees; NULL if none is wanted or found. TUTTI_HELPER names it, else it
@@ -299,11 +309,14 @@ static int spawn(const char *path, int socket, int errors, pid_t *process)
     return error;
 }
 
+/* Has the helper end. A process that was forked meanwhile may hold the socket, too: it is shut down for both. */
 static void helper_end(struct helper *helper)
 {
-    if (helper->socket >= 0) close(helper->socket);
+    if (helper->socket >= 0) {
+        shutdown(helper->socket, SHUT_RDWR);
+        close(helper->socket);
+    }
     helper->socket = -1;
-    helper->busy = false;
 }
 
 static void close_errors(struct helper *helper)
@@ -316,25 +329,23 @@ static void close_errors(struct helper *helper)
 static bool helper_start(const struct helpers *helpers, struct helper *helper)
 {
     const struct timeval patience = { .tv_sec = BUILDER_PATIENCE_S };
-    struct builder_greeting greeting = { .magic = BUILDER_MAGIC, .limits = helpers->limits };
+    const struct builder_pool *pool = helpers->pool;
     int ends[2];
     *helper = (struct helper) { .socket = -1, .errors = -1 };
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return false;
     helper->socket = ends[0];
     helper->errors = memfd_create("tutti-build", MFD_CLOEXEC);
-    int error = spawn(helpers->path, ends[1], helper->errors, &helper->process);
+    int error = spawn(pool->path, ends[1], helper->errors, &helper->process);
     close(ends[1]);
     if (error) {
         log_info(
-            &helpers->device->runtime->log, "cannot start the helper process '%s': %s", helpers->path, strerror(error));
+            &helpers->device->runtime->log, "cannot start the helper process '%s': %s", pool->path, strerror(error));
         helper_end(helper);
         close_errors(helper);
         return false;
     }
-    snprintf(greeting.platform, sizeof(greeting.platform), "%s", helpers->device->can.platform);
-    snprintf(greeting.device, sizeof(greeting.device), "%s", helpers->device->can.name);
     if (setsockopt(helper->socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
-        !send_all(helper->socket, &greeting, sizeof(greeting)))
+        !send_all(helper->socket, &pool->greeting, sizeof(pool->greeting)))
         helper_end(helper);
     return true;
 }
@@ -409,9 +420,11 @@ static bool reason_of(const struct helpers *helpers, const struct helper *helper
     const int signal = signal_of(how), code = code_of(how);
     if (signal == SIGKILL || signal == SIGTERM || signal == SIGHUP || signal == SIGINT || code == 0) return false;
     if (signal == SIGALRM || code == BUILDER_OUT_OF_TIME)
-        snprintf(reason, size, "the driver's compiler did not end within %u seconds%s", helpers->limits.seconds, line);
+        snprintf(reason, size, "the driver's compiler did not end within %u seconds%s",
+            helpers->pool->greeting.limits.seconds, line);
     else if (code == BUILDER_OUT_OF_MEMORY)
-        snprintf(reason, size, "the driver's compiler took more than %u MiB of memory", helpers->limits.mebibytes);
+        snprintf(reason, size, "the driver's compiler took more than %u MiB of memory",
+            helpers->pool->greeting.limits.mebibytes);
     else if (signal)
         snprintf(reason, size, "the driver's compiler died of signal %d (%s)%s", signal, strsignal(signal), line);
     else
@@ -510,52 +523,60 @@ static void note_answer(struct helpers *helpers, const struct helper *helper, bo
         launch->options, (int)(helper->last - helper->first), 1e3 * (clock_seconds() - helper->since));
 }
 
-/* Takes a helper's answer and gives it the next unit. A helper that replaces another one first gets that one's
- * unit. */
-static void attend(struct helpers *helpers, struct helper *helper, void (*progress)(void *, int, int), void *user)
+/* Gives the helper its next unit. One that replaces another helper first gets that one's. Without a unit it ends, or
+ * waits for the next call where helpers are kept. */
+static void give_unit(struct helpers *helpers, struct helper *helper)
 {
-    char what = 0;
-    const bool was_busy = helper->busy;
-    const bool answered = recv(helper->socket, &what, 1, 0) == 1;
-    if (!answered && was_busy) bury(helpers, helper);
-    if (!answered && !was_busy) helper_end(helper);
-    if (answered && was_busy) note_answer(helpers, helper, what == BUILDER_DONE);
-    if (was_busy && (answered || !helper->again)) {
-        helpers->built++;
-        if (progress) progress(user, helpers->built, helpers->total);
-    }
-    if (!answered) return;
-    if (!helper->again || was_busy) {
+    if (!helper->again || helper->state != HELPER_STARTS) {
         helper->again = false;
         if (!next_unit(helpers->forms, &helpers->next, &helper->first)) {
-            helper_end(helper);
+            helper->state = HELPER_IDLE;
+            if (!helpers->pool->kept) helper_end(helper);
             return;
         }
         helper->last = helpers->next;
     }
-    helper->busy = true;
+    helper->state = HELPER_BUILDS;
     helper->since = clock_seconds();
     if (!send_unit(helpers, helper)) helper_end(helper);
 }
 
-/* Serves the helpers until all have ended. A helper ends by itself when a unit takes too long; where even that fails,
- * this returns, and the caller ends it. */
+/* Takes a helper's answer and gives it the next unit. */
+static void attend(struct helpers *helpers, struct helper *helper, void (*progress)(void *, int, int), void *user)
+{
+    char what = 0;
+    const bool built = helper->state == HELPER_BUILDS;
+    const bool answered = recv(helper->socket, &what, 1, 0) == 1;
+    if (!answered && built) bury(helpers, helper);
+    if (!answered && !built) helper_end(helper);
+    if (answered && built) note_answer(helpers, helper, what == BUILDER_DONE);
+    if (built && (answered || !helper->again)) {
+        helpers->built++;
+        if (progress) progress(user, helpers->built, helpers->total);
+    }
+    if (answered) give_unit(helpers, helper);
+}
+
+/* Serves the helpers until all have ended or have nothing to do. A helper ends by itself when a unit takes too long;
+ * where even that fails, this returns, and the caller ends it. */
 static void work(struct helpers *helpers, void (*progress)(void *, int, int), void *user)
 {
+    struct builder_pool *pool = helpers->pool;
     struct pollfd waits[MOST_HELPERS];
     while (true) {
-        int alive = 0;
-        for (int i = 0; i < helpers->count; i++) {
-            waits[i] = (struct pollfd) { .fd = helpers->list[i].socket, .events = POLLIN };
-            alive += helpers->list[i].socket >= 0;
+        int working = 0;
+        for (int i = 0; i < pool->count; i++) {
+            const struct helper *helper = &pool->list[i];
+            waits[i] = (struct pollfd) { .fd = helper->state == HELPER_IDLE ? -1 : helper->socket, .events = POLLIN };
+            working += waits[i].fd >= 0;
         }
-        if (!alive) return;
-        int ready = poll(waits, (nfds_t)helpers->count,
-            1000 * (int)(BUILDER_WAITING * helpers->limits.seconds + BUILDER_PATIENCE_S));
+        if (!working) return;
+        int ready = poll(waits, (nfds_t)pool->count,
+            1000 * (int)(BUILDER_WAITING * pool->greeting.limits.seconds + BUILDER_PATIENCE_S));
         if (ready < 0 && errno == EINTR) continue;
         if (ready <= 0) return;
-        for (int i = 0; i < helpers->count; i++)
-            if (waits[i].fd >= 0 && waits[i].revents) attend(helpers, &helpers->list[i], progress, user);
+        for (int i = 0; i < pool->count; i++)
+            if (waits[i].fd >= 0 && waits[i].revents) attend(helpers, &pool->list[i], progress, user);
     }
 }
 
@@ -593,23 +614,80 @@ static struct builder_limits limits_of(void)
                                       : (uint32_t)quarter };
 }
 
+static bool is_idle(const struct helper *helper)
+{
+    char none;
+    return helper->state == HELPER_IDLE && helper->socket >= 0 &&
+        recv(helper->socket, &none, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+/* Ends the pool's helpers; with `keep`, those that wait for the next call stay. */
+static void pool_sweep(struct builder_pool *pool, bool keep)
+{
+    int kept = 0;
+    for (int i = 0; i < pool->count; i++) {
+        struct helper *helper = &pool->list[i];
+        if (keep && is_idle(helper)) {
+            pool->list[kept++] = *helper;
+            continue;
+        }
+        if (helper->process > 0) (void)reap(helper);
+        close_errors(helper);
+    }
+    pool->count = kept;
+}
+
+/* Takes over the path. Ends helpers that were started otherwise. */
+static void pool_set(struct builder_pool *pool, const struct device *device, char *path)
+{
+    struct builder_greeting greeting = { .magic = BUILDER_MAGIC, .limits = limits_of() };
+    snprintf(greeting.platform, sizeof(greeting.platform), "%s", device->can.platform);
+    snprintf(greeting.device, sizeof(greeting.device), "%s", device->can.name);
+    const bool same = pool->path && !strcmp(pool->path, path) && !memcmp(&pool->greeting, &greeting, sizeof(greeting));
+    pool_sweep(pool, same);
+    free(pool->path);
+    pool->path = path;
+    pool->greeting = greeting;
+}
+
+static struct builder_pool *pool_of(struct tutti_runtime *runtime)
+{
+    if (!runtime->builder) runtime->builder = memory_new(1, sizeof(*runtime->builder));
+    return runtime->builder;
+}
+
+void builder_keep(struct tutti_runtime *runtime, bool keep)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    struct builder_pool *pool = keep ? pool_of(runtime) : runtime->builder;
+    if (pool) pool->kept = keep;
+    if (pool && !keep) pool_sweep(pool, false);
+    pthread_mutex_unlock(&one_at_a_time);
+}
+
+void builder_close(struct tutti_runtime *runtime)
+{
+    builder_keep(runtime, false);
+    if (runtime->builder) free(runtime->builder->path);
+    free(runtime->builder);
+    runtime->builder = NULL;
+}
+
 static void run_helpers(struct helpers *helpers, void (*progress)(void *user, int built, int total), void *user)
 {
     struct device *device = helpers->device;
+    struct builder_pool *pool = helpers->pool;
     const double start = clock_seconds();
     int wanted = (helpers->total + UNITS_PER_HELPER - 1) / UNITS_PER_HELPER;
     if (wanted > device->runtime->threads) wanted = device->runtime->threads;
-    while (helpers->count < wanted && helpers->count < MOST_HELPERS &&
-        helper_start(helpers, &helpers->list[helpers->count]))
-        helpers->count++;
+    for (int i = 0; i < pool->count; i++) give_unit(helpers, &pool->list[i]);
+    while (pool->count < wanted && pool->count < MOST_HELPERS && helper_start(helpers, &pool->list[pool->count]))
+        pool->count++;
     work(helpers, progress, user);
-    for (int i = 0; i < helpers->count; i++) {
-        if (helpers->list[i].process > 0) (void)reap(&helpers->list[i]);
-        close_errors(&helpers->list[i]);
-    }
     if (helpers->built) store_save(device, STORE_COMPILED);
     log_debug(&device->runtime->log, "%d of %d programs were compiled ahead by %d helper processes in %.1f s",
-        helpers->built, helpers->total, helpers->count, clock_seconds() - start);
+        helpers->built, helpers->total, pool->count, clock_seconds() - start);
+    pool_sweep(pool, pool->kept);
 }
 
 /* Asks the driver without the lock: the driver may hang, and other devices must not wait for it. */
@@ -630,19 +708,22 @@ static bool ask_driver(const struct launch_list *list, struct forms *forms)
 void builder_prepare(const struct launch_list *list, void (*progress)(void *user, int built, int total), void *user)
 {
     struct device *device = list->device;
-    struct helpers helpers = { .device = device, .limits = limits_of() };
+    struct helpers helpers = { .device = device };
     struct forms forms = { 0 };
     char *path = in_use(device) ? helper_path() : NULL;
     /* Devices are prepared one after another: the next one finds what this one's helpers have compiled. */
     pthread_mutex_lock(&one_at_a_time);
-    if (path) store_reload(device, STORE_COMPILED);
-    if (!path || forms_find(list, &forms) != TUTTI_OK || forms.count == 0) goto done;
-    helpers.path = path;
+    helpers.pool = path ? pool_of(device->runtime) : NULL;
+    if (helpers.pool) store_reload(device, STORE_COMPILED);
+    if (!helpers.pool || forms_find(list, &forms) != TUTTI_OK || forms.count == 0) goto done;
     helpers.forms = &forms;
     helpers.total = count_units(&forms);
     if (helpers.total == 0 && ask_driver(list, &forms)) helpers.total = count_units(&forms);
     device->asked_cache = true; /* what is compiled from now on is known */
-    if (helpers.total > 0) run_helpers(&helpers, progress, user);
+    if (helpers.total == 0) goto done;
+    pool_set(helpers.pool, device, path);
+    path = NULL;
+    run_helpers(&helpers, progress, user);
 done:
     pthread_mutex_unlock(&one_at_a_time);
     free(forms.list);

@@ -4,9 +4,10 @@
  * process later. A program that crashes the compiler, or takes more time or memory than a limit, costs a helper: it is
  * remembered as refused, and no process builds it.
  *
- * The helper is found next to the library (libexec), or by TUTTI_HELPER: a path, or "off". Helpers are children of this
- * process for as long as a call of builder_prepare() takes: an embedding program with a SIGCHLD handler sees them end,
- * and may reap them. They inherit the environment, /dev/null as standard streams, and no other descriptor. */
+ * The helper is found next to the library (libexec), or by TUTTI_HELPER: a path, or "off". Starting one takes half a
+ * second, so builder_keep() lets them wait for more. Helpers are children of this process: an embedding program with a
+ * SIGCHLD handler sees them end, and may reap them. They inherit the environment, /dev/null as standard streams, and no
+ * other descriptor. One that waits for BUILDER_IDLE_S seconds ends by itself. */
 #ifndef RUNTIME_BUILDER_H
 #define RUNTIME_BUILDER_H
 
@@ -25,6 +26,10 @@ const char *builder_refusal(struct device *device, const struct launch *launch);
 /* Compiles what these launches need and this driver has not compiled before. Does nothing on other drivers. Never
  * fails. Buffers of the launches need not exist: only NULL and not NULL are told apart. */
 void builder_prepare(const struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
+/* Keeps helpers from now on, until this is called with false, which ends them; at first they end with each call of
+ * builder_prepare(). */
+void builder_keep(struct tutti_runtime *runtime, bool keep);
+void builder_close(struct tutti_runtime *runtime);
 /* Whether all kernels of the list are in the driver's own cache, as far as is known: they need no warming up. */
 bool builder_knows(const struct launch_list *list);
 /* Begins to load the list's programs from the driver's own cache, in the order of its launches, if all of them are
@@ -37,7 +42,7 @@ void builder_note(const struct launch_list *list);
 /* ---- what goes over the socket: a greeting, then units, each of which is answered by one byte ---- */
 
 #define BUILDER_MAGIC "TUTTIB2"
-enum { BUILDER_NAME = 128, BUILDER_PATIENCE_S = 120 };
+enum { BUILDER_NAME = 128, BUILDER_PATIENCE_S = 120, BUILDER_IDLE_S = 10 };
 enum { BUILDER_WAITING = 5 }; /* a unit's limit of elapsed time, as a multiple of that of processor time */
 enum { BUILDER_OUT_OF_MEMORY = 42, BUILDER_OUT_OF_TIME = 43 }; /* exit statuses of helpers */
 

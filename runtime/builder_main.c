@@ -4,6 +4,7 @@
 #include "runtime/builder.h"
 #include "runtime/processor.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -177,13 +178,20 @@ static double processor_seconds(void)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
+/* Returns whether something arrives in time. */
+static bool wait_for_unit(void)
+{
+    struct pollfd socket = { .fd = SOCKET, .events = POLLIN };
+    return poll(&socket, 1, 1000 * BUILDER_IDLE_S) == 1;
+}
+
 /* Builds one unit; false when there is nothing more to be done. */
 static bool serve(struct helper *helper)
 {
     struct builder_unit unit;
     alarm(0);
     atomic_store(&helper->begun, -1);
-    if (!receive(&unit, sizeof(unit)) || unit.launches > MOST_LAUNCHES) return false;
+    if (!wait_for_unit() || !receive(&unit, sizeof(unit)) || unit.launches > MOST_LAUNCHES) return false;
     atomic_store(&helper->begun, (int)processor_seconds());
     alarm(BUILDER_WAITING * helper->limits.seconds); /* ends this process: a kernel may hang the compiler */
     char *text = receive_text(unit.text_bytes), *options = receive_text(unit.options_bytes);

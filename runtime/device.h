@@ -70,6 +70,7 @@ struct capabilities {
     } bf16[COMPUTE_TYPES];
 };
 
+struct builder_pool;
 struct programs;
 struct tuning;
 struct store;
@@ -124,6 +125,7 @@ struct tutti_runtime {
     char *tuning;       /* the user's table; NULL: none */
     bool tuning_off;    /* shipped tables alone */
     int threads;
+    struct builder_pool *builder; /* builder.c: NULL before the first helper process */
 };
 
 struct found_device;

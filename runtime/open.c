@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/threads.h"
+#include "runtime/builder.h"
 #include "runtime/check.h"
 #include "runtime/device.h"
 #include "runtime/discover.h"
@@ -192,6 +193,7 @@ tutti_runtime *tutti_open(const tutti_runtime_options *given)
     cache_folder_check(runtime);
     TRY(tuning_open(runtime, options->tuning));
     TRY(find_devices(&runtime->log, options->devices, &found, &count));
+    builder_keep(runtime, true); /* until the first network is compiled */
     TRY(devices_open(runtime, found, count, options->memory_limit));
 done:
     discover_free(found, count);
@@ -204,6 +206,7 @@ void tutti_close(tutti_runtime *runtime)
 {
     if (!runtime || is_forked()) return;
     bool held = false;
+    builder_close(runtime);
     for (int i = 0; i < runtime->count; i++) {
         held |= runtime->devices[i].abandoned;
         if (!runtime->devices[i].abandoned) close_one(&runtime->devices[i]);

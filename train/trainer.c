@@ -13,6 +13,7 @@
 #include "parallel/ranks_sum.h"
 #include "parallel/rebalance.h"
 #include "parallel/step.h"
+#include "runtime/builder.h"
 #include "runtime/forked.h"
 #include "train/checks.h"
 #include "train/fetches.h"
@@ -253,9 +254,12 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     watchdog_open(&trainer->watchdog, ranks_progress, trainer);
     TRY(ranks_open(trainer, training, plan_training(trainer, output, training)));
     trainer->options.exchange = trainer->count > 1 || ranks_sums(trainer);
+    builder_keep(network->runtime, true);
     TRY(ranks_begin(trainer, make_all(trainer)));
+    builder_keep(network->runtime, false);
     return trainer;
 done:
+    if (trainer) builder_keep(network->runtime, false);
     tutti_trainer_free(trainer);
     return NULL;
 }

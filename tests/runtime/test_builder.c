@@ -73,6 +73,14 @@ static void on_progress(void *user, int built, int total)
     ck_assert_int_eq(total, PROGRAMS);
 }
 
+/* Neither alive nor dead. */
+static void expect_no_child(void)
+{
+    errno = 0;
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+    ck_assert_int_eq(errno, ECHILD);
+}
+
 /* With stand-ins for buffers, as plans do; nothing may be left of the helpers afterwards. */
 static void prepare(struct device *device)
 {
@@ -83,9 +91,7 @@ static void prepare(struct device *device)
     builder_prepare(&list, on_progress, NULL);
     launch_list_free(&list);
     ck_assert_int_eq(descriptors(), before);
-    errno = 0;
-    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, alive or dead */
-    ck_assert_int_eq(errno, ECHILD);
+    expect_no_child();
 }
 
 /* A shell script in the test's folder as the helper. */
@@ -104,6 +110,7 @@ static void use_script(const char *text)
 static struct device *begin(int threads)
 {
     tutti_runtime *runtime = open_runtime(&(tutti_runtime_options) { .threads = threads });
+    builder_keep(runtime, false);
     return &runtime->devices[0];
 }
 
@@ -124,6 +131,78 @@ START_TEST(helpers_compile_ahead)
     ck_assert_int_eq(progress_calls, 0);
     device_end(device);
     ck_assert_int_eq(files_ending(".compiled"), 1);
+}
+END_TEST
+
+/* The processes that this thread has started. */
+static void read_children(char text[200])
+{
+    FILE *file = fopen("/proc/thread-self/children", "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, 199, file)] = '\0';
+    fclose(file);
+}
+
+static void prepare_one(struct device *device, int program)
+{
+    struct launch_list list;
+    make_launches(device, &list, (cl_mem)(uintptr_t)1, (cl_mem)(uintptr_t)2);
+    const size_t all = list.count;
+    list.launches += program;
+    list.count = 1;
+    builder_prepare(&list, NULL, NULL);
+    list.launches -= program;
+    list.count = all;
+    launch_list_free(&list);
+}
+
+/* A helper that is kept builds what the next call wants; one that died meanwhile is replaced. */
+START_TEST(kept_helpers_serve_again)
+{
+    struct device *device = begin(1);
+    char first[200], second[200];
+    builder_keep(device->runtime, true);
+    prepare_one(device, 0);
+    read_children(first);
+    ck_assert_int_gt(atoi(first), 0);
+    prepare_one(device, 1);
+    read_children(second);
+    ck_assert_str_eq(first, second);
+    ck_assert_int_eq(kill(atoi(first), SIGKILL), 0);
+    ck_assert_int_eq(waitid(P_PID, (id_t)atoi(first), &(siginfo_t) { 0 }, WEXITED | WNOWAIT), 0);
+    prepare_one(device, 2);
+    read_children(second);
+    ck_assert_str_ne(first, second);
+    ck_assert_int_gt(atoi(second), 0);
+    builder_keep(device->runtime, false);
+    expect_no_child();
+    struct launch_list list;
+    make_launches(device, &list, NULL, NULL);
+    list.count = 3;
+    ck_assert(builder_knows(&list));
+    list.count = PROGRAMS;
+    launch_list_free(&list);
+    device_end(device);
+}
+END_TEST
+
+/* One helper serves all that tutti_open() and tutti_compile() build, and ends with the latter. */
+START_TEST(compiling_leaves_no_helper)
+{
+    tutti_runtime *runtime = open_runtime(&(tutti_runtime_options) { .threads = 1 });
+    char opened[200];
+    prepare_one(&runtime->devices[0], 0);
+    read_children(opened);
+    ck_assert_int_gt(atoi(opened), 0);
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor y = tutti_dense(network, tutti_input(network, "x", TUTTI_SHAPE(3)), 5, NULL);
+    tutti_trainer *trainer = tutti_compile(network, y, &(tutti_training) { .loss = TUTTI_MSE });
+    ck_assert_msg(trainer, "%s", tutti_message(NULL));
+    expect_no_child();
+    ck_assert(logged("compiled ahead by 1 helper processes"));
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+    tutti_close(runtime);
 }
 END_TEST
 
@@ -282,6 +361,8 @@ Suite *builder_suite(void)
     TCase *tests = tcase_create("builder");
     tcase_add_checked_fixture(tests, folder_begin, folder_end);
     tcase_add_test(tests, helpers_compile_ahead);
+    tcase_add_test(tests, kept_helpers_serve_again);
+    tcase_add_test(tests, compiling_leaves_no_helper);
     tcase_add_test(tests, helpers_run_kernels_with_tiles);
     tcase_add_test(tests, known_kernels_are_known_to_the_next_process);
     tcase_add_test(tests, known_programs_are_loaded_ahead);
