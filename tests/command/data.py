@@ -109,8 +109,8 @@ def tone(path, rate, hertz, seconds=0.5):
 class Others(harness.CommandTest):
     def test_masks(self):
         pictures.write_masks(self.folder / "set", 10)
-        words = ("--data", "set", "--input", "3x32x32")
-        lines = self.good("train", "unet", *words, "--batch", "4", "--epochs", "4", "--json", "--save", "m",
+        words = ("--data", "set", "--input", "3x16x16")
+        lines = self.good("train", "unet", *words, "--batch", "4", "--epochs", "2", "--json", "--save", "m",
                           "--devices", "0").lines()
         self.assertLess(lines[-2]["loss"], lines[0]["loss"])
         result, = self.good("eval", "unet", "--data", "set", "--weights", "m.safetensors", "--json").lines()
