@@ -106,8 +106,9 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
     return all;
 }
 
-/* Makes one attempt. VOTE_RETRY: a device was lost, and the others retry the work. VOTE_REPLAY: the lost device had
- * trained alone, and the others must replay its steps first. */
+/* Makes one attempt. VOTE_RETRY: the work is retried, because a device was lost, is suspect, takes fewer samples from
+ * now on, or was interrupted. VOTE_REPLAY: a lost device had trained alone, and the others must replay its steps
+ * first. */
 static struct vote try_exchanging(tutti_trainer *trainer, struct step *step)
 {
     tutti_status exchanged = TUTTI_OK;

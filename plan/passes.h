@@ -44,7 +44,8 @@ void *design_new(const struct problem *problem, const struct implementation *imp
 const char *implementation_refusal(
     const struct plan *plan, const struct problem *problem, const struct implementation *implementation);
 /* Returns the implementation that a tuning table names (runtime/tuning.h), else the first in the operation's list
- * that is not refused; NULL with a message where there is none. */
+ * that accepts the problem, one that is passed over only where there is no other; NULL with a message where there is
+ * none. */
 const struct implementation *choose_implementation(const struct plan *plan, const struct node *node);
 
 /* The memory of values, of prepared data and of the workspace. */

@@ -19,6 +19,9 @@ const char *plan_single_values(const struct plan *plan, int *count);
 
 /* The caller's action at a command, when the launches before it are enqueued and those after it are not. */
 typedef tutti_status command_handler(void *user, const struct command *command);
+/* Inference: enqueues the launches that depend on parameters only. Call it before plan_enqueue() if the parameters
+ * changed or another plan ran since. */
+tutti_status plan_prepare(struct plan *plan);
 /* Enqueues the step; does not wait. handlers: NULL, or for each kind of command a function to be called, or NULL.
  * Launches need none. */
 tutti_status plan_enqueue(struct plan *plan, command_handler *const *handlers, void *user);
@@ -32,7 +35,5 @@ cl_mem plan_buffer(const struct plan *plan, int value);
 /* For tests: fill the arena with NaN, before the uploads; check that the guards still hold it. */
 tutti_status plan_poison(struct plan *plan);
 tutti_status plan_check_guards(struct plan *plan);
-/* Inference: runs the launches that depend on parameters only. */
-tutti_status plan_prepare(struct plan *plan);
 
 #endif

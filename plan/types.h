@@ -56,16 +56,16 @@ struct plan_options {
 };
 
 enum command_kind {
-    COMMAND_PREPARE,     /* inference: a launch that depends on parameters only; runs once after each change of them */
-    COMMAND_FEED,        /* copy: a feed to the device */
-    COMMAND_CONSTANTS,   /* copy: the step's constants to the device */
-    COMMAND_COPIES_DONE, /* the copies before it are complete; nothing waits, as the queue is in order */
-    COMMAND_KERNEL,      /* a launch of the step */
+    COMMAND_PREPARE,           /* inference: a launch that depends on parameters only; plan_prepare() enqueues it */
+    COMMAND_FEED,              /* copy: a feed to the device */
+    COMMAND_CONSTANTS,         /* copy: the step's constants to the device */
+    COMMAND_COPIES_DONE,       /* the copies before it are complete; nothing waits, as the queue is in order */
+    COMMAND_KERNEL,            /* a launch of the step */
     COMMAND_PARAMETERS_NEEDED, /* training: launches after this may read a range of the parameters; none before does */
     COMMAND_ALLREDUCE,         /* merges numbers of this device with those of all devices (struct all_reduce) */
     COMMAND_GRADIENTS_READY,   /* training: the gradients of a range, a bucket, are complete, its parameters are read no
                                   more */
-    COMMAND_METRICS,           /* copy: sums of losses, from where the next run overwrites them */
+    COMMAND_METRICS,           /* copy on the device: sums of losses, from where the next run overwrites them */
     COMMAND_OUTPUT,            /* copy: an output from the device */
     COMMAND_KINDS
 };
@@ -113,7 +113,7 @@ struct plan {
     struct plan_options options;
     struct graph graph;
     bool channels_last;         /* see struct problem */
-    struct launch_list prepare; /* inference: once after each change of the parameters; training: empty */
+    struct launch_list prepare; /* inference: before `step`, see plan_prepare(); training: empty */
     struct launch_list step;
     struct plan_memory memory;
     struct plan_designs designs;
