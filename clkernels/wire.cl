@@ -1,7 +1,8 @@
 /* Gradients on their way to the host in half the bytes: wire[i] = g[i] rounded to bfloat16, to the nearest, ties to even.
  *
  * Arguments: g, wire: arenas; the floats first .. first + n - 1 of them, both multiples of 16.
- * Launched by replica/gradients.c when a bucket is complete, as arena.h has it. */
+ * Emitted by replica/gradients.c, launched by replica/gradients_copied.c for a bucket or for the sum of micro-batches,
+ * as arena.h has it. */
 #include "arena.h"
 #include "element.h"
 

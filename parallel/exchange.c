@@ -1,8 +1,8 @@
 /* The exchange of gradients between several devices. Each replica's gradients arrive on the host in ranges of their
  * arena, in its own order. The arena is cut into blocks. A block is summed over the replicas as soon as all of them
  * have delivered it, always in the order of the replicas, so the result does not depend on the order of arrival.
- * Losses scale every gradient by 1 / (samples of the whole step), so a plain sum is the weighted mean, whatever the
- * shares.
+ * Loss kernels multiply each gradient by gradient_weight, 1 / (samples of the whole step), so a plain sum is the
+ * weighted mean, whatever the shares.
  *
  * If CPU devices occupy all cores, reduction starts when the first of them finishes; earlier, reduction threads would
  * compete with compute. Parts are whole samples, so one device finishes first, and then has spare time.
@@ -65,8 +65,7 @@ static int64_t overlap(const struct bucket_delivery *delivery, int64_t begin, in
     return last > *first ? last - *first : 0;
 }
 
-/* Returns whether a replica has delivered a block. A replica that has ended delivers no more: what did not arrive has
- * no gradient. */
+/* Returns whether a replica has delivered a block. A replica that has ended has delivered everything. */
 static bool has_block(const struct exchange *exchange, const struct replica *replica, int64_t block)
 {
     if (worker_has_ended(&replica->worker)) return true;
@@ -119,8 +118,9 @@ static void find_not_finite(const tutti_trainer *trainer)
 }
 
 /* Returns a replica's gradients of a chunk: in place, if one bucket has them all as floats; else copied to
- * `assembled`, with zeros where it has none. All deliveries that overlap the chunk are complete, and no more are
- * added once one is. */
+ * `assembled`, with zeros where it has none. All deliveries that overlap the chunk are complete. The array does not
+ * move: gradients_await() marks the first delivery complete only after all launches, and so all deliveries, were
+ * enqueued. */
 static const float *gradients_of(const struct replica *replica, int64_t begin, int64_t end, float *restrict assembled)
 {
     memset(assembled, 0, (size_t)(end - begin) * sizeof(float));

@@ -96,7 +96,8 @@ static struct step_work work_of(
     return work;
 }
 
-/* A failure here is not voted on: this rank leaves, and the other ranks end when they hear no more from it. */
+/* After the commit: counts the step, notes it in the journal, and decides about shares by its time. A failure here is
+ * not voted on: this rank leaves, and the other ranks end when they hear no more from it. */
 static tutti_status finish(tutti_trainer *trainer, const struct step *step, double start)
 {
     tutti_status status = TUTTI_OK;
@@ -104,7 +105,7 @@ static tutti_status finish(tutti_trainer *trainer, const struct step *step, doub
     trainer->state.position.steps++;
     note_scale(trainer, &step->result);
     if (!step->result.not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
-    TRY(replay_lost(trainer));
+    TRY(replay_lost(trainer)); /* journal_note() may have lost the device while copying its parameters */
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
     if (ranks_sums(trainer)) ranks_decide(trainer, seconds);

@@ -1,5 +1,5 @@
-/* A training: what tutti_compile() makes and tutti_trainer_free() frees, the master copy of its parameters, and the
- * public calls for single steps, evaluation and inference. Steps are in step.c. */
+/* A trainer: tutti_compile() makes it, tutti_trainer_free() frees it. The public calls for single steps, evaluation and
+ * inference, whose work parallel/step.c does. */
 #include "base/memory.h"
 #include "base/options.h"
 #include "layers/layers.h"
