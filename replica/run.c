@@ -150,7 +150,7 @@ static tutti_status upload_parameters(struct run *run)
     const struct optimizer_arrays *master = &snapshot->master;
     if (work->probe) return TUTTI_OK;
     TRY(upload_frozen(run));
-    if (!master->parameters) return TUTTI_OK;
+    if (!master->parameters) return TUTTI_OK; /* this device has the newest: parameters_snapshot() */
     if (versions_lack_parameters(&replica->versions, snapshot)) {
         plan_cache_invalidate(&replica->plans);
         run->pieces = replica->device->transfers && work->step.mode == PLAN_TRAIN;
@@ -556,42 +556,71 @@ static void drop_work(struct replica *replica)
     plan_cache_overwritten(&replica->plans);
 }
 
+/* Enqueues the whole part. It waits only for what is needed meanwhile: statistics of all devices, a checksum, and the
+ * device's copy of the samples, whose staging memory the next ones take. */
+static tutti_status enqueue_part(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const struct replica_work *work = run->work;
+    const bool training = work->step.mode == PLAN_TRAIN;
+    TRY(stage_samples(run));
+    prefetch_prepare(replica, work); /* makes memory before the device is busy */
+    TRY(stage_outputs(run));
+    TRY(upload_parameters(run)); /* may decide to send pieces, which the first micro-batch's launches wait for */
+    if (training) gradients_note_work(&replica->transfer, run->micro_batches > 1);
+    for (int64_t number = 0; number < run->micro_batches; number++) TRY(enqueue_micro_batch(run, number));
+    if (work->update) TRY(device_update_enqueue(replica, run->micro_batches > 1, &replica->scratch.constants[0]));
+    TRY(mark(run, &run->ended)); /* after the last launch: copies from here on do not overlap with any */
+    if (work->verify_parameters) /* before send_gradients(): then the exchange may write new ones */
+        TRY(check_parameters(replica, work->checksum));
+    if (training && !work->update && replica->transfer.delivery_count == 0) TRY(send_gradients(run));
+    CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
+    prefetch_send(replica, work, run->begun); /* last: waits until the device has this part's samples */
+done:
+    return status;
+}
+
+static tutti_status await_part(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(gradients_await(run->replica)); /* first: the exchange sums each bucket as it arrives */
+    TRY(await_results(run));
+    prefetch_wait(run->replica, run->work); /* no upload is in progress between two steps */
+done:
+    return status;
+}
+
+/* Notes what has succeeded. */
+static void note_part(struct run *run, double start)
+{
+    struct replica *replica = run->replica;
+    const struct replica_work *work = run->work;
+    note_times(run, start);
+    plan_cache_ran(&replica->plans, key_of(run, run->samples_each));
+    plan_cache_ran(&replica->plans, key_of(run, last_samples(run)));
+    versions_mark_partial(&replica->versions, false); /* device_update_enqueue() set it */
+    if (work->probe) return;
+    versions_took(&replica->versions, &work->snapshot, work->update);
+    if (run->parameter_writes > 0) replica->parameters_s = uploads_seconds(&replica->uploads, run->parameter_writes);
+    if (work->step.mode != PLAN_TRAIN) return;
+    note_pace(replica, work);
+    replica->report.busy_s += work->result.seconds;
+    replica->report.samples += work->samples;
+}
+
 tutti_status replica_run(struct replica *replica, void *argument)
 {
     tutti_status status = TUTTI_OK;
     struct run run = { .replica = replica, .setup = replica->setup, .work = argument };
-    const bool training = run.work->step.mode == PLAN_TRAIN;
     replica_allow_step(replica, run.work->samples);
-    TRY(gradient_transport(replica)->release(replica));
-    TRY(split_into_micro_batches(&run)); /* may make plans, which takes its own time */
+    TRY(gradient_transport(replica)->release(replica)); /* what the exchange had mapped, before anything uses it */
+    TRY(split_into_micro_batches(&run));                /* may make plans, which has its own limit and takes its time */
     const double start = clock_seconds();
     replica_allow_step(replica, run.work->samples);
-    TRY(stage_samples(&run));
-    prefetch_prepare(replica, run.work);
-    TRY(stage_outputs(&run));
-    TRY(upload_parameters(&run));
-    if (training) gradients_note_work(&replica->transfer, run.micro_batches > 1);
-    for (int64_t number = 0; number < run.micro_batches; number++) TRY(enqueue_micro_batch(&run, number));
-    if (run.work->update) TRY(device_update_enqueue(replica, run.micro_batches > 1, &replica->scratch.constants[0]));
-    TRY(mark(&run, &run.ended));
-    if (run.work->verify_parameters) TRY(check_parameters(replica, run.work->checksum));
-    if (training && !run.work->update && replica->transfer.delivery_count == 0) TRY(send_gradients(&run));
-    CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
-    prefetch_send(replica, run.work, run.begun);
-    TRY(gradients_await(replica));
-    TRY(await_results(&run));
-    prefetch_wait(replica, run.work);
-    note_times(&run, start);
-    plan_cache_ran(&replica->plans, key_of(&run, run.samples_each));
-    plan_cache_ran(&replica->plans, key_of(&run, last_samples(&run)));
-    versions_mark_partial(&replica->versions, false);
-    if (run.work->probe) goto done;
-    versions_took(&replica->versions, &run.work->snapshot, run.work->update);
-    if (run.parameter_writes > 0) replica->parameters_s = uploads_seconds(&replica->uploads, run.parameter_writes);
-    if (!training) goto done;
-    note_pace(replica, run.work);
-    replica->report.busy_s += run.work->result.seconds;
-    replica->report.samples += run.work->samples;
+    TRY(enqueue_part(&run));
+    TRY(await_part(&run));
+    note_part(&run, start);
 done:
     uploads_reset(&replica->uploads);
     if (!run.work->probe) replica->setup->over_all.statistics_leave(replica->setup->over_all.trainer, replica->number);

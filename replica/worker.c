@@ -76,8 +76,8 @@ void worker_start(struct worker *worker, worker_job *job, void *argument)
         return;
     }
     watchdog_lock(worker->watchdog);
-    while (worker_works(worker)) watchdog_wait(worker->watchdog); /* a probe */
-    if (!worker->abandoned) {                                     /* else worker_wait() tells */
+    while (worker_works(worker)) watchdog_wait(worker->watchdog); /* a probe may still run */
+    if (!worker->abandoned) {                                     /* else worker_wait() returns why it was */
         worker->job = job;
         worker->argument = argument;
         worker->busy = true;
