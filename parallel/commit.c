@@ -16,7 +16,7 @@ static tutti_status measure(const tutti_trainer *trainer, const struct replica *
     result->norm = sole ? trainer->works[sole->number].result.norm : NAN;
     if (sole || trainer->optimizer.clip_norm <= 0 || result->not_finite) return TUTTI_OK;
     TRY(clip_norm_of(parameters_gradients(&trainer->store), trainer->network->trained_floats,
-        step->work.constants.unscale, trainer->pool, &result->norm));
+        step->input.constants.unscale, trainer->pool, &result->norm));
     result->not_finite = !isfinite(result->norm);
 done:
     return status;
@@ -27,7 +27,7 @@ static void update_from_sums(tutti_trainer *trainer, const struct step *done)
 {
     const struct optimizer_arrays master = parameters_master(&trainer->store);
     const float *gradients = parameters_gradients(&trainer->store);
-    struct optimizer_step step = { &trainer->optimizer, trainer->network, &done->work.constants, NULL };
+    struct optimizer_step step = { &trainer->optimizer, trainer->network, &done->input.constants, NULL };
     const float clip = clip_factor(&trainer->optimizer, done->result.norm);
     if (trainer->optimizer.clip_norm > 0) step.clip = &clip;
     optimizer_update(&step, trainer->pool, master.parameters, gradients, master.states);
@@ -73,7 +73,7 @@ tutti_status step_commit(tutti_trainer *trainer, struct step *step)
     TRY(check_finite(trainer, step));
     for (int i = 0; i < trainer->count; i++)
         gradients_note_step(&trainer->replicas[i].transfer, trainer->division.parts[i] > 0);
-    trainer->last.unscale = step->work.constants.unscale;
+    trainer->last.unscale = step->input.constants.unscale;
     trainer->last.stepped = true;
     if (!step->result.not_finite) update(trainer, sole, step);
 done:

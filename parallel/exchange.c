@@ -328,7 +328,7 @@ tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
     struct exchange exchange = { .trainer = trainer,
         .ranks = ranks_sums(trainer) ? trainer->ranks : NULL,
         .kept = trainer_keeps_gradient_sums(trainer) ? parameters_gradients(&trainer->store) : NULL,
-        .step = { &trainer->optimizer, trainer->network, &step->work.constants, NULL },
+        .step = { &trainer->optimizer, trainer->network, &step->input.constants, NULL },
         .master = parameters_master(&trainer->store),
         .next = parameters_next(&trainer->store),
         .stream = (size_t)trainer->network->total_floats * sizeof(float) >= STREAM_BYTES,

@@ -19,7 +19,7 @@
 #define MOST_BYTES ((size_t)256 << 20)
 
 struct entry {
-    struct step_work work;
+    struct step_input input;
     void *samples; /* copies */
     size_t capacity;
     uint64_t number; /* of the announced batch that was copied ahead of its step; 0: none */
@@ -94,20 +94,20 @@ done:
 }
 
 /* Copies samples to the entry after the last, which journal_note() adds. */
-tutti_status journal_take(tutti_trainer *trainer, struct step_work *work)
+tutti_status journal_take(tutti_trainer *trainer, struct step_input *input)
 {
     tutti_status status = TUTTI_OK;
     struct journal *journal = trainer->journal;
     const size_t index = journal->count;
-    const bool ahead = work->number > 0 && index < journal->room && journal->entries[index].number == work->number;
-    if (!ahead) TRY(copy_samples(trainer, index, &work->feeds, work->samples));
+    const bool ahead = input->number > 0 && index < journal->room && journal->entries[index].number == input->number;
+    if (!ahead) TRY(copy_samples(trainer, index, &input->feeds, input->samples));
     struct entry *entry = &journal->entries[index];
     entry->number = 0;
-    const struct bound_sizes sizes = { work->samples, work->feeds.length };
-    work->feeds = arrays_at(&trainer->feeds.arrays, entry->samples, sizes);
-    work->kept = true;
-    entry->work = *work;
-    entry->work.gives_outputs = false; /* where they went may be gone when the step is replayed */
+    const struct bound_sizes sizes = { input->samples, input->feeds.length };
+    input->feeds = arrays_at(&trainer->feeds.arrays, entry->samples, sizes);
+    input->kept = true;
+    entry->input = *input;
+    entry->input.gives_outputs = false; /* where they went may be gone when the step is replayed */
 done:
     return status;
 }
@@ -180,7 +180,7 @@ tutti_status journal_copy(tutti_trainer *trainer)
     return TUTTI_OK;
 }
 
-tutti_status journal_note(tutti_trainer *trainer, const struct step_work *work, double seconds)
+tutti_status journal_note(tutti_trainer *trainer, const struct step_input *input, double seconds)
 {
     struct journal *journal = trainer->journal;
     if (!journal) return TUTTI_OK; /* a single device */
@@ -194,7 +194,7 @@ tutti_status journal_note(tutti_trainer *trainer, const struct step_work *work, 
         journal->done++;
         return TUTTI_OK;
     }
-    if (work->kept) {
+    if (input->kept) {
         journal->bytes += journal->entries[journal->count].capacity;
         journal->done = ++journal->count;
         if (journal->bytes < MOST_BYTES && journal->passed_s < REST * journal->copy_s) return TUTTI_OK;
@@ -225,7 +225,7 @@ void journal_return(tutti_trainer *trainer, size_t left)
     trainer->journal->missing += left;
 }
 
-struct step_work journal_next(const tutti_trainer *trainer)
+struct step_input journal_next(const tutti_trainer *trainer)
 {
-    return trainer->journal->entries[trainer->journal->done].work;
+    return trainer->journal->entries[trainer->journal->done].input;
 }

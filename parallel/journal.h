@@ -16,13 +16,13 @@ struct tutti_trainer;
  * - journal_copy() makes the host's parameters the newest, if the device works. */
 tutti_status journal_open(struct tutti_trainer *trainer);
 void journal_free(struct tutti_trainer *trainer);
-tutti_status journal_take(struct tutti_trainer *trainer, struct step_work *work);
+tutti_status journal_take(struct tutti_trainer *trainer, struct step_input *input);
 void journal_take_ahead(struct tutti_trainer *trainer);
-tutti_status journal_note(struct tutti_trainer *trainer, const struct step_work *work, double seconds);
+tutti_status journal_note(struct tutti_trainer *trainer, const struct step_input *input, double seconds);
 bool journal_lacks_steps(const struct tutti_trainer *trainer);
 size_t journal_claim(struct tutti_trainer *trainer);
 void journal_return(struct tutti_trainer *trainer, size_t left);
-struct step_work journal_next(const struct tutti_trainer *trainer);
+struct step_input journal_next(const struct tutti_trainer *trainer);
 tutti_status journal_copy(struct tutti_trainer *trainer);
 
 #endif

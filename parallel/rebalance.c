@@ -286,10 +286,10 @@ static int64_t probe_samples(tutti_trainer *trainer, int device)
     return last ? last->samples : 0;
 }
 
-static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *probe, const struct step_work *work)
+static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *probe, const struct step_input *input)
 {
     const size_t bytes =
-        arrays_bytes(&trainer->feeds.arrays, (struct bound_sizes) { probe->work.samples, work->feeds.length });
+        arrays_bytes(&trainer->feeds.arrays, (struct bound_sizes) { probe->work.samples, input->feeds.length });
     if (probe->bytes < bytes) {
         free(probe->samples);
         probe->bytes = 0;
@@ -297,18 +297,18 @@ static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *pro
         if (!probe->samples) return TUTTI_NO_MEMORY;
         probe->bytes = bytes;
     }
-    probe->work.step.feeds = arrays_pack(&trainer->feeds.arrays, &work->feeds, probe->work.samples, probe->samples);
+    probe->work.input.feeds = arrays_pack(&trainer->feeds.arrays, &input->feeds, probe->work.samples, probe->samples);
     return TUTTI_OK;
 }
 
-static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samples, const struct step_work *work)
+static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samples, const struct step_input *input)
 {
     struct probing *probing = &trainer->rebalance->probing;
     struct probe *probe = &probing->probes[device];
-    probe->work = (struct replica_work) { .step = *work, .samples = samples, .probe = true };
-    probe->work.step.gives_outputs = false;
+    probe->work = (struct replica_work) { .input = *input, .samples = samples, .probe = true };
+    probe->work.input.gives_outputs = false;
     probing->last = device;
-    const tutti_status status = copy_samples(trainer, probe, work);
+    const tutti_status status = copy_samples(trainer, probe, input);
     if (status != TUTTI_OK) return status;
     probing->replica = &trainer->replicas[device];
     worker_start(&probing->replica->worker, run_probe, &probe->work);
@@ -316,7 +316,7 @@ static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samp
 }
 
 /* Probes the devices without samples in turns. */
-static tutti_status probe_next(tutti_trainer *trainer, const struct step_work *work)
+static tutti_status probe_next(tutti_trainer *trainer, const struct step_input *input)
 {
     struct probing *probing = &trainer->rebalance->probing;
     const struct balance *balance = &trainer->balance;
@@ -325,9 +325,9 @@ static tutti_status probe_next(tutti_trainer *trainer, const struct step_work *w
         const int device = (probing->last + i) % trainer->count;
         if (balance->parts[device] > 0 || replica_is_lost(&trainer->replicas[device])) continue;
         const int64_t samples = probe_samples(trainer, device);
-        if (samples == 0 || samples > work->samples) continue;
+        if (samples == 0 || samples > input->samples) continue;
         const double expected = speed_time(&balance->devices[device].speed, SPEED_TOGETHER, samples);
-        if (probing->next > 0) return start_probe(trainer, device, samples, work);
+        if (probing->next > 0) return start_probe(trainer, device, samples, input);
         probing->next = clock_seconds() + fmax(PROBE_EARLIEST, PROBE_REST * expected); /* before the first probe, too */
         break;
     }
@@ -402,10 +402,10 @@ static bool report_times(tutti_trainer *trainer, double seconds)
     return true;
 }
 
-tutti_status rebalance_after_step(tutti_trainer *trainer, const struct step_work *work, double seconds)
+tutti_status rebalance_after_step(tutti_trainer *trainer, const struct step_input *input, double seconds)
 {
     struct balance *balance = &trainer->balance;
-    if (work->samples != balance->batch) return TUTTI_OK;
+    if (input->samples != balance->batch) return TUTTI_OK;
     for (int i = 0; i < trainer->count; i++)
         if (trainer->division.parts[i] != balance->parts[i]) return TUTTI_OK; /* a device was lost in this step */
     /* Building plans slows a CPU down: ignore these times. */
@@ -419,5 +419,5 @@ tutti_status rebalance_after_step(tutti_trainer *trainer, const struct step_work
         rebalance_start(trainer);
         return TUTTI_OK;
     }
-    return probe_next(trainer, work);
+    return probe_next(trainer, input);
 }

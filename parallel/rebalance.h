@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct replica;
-struct step_work;
+struct step_input;
 struct tutti_trainer;
 
 /* rebalance_open() is called after the replicas are made, rebalance_close() after they were freed.
@@ -17,7 +17,7 @@ struct tutti_trainer;
 tutti_status rebalance_open(struct tutti_trainer *trainer);
 void rebalance_close(struct tutti_trainer *trainer);
 tutti_status rebalance_before_step(struct tutti_trainer *trainer, int64_t samples);
-tutti_status rebalance_after_step(struct tutti_trainer *trainer, const struct step_work *work, double seconds);
+tutti_status rebalance_after_step(struct tutti_trainer *trainer, const struct step_input *input, double seconds);
 tutti_status rebalance_lost(struct tutti_trainer *trainer);
 /* Starts building the plans for balance.wanted in the background; returns whether such plans are being built. */
 void rebalance_start(struct tutti_trainer *trainer);

@@ -11,10 +11,10 @@
 static tutti_status replay_next(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    struct step step = { .work = journal_next(trainer), .replayed = true };
+    struct step step = { .input = journal_next(trainer), .replayed = true };
     TRY(run_work(trainer, &step));
     TRY(step_commit(trainer, &step));
-    TRY(journal_note(trainer, &step.work, 0));
+    TRY(journal_note(trainer, &step.input, 0));
 done:
     return status;
 }

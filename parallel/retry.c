@@ -28,26 +28,26 @@ struct replica *trainer_sole_replica(tutti_trainer *trainer)
     return sole && membership_is_present(&trainer->members, sole->number) ? sole : NULL;
 }
 
-static tutti_status divide_over_devices(tutti_trainer *trainer, const struct step_work *work)
+static tutti_status divide_over_devices(tutti_trainer *trainer, const struct step_input *input)
 {
     const tutti_status status = rebalance_lost(trainer);
-    return status == TUTTI_OK ? trainer_divide(trainer, work->mode, work->samples, trainer->division.parts) : status;
+    return status == TUTTI_OK ? trainer_divide(trainer, input->mode, input->samples, trainer->division.parts) : status;
 }
 
 /* Begins an attempt: divides the rank's batch over the devices; fetches the newest parameters to the host if some
  * device needs them. */
-static struct vote prepare(tutti_trainer *trainer, const struct step_work *work)
+static struct vote prepare(tutti_trainer *trainer, const struct step_input *input)
 {
     tutti_status status = TUTTI_OK;
     bool wanted = false;
     if (journal_lacks_steps(trainer)) return vote_replay();
-    TRY(divide_over_devices(trainer, work));
+    TRY(divide_over_devices(trainer, input));
     for (int i = 0; i < trainer->count; i++)
         wanted |= trainer->division.parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
     if (!wanted) return vote_of(TUTTI_OK);
     TRY(newest_copy(trainer));
     if (journal_lacks_steps(trainer)) return vote_replay(); /* a device is lost now */
-    TRY(divide_over_devices(trainer, work));
+    TRY(divide_over_devices(trainer, input));
 done:
     return vote_of(status);
 }
@@ -55,23 +55,23 @@ done:
 /* Starts device `device` on its part, which begins at sample `offset` of the rank's batch. */
 static void start_part(tutti_trainer *trainer, int device, const struct replica_work *common, int64_t offset)
 {
-    const struct step_work *step = &common->step;
+    const struct step_input *input = &common->input;
     struct replica_work *work = &trainer->works[device];
     *work = *common;
     work->snapshot = parameters_snapshot(&trainer->store, &trainer->replicas[device]);
     work->offset = offset;
     work->samples = trainer->division.parts[device];
-    if (step->mode == PLAN_TRAIN) work->next = lookahead_next(&trainer->lookahead, step->samples);
-    work->synchronised = trainer->options.whole_batch && work->samples < step->global_samples;
+    if (input->mode == PLAN_TRAIN) work->next = lookahead_next(&trainer->lookahead, input->samples);
+    work->synchronised = trainer->options.whole_batch && work->samples < input->global_samples;
     INVARIANT(membership_is_present(&trainer->members, device));
     worker_start(&trainer->replicas[device].worker, replica_run, work);
 }
 
-static void start_all(tutti_trainer *trainer, const struct step_work *work, bool sole)
+static void start_all(tutti_trainer *trainer, const struct step_input *input, bool sole)
 {
-    struct replica_work common = { .step = *work, .update = sole };
+    struct replica_work common = { .input = *input, .update = sole };
     int64_t offset = 0;
-    common.verify_parameters = trainer->options.advanced.check_replicas && work->mode == PLAN_TRAIN && !sole;
+    common.verify_parameters = trainer->options.advanced.check_replicas && input->mode == PLAN_TRAIN && !sole;
     if (common.verify_parameters)
         common.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {
@@ -79,7 +79,7 @@ static void start_all(tutti_trainer *trainer, const struct step_work *work, bool
         start_part(trainer, i, &common, offset);
         offset += trainer->division.parts[i];
     }
-    INVARIANT(offset == work->samples);
+    INVARIANT(offset == input->samples);
 }
 
 /* Returns the vote of a device that has not done its part. */
@@ -112,13 +112,13 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
 static struct vote try_exchanging(tutti_trainer *trainer, struct step *step)
 {
     tutti_status exchanged = TUTTI_OK;
-    const struct step_work *work = &step->work;
+    const struct step_input *input = &step->input;
     step->result.not_finite = false;
-    const struct vote prepared = prepare(trainer, work);
+    const struct vote prepared = prepare(trainer, input);
     if (prepared.says != VOTE_DONE) return prepared;
-    sync_devices_begin(trainer, work->global_samples);
-    const bool trains = work->mode == PLAN_TRAIN, sole = trains && trainer_sole_replica(trainer);
-    start_all(trainer, work, sole);
+    sync_devices_begin(trainer, input->global_samples);
+    const bool trains = input->mode == PLAN_TRAIN, sole = trains && trainer_sole_replica(trainer);
+    start_all(trainer, input, sole);
     if (trains && !sole) exchanged = exchange_run(trainer, step);
     if (sole && trainer->journal) journal_take_ahead(trainer);
     struct vote vote = vote_of_devices(trainer, &step->result);
@@ -127,9 +127,9 @@ static struct vote try_exchanging(tutti_trainer *trainer, struct step *step)
     return vote;
 }
 
-static void add_results(const tutti_trainer *trainer, const struct step_work *work, struct metric_totals *totals)
+static void add_results(const tutti_trainer *trainer, const struct step_input *input, struct metric_totals *totals)
 {
-    metric_sums_add(&totals->metrics, &work->excluded);
+    metric_sums_add(&totals->metrics, &input->excluded);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->division.parts[i] == 0) continue;
         metric_sums_add(&totals->metrics, &trainer->works[i].result.metrics);
@@ -141,18 +141,18 @@ static void add_results(const tutti_trainer *trainer, const struct step_work *wo
 static struct vote try_without_exchange(tutti_trainer *trainer, struct step *step)
 {
     struct replica *replica = &trainer->replicas[0];
-    struct replica_work *part = &trainer->works[0];
-    tutti_status status = trainer_divide(trainer, step->work.mode, step->work.samples, trainer->division.parts);
+    struct replica_work *work = &trainer->works[0];
+    tutti_status status = trainer_divide(trainer, step->input.mode, step->input.samples, trainer->division.parts);
     if (status != TUTTI_OK) return vote_of(status); /* it may be lost */
-    *part = (struct replica_work) { .step = step->work, .samples = step->work.samples };
-    part->snapshot = parameters_snapshot(&trainer->store, replica);
-    part->update = step->work.mode == PLAN_TRAIN;
-    if (part->update) part->next = lookahead_next(&trainer->lookahead, part->samples);
-    worker_start(&replica->worker, replica_run, part);
+    *work = (struct replica_work) { .input = step->input, .samples = step->input.samples };
+    work->snapshot = parameters_snapshot(&trainer->store, replica);
+    work->update = step->input.mode == PLAN_TRAIN;
+    if (work->update) work->next = lookahead_next(&trainer->lookahead, work->samples);
+    worker_start(&replica->worker, replica_run, work);
     status = worker_wait(&replica->worker);
     replica_end_attempt(replica);
     if (status == TUTTI_OK) {
-        step->result.not_finite = part->result.not_finite;
+        step->result.not_finite = work->result.not_finite;
         return vote_of(TUTTI_OK);
     }
     const tutti_status lost = trainer_shrink_or_lose(trainer, replica, status);
@@ -165,7 +165,7 @@ struct vote run_attempts(tutti_trainer *trainer, struct step *step)
     do {
         vote = trainer->options.exchange ? try_exchanging(trainer, step) : try_without_exchange(trainer, step);
     } while (vote.says == VOTE_RETRY);
-    if (vote.says == VOTE_DONE) add_results(trainer, &step->work, &step->result.totals);
+    if (vote.says == VOTE_DONE) add_results(trainer, &step->input, &step->result.totals);
     return vote;
 }
 
@@ -186,10 +186,10 @@ tutti_status run_attempts_ranks(tutti_trainer *trainer, const struct vote *ready
         ranks_try(trainer);
         if (mine.says == VOTE_RETRY) {
             const double start = clock_seconds();
-            own = (struct metric_totals) { .samples = step->work.samples };
+            own = (struct metric_totals) { .samples = step->input.samples };
             mine = try_exchanging(trainer, step);
             INVARIANT(mine.says != VOTE_REPLAY); /* no device trains alone */
-            if (mine.says == VOTE_DONE) add_results(trainer, &step->work, &own);
+            if (mine.says == VOTE_DONE) add_results(trainer, &step->input, &own);
             trainer->ranks->seconds = clock_seconds() - start - sync_ranks_waited(trainer);
         }
         sync_ranks_end(trainer, &mine);

@@ -34,7 +34,8 @@ static void note_times(tutti_trainer *trainer, double seconds)
     trainer->report.seconds += seconds;
     for (int i = 0; i < trainer->count; i++) {
         struct replica_report *report = &trainer->replicas[i].report;
-        const struct result done = trainer->division.parts[i] > 0 ? trainer->works[i].result : (struct result) { 0 };
+        const struct replica_result done =
+            trainer->division.parts[i] > 0 ? trainer->works[i].result : (struct replica_result) { 0 };
         const double busy = fmin(done.seconds, seconds);
         const double overlapped = done.sent.overlapped + done.received.overlapped;
         const double transfer = fmin(done.sent.seconds + done.received.seconds - overlapped, busy);
@@ -70,21 +71,21 @@ static void note_scale(tutti_trainer *trainer, const struct step_result *result)
 /* ------------------------------------------------------------------------------------------------ the step ---- */
 
 /* Prepares this rank, before all ranks do the step. */
-static tutti_status get_ready(tutti_trainer *trainer, struct step_work *work)
+static tutti_status get_ready(tutti_trainer *trainer, struct step_input *input)
 {
     tutti_status status = TUTTI_OK;
-    if (work->samples > 0) trainer->feeds.length = work->feeds.length;
-    TRY(feeds_check(&trainer->feeds, &work->feeds, work->samples, &work->excluded));
+    if (input->samples > 0) trainer->feeds.length = input->feeds.length;
+    TRY(feeds_check(&trainer->feeds, &input->feeds, input->samples, &input->excluded));
     if (trainer->ranks) TRY(repartition_advance(trainer, rebalance_is_changing(trainer)));
-    if (trainer->options.automatic) TRY(rebalance_before_step(trainer, work->samples));
+    if (trainer->options.automatic) TRY(rebalance_before_step(trainer, input->samples));
 done:
     return status;
 }
 
-static struct step_work work_of(
+static struct step_input input_of(
     const tutti_trainer *trainer, const struct batch *batch, const struct step_constants *constants)
 {
-    struct step_work work = { .mode = PLAN_TRAIN,
+    struct step_input input = { .mode = PLAN_TRAIN,
         .feeds = batch->feeds,
         .samples = batch->samples,
         .global_samples = samples_of(trainer, batch),
@@ -92,8 +93,8 @@ static struct step_work work_of(
         .number = lookahead_number(&trainer->lookahead, batch),
         .constants = *constants,
         .gives_outputs = batch->outputs != NULL };
-    if (batch->outputs) work.outputs = *batch->outputs;
-    return work;
+    if (batch->outputs) input.outputs = *batch->outputs;
+    return input;
 }
 
 /* After the commit: counts the step, notes it in the journal, and decides about shares by its time. A failure here is
@@ -101,16 +102,16 @@ static struct step_work work_of(
 static tutti_status finish(tutti_trainer *trainer, const struct step *step, double start)
 {
     tutti_status status = TUTTI_OK;
-    const struct step_work *work = &step->work;
+    const struct step_input *input = &step->input;
     trainer->state.position.steps++;
     note_scale(trainer, &step->result);
-    if (!step->result.not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
+    if (!step->result.not_finite) TRY(journal_note(trainer, input, clock_seconds() - start));
     TRY(replay_lost(trainer)); /* journal_note() may have lost the device while copying its parameters */
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
     if (ranks_sums(trainer)) ranks_decide(trainer, seconds);
     if (trainer->options.automatic)
-        TRY(rebalance_after_step(trainer, work, ranks_sums(trainer) ? trainer->ranks->seconds : seconds));
+        TRY(rebalance_after_step(trainer, input, ranks_sums(trainer) ? trainer->ranks->seconds : seconds));
 done:
     if (status != TUTTI_OK && ranks_sums(trainer)) hosts_leave(trainer->ranks->hosts);
     return status;
@@ -120,19 +121,19 @@ done:
 static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct step *step)
 {
     tutti_status status = TUTTI_OK;
-    struct step_work *work = &step->work;
+    struct step_input *input = &step->input;
     if (!vote_fails(vote)) vote_take(vote, trainer_use_averages(trainer, false));
-    if (!vote_fails(vote)) vote_take(vote, get_ready(trainer, work));
+    if (!vote_fails(vote)) vote_take(vote, get_ready(trainer, input));
     const double start = clock_seconds();
-    if (!vote_fails(vote) && work->samples > 0 && trainer->journal && trainer_sole_replica(trainer))
-        TRY(journal_take(trainer, work));
+    if (!vote_fails(vote) && input->samples > 0 && trainer->journal && trainer_sole_replica(trainer))
+        TRY(journal_take(trainer, input));
     if (ranks_sums(trainer)) {
         TRY(run_attempts_ranks(trainer, vote, step));
     } else {
         TRY(vote_status(vote));
-        if (work->samples > 0) TRY(run_work(trainer, step));
+        if (input->samples > 0) TRY(run_work(trainer, step));
     }
-    if (work->samples == 0 && ranks_averages(trainer)) { /* no samples here; this rank averages later */
+    if (input->samples == 0 && ranks_averages(trainer)) { /* no samples here; this rank averages later */
         trainer->state.position.steps++;
         note_scale(trainer, &step->result);
         return TUTTI_OK;
@@ -181,7 +182,7 @@ tutti_status trainer_step(
     optimizer_constants(&trainer->optimizer, trainer_learning_rate(trainer),
         trainer->state.position.steps - trainer->state.loss_scale.skipped, &constants);
     loss_scale_constants(&trainer->state.loss_scale, &constants);
-    struct step step = { .work = work_of(trainer, batch, &constants) };
+    struct step step = { .input = input_of(trainer, batch, &constants) };
     const double start = clock_seconds();
     tutti_status status = run_step(trainer, &vote, &step);
     *totals = step.result.totals;
@@ -207,18 +208,18 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
         struct step step = { .result.totals = *totals };
-        struct step_work *work = &step.work;
-        work->mode = mode;
-        work->samples = left < trainer->division.rank_batch ? left : trainer->division.rank_batch;
-        work->feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
-        if (outputs) work->outputs = arrays_from(&trainer->outputs, outputs, done_samples);
-        work->gives_outputs = outputs != NULL;
-        work->constants = random_constants(trainer);
-        work->constants.gradient_weight = (float)(1.0 / (double)work->samples);
-        work->global_offset = done_samples;
+        struct step_input *input = &step.input;
+        input->mode = mode;
+        input->samples = left < trainer->division.rank_batch ? left : trainer->division.rank_batch;
+        input->feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
+        if (outputs) input->outputs = arrays_from(&trainer->outputs, outputs, done_samples);
+        input->gives_outputs = outputs != NULL;
+        input->constants = random_constants(trainer);
+        input->constants.gradient_weight = (float)(1.0 / (double)input->samples);
+        input->global_offset = done_samples;
         TRY(run_work(trainer, &step));
         *totals = step.result.totals;
-        done_samples += work->samples;
+        done_samples += input->samples;
     }
 done:
     return status;

@@ -16,8 +16,8 @@ struct step_result {
 };
 
 struct step {
-    struct step_work work; /* of all devices of this rank */
-    bool replayed;         /* it is one of the journal's */
+    struct step_input input; /* of all devices of this rank */
+    bool replayed;           /* it is one of the journal's */
     struct step_result result;
 };
 

@@ -153,7 +153,7 @@ static tutti_status upload_parameters(struct run *run)
     if (!master->parameters) return TUTTI_OK; /* this device has the newest: parameters_snapshot() */
     if (versions_lack_parameters(&replica->versions, snapshot)) {
         plan_cache_invalidate(&replica->plans);
-        run->pieces = replica->device->transfers && work->step.mode == PLAN_TRAIN;
+        run->pieces = replica->device->transfers && work->input.mode == PLAN_TRAIN;
         if (!run->pieces)
             TRY(enqueue_write(replica, replica->parameters, master->parameters,
                 (size_t)setup->network->total_floats * sizeof(float)));
@@ -175,9 +175,9 @@ static tutti_status stage_samples(struct run *run)
     struct replica *replica = run->replica;
     const struct replica_setup *setup = run->setup;
     const struct replica_work *work = run->work;
-    run->feeds = arrays_from(setup->feeds, &work->step.feeds, work->offset);
-    if (replica->device->can.unified && (!worker_has_thread(&replica->worker) || work->step.kept)) return TUTTI_OK;
-    run->prefetched = prefetch_has(replica, work->step.number, work->offset, work->samples);
+    run->feeds = arrays_from(setup->feeds, &work->input.feeds, work->offset);
+    if (replica->device->can.unified && (!worker_has_thread(&replica->worker) || work->input.kept)) return TUTTI_OK;
+    run->prefetched = prefetch_has(replica, work->input.number, work->offset, work->samples);
     if (run->prefetched) return TUTTI_OK;
     /* The samples of the next step take their place. */
     const size_t bytes = arrays_bytes(setup->feeds, (struct bound_sizes) { work->samples, setup->longest });
@@ -206,8 +206,9 @@ static tutti_status provide_feed(void *user, const struct command *command)
     const size_t bytes = (size_t)samples * arrays_sample_bytes(run->setup->feeds, feed, run->feeds.length);
     cl_mem *borrowed = &run->borrowed[feed];
     cl_int error = CL_SUCCESS;
-    const bool stays = run->work->step.kept || !worker_has_thread(&run->replica->worker); /* also if the device hangs */
-    const bool aligned = (uintptr_t)data % sizeof(cl_float4) == 0; /* kernels read four numbers at once */
+    const bool stays =
+        run->work->input.kept || !worker_has_thread(&run->replica->worker); /* also if the device hangs */
+    const bool aligned = (uintptr_t)data % sizeof(cl_float4) == 0;          /* kernels read four numbers at once */
     if (!device->host_cpu || !stays || !aligned || samples != plan->options.sizes.samples) goto copy;
     /* The kernels that get it only read it: plan/memory.c puts nothing into an input's memory. */
     *borrowed =
@@ -241,8 +242,8 @@ static tutti_status take_prefetched(void *user, const struct command *feed)
 static void set_constants(struct run *run)
 {
     struct step_constants *constants = &run->replica->scratch.constants[run->micro_batch.number];
-    *constants = run->work->step.constants;
-    constants->first_sample = (uint32_t)(run->work->step.global_offset + run->work->offset + run->micro_batch.offset);
+    *constants = run->work->input.constants;
+    constants->first_sample = (uint32_t)(run->work->input.global_offset + run->work->offset + run->micro_batch.offset);
     constants->micro_batches = (uint32_t)run->micro_batches;
     constants->loss_floats = 2 * (uint32_t)objective_pairs(run->setup->objective);
 }
@@ -270,10 +271,10 @@ static tutti_status stage_outputs(struct run *run)
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
     const struct array_list *list = run->setup->outputs;
-    run->outputs = arrays_from(list, &work->step.outputs, work->offset);
-    if (!work->step.gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
+    run->outputs = arrays_from(list, &work->input.outputs, work->offset);
+    if (!work->input.gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
     void *array = replica->scratch.outputs;
-    const struct bound_sizes sizes = { work->samples, work->step.outputs.length };
+    const struct bound_sizes sizes = { work->samples, work->input.outputs.length };
     const tutti_status status = memory_grow(&array, &replica->scratch.output_capacity, arrays_bytes(list, sizes), 1);
     replica->scratch.outputs = array;
     if (status == TUTTI_OK) run->outputs = arrays_at(list, replica->scratch.outputs, sizes);
@@ -285,10 +286,10 @@ static tutti_status deliver_outputs(struct run *run)
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
     const struct array_list *list = run->setup->outputs;
-    if (!work->step.gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
+    if (!work->input.gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
     if (!worker_guard(&replica->worker))
         return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    const struct arrays to = arrays_from(list, &work->step.outputs, work->offset);
+    const struct arrays to = arrays_from(list, &work->input.outputs, work->offset);
     arrays_copy(list, &run->outputs, work->samples, &to);
     worker_unguard(&replica->worker);
     return TUTTI_OK;
@@ -371,7 +372,7 @@ static tutti_status read_output(void *user, const struct command *output)
     const struct device *device = run->replica->device;
     const struct array_list *list = run->setup->outputs;
     const size_t i = output->number;
-    if (!run->work->step.outputs.at[i]) return TUTTI_OK;
+    if (!run->work->input.outputs.at[i]) return TUTTI_OK;
     CL_TRY(clEnqueueReadBuffer(device->queue, run->plan->memory.buffers[run->plan->outputs[i]], CL_FALSE, 0,
                (size_t)run->micro_batch.samples * arrays_sample_bytes(list, (int)i, run->outputs.length),
                arrays_from(list, &run->outputs, run->micro_batch.offset).at[i], 0, NULL, NULL),
@@ -384,8 +385,8 @@ done:
  * not influence each other. */
 static struct plan_key key_of(const struct run *run, int64_t samples)
 {
-    const enum plan_mode mode = run->work->step.mode;
-    const int64_t length = run->work->step.feeds.length, capacity = run->replica->capacity;
+    const enum plan_mode mode = run->work->input.mode;
+    const int64_t length = run->work->input.feeds.length, capacity = run->replica->capacity;
     int64_t power = 1;
     if (mode != PLAN_INFER || samples >= capacity) return (struct plan_key) { mode, { samples, length } };
     while (power < samples) power *= 2;
@@ -397,7 +398,7 @@ static struct plan_key key_of(const struct run *run, int64_t samples)
 static void check_statistics(const struct run *run)
 {
     int count;
-    if (run->work->step.mode != PLAN_TRAIN || run->work->synchronised || run->micro_batch.samples > 1) return;
+    if (run->work->input.mode != PLAN_TRAIN || run->work->synchronised || run->micro_batch.samples > 1) return;
     const char *name = plan_single_values(run->plan, &count);
     if (!name || atomic_exchange(&run->setup->reported_single_values, true)) return;
     log_warn(run->setup->log,
@@ -415,7 +416,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     const bool checks_before_update =
         work->verify_parameters && transport->can_map_parameters; /* before the exchange may write new parameters */
     const bool sends_buckets =
-        work->step.mode == PLAN_TRAIN && !work->update && run->micro_batches == 1 && !checks_before_update;
+        work->input.mode == PLAN_TRAIN && !work->update && run->micro_batches == 1 && !checks_before_update;
     const bool pieces = run->pieces && number == 0;
     command_handler *const handlers[COMMAND_KINDS] = {
         [COMMAND_FEED] = run->prefetched ? take_prefetched : provide_feed,
@@ -425,7 +426,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
         [COMMAND_ALLREDUCE] = work->synchronised ? exchange_statistics : NULL,
         [COMMAND_GRADIENTS_READY] = sends_buckets ? send_bucket : NULL,
         [COMMAND_METRICS] = keep_metrics,
-        [COMMAND_OUTPUT] = work->step.gives_outputs ? read_output : NULL,
+        [COMMAND_OUTPUT] = work->input.gives_outputs ? read_output : NULL,
     };
     struct cached_plan *cached;
     run->micro_batch.number = number;
@@ -446,7 +447,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     take_feeds_back(run);
     if (status != TUTTI_OK) goto done;
     plan_cache_enqueued(&replica->plans, cached);
-    if (work->step.mode == PLAN_TRAIN && run->micro_batches > 1) TRY(gradients_add_up(replica, number));
+    if (work->input.mode == PLAN_TRAIN && run->micro_batches > 1) TRY(gradients_add_up(replica, number));
 done:
     return status;
 }
@@ -471,14 +472,14 @@ static tutti_status split_into_micro_batches(struct run *run)
         run->micro_batches = divide_up(samples, run->samples_each);
         status = replica_plan(replica, key_of(run, run->samples_each), &cached);
         if (status != TUTTI_DEVICE_MEMORY || run->samples_each <= least) break;
-        if (run->setup->whole_batch && run->work->step.mode == PLAN_TRAIN) break; /* others take what it cannot */
+        if (run->setup->whole_batch && run->work->input.mode == PLAN_TRAIN) break; /* others take what it cannot */
         replica->capacity = run->samples_each / 2 > least ? run->samples_each / 2 : least;
     }
     if (status != TUTTI_OK) return status;
     run->new_plan = !cached->ran;
     TRY(replica_plan(replica, key_of(run, last_samples(run)), &cached));
     run->new_plan |= !cached->ran;
-    if (run->work->step.mode == PLAN_TRAIN && run->micro_batches > 1) TRY(replica_make_sum(replica));
+    if (run->work->input.mode == PLAN_TRAIN && run->micro_batches > 1) TRY(replica_make_sum(replica));
 done:
     return status;
 }
@@ -492,7 +493,7 @@ static tutti_status await_results(struct run *run)
     struct replica_work *work = run->work;
     cl_event checked = NULL;
     work->result.metrics = (struct metric_sums) { 0 };
-    if (work->step.mode == PLAN_INFER) {
+    if (work->input.mode == PLAN_INFER) {
         TRY(device_wait(replica->device));
         return deliver_outputs(run);
     }
@@ -539,7 +540,7 @@ done:
 /* Notes the time of a step, of which the slowest counts; except the first, which may have compiled kernels. */
 static void note_pace(struct replica *replica, const struct replica_work *work)
 {
-    const int64_t length = work->step.feeds.length, positions = length > 0 ? work->samples * length : work->samples;
+    const int64_t length = work->input.feeds.length, positions = length > 0 ? work->samples * length : work->samples;
     if (replica->report.samples > 0) worker_note_pace(&replica->worker, work->result.seconds / (double)positions);
 }
 
@@ -563,7 +564,7 @@ static tutti_status enqueue_part(struct run *run)
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
-    const bool training = work->step.mode == PLAN_TRAIN;
+    const bool training = work->input.mode == PLAN_TRAIN;
     TRY(stage_samples(run));
     prefetch_prepare(replica, work); /* makes memory before the device is busy */
     TRY(stage_outputs(run));
@@ -603,7 +604,7 @@ static void note_part(struct run *run, double start)
     if (work->probe) return;
     versions_took(&replica->versions, &work->snapshot, work->update);
     if (run->parameter_writes > 0) replica->parameters_s = uploads_seconds(&replica->uploads, run->parameter_writes);
-    if (work->step.mode != PLAN_TRAIN) return;
+    if (work->input.mode != PLAN_TRAIN) return;
     note_pace(replica, work);
     replica->report.busy_s += work->result.seconds;
     replica->report.samples += work->samples;

@@ -7,7 +7,7 @@
 #include "replica/replica.h"
 
 /* The result of that part. */
-struct result {
+struct replica_result {
     struct metric_sums metrics;
     bool not_finite; /* some gradient; if the device updates itself, it has updated nothing */
     float norm;      /* of the gradients, if such a device clips them */
@@ -15,8 +15,8 @@ struct result {
     struct traffic sent, received;
 };
 
-/* What a step or a forward pass computes on the rank's batch; all its devices have it in common. */
-struct step_work {
+/* What a step or a forward pass gets: the rank's batch, and what all its devices have in common. */
+struct step_input {
     enum plan_mode mode;
     struct arrays feeds, outputs;    /* of the rank's batch */
     bool gives_outputs;              /* some are wanted */
@@ -31,7 +31,7 @@ struct step_work {
 
 /* What a replica does with its part of the rank's batch. */
 struct replica_work {
-    struct step_work step;
+    struct step_input input;
     int64_t offset, samples;            /* of the part, in the rank's batch */
     struct batch next;                  /* the batch that may come next, divided in the same way; number 0: none */
     struct parameter_snapshot snapshot; /* the newest parameters and states; what the device lacks is uploaded */
@@ -40,7 +40,7 @@ struct replica_work {
     bool verify_parameters;             /* at the end the device's must have the master copy's checksum */
     uint64_t checksum;
     bool probe; /* only its time counts: old parameters are good enough, and results are dropped */
-    struct result result;
+    struct replica_result result;
 };
 
 /* A job. `work`: a struct replica_work. */

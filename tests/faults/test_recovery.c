@@ -293,7 +293,7 @@ static const char *probe_reads_late(void)
     if (status == TUTTI_OK) status = step_until_probed(&session, 2, false);
     if (status != TUTTI_OK) return status_message();
     const struct replica_work *late = probe_of(&session, 1), *now = probe_of(&session, 2);
-    const bool shared = late == now || late->step.feeds.at[0] == now->step.feeds.at[0];
+    const bool shared = late == now || late->input.feeds.at[0] == now->input.feeds.at[0];
     session_close(&session);
     layer->give(NULL);
     sleep_s(0.5);
