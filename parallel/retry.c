@@ -1,8 +1,8 @@
 /* Attempts at a step. Each divides the rank's batch over the devices that are left (division.c); each device runs its
  * part (replica/run.c), and their gradients are summed (exchange.c). A device that fails is lost, and the others make
  * another attempt from the same samples and parameters, because nothing is updated before every part has succeeded and
- * the losses are finite. All ranks try again together. Where the network was compiled for one device and without ranks,
- * an attempt is try_without_exchange(). */
+ * the losses are finite. Ranks that sum gradients try again together. If the network was compiled for one device and
+ * not for such ranks, an attempt is attempt_on_only_device(). */
 #include "parallel/retry.h"
 
 #include "base/invariant.h"
@@ -106,10 +106,11 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
     return all;
 }
 
-/* Makes one attempt. VOTE_RETRY: the work is retried, because a device was lost, is suspect, takes fewer samples from
- * now on, or was interrupted. VOTE_REPLAY: a lost device had trained alone, and the others must replay its steps
- * first. */
-static struct vote try_exchanging(tutti_trainer *trainer, struct step *step)
+/* Makes one attempt of a network that was compiled for several devices, or for ranks that sum gradients. A step
+ * exchanges nothing if it has a sole replica. VOTE_RETRY: the work is retried, because a device was lost, is suspect,
+ * takes fewer samples from now on, or was interrupted. VOTE_REPLAY: a lost device had trained alone, and the others
+ * must replay its steps first. */
+static struct vote attempt_on_devices(tutti_trainer *trainer, struct step *step)
 {
     tutti_status exchanged = TUTTI_OK;
     const struct step_input *input = &step->input;
@@ -136,9 +137,9 @@ static void add_results(const tutti_trainer *trainer, const struct step_input *i
     }
 }
 
-/* Makes one attempt of the only device, which does the whole step and updates itself. If its memory is full, the next
- * attempt is with fewer samples at once. */
-static struct vote try_without_exchange(tutti_trainer *trainer, struct step *step)
+/* Makes one attempt of a network that was compiled for one device, which does the whole step and updates itself. If its
+ * memory is full, the next attempt is with fewer samples at once. */
+static struct vote attempt_on_only_device(tutti_trainer *trainer, struct step *step)
 {
     struct replica *replica = &trainer->replicas[0];
     struct replica_work *work = &trainer->works[0];
@@ -163,7 +164,7 @@ struct vote run_attempts(tutti_trainer *trainer, struct step *step)
 {
     struct vote vote;
     do {
-        vote = trainer->options.exchange ? try_exchanging(trainer, step) : try_without_exchange(trainer, step);
+        vote = trainer->options.exchange ? attempt_on_devices(trainer, step) : attempt_on_only_device(trainer, step);
     } while (vote.says == VOTE_RETRY);
     if (vote.says == VOTE_DONE) add_results(trainer, &step->input, &step->result.totals);
     return vote;
@@ -187,7 +188,7 @@ tutti_status run_attempts_ranks(tutti_trainer *trainer, const struct vote *ready
         if (mine.says == VOTE_RETRY) {
             const double start = clock_seconds();
             own = (struct metric_totals) { .samples = step->input.samples };
-            mine = try_exchanging(trainer, step);
+            mine = attempt_on_devices(trainer, step);
             INVARIANT(mine.says != VOTE_REPLAY); /* no device trains alone */
             if (mine.says == VOTE_DONE) add_results(trainer, &step->input, &own);
             trainer->ranks->seconds = clock_seconds() - start - sync_ranks_waited(trainer);

@@ -30,8 +30,9 @@ struct trainer_options {
     bool batch_given;           /* by the caller, not the default */
     bool automatic;             /* shares by speed */
     bool trains;                /* it has a loss */
-    /* Several devices or ranks: they exchange gradients, and the host updates the parameters (exchange.c). False: the
-     * only device updates itself; so does the only one that automatic shares leave (rebalance.c). */
+    /* Compiled for several devices, or for ranks that sum gradients: they exchange gradients, and the host updates the
+     * parameters (exchange.c), except in a step with a sole replica (rebalance.c), which updates itself. False: so does
+     * the only device in every step. */
     bool exchange;
     /* --sync-batchnorm, and it concerns something in the network: no device may split its part into micro-batches,
      * and devices that share a batch synchronise their statistics. */

@@ -25,10 +25,9 @@ struct replica_setup {
     tutti_precision precision, wire;
     bool trains; /* there is a loss */
     bool exact, tune;
-    bool exchange;    /* several devices or ranks exchange gradients; else the only device updates itself */
-    bool automatic;   /* shares by speed: any device may train alone */
-    bool ranks;       /* there are other ranks */
-    bool whole_batch; /* of struct trainer_options */
+    bool automatic;             /* shares by speed: any device may train alone */
+    bool ranks;                 /* there are other ranks */
+    bool exchange, whole_batch; /* of struct trainer_options */
     /* Of struct tutti_training; NULL: not wanted. */
     void (*building)(void *user, int built, int total);
     void *building_user;
