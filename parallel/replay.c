@@ -12,14 +12,15 @@ static tutti_status replay_next(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     struct step step = { .input = journal_next(trainer), .replayed = true };
-    TRY(run_work(trainer, &step));
+    TRY(run_attempts_and_replays(trainer, &step));
     TRY(step_commit(trainer, &step));
     TRY(journal_note(trainer, &step.input, 0));
 done:
     return status;
 }
 
-/* If another device is lost during a replay, some steps are replayed once more. */
+/* The replayed step may itself lose the device that did it; then the journal has more steps to claim, and some steps
+ * are replayed once more. */
 tutti_status replay_lost(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
@@ -36,7 +37,7 @@ tutti_status replay_lost(tutti_trainer *trainer)
     return status;
 }
 
-tutti_status run_work(tutti_trainer *trainer, struct step *step)
+tutti_status run_attempts_and_replays(tutti_trainer *trainer, struct step *step)
 {
     struct vote vote;
     while ((vote = run_attempts(trainer, step)).says == VOTE_REPLAY) {

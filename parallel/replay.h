@@ -12,6 +12,6 @@ struct tutti_trainer;
 tutti_status replay_lost(struct tutti_trainer *trainer);
 /* Runs the work of a step or a forward pass on this rank's devices until it succeeds (run_attempts()), and adds its
  * results to step->result. If an attempt needs steps that were lost with a device (VOTE_REPLAY), replays them first. */
-tutti_status run_work(struct tutti_trainer *trainer, struct step *step);
+tutti_status run_attempts_and_replays(struct tutti_trainer *trainer, struct step *step);
 
 #endif

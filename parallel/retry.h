@@ -9,7 +9,8 @@ struct step;
 struct tutti_trainer;
 
 /* Makes attempts at the work of a step or a forward pass on this rank's devices until one succeeds or fails, or steps
- * have to be replayed first (VOTE_REPLAY). If it succeeds, adds its results to step->result. Called by run_work(). */
+ * have to be replayed first (VOTE_REPLAY). If it succeeds, adds its results to step->result. Called by
+ * run_attempts_and_replays(). */
 struct vote run_attempts(struct tutti_trainer *trainer, struct step *step);
 /* Instead, if ranks sum gradients: makes attempts at the work of a step on all ranks, whose gradients are summed while
  * they arrive. If one rank has to retry its part, all sum again. `ready`: whether this rank can do its part. */

@@ -131,7 +131,7 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
         TRY(run_attempts_ranks(trainer, vote, step));
     } else {
         TRY(vote_status(vote));
-        if (input->samples > 0) TRY(run_work(trainer, step));
+        if (input->samples > 0) TRY(run_attempts_and_replays(trainer, step));
     }
     if (input->samples == 0 && ranks_averages(trainer)) { /* no samples here; this rank averages later */
         trainer->state.position.steps++;
@@ -217,7 +217,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         input->constants = random_constants(trainer);
         input->constants.gradient_weight = (float)(1.0 / (double)input->samples);
         input->global_offset = done_samples;
-        TRY(run_work(trainer, &step));
+        TRY(run_attempts_and_replays(trainer, &step));
         *totals = step.result.totals;
         done_samples += input->samples;
     }
