@@ -18,7 +18,7 @@ struct training_state {
     bool scheduled; /* a running fit sets the rate of each step */
     float rate;
     bool resumed;   /* the next fit goes on from `position` instead of beginning */
-    bool moving;    /* a fit or a test of rates runs: nothing else may train or set the position */
+    bool in_fit;    /* a fit or a test of rates runs: nothing else may train or set the position */
     int depth;      /* of nested runs: a callback of one may evaluate */
     atomic_int run; /* enum run_state */
 };

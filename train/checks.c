@@ -13,9 +13,9 @@ tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t sa
     return forked_check();
 }
 
-tutti_status trainer_check_still(const tutti_trainer *trainer, const char *call)
+tutti_status trainer_check_not_in_fit(const tutti_trainer *trainer, const char *call)
 {
-    if (!trainer || !trainer->state.moving) return TUTTI_OK;
+    if (!trainer || !trainer->state.in_fit) return TUTTI_OK;
     return fail(TUTTI_INVALID,
         "%s was called within a tutti_fit() or tutti_find_rate() of this trainer: their callbacks may evaluate, infer, "
         "save, and read or set parameters; train in another trainer, or after the call",

@@ -172,9 +172,9 @@ static tutti_status run(struct test *test)
         goto done;
     }
     trainer_run_begin(trainer);
-    trainer->state.moving = true;
+    trainer->state.in_fit = true;
     status = climb(test);
-    trainer->state.moving = false;
+    trainer->state.in_fit = false;
     trainer_run_end(trainer);
     batches_close(test->batches);
     lookahead_reset(&trainer->lookahead);
@@ -195,7 +195,7 @@ tutti_status tutti_find_rate(
     struct test test = { .trainer = trainer, .source = source };
     TRY(forked_check());
     if (!trainer || !result) FAIL(TUTTI_INVALID, "the trainer or the result is NULL: pass both");
-    TRY(trainer_check_still(trainer, "tutti_find_rate()"));
+    TRY(trainer_check_not_in_fit(trainer, "tutti_find_rate()"));
     status = OPTIONS_READ(&test.options, given, tutti_rate_options);
     if (status == TUTTI_OK) status = check(&test);
     TRY(trainer_begin_call(trainer, status));

@@ -432,7 +432,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     const tutti_status read = OPTIONS_READ(&fitting, given, tutti_fitting);
     if (!trainer)
         return read == TUTTI_OK ? fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()") : read;
-    tutti_status status = trainer_check_still(trainer, "tutti_fit()");
+    tutti_status status = trainer_check_not_in_fit(trainer, "tutti_fit()");
     if (status != TUTTI_OK) return status;
     status = forked_check();
     if (status != TUTTI_OK) return status;
@@ -442,7 +442,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     if (status != TUTTI_OK) return status;
     lookahead_reset(&trainer->lookahead);
     trainer_run_begin(trainer);
-    trainer->state.moving = true;
+    trainer->state.in_fit = true;
     TRY(begin(&fit, check(&fit)));
     const struct position *position = &trainer->state.position;
     bool saved = false; /* at the end of an epoch, with nothing done since */
@@ -464,7 +464,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     if (!saved) TRY(save(&fit));
     trainer->state.resumed = last_epoch(&fit) < fit.epochs && position->epoch >= last_epoch(&fit);
 done:
-    trainer->state.scheduled = trainer->state.moving = false;
+    trainer->state.scheduled = trainer->state.in_fit = false;
     trainer_run_end(trainer);
     if (status == TUTTI_HOST_LOST) return stop_without_hosts(&fit, status);
     return is_device_fault(status) ? stop_faulty(&fit, status) : status;
@@ -498,7 +498,7 @@ tutti_status tutti_fit(
     tutti_status status = TUTTI_OK;
     bool borrowed;
     struct held held = { 0 };
-    TRY(trainer_check_still(trainer, "tutti_fit()"));
+    TRY(trainer_check_not_in_fit(trainer, "tutti_fit()"));
     status = trainer_check(trainer, true, samples);
     if (status == TUTTI_OK)
         status = feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &held.arrays, &borrowed);

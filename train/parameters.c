@@ -238,6 +238,6 @@ done:
 
 tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
 {
-    const tutti_status status = trainer_check_still(trainer, "tutti_resume()");
+    const tutti_status status = trainer_check_not_in_fit(trainer, "tutti_resume()");
     return status == TUTTI_OK ? trainer_resume(trainer, name) : status;
 }

@@ -156,7 +156,7 @@ tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot
     struct checkpoint checkpoint;
     TRY(forked_check());
     if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
-    TRY(trainer_check_still(trainer, "tutti_snapshot_restore()"));
+    TRY(trainer_check_not_in_fit(trainer, "tutti_snapshot_restore()"));
     status = snapshot ? check(snapshot, trainer->network) : fail(TUTTI_INVALID, "the snapshot is NULL: pass one");
     TRY(ranks_agree(trainer, status));
     TRY(trainer_settle(trainer, &totals));

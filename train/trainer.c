@@ -336,7 +336,7 @@ tutti_status tutti_train_step(
 {
     struct arrays arrays;
     if (!trainer) return trainer_check(trainer, true, samples);
-    tutti_status status = trainer_check_still(trainer, "tutti_train_step()");
+    tutti_status status = trainer_check_not_in_fit(trainer, "tutti_train_step()");
     if (status != TUTTI_OK) return status;
     status = read_part(trainer, feeds, feed_count, samples, &arrays);
     return train_step(trainer, status, &arrays, samples, NULL, metrics);
@@ -348,7 +348,7 @@ tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, 
     struct arrays arrays;
     struct fetched fetched = { 0 };
     if (!trainer) return trainer_check(trainer, true, samples);
-    tutti_status status = trainer_check_still(trainer, "tutti_train_fetch()");
+    tutti_status status = trainer_check_not_in_fit(trainer, "tutti_train_fetch()");
     if (status != TUTTI_OK) return status;
     status = read_part(trainer, feeds, feed_count, samples, &arrays);
     if (status == TUTTI_OK && !trainer->objective.keeps_outputs)
@@ -367,7 +367,7 @@ tutti_status tutti_train_prefetch(tutti_trainer *trainer, const tutti_feed *feed
     tutti_status status;
     bool borrowed;
     struct batch next = { .samples = samples };
-    TRY(trainer_check_still(trainer, "tutti_train_prefetch()"));
+    TRY(trainer_check_not_in_fit(trainer, "tutti_train_prefetch()"));
     TRY(trainer_check(trainer, true, trainer && trainer->ranks && samples == 0 ? 1 : samples));
     lookahead_withdraw(&trainer->lookahead);
     if (samples == 0) return TUTTI_OK;
