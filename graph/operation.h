@@ -14,7 +14,7 @@
 struct step_constants {
     uint32_t seed_low, seed_high;
     uint32_t step_low, step_high;
-    uint32_t first_sample;                    /* of this part in the whole batch: dropout's position */
+    uint32_t first_sample;                    /* of this micro-batch, in the global batch: dropout's position */
     float gradient_weight;                    /* `loss_scale` in kernels */
     float learning_rate;                      /* for the optimizer's launch */
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */

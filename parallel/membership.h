@@ -35,8 +35,8 @@ int membership_left(const struct membership *members);
 
 /* A member's vote on an attempt, from best to worst: the worst of all votes counts. */
 enum verdict {
-    VOTE_DONE,  /* its part has succeeded */
-    VOTE_RETRY, /* its part has to be retried: something was lost that others replace */
+    VOTE_DONE,  /* its work has succeeded */
+    VOTE_RETRY, /* its work has to be retried: something was lost that others replace */
     /* Steps have to be replayed first, because a device that trained alone was lost; not between ranks. */
     VOTE_REPLAY,
     VOTE_FAIL /* the training cannot go on */

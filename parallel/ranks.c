@@ -110,7 +110,7 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
     /* All begin with the same division: equal if it follows speed later, else by the shares of their devices. */
     for (int i = 0; i < hosts->count; i++)
         ranks->division.shares[i] = (struct share) { .weight = ranks->notes[i].weight, .limit = INT64_MAX };
-    TRY(ranks_part(ranks, 0, trainer->options.batch, &first, &trainer->division.rank_batch));
+    TRY(ranks_own_samples(ranks, 0, trainer->options.batch, &first, &trainer->division.rank_batch));
     if (trainer->division.rank_batch == 0) trainer->division.rank_batch = 1; /* for evaluation */
 done:
     return status;

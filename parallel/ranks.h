@@ -1,5 +1,5 @@
-/* This trainer among those of the other ranks (hosts.h): who takes which part of a batch, and what is agreed on. Every
- * rank has the network, the parameters and the optimizer's states whole, and calls the same functions in the same
+/* This trainer among those of the other ranks (hosts.h): who takes which samples of a batch, and what is agreed on.
+ * Every rank has the network, the parameters and the optimizer's states whole, and calls the same functions in the same
  * order; a step is updated on all ranks or on none. */
 #ifndef PARALLEL_RANKS_H
 #define PARALLEL_RANKS_H
@@ -70,7 +70,7 @@ struct ranks {
     struct rank_note *notes, mine;
     struct gradient_sums gradient_sums;
     struct sync_ranks *sync_ranks; /* NULL: devices of several ranks do not synchronise within a step */
-    double seconds;                /* of this rank's own part of the last step */
+    double seconds;                /* of this rank's own work in the last step */
     struct division division;
     struct average average;
 };
@@ -81,7 +81,7 @@ struct tutti_trainer;
  * trainer->ranks is NULL. */
 tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *training, tutti_status status);
 void ranks_close(struct tutti_trainer *trainer);
-/* The last part of tutti_compile(): agrees that all ranks succeeded, and makes them begin with the same
+/* At the end of tutti_compile(): agrees that all ranks succeeded, and makes them begin with the same
  * parameters. */
 tutti_status ranks_begin(struct tutti_trainer *trainer, tutti_status status);
 /* For watchdog_open(): communication between ranks makes progress only during these calls. */

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-tutti_status ranks_part(struct ranks *ranks, int64_t step, int64_t whole, int64_t *first, int64_t *samples)
+tutti_status ranks_own_samples(struct ranks *ranks, int64_t step, int64_t whole, int64_t *first, int64_t *samples)
 {
     int64_t *parts = memory_new((size_t)ranks->hosts->count, sizeof(*parts));
     if (!parts) return TUTTI_NO_MEMORY;
@@ -58,7 +58,7 @@ static void set_next(struct ranks *ranks, int64_t step)
     pthread_mutex_unlock(&ranks->division.lock);
 }
 
-/* Some ranks cannot have the wanted part: limits these to what they have. */
+/* Some ranks cannot take the wanted samples: limits these ranks to what they have. */
 static tutti_status give_up_division(struct ranks *ranks)
 {
     tutti_status status = TUTTI_OK;

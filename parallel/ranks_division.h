@@ -11,8 +11,8 @@ struct tutti_trainer;
  * being read. */
 enum { BATCHES_AHEAD = 2 };
 
-/* Gives this rank's part of a batch of `whole` samples in a step, and where it begins. */
-tutti_status ranks_part(struct ranks *ranks, int64_t step, int64_t whole, int64_t *first, int64_t *samples);
+/* Gives the number of this rank's samples among the `whole` of a step, and the first of them. */
+tutti_status ranks_own_samples(struct ranks *ranks, int64_t step, int64_t whole, int64_t *first, int64_t *samples);
 /* Sets the size of later batches. */
 tutti_status ranks_resize(struct ranks *ranks, int64_t batch);
 /* All ranks call it with their own samples; `read`: whether they could be read. Sets how many there are in all, and

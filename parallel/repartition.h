@@ -1,4 +1,4 @@
-/* The next division of the batch over the ranks. Each rank builds plans for its part in the background
+/* The next division of the batch over the ranks. Each rank builds plans for its batch in the background
  * (replica/background.c) while it trains with the present division. When all ranks are ready, all switch at the same
  * step (ranks.c). If a rank cannot build its plans, all ranks keep the present division.
  *
@@ -24,13 +24,13 @@ enum repartition_state {
 
 struct repartition {
     enum repartition_state state;
-    int64_t samples; /* this rank's part of a batch */
+    int64_t samples; /* this rank's, of a batch */
     int64_t *parts;  /* its devices' parts */
 };
 
 tutti_status repartition_open(struct tutti_trainer *trainer);
 void repartition_close(struct tutti_trainer *trainer);
-/* Starts with this rank's next part, `samples`. */
+/* Starts with this rank's next number of samples. */
 void repartition_begin(struct tutti_trainer *trainer, int64_t samples);
 /* Before a step: starts building plans, or adopts them when all are built. `busy`: rebalance.c is building plans for
  * other shares of this rank's devices; wait for these first. */

@@ -197,7 +197,7 @@ tutti_status run_attempts_ranks(tutti_trainer *trainer, const struct vote *ready
         step->result.totals = own;
         const tutti_status voted = ranks_vote(trainer, &mine, &all, &step->result);
         if (voted != TUTTI_OK) return voted;
-        /* Ranks that retry the step need this rank's statistics, too: it computes its part again. */
+        /* Ranks that retry the step need this rank's statistics, too: it computes its batch again. */
         if (all == VOTE_RETRY && trainer->ranks->sync_ranks) mine = vote_retry();
     }
     step->result.not_finite |= sums_overflow(trainer, &step->result);

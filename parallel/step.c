@@ -117,7 +117,7 @@ done:
     return status;
 }
 
-/* Does this rank's part of the step; if ranks sum gradients, the whole step, together with them. */
+/* Does the step on this rank's batch; if ranks sum gradients, together with them. */
 static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct step *step)
 {
     tutti_status status = TUTTI_OK;

@@ -55,7 +55,7 @@ static tutti_status place_batch(const struct batches *batches, int64_t position,
     buffer->global_offset = 0;
     buffer->samples = buffer->global_samples;
     if (!batches->options.ranks) return TUTTI_OK;
-    return ranks_part(batches->options.ranks, batches->options.step + number, buffer->global_samples,
+    return ranks_own_samples(batches->options.ranks, batches->options.step + number, buffer->global_samples,
         &buffer->global_offset, &buffer->samples);
 }
 

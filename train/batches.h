@@ -15,7 +15,7 @@ struct batches_options {
     uint64_t seed, epoch; /* the order depends on these two alone */
     int64_t position;     /* samples of the epoch that are already done: resuming */
     int64_t end;          /* the position where it ends, such as the number of the source's samples */
-    /* If not NULL, only this rank's part of each batch is read, by the division of the batch's step. `step` is that
+    /* If not NULL, only this rank's samples of each batch are read, by the division of the batch's step. `step` is that
      * of the first batch. NULL: whole batches. */
     struct ranks *ranks;
     int64_t step;

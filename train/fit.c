@@ -249,8 +249,8 @@ done:
     return status;
 }
 
-/* Evaluates this rank's part of a source. */
-static tutti_status evaluate_part(tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores,
+/* Evaluates this rank's samples of a source. */
+static tutti_status evaluate_rank(tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores,
     struct metric_totals *totals, int64_t *samples, bool *whole)
 {
     tutti_status status = TUTTI_OK;
@@ -262,7 +262,8 @@ static tutti_status evaluate_part(tutti_trainer *trainer, const tutti_source *so
     TRY(scored_open(&scored, trainer, scores, source));
     if (trainer->ranks) {
         int64_t count;
-        TRY(ranks_part(trainer->ranks, trainer->state.position.steps, source->samples, &options.position, &count));
+        TRY(ranks_own_samples(
+            trainer->ranks, trainer->state.position.steps, source->samples, &options.position, &count));
         options.end = options.position + count;
     }
     TRY(batches_open(&batches, source, &options));
@@ -291,7 +292,7 @@ static tutti_status evaluate(
     TRY(trainer_settle(trainer, &totals));
     totals = (struct metric_totals) { 0 };
     *whole = false;
-    status = evaluate_part(trainer, source, scores, &totals, &samples, whole);
+    status = evaluate_rank(trainer, source, scores, &totals, &samples, whole);
     TRY(ranks_total(trainer, status, &totals, &samples, whole));
     if (*whole) TRY(scores_total(trainer, scores));
     metrics_report(trainer, &totals.metrics, samples, metrics);

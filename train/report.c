@@ -13,7 +13,7 @@
 tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_device_report *report)
 {
     tutti_status status = TUTTI_OK;
-    int64_t *parts = NULL, first, part;
+    int64_t *parts = NULL, first, samples;
     if (!trainer || !report) FAIL(TUTTI_INVALID, "the trainer or the report is NULL: pass both");
     if (position < 0 || position >= trainer->count)
         FAIL(TUTTI_INVALID, "device %d does not exist: the trainer has %d, counted from 0", position, trainer->count);
@@ -31,10 +31,10 @@ tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_devi
         status = TUTTI_NO_MEMORY;
         goto done;
     }
-    part = trainer->options.batch;
+    samples = trainer->options.batch;
     if (trainer->ranks)
-        TRY(ranks_part(trainer->ranks, trainer->state.position.steps, trainer->options.batch, &first, &part));
-    TRY(trainer_divide(trainer, PLAN_TRAIN, part, parts));
+        TRY(ranks_own_samples(trainer->ranks, trainer->state.position.steps, trainer->options.batch, &first, &samples));
+    TRY(trainer_divide(trainer, PLAN_TRAIN, samples, parts));
     report->share = parts[position];
 done:
     free(parts);

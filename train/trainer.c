@@ -296,8 +296,8 @@ void tutti_trainer_free(tutti_trainer *trainer)
 
 /* -------------------------------------------------------------------------------------------------- public ---- */
 
-/* Reads this rank's samples of a call that all ranks make together; a rank may have none. */
-static tutti_status read_part(
+/* Takes the feeds of this rank's samples, in a call that all ranks make together; a rank may have none. */
+static tutti_status take_rank_feeds(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, struct arrays *arrays)
 {
     bool borrowed;
@@ -338,7 +338,7 @@ tutti_status tutti_train_step(
     if (!trainer) return trainer_check(trainer, true, samples);
     tutti_status status = trainer_check_not_in_fit(trainer, "tutti_train_step()");
     if (status != TUTTI_OK) return status;
-    status = read_part(trainer, feeds, feed_count, samples, &arrays);
+    status = take_rank_feeds(trainer, feeds, feed_count, samples, &arrays);
     return train_step(trainer, status, &arrays, samples, NULL, metrics);
 }
 
@@ -350,7 +350,7 @@ tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, 
     if (!trainer) return trainer_check(trainer, true, samples);
     tutti_status status = trainer_check_not_in_fit(trainer, "tutti_train_fetch()");
     if (status != TUTTI_OK) return status;
-    status = read_part(trainer, feeds, feed_count, samples, &arrays);
+    status = take_rank_feeds(trainer, feeds, feed_count, samples, &arrays);
     if (status == TUTTI_OK && !trainer->objective.keeps_outputs)
         status =
             fail(TUTTI_INVALID, "this trainer keeps no outputs of its steps: set tutti_training.fetch_in_training");
@@ -406,7 +406,7 @@ tutti_status tutti_evaluate(
     struct metric_totals totals = { 0 };
     struct arrays arrays;
     if (!trainer) return trainer_check(trainer, true, samples);
-    const struct vote batch_status = vote_of(read_part(trainer, feeds, feed_count, samples, &arrays));
+    const struct vote batch_status = vote_of(take_rank_feeds(trainer, feeds, feed_count, samples, &arrays));
     if (!trainer->ranks) TRY(vote_status(&batch_status));
     TRY(trainer_settle(trainer, &totals));
     totals = (struct metric_totals) { 0 };

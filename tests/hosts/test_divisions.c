@@ -64,7 +64,7 @@ static int64_t go_on(struct session *session)
     return taken;
 }
 
-/* Checks the rank's part of the last step. built(): seconds that plans have taken so far. */
+/* Checks the rank's samples of the last step. built(): seconds that plans have taken so far. */
 static void check_parts(struct session *session, int64_t first)
 {
     int64_t samples = 0;

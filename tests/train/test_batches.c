@@ -76,7 +76,7 @@ static int64_t read_epoch(uint64_t seed, uint64_t epoch, int64_t position, int64
     return count;
 }
 
-/* A rank's part of the test data may be empty, at the very beginning too. */
+/* A rank may have none of the test data, at the very beginning too. */
 START_TEST(nothing_is_read_of_an_empty_part)
 {
     struct numbers numbers = { .fail_at = -1 };
