@@ -173,9 +173,9 @@ static struct step_constants random_constants(const tutti_trainer *trainer)
 }
 
 tutti_status trainer_step(
-    tutti_trainer *trainer, const struct vote *batch_status, const struct batch *batch, struct metric_totals *totals)
+    tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct metric_totals *totals)
 {
-    struct vote vote = *batch_status;
+    struct vote vote = *ready;
     const int64_t samples = samples_of(trainer, batch);
     struct step_constants constants = random_constants(trainer);
     constants.gradient_weight = samples > 0 ? (float)(1.0 / (double)samples) : 0;

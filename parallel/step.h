@@ -21,10 +21,10 @@ struct step {
     struct step_result result;
 };
 
-/* Does one step. *totals: its losses and correct samples, of all ranks. batch_status: whether this rank's batch could
+/* Does one step. *totals: its losses and correct samples, of all ranks. ready: whether this rank's batch could
  * be read; if not, the others get the failure. */
-tutti_status trainer_step(struct tutti_trainer *trainer, const struct vote *batch_status, const struct batch *batch,
-    struct metric_totals *totals);
+tutti_status trainer_step(
+    struct tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct metric_totals *totals);
 /* If ranks average parameters: averages what is not averaged yet. Call it before anything that needs the
  * parameters. */
 tutti_status trainer_settle(struct tutti_trainer *trainer, struct metric_totals *totals);

@@ -101,9 +101,9 @@ static tutti_status climb(struct test *test)
         struct metric_totals totals;
         const double rate = o->low * pow(o->high / o->low, (double)i / (o->steps - 1));
         if (trainer_stops(test->trainer)) FAIL(TUTTI_CANCELLED, "the test of rates was cancelled");
-        const struct vote batch_status = vote_of(next_batch(test, &batch));
+        const struct vote ready = vote_of(next_batch(test, &batch));
         test->trainer->optimizer.learning_rate = (float)rate;
-        status = trainer_step(test->trainer, &batch_status, &batch, &totals);
+        status = trainer_step(test->trainer, &ready, &batch, &totals);
         if (status == TUTTI_NOT_FINITE && test->result.count > 0) return TUTTI_OK;
         TRY(status);
         rises = note(test, rate, totals.metrics.loss / (double)batch.global_samples);

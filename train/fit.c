@@ -222,13 +222,13 @@ static tutti_status train_epoch(struct fit *fit)
     while (!cancelled(fit) && !enough(fit)) {
         struct batch batch;
         const double start = clock_seconds();
-        const struct vote batch_status = vote_of(batches_next(batches, &batch));
+        const struct vote ready = vote_of(batches_next(batches, &batch));
         trainer->report.waited += clock_seconds() - start;
-        if (!vote_fails(&batch_status) && batch.global_samples == 0) break;
+        if (!vote_fails(&ready) && batch.global_samples == 0) break;
         struct batch next;
         if (batches_peek(batches, &next)) lookahead_announce(&trainer->lookahead, &next);
         set_rate(fit);
-        TRY(trainer_step(trainer, &batch_status, &batch, &totals));
+        TRY(trainer_step(trainer, &ready, &batch, &totals));
         fit->epoch_seconds += clock_seconds() - start;
         fit->epoch_samples += batch.global_samples;
         fit->steps++;

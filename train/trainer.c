@@ -321,8 +321,8 @@ static tutti_status train_step(tutti_trainer *trainer, tutti_status batch_status
             "the step has %lld samples, but tutti_training.batch is %lld: pass fewer samples or compile with a larger "
             "batch",
             (long long)batch.global_samples, (long long)trainer->options.batch);
-    const struct vote vote = vote_of(TUTTI_OK);
-    TRY(trainer_step(trainer, &vote, &batch, &totals));
+    const struct vote ready = vote_of(TUTTI_OK); /* ranks_place() has already agreed on batch_status */
+    TRY(trainer_step(trainer, &ready, &batch, &totals));
     metrics_report(trainer, &totals.metrics, batch.global_samples, metrics);
 done:
     /* After a failure the caller may refill any array, so an address does not identify an announced batch any
@@ -406,11 +406,11 @@ tutti_status tutti_evaluate(
     struct metric_totals totals = { 0 };
     struct arrays arrays;
     if (!trainer) return trainer_check(trainer, true, samples);
-    const struct vote batch_status = vote_of(take_rank_feeds(trainer, feeds, feed_count, samples, &arrays));
-    if (!trainer->ranks) TRY(vote_status(&batch_status));
+    const struct vote ready = vote_of(take_rank_feeds(trainer, feeds, feed_count, samples, &arrays));
+    if (!trainer->ranks) TRY(vote_status(&ready));
     TRY(trainer_settle(trainer, &totals));
     totals = (struct metric_totals) { 0 };
-    status = vote_status(&batch_status);
+    status = vote_status(&ready);
     if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_EVALUATE, &arrays, samples, &totals, NULL);
     TRY(ranks_total(trainer, status, &totals, &samples, &whole));
     if (samples == 0) FAIL(TUTTI_INVALID, "no rank has a sample to evaluate: one of them needs some");
