@@ -77,7 +77,7 @@ static void find_lifetimes(struct allocation *a)
 }
 
 /* With guards every class keeps its memory to itself, so that stray writes show. So do inputs in whole slabs, because
- * plan_read_feed_from() identifies them by their buffers. */
+ * plan_redirect_feed() identifies them by their buffers. */
 static void widen_lifetimes(struct allocation *a)
 {
     const bool whole = arena_is_whole(a->plan->device);

@@ -261,6 +261,11 @@ const char *plan_single_values(const struct plan *plan, int *count)
     return *count == 0 ? NULL : first >= 0 ? plan->network->layers[first].name : "batch_norm";
 }
 
+tutti_status plan_prepare(struct plan *plan)
+{
+    return launch_list_enqueue(&plan->prepare, 0, plan->prepare.count, NULL);
+}
+
 /* Enqueues the launches up to `end` that were not enqueued yet, in one call because each call flushes the queue. */
 static tutti_status enqueue_until(struct plan *plan, size_t *next, size_t end)
 {
@@ -285,12 +290,7 @@ done:
     return status;
 }
 
-tutti_status plan_prepare(struct plan *plan)
-{
-    return launch_list_enqueue(&plan->prepare, 0, plan->prepare.count, NULL);
-}
-
-tutti_status plan_read_feed_from(struct plan *plan, int feed, cl_mem buffer)
+tutti_status plan_redirect_feed(struct plan *plan, int feed, cl_mem buffer)
 {
     tutti_status status = TUTTI_OK;
     const cl_mem own = plan->memory.buffers[plan->feeds[feed]];

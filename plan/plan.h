@@ -29,7 +29,7 @@ tutti_status plan_enqueue(struct plan *plan, command_handler *const *handlers, v
  * buffer again. After a failure, including TUTTI_UNSUPPORTED where a launch's buffer cannot be changed, some may
  * still read the other buffer: a call with NULL has to succeed before the plan runs. Launches enqueued before do not
  * change. */
-tutti_status plan_read_feed_from(struct plan *plan, int feed, cl_mem buffer);
+tutti_status plan_redirect_feed(struct plan *plan, int feed, cl_mem buffer);
 /* Returns the buffer of a value (values of interest have memory of their own); NULL for NO_VALUE. */
 cl_mem plan_buffer(const struct plan *plan, int value);
 /* For tests: fill the arena with NaN, before the uploads; check that the guards still hold it. */

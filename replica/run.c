@@ -214,8 +214,8 @@ static tutti_status provide_feed(void *user, const struct command *command)
     *borrowed =
         clCreateBuffer(device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, (void *)(uintptr_t)data, &error);
     if (error != CL_SUCCESS) *borrowed = NULL;
-    if (*borrowed && plan_read_feed_from(plan, feed, *borrowed) == TUTTI_OK) return TUTTI_OK;
-    TRY(plan_read_feed_from(plan, feed, NULL));
+    if (*borrowed && plan_redirect_feed(plan, feed, *borrowed) == TUTTI_OK) return TUTTI_OK;
+    TRY(plan_redirect_feed(plan, feed, NULL));
 copy:
     TRY(enqueue_write(run->replica, plan->memory.buffers[plan->feeds[feed]], data, bytes));
 done:
@@ -227,7 +227,7 @@ static void take_feeds_back(struct run *run)
 {
     for (int i = 0; i < run->plan->feed_count; i++) {
         if (!run->borrowed[i]) continue;
-        (void)plan_read_feed_from(run->plan, i, NULL);
+        (void)plan_redirect_feed(run->plan, i, NULL);
         clReleaseMemObject(run->borrowed[i]); /* it lives until the launches that read it have ended */
         run->borrowed[i] = NULL;
     }
@@ -442,7 +442,8 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     TRY(plan_cache_prepare(&replica->plans, cached));
     if (pieces) TRY(send_pieces(run, run->plan));
     set_constants(run);
-    for (int i = 0; i < run->plan->feed_count; i++) TRY(plan_read_feed_from(run->plan, i, NULL));
+    /* A former run may have failed to give a feed back. */
+    for (int i = 0; i < run->plan->feed_count; i++) TRY(plan_redirect_feed(run->plan, i, NULL));
     status = plan_enqueue(run->plan, handlers, run);
     take_feeds_back(run);
     if (status != TUTTI_OK) goto done;
