@@ -68,7 +68,7 @@ static int64_t overlap(const struct bucket_delivery *delivery, int64_t begin, in
 /* Returns whether a replica has delivered a block. A replica that has ended has delivered everything. */
 static bool has_block(const struct exchange *exchange, const struct replica *replica, int64_t block)
 {
-    if (worker_has_ended(&replica->worker)) return true;
+    if (worker_is_idle_locked(&replica->worker)) return true;
     const int64_t begin = block * EXCHANGE_BLOCK, end = block_end(exchange, block);
     int64_t covered = 0, first;
     for (size_t i = 0; i < replica->transfer.arrived; i++)
@@ -264,7 +264,7 @@ static int threads_for_sums(const struct exchange *exchange)
         const struct replica *replica = &trainer->replicas[r];
         if (trainer->division.parts[r] == 0 || !replica->device->host_cpu) continue;
         devices++;
-        if (!worker_works(&replica->worker) || !gradients_are_expected(&replica->transfer)) continue;
+        if (!worker_is_busy_locked(&replica->worker) || !gradients_are_expected(&replica->transfer)) continue;
         computing++;
         units += replica->device->can.units;
     }
@@ -280,8 +280,8 @@ static bool find_ready(struct exchange *exchange, bool *failed)
     bool working = false;
     for (int r = 0; r < trainer->count; r++) {
         if (trainer->division.parts[r] == 0) continue;
-        working |= worker_works(&trainer->replicas[r].worker);
-        *failed |= worker_failed(&trainer->replicas[r].worker);
+        working |= worker_is_busy_locked(&trainer->replicas[r].worker);
+        *failed |= worker_failed_locked(&trainer->replicas[r].worker);
     }
     for (int64_t block = 0; block < exchange->blocks && !*failed; block++) {
         bool ready = !exchange->listed[block];

@@ -202,7 +202,7 @@ static tutti_status exchange(
             return status;
         }
     }
-    while (sync->round == round && !is_broken(trainer)) worker_sleep(&trainer->replicas[number].worker);
+    while (sync->round == round && !is_broken(trainer)) worker_wait_for_others(&trainer->replicas[number].worker);
     if (sync->round != round) return TUTTI_OK;
     mine->interrupted = true;
     return fail(TUTTI_CANCELLED, "another device failed");

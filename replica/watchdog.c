@@ -98,7 +98,7 @@ void watchdog_wait(struct watchdog *watchdog)
     (void)pthread_cond_timedwait(&watchdog->changed, &watchdog->lock, &until);
     const double passed = fmin(clock_seconds() - start, SLICE_S);
     for (struct worker *worker = watchdog->workers; worker; worker = worker->next) {
-        if (!worker_works(worker) || worker->guarded || worker->waits) continue;
+        if (!worker_is_busy_locked(worker) || worker->guarded || worker->waits) continue;
         worker->waited_s += passed;
         if (worker->waited_s > worker->allowed_s) give_up(worker);
     }

@@ -76,8 +76,8 @@ void worker_start(struct worker *worker, worker_job *job, void *argument)
         return;
     }
     watchdog_lock(worker->watchdog);
-    while (worker_works(worker)) watchdog_wait(worker->watchdog); /* a probe may still run */
-    if (!worker->abandoned) {                                     /* else worker_wait() returns why it was */
+    while (worker_is_busy_locked(worker)) watchdog_wait(worker->watchdog); /* a probe may still run */
+    if (!worker->abandoned) {                                              /* else worker_wait() returns why it was */
         worker->job = job;
         worker->argument = argument;
         worker->busy = true;
@@ -91,7 +91,7 @@ void worker_start(struct worker *worker, worker_job *job, void *argument)
 tutti_status worker_wait(struct worker *worker)
 {
     watchdog_lock(worker->watchdog);
-    while (worker_works(worker)) watchdog_wait(worker->watchdog);
+    while (worker_is_busy_locked(worker)) watchdog_wait(worker->watchdog);
     watchdog_unlock(worker->watchdog);
     if (worker->status != TUTTI_OK) status_set_message(worker->message);
     return worker->status;
@@ -102,17 +102,17 @@ const char *worker_message(const struct worker *worker)
     return worker->message;
 }
 
-bool worker_works(const struct worker *worker)
+bool worker_is_busy_locked(const struct worker *worker)
 {
     return worker->busy && !worker->abandoned;
 }
 
-bool worker_failed(const struct worker *worker)
+bool worker_failed_locked(const struct worker *worker)
 {
-    return !worker_works(worker) && worker->status != TUTTI_OK;
+    return !worker_is_busy_locked(worker) && worker->status != TUTTI_OK;
 }
 
-bool worker_has_ended(const struct worker *worker)
+bool worker_is_idle_locked(const struct worker *worker)
 {
     return !worker->busy;
 }
@@ -125,7 +125,7 @@ bool worker_is_abandoned_locked(const struct worker *worker)
 bool worker_is_busy(struct worker *worker)
 {
     watchdog_lock(worker->watchdog);
-    const bool busy = worker_works(worker);
+    const bool busy = worker_is_busy_locked(worker);
     watchdog_unlock(worker->watchdog);
     return busy;
 }
@@ -177,7 +177,7 @@ void worker_unguard(struct worker *worker)
     watchdog_unlock(worker->watchdog);
 }
 
-void worker_sleep(struct worker *worker)
+void worker_wait_for_others(struct worker *worker)
 {
     worker->waits = true;
     pthread_cond_wait(&worker->watchdog->changed, &worker->watchdog->lock);

@@ -52,11 +52,11 @@ bool worker_is_busy(struct worker *worker);
 bool worker_is_abandoned(const struct worker *worker); /* a job may call it, too */
 bool worker_is_stuck(const struct worker *worker);     /* its thread hangs in the driver */
 bool worker_has_thread(const struct worker *worker);
-/* Under the lock: the job runs; the job has failed; the worker is abandoned; no job runs, abandoned or not. */
-bool worker_works(const struct worker *worker);
-bool worker_failed(const struct worker *worker);
-bool worker_is_abandoned_locked(const struct worker *worker);
-bool worker_has_ended(const struct worker *worker);
+/* Under the lock. */
+bool worker_is_busy_locked(const struct worker *worker);      /* a job runs that may still succeed */
+bool worker_failed_locked(const struct worker *worker);       /* the last job has failed, or was abandoned */
+bool worker_is_abandoned_locked(const struct worker *worker); /* a job exceeded its limit */
+bool worker_is_idle_locked(const struct worker *worker);      /* no job runs, not even one that was abandoned */
 
 /* A job calls it: its next phase may take so many seconds. */
 void worker_allow(struct worker *worker, double seconds);
@@ -65,7 +65,7 @@ void worker_allow(struct worker *worker, double seconds);
 bool worker_guard(struct worker *worker);
 void worker_unguard(struct worker *worker);
 /* A job calls it under the lock: waits for other devices. The wait does not count for its limit. */
-void worker_sleep(struct worker *worker);
+void worker_wait_for_others(struct worker *worker);
 /* A job calls it: a step took so many seconds per position. Positions are samples times the length of sequences. */
 void worker_note_pace(struct worker *worker, double seconds);
 

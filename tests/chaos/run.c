@@ -182,7 +182,7 @@ static bool all_returned(tutti_trainer *trainer)
 {
     bool all = true;
     watchdog_lock(&trainer->watchdog);
-    for (int i = 0; i < trainer->count; i++) all &= worker_has_ended(&trainer->replicas[i].worker);
+    for (int i = 0; i < trainer->count; i++) all &= worker_is_idle_locked(&trainer->replicas[i].worker);
     watchdog_unlock(&trainer->watchdog);
     return all;
 }
