@@ -28,13 +28,13 @@ static void let_all_step_in(const tutti_trainer *trainer, struct share *shares, 
         if (shares[i].weight == 0) shares[i].weight = membership_is_present(&trainer->members, i);
 }
 
-tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts)
+tutti_status divide_over_devices(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts)
 {
     const bool whole = mode == PLAN_TRAIN && trainer->options.whole_batch;
     struct share *shares = memory_new((size_t)trainer->count, sizeof(*shares));
     if (!shares) return TUTTI_NO_MEMORY;
     for (int i = 0; i < trainer->count; i++) {
-        shares[i] = trainer->division.shares[i];
+        shares[i] = trainer->device_division.shares[i];
         if (!membership_is_present(&trainer->members, i)) shares[i].weight = 0;
         if (whole) shares[i].limit = trainer->replicas[i].capacity;
     }

@@ -7,6 +7,7 @@
 struct tutti_trainer;
 
 /* Divides a batch over the replicas that are not lost. */
-tutti_status trainer_divide(const struct tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts);
+tutti_status divide_over_devices(
+    const struct tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts);
 
 #endif

@@ -107,7 +107,7 @@ static void find_not_finite(const tutti_trainer *trainer)
     for (int r = 0; r < trainer->count; r++) {
         const struct gradient_transfer *transfer = &trainer->replicas[r].transfer;
         struct replica_work *work = &trainer->works[r];
-        if (trainer->division.parts[r] == 0) continue;
+        if (trainer->device_division.parts[r] == 0) continue;
         for (size_t i = 0; i < transfer->delivery_count; i++) {
             const struct bucket_delivery *delivery = &transfer->deliveries[i];
             if (delivery->data) work->result.not_finite |= exchange_not_finite(delivery->data, delivery->count);
@@ -161,7 +161,7 @@ static uint32_t sum_chunk(const struct exchange *exchange, int64_t begin, int64_
     uint32_t largest = 0;
     memset(sums, 0, (size_t)(end - begin) * sizeof(float));
     for (int r = 0; r < trainer->count; r++) {
-        if (trainer->division.parts[r] == 0) continue;
+        if (trainer->device_division.parts[r] == 0) continue;
         addends[count] = gradients_of(&trainer->replicas[r], begin, end, assembled[count]);
         if (++count < 2) continue;
         largest = add_two(addends[0], addends[1], end - begin, sums);
@@ -184,7 +184,8 @@ static void write_to_devices(const struct exchange *exchange, int64_t begin, int
     const tutti_trainer *trainer = exchange->trainer;
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
-        if (trainer->division.parts[r] == 0) continue; /* it may have been given up, and its thread may come back */
+        if (trainer->device_division.parts[r] == 0)
+            continue; /* it may have been given up, and its thread may come back */
         for (size_t i = 0; i < replica->transfer.delivery_count; i++) {
             int64_t first;
             const struct bucket_delivery *delivery = &replica->transfer.deliveries[i];
@@ -262,7 +263,7 @@ static int threads_for_sums(const struct exchange *exchange)
     int devices = 0, computing = 0, units = 0;
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
-        if (trainer->division.parts[r] == 0 || !replica->device->host_cpu) continue;
+        if (trainer->device_division.parts[r] == 0 || !replica->device->host_cpu) continue;
         devices++;
         if (!worker_is_busy_locked(&replica->worker) || !gradients_are_expected(&replica->transfer)) continue;
         computing++;
@@ -279,14 +280,14 @@ static bool find_ready(struct exchange *exchange, bool *failed)
     const tutti_trainer *trainer = exchange->trainer;
     bool working = false;
     for (int r = 0; r < trainer->count; r++) {
-        if (trainer->division.parts[r] == 0) continue;
+        if (trainer->device_division.parts[r] == 0) continue;
         working |= worker_is_busy_locked(&trainer->replicas[r].worker);
         *failed |= worker_failed_locked(&trainer->replicas[r].worker);
     }
     for (int64_t block = 0; block < exchange->blocks && !*failed; block++) {
         bool ready = !exchange->listed[block];
         for (int r = 0; r < trainer->count && ready; r++)
-            ready = trainer->division.parts[r] == 0 || has_block(exchange, &trainer->replicas[r], block);
+            ready = trainer->device_division.parts[r] == 0 || has_block(exchange, &trainer->replicas[r], block);
         if (!ready) continue;
         exchange->ready[exchange->ready_count++] = block;
         exchange->listed[block] = true;
@@ -352,6 +353,6 @@ void exchange_adopt(tutti_trainer *trainer)
 {
     parameters_adopt_next(&trainer->store);
     for (int r = 0; r < trainer->count; r++)
-        if (trainer->division.parts[r] > 0 && gradients_mapped_parameters(&trainer->replicas[r].transfer))
+        if (trainer->device_division.parts[r] > 0 && gradients_mapped_parameters(&trainer->replicas[r].transfer))
             versions_updated(&trainer->replicas[r].versions, parameters_version(&trainer->store), false);
 }

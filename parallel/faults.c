@@ -77,7 +77,7 @@ static bool only_scaled_too_much(const tutti_trainer *trainer)
 {
     bool finite = true;
     for (int i = 0; i < trainer->count; i++)
-        finite &= trainer->division.parts[i] == 0 || isfinite(trainer->works[i].result.metrics.loss);
+        finite &= trainer->device_division.parts[i] == 0 || isfinite(trainer->works[i].result.metrics.loss);
     return finite && loss_scale_can_fall(&trainer->state.loss_scale);
 }
 
@@ -90,7 +90,7 @@ static bool has_no_norm(const tutti_trainer *trainer, int i)
 
 static bool is_bad(const tutti_trainer *trainer, int i)
 {
-    if (trainer->division.parts[i] == 0 || only_scaled_too_much(trainer)) return false;
+    if (trainer->device_division.parts[i] == 0 || only_scaled_too_much(trainer)) return false;
     if (sync_devices_judged(&trainer->sync_devices))
         return sync_devices_spoiled(&trainer->sync_devices, i); /* the others received their numbers from it */
     return trainer->works[i].result.not_finite || !isfinite(trainer->works[i].result.metrics.loss) ||

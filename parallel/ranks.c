@@ -81,7 +81,7 @@ done:
 static double weight_of(const struct tutti_trainer *trainer, bool automatic)
 {
     double weight = 0;
-    for (int i = 0; i < trainer->count; i++) weight += trainer->division.shares[i].weight;
+    for (int i = 0; i < trainer->count; i++) weight += trainer->device_division.shares[i].weight;
     return automatic ? 1 : weight;
 }
 
@@ -89,7 +89,7 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
 {
     tutti_hosts *hosts = training ? training->hosts : NULL;
     int64_t first;
-    trainer->division.rank_batch = trainer->options.batch;
+    trainer->device_division.rank_batch = trainer->options.batch;
     if (!hosts || hosts->count == 1 || !trainer->options.trains) return status;
     struct ranks *ranks = memory_new(1, sizeof(*ranks));
     if (!ranks) return TUTTI_NO_MEMORY;
@@ -110,8 +110,8 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
     /* All begin with the same division: equal if it follows speed later, else by the shares of their devices. */
     for (int i = 0; i < hosts->count; i++)
         ranks->division.shares[i] = (struct share) { .weight = ranks->notes[i].weight, .limit = INT64_MAX };
-    TRY(ranks_own_samples(ranks, 0, trainer->options.batch, &first, &trainer->division.rank_batch));
-    if (trainer->division.rank_batch == 0) trainer->division.rank_batch = 1; /* for evaluation */
+    TRY(ranks_own_samples(ranks, 0, trainer->options.batch, &first, &trainer->device_division.rank_batch));
+    if (trainer->device_division.rank_batch == 0) trainer->device_division.rank_batch = 1; /* for evaluation */
 done:
     return status;
 }

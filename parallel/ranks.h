@@ -42,7 +42,7 @@ struct gradient_sums {
 
 /* The division of batches over the ranks; the thread that reads batches uses it, too. The next division applies from
  * `next_step` on, which no rank's reader has begun. */
-struct division {
+struct rank_division {
     pthread_mutex_t lock;
     struct share *shares, *next;
     int64_t next_step; /* 0: there is no next one */
@@ -71,7 +71,7 @@ struct ranks {
     struct gradient_sums gradient_sums;
     struct sync_ranks *sync_ranks; /* NULL: devices of several ranks do not synchronise within a step */
     double seconds;                /* of this rank's own work in the last step */
-    struct division division;
+    struct rank_division division;
     struct average average;
 };
 

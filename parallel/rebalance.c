@@ -72,7 +72,8 @@ static void reset_times(tutti_trainer *trainer)
 static void set_shares(tutti_trainer *trainer)
 {
     reset_times(trainer);
-    for (int i = 0; i < trainer->count; i++) trainer->division.shares[i].weight = (double)trainer->balance.parts[i];
+    for (int i = 0; i < trainer->count; i++)
+        trainer->device_division.shares[i].weight = (double)trainer->balance.parts[i];
 }
 
 tutti_status rebalance_open(tutti_trainer *trainer)
@@ -93,7 +94,7 @@ tutti_status rebalance_open(tutti_trainer *trainer)
     }
     for (int i = 0; i < trainer->count; i++)
         limits[i] = replica_is_lost(&trainer->replicas[i]) ? 0 : trainer->replicas[i].capacity;
-    TRY(balance_init(&trainer->balance, trainer->count, trainer->division.rank_batch, limits));
+    TRY(balance_init(&trainer->balance, trainer->count, trainer->device_division.rank_batch, limits));
     set_shares(trainer);
 done:
     free(limits);
@@ -388,7 +389,7 @@ static bool report_times(tutti_trainer *trainer, double seconds)
     rebalance->unreported_s += seconds;
     rebalance->passed_s += seconds;
     for (int i = 0; i < trainer->count; i++)
-        rebalance->seconds[i] += trainer->division.parts[i] > 0 ? trainer->works[i].result.seconds : 0;
+        rebalance->seconds[i] += trainer->device_division.parts[i] > 0 ? trainer->works[i].result.seconds : 0;
     if (rebalance->unreported_s < fmin(MOST_MEAN_S, MEAN_PART * rebalance->passed_s)) return false;
     for (int i = 0; i < trainer->count; i++) rebalance->seconds[i] /= rebalance->unreported;
     balance_add(&trainer->balance, rebalance->seconds, rebalance->unreported_s / rebalance->unreported);
@@ -407,7 +408,8 @@ tutti_status rebalance_after_step(tutti_trainer *trainer, const struct step_inpu
     struct balance *balance = &trainer->balance;
     if (input->samples != balance->batch) return TUTTI_OK;
     for (int i = 0; i < trainer->count; i++)
-        if (trainer->division.parts[i] != balance->parts[i]) return TUTTI_OK; /* a device was lost in this step */
+        if (trainer->device_division.parts[i] != balance->parts[i])
+            return TUTTI_OK; /* a device was lost in this step */
     /* Building plans slows a CPU down: ignore these times. */
     if (trainer->rebalance->changing || repartition_keeps_shares(trainer)) return TUTTI_OK;
     if (sole_replica_lacks_update(trainer)) {

@@ -63,7 +63,7 @@ static tutti_status refuse(struct tutti_trainer *trainer, struct replica *replic
 static void start(struct tutti_trainer *trainer)
 {
     struct repartition *repartition = &trainer->ranks->division.repartition;
-    const tutti_status status = trainer_divide(trainer, PLAN_TRAIN, repartition->samples, repartition->parts);
+    const tutti_status status = divide_over_devices(trainer, PLAN_TRAIN, repartition->samples, repartition->parts);
     bool possible = status == TUTTI_OK;
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];

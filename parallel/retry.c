@@ -28,10 +28,12 @@ struct replica *trainer_sole_replica(tutti_trainer *trainer)
     return sole && membership_is_present(&trainer->members, sole->number) ? sole : NULL;
 }
 
-static tutti_status divide_over_devices(tutti_trainer *trainer, const struct step_input *input)
+static tutti_status rebalance_and_divide(tutti_trainer *trainer, const struct step_input *input)
 {
     const tutti_status status = rebalance_lost(trainer);
-    return status == TUTTI_OK ? trainer_divide(trainer, input->mode, input->samples, trainer->division.parts) : status;
+    return status == TUTTI_OK
+        ? divide_over_devices(trainer, input->mode, input->samples, trainer->device_division.parts)
+        : status;
 }
 
 /* Begins an attempt: divides the rank's batch over the devices; fetches the newest parameters to the host if some
@@ -41,13 +43,13 @@ static struct vote prepare(tutti_trainer *trainer, const struct step_input *inpu
     tutti_status status = TUTTI_OK;
     bool wanted = false;
     if (journal_lacks_steps(trainer)) return vote_replay();
-    TRY(divide_over_devices(trainer, input));
+    TRY(rebalance_and_divide(trainer, input));
     for (int i = 0; i < trainer->count; i++)
-        wanted |= trainer->division.parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
+        wanted |= trainer->device_division.parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
     if (!wanted) return vote_of(TUTTI_OK);
     TRY(newest_copy(trainer));
     if (journal_lacks_steps(trainer)) return vote_replay(); /* a device is lost now */
-    TRY(divide_over_devices(trainer, input));
+    TRY(rebalance_and_divide(trainer, input));
 done:
     return vote_of(status);
 }
@@ -60,7 +62,7 @@ static void start_part(tutti_trainer *trainer, int device, const struct replica_
     *work = *common;
     work->snapshot = parameters_snapshot(&trainer->store, &trainer->replicas[device]);
     work->offset = offset;
-    work->samples = trainer->division.parts[device];
+    work->samples = trainer->device_division.parts[device];
     if (input->mode == PLAN_TRAIN) work->next = lookahead_next(&trainer->lookahead, input->samples);
     work->synchronised = trainer->options.whole_batch && work->samples < input->global_samples;
     INVARIANT(membership_is_present(&trainer->members, device));
@@ -75,9 +77,9 @@ static void start_all(tutti_trainer *trainer, const struct step_input *input, bo
     if (common.verify_parameters)
         common.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {
-        if (trainer->division.parts[i] == 0) continue;
+        if (trainer->device_division.parts[i] == 0) continue;
         start_part(trainer, i, &common, offset);
-        offset += trainer->division.parts[i];
+        offset += trainer->device_division.parts[i];
     }
     INVARIANT(offset == input->samples);
 }
@@ -95,7 +97,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
 {
     struct vote all = vote_of(TUTTI_OK);
     for (int i = 0; i < trainer->count; i++) {
-        if (trainer->division.parts[i] == 0) continue;
+        if (trainer->device_division.parts[i] == 0) continue;
         const tutti_status status = worker_wait(&trainer->replicas[i].worker);
         replica_end_attempt(&trainer->replicas[i]);
         if (status == TUTTI_OK)
@@ -132,7 +134,7 @@ static void add_results(const tutti_trainer *trainer, const struct step_input *i
 {
     metric_sums_add(&totals->metrics, &input->excluded);
     for (int i = 0; i < trainer->count; i++) {
-        if (trainer->division.parts[i] == 0) continue;
+        if (trainer->device_division.parts[i] == 0) continue;
         metric_sums_add(&totals->metrics, &trainer->works[i].result.metrics);
     }
 }
@@ -143,7 +145,8 @@ static struct vote attempt_on_only_device(tutti_trainer *trainer, struct step *s
 {
     struct replica *replica = &trainer->replicas[0];
     struct replica_work *work = &trainer->works[0];
-    tutti_status status = trainer_divide(trainer, step->input.mode, step->input.samples, trainer->division.parts);
+    tutti_status status =
+        divide_over_devices(trainer, step->input.mode, step->input.samples, trainer->device_division.parts);
     if (status != TUTTI_OK) return vote_of(status); /* it may be lost */
     *work = (struct replica_work) { .input = step->input, .samples = step->input.samples };
     work->snapshot = parameters_snapshot(&trainer->store, replica);

@@ -35,7 +35,7 @@ static void note_times(tutti_trainer *trainer, double seconds)
     for (int i = 0; i < trainer->count; i++) {
         struct replica_report *report = &trainer->replicas[i].report;
         const struct replica_result done =
-            trainer->division.parts[i] > 0 ? trainer->works[i].result : (struct replica_result) { 0 };
+            trainer->device_division.parts[i] > 0 ? trainer->works[i].result : (struct replica_result) { 0 };
         const double busy = fmin(done.seconds, seconds);
         const double overlapped = done.sent.overlapped + done.received.overlapped;
         const double transfer = fmin(done.sent.seconds + done.received.seconds - overlapped, busy);
@@ -210,7 +210,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         struct step step = { .result.totals = *totals };
         struct step_input *input = &step.input;
         input->mode = mode;
-        input->samples = left < trainer->division.rank_batch ? left : trainer->division.rank_batch;
+        input->samples = left < trainer->device_division.rank_batch ? left : trainer->device_division.rank_batch;
         input->feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
         if (outputs) input->outputs = arrays_from(&trainer->outputs, outputs, done_samples);
         input->gives_outputs = outputs != NULL;

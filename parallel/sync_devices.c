@@ -38,7 +38,7 @@ void sync_devices_begin(tutti_trainer *trainer, int64_t samples)
     sync->expected = sync->arrived = 0;
     sync->judged = sync->complete = sync->broken = false;
     for (int r = 0; r < trainer->count; r++) {
-        sync->participants[r] = (struct participant) { .takes_part = trainer->division.parts[r] > 0 };
+        sync->participants[r] = (struct participant) { .takes_part = trainer->device_division.parts[r] > 0 };
         sync->expected += sync->participants[r].takes_part;
     }
     watchdog_unlock(&trainer->watchdog);
@@ -150,7 +150,7 @@ static bool is_broken(const tutti_trainer *trainer)
 {
     bool broken = trainer->sync_devices.broken;
     for (int r = 0; r < trainer->count; r++)
-        broken |= trainer->division.parts[r] > 0 && !is_expected(trainer, r) &&
+        broken |= trainer->device_division.parts[r] > 0 && !is_expected(trainer, r) &&
             !trainer->sync_devices.participants[r].numbers;
     return broken;
 }

@@ -106,7 +106,7 @@ static tutti_status begin(struct tutti_trainer *trainer, enum says says)
             return fail(TUTTI_INTERNAL, "a layer to synchronise has more channels than any statistics");
         message->kind = (int32_t)devices->all_reduce->kind;
         message->channels = devices->all_reduce->channels;
-        for (int i = 0; i < trainer->count; i++) message->samples += trainer->division.parts[i];
+        for (int i = 0; i < trainer->count; i++) message->samples += trainer->device_division.parts[i];
         memcpy(message->numbers, devices->whole, numbers * sizeof(double));
     }
     sync->begun = clock_seconds();

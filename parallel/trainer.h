@@ -46,7 +46,7 @@ struct last_step {
     float norm;    /* of its gradients, if they are clipped; else NaN */
 };
 
-struct batch_division {
+struct device_division {
     struct share *shares; /* of devices: given by the caller, or by `balance` */
     int64_t *parts;       /* of devices, of the batch at hand */
     int64_t rank_batch; /* samples of this rank's batch under the first division; forward passes take as many at once */
@@ -79,7 +79,7 @@ struct tutti_trainer {
     struct replica_setup setup; /* which all replicas have in common */
     struct replica *replicas;
     struct replica_work *works; /* one for each replica */
-    struct batch_division division;
+    struct device_division device_division;
     struct watchdog watchdog; /* over the replicas' workers */
     struct sync_devices sync_devices;
 

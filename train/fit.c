@@ -256,7 +256,7 @@ static tutti_status evaluate_rank(tutti_trainer *trainer, const tutti_source *so
     tutti_status status = TUTTI_OK;
     struct scored scored;
     struct batches *batches = NULL;
-    struct batches_options options = batches_of(trainer, trainer->division.rank_batch);
+    struct batches_options options = batches_of(trainer, trainer->device_division.rank_batch);
     options.end = source->samples;
     options.ranks = NULL;
     TRY(scored_open(&scored, trainer, scores, source));

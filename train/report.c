@@ -34,7 +34,7 @@ tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_devi
     samples = trainer->options.batch;
     if (trainer->ranks)
         TRY(ranks_own_samples(trainer->ranks, trainer->state.position.steps, trainer->options.batch, &first, &samples));
-    TRY(trainer_divide(trainer, PLAN_TRAIN, samples, parts));
+    TRY(divide_over_devices(trainer, PLAN_TRAIN, samples, parts));
     report->share = parts[position];
 done:
     free(parts);

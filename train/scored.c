@@ -107,8 +107,9 @@ tutti_status scored_open(
     TRY(find(trainer, &c));
     TRY(check(scored, &c, length));
     const size_t bytes = arrays_sample_bytes(&trainer->outputs, 0, length);
-    const size_t most = (size_t)(trainer->division.rank_batch < source->samples ? trainer->division.rank_batch
-                                                                                : source->samples); /* of a batch */
+    const size_t most =
+        (size_t)(trainer->device_division.rank_batch < source->samples ? trainer->device_division.rank_batch
+                                                                       : source->samples); /* of a batch */
     scored->target = c.target;
     scored->soft = c.loss->of_classes && !c.loss->takes_classes;
     scored->outputs.length = length;

@@ -69,7 +69,7 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
             (long long)training->micro_batch, (long long)trainer->options.batch, MOST_MICRO_BATCHES,
             (long long)replica_min_micro_batch(trainer->options.batch));
     for (int i = 0; i < trainer->count; i++)
-        trainer->division.shares[i] =
+        trainer->device_division.shares[i] =
             (struct share) { .weight = training->shares ? training->shares[i] : 1, .limit = INT64_MAX };
     if (training->sharing != TUTTI_SHARES_AUTO && training->sharing != TUTTI_SHARES_EQUAL)
         return fail(TUTTI_INVALID, "sharing %d does not exist: pass one of tutti_sharing", (int)training->sharing);
@@ -129,7 +129,8 @@ static tutti_status make_replicas(tutti_trainer *trainer)
     tutti_status status = TUTTI_OK;
     set_up(trainer);
     const bool threaded = trainer->options.exchange || watchdog_has_limit(&trainer->watchdog);
-    TRY(shares_divide(trainer->division.shares, trainer->count, trainer->division.rank_batch, trainer->division.parts));
+    TRY(shares_divide(trainer->device_division.shares, trainer->count, trainer->device_division.rank_batch,
+        trainer->device_division.parts));
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
         replica->setup = &trainer->setup;
@@ -140,7 +141,7 @@ static tutti_status make_replicas(tutti_trainer *trainer)
         if (threaded) TRY(worker_thread(&replica->worker));
     }
     for (int i = 0; i < trainer->count; i++)
-        worker_start(&trainer->replicas[i].worker, build, &trainer->division.parts[i]);
+        worker_start(&trainer->replicas[i].worker, build, &trainer->device_division.parts[i]);
     for (int i = 0; i < trainer->count; i++) {
         const tutti_status one = worker_wait(&trainer->replicas[i].worker);
         if (one != TUTTI_OK && status == TUTTI_OK) status = trainer_lose(trainer, &trainer->replicas[i], one);
@@ -195,10 +196,10 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
     trainer->count = trainer->network->runtime->count;
     trainer->replicas = memory_new((size_t)trainer->count, sizeof(*trainer->replicas));
     trainer->works = memory_new((size_t)trainer->count, sizeof(*trainer->works));
-    trainer->division.shares = memory_new((size_t)trainer->count, sizeof(*trainer->division.shares));
-    trainer->division.parts = memory_new((size_t)trainer->count, sizeof(*trainer->division.parts));
+    trainer->device_division.shares = memory_new((size_t)trainer->count, sizeof(*trainer->device_division.shares));
+    trainer->device_division.parts = memory_new((size_t)trainer->count, sizeof(*trainer->device_division.parts));
     trainer->metadata = memory_new(1, sizeof(*trainer->metadata));
-    if (!trainer->replicas || !trainer->works || !trainer->division.shares || !trainer->division.parts ||
+    if (!trainer->replicas || !trainer->works || !trainer->device_division.shares || !trainer->device_division.parts ||
         !trainer->metadata)
         return TUTTI_NO_MEMORY;
     TRY(membership_open(&trainer->members, trainer->count));
@@ -211,8 +212,8 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
     if (trainer->options.trains && trainer->network->trained_floats == 0)
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
     if (trainer->options.trains) TRY(trainer_check_reached(trainer));
-    TRY(shares_divide(trainer->division.shares, trainer->count, trainer->options.batch,
-        trainer->division.parts)); /* checks that shares are valid */
+    TRY(shares_divide(trainer->device_division.shares, trainer->count, trainer->options.batch,
+        trainer->device_division.parts)); /* checks that shares are valid */
 done:
     return status;
 }
@@ -227,8 +228,8 @@ static tutti_status make_all(tutti_trainer *trainer)
     TRY(make_values_and_replicas(trainer));
     parameters_begin_average(&trainer->store, 0, trainer->network->trained_floats);
     if (trainer->options.whole_batch)
-        TRY(trainer_divide(
-            trainer, PLAN_TRAIN, trainer->division.rank_batch, trainer->division.parts)); /* by what fits */
+        TRY(divide_over_devices(trainer, PLAN_TRAIN, trainer->device_division.rank_batch,
+            trainer->device_division.parts)); /* by what fits */
     if (trainer->options.automatic) TRY(rebalance_open(trainer));
     if (trainer->options.automatic) TRY(journal_open(trainer));
 done:
@@ -285,8 +286,8 @@ void tutti_trainer_free(tutti_trainer *trainer)
     free(trainer->metadata);
     free(trainer->replicas);
     free(trainer->works);
-    free(trainer->division.shares);
-    free(trainer->division.parts);
+    free(trainer->device_division.shares);
+    free(trainer->device_division.parts);
     free((int *)trainer->optimizer.uses);
     free((struct optimizer_group *)trainer->optimizer.groups);
     sync_devices_close(trainer);

@@ -68,7 +68,7 @@ static int64_t go_on(struct session *session)
 static void check_parts(struct session *session, int64_t first)
 {
     int64_t samples = 0;
-    for (int i = 0; i < session->trainer->count; i++) samples += session->trainer->division.parts[i];
+    for (int i = 0; i < session->trainer->count; i++) samples += session->trainer->device_division.parts[i];
     ck_assert_int_eq(samples, hosts->rank ? STEP_SAMPLES - first : first);
 }
 

@@ -80,7 +80,7 @@ typedef tutti_status (*fault)(struct device *device, void *state, cl_event *even
 static struct plan *plan_of(struct session *session, int device)
 {
     struct replica *replica = &session->trainer->replicas[device];
-    const struct plan_key key = { PLAN_TRAIN, { session->trainer->division.parts[device], 0 } };
+    const struct plan_key key = { PLAN_TRAIN, { session->trainer->device_division.parts[device], 0 } };
     return plan_cache_find(&replica->plans, key)->plan;
 }
 
