@@ -88,7 +88,7 @@ tutti_status replica_suspect_memory(struct replica *replica, tutti_status status
 /* Returns whether the trainer has lost the device: it gets no more work, and nothing waits long for it. */
 static inline bool replica_is_lost(const struct replica *replica)
 {
-    return replica->setup->over_all.is_lost(replica->setup->over_all.trainer, replica->number);
+    return replica->setup->callbacks.is_lost(replica->setup->callbacks.trainer, replica->number);
 }
 /* Called by a job: its next phase may take as long as a step with this many samples of the longest sequences. */
 void replica_allow_step(struct replica *replica, int64_t samples);

@@ -32,7 +32,7 @@ struct replica_setup {
     void (*building)(void *user, int built, int total);
     void *building_user;
     /* What a replica asks of the trainer, which knows all replicas. The functions get it and the replica's number. */
-    struct over_all {
+    struct trainer_callbacks {
         void *trainer;
         /* Statistics over all devices, called by the replica's thread: hands in the numbers of its samples and gets
          * those of all in their place. */
@@ -40,7 +40,7 @@ struct replica_setup {
             void *trainer, int replica, const struct all_reduce *all_reduce, int64_t samples, float *numbers);
         void (*statistics_leave)(void *trainer, int replica); /* exchanges nothing more in this step */
         bool (*is_lost)(const void *trainer, int replica);    /* called by the trainer's thread */
-    } over_all;
+    } callbacks;
     atomic_bool reported_single_values; /* the warning of run.c was given */
 };
 

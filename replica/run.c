@@ -317,8 +317,8 @@ static tutti_status exchange_statistics(void *user, const struct command *comman
     const size_t bytes = (size_t)all_reduce_floats(all_reduce) * sizeof(float);
     TRY(buffer_read(replica->device, all_reduce->buffer, 0, replica->scratch.statistics, bytes));
     const double start = clock_seconds();
-    status = replica->setup->over_all.statistics_exchange(
-        replica->setup->over_all.trainer, replica->number, all_reduce, run->work->samples, replica->scratch.statistics);
+    status = replica->setup->callbacks.statistics_exchange(replica->setup->callbacks.trainer, replica->number,
+        all_reduce, run->work->samples, replica->scratch.statistics);
     run->waited += clock_seconds() - start;
     if (status == TUTTI_OK) status = enqueue_write(replica, all_reduce->buffer, replica->scratch.statistics, bytes);
 done:
@@ -625,7 +625,8 @@ tutti_status replica_run(struct replica *replica, void *argument)
     note_part(&run, start);
 done:
     uploads_reset(&replica->uploads);
-    if (!run.work->probe) replica->setup->over_all.statistics_leave(replica->setup->over_all.trainer, replica->number);
+    if (!run.work->probe)
+        replica->setup->callbacks.statistics_leave(replica->setup->callbacks.trainer, replica->number);
     if (run.begun) clReleaseEvent(run.begun);
     if (run.ended) clReleaseEvent(run.ended);
     if (status != TUTTI_OK) drop_work(replica);

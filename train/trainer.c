@@ -118,7 +118,7 @@ static void set_up(tutti_trainer *trainer)
         .whole_batch = options->whole_batch,
         .building = options->building,
         .building_user = options->building_user,
-        .over_all = { .trainer = trainer,
+        .callbacks = { .trainer = trainer,
             .statistics_exchange = sync_devices_exchange,
             .statistics_leave = sync_devices_leave,
             .is_lost = trainer_has_lost } };
