@@ -36,7 +36,7 @@ tutti_status ranks_agree(struct tutti_trainer *trainer, tutti_status status)
     return ranks_exchange_notes(trainer, &vote);
 }
 
-tutti_status trainer_begin_call(struct tutti_trainer *trainer, tutti_status status)
+tutti_status ranks_report_failure(struct tutti_trainer *trainer, tutti_status status)
 {
     return status == TUTTI_OK ? TUTTI_OK : ranks_agree(trainer, status);
 }

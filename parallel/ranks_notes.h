@@ -11,9 +11,10 @@ tutti_status ranks_exchange_notes(struct tutti_trainer *trainer, const struct vo
 /* Adds up the notes, always in the ranks' order. */
 void ranks_add_notes(const struct ranks *ranks, struct rank_note *total);
 
-/* Call it before all ranks do something together, with a failure if this rank cannot. The other ranks, which wait for
- * it in the same call, then get the failure. */
-tutti_status trainer_begin_call(struct tutti_trainer *trainer, tutti_status status);
+/* Call it before all ranks do something together, with this rank's status. The other ranks, which wait for it in the
+ * same call, get a failure. Does nothing if status is TUTTI_OK: the other ranks then learn it from the next
+ * ranks_agree(). */
+tutti_status ranks_report_failure(struct tutti_trainer *trainer, tutti_status status);
 /* All ranks call it with their status; a failure of one becomes that of all. */
 tutti_status ranks_agree(struct tutti_trainer *trainer, tutti_status status);
 /* Does what ranks_agree() does, and checks that all ranks have the same hash of `what`. */

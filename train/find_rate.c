@@ -198,7 +198,7 @@ tutti_status tutti_find_rate(
     TRY(trainer_check_not_in_fit(trainer, "tutti_find_rate()"));
     status = OPTIONS_READ(&test.options, given, tutti_rate_options);
     if (status == TUTTI_OK) status = check(&test);
-    TRY(trainer_begin_call(trainer, status));
+    TRY(ranks_report_failure(trainer, status));
     TRY(run(&test));
     status = RESULT_WRITE(result, &test.result, tutti_rate_result);
 done:

@@ -439,7 +439,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     if (status != TUTTI_OK) return status;
     status = read;
     if (status == TUTTI_OK && !source) status = fail(TUTTI_INVALID, "the source is NULL: pass one");
-    status = trainer_begin_call(trainer, status);
+    status = ranks_report_failure(trainer, status);
     if (status != TUTTI_OK) return status;
     lookahead_reset(&trainer->lookahead);
     trainer_run_begin(trainer);
@@ -504,7 +504,7 @@ tutti_status tutti_fit(
     if (status == TUTTI_OK)
         status = feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &held.arrays, &borrowed);
     if (!trainer) return status;
-    TRY(trainer_begin_call(trainer, status));
+    TRY(ranks_report_failure(trainer, status));
     held.list = &trainer->feeds;
     const tutti_source source = {
         .samples = samples, .read = read_arrays, .user = &held, .length = held.arrays.length
@@ -522,7 +522,7 @@ static tutti_status evaluate_source(
     tutti_metrics unused;
     status = source ? trainer_check(trainer, true, 1) : fail(TUTTI_INVALID, "the source is NULL: pass one");
     if (status == TUTTI_OK) status = check_source(trainer, source, "test");
-    TRY(trainer_begin_call(trainer, status));
+    TRY(ranks_report_failure(trainer, status));
     trainer_run_begin(trainer);
     status = evaluate(trainer, source, scores, metrics ? metrics : &unused, &whole);
     trainer_run_end(trainer);

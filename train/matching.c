@@ -160,7 +160,7 @@ tutti_status tutti_load_matching(
     if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     status = checkpoint_check_name(path);
     if (status == TUTTI_OK) status = OPTIONS_READ(&options, given, tutti_match_options);
-    TRY(trainer_begin_call(trainer, status));
+    TRY(ranks_report_failure(trainer, status));
     matching.store = &trainer->store;
     status = trainer_checkpoint(trainer, false, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = load(&matching, path);

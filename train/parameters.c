@@ -132,7 +132,7 @@ static tutti_status begin_file(tutti_trainer *trainer, const char *name, tutti_s
 {
     if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     if (status == TUTTI_OK) status = checkpoint_check_name(name);
-    return trainer_begin_call(trainer, status);
+    return ranks_report_failure(trainer, status);
 }
 
 bool trainer_writes(const tutti_trainer *trainer)
