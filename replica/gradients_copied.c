@@ -115,8 +115,8 @@ static tutti_status bucket(struct replica *replica, const struct bucket_request 
     CL_TRY(
         clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &complete), "marking gradients of '%s'", device->can.name);
     CL_TRY(clFlush(device->queue), "sending work to '%s'", device->can.name);
-    TRY(read_range(replica, device->transfers, from, sent->first, sent->count, &complete));
-    CL_TRY(clFlush(device->transfers), "reading gradients from '%s'", device->can.name);
+    TRY(read_range(replica, device->exchange_queue, from, sent->first, sent->count, &complete));
+    CL_TRY(clFlush(device->exchange_queue), "reading gradients from '%s'", device->can.name);
 done:
     if (complete) clReleaseEvent(complete);
     return status;

@@ -29,7 +29,7 @@ static tutti_status make_room(struct replica *replica, size_t bytes)
     prefetch_free(replica);
     if (replica_memory(replica) + bytes > replica->device->can.memory_bytes)
         FAIL(TUTTI_DEVICE_MEMORY, "there is not enough memory for the samples of a second step");
-    TRY(device_open_queue(replica->device, &replica->device->uploads));
+    TRY(device_open_queue(replica->device, &replica->device->prefetch_queue));
     TRY(buffer_new(replica->device, bytes, &prefetch->buffer));
     prefetch->bytes = bytes;
 done:
@@ -70,9 +70,9 @@ static tutti_status send(struct replica *replica, const struct replica_work *wor
     const struct arrays next = arrays_from(list, &work->next.feeds, work->offset);
     (void)arrays_pack(list, &next, work->samples, staging);
     worker_unguard(&replica->worker);
-    TRY(uploads_write(&replica->uploads, replica->device, replica->device->uploads, prefetch->buffer, 0, staging,
+    TRY(uploads_write(&replica->uploads, replica->device, replica->device->prefetch_queue, prefetch->buffer, 0, staging,
         arrays_bytes(list, (struct bound_sizes) { work->samples, next.length }), &prefetch->sent));
-    CL_TRY(clFlush(replica->device->uploads), "sending samples to '%s'", replica->device->can.name);
+    CL_TRY(clFlush(replica->device->prefetch_queue), "sending samples to '%s'", replica->device->can.name);
 done:
     return status;
 }

@@ -58,7 +58,7 @@ tutti_status replica_init(struct replica *replica)
     if (!replica->setup->trains) goto done;
     TRY(gradients_open(replica));
     if (setup->exchange && !replica->device->can.unified)
-        TRY(device_open_queue(replica->device, &replica->device->transfers));
+        TRY(device_open_queue(replica->device, &replica->device->exchange_queue));
     if (setup->exchange) goto done;
     TRY(device_update_make(replica));
     TRY(device_update_warm_up(replica));

@@ -102,10 +102,10 @@ static tutti_status send_pieces(struct run *run, const struct plan *plan)
     size_t position = 0;
     const struct command *need;
     while ((need = command_next(plan, COMMAND_PARAMETERS_NEEDED, &position)))
-        TRY(uploads_write(&replica->uploads, replica->device, replica->device->transfers, replica->parameters,
+        TRY(uploads_write(&replica->uploads, replica->device, replica->device->exchange_queue, replica->parameters,
             (size_t)need->first * sizeof(float), run->work->snapshot.master.parameters + need->first,
             (size_t)need->count * sizeof(float), NULL));
-    CL_TRY(clFlush(replica->device->transfers), "sending parameters to '%s'", replica->device->can.name);
+    CL_TRY(clFlush(replica->device->exchange_queue), "sending parameters to '%s'", replica->device->can.name);
     run->parameter_writes = uploads_count(&replica->uploads);
 done:
     return status;
@@ -153,7 +153,7 @@ static tutti_status upload_parameters(struct run *run)
     if (!master->parameters) return TUTTI_OK; /* this device has the newest: parameters_snapshot() */
     if (versions_lack_parameters(&replica->versions, snapshot)) {
         plan_cache_invalidate(&replica->plans);
-        run->pieces = replica->device->transfers && work->input.mode == PLAN_TRAIN;
+        run->pieces = replica->device->exchange_queue && work->input.mode == PLAN_TRAIN;
         if (!run->pieces)
             TRY(enqueue_write(replica, replica->parameters, master->parameters,
                 (size_t)setup->network->total_floats * sizeof(float)));

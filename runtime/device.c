@@ -290,8 +290,8 @@ static void close_queue(cl_command_queue *queue)
 
 void device_close(struct device *device)
 {
-    close_queue(&device->uploads);
-    close_queue(&device->transfers);
+    close_queue(&device->prefetch_queue);
+    close_queue(&device->exchange_queue);
     close_queue(&device->queue);
     if (device->context) clReleaseContext(device->context);
     if (device->id) clReleaseDevice(device->id);

@@ -103,7 +103,7 @@ struct device {
     cl_command_queue queue; /* in order, with profiling */
     /* Further queues of a device with memory of its own, for copies that run in parallel with its work: of parameters
      * and gradients; of the next batch's samples. NULL until they are wanted. */
-    cl_command_queue transfers, uploads;
+    cl_command_queue exchange_queue, prefetch_queue;
     struct capabilities can;
     /* It is the host's CPU, whatever its class: its kernels can read any memory of the process, so buffers may be the
      * host's own pages. can.unified holds for GPUs that share the host's memory, too. */

@@ -21,7 +21,7 @@ done:
 
 tutti_status device_wait(struct device *device)
 {
-    const cl_command_queue queues[] = { device->queue, device->transfers, device->uploads };
+    const cl_command_queue queues[] = { device->queue, device->exchange_queue, device->prefetch_queue };
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
         const tutti_status one = queues[i] ? queue_wait(device, queues[i]) : TUTTI_OK;
