@@ -72,7 +72,7 @@ tutti_status step_commit(tutti_trainer *trainer, struct step *step)
     trainer->last.norm = step->result.norm; /* also of a step that fails now */
     TRY(check_finite(trainer, step));
     for (int i = 0; i < trainer->count; i++)
-        gradients_note_step(&trainer->replicas[i].transfer, trainer->device_division.parts[i] > 0);
+        gradients_note_step(&trainer->replicas[i].gradients, trainer->device_division.parts[i] > 0);
     trainer->last.unscale = step->input.constants.unscale;
     trainer->last.stepped = true;
     if (!step->result.not_finite) update(trainer, sole, step);

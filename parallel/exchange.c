@@ -71,8 +71,8 @@ static bool has_block(const struct exchange *exchange, const struct replica *rep
     if (worker_is_idle_locked(&replica->worker)) return true;
     const int64_t begin = block * EXCHANGE_BLOCK, end = block_end(exchange, block);
     int64_t covered = 0, first;
-    for (size_t i = 0; i < replica->transfer.arrived; i++)
-        covered += overlap(&replica->transfer.deliveries[i], begin, end, &first);
+    for (size_t i = 0; i < replica->gradients.arrived; i++)
+        covered += overlap(&replica->gradients.deliveries[i], begin, end, &first);
     return covered == end - begin;
 }
 
@@ -105,11 +105,11 @@ static void note_largest(struct exchange *exchange, uint32_t largest)
 static void find_not_finite(const tutti_trainer *trainer)
 {
     for (int r = 0; r < trainer->count; r++) {
-        const struct gradient_transfer *transfer = &trainer->replicas[r].transfer;
+        const struct replica_gradients *gradients = &trainer->replicas[r].gradients;
         struct replica_work *work = &trainer->works[r];
         if (trainer->device_division.parts[r] == 0) continue;
-        for (size_t i = 0; i < transfer->delivery_count; i++) {
-            const struct bucket_delivery *delivery = &transfer->deliveries[i];
+        for (size_t i = 0; i < gradients->delivery_count; i++) {
+            const struct bucket_delivery *delivery = &gradients->deliveries[i];
             if (delivery->data) work->result.not_finite |= exchange_not_finite(delivery->data, delivery->count);
             for (int64_t j = 0; delivery->bf16 && j < delivery->count; j++)
                 work->result.not_finite |= !isfinite(bf16_to_float(delivery->bf16[j]));
@@ -124,9 +124,9 @@ static void find_not_finite(const tutti_trainer *trainer)
 static const float *gradients_of(const struct replica *replica, int64_t begin, int64_t end, float *restrict assembled)
 {
     memset(assembled, 0, (size_t)(end - begin) * sizeof(float));
-    for (size_t i = 0; i < replica->transfer.delivery_count; i++) {
+    for (size_t i = 0; i < replica->gradients.delivery_count; i++) {
         int64_t first;
-        const struct bucket_delivery *delivery = &replica->transfer.deliveries[i];
+        const struct bucket_delivery *delivery = &replica->gradients.deliveries[i];
         const int64_t count = overlap(delivery, begin, end, &first), skip = first - delivery->first;
         if (count == 0) continue;
         if (delivery->data && count == end - begin) return delivery->data + skip;
@@ -186,9 +186,9 @@ static void write_to_devices(const struct exchange *exchange, int64_t begin, int
         const struct replica *replica = &trainer->replicas[r];
         if (trainer->device_division.parts[r] == 0)
             continue; /* it may have been given up, and its thread may come back */
-        for (size_t i = 0; i < replica->transfer.delivery_count; i++) {
+        for (size_t i = 0; i < replica->gradients.delivery_count; i++) {
             int64_t first;
-            const struct bucket_delivery *delivery = &replica->transfer.deliveries[i];
+            const struct bucket_delivery *delivery = &replica->gradients.deliveries[i];
             const int64_t here = overlap(delivery, begin, begin + count, &first);
             if (delivery->parameters && here > 0)
                 write_range(
@@ -265,7 +265,7 @@ static int threads_for_sums(const struct exchange *exchange)
         const struct replica *replica = &trainer->replicas[r];
         if (trainer->device_division.parts[r] == 0 || !replica->device->host_cpu) continue;
         devices++;
-        if (!worker_is_busy_locked(&replica->worker) || !gradients_are_expected(&replica->transfer)) continue;
+        if (!worker_is_busy_locked(&replica->worker) || !gradients_are_expected(&replica->gradients)) continue;
         computing++;
         units += replica->device->can.units;
     }
@@ -353,6 +353,6 @@ void exchange_adopt(tutti_trainer *trainer)
 {
     parameters_adopt_next(&trainer->store);
     for (int r = 0; r < trainer->count; r++)
-        if (trainer->device_division.parts[r] > 0 && gradients_mapped_parameters(&trainer->replicas[r].transfer))
+        if (trainer->device_division.parts[r] > 0 && gradients_mapped_parameters(&trainer->replicas[r].gradients))
             versions_updated(&trainer->replicas[r].versions, parameters_version(&trainer->store), false);
 }

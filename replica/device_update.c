@@ -94,7 +94,7 @@ tutti_status device_update_make(struct replica *replica)
     TRY(make_statistics(replica));
     TRY(make_groups(replica));
     if (setup->optimizer->clip_norm > 0) TRY(buffer_new(replica->device, CLIP_NORMS * sizeof(float), &update->norms));
-    TRY(make_launches(replica, gradients_buffer(&replica->transfer, false), &update->list));
+    TRY(make_launches(replica, gradients_buffer(&replica->gradients, false), &update->list));
     builder_prepare(&update->list, NULL, NULL);
 done:
     if (status != TUTTI_OK) free_buffers(update);
@@ -106,7 +106,7 @@ tutti_status device_update_warm_up(struct replica *replica)
     tutti_status status = TUTTI_OK;
     TRY(warm_up(replica, &replica->update.list));
     replica->update.made = true;
-    if (gradients_have_sum(&replica->transfer))
+    if (gradients_have_sum(&replica->gradients))
         TRY(device_update_build_sum_launches(replica)); /* micro-batches came first */
 done:
     return status;
@@ -117,7 +117,7 @@ tutti_status device_update_build_sum_launches(struct replica *replica)
     tutti_status status = TUTTI_OK;
     struct device_update *update = &replica->update;
     if (!update->made) return TUTTI_OK;
-    TRY(make_launches(replica, gradients_buffer(&replica->transfer, true), &update->sum_list));
+    TRY(make_launches(replica, gradients_buffer(&replica->gradients, true), &update->sum_list));
     TRY(warm_up(replica, &update->sum_list));
 done:
     return status;

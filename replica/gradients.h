@@ -27,8 +27,9 @@ struct mapping {
     void *pointer;
 };
 
-struct gradient_transfer {
-    cl_mem gradients; /* on the device */
+/* A replica's gradients, on the device and on their way to the host. */
+struct replica_gradients {
+    cl_mem buffer; /* of the device, for one micro-batch */
     /* Sum over all micro-batches; not made until there is more than one. */
     cl_mem sum;
     struct launch_list add;
@@ -88,19 +89,19 @@ const struct gradient_transport *gradient_transport(const struct replica *replic
 tutti_status gradients_open(struct replica *replica);
 tutti_status gradients_make_sum(struct replica *replica);
 void gradients_drop_sum(struct replica *replica);
-bool gradients_have_sum(const struct gradient_transfer *transfer);
-cl_mem gradients_buffer(const struct gradient_transfer *transfer, bool sum); /* one of the two */
+bool gradients_have_sum(const struct replica_gradients *gradients);
+cl_mem gradients_buffer(const struct replica_gradients *gradients, bool sum); /* one of the two */
 /* After the launches of one of several micro-batches: adds its gradients to those before it. */
 tutti_status gradients_add_up(struct replica *replica, int64_t micro_batch);
 /* When work begins: notes whether its gradients will be in `sum`. When the step has succeeded: notes whether the
  * device had a part in it. */
-void gradients_note_work(struct gradient_transfer *transfer, bool sum);
-void gradients_note_step(struct gradient_transfer *transfer, bool has_part);
-cl_mem gradients_last(const struct gradient_transfer *transfer); /* those of the last step, or NULL */
+void gradients_note_work(struct replica_gradients *gradients, bool sum);
+void gradients_note_step(struct replica_gradients *gradients, bool has_part);
+cl_mem gradients_last(const struct replica_gradients *gradients); /* those of the last step, or NULL */
 /* Under the watchdog's lock: returns whether some have not reached the host. */
-bool gradients_are_expected(const struct gradient_transfer *transfer);
+bool gradients_are_expected(const struct replica_gradients *gradients);
 /* Returns whether the exchange may have written parameters to the device's memory in this step. */
-bool gradients_mapped_parameters(const struct gradient_transfer *transfer);
+bool gradients_mapped_parameters(const struct replica_gradients *gradients);
 
 /* Emits sum += gradients over the whole arena: micro-batches. */
 void gradients_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list);

@@ -1,4 +1,4 @@
-/* Gradients of a device with memory of its own: copied by its second queue, rounded to bfloat16 if that is wanted. */
+/* Gradients of a device with memory of its own: copied by its exchange queue, rounded to bfloat16 if that is wanted. */
 #include "plan/commands.h"
 #include "replica/replica.h"
 
@@ -28,11 +28,11 @@ static const struct command *bucket_at(const struct plan *plan, int64_t first)
 static tutti_status emit(struct replica *replica, const struct plan *plan, struct launch_list *list)
 {
     const int64_t trained = replica->setup->network->trained_floats;
-    if (!plan) gradients_emit_bf16(replica->transfer.sum, replica->transfer.copied.wire, 0, trained, list);
+    if (!plan) gradients_emit_bf16(replica->gradients.sum, replica->gradients.copied.wire, 0, trained, list);
     for (int64_t first = 0; plan && first < trained;) {
         const struct command *ready = bucket_at(plan, first);
         if (!ready) return fail(TUTTI_INTERNAL, "no bucket begins at offset %lld", (long long)first);
-        gradients_emit_bf16(replica->transfer.gradients, replica->transfer.copied.wire, first, ready->count, list);
+        gradients_emit_bf16(replica->gradients.buffer, replica->gradients.copied.wire, first, ready->count, list);
         first += ready->count;
     }
     return TUTTI_OK;
@@ -41,11 +41,11 @@ static tutti_status emit(struct replica *replica, const struct plan *plan, struc
 static tutti_status build(struct replica *replica, const struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
-    struct gradient_transfer *transfer = &replica->transfer;
-    struct launch_list *list = plan ? &transfer->copied.to_wire : &transfer->copied.sum_to_wire;
+    struct replica_gradients *gradients = &replica->gradients;
+    struct launch_list *list = plan ? &gradients->copied.to_wire : &gradients->copied.sum_to_wire;
     if (!rounds(replica) || list->count > 0) return TUTTI_OK;
     launch_list_init(list, replica->device);
-    if (!transfer->copied.wire) TRY(buffer_new(replica->device, device_bytes(replica), &transfer->copied.wire));
+    if (!gradients->copied.wire) TRY(buffer_new(replica->device, device_bytes(replica), &gradients->copied.wire));
     TRY(emit(replica, plan, list));
     TRY(launch_list_realise(list, NULL, NULL));
     TRY(launch_list_warm_up(list));
@@ -58,7 +58,7 @@ done:
 
 static tutti_status make_download(struct replica *replica)
 {
-    struct staging *download = &replica->transfer.copied.download;
+    struct staging *download = &replica->gradients.copied.download;
     const size_t bytes = (size_t)replica->setup->network->total_floats * sizeof(float);
     return download->bytes >= bytes ? TUTTI_OK : staging_new(replica->device, bytes, download);
 }
@@ -74,10 +74,10 @@ static tutti_status read_range(
     struct replica *replica, cl_command_queue queue, cl_mem from, int64_t first, int64_t count, const cl_event *after)
 {
     tutti_status status = TUTTI_OK;
-    struct gradient_transfer *transfer = &replica->transfer;
-    const bool bf16 = from == transfer->copied.wire;
+    struct replica_gradients *gradients = &replica->gradients;
+    const bool bf16 = from == gradients->copied.wire;
     const size_t size = bf16 ? sizeof(uint16_t) : sizeof(float);
-    unsigned char *to = (unsigned char *)transfer->copied.download.pointer + (size_t)first * size;
+    unsigned char *to = (unsigned char *)gradients->copied.download.pointer + (size_t)first * size;
     struct bucket_delivery delivery = { .first = first, .count = count, .bytes = (size_t)count * size };
     if (bf16)
         delivery.bf16 = (uint16_t *)(void *)to;
@@ -94,17 +94,17 @@ done:
 /* Rounds the bucket, if that is wanted. *from: the buffer that it leaves from. */
 static tutti_status round_bucket(struct replica *replica, const struct bucket_request *sent, cl_mem *from)
 {
-    struct gradient_transfer *transfer = &replica->transfer;
+    struct replica_gradients *gradients = &replica->gradients;
     size_t launch = 0, position = 0;
     const struct command *ready;
-    *from = transfer->gradients;
-    if (transfer->copied.to_wire.count == 0 || sent->first >= replica->setup->network->trained_floats) return TUTTI_OK;
+    *from = gradients->buffer;
+    if (gradients->copied.to_wire.count == 0 || sent->first >= replica->setup->network->trained_floats) return TUTTI_OK;
     while ((ready = command_next(sent->plan, COMMAND_GRADIENTS_READY, &position))) launch += ready->first < sent->first;
-    *from = transfer->copied.wire;
-    return launch_list_enqueue(&transfer->copied.to_wire, launch, launch + 1, NULL);
+    *from = gradients->copied.wire;
+    return launch_list_enqueue(&gradients->copied.to_wire, launch, launch + 1, NULL);
 }
 
-/* Sends the bucket by the second queue. */
+/* Sends the bucket by the exchange queue. */
 static tutti_status bucket(struct replica *replica, const struct bucket_request *sent)
 {
     tutti_status status = TUTTI_OK;
@@ -125,15 +125,15 @@ done:
 static tutti_status whole(struct replica *replica, const struct bucket_request *sent)
 {
     tutti_status status = TUTTI_OK;
-    struct gradient_transfer *transfer = &replica->transfer;
+    struct replica_gradients *gradients = &replica->gradients;
     const cl_command_queue queue = replica->device->queue;
     const int64_t trained = replica->setup->network->trained_floats, rest = sent->count - trained;
-    const cl_mem gradients = gradients_buffer(transfer, sent->sum);
-    const bool bf16 = sent->sum && transfer->copied.sum_to_wire.count > 0;
+    const cl_mem buffer = gradients_buffer(gradients, sent->sum);
+    const bool bf16 = sent->sum && gradients->copied.sum_to_wire.count > 0;
     TRY(make_download(replica));
-    if (bf16) TRY(launch_list_enqueue(&transfer->copied.sum_to_wire, 0, transfer->copied.sum_to_wire.count, NULL));
-    TRY(read_range(replica, queue, bf16 ? transfer->copied.wire : gradients, 0, trained, NULL));
-    if (rest > 0) TRY(read_range(replica, queue, gradients, trained, rest, NULL));
+    if (bf16) TRY(launch_list_enqueue(&gradients->copied.sum_to_wire, 0, gradients->copied.sum_to_wire.count, NULL));
+    TRY(read_range(replica, queue, bf16 ? gradients->copied.wire : buffer, 0, trained, NULL));
+    if (rest > 0) TRY(read_range(replica, queue, buffer, trained, rest, NULL));
 done:
     return status;
 }
@@ -146,11 +146,11 @@ static tutti_status release(struct replica *replica)
 
 static void free_all(struct replica *replica)
 {
-    struct gradient_transfer *transfer = &replica->transfer;
-    launch_list_free(&transfer->copied.to_wire);
-    launch_list_free(&transfer->copied.sum_to_wire);
-    buffer_free(&transfer->copied.wire);
-    if (transfer->copied.download.buffer) staging_free(&transfer->copied.download);
+    struct replica_gradients *gradients = &replica->gradients;
+    launch_list_free(&gradients->copied.to_wire);
+    launch_list_free(&gradients->copied.sum_to_wire);
+    buffer_free(&gradients->copied.wire);
+    if (gradients->copied.download.buffer) staging_free(&gradients->copied.download);
 }
 
 const struct gradient_transport gradients_copied = {

@@ -21,15 +21,15 @@ static tutti_status map(struct replica *replica, cl_mem buffer, cl_map_flags fla
 {
     tutti_status status = TUTTI_OK;
     cl_int error = CL_SUCCESS;
-    struct gradient_transfer *transfer = &replica->transfer;
-    void *array = transfer->mapped.mappings;
+    struct replica_gradients *gradients = &replica->gradients;
+    void *array = gradients->mapped.mappings;
     TRY(memory_grow(
-        &array, &transfer->mapped.capacity, transfer->mapped.count + 1, sizeof(*transfer->mapped.mappings)));
-    transfer->mapped.mappings = array;
+        &array, &gradients->mapped.capacity, gradients->mapped.count + 1, sizeof(*gradients->mapped.mappings)));
+    gradients->mapped.mappings = array;
     *pointer = clEnqueueMapBuffer(replica->device->queue, buffer, CL_FALSE, flags, (size_t)first * sizeof(float),
         (size_t)count * sizeof(float), 0, NULL, event, &error);
     CL_TRY(error, "mapping memory of '%s'", replica->device->can.name);
-    transfer->mapped.mappings[transfer->mapped.count++] = (struct mapping) { buffer, *pointer };
+    gradients->mapped.mappings[gradients->mapped.count++] = (struct mapping) { buffer, *pointer };
 done:
     return status;
 }
@@ -42,12 +42,12 @@ static tutti_status whole(struct replica *replica, const struct bucket_request *
     struct bucket_delivery delivery = { .first = first, .count = count };
     float *data = NULL;
     if (sent->map_parameters) {
-        replica->transfer.mapped.parameters_mapped = true;
+        replica->gradients.mapped.parameters_mapped = true;
         TRY(map(
             replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &delivery.parameters));
     }
-    const cl_mem gradients = gradients_buffer(&replica->transfer, sent->sum);
-    TRY(map(replica, gradients, CL_MAP_READ, first, count, &delivery.event, &data));
+    const cl_mem buffer = gradients_buffer(&replica->gradients, sent->sum);
+    TRY(map(replica, buffer, CL_MAP_READ, first, count, &delivery.event, &data));
     delivery.data = data;
     status = gradients_add(replica, &delivery);
 done:
@@ -66,11 +66,11 @@ done:
 static tutti_status release(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
-    struct gradient_transfer *transfer = &replica->transfer;
-    if (transfer->mapped.parameters_mapped) plan_cache_invalidate(&replica->plans);
-    transfer->mapped.parameters_mapped = false;
-    while (transfer->mapped.count > 0) {
-        const struct mapping *mapping = &transfer->mapped.mappings[--transfer->mapped.count];
+    struct replica_gradients *gradients = &replica->gradients;
+    if (gradients->mapped.parameters_mapped) plan_cache_invalidate(&replica->plans);
+    gradients->mapped.parameters_mapped = false;
+    while (gradients->mapped.count > 0) {
+        const struct mapping *mapping = &gradients->mapped.mappings[--gradients->mapped.count];
         CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, mapping->buffer, mapping->pointer, 0, NULL, NULL),
             "unmapping memory of '%s'", replica->device->can.name);
     }

@@ -17,6 +17,6 @@ size_t replica_fixed_bytes(const struct replica *replica, bool micro_batches)
 
 uint64_t replica_memory(const struct replica *replica)
 {
-    return replica_fixed_bytes(replica, gradients_have_sum(&replica->transfer)) + prefetch_bytes(&replica->prefetch) +
+    return replica_fixed_bytes(replica, gradients_have_sum(&replica->gradients)) + prefetch_bytes(&replica->prefetch) +
         plan_cache_bytes(&replica->plans);
 }

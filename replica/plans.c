@@ -21,7 +21,7 @@ struct plan_options replica_options(struct replica *replica, struct plan_key key
         .precision = replica->setup->precision,
         .parameters = replica->parameters,
         .frozen = replica->frozen,
-        .gradients = key.mode == PLAN_TRAIN ? gradients_buffer(&replica->transfer, false) : NULL,
+        .gradients = key.mode == PLAN_TRAIN ? gradients_buffer(&replica->gradients, false) : NULL,
         .progress = replica->setup->building ? report_building : NULL,
         .user = replica,
         .arena = plan_cache_arena(&replica->plans) };

@@ -20,7 +20,7 @@ static struct plan_key usual(const struct replica *replica, int64_t samples)
 tutti_status replica_make_sum(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
-    if (gradients_have_sum(&replica->transfer)) return TUTTI_OK;
+    if (gradients_have_sum(&replica->gradients)) return TUTTI_OK;
     TRY(gradients_make_sum(replica));
     TRY(device_update_build_sum_launches(replica));
 done:
@@ -90,7 +90,7 @@ void replica_end_attempt(struct replica *replica)
 {
     if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
     gradients_reset(replica);
-    if (gradients_mapped_parameters(&replica->transfer)) versions_invalidate_parameters(&replica->versions);
+    if (gradients_mapped_parameters(&replica->gradients)) versions_invalidate_parameters(&replica->versions);
 }
 
 /* A job: frees what needs calls of the driver, which may hang. */

@@ -50,7 +50,7 @@ struct replica {
     cl_mem losses; /* of the step: float[2] of each loss and micro-batch */
     struct parameter_versions versions;
     struct device_update update;
-    struct gradient_transfer transfer;
+    struct replica_gradients gradients;
     struct plan_cache plans;
     struct background background;
     struct uploads uploads;

@@ -82,8 +82,8 @@ static void note_times(struct run *run, double start)
     for (size_t i = 0; i < count; i++)
         work->result.sent.overlapped += seconds_overlapped(run, *uploads_event(uploads, i));
     work->result.received = (struct traffic) { 0 };
-    for (size_t i = 0; i < replica->transfer.delivery_count; i++) {
-        const struct bucket_delivery *delivery = &replica->transfer.deliveries[i];
+    for (size_t i = 0; i < replica->gradients.delivery_count; i++) {
+        const struct bucket_delivery *delivery = &replica->gradients.deliveries[i];
         work->result.received.seconds += event_seconds(delivery->event);
         work->result.received.overlapped += seconds_overlapped(run, delivery->event);
         work->result.received.bytes += (double)delivery->bytes;
@@ -92,7 +92,7 @@ static void note_times(struct run *run, double start)
 
 /* ------------------------------------------------------------------------------------------------ going in ---- */
 
-/* Sends parameters by the second queue, in the order in which forward needs them. Nothing on the device uses them
+/* Sends parameters by the exchange queue, in the order in which forward needs them. Nothing on the device uses them
  * now. */
 static tutti_status send_pieces(struct run *run, const struct plan *plan)
 {
@@ -570,13 +570,13 @@ static tutti_status enqueue_part(struct run *run)
     prefetch_prepare(replica, work); /* makes memory before the device is busy */
     TRY(stage_outputs(run));
     TRY(upload_parameters(run)); /* may decide to send pieces, which the first micro-batch's launches wait for */
-    if (training) gradients_note_work(&replica->transfer, run->micro_batches > 1);
+    if (training) gradients_note_work(&replica->gradients, run->micro_batches > 1);
     for (int64_t number = 0; number < run->micro_batches; number++) TRY(enqueue_micro_batch(run, number));
     if (work->update) TRY(device_update_enqueue(replica, run->micro_batches > 1, &replica->scratch.constants[0]));
     TRY(mark(run, &run->ended)); /* after the last launch: copies from here on do not overlap with any */
     if (work->verify_parameters) /* before send_gradients(): then the exchange may write new ones */
         TRY(check_parameters(replica, work->checksum));
-    if (training && !work->update && replica->transfer.delivery_count == 0) TRY(send_gradients(run));
+    if (training && !work->update && replica->gradients.delivery_count == 0) TRY(send_gradients(run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
     prefetch_send(replica, work, run->begun); /* last: waits until the device has this part's samples */
 done:

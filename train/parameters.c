@@ -71,7 +71,7 @@ static tutti_status add_gradients(const tutti_trainer *trainer, const struct par
     memset(values, 0, count * sizeof(float));
     for (int i = 0; i < trainer->count; i++) {
         const struct replica *replica = &trainer->replicas[i];
-        const cl_mem last = gradients_last(&replica->transfer);
+        const cl_mem last = gradients_last(&replica->gradients);
         if (!last) continue;
         if (replica_is_lost(replica))
             FAIL(TUTTI_DEVICE_LOST, "device %d, '%s', was lost with its gradients of the last step",

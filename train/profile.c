@@ -172,8 +172,8 @@ static tutti_status write_trace(const struct profile *profile, const struct plan
 static tutti_status run_and_keep_gradients(struct replica *replica, struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
-    const cl_mem last = gradients_last(&replica->transfer);
-    const bool keep = plan->options.mode == PLAN_TRAIN && last && last == gradients_buffer(&replica->transfer, false);
+    const cl_mem last = gradients_last(&replica->gradients);
+    const bool keep = plan->options.mode == PLAN_TRAIN && last && last == gradients_buffer(&replica->gradients, false);
     const size_t bytes = (size_t)replica->setup->network->total_floats * sizeof(float);
     void *gradients = keep ? memory_new(bytes, 1) : NULL;
     if (keep && !gradients) return TUTTI_NO_MEMORY;

@@ -197,7 +197,7 @@ static float *gradients_of(struct replica *replica)
     const size_t total = (size_t)network->total_floats;
     float *gradients = memory_new(total, sizeof(float));
     ck_assert_ptr_nonnull(gradients);
-    ASSERT_OK(buffer_read(replica->device, gradients_last(&replica->transfer), 0, gradients, total * sizeof(float)));
+    ASSERT_OK(buffer_read(replica->device, gradients_last(&replica->gradients), 0, gradients, total * sizeof(float)));
     for (int64_t i = 0; i < network->trained_floats; i++) gradients[i] = bf16_to_float(bf16_from_float(gradients[i]));
     return gradients;
 }
