@@ -72,7 +72,7 @@ cl_mem gradients_buffer(const struct replica_gradients *gradients, bool sum)
     return sum ? gradients->sum : gradients->buffer;
 }
 
-tutti_status gradients_add_up(struct replica *replica, int64_t micro_batch)
+tutti_status gradients_accumulate(struct replica *replica, int64_t micro_batch)
 {
     tutti_status status = TUTTI_OK;
     struct replica_gradients *gradients = &replica->gradients;
@@ -123,7 +123,7 @@ const struct gradient_transport *gradient_transport(const struct replica *replic
     return replica->device->can.unified ? &gradients_mapped : &gradients_copied;
 }
 
-tutti_status gradients_add(struct replica *replica, const struct bucket_delivery *delivery)
+tutti_status gradients_append_delivery(struct replica *replica, const struct bucket_delivery *delivery)
 {
     struct replica_gradients *gradients = &replica->gradients;
     void *array = gradients->deliveries;

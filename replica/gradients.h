@@ -92,7 +92,7 @@ void gradients_drop_sum(struct replica *replica);
 bool gradients_have_sum(const struct replica_gradients *gradients);
 cl_mem gradients_buffer(const struct replica_gradients *gradients, bool sum); /* one of the two */
 /* After the launches of one of several micro-batches: adds its gradients to those before it. */
-tutti_status gradients_add_up(struct replica *replica, int64_t micro_batch);
+tutti_status gradients_accumulate(struct replica *replica, int64_t micro_batch);
 /* When work begins: notes whether its gradients will be in `sum`. When the step has succeeded: notes whether the
  * device had a part in it. */
 void gradients_note_work(struct replica_gradients *gradients, bool sum);
@@ -109,7 +109,7 @@ void gradients_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradien
 void gradients_emit_bf16(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list);
 
 /* For the implementations: adds an enqueued delivery. Takes over its event, also on failure. */
-tutti_status gradients_add(struct replica *replica, const struct bucket_delivery *delivery);
+tutti_status gradients_append_delivery(struct replica *replica, const struct bucket_delivery *delivery);
 /* Waits for each delivery in turn, and wakes the exchange, which waits on the watchdog's condition. */
 tutti_status gradients_await(struct replica *replica);
 /* Resets what arrived; calls no driver that may hang. */

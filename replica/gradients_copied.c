@@ -86,7 +86,7 @@ static tutti_status read_range(
     CL_TRY(clEnqueueReadBuffer(
                queue, from, CL_FALSE, (size_t)first * size, delivery.bytes, to, after ? 1 : 0, after, &delivery.event),
         "reading gradients from '%s'", replica->device->can.name);
-    status = gradients_add(replica, &delivery);
+    status = gradients_append_delivery(replica, &delivery);
 done:
     return status;
 }

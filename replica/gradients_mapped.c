@@ -49,7 +49,7 @@ static tutti_status whole(struct replica *replica, const struct bucket_request *
     const cl_mem buffer = gradients_buffer(&replica->gradients, sent->sum);
     TRY(map(replica, buffer, CL_MAP_READ, first, count, &delivery.event, &data));
     delivery.data = data;
-    status = gradients_add(replica, &delivery);
+    status = gradients_append_delivery(replica, &delivery);
 done:
     return status;
 }

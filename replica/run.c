@@ -448,7 +448,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     take_feeds_back(run);
     if (status != TUTTI_OK) goto done;
     plan_cache_enqueued(&replica->plans, cached);
-    if (work->input.mode == PLAN_TRAIN && run->micro_batches > 1) TRY(gradients_add_up(replica, number));
+    if (work->input.mode == PLAN_TRAIN && run->micro_batches > 1) TRY(gradients_accumulate(replica, number));
 done:
     return status;
 }
