@@ -320,14 +320,14 @@ static bool sum_as_they_arrive(struct exchange *exchange, bool failed)
 
 bool trainer_keeps_gradient_sums(const tutti_trainer *trainer)
 {
-    return ranks_sums(trainer) || (trainer->options.exchange && trainer->optimizer.clip_norm > 0);
+    return ranks_sum_mode(trainer) || (trainer->options.exchange && trainer->optimizer.clip_norm > 0);
 }
 
 tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
 {
     tutti_status status = TUTTI_OK;
     struct exchange exchange = { .trainer = trainer,
-        .ranks = ranks_sums(trainer) ? trainer->ranks : NULL,
+        .ranks = ranks_sum_mode(trainer) ? trainer->ranks : NULL,
         .kept = trainer_keeps_gradient_sums(trainer) ? parameters_gradients(&trainer->store) : NULL,
         .step = { &trainer->optimizer, trainer->network, &step->input.constants, NULL },
         .master = parameters_master(&trainer->store),

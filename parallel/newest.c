@@ -16,12 +16,12 @@ done:
     return status;
 }
 
-tutti_status trainer_use_averages(tutti_trainer *trainer, bool use)
+tutti_status trainer_use_ema(tutti_trainer *trainer, bool use)
 {
     tutti_status status = TUTTI_OK;
-    if (optimizer_average(&trainer->optimizer) < 0 || parameters_are_averages(&trainer->store) == use) return TUTTI_OK;
+    if (optimizer_ema_state(&trainer->optimizer) < 0 || parameters_are_ema(&trainer->store) == use) return TUTTI_OK;
     TRY(newest_to_host(trainer));
-    parameters_use_averages(&trainer->store, use);
+    parameters_use_ema(&trainer->store, use);
 done:
     return status;
 }

@@ -11,8 +11,8 @@ struct tutti_trainer;
 /* Copies the newest parameters and optimizer states to the host, if a device has them; if it is lost, other devices
  * replay its steps. */
 tutti_status newest_to_host(struct tutti_trainer *trainer);
-/* If parameters are averaged: makes the host's parameters the averages (`use`), to be evaluated or saved, or the
+/* If there is an EMA of the parameters: makes the host's parameters the EMA (`use`), to be evaluated or saved, or the
  * trained ones. */
-tutti_status trainer_use_averages(struct tutti_trainer *trainer, bool use);
+tutti_status trainer_use_ema(struct tutti_trainer *trainer, bool use);
 
 #endif

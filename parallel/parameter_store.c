@@ -33,7 +33,7 @@ tutti_status parameters_make(struct parameter_store *store, bool exchanges, bool
     const int64_t total = store->network->total_floats, frozen = store->network->frozen_floats;
     TRY(parameters_make_parameters(store));
     if (frozen > 0) TRY(make(&store->frozen, frozen));
-    if (optimizer_average(store->optimizer) >= 0) TRY(make_states(store, &store->master)); /* averages begin here */
+    if (optimizer_ema_state(store->optimizer) >= 0) TRY(make_states(store, &store->master)); /* their EMA begins here */
     store->version = store->frozen_version = 1;
     if (!exchanges) return TUTTI_OK;
     TRY(make_states(store, &store->master));
@@ -111,38 +111,37 @@ float *parameters_gradients(const struct parameter_store *store)
     return store->gradients;
 }
 
-/* ------------------------------------------------------------------------------------------------ averages ---- */
+/* ----------------------------------------------------------------------------------------------------- ema ---- */
 
-static float *average_of(const struct parameter_store *store)
+static float *ema_of(const struct parameter_store *store)
 {
-    const int average = optimizer_average(store->optimizer);
-    return average >= 0 ? store->master.states[average] : NULL;
+    const int state = optimizer_ema_state(store->optimizer);
+    return state >= 0 ? store->master.states[state] : NULL;
 }
 
-void parameters_use_averages(struct parameter_store *store, bool use)
+void parameters_use_ema(struct parameter_store *store, bool use)
 {
-    float *parameters = store->master.parameters, *averages = average_of(store);
-    if (!averages || store->uses_averages == use) return;
+    float *parameters = store->master.parameters, *ema = ema_of(store);
+    if (!ema || store->uses_ema == use) return;
     for (int64_t i = 0; i < store->network->trained_floats; i++) {
         const float value = parameters[i];
-        parameters[i] = averages[i];
-        averages[i] = value;
+        parameters[i] = ema[i];
+        ema[i] = value;
     }
-    store->uses_averages = use;
+    store->uses_ema = use;
     store->version++;
 }
 
-bool parameters_are_averages(const struct parameter_store *store)
+bool parameters_are_ema(const struct parameter_store *store)
 {
-    return store->uses_averages;
+    return store->uses_ema;
 }
 
-void parameters_begin_average(struct parameter_store *store, int64_t first, int64_t count)
+void parameters_begin_ema(struct parameter_store *store, int64_t first, int64_t count)
 {
-    float *averages = average_of(store);
+    float *ema = ema_of(store);
     const int64_t left = store->network->trained_floats - first, trained = left < count ? left : count;
-    if (averages && trained > 0)
-        memcpy(averages + first, store->master.parameters + first, (size_t)trained * sizeof(float));
+    if (ema && trained > 0) memcpy(ema + first, store->master.parameters + first, (size_t)trained * sizeof(float));
 }
 
 /* --------------------------------------------------------------------------------------------- transitions ---- */

@@ -29,7 +29,7 @@ struct parameter_store {
     float *gradients;               /* their sum over devices and ranks; NULL if it is not kept */
     float *frozen;
     uint64_t version, frozen_version; /* count changes */
-    bool uses_averages;               /* the master copy's trained parameters and their averages are swapped */
+    bool uses_ema;                    /* the master copy's trained parameters and their EMA are swapped */
 };
 
 void parameters_open(struct parameter_store *store, const tutti_network *network, const struct optimizer *optimizer);
@@ -55,12 +55,12 @@ struct optimizer_arrays parameters_next(const struct parameter_store *store);
 struct parameter_arenas parameters_arenas(const struct parameter_store *store); /* for parameter_in() */
 float *parameters_gradients(const struct parameter_store *store);
 
-/* If parameters are averaged, and the newest are on the host: makes the master copy's parameters the averages (`use`),
- * which are evaluated and saved, or the trained ones. Averages begin as the parameters, and begin again where the
- * caller sets these. */
-void parameters_use_averages(struct parameter_store *store, bool use);
-bool parameters_are_averages(const struct parameter_store *store);
-void parameters_begin_average(struct parameter_store *store, int64_t first, int64_t count);
+/* If there is an EMA of the parameters (optimizer.h), and the newest are on the host: makes the master copy's
+ * parameters the EMA (`use`), which is evaluated and saved, or the trained ones. The EMA begins as the parameters, and
+ * begins again where the caller sets these. */
+void parameters_use_ema(struct parameter_store *store, bool use);
+bool parameters_are_ema(const struct parameter_store *store);
+void parameters_begin_ema(struct parameter_store *store, int64_t first, int64_t count);
 
 struct replica *parameters_holder(const struct parameter_store *store); /* NULL: not a device */
 /* Transitions. After an update, declares where the newest parameters are (NULL: on the host), and counts a version.

@@ -165,7 +165,7 @@ tutti_status ranks_begin(struct tutti_trainer *trainer, tutti_status status)
         ranks->gradient_sums.own = memory_new((size_t)trainer->network->total_floats, sizeof(float));
         if (!ranks->gradient_sums.own) status = TUTTI_NO_MEMORY;
     }
-    if (status == TUTTI_OK && trainer->options.advanced.wire == TUTTI_BF16 && ranks_sums(trainer)) {
+    if (status == TUTTI_OK && trainer->options.advanced.wire == TUTTI_BF16 && ranks_sum_mode(trainer)) {
         ranks->gradient_sums.own_bf16 =
             memory_new((size_t)trainer->network->trained_floats, sizeof(*ranks->gradient_sums.own_bf16));
         ranks->gradient_sums.total_bf16 =

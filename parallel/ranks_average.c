@@ -9,7 +9,7 @@
 #include "parallel/ranks_sum.h"
 #include "parallel/trainer.h"
 
-bool ranks_averages(const struct tutti_trainer *trainer)
+bool ranks_average_mode(const struct tutti_trainer *trainer)
 {
     return trainer->ranks && trainer->ranks->average.every > 0;
 }
@@ -84,7 +84,8 @@ static void report_rest(struct ranks *ranks, struct metric_totals *totals)
     ranks->average.steps = ranks->average.whole = 0;
 }
 
-tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vote, struct metric_totals *totals)
+tutti_status ranks_average_parameters(
+    struct tutti_trainer *trainer, const struct vote *vote, struct metric_totals *totals)
 {
     tutti_status status = TUTTI_OK;
     struct ranks *ranks = trainer->ranks;

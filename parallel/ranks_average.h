@@ -8,13 +8,14 @@
 struct tutti_trainer;
 
 /* Returns whether ranks average parameters. */
-bool ranks_averages(const struct tutti_trainer *trainer);
+bool ranks_average_mode(const struct tutti_trainer *trainer);
 /* Call it after a step. Unless an average is due (ranks->average.steps), `totals` becomes an estimate for all ranks. */
 void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct metric_totals *totals);
-/* Makes the memory that ranks_average() needs, and frees. */
+/* Makes the memory that ranks_average_parameters() needs, and frees. */
 tutti_status ranks_make_average(struct tutti_trainer *trainer);
 /* Averages parameters and states, the newest of which must be on the host unless this rank has failed: all of them, or
  * after a failure none. `totals` becomes what was not reported to the caller yet. */
-tutti_status ranks_average(struct tutti_trainer *trainer, const struct vote *vote, struct metric_totals *totals);
+tutti_status ranks_average_parameters(
+    struct tutti_trainer *trainer, const struct vote *vote, struct metric_totals *totals);
 
 #endif

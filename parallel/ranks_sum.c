@@ -21,7 +21,7 @@ static int64_t blocks_of(const struct tutti_trainer *trainer)
     return divide_up(trainer->network->total_floats, EXCHANGE_BLOCK);
 }
 
-bool ranks_sums(const struct tutti_trainer *trainer)
+bool ranks_sum_mode(const struct tutti_trainer *trainer)
 {
     return trainer->ranks && trainer->ranks->average.every == 0;
 }

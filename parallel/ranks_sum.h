@@ -13,7 +13,7 @@ enum { SUM_FLOATS = 1 << 20 };
 
 /* Returns whether gradients are summed over ranks in every step. If not, there are no other ranks, or they
  * average. */
-bool ranks_sums(const struct tutti_trainer *trainer);
+bool ranks_sum_mode(const struct tutti_trainer *trainer);
 /* Begins a try at such a step. */
 void ranks_try(struct tutti_trainer *trainer);
 /* Sets this rank's sums of a range. Any thread may call it. */

@@ -22,7 +22,7 @@
 
 struct replica *trainer_sole_replica(tutti_trainer *trainer)
 {
-    if (ranks_sums(trainer)) return NULL;
+    if (ranks_sum_mode(trainer)) return NULL;
     if (!trainer->options.automatic) return trainer->options.exchange ? NULL : &trainer->replicas[0];
     struct replica *sole = rebalance_sole_replica(trainer);
     return sole && membership_is_present(&trainer->members, sole->number) ? sole : NULL;

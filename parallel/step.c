@@ -50,7 +50,7 @@ static void note_times(tutti_trainer *trainer, double seconds)
 /* Returns the samples of the step: of the global batch, or of this rank's where ranks average parameters. */
 static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batch)
 {
-    return ranks_averages(trainer) ? batch->samples : batch->global_samples;
+    return ranks_average_mode(trainer) ? batch->samples : batch->global_samples;
 }
 
 static void note_scale(tutti_trainer *trainer, const struct step_result *result)
@@ -61,7 +61,7 @@ static void note_scale(tutti_trainer *trainer, const struct step_result *result)
         return;
     }
     loss_scale_skipped(loss_scale);
-    if (ranks_sums(trainer) && trainer->ranks->hosts->rank > 0) return; /* they all do the same */
+    if (ranks_sum_mode(trainer) && trainer->ranks->hosts->rank > 0) return; /* they all do the same */
     log_warn(&trainer->network->runtime->log,
         "step %lld updated nothing, because its gradients overflow; losses are scaled by %.0f instead of %.0f from now "
         "on",
@@ -109,11 +109,11 @@ static tutti_status finish(tutti_trainer *trainer, const struct step *step, doub
     TRY(replay_lost(trainer)); /* journal_note() may have lost the device while copying its parameters */
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
-    if (ranks_sums(trainer)) ranks_decide(trainer, seconds);
+    if (ranks_sum_mode(trainer)) ranks_decide(trainer, seconds);
     if (trainer->options.automatic)
-        TRY(rebalance_after_step(trainer, input, ranks_sums(trainer) ? trainer->ranks->seconds : seconds));
+        TRY(rebalance_after_step(trainer, input, ranks_sum_mode(trainer) ? trainer->ranks->seconds : seconds));
 done:
-    if (status != TUTTI_OK && ranks_sums(trainer)) hosts_leave(trainer->ranks->hosts);
+    if (status != TUTTI_OK && ranks_sum_mode(trainer)) hosts_leave(trainer->ranks->hosts);
     return status;
 }
 
@@ -122,18 +122,18 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
 {
     tutti_status status = TUTTI_OK;
     struct step_input *input = &step->input;
-    if (!vote_fails(vote)) vote_take(vote, trainer_use_averages(trainer, false));
+    if (!vote_fails(vote)) vote_take(vote, trainer_use_ema(trainer, false));
     if (!vote_fails(vote)) vote_take(vote, get_ready(trainer, input));
     const double start = clock_seconds();
     if (!vote_fails(vote) && input->samples > 0 && trainer->journal && trainer_sole_replica(trainer))
         TRY(journal_take(trainer, input));
-    if (ranks_sums(trainer)) {
+    if (ranks_sum_mode(trainer)) {
         TRY(run_attempts_ranks(trainer, vote, step));
     } else {
         TRY(vote_status(vote));
         if (input->samples > 0) TRY(run_attempts_and_replays(trainer, step));
     }
-    if (input->samples == 0 && ranks_averages(trainer)) { /* no samples here; this rank averages later */
+    if (input->samples == 0 && ranks_average_mode(trainer)) { /* no samples here; this rank averages later */
         trainer->state.position.steps++;
         note_scale(trainer, &step->result);
         return TUTTI_OK;
@@ -148,16 +148,16 @@ done:
 static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct metric_totals *totals)
 {
     if (!vote_fails(vote)) vote_take(vote, newest_to_host(trainer));
-    if (!vote_fails(vote)) vote_take(vote, trainer_use_averages(trainer, false)); /* on all ranks */
+    if (!vote_fails(vote)) vote_take(vote, trainer_use_ema(trainer, false)); /* on all ranks */
     if (!vote_fails(vote)) vote_take(vote, parameters_make_states(&trainer->store));
     if (!vote_fails(vote)) vote_take(vote, ranks_make_average(trainer));
-    return ranks_average(trainer, vote, totals);
+    return ranks_average_parameters(trainer, vote, totals);
 }
 
 tutti_status trainer_settle(tutti_trainer *trainer, struct metric_totals *totals)
 {
     *totals = (struct metric_totals) { 0 };
-    if (!ranks_averages(trainer) || trainer->ranks->average.steps == 0) return TUTTI_OK;
+    if (!ranks_average_mode(trainer) || trainer->ranks->average.steps == 0) return TUTTI_OK;
     struct vote vote = vote_of(TUTTI_OK);
     return average(trainer, &vote, totals);
 }
@@ -187,7 +187,7 @@ tutti_status trainer_step(
     tutti_status status = run_step(trainer, &vote, &step);
     *totals = step.result.totals;
     membership_clear(&trainer->members);
-    if (ranks_averages(trainer)) {
+    if (ranks_average_mode(trainer)) {
         vote = vote_of(status);
         trainer->ranks->seconds = clock_seconds() - start;
         ranks_local_step(trainer, batch, totals);
@@ -204,7 +204,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
 {
     tutti_status status = TUTTI_OK;
     if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples, &totals->metrics));
-    TRY(trainer_use_averages(trainer, true));
+    TRY(trainer_use_ema(trainer, true));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
         struct step step = { .result.totals = *totals };

@@ -230,14 +230,14 @@ int optimizer_states(const struct optimizer *optimizer)
     return rule_of(optimizer)->states + (optimizer->ema_decay > 0);
 }
 
-int optimizer_average(const struct optimizer *optimizer)
+int optimizer_ema_state(const struct optimizer *optimizer)
 {
     return optimizer->ema_decay > 0 ? rule_of(optimizer)->states : -1;
 }
 
 const char *optimizer_state_name(const struct optimizer *optimizer, int state)
 {
-    if (state == optimizer_average(optimizer)) return "parameter"; /* files have averages as the weights: swapped */
+    if (state == optimizer_ema_state(optimizer)) return "parameter"; /* files have the EMA as the weights: swapped */
     return rule_of(optimizer)->names[state];
 }
 
@@ -303,7 +303,7 @@ static struct factors factors_of(const struct optimizer_step *u, const struct ru
         .epsilon = o->epsilon };
 }
 
-static void update_average(
+static void update_ema(
     float rate, int64_t count, const float *restrict p, const float *restrict a, float *restrict new_a)
 {
     for (int64_t i = 0; i < count; i++) new_a[i] = a[i] + rate * (p[i] - a[i]);
@@ -360,7 +360,7 @@ static void update_trained(const struct optimizer_step *step, const struct range
     const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated)
 {
     const struct rule *rule = rule_of(step->optimizer);
-    const int average = optimizer_average(step->optimizer);
+    const int ema = optimizer_ema_state(step->optimizer);
     const struct factors factors = factors_of(step, rule, range);
     const float *const p = old->parameters + at, *s[OPTIMIZER_STATES] = { NULL };
     float *const new_p = updated->parameters + at, *new_s[OPTIMIZER_STATES] = { NULL };
@@ -369,9 +369,9 @@ static void update_trained(const struct optimizer_step *step, const struct range
         new_s[i] = updated->states[i] + at;
     }
     rule->update(range->count, &factors, p, gradients + at, s[0], s[1], s[2], new_p, new_s[0], new_s[1], new_s[2]);
-    if (average >= 0)
-        update_average(1 - step->optimizer->ema_decay, range->count, new_p, old->states[average] + at,
-            updated->states[average] + at);
+    if (ema >= 0)
+        update_ema(
+            1 - step->optimizer->ema_decay, range->count, new_p, old->states[ema] + at, updated->states[ema] + at);
 }
 
 void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count,
@@ -469,11 +469,11 @@ static void emit_trained(
     launch_work(launch, (double)floats * (2 + 6 * rule->states), (double)floats * 4 * (3 + 2 * rule->states));
 }
 
-static void emit_average(
+static void emit_ema(
     const struct optimizer *o, int64_t floats, const struct optimizer_buffers *buffers, struct launch_list *list)
 {
     struct launch *launch = arena_launch(list, "optimizer", "average", "");
-    ARGUMENTS_SET(launch, average, .p = buffers->parameters, .a = buffers->states[optimizer_average(o)],
+    ARGUMENTS_SET(launch, average, .p = buffers->parameters, .a = buffers->states[optimizer_ema_state(o)],
         .constants = buffers->constants, .losses = buffers->losses, .n = floats,
         .floats = arena_floats_of_item(list->device, floats), .rate = 1 - o->ema_decay);
     arena_launch_grid(launch, list->device, floats);
@@ -512,7 +512,7 @@ void optimizer_emit(const struct optimizer *optimizer, const tutti_network *netw
     }
     if (network->trained_floats > 0) emit_trained(optimizer, network->trained_floats, buffers, list);
     if (!clips && statistics > 0) emit_statistics(network, buffers, statistics, list);
-    if (optimizer->ema_decay > 0) emit_average(optimizer, network->trained_floats, buffers, list);
+    if (optimizer->ema_decay > 0) emit_ema(optimizer, network->trained_floats, buffers, list);
 }
 
 void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem constants, struct launch_list *list)

@@ -1,10 +1,10 @@
 /* The optimizers over whole arenas. Their rules are the table of clkernels/optimizer_rules.h, where parameters of a
  * group have a factor of the rate and a decay of their own.
  * Running statistics lie after the trained parameters: p = (1 - momentum) p + momentum g.
- * With ema_decay, a state after the rule's own averages the trained parameters: a += (1 - ema_decay)(p - a), as timm's
- * ModelEma, from their initial values on. With clip_norm, gradients are clipped first (clip.h).
- * There are two forms of each rule, equal up to rounding: loops on the host's threads (several devices share one master
- * copy), and launches at the end of the list of a single device. */
+ * With ema_decay, a state after the rule's own is the exponential moving average (EMA) of the trained parameters:
+ * a += (1 - ema_decay)(p - a), as timm's ModelEma, from their initial values on. With clip_norm, gradients are clipped
+ * first (clip.h). There are two forms of each rule, equal up to rounding: loops on the host's threads (several devices
+ * share one master copy), and launches at the end of the list of a single device. */
 #ifndef REPLICA_OPTIMIZER_H
 #define REPLICA_OPTIMIZER_H
 
@@ -12,7 +12,7 @@
 #include "graph/network.h"
 #include "graph/operation.h"
 
-#define OPTIMIZER_STATES 4 /* up to three of a rule, and the average */
+#define OPTIMIZER_STATES 4 /* up to three of a rule, and the EMA */
 
 /* Options of tutti_group(); kernels read it as a float2. */
 struct optimizer_group {
@@ -23,7 +23,7 @@ struct optimizer {
     tutti_optimizer kind;
     float learning_rate, momentum, weight_decay, beta1, beta2, epsilon;
     bool nesterov, centered, amsgrad;
-    float clip_norm, ema_decay; /* 0: gradients are not clipped; parameters are not averaged */
+    float clip_norm, ema_decay; /* 0: gradients are not clipped; parameters have no EMA */
     /* For each parameter, the number of nodes that read it and on which the output depends. A running statistic is
      * updated that often. NULL: one. */
     const int *uses;
@@ -41,7 +41,7 @@ tutti_status optimizer_groups(
 /* Number of states: arrays as long as the trained parameters that are kept from step to step. Their names are
  * PyTorch's. */
 int optimizer_states(const struct optimizer *optimizer);
-int optimizer_average(const struct optimizer *optimizer); /* which of them averages parameters; -1: none */
+int optimizer_ema_state(const struct optimizer *optimizer); /* which of them is the EMA; -1: none */
 const char *optimizer_state_name(const struct optimizer *optimizer, int state);
 /* Whether updates depend on the number of the step, as bias corrections do: states then must begin all together. */
 bool optimizer_counts_steps(const struct optimizer *optimizer);

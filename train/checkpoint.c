@@ -442,7 +442,7 @@ void checkpoint_begin_state(struct checkpoint *checkpoint, const struct paramete
 {
     float *values = checkpoint->states[state] + parameter->offset;
     const size_t bytes = (size_t)parameter->elements * sizeof(*values);
-    if (state == optimizer_average(checkpoint->optimizer))
+    if (state == optimizer_ema_state(checkpoint->optimizer))
         memcpy(values, parameter_in(parameter, &checkpoint->weights), bytes);
     else
         memset(values, 0, bytes);
@@ -495,7 +495,7 @@ void checkpoint_begin_states(struct checkpoint *checkpoint)
     if (!optimizer_counts_steps(checkpoint->optimizer)) return;
     for (int s = 0; s < optimizer_states(checkpoint->optimizer); s++)
         for (size_t i = 0; i < checkpoint->count; i++)
-            if (checkpoint->parameters[i].kind == PARAMETER_TRAINED && s != optimizer_average(checkpoint->optimizer))
+            if (checkpoint->parameters[i].kind == PARAMETER_TRAINED && s != optimizer_ema_state(checkpoint->optimizer))
                 checkpoint_begin_state(checkpoint, &checkpoint->parameters[i], s);
     checkpoint->loss_scale.skipped = checkpoint->position.steps;
 }

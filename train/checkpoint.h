@@ -35,7 +35,7 @@ tutti_status checkpoint_try(const char *name);
  * difference. */
 tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name);
 /* Sets a state of a parameter as a training begins, because the parameter was frozen or the optimizer was another
- * one. An average begins as the parameter, which must be loaded before. */
+ * one. An EMA begins as the parameter, which must be loaded before. */
 void checkpoint_begin_state(struct checkpoint *checkpoint, const struct parameter *parameter, int state);
 /* Call it if some parameters had no states: restarts the states of Adam and AdamW for all parameters, because bias
  * correction counts the steps of all together. */

@@ -34,7 +34,7 @@ static tutti_status check(struct test *test)
     if (!test->source) FAIL(TUTTI_INVALID, "the source is NULL: pass one");
     TRY(trainer_check(trainer, true, test->source->samples));
     if (!test->source->read) FAIL(TUTTI_INVALID, "the data have no read function: set tutti_source.read");
-    if (ranks_averages(trainer))
+    if (ranks_average_mode(trainer))
         FAIL(TUTTI_UNSUPPORTED, "ranks that average parameters cannot test rates: sum their gradients in each step");
     if (o->low == 0) o->low = 1e-7;
     if (o->high == 0) o->high = 10;

@@ -139,7 +139,7 @@ static tutti_status load(struct matching *m, const char *path)
         if (!m->found[i]) continue;
         safetensors_floats(m->found[i], parameter_in(parameter, &m->checkpoint->weights));
         if (parameter->kind == PARAMETER_TRAINED)
-            parameters_begin_average(m->store, parameter->offset, parameter->elements);
+            parameters_begin_ema(m->store, parameter->offset, parameter->elements);
     }
 done:
     free(entries);

@@ -40,7 +40,7 @@ tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float
     tutti_status status;
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
-    TRY(trainer_use_averages(trainer, false));
+    TRY(trainer_use_ema(trainer, false));
     TRY(newest_to_host(trainer));
     memcpy(values, values_of(trainer, parameter), (size_t)count * sizeof(float));
 done:
@@ -52,10 +52,10 @@ tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const
     tutti_status status;
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
-    TRY(trainer_use_averages(trainer, false));
+    TRY(trainer_use_ema(trainer, false));
     TRY(newest_to_host(trainer));
     memcpy(values_of(trainer, parameter), values, (size_t)count * sizeof(float));
-    if (parameter->kind == PARAMETER_TRAINED) parameters_begin_average(&trainer->store, parameter->offset, count);
+    if (parameter->kind == PARAMETER_TRAINED) parameters_begin_ema(&trainer->store, parameter->offset, count);
     parameters_changed(&trainer->store);
 done:
     return status;
@@ -93,7 +93,7 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
         FAIL(TUTTI_INVALID, "'%s' is %s: it has no gradient", name,
             parameter->kind == PARAMETER_FROZEN ? "frozen" : "a running statistic");
     if (!trainer->last.stepped) FAIL(TUTTI_INVALID, "'%s' has no gradient before the first training step", name);
-    if (ranks_sums(trainer))
+    if (ranks_sum_mode(trainer))
         memcpy(values, parameters_gradients(&trainer->store) + parameter->offset, (size_t)count * sizeof(float));
     else
         TRY(add_gradients(trainer, parameter, values));
@@ -104,10 +104,10 @@ done:
 
 /* --------------------------------------------------------------------------------------------- checkpoints ---- */
 
-tutti_status trainer_checkpoint(tutti_trainer *trainer, bool average, struct checkpoint *checkpoint)
+tutti_status trainer_checkpoint(tutti_trainer *trainer, bool ema, struct checkpoint *checkpoint)
 {
     tutti_status status = newest_to_host(trainer);
-    if (status == TUTTI_OK) status = trainer_use_averages(trainer, average);
+    if (status == TUTTI_OK) status = trainer_use_ema(trainer, ema);
     const struct optimizer_arrays master = parameters_master(&trainer->store);
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
         .count = trainer->network->parameter_count,
@@ -171,7 +171,7 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_load(&checkpoint, path);
     TRY(ranks_agree(trainer, status));
     TRY(ranks_share_arenas(trainer));
-    parameters_begin_average(&trainer->store, 0, trainer->network->trained_floats);
+    parameters_begin_ema(&trainer->store, 0, trainer->network->trained_floats);
     parameters_changed(&trainer->store);
 done:
     return status;

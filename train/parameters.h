@@ -6,10 +6,9 @@
 
 struct tutti_trainer;
 
-/* Gives the training as a checkpoint, with the newest values on the host. `average`, for files: if parameters are
- * averaged, the weights are the averages, and the trained parameters are a state. Otherwise the weights are the
- * trained parameters. */
-tutti_status trainer_checkpoint(struct tutti_trainer *trainer, bool average, struct checkpoint *checkpoint);
+/* Gives the training as a checkpoint, with the newest values on the host. `ema`, for files: if the parameters have an
+ * EMA, it is the weights, and the trained parameters are a state. Otherwise the weights are the trained parameters. */
+tutti_status trainer_checkpoint(struct tutti_trainer *trainer, bool ema, struct checkpoint *checkpoint);
 /* Does what tutti_resume() does. */
 tutti_status trainer_resume(struct tutti_trainer *trainer, const char *name);
 /* Does what tutti_save() does, but without the other ranks: saves this rank's parameters and states if it is the one

@@ -114,13 +114,13 @@ static tutti_status check(const tutti_snapshot *snapshot, const tutti_network *n
 }
 
 /* The snapshot's state that `state` of this optimizer continues, by its name as in checkpoints; -1: none. Rules that
- * differ share nothing but the average of the parameters. */
+ * differ share nothing but the EMA of the parameters. */
 static int matching_state(
     const tutti_snapshot *snapshot, const struct kept *kept, const struct optimizer *to, int state)
 {
     const struct optimizer *from = &snapshot->optimizer;
-    const bool average = state == optimizer_average(to);
-    if (!kept->trained || (!average && from->kind != to->kind)) return -1;
+    const bool ema = state == optimizer_ema_state(to);
+    if (!kept->trained || (!ema && from->kind != to->kind)) return -1;
     for (int s = 0; s < snapshot->states; s++)
         if (!strcmp(optimizer_state_name(from, s), optimizer_state_name(to, state))) return s;
     return -1;
@@ -138,7 +138,7 @@ static bool copy(const tutti_snapshot *snapshot, struct checkpoint *checkpoint, 
         memcpy(parameter_in(parameter, &checkpoint->weights), kept->floats, bytes);
         for (int s = 0; parameter->kind == PARAMETER_TRAINED && s < states; s++) {
             const int from = matching_state(snapshot, kept, checkpoint->optimizer, s);
-            begun |= from < 0 && s != optimizer_average(checkpoint->optimizer);
+            begun |= from < 0 && s != optimizer_ema_state(checkpoint->optimizer);
             if (from >= 0)
                 memcpy(checkpoint->states[s] + parameter->offset, kept->floats + (size_t)(1 + from) * count, bytes);
             else

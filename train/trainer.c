@@ -226,7 +226,7 @@ static tutti_status make_all(tutti_trainer *trainer)
     if (trainer->options.exchange) TRY(thread_pool_new(&trainer->pool, trainer->network->runtime->threads));
     TRY(sync_devices_open(trainer));
     TRY(make_values_and_replicas(trainer));
-    parameters_begin_average(&trainer->store, 0, trainer->network->trained_floats);
+    parameters_begin_ema(&trainer->store, 0, trainer->network->trained_floats);
     if (trainer->options.whole_batch)
         TRY(divide_over_devices(trainer, PLAN_TRAIN, trainer->device_division.rank_batch,
             trainer->device_division.parts)); /* by what fits */
@@ -254,7 +254,7 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     parameters_open(&trainer->store, network, &trainer->optimizer);
     watchdog_open(&trainer->watchdog, ranks_progress, trainer);
     TRY(ranks_open(trainer, training, plan_training(trainer, output, training)));
-    trainer->options.exchange = trainer->count > 1 || ranks_sums(trainer);
+    trainer->options.exchange = trainer->count > 1 || ranks_sum_mode(trainer);
     builder_keep(network->runtime, true);
     TRY(ranks_begin(trainer, make_all(trainer)));
     builder_keep(network->runtime, false);

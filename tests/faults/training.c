@@ -142,7 +142,7 @@ static float *outcome_more(struct outcome *outcome, int64_t floats)
 tutti_status session_parameters(struct session *session, struct outcome *outcome)
 {
     const tutti_trainer *trainer = session->trainer;
-    const int average = optimizer_average(&trainer->optimizer);
+    const int ema = optimizer_ema_state(&trainer->optimizer);
     const char *name;
     tutti_shape shape;
     outcome->count = 0;
@@ -153,9 +153,9 @@ tutti_status session_parameters(struct session *session, struct outcome *outcome
             tutti_get_parameter(session->trainer, name, outcome_more(outcome, elements), elements);
         if (status != TUTTI_OK) return status;
     }
-    if (average < 0) return TUTTI_OK;
+    if (ema < 0) return TUTTI_OK;
     const int64_t floats = trainer->network->trained_floats;
-    memcpy(outcome_more(outcome, floats), trainer->store.master.states[average], (size_t)floats * sizeof(float));
+    memcpy(outcome_more(outcome, floats), trainer->store.master.states[ema], (size_t)floats * sizeof(float));
     return TUTTI_OK;
 }
 

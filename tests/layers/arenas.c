@@ -99,7 +99,7 @@ static tutti_status on_the_host(const struct optimizer *optimizer, float *p)
     tutti_status status = TUTTI_OK;
     struct thread_pool *pool = NULL;
     float all[OPTIMIZER_STATES][TOTAL] = { 0 }, *states[] = { all[0], all[1], all[2], all[3] }, norm, clip;
-    const int average = optimizer_average(optimizer);
+    const int ema = optimizer_ema_state(optimizer);
     TRY(thread_pool_new(&pool, 1));
     memcpy(p, given[0], sizeof given[0]);
     for (int step = 0; step < steps; step++) {
@@ -111,7 +111,7 @@ static tutti_status on_the_host(const struct optimizer *optimizer, float *p)
         const struct optimizer_step rule = { optimizer, &network, &constants, optimizer->clip_norm > 0 ? &clip : NULL };
         optimizer_update(&rule, pool, p, given[1], states);
     }
-    if (average >= 0) memcpy(p + TOTAL, all[average], sizeof all[average]);
+    if (ema >= 0) memcpy(p + TOTAL, all[ema], sizeof all[ema]);
 done:
     thread_pool_free(pool);
     return status;
@@ -123,7 +123,7 @@ static tutti_status on_the_device(const struct optimizer *optimizer, float *p)
     struct buffers b = { 0 };
     struct launch_list list;
     int statistics;
-    const int average = optimizer_average(optimizer);
+    const int ema = optimizer_ema_state(optimizer);
     launch_list_init(&list, device);
     TRY(new_buffers(&b, &statistics));
     optimizer_emit(optimizer, &network, &b.o, statistics, &list);
@@ -135,7 +135,7 @@ static tutti_status on_the_device(const struct optimizer *optimizer, float *p)
         TRY(step ? launch_list_enqueue(&list, 0, list.count, NULL) : run(&list));
     }
     TRY(buffer_read(device, b.o.parameters, 0, p, sizeof given[0]));
-    if (average >= 0) TRY(buffer_read(device, b.o.states[average], 0, p + TOTAL, sizeof given[0]));
+    if (ema >= 0) TRY(buffer_read(device, b.o.states[ema], 0, p + TOTAL, sizeof given[0]));
 done:
     launch_list_free(&list);
     free_buffers(&b);
