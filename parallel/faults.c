@@ -5,8 +5,8 @@
  * - No memory: the device stays and takes fewer samples at once. CL_OUT_OF_RESOURCES may mean this, too: see
  *   replica_suspect_memory().
  * - A hang (replica/watchdog.c): the device is lost, as after an error.
- * - Losses or gradients that are not finite, or have no norm: the devices that gave them are left out for one try. If
- *   the others' numbers are finite, those devices are faulty and lost; if they are not, the training diverges. If
+ * - Losses or gradients that are not finite, or have no norm: the devices that gave them are left out of one attempt.
+ * If the others' numbers are finite, those devices are faulty and lost; if they are not, the training diverges. If
  *   losses are scaled, gradients alone prove nothing about a device: it may be the one that computes in half
  *   precision.
  *
@@ -110,7 +110,7 @@ static tutti_status lose_suspects(tutti_trainer *trainer)
     return status;
 }
 
-/* Leaves devices with bad numbers out of the next try. */
+/* Leaves devices with bad numbers out of the next attempt. */
 static void suspect_bad(tutti_trainer *trainer)
 {
     for (int i = 0; i < trainer->count; i++) {

@@ -26,7 +26,7 @@ bool ranks_sum_mode(const struct tutti_trainer *trainer)
     return trainer->ranks && trainer->ranks->average.every == 0;
 }
 
-void ranks_try(struct tutti_trainer *trainer)
+void ranks_begin_attempt(struct tutti_trainer *trainer)
 {
     trainer->ranks->gradient_sums.blocks_left = blocks_of(trainer);
     sync_ranks_begin(trainer);
@@ -80,7 +80,7 @@ void ranks_start_all_reduce(struct tutti_trainer *trainer, const bool *summed)
     }
 }
 
-tutti_status ranks_vote(
+tutti_status ranks_end_attempt(
     struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct step_result *result)
 {
     tutti_status status = TUTTI_OK;

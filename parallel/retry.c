@@ -1,8 +1,8 @@
 /* Attempts at a step. Each divides the rank's batch over the devices that are left (division.c); each device runs its
  * part (replica/run.c), and their gradients are summed (exchange.c). A device that fails is lost, and the others make
  * another attempt from the same samples and parameters, because nothing is updated before every part has succeeded and
- * the losses are finite. Ranks that sum gradients try again together. If the network was compiled for one device and
- * not for such ranks, an attempt is attempt_on_only_device(). */
+ * the losses are finite. Ranks that sum gradients make attempts together. If the network was compiled for one device
+ * and not for such ranks, an attempt is attempt_on_only_device(). */
 #include "parallel/retry.h"
 
 #include "base/invariant.h"
@@ -183,11 +183,11 @@ static bool sums_overflow(const tutti_trainer *trainer, const struct step_result
 
 tutti_status run_attempts_ranks(tutti_trainer *trainer, const struct vote *ready, struct step *step)
 {
-    struct vote mine = vote_fails(ready) ? *ready : vote_retry();
+    struct vote mine = vote_fails(ready) ? *ready : vote_retry(); /* this rank has yet to compute its batch */
     enum verdict all = VOTE_RETRY;
     struct metric_totals own = { 0 };
     while (all == VOTE_RETRY) {
-        ranks_try(trainer);
+        ranks_begin_attempt(trainer);
         if (mine.says == VOTE_RETRY) {
             const double start = clock_seconds();
             own = (struct metric_totals) { .samples = step->input.samples };
@@ -198,7 +198,7 @@ tutti_status run_attempts_ranks(tutti_trainer *trainer, const struct vote *ready
         }
         sync_ranks_end(trainer, &mine);
         step->result.totals = own;
-        const tutti_status voted = ranks_vote(trainer, &mine, &all, &step->result);
+        const tutti_status voted = ranks_end_attempt(trainer, &mine, &all, &step->result);
         if (voted != TUTTI_OK) return voted;
         /* Ranks that retry the step need this rank's statistics, too: it computes its batch again. */
         if (all == VOTE_RETRY && trainer->ranks->sync_ranks) mine = vote_retry();

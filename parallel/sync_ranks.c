@@ -22,7 +22,7 @@ struct sync_ranks {
     unsigned char *mine, *all; /* struct message: one, and one of each rank */
     size_t bytes, room;        /* of a message: its size, and how many numbers it can hold */
     bool under_way;
-    bool over;        /* no rank synchronises in this try any more */
+    bool over;        /* no rank synchronises in this attempt any more */
     struct vote vote; /* failures of rounds, for sync_ranks_end() */
     double begun, waited;
 };

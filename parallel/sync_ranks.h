@@ -3,9 +3,9 @@
  * so all ranks have the same bytes. These rounds have a communicator of their own, as they run in parallel with the
  * sums of gradients. The trainer's thread makes progress with them while it waits for the devices.
  *
- * In each try at a step all ranks take part in the same rounds, also ranks whose devices have nothing to hand in. The
- * try ends with a round in which no rank hands in, or in which a rank reports a failure. The latter breaks the step off
- * on ranks whose devices still exchange; after the vote (ranks.h), all ranks retry the step or fail. */
+ * In each attempt at a step all ranks take part in the same rounds, also ranks whose devices have nothing to hand in.
+ * The attempt ends with a round in which no rank hands in, or in which a rank reports a failure. The latter breaks the
+ * step off on ranks whose devices still exchange; after the vote (ranks.h), all ranks retry the step or fail. */
 #ifndef PARALLEL_SYNC_RANKS_H
 #define PARALLEL_SYNC_RANKS_H
 
@@ -17,12 +17,12 @@ struct tutti_trainer;
  * do nothing. */
 tutti_status sync_ranks_open(struct tutti_trainer *trainer);
 void sync_ranks_close(struct tutti_trainer *trainer);
-/* A try at a step begins; it ends. `vote` is this rank's vote so far; a failure of a round is added to it. */
+/* An attempt at a step begins; it ends. `vote` is this rank's vote so far; a failure of a round is added to it. */
 void sync_ranks_begin(struct tutti_trainer *trainer);
 void sync_ranks_end(struct tutti_trainer *trainer, struct vote *vote);
 /* Call it often under the watchdog's lock: makes progress with a round; returns whether one is under way. */
 bool sync_ranks_progress(struct tutti_trainer *trainer);
-/* Seconds of this try that were spent waiting for other ranks. */
+/* Seconds of this attempt that were spent waiting for other ranks. */
 double sync_ranks_waited(const struct tutti_trainer *trainer);
 
 #endif
