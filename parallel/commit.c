@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* Computes the norm of the gradients if they are clipped. If it is not finite, the step updates nothing. */
-static tutti_status measure(const tutti_trainer *trainer, const struct replica *sole, struct step *step)
+static tutti_status find_norm(const tutti_trainer *trainer, const struct replica *sole, struct step *step)
 {
     tutti_status status = TUTTI_OK;
     struct step_result *result = &step->result;
@@ -23,25 +23,26 @@ done:
 }
 
 /* Updates on the host, which has all gradients. */
-static void update_from_sums(tutti_trainer *trainer, const struct step *done)
+static void update_from_sums(tutti_trainer *trainer, const struct step *step)
 {
     const struct optimizer_arrays master = parameters_master(&trainer->store);
     const float *gradients = parameters_gradients(&trainer->store);
-    struct optimizer_step step = { &trainer->optimizer, trainer->network, &done->input.constants, NULL };
-    const float clip = clip_factor(&trainer->optimizer, done->result.norm);
-    if (trainer->optimizer.clip_norm > 0) step.clip = &clip;
-    optimizer_update(&step, trainer->pool, master.parameters, gradients, master.states);
+    struct optimizer_step update = { &trainer->optimizer, trainer->network, &step->input.constants, NULL };
+    const float clip = clip_factor(&trainer->optimizer, step->result.norm);
+    if (trainer->optimizer.clip_norm > 0) update.clip = &clip;
+    optimizer_update(&update, trainer->pool, master.parameters, gradients, master.states);
 }
 
-static void update(tutti_trainer *trainer, struct replica *sole, const struct step *step)
+static void update_parameters(tutti_trainer *trainer, struct replica *sole, const struct step *step)
 {
     if (!sole && trainer_keeps_gradient_sums(trainer)) update_from_sums(trainer, step);
-    parameters_set_newest(&trainer->store, sole);
-    if (sole) { /* it has updated itself */
+    parameters_set_newest(&trainer->store, sole); /* first: counts the version that exchange_adopt() gives to devices */
+    if (sole) {                                   /* it has updated itself */
         versions_updated(&sole->versions, parameters_version(&trainer->store), true);
     } else if (!trainer_keeps_gradient_sums(trainer)) {
         exchange_adopt(trainer);
     }
+    /* The only device has the newest; the host's copy is made again when it is read (newest_copy.c). */
     if (!trainer->options.exchange) parameters_drop(&trainer->store);
 }
 
@@ -68,14 +69,14 @@ tutti_status step_commit(tutti_trainer *trainer, struct step *step)
 {
     tutti_status status = TUTTI_OK;
     struct replica *sole = trainer_sole_replica(trainer);
-    TRY(measure(trainer, sole, step));
+    TRY(find_norm(trainer, sole, step));
     trainer->last.norm = step->result.norm; /* also of a step that fails now */
     TRY(check_finite(trainer, step));
     for (int i = 0; i < trainer->count; i++)
         gradients_note_step(&trainer->replicas[i].gradients, trainer->device_division.parts[i] > 0);
     trainer->last.unscale = step->input.constants.unscale;
     trainer->last.stepped = true;
-    if (!step->result.not_finite) update(trainer, sole, step);
+    if (!step->result.not_finite) update_parameters(trainer, sole, step);
 done:
     return status;
 }
