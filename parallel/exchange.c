@@ -18,6 +18,7 @@
 #include "parallel/exchange.h"
 
 #include "base/bf16.h"
+#include "base/floats.h"
 #include "base/memory.h"
 #include "parallel/ranks_sum.h"
 #include "parallel/step.h"
@@ -76,25 +77,6 @@ static bool has_block(const struct exchange *exchange, const struct replica *rep
     return covered == end - begin;
 }
 
-enum { INFINITE = 0x7f800000 };
-
-static uint32_t magnitude_bits(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    return bits & 0x7fffffffu;
-}
-
-bool exchange_not_finite(const float *values, int64_t count)
-{
-    uint32_t largest = 0; /* vectorised, this runs at the speed of memory */
-    for (int64_t i = 0; i < count; i++) {
-        const uint32_t bits = magnitude_bits(values[i]);
-        largest = bits > largest ? bits : largest;
-    }
-    return largest >= INFINITE;
-}
-
 static void note_largest(struct exchange *exchange, uint32_t largest)
 {
     unsigned known = atomic_load(&exchange->largest);
@@ -110,7 +92,7 @@ static void find_not_finite(const tutti_trainer *trainer)
         if (trainer->device_division.parts[r] == 0) continue;
         for (size_t i = 0; i < gradients->delivery_count; i++) {
             const struct bucket_delivery *delivery = &gradients->deliveries[i];
-            if (delivery->data) work->result.not_finite |= exchange_not_finite(delivery->data, delivery->count);
+            if (delivery->data) work->result.not_finite |= floats_not_finite(delivery->data, delivery->count);
             for (int64_t j = 0; delivery->bf16 && j < delivery->count; j++)
                 work->result.not_finite |= !isfinite(bf16_to_float(delivery->bf16[j]));
         }
@@ -144,7 +126,7 @@ static uint32_t add_two(const float *restrict a, const float *restrict b, int64_
     uint32_t largest = 0;
     for (int64_t i = 0; i < count; i++) {
         sums[i] = sums[i] + a[i] + b[i];
-        const uint32_t bits = magnitude_bits(sums[i]);
+        const uint32_t bits = float_magnitude_bits(sums[i]);
         largest = bits > largest ? bits : largest;
     }
     return largest;
@@ -341,7 +323,7 @@ tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
     const bool all = sum_as_they_arrive(&exchange, status != TUTTI_OK);
     const uint32_t largest = atomic_load(&exchange.largest);
     memcpy(&step->result.largest, &largest, sizeof(largest));
-    step->result.not_finite = largest >= INFINITE;
+    step->result.not_finite = largest >= FLOAT_INFINITE;
     if (step->result.not_finite && all) find_not_finite(trainer);
     free(exchange.listed);
     free(exchange.summed);

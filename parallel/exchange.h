@@ -22,6 +22,5 @@ tutti_status exchange_run(struct tutti_trainer *trainer, struct step *step);
 bool trainer_keeps_gradient_sums(const struct tutti_trainer *trainer);
 /* After the step has succeeded: adopts the next parameters and states as the newest of trainer->store. */
 void exchange_adopt(struct tutti_trainer *trainer);
-bool exchange_not_finite(const float *values, int64_t count); /* any of them */
 
 #endif

@@ -4,9 +4,9 @@
  * batches are copied while the device computes, and it reads the copies. */
 #include "parallel/journal.h"
 
+#include "base/floats.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "parallel/exchange.h"
 #include "parallel/faults.h"
 #include "parallel/trainer.h"
 
@@ -149,9 +149,9 @@ static tutti_status check_copy(const tutti_trainer *trainer, const struct replic
 {
     const struct optimizer_arrays *copy = trainer->journal->copy;
     const tutti_network *network = trainer->network;
-    bool bad = exchange_not_finite(copy->parameters, network->total_floats);
+    bool bad = floats_not_finite(copy->parameters, network->total_floats);
     for (int i = 0; i < OPTIMIZER_STATES; i++)
-        bad |= copy->states[i] && exchange_not_finite(copy->states[i], network->trained_floats);
+        bad |= copy->states[i] && floats_not_finite(copy->states[i], network->trained_floats);
     if (!bad) return TUTTI_OK;
     return fail(TUTTI_WRONG_RESULT,
         "the parameters or optimizer states of device %d, '%s', are not finite, although its losses and gradients "

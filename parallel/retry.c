@@ -5,6 +5,7 @@
  * and not for such ranks, an attempt is attempt_on_only_device(). */
 #include "parallel/retry.h"
 
+#include "base/floats.h"
 #include "base/invariant.h"
 #include "base/threads.h"
 #include "parallel/division.h"
@@ -178,7 +179,7 @@ struct vote run_attempts(tutti_trainer *trainer, struct step *step)
 static bool sums_overflow(const tutti_trainer *trainer, const struct step_result *result)
 {
     if (result->not_finite || result->largest < FLT_MAX / 2) return false;
-    return exchange_not_finite(parameters_gradients(&trainer->store), trainer->network->total_floats);
+    return floats_not_finite(parameters_gradients(&trainer->store), trainer->network->total_floats);
 }
 
 tutti_status run_attempts_ranks(tutti_trainer *trainer, const struct vote *ready, struct step *step)
