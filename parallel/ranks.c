@@ -129,9 +129,9 @@ void ranks_close(struct tutti_trainer *trainer)
     free(ranks->division.next);
     if (hosts_are_whole(ranks->hosts)) { /* else a sum may still be under way, from and to these arrays */
         parameters_copy_free(&ranks->average.result);
-        free(ranks->gradient_sums.own);
-        free(ranks->gradient_sums.own_bf16);
-        free(ranks->gradient_sums.total_bf16);
+        free(ranks->buffers.send);
+        free(ranks->buffers.send_bf16);
+        free(ranks->buffers.receive_bf16);
     }
     free(ranks);
     trainer->ranks = NULL;
@@ -162,15 +162,15 @@ tutti_status ranks_begin(struct tutti_trainer *trainer, tutti_status status)
     struct ranks *ranks = trainer->ranks;
     if (!ranks) return status;
     if (status == TUTTI_OK) {
-        ranks->gradient_sums.own = memory_new((size_t)trainer->network->total_floats, sizeof(float));
-        if (!ranks->gradient_sums.own) status = TUTTI_NO_MEMORY;
+        ranks->buffers.send = memory_new((size_t)trainer->network->total_floats, sizeof(float));
+        if (!ranks->buffers.send) status = TUTTI_NO_MEMORY;
     }
     if (status == TUTTI_OK && trainer->options.advanced.wire == TUTTI_BF16 && ranks_sum_mode(trainer)) {
-        ranks->gradient_sums.own_bf16 =
-            memory_new((size_t)trainer->network->trained_floats, sizeof(*ranks->gradient_sums.own_bf16));
-        ranks->gradient_sums.total_bf16 =
-            memory_new((size_t)trainer->network->trained_floats, sizeof(*ranks->gradient_sums.total_bf16));
-        if (!ranks->gradient_sums.own_bf16 || !ranks->gradient_sums.total_bf16) status = TUTTI_NO_MEMORY;
+        ranks->buffers.send_bf16 =
+            memory_new((size_t)trainer->network->trained_floats, sizeof(*ranks->buffers.send_bf16));
+        ranks->buffers.receive_bf16 =
+            memory_new((size_t)trainer->network->trained_floats, sizeof(*ranks->buffers.receive_bf16));
+        if (!ranks->buffers.send_bf16 || !ranks->buffers.receive_bf16) status = TUTTI_NO_MEMORY;
     }
     if (status == TUTTI_OK) status = sync_ranks_open(trainer);
     /* The arenas that are shared below are those of all ranks. A single device does not need states on the host. */

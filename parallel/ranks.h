@@ -31,12 +31,12 @@ struct rank_note {
     double largest; /* largest magnitude of this rank's gradients; the ranks' total bounds their sum */
 };
 
-/* Sums of gradients in an all-reduce. */
-struct gradient_sums {
-    float *own; /* of this rank, as long as the arena; where ranks average, its weighted parameters */
-    /* Of trained parameters: of this rank, and the result of all ranks. NULL: these are floats, and the result is in
-     * the parameter store. */
-    uint16_t *own_bf16, *total_bf16;
+/* Arrays of an all-reduce of gradients. */
+struct all_reduce_buffers {
+    float *send; /* of this rank, as long as the arena; where ranks average, its weighted parameters */
+    /* Of trained parameters: of this rank, and the sums of all ranks. NULL: these are floats, and the sums are in the
+     * parameter store. */
+    uint16_t *send_bf16, *receive_bf16;
     int64_t blocks_left; /* whose all-reduce has not been started */
 };
 
@@ -68,7 +68,7 @@ struct ranks {
     struct tutti_hosts *hosts;
     bool cancelled; /* all ranks have agreed to cancel */
     struct rank_note *notes, mine;
-    struct gradient_sums gradient_sums;
+    struct all_reduce_buffers buffers;
     struct sync_ranks *sync_ranks; /* NULL: devices of several ranks do not synchronise within a step */
     double seconds;                /* of this rank's own work in the last step */
     struct rank_division division;

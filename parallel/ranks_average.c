@@ -17,11 +17,11 @@ bool ranks_average_mode(const struct tutti_trainer *trainer)
 static tutti_status average_array(struct ranks *ranks, const float *values, float *average, int64_t count, float weight)
 {
     tutti_status status = TUTTI_OK;
-    for (int64_t i = 0; i < count; i++) ranks->gradient_sums.own[i] = weight * values[i];
+    for (int64_t i = 0; i < count; i++) ranks->buffers.send[i] = weight * values[i];
     for (int64_t begin = 0; begin < count; begin += SUM_FLOATS) {
         const int64_t left = count - begin;
         TRY(hosts_start_all_reduce(
-            ranks->hosts, ranks->gradient_sums.own + begin, average + begin, left < SUM_FLOATS ? left : SUM_FLOATS));
+            ranks->hosts, ranks->buffers.send + begin, average + begin, left < SUM_FLOATS ? left : SUM_FLOATS));
     }
     TRY(hosts_wait_all_reduces(ranks->hosts));
 done:

@@ -28,7 +28,7 @@ bool ranks_sum_mode(const struct tutti_trainer *trainer)
 
 void ranks_begin_attempt(struct tutti_trainer *trainer)
 {
-    trainer->ranks->gradient_sums.blocks_left = blocks_of(trainer);
+    trainer->ranks->buffers.blocks_left = blocks_of(trainer);
     sync_ranks_begin(trainer);
 }
 
@@ -36,9 +36,9 @@ void ranks_set_sums(struct tutti_trainer *trainer, int64_t first, int64_t count,
 {
     struct ranks *ranks = trainer->ranks;
     const int64_t left = trainer->network->trained_floats - first;
-    const int64_t rounded = !ranks->gradient_sums.total_bf16 || left < 0 ? 0 : left < count ? left : count;
-    for (int64_t i = 0; i < rounded; i++) ranks->gradient_sums.own_bf16[first + i] = bf16_from_float(sums[i]);
-    memcpy(ranks->gradient_sums.own + first + rounded, sums + rounded, (size_t)(count - rounded) * sizeof(float));
+    const int64_t rounded = !ranks->buffers.receive_bf16 || left < 0 ? 0 : left < count ? left : count;
+    for (int64_t i = 0; i < rounded; i++) ranks->buffers.send_bf16[first + i] = bf16_from_float(sums[i]);
+    memcpy(ranks->buffers.send + first + rounded, sums + rounded, (size_t)(count - rounded) * sizeof(float));
 }
 
 /* Starts the all-reduce of a range. A failure here occurs again where the sums are waited for. */
@@ -46,13 +46,13 @@ static void start_range(struct tutti_trainer *trainer, int64_t begin, int64_t en
 {
     struct ranks *ranks = trainer->ranks;
     const int64_t trained = trainer->network->trained_floats;
-    const int64_t middle = !ranks->gradient_sums.total_bf16 || trained < begin ? begin : trained < end ? trained : end;
+    const int64_t middle = !ranks->buffers.receive_bf16 || trained < begin ? begin : trained < end ? trained : end;
     if (middle > begin)
-        (void)hosts_start_all_reduce_bf16(ranks->hosts, ranks->gradient_sums.own_bf16 + begin,
-            ranks->gradient_sums.total_bf16 + begin, middle - begin);
+        (void)hosts_start_all_reduce_bf16(
+            ranks->hosts, ranks->buffers.send_bf16 + begin, ranks->buffers.receive_bf16 + begin, middle - begin);
     float *const sums = parameters_gradients(&trainer->store);
     if (end > middle)
-        (void)hosts_start_all_reduce(ranks->hosts, ranks->gradient_sums.own + middle, sums + middle, end - middle);
+        (void)hosts_start_all_reduce(ranks->hosts, ranks->buffers.send + middle, sums + middle, end - middle);
 }
 
 static void widen(void *argument, int task)
@@ -62,21 +62,21 @@ static void widen(void *argument, int task)
     const int64_t count = left < EXCHANGE_BLOCK ? left : EXCHANGE_BLOCK;
     float *const gradients = parameters_gradients(&trainer->store);
     for (int64_t i = begin; i < begin + count; i++)
-        gradients[i] = bf16_to_float(trainer->ranks->gradient_sums.total_bf16[i]);
+        gradients[i] = bf16_to_float(trainer->ranks->buffers.receive_bf16[i]);
 }
 
 void ranks_start_all_reduce(struct tutti_trainer *trainer, const bool *summed)
 {
     struct ranks *ranks = trainer->ranks;
     const int64_t total = trainer->network->total_floats;
-    while (ranks->gradient_sums.blocks_left > 0) {
-        const int64_t last = ranks->gradient_sums.blocks_left, first = last > GROUP ? last - GROUP : 0;
+    while (ranks->buffers.blocks_left > 0) {
+        const int64_t last = ranks->buffers.blocks_left, first = last > GROUP ? last - GROUP : 0;
         for (int64_t block = first; summed && block < last; block++)
             if (!summed[block]) return;
         const int64_t begin = first * EXCHANGE_BLOCK;
         const int64_t end = last * EXCHANGE_BLOCK < total ? last * EXCHANGE_BLOCK : total;
         start_range(trainer, begin, end);
-        ranks->gradient_sums.blocks_left = first;
+        ranks->buffers.blocks_left = first;
     }
 }
 
@@ -89,7 +89,7 @@ tutti_status ranks_end_attempt(
     ranks_start_all_reduce(trainer, NULL); /* the others wait for all blocks, even invalid ones */
     const tutti_status waited = hosts_wait_all_reduces(ranks->hosts);
     if (waited != TUTTI_OK && !vote_fails(vote)) return waited;
-    if (ranks->gradient_sums.total_bf16)
+    if (ranks->buffers.receive_bf16)
         thread_pool_run(
             trainer->pool, (int)divide_up(trainer->network->trained_floats, EXCHANGE_BLOCK), widen, trainer);
     ranks->mine.not_finite = result->not_finite;

@@ -156,7 +156,7 @@ static void leave_in_the_middle(struct session *ranks)
     ASSERT_OK(ranks_exchange_notes(trainer, &vote)); /* on the batch */
     ASSERT_OK(ranks_exchange_notes(trainer, &vote));
     for (int64_t begin = 0; begin < floats; begin += SUM_FLOATS)
-        ASSERT_OK(hosts_start_all_reduce(hosts, trainer->ranks->gradient_sums.own + begin, sums + begin,
+        ASSERT_OK(hosts_start_all_reduce(hosts, trainer->ranks->buffers.send + begin, sums + begin,
             floats - begin < SUM_FLOATS ? floats - begin : SUM_FLOATS));
     ASSERT_OK(hosts_wait_all_reduces(hosts));
     free(sums);
