@@ -18,10 +18,10 @@ static tutti_status average_array(struct ranks *ranks, const float *values, floa
 {
     tutti_status status = TUTTI_OK;
     for (int64_t i = 0; i < count; i++) ranks->buffers.send[i] = weight * values[i];
-    for (int64_t begin = 0; begin < count; begin += SUM_FLOATS) {
+    for (int64_t begin = 0; begin < count; begin += SEGMENT_FLOATS) {
         const int64_t left = count - begin;
         TRY(hosts_start_all_reduce(
-            ranks->hosts, ranks->buffers.send + begin, average + begin, left < SUM_FLOATS ? left : SUM_FLOATS));
+            ranks->hosts, ranks->buffers.send + begin, average + begin, left < SEGMENT_FLOATS ? left : SEGMENT_FLOATS));
     }
     TRY(hosts_wait_all_reduces(ranks->hosts));
 done:

@@ -13,8 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Blocks of the exchange that are summed over the ranks at once. */
-enum { GROUP = SUM_FLOATS / EXCHANGE_BLOCK };
+enum { SEGMENT_BLOCKS = SEGMENT_FLOATS / EXCHANGE_BLOCK };
 
 static int64_t blocks_of(const struct tutti_trainer *trainer)
 {
@@ -70,7 +69,7 @@ void ranks_start_all_reduce(struct tutti_trainer *trainer, const bool *summed)
     struct ranks *ranks = trainer->ranks;
     const int64_t total = trainer->network->total_floats;
     while (ranks->buffers.blocks_left > 0) {
-        const int64_t last = ranks->buffers.blocks_left, first = last > GROUP ? last - GROUP : 0;
+        const int64_t last = ranks->buffers.blocks_left, first = last > SEGMENT_BLOCKS ? last - SEGMENT_BLOCKS : 0;
         for (int64_t block = first; summed && block < last; block++)
             if (!summed[block]) return;
         const int64_t begin = first * EXCHANGE_BLOCK;

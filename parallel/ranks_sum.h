@@ -8,8 +8,8 @@
 struct step_result;
 struct tutti_trainer;
 
-/* Floats that are summed over the ranks at once, 4 MiB: enough that latency does not dominate. */
-enum { SUM_FLOATS = 1 << 20 };
+/* Floats of a segment, which is all-reduced as a unit, 4 MiB: enough that latency does not dominate. */
+enum { SEGMENT_FLOATS = 1 << 20 };
 
 /* Returns whether gradients are summed over ranks in every step. If not, there are no other ranks, or they
  * average. */

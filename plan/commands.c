@@ -119,7 +119,7 @@ static tutti_status buckets_find(const struct plan *plan, struct ranges *buckets
     TRY(last_launches(plan, &last));
     completions(plan, last, after);
     TRY(find_uses(plan, &uses));
-    /* Backward completes the last parameters first, so each half of the arena is divided from its end down. */
+    /* Backward completes the last parameters first, so each section of the arena is divided from its end down. */
     for (int trained = 0; trained < 2; trained++) {
         int64_t end = trained ? network->trained_floats : network->total_floats;
         struct range *open = NULL;

@@ -155,9 +155,9 @@ static void leave_in_the_middle(struct session *ranks)
     trainer->ranks->mine.samples = STEP_SAMPLES / 2;
     ASSERT_OK(ranks_exchange_notes(trainer, &vote)); /* on the batch */
     ASSERT_OK(ranks_exchange_notes(trainer, &vote));
-    for (int64_t begin = 0; begin < floats; begin += SUM_FLOATS)
+    for (int64_t begin = 0; begin < floats; begin += SEGMENT_FLOATS)
         ASSERT_OK(hosts_start_all_reduce(hosts, trainer->ranks->buffers.send + begin, sums + begin,
-            floats - begin < SUM_FLOATS ? floats - begin : SUM_FLOATS));
+            floats - begin < SEGMENT_FLOATS ? floats - begin : SEGMENT_FLOATS));
     ASSERT_OK(hosts_wait_all_reduces(hosts));
     free(sums);
     while (kill(getpid(), SIGSTOP) == 0) { } /* mpirun hands on a SIGCONT of its own */
