@@ -248,9 +248,9 @@ static tutti_status adopt(tutti_trainer *trainer)
 static tutti_status run_probe(struct replica *replica, void *argument)
 {
     const tutti_status status = replica_run(replica, argument);
-    const tutti_status released = gradient_transport(replica)->release(replica);
+    const tutti_status unmapped = gradients_unmap(replica);
     replica_end_attempt(replica); /* its gradients are not those of a step */
-    return status == TUTTI_OK ? released : status;
+    return status == TUTTI_OK ? unmapped : status;
 }
 
 static tutti_status end_probe(tutti_trainer *trainer)

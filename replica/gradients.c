@@ -113,6 +113,12 @@ bool gradients_are_expected(const struct replica_gradients *gradients)
     return gradients->delivery_count == 0 || gradients->arrived < gradients->delivery_count;
 }
 
+tutti_status gradients_unmap(struct replica *replica)
+{
+    const struct gradient_transport *transport = gradient_transport(replica);
+    return transport->unmap ? transport->unmap(replica) : TUTTI_OK;
+}
+
 bool gradients_mapped_parameters(const struct replica_gradients *gradients)
 {
     return gradients->mapped.parameters_mapped;

@@ -21,7 +21,7 @@ struct bucket_delivery {
     cl_event event;
 };
 
-/* A range of a buffer that the host may use until it is released. */
+/* A range of a buffer that the host may use until it is unmapped. */
 struct mapping {
     cl_mem buffer;
     void *pointer;
@@ -47,7 +47,7 @@ struct replica_gradients {
         cl_mem wire;
         struct launch_list to_wire, sum_to_wire;
     } copied;
-    /* Mapped until they are released: gradients and, if `parameters_mapped`, parameters, which the exchange writes
+    /* Mapped until the next work: gradients and, if `parameters_mapped`, parameters, which the exchange writes
      * there. */
     struct {
         struct mapping *mappings;
@@ -71,14 +71,14 @@ struct gradient_transport {
     /* Makes kernels for the buckets of the plan (all plans have the same buckets) or, if `plan` is NULL, for the sum
      * of micro-batches, unless they are made. */
     tutti_status (*build)(struct replica *replica, const struct plan *plan);
-    /* Before launches whose buckets leave: makes what is missing. */
-    tutti_status (*open)(struct replica *replica, const struct plan *plan);
+    /* Before the first bucket: makes the staging memory and the rounding kernels that are missing. */
+    tutti_status (*prepare)(struct replica *replica, const struct plan *plan);
     /* After the launch that completes a bucket: sends it while backward continues. */
-    tutti_status (*bucket)(struct replica *replica, const struct bucket_request *sent);
+    tutti_status (*send_bucket)(struct replica *replica, const struct bucket_request *sent);
     /* After the step: sends all gradients. */
-    tutti_status (*whole)(struct replica *replica, const struct bucket_request *sent);
-    /* Before the device's next work: gives it back what the host may use. */
-    tutti_status (*release)(struct replica *replica);
+    tutti_status (*send_all)(struct replica *replica, const struct bucket_request *sent);
+    /* As gradients_unmap(). NULL: nothing is ever mapped. */
+    tutti_status (*unmap)(struct replica *replica);
     void (*free)(struct replica *replica); /* frees what needs calls of the driver */
 };
 extern const struct gradient_transport gradients_copied, gradients_mapped;
@@ -100,6 +100,8 @@ void gradients_note_step(struct replica_gradients *gradients, bool has_part);
 cl_mem gradients_last(const struct replica_gradients *gradients); /* those of the last step, or NULL */
 /* Under the watchdog's lock: returns whether some have not reached the host. */
 bool gradients_are_expected(const struct replica_gradients *gradients);
+/* Before the device's next work: gives it back what is mapped for the exchange. */
+tutti_status gradients_unmap(struct replica *replica);
 /* Returns whether the exchange may have written parameters to the device's memory in this step. */
 bool gradients_mapped_parameters(const struct replica_gradients *gradients);
 

@@ -63,7 +63,7 @@ static tutti_status make_download(struct replica *replica)
     return download->bytes >= bytes ? TUTTI_OK : staging_new(replica->device, bytes, download);
 }
 
-static tutti_status open(struct replica *replica, const struct plan *plan)
+static tutti_status prepare(struct replica *replica, const struct plan *plan)
 {
     const tutti_status status = make_download(replica);
     return status == TUTTI_OK ? build(replica, plan) : status;
@@ -105,7 +105,7 @@ static tutti_status round_bucket(struct replica *replica, const struct bucket_re
 }
 
 /* Sends the bucket by the exchange queue. */
-static tutti_status bucket(struct replica *replica, const struct bucket_request *sent)
+static tutti_status send_bucket(struct replica *replica, const struct bucket_request *sent)
 {
     tutti_status status = TUTTI_OK;
     const struct device *device = replica->device;
@@ -122,7 +122,7 @@ done:
     return status;
 }
 
-static tutti_status whole(struct replica *replica, const struct bucket_request *sent)
+static tutti_status send_all(struct replica *replica, const struct bucket_request *sent)
 {
     tutti_status status = TUTTI_OK;
     struct replica_gradients *gradients = &replica->gradients;
@@ -138,12 +138,6 @@ done:
     return status;
 }
 
-static tutti_status release(struct replica *replica)
-{
-    (void)replica;
-    return TUTTI_OK;
-}
-
 static void free_all(struct replica *replica)
 {
     struct replica_gradients *gradients = &replica->gradients;
@@ -156,9 +150,8 @@ static void free_all(struct replica *replica)
 const struct gradient_transport gradients_copied = {
     .device_bytes = device_bytes,
     .build = build,
-    .open = open,
-    .bucket = bucket,
-    .whole = whole,
-    .release = release,
+    .prepare = prepare,
+    .send_bucket = send_bucket,
+    .send_all = send_all,
     .free = free_all,
 };

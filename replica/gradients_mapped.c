@@ -1,5 +1,5 @@
 /* Gradients of a device that shares the host's memory: mapped, which copies nothing. The parameters of the same range
- * are mapped too, and the exchange updates them where they are. */
+ * are mapped too, and the exchange writes the new ones there. */
 #include "base/memory.h"
 #include "replica/replica.h"
 
@@ -34,8 +34,9 @@ done:
     return status;
 }
 
-/* Maps them: launches still in the queue neither write these gradients nor read these parameters. */
-static tutti_status whole(struct replica *replica, const struct bucket_request *sent)
+/* Maps the gradients and, if wanted, the parameters, and the exchange writes the new ones there: launches still in the
+ * queue neither write these gradients nor read these parameters. */
+static tutti_status send_range(struct replica *replica, const struct bucket_request *sent)
 {
     tutti_status status = TUTTI_OK;
     const int64_t first = sent->first, count = sent->count;
@@ -54,16 +55,16 @@ done:
     return status;
 }
 
-static tutti_status bucket(struct replica *replica, const struct bucket_request *sent)
+static tutti_status send_bucket(struct replica *replica, const struct bucket_request *sent)
 {
     tutti_status status = TUTTI_OK;
-    TRY(whole(replica, sent));
+    TRY(send_range(replica, sent));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
 done:
     return status;
 }
 
-static tutti_status release(struct replica *replica)
+static tutti_status unmap(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct replica_gradients *gradients = &replica->gradients;
@@ -80,16 +81,16 @@ done:
 
 static void free_all(struct replica *replica)
 {
-    (void)release(replica); /* nobody can handle a failure any more */
+    (void)unmap(replica); /* nobody can handle a failure any more */
 }
 
 const struct gradient_transport gradients_mapped = {
     .can_map_parameters = true,
     .device_bytes = device_bytes,
     .build = nothing,
-    .open = nothing,
-    .bucket = bucket,
-    .whole = whole,
-    .release = release,
+    .prepare = nothing,
+    .send_bucket = send_bucket,
+    .send_all = send_range,
+    .unmap = unmap,
     .free = free_all,
 };

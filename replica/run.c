@@ -338,7 +338,7 @@ static tutti_status send_bucket(void *user, const struct command *ready)
     const struct bucket_request sent = {
         .plan = run->plan, .first = ready->first, .count = ready->count, .map_parameters = maps_parameters(run)
     };
-    return gradient_transport(run->replica)->bucket(run->replica, &sent);
+    return gradient_transport(run->replica)->send_bucket(run->replica, &sent);
 }
 
 static tutti_status send_gradients(struct run *run)
@@ -346,7 +346,7 @@ static tutti_status send_gradients(struct run *run)
     const struct bucket_request sent = { .count = run->setup->network->total_floats,
         .sum = run->micro_batches > 1,
         .map_parameters = maps_parameters(run) };
-    return gradient_transport(run->replica)->whole(run->replica, &sent);
+    return gradient_transport(run->replica)->send_all(run->replica, &sent);
 }
 
 /* ---------------------------------------------------------------------------------------------- in between ---- */
@@ -437,7 +437,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     TRY(replica_plan(replica, key_of(run, run->micro_batch.samples), &cached));
     run->plan = cached->plan;
     check_statistics(run);
-    if (sends_buckets) TRY(transport->open(replica, run->plan));
+    if (sends_buckets) TRY(transport->prepare(replica, run->plan));
     if (work->synchronised) TRY(reserve_statistics(replica, run->plan));
     TRY(plan_cache_prepare(&replica->plans, cached));
     if (pieces) TRY(send_pieces(run, run->plan));
@@ -616,8 +616,8 @@ tutti_status replica_run(struct replica *replica, void *argument)
     tutti_status status = TUTTI_OK;
     struct run run = { .replica = replica, .setup = replica->setup, .work = argument };
     replica_allow_step(replica, run.work->samples);
-    TRY(gradient_transport(replica)->release(replica)); /* what the exchange had mapped, before anything uses it */
-    TRY(split_into_micro_batches(&run));                /* may make plans, which has its own limit and takes its time */
+    TRY(gradients_unmap(replica));       /* before anything uses what was mapped for the exchange */
+    TRY(split_into_micro_batches(&run)); /* may make plans, which has its own limit and takes its time */
     const double start = clock_seconds();
     replica_allow_step(replica, run.work->samples);
     TRY(enqueue_part(&run));

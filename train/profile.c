@@ -194,7 +194,7 @@ static tutti_status run(struct replica *replica, void *argument)
     struct profile *profile = argument;
     const struct cached_plan *latest = plan_cache_latest(&replica->plans);
     if (!latest) return fail(TUTTI_INVALID, "no plan has run yet on this device: train or infer first");
-    TRY(gradient_transport(replica)->release(replica));
+    TRY(gradients_unmap(replica));
     TRY(run_and_keep_gradients(replica, latest->plan));
     TRY(peak_measure(replica->device, &profile->peak));
     text_append(&profile->text,
@@ -262,7 +262,7 @@ static tutti_status answer(struct replica *replica, void *argument)
     if (!cached || (question->time && !cached->ran))
         return fail(TUTTI_INVALID, "no plan has run yet on this device: train or infer first");
     if (question->time) {
-        TRY(gradient_transport(replica)->release(replica));
+        TRY(gradients_unmap(replica));
         TRY(run_and_keep_gradients(replica, cached->plan));
     }
     question->plan = cached->plan;
