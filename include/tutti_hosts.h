@@ -14,7 +14,7 @@ extern "C" {
  * all ranks in every step, so the parameters do not depend on the number of ranks, up to rounding. */
 typedef struct tutti_hosts_options {
     size_t size; /* sizeof(tutti_hosts_options), or 0 */
-    /* Seconds without a sign of life after which a rank is lost while others wait for it. 0: TUTTI_HOST_LIMIT, else
+    /* Seconds without a heartbeat after which a rank is lost while others wait for it. 0: TUTTI_HOST_LIMIT, else
      * 45. */
     double limit_s;
 } tutti_hosts_options;

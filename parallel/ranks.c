@@ -60,7 +60,7 @@ static tutti_status hash_of(const struct tutti_trainer *trainer, const struct ra
 static tutti_status allocate(struct tutti_trainer *trainer, struct ranks *ranks)
 {
     tutti_status status = TUTTI_OK;
-    const size_t count = (size_t)ranks->hosts->count;
+    const size_t count = (size_t)ranks->comm->count;
     ranks->division.shares = memory_new(count, sizeof(*ranks->division.shares));
     ranks->division.next = memory_new(count, sizeof(*ranks->division.next));
     int64_t *limits = memory_new(count, sizeof(*limits));
@@ -71,7 +71,7 @@ static tutti_status allocate(struct tutti_trainer *trainer, struct ranks *ranks)
     /* Less than the batch: a rank alone would gain nothing, since the others have to follow it. */
     for (size_t i = 0; i < count; i++) limits[i] = trainer->options.batch > 1 ? trainer->options.batch - 1 : 1;
     if (ranks->division.automatic)
-        TRY(balance_init(&ranks->division.balance, ranks->hosts->count, trainer->options.batch, limits));
+        TRY(balance_init(&ranks->division.balance, ranks->comm->count, trainer->options.batch, limits));
     TRY(repartition_open(trainer));
 done:
     free(limits);
@@ -94,7 +94,7 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
     struct ranks *ranks = memory_new(1, sizeof(*ranks));
     if (!ranks) return TUTTI_NO_MEMORY;
     trainer->ranks = ranks;
-    ranks->hosts = hosts;
+    ranks->comm = hosts;
     pthread_mutex_init(&ranks->division.lock, NULL);
     ranks->average.every = trainer->options.advanced.average_every;
     ranks->division.automatic =
@@ -127,7 +127,7 @@ void ranks_close(struct tutti_trainer *trainer)
     free(ranks->notes);
     free(ranks->division.shares);
     free(ranks->division.next);
-    if (hosts_are_whole(ranks->hosts)) { /* else a sum may still be under way, from and to these arrays */
+    if (comm_is_whole(ranks->comm)) { /* else a sum may still be under way, from and to these arrays */
         parameters_copy_free(&ranks->average.result);
         free(ranks->buffers.send);
         free(ranks->buffers.send_bf16);
@@ -150,7 +150,7 @@ static tutti_status limit_parts(struct ranks *ranks)
 {
     tutti_status status = TUTTI_OK;
     struct balance *balance = &ranks->division.balance;
-    for (int i = 0; ranks->division.automatic && i < ranks->hosts->count; i++)
+    for (int i = 0; ranks->division.automatic && i < ranks->comm->count; i++)
         if (ranks->notes[i].capacity < balance->devices[i].limit)
             TRY(balance_limit(balance, i, ranks->notes[i].capacity));
 done:
@@ -186,6 +186,6 @@ done:
 double ranks_progress(void *user)
 {
     struct tutti_trainer *trainer = user;
-    const bool round = sync_ranks_progress(trainer), sums = trainer->ranks && hosts_progress(trainer->ranks->hosts);
+    const bool round = sync_ranks_progress(trainer), sums = trainer->ranks && comm_progress(trainer->ranks->comm);
     return round ? ROUND_S : sums ? PROGRESS_S : 0;
 }

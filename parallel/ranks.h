@@ -1,11 +1,11 @@
-/* This trainer among those of the other ranks (hosts.h): who takes which samples of a batch, and what is agreed on.
- * Every rank has the network, the parameters and the optimizer's states whole, and calls the same functions in the same
- * order; a step is updated on all ranks or on none. */
+/* This trainer among those of the other ranks (communicator.h): who takes which samples of a batch, and what is agreed
+ * on. Every rank has the network, the parameters and the optimizer's states whole, and calls the same functions in the
+ * same order; a step is updated on all ranks or on none. */
 #ifndef PARALLEL_RANKS_H
 #define PARALLEL_RANKS_H
 
 #include "parallel/balance.h"
-#include "parallel/hosts.h"
+#include "parallel/communicator.h"
 #include "parallel/repartition.h"
 #include "parallel/shares.h"
 #include "replica/metric_sums.h"
@@ -65,8 +65,8 @@ struct average {
 };
 
 struct ranks {
-    struct tutti_hosts *hosts;
-    bool cancelled; /* all ranks have agreed to cancel */
+    struct tutti_hosts *comm; /* to the other ranks */
+    bool cancelled;           /* all ranks have agreed to cancel */
     struct rank_note *notes, mine;
     struct all_reduce_buffers buffers;
     struct sync_ranks *sync_ranks; /* NULL: devices of several ranks do not synchronise within a step */

@@ -20,10 +20,10 @@ static tutti_status average_array(struct ranks *ranks, const float *values, floa
     for (int64_t i = 0; i < count; i++) ranks->buffers.send[i] = weight * values[i];
     for (int64_t begin = 0; begin < count; begin += SEGMENT_FLOATS) {
         const int64_t left = count - begin;
-        TRY(hosts_start_all_reduce(
-            ranks->hosts, ranks->buffers.send + begin, average + begin, left < SEGMENT_FLOATS ? left : SEGMENT_FLOATS));
+        TRY(comm_start_all_reduce(
+            ranks->comm, ranks->buffers.send + begin, average + begin, left < SEGMENT_FLOATS ? left : SEGMENT_FLOATS));
     }
-    TRY(hosts_wait_all_reduces(ranks->hosts));
+    TRY(comm_wait_all_reduces(ranks->comm));
 done:
     return status;
 }
@@ -58,7 +58,7 @@ static void agree_on_scale(struct tutti_trainer *trainer)
     const struct ranks *ranks = trainer->ranks;
     struct loss_scale *own = &trainer->state.loss_scale;
     bool any = false;
-    for (int i = 0; i < ranks->hosts->count; i++) {
+    for (int i = 0; i < ranks->comm->count; i++) {
         const struct rank_note *note = &ranks->notes[i];
         const struct loss_scale one = {
             .on = own->on, .scale = note->scale, .good = note->good, .skipped = note->skipped
@@ -117,7 +117,7 @@ done:
 void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct metric_totals *totals)
 {
     struct ranks *ranks = trainer->ranks;
-    hosts_progress(ranks->hosts); /* a sign of life */
+    comm_progress(ranks->comm); /* sends a heartbeat */
     ranks->average.steps++;
     ranks->average.whole += batch->global_samples;
     ranks->average.since.samples += batch->samples;

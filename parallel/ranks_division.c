@@ -11,16 +11,16 @@
 
 tutti_status ranks_own_samples(struct ranks *ranks, int64_t step, int64_t whole, int64_t *first, int64_t *samples)
 {
-    int64_t *parts = memory_new((size_t)ranks->hosts->count, sizeof(*parts));
+    int64_t *parts = memory_new((size_t)ranks->comm->count, sizeof(*parts));
     if (!parts) return TUTTI_NO_MEMORY;
     pthread_mutex_lock(&ranks->division.lock);
     const bool later = ranks->division.next_step > 0 && step >= ranks->division.next_step;
     const tutti_status status =
-        shares_divide(later ? ranks->division.next : ranks->division.shares, ranks->hosts->count, whole, parts);
+        shares_divide(later ? ranks->division.next : ranks->division.shares, ranks->comm->count, whole, parts);
     pthread_mutex_unlock(&ranks->division.lock);
     *first = 0;
-    for (int i = 0; i < ranks->hosts->rank; i++) *first += parts[i];
-    *samples = parts[ranks->hosts->rank];
+    for (int i = 0; i < ranks->comm->rank; i++) *first += parts[i];
+    *samples = parts[ranks->comm->rank];
     free(parts);
     return status;
 }
@@ -28,7 +28,7 @@ tutti_status ranks_own_samples(struct ranks *ranks, int64_t step, int64_t whole,
 static void set_shares(struct ranks *ranks, const int64_t *parts)
 {
     pthread_mutex_lock(&ranks->division.lock);
-    for (int i = 0; i < ranks->hosts->count; i++) ranks->division.shares[i].weight = (double)parts[i];
+    for (int i = 0; i < ranks->comm->count; i++) ranks->division.shares[i].weight = (double)parts[i];
     pthread_mutex_unlock(&ranks->division.lock);
 }
 
@@ -39,8 +39,8 @@ tutti_status ranks_resize(struct ranks *ranks, int64_t batch)
     ranks->division.wanted = ranks->division.preparing = false;
     ranks->division.next_step = 0;
     TRY(balance_resize(&ranks->division.balance, batch));
-    TRY(hosts_broadcast(ranks->hosts, 0, ranks->division.balance.parts,
-        (size_t)ranks->hosts->count * sizeof(*ranks->division.balance.parts)));
+    TRY(comm_broadcast(ranks->comm, 0, ranks->division.balance.parts,
+        (size_t)ranks->comm->count * sizeof(*ranks->division.balance.parts)));
     set_shares(ranks, ranks->division.balance.parts);
 done:
     return status;
@@ -51,7 +51,7 @@ done:
 static void set_next(struct ranks *ranks, int64_t step)
 {
     pthread_mutex_lock(&ranks->division.lock);
-    for (int i = 0; i < ranks->hosts->count; i++)
+    for (int i = 0; i < ranks->comm->count; i++)
         ranks->division.next[i] =
             (struct share) { .weight = (double)ranks->division.balance.wanted[i], .limit = INT64_MAX };
     ranks->division.next_step = step + BATCHES_AHEAD + 1;
@@ -63,7 +63,7 @@ static tutti_status give_up_division(struct ranks *ranks)
 {
     tutti_status status = TUTTI_OK;
     struct balance *balance = &ranks->division.balance;
-    for (int i = 0; i < ranks->hosts->count; i++)
+    for (int i = 0; i < ranks->comm->count; i++)
         if (ranks->notes[i].repartition == REPARTITION_REFUSED)
             TRY(balance_limit(balance, i, balance->parts[i] > 0 ? balance->parts[i] : 1));
 done:
@@ -73,7 +73,7 @@ done:
 static tutti_status look_at_plans(struct ranks *ranks, int64_t step)
 {
     bool ready = true, refused = false;
-    for (int i = 0; i < ranks->hosts->count; i++) {
+    for (int i = 0; i < ranks->comm->count; i++) {
         ready &= ranks->notes[i].repartition == REPARTITION_READY;
         refused |= ranks->notes[i].repartition == REPARTITION_REFUSED;
     }
@@ -98,9 +98,9 @@ tutti_status ranks_take_division(struct tutti_trainer *trainer)
     }
     if (ranks->division.preparing) TRY(look_at_plans(ranks, step));
     if (!ranks->notes[0].divides) return TUTTI_OK;
-    TRY(hosts_broadcast(ranks->hosts, 0, balance->wanted, (size_t)ranks->hosts->count * sizeof(*balance->wanted)));
+    TRY(comm_broadcast(ranks->comm, 0, balance->wanted, (size_t)ranks->comm->count * sizeof(*balance->wanted)));
     ranks->division.preparing = true;
-    repartition_begin(trainer, balance->wanted[ranks->hosts->rank]);
+    repartition_begin(trainer, balance->wanted[ranks->comm->rank]);
 done:
     return status;
 }
@@ -109,7 +109,7 @@ static void log_division(const struct tutti_trainer *trainer)
 {
     struct text text = { 0 };
     const struct ranks *ranks = trainer->ranks;
-    for (int i = 0; i < ranks->hosts->count; i++)
+    for (int i = 0; i < ranks->comm->count; i++)
         text_append(&text, "%s%lld", i ? "," : "", (long long)ranks->division.balance.wanted[i]);
     char *parts = text_take(&text);
     log_info(&trainer->network->runtime->log, "step %lld: samples of ranks %s",
@@ -121,12 +121,12 @@ void ranks_decide(struct tutti_trainer *trainer, double step_s)
 {
     struct ranks *ranks = trainer->ranks;
     struct balance *balance = &ranks->division.balance;
-    if (!ranks->division.automatic || ranks->hosts->rank != 0 || ranks->division.wanted || ranks->division.preparing ||
+    if (!ranks->division.automatic || ranks->comm->rank != 0 || ranks->division.wanted || ranks->division.preparing ||
         ranks->division.next_step > 0)
         return;
-    double *seconds = memory_new((size_t)ranks->hosts->count, sizeof(*seconds));
+    double *seconds = memory_new((size_t)ranks->comm->count, sizeof(*seconds));
     bool same = seconds != NULL;
-    for (int i = 0; same && i < ranks->hosts->count; i++) {
+    for (int i = 0; same && i < ranks->comm->count; i++) {
         same = ranks->notes[i].samples == balance->parts[i];
         seconds[i] = ranks->notes[i].seconds;
         step_s = fmax(step_s, seconds[i]);
@@ -143,7 +143,7 @@ void ranks_decide(struct tutti_trainer *trainer, double step_s)
 static tutti_status agree_on_length(const struct ranks *ranks, int64_t *length)
 {
     int first = -1;
-    for (int i = 0; i < ranks->hosts->count; i++) {
+    for (int i = 0; i < ranks->comm->count; i++) {
         if (ranks->notes[i].samples == 0) continue;
         if (first < 0) first = i;
         if (ranks->notes[i].hash != ranks->notes[first].hash)
@@ -167,8 +167,8 @@ tutti_status ranks_place(struct tutti_trainer *trainer, tutti_status read, struc
     TRY(ranks_agree(trainer, read));
     TRY(agree_on_length(ranks, &batch->feeds.length));
     batch->global_samples = 0;
-    for (int i = 0; i < ranks->hosts->count; i++) {
-        if (i < ranks->hosts->rank) batch->global_offset += ranks->notes[i].samples;
+    for (int i = 0; i < ranks->comm->count; i++) {
+        if (i < ranks->comm->rank) batch->global_offset += ranks->notes[i].samples;
         batch->global_samples += ranks->notes[i].samples;
     }
 done:

@@ -9,8 +9,8 @@ static tutti_status share_failure(const struct ranks *ranks, int rank, const str
 {
     char text[sizeof(vote->message)] = "";
     const tutti_status status = (tutti_status)ranks->notes[rank].status;
-    if (ranks->hosts->rank == rank) snprintf(text, sizeof(text), "%s", vote->message);
-    const tutti_status shared = hosts_broadcast(ranks->hosts, rank, text, sizeof(text));
+    if (ranks->comm->rank == rank) snprintf(text, sizeof(text), "%s", vote->message);
+    const tutti_status shared = comm_broadcast(ranks->comm, rank, text, sizeof(text));
     return shared == TUTTI_OK ? fail(status, "rank %d: %s", rank, text) : shared;
 }
 
@@ -20,11 +20,11 @@ tutti_status ranks_exchange_notes(struct tutti_trainer *trainer, const struct vo
     ranks->mine.says = (int32_t)vote->says;
     ranks->mine.status = (int32_t)vote->status;
     ranks->mine.cancelled = trainer_is_cancelled(trainer);
-    const tutti_status gathered = hosts_gather(ranks->hosts, &ranks->mine, ranks->notes, sizeof(ranks->mine));
+    const tutti_status gathered = comm_gather(ranks->comm, &ranks->mine, ranks->notes, sizeof(ranks->mine));
     ranks->mine = (struct rank_note) { 0 };
     if (gathered != TUTTI_OK) return vote_fails(vote) ? vote_status(vote) : gathered;
-    for (int i = 0; i < ranks->hosts->count; i++) ranks->cancelled |= ranks->notes[i].cancelled != 0;
-    for (int i = 0; i < ranks->hosts->count; i++)
+    for (int i = 0; i < ranks->comm->count; i++) ranks->cancelled |= ranks->notes[i].cancelled != 0;
+    for (int i = 0; i < ranks->comm->count; i++)
         if (ranks->notes[i].says == VOTE_FAIL) return share_failure(ranks, i, vote);
     return TUTTI_OK;
 }
@@ -47,7 +47,7 @@ tutti_status ranks_same(struct tutti_trainer *trainer, tutti_status status, uint
     if (!ranks) return status;
     ranks->mine.hash = hash;
     status = ranks_agree(trainer, status);
-    for (int i = 1; i < ranks->hosts->count && status == TUTTI_OK; i++)
+    for (int i = 1; i < ranks->comm->count && status == TUTTI_OK; i++)
         if (ranks->notes[i].hash != ranks->notes[0].hash)
             status =
                 fail(TUTTI_MISMATCH, "rank %d and rank 0 have different %s: start all ranks with the same", i, what);
@@ -57,7 +57,7 @@ tutti_status ranks_same(struct tutti_trainer *trainer, tutti_status status, uint
 void ranks_add_notes(const struct ranks *ranks, struct rank_note *total)
 {
     *total = (struct rank_note) { 0 };
-    for (int i = 0; i < ranks->hosts->count; i++) {
+    for (int i = 0; i < ranks->comm->count; i++) {
         total->samples += ranks->notes[i].samples;
         metric_sums_add(&total->metrics, &ranks->notes[i].metrics);
         total->not_finite |= ranks->notes[i].not_finite;
@@ -87,7 +87,7 @@ tutti_status ranks_total(
 
 tutti_status ranks_broadcast(struct tutti_trainer *trainer, void *data, size_t bytes)
 {
-    return trainer->ranks ? hosts_broadcast(trainer->ranks->hosts, 0, data, bytes) : TUTTI_OK;
+    return trainer->ranks ? comm_broadcast(trainer->ranks->comm, 0, data, bytes) : TUTTI_OK;
 }
 
 tutti_status ranks_share_arenas(struct tutti_trainer *trainer)

@@ -47,11 +47,11 @@ static void start_range(struct tutti_trainer *trainer, int64_t begin, int64_t en
     const int64_t trained = trainer->network->trained_floats;
     const int64_t middle = !ranks->buffers.receive_bf16 || trained < begin ? begin : trained < end ? trained : end;
     if (middle > begin)
-        (void)hosts_start_all_reduce_bf16(
-            ranks->hosts, ranks->buffers.send_bf16 + begin, ranks->buffers.receive_bf16 + begin, middle - begin);
+        (void)comm_start_all_reduce_bf16(
+            ranks->comm, ranks->buffers.send_bf16 + begin, ranks->buffers.receive_bf16 + begin, middle - begin);
     float *const sums = parameters_gradients(&trainer->store);
     if (end > middle)
-        (void)hosts_start_all_reduce(ranks->hosts, ranks->buffers.send + middle, sums + middle, end - middle);
+        (void)comm_start_all_reduce(ranks->comm, ranks->buffers.send + middle, sums + middle, end - middle);
 }
 
 static void widen(void *argument, int task)
@@ -86,7 +86,7 @@ tutti_status ranks_end_attempt(
     struct ranks *ranks = trainer->ranks;
     struct rank_note total;
     ranks_start_all_reduce(trainer, NULL); /* the others wait for all blocks, even invalid ones */
-    const tutti_status waited = hosts_wait_all_reduces(ranks->hosts);
+    const tutti_status waited = comm_wait_all_reduces(ranks->comm);
     if (waited != TUTTI_OK && !vote_fails(vote)) return waited;
     if (ranks->buffers.receive_bf16)
         thread_pool_run(

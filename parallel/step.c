@@ -61,7 +61,7 @@ static void note_scale(tutti_trainer *trainer, const struct step_result *result)
         return;
     }
     loss_scale_skipped(loss_scale);
-    if (ranks_sum_mode(trainer) && trainer->ranks->hosts->rank > 0) return; /* they all do the same */
+    if (ranks_sum_mode(trainer) && trainer->ranks->comm->rank > 0) return; /* they all do the same */
     log_warn(&trainer->network->runtime->log,
         "step %lld updated nothing, because its gradients overflow; losses are scaled by %.0f instead of %.0f from now "
         "on",
@@ -113,7 +113,7 @@ static tutti_status finish(tutti_trainer *trainer, const struct step *step, doub
     if (trainer->options.automatic)
         TRY(rebalance_after_step(trainer, input, ranks_sum_mode(trainer) ? trainer->ranks->seconds : seconds));
 done:
-    if (status != TUTTI_OK && ranks_sum_mode(trainer)) hosts_leave(trainer->ranks->hosts);
+    if (status != TUTTI_OK && ranks_sum_mode(trainer)) comm_leave(trainer->ranks->comm);
     return status;
 }
 

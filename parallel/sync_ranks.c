@@ -50,7 +50,7 @@ tutti_status sync_ranks_open(struct tutti_trainer *trainer)
     sync->room = most_numbers(trainer->network);
     sync->bytes = sizeof(struct message) + sync->room * sizeof(double);
     sync->mine = memory_new(sync->bytes, 1);
-    sync->all = memory_new((size_t)trainer->ranks->hosts->count, sync->bytes);
+    sync->all = memory_new((size_t)trainer->ranks->comm->count, sync->bytes);
     return sync->mine && sync->all ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
@@ -89,7 +89,7 @@ static const struct message *message_of(const struct sync_ranks *sync, int rank)
 static int ranks_that_say(const struct tutti_trainer *trainer, enum says says)
 {
     int count = 0;
-    for (int i = 0; i < trainer->ranks->hosts->count; i++)
+    for (int i = 0; i < trainer->ranks->comm->count; i++)
         count += message_of(trainer->ranks->sync_ranks, i)->says == (int32_t)says;
     return count;
 }
@@ -110,7 +110,7 @@ static tutti_status begin(struct tutti_trainer *trainer, enum says says)
         memcpy(message->numbers, devices->whole, numbers * sizeof(double));
     }
     sync->begun = clock_seconds();
-    return hosts_round(trainer->ranks->hosts, sync->mine, sync->all, sync->bytes);
+    return comm_start_gather(trainer->ranks->comm, sync->mine, sync->all, sync->bytes);
 }
 
 static bool is_finite(const struct message *message, size_t numbers)
@@ -128,7 +128,7 @@ static tutti_status add_up(struct tutti_trainer *trainer)
     const struct all_reduce *all_reduce = devices->all_reduce;
     const size_t numbers = sync_devices_numbers(all_reduce);
     memset(devices->whole, 0, numbers * sizeof(*devices->whole));
-    for (int i = 0; i < trainer->ranks->hosts->count; i++) {
+    for (int i = 0; i < trainer->ranks->comm->count; i++) {
         const struct message *message = message_of(trainer->ranks->sync_ranks, i);
         if (message->says != SAYS_NUMBERS) continue;
         if (message->kind != (int32_t)all_reduce->kind || message->channels != all_reduce->channels)
@@ -162,7 +162,7 @@ bool sync_ranks_progress(struct tutti_trainer *trainer)
     if (!sync || sync->over || (!sync->under_way && !trainer->sync_devices.complete)) return false;
     if (!sync->under_way) status = begin(trainer, SAYS_NUMBERS);
     sync->under_way = status == TUTTI_OK;
-    if (status == TUTTI_OK) status = hosts_round_test(trainer->ranks->hosts, &back);
+    if (status == TUTTI_OK) status = comm_test_gather(trainer->ranks->comm, &back);
     if (status == TUTTI_OK && !back) return true;
     sync->under_way = false;
     sync->waited += clock_seconds() - sync->begun;
@@ -171,7 +171,7 @@ bool sync_ranks_progress(struct tutti_trainer *trainer)
         return false;
     }
     vote_take(&sync->vote, status);
-    sync->over = !hosts_are_whole(trainer->ranks->hosts);
+    sync->over = !comm_is_whole(trainer->ranks->comm);
     sync_devices_conclude(trainer, false);
     return false;
 }
@@ -183,7 +183,7 @@ void sync_ranks_end(struct tutti_trainer *trainer, struct vote *vote)
     if (!vote_fails(vote) && vote_fails(&sync->vote)) *vote = sync->vote;
     while (!sync->over) {
         tutti_status status = begin(trainer, vote->says == VOTE_DONE ? SAYS_DONE : SAYS_FAILED);
-        if (status == TUTTI_OK) status = hosts_round_wait(trainer->ranks->hosts);
+        if (status == TUTTI_OK) status = comm_wait_gather(trainer->ranks->comm);
         if (!vote_fails(vote)) vote_take(vote, status);
         sync->over = status != TUTTI_OK || ranks_that_say(trainer, SAYS_FAILED) > 0 ||
             ranks_that_say(trainer, SAYS_NUMBERS) == 0;

@@ -1,7 +1,7 @@
 /* Synchronised statistics over the ranks (sync_devices.h: on one rank). When all devices of a rank have handed in, its
- * numbers are gathered with those of all ranks (hosts_round()) and added in the order of the ranks in double precision,
- * so all ranks have the same bytes. These rounds have a communicator of their own, as they run in parallel with the
- * sums of gradients. The trainer's thread makes progress with them while it waits for the devices.
+ * numbers are gathered with those of all ranks (comm_start_gather()) and added in the order of the ranks in double
+ * precision, so all ranks have the same bytes. These rounds have a communicator of their own, as they run in parallel
+ * with the sums of gradients. The trainer's thread makes progress with them while it waits for the devices.
  *
  * In each attempt at a step all ranks take part in the same rounds, also ranks whose devices have nothing to hand in.
  * The attempt ends with a round in which no rank hands in, or in which a rank reports a failure. The latter breaks the

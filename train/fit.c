@@ -416,7 +416,7 @@ static tutti_status stop_without_hosts(const struct fit *fit, tutti_status statu
     char message[1024];
     const char *name = fit->fitting->save;
     if (!name) return status_context(status, "nothing was saved");
-    if (fit->trainer->ranks->hosts->rank != 0 || ranks_average_mode(fit->trainer))
+    if (fit->trainer->ranks->comm->rank != 0 || ranks_average_mode(fit->trainer))
         return status_context(status, "the training since '%s' was saved is lost; resume from it", name);
     snprintf(message, sizeof(message), "%s", status_message());
     const tutti_status saved = trainer_save(fit->trainer, name);

@@ -137,7 +137,7 @@ static tutti_status begin_file(tutti_trainer *trainer, const char *name, tutti_s
 
 bool trainer_writes(const tutti_trainer *trainer)
 {
-    return !trainer->ranks || trainer->ranks->hosts->rank == 0;
+    return !trainer->ranks || trainer->ranks->comm->rank == 0;
 }
 
 tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)

@@ -31,20 +31,20 @@ struct joining {
 typedef void join_function(const struct joining *joining, const void *piece);
 
 static tutti_status join_all(
-    struct tutti_hosts *hosts, tutti_scores *scores, const void *mine, size_t count, size_t size, join_function *join)
+    struct tutti_hosts *comm, tutti_scores *scores, const void *mine, size_t count, size_t size, join_function *join)
 {
     tutti_status status = TUTTI_OK;
     const size_t most = PIECE / size;
-    unsigned char *all = memory_new((size_t)hosts->count, PIECE), *own = memory_new(1, PIECE);
+    unsigned char *all = memory_new((size_t)comm->count, PIECE), *own = memory_new(1, PIECE);
     if (!all || !own) {
-        hosts_leave(hosts); /* the others wait for this rank */
+        comm_leave(comm); /* the others wait for this rank */
         status = TUTTI_NO_MEMORY;
     }
     for (size_t first = 0; status == TUTTI_OK && first < count; first += most) {
         struct joining joining = { scores, first, count - first < most ? count - first : most, true };
         memcpy(own, (const unsigned char *)mine + first * size, joining.count * size);
-        status = hosts_gather(hosts, own, all, joining.count * size);
-        for (int i = 0; status == TUTTI_OK && i < hosts->count; i++) {
+        status = comm_gather(comm, own, all, joining.count * size);
+        for (int i = 0; status == TUTTI_OK && i < comm->count; i++) {
             joining.is_first = i == 0;
             join(&joining, all + (size_t)i * joining.count * size);
         }
@@ -88,17 +88,17 @@ static void join_mistakes(const struct joining *joining, const void *piece)
         if (from[i].size > 0) scores_keep(joining->scores, &from[i]);
 }
 
-static tutti_status share_mistakes(struct tutti_hosts *hosts, tutti_scores *scores)
+static tutti_status share_mistakes(struct tutti_hosts *comm, tutti_scores *scores)
 {
     const size_t count = (size_t)scores->worst;
     tutti_mistake *mine = memory_new(count, sizeof(*mine));
     if (!mine) {
-        hosts_leave(hosts);
+        comm_leave(comm);
         return TUTTI_NO_MEMORY;
     }
     memcpy(mine, scores->mistakes, (size_t)scores->mistake_count * sizeof(*mine));
     scores->mistake_count = 0;
-    const tutti_status status = join_all(hosts, scores, mine, count, sizeof(*mine), join_mistakes);
+    const tutti_status status = join_all(comm, scores, mine, count, sizeof(*mine), join_mistakes);
     free(mine);
     return status;
 }
@@ -107,12 +107,12 @@ tutti_status scores_total(struct tutti_trainer *trainer, tutti_scores *scores)
 {
     tutti_status status = TUTTI_OK;
     if (!scores || !trainer->ranks) return TUTTI_OK;
-    struct tutti_hosts *hosts = trainer->ranks->hosts;
-    TRY(join_all(hosts, scores, scores->counts, (size_t)scores->count, sizeof(*scores->counts), join_counts));
-    TRY(join_all(hosts, scores, &scores->sums, 1, sizeof(scores->sums), join_sums));
+    struct tutti_hosts *comm = trainer->ranks->comm;
+    TRY(join_all(comm, scores, scores->counts, (size_t)scores->count, sizeof(*scores->counts), join_counts));
+    TRY(join_all(comm, scores, &scores->sums, 1, sizeof(scores->sums), join_sums));
     if (scores->moments)
-        TRY(join_all(hosts, scores, scores->moments, (size_t)scores->labels, sizeof(*scores->moments), join_moments));
-    TRY(share_mistakes(hosts, scores));
+        TRY(join_all(comm, scores, scores->moments, (size_t)scores->labels, sizeof(*scores->moments), join_moments));
+    TRY(share_mistakes(comm, scores));
 done:
     return status;
 }

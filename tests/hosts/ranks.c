@@ -17,7 +17,7 @@ void same_on_ranks(struct session *session)
     uint64_t all[2];
     float *values = session_parameters(session, &count);
     const uint64_t mine = XXH3_64bits(values, (size_t)count * sizeof(*values));
-    ASSERT_OK(hosts_gather(hosts, &mine, all, sizeof(mine)));
+    ASSERT_OK(comm_gather(hosts, &mine, all, sizeof(mine)));
     ck_assert_msg(all[0] == all[1], "the ranks have different parameters");
     free(values);
 }

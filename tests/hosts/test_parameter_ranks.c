@@ -156,9 +156,9 @@ static void leave_in_the_middle(struct session *ranks)
     ASSERT_OK(ranks_exchange_notes(trainer, &vote)); /* on the batch */
     ASSERT_OK(ranks_exchange_notes(trainer, &vote));
     for (int64_t begin = 0; begin < floats; begin += SEGMENT_FLOATS)
-        ASSERT_OK(hosts_start_all_reduce(hosts, trainer->ranks->buffers.send + begin, sums + begin,
+        ASSERT_OK(comm_start_all_reduce(hosts, trainer->ranks->buffers.send + begin, sums + begin,
             floats - begin < SEGMENT_FLOATS ? floats - begin : SEGMENT_FLOATS));
-    ASSERT_OK(hosts_wait_all_reduces(hosts));
+    ASSERT_OK(comm_wait_all_reduces(hosts));
     free(sums);
     while (kill(getpid(), SIGSTOP) == 0) { } /* mpirun hands on a SIGCONT of its own */
 }
@@ -192,7 +192,7 @@ static void same_scales(const struct session *ranks)
     const struct loss_scale *scale = &ranks->trainer->state.loss_scale;
     const double mine[] = { scale->scale, (double)scale->good, (double)scale->skipped };
     double all[2][3];
-    ASSERT_OK(hosts_gather(hosts, mine, all, sizeof(mine)));
+    ASSERT_OK(comm_gather(hosts, mine, all, sizeof(mine)));
     for (int i = 0; i < 3; i++) ck_assert_double_eq(all[0][i], all[1][i]);
 }
 

@@ -1,4 +1,4 @@
-#include "parallel/hosts.h"
+#include "parallel/communicator.h"
 
 #include "base/memory.h"
 #include "base/numbers.h"
@@ -22,19 +22,19 @@ tutti_hosts *tutti_hosts_open(const tutti_hosts_options *given)
     tutti_hosts *hosts = memory_new(1, sizeof(*hosts));
     if (!hosts) return NULL;
     hosts->limit_s = limit > 0 ? limit : 45;
-    if (link_open(hosts) == TUTTI_OK) return hosts;
+    if (comm_open(hosts) == TUTTI_OK) return hosts;
     tutti_hosts_close(hosts);
     return NULL;
 }
 
-bool hosts_are_whole(const struct tutti_hosts *hosts)
+bool comm_is_whole(const struct tutti_hosts *comm)
 {
-    return membership_count(&hosts->members, MEMBER_LOST) == 0;
+    return membership_count(&comm->members, MEMBER_LOST) == 0;
 }
 
-void hosts_leave(struct tutti_hosts *hosts)
+void comm_leave(struct tutti_hosts *comm)
 {
-    membership_lose(&hosts->members, hosts->rank);
+    membership_lose(&comm->members, comm->rank);
 }
 
 void tutti_hosts_close(tutti_hosts *hosts)
@@ -42,7 +42,7 @@ void tutti_hosts_close(tutti_hosts *hosts)
     if (!hosts) return;
     char message[1024];
     snprintf(message, sizeof(message), "%s", status_message());
-    link_close(hosts);
+    comm_close(hosts);
     status_set_message(message);
     free(hosts);
 }
@@ -63,7 +63,7 @@ tutti_status tutti_hosts_agree(tutti_hosts *hosts, tutti_status status)
     int32_t mine = (int32_t)status;
     int32_t *all = memory_new((size_t)hosts->count, sizeof(*all));
     if (!all) return TUTTI_NO_MEMORY;
-    const tutti_status gathered = hosts_gather(hosts, &mine, all, sizeof(mine));
+    const tutti_status gathered = comm_gather(hosts, &mine, all, sizeof(mine));
     for (int i = 0; i < hosts->count && gathered == TUTTI_OK && status == TUTTI_OK; i++)
         if (all[i] != TUTTI_OK)
             status = fail((tutti_status)all[i], "rank %d: %s", i, tutti_status_text((tutti_status)all[i]));
