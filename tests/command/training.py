@@ -207,7 +207,7 @@ class Bench(harness.CommandTest):
             self.assertEqual((line["model"], line["mode"], line["batch"], len(line["devices"])), ("lenet", mode, 8, 1))
 
     def test_input_and_classes(self):
-        self.bench("resnet18", "--input", "3x32x32", "--classes", "10", "--batch", "2", "--steps", "1", "--warm-up", "1")
+        self.bench("lenet", "--input", "3x20x18", "--classes", "7", "--batch", "2", "--steps", "1", "--warm-up", "1")
         self.bench("linear", "--batch", "4", "--steps", "2")
 
     def test_classes_for_each_pixel(self):
