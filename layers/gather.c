@@ -1,4 +1,5 @@
-/* gather, gather_elements, gather_nd: select elements of a tensor by index. */
+/* gather, gather_elements, gather_nd: select elements of a tensor by index. The gradient, a sum of updates, is in
+ * scatter.c. */
 #include "clkernels/arguments/gather.h"
 #include "base/memory.h"
 #include "layers/elementwise.h"
