@@ -8,6 +8,11 @@
 #include "layers/interpreter/interpreter.h"
 #include "runtime/arguments.h"
 
+/* Inputs of scatter. Inputs and outputs of scatter_gradient; gather_gradient has the first two and the first. */
+enum { SCATTER_DATA, SCATTER_INDICES, SCATTER_UPDATES };
+enum { GRADIENT_INDICES, GRADIENT_DY, GRADIENT_DATA, GRADIENT_UPDATES };
+enum { GRADIENT_DDATA, GRADIENT_DUPDATES };
+
 /* Whether samples of both have the same sizes. */
 static bool same_samples(const struct value *a, const struct value *b)
 {
@@ -33,10 +38,10 @@ static tutti_status with_batch(const struct value *data, const struct value *of,
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
-    enum { DATA, INDICES, UPDATES };
     tutti_status status = TUTTI_OK;
-    const struct value *data = graph_at(graph, node->inputs[DATA]), *indices = graph_at(graph, node->inputs[INDICES]),
-                       *updates = graph_at(graph, node->inputs[UPDATES]);
+    const struct value *data = graph_at(graph, node->inputs[SCATTER_DATA]),
+                       *indices = graph_at(graph, node->inputs[SCATTER_INDICES]),
+                       *updates = graph_at(graph, node->inputs[SCATTER_UPDATES]);
     struct value gathered;
     TRY(indexed_shape(node, data, indices, &gathered));
     if (!same_samples(&gathered, updates)) {
@@ -54,11 +59,12 @@ done:
 static tutti_status infer_gather_gradient(const struct graph *graph, struct node *node, struct value *outputs)
 {
     tutti_status status = TUTTI_OK;
-    const struct value *indices = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
+    const struct value *indices = graph_at(graph, node->inputs[GRADIENT_INDICES]),
+                       *dy = graph_at(graph, node->inputs[GRADIENT_DY]);
     const struct indexed_attributes *a = indexed_attributes(node);
     struct value gathered;
-    outputs[0] = (struct value) { .type = TYPE_F32, .batched = a->batched, .shape = a->shape };
-    TRY(indexed_shape(node, &outputs[0], indices, &gathered));
+    outputs[GRADIENT_DDATA] = (struct value) { .type = TYPE_F32, .batched = a->batched, .shape = a->shape };
+    TRY(indexed_shape(node, &outputs[GRADIENT_DDATA], indices, &gathered));
     if (!same_samples(&gathered, dy) || gathered.batched != dy->batched)
         FAIL(TUTTI_SHAPE, "gather_gradient: the gradient has another shape than the gathered elements");
     node->output_count = 1;
@@ -66,38 +72,36 @@ done:
     return status;
 }
 
-/* Inputs of scatter_gradient, and its outputs. */
-enum { INDICES, DY, DATA, UPDATES };
-enum { DDATA, DUPDATES };
-
 static tutti_status infer_scatter_gradient(const struct graph *graph, struct node *node, struct value *outputs)
 {
-    const struct value *indices = graph_at(graph, node->inputs[INDICES]), *dy = graph_at(graph, node->inputs[DY]);
-    outputs[DDATA] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = dy->shape };
+    const struct value *indices = graph_at(graph, node->inputs[GRADIENT_INDICES]),
+                       *dy = graph_at(graph, node->inputs[GRADIENT_DY]);
+    outputs[GRADIENT_DDATA] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = dy->shape };
     node->output_count = 2;
-    return indexed_shape(node, dy, indices, &outputs[DUPDATES]);
+    return indexed_shape(node, dy, indices, &outputs[GRADIENT_DUPDATES]);
 }
 
 static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     const int dy = output_gradients[0], layer = node->layer, reduction = indexed_attributes(node)->reduction;
-    const int data = node->inputs[0], indices = node->inputs[1], updates = node->inputs[2];
-    if (dy == NO_VALUE || (!wanted[0] && !wanted[2])) return TUTTI_OK;
+    const int data = node->inputs[SCATTER_DATA], indices = node->inputs[SCATTER_INDICES],
+              updates = node->inputs[SCATTER_UPDATES];
+    if (dy == NO_VALUE || (!wanted[SCATTER_DATA] && !wanted[SCATTER_UPDATES])) return TUTTI_OK;
     struct indexed_attributes attributes = *indexed_attributes(node);
     attributes.axis += graph_at(graph, dy)->batched - graph_at(graph, data)->batched;
     const bool reads = reduction > SCATTER_ADD;
     const int inputs[] = { indices, dy, reads ? data : NO_VALUE, reads ? updates : NO_VALUE };
     int ddata = dy, dupdates = NO_VALUE;
     if (reduction == SCATTER_ADD) {
-        if (wanted[2])
+        if (wanted[SCATTER_UPDATES])
             dupdates = graph_append(graph, &operation_gather, &attributes, (int[]) { dy, indices }, 2, layer);
     } else {
         ddata = graph_append(graph, &operation_scatter_gradient, &attributes, inputs, 4, layer);
-        if (graph->status == TUTTI_OK) dupdates = graph_last(graph)->outputs[DUPDATES];
+        if (graph->status == TUTTI_OK) dupdates = graph_last(graph)->outputs[GRADIENT_DUPDATES];
     }
-    if (wanted[0]) input_gradients[0] = broadcast_gradient(graph, ddata, data, layer);
-    if (wanted[2]) input_gradients[2] = broadcast_gradient(graph, dupdates, updates, layer);
+    if (wanted[SCATTER_DATA]) input_gradients[SCATTER_DATA] = broadcast_gradient(graph, ddata, data, layer);
+    if (wanted[SCATTER_UPDATES]) input_gradients[SCATTER_UPDATES] = broadcast_gradient(graph, dupdates, updates, layer);
     return graph->status;
 }
 
@@ -159,7 +163,7 @@ static void emit_begin(const struct scatter *s, const struct value *data, cl_mem
     launch_work(launch, 0, (data ? 8 : 4) * (double)all);
 }
 
-/* what: clkernels/scatter.cl. */
+/* what: WHAT in clkernels/scatter.cl. */
 static void emit_updates(const struct scatter *s, int what, struct launch_list *list)
 {
     const struct capabilities *device = &list->device->can;
@@ -217,27 +221,29 @@ static size_t errors_of(const struct scatter *s)
 
 static size_t workspace(const struct problem *problem)
 {
-    const struct scatter s = sizes_of(problem, problem->inputs[0], 1, 2);
+    const struct scatter s = sizes_of(problem, problem->inputs[SCATTER_DATA], SCATTER_INDICES, SCATTER_UPDATES);
     return errors_of(&s);
 }
 
 static size_t workspace_of_gather_gradient(const struct problem *problem)
 {
-    const struct scatter s = sizes_of(problem, problem->outputs[0], 0, 1);
+    const struct scatter s = sizes_of(problem, problem->outputs[GRADIENT_DDATA], GRADIENT_INDICES, GRADIENT_DY);
     return errors_of(&s);
 }
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct scatter s = scatter_of(problem, operands, problem->inputs[0], 1, 2);
-    emit_begin(&s, problem->inputs[0], operands->inputs[0], list);
+    const struct scatter s =
+        scatter_of(problem, operands, problem->inputs[SCATTER_DATA], SCATTER_INDICES, SCATTER_UPDATES);
+    emit_begin(&s, problem->inputs[SCATTER_DATA], operands->inputs[SCATTER_DATA], list);
     emit_updates(&s, 0, list);
 }
 
 static void emit_gather_gradient(
     const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct scatter s = scatter_of(problem, operands, problem->outputs[0], 0, 1);
+    const struct scatter s =
+        scatter_of(problem, operands, problem->outputs[GRADIENT_DDATA], GRADIENT_INDICES, GRADIENT_DY);
     emit_begin(&s, NULL, NULL, list);
     emit_updates(&s, 0, list);
 }
@@ -245,13 +251,14 @@ static void emit_gather_gradient(
 static void emit_scatter_gradient(
     const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct scatter s = scatter_of(problem, operands, problem->outputs[0], INDICES, UPDATES);
-    s.dupdates = operands->outputs[DUPDATES];
+    struct scatter s =
+        scatter_of(problem, operands, problem->outputs[GRADIENT_DDATA], GRADIENT_INDICES, GRADIENT_UPDATES);
+    s.dupdates = operands->outputs[GRADIENT_DUPDATES];
     if (s.attributes->reduction > SCATTER_ADD) {
-        emit_begin(&s, problem->inputs[DATA], operands->inputs[DATA], list);
+        emit_begin(&s, problem->inputs[GRADIENT_DATA], operands->inputs[GRADIENT_DATA], list);
         emit_updates(&s, 1, list);
     }
-    emit_begin(&s, problem->inputs[DY], operands->inputs[DY], list);
+    emit_begin(&s, problem->inputs[GRADIENT_DY], operands->inputs[GRADIENT_DY], list);
     emit_updates(&s, 2, list);
 }
 
