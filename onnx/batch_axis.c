@@ -114,13 +114,13 @@ tutti_status node_fixed(const struct onnx_node *node, size_t position, struct op
     return node_refuse("input %zu, '%s', must not depend on the samples", position, node_input(node, position)->name);
 }
 
-tutti_status node_rows(const struct onnx_node *node, size_t position, struct operand *operand)
+tutti_status node_batch_first(const struct onnx_node *node, size_t position, struct operand *operand)
 {
     const tutti_status status = node_batched(node, position, operand);
-    return status == TUTTI_OK ? operand_as_rows(node, position, operand) : status;
+    return status == TUTTI_OK ? operand_batch_first(node, position, operand) : status;
 }
 
-tutti_status operand_as_rows(const struct onnx_node *node, size_t position, struct operand *operand)
+tutti_status operand_batch_first(const struct onnx_node *node, size_t position, struct operand *operand)
 {
     if (operand->batch.axis > 0 || operand->batch.outer != 1)
         return node_refuse(
@@ -134,10 +134,10 @@ tutti_status operand_as_rows(const struct onnx_node *node, size_t position, stru
     return operand->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-tutti_status node_set_output_rows(
-    const struct onnx_node *node, size_t output, tutti_tensor tensor, const struct operand *rows)
+tutti_status node_set_output_batch_first(
+    const struct onnx_node *node, size_t output, tutti_tensor tensor, const struct operand *x)
 {
-    struct batch_axis batch_axis = rows->batch;
+    struct batch_axis batch_axis = x->batch;
     if (batch_axis.axis == HIDDEN) {
         tensor = node_op(node, "unfold", &tensor, 1, "size=%" PRId64, batch_axis.rows);
         batch_axis.rows = 1;

@@ -25,19 +25,19 @@ tutti_status build_grid_sample(struct onnx_node *node)
 {
     struct operand x, grid;
     const char *mode = mode_of(node), *padding = padding_of(node);
-    tutti_status status = node_rows(node, 0, &x);
+    tutti_status status = node_batch_first(node, 0, &x);
     if (status == TUTTI_OK) status = node_operand(node, 1, &grid);
     if (status != TUTTI_OK) return status;
     if (!mode || !padding) return node_refuse("its mode or padding_mode does not exist");
     if (grid.batch.batched || node->import->options->whole)
-        status = node_rows(node, 1, &grid);
+        status = node_batch_first(node, 1, &grid);
     else if (grid.shape.rank > 1)
         status = node_drop_axis(node, 1, 0, 1, &grid);
     if (status != TUTTI_OK) return status;
     if (grid.batch.batched && grid.batch.rows != x.batch.rows)
         return node_refuse("its inputs have other numbers of samples");
     const tutti_tensor pair[] = { x.tensor, grid.tensor };
-    return node_set_output_rows(node, 0,
+    return node_set_output_batch_first(node, 0,
         node_op(node, "grid_sample", pair, 2, "mode=%s padding_mode=%s align_corners=%d", mode, padding,
             node_integer(node, "align_corners", 0) != 0),
         &x);
@@ -49,7 +49,7 @@ tutti_status build_affine_grid(struct onnx_node *node)
     struct operand theta;
     const struct array *size = NULL;
     struct text text = { 0 };
-    tutti_status status = node_rows(node, 0, &theta);
+    tutti_status status = node_batch_first(node, 0, &theta);
     if (status == TUTTI_OK) status = node_array(node, 1, &size);
     if (status != TUTTI_OK) return status;
     if (!size->integers || size->count < 4 || size->count > 5) return node_refuse("its size is not of 4 or 5 integers");
@@ -61,7 +61,7 @@ tutti_status build_affine_grid(struct onnx_node *node)
     const tutti_tensor y = text.failed
         ? (tutti_tensor) { -1 }
         : node_op(node, "affine_grid", &theta.tensor, 1, "size=%s align_corners=%d", text.data, (int)align);
-    status = text.failed ? TUTTI_NO_MEMORY : node_set_output_rows(node, 0, y, &theta);
+    status = text.failed ? TUTTI_NO_MEMORY : node_set_output_batch_first(node, 0, y, &theta);
     text_free(&text);
     return status;
 }

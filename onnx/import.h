@@ -243,13 +243,13 @@ tutti_status node_operand_as_is(const struct onnx_node *node, size_t position, s
 tutti_status node_batched(const struct onnx_node *node, size_t position, struct operand *operand);
 tutti_status node_batched_if_whole(const struct onnx_node *node, size_t position, struct operand *operand);
 tutti_status node_fixed(const struct onnx_node *node, size_t position, struct operand *operand);
-/* Reads an operand for operations on rows [C, ...]: the file's first axis is the batch, or becomes part of it.
- * node_set_output_rows() takes the result of the operation; `rows` is this operand. */
-tutti_status node_rows(const struct onnx_node *node, size_t position, struct operand *operand);
-tutti_status operand_as_rows(
-    const struct onnx_node *node, size_t position, struct operand *operand); /* of node_batched() */
-tutti_status node_set_output_rows(
-    const struct onnx_node *node, size_t output, tutti_tensor tensor, const struct operand *rows);
+/* Reads an operand for operations on samples [C, ...]: the file's first axis must be the batch; if a sample is the
+ * whole value, its first axis becomes part of the batch. operand_batch_first(): for an operand of node_batched().
+ * node_set_output_batch_first() takes the result of the operation; `x` is this operand. */
+tutti_status node_batch_first(const struct onnx_node *node, size_t position, struct operand *operand);
+tutti_status operand_batch_first(const struct onnx_node *node, size_t position, struct operand *operand);
+tutti_status node_set_output_batch_first(
+    const struct onnx_node *node, size_t output, tutti_tensor tensor, const struct operand *x);
 /* The number of axes in the file; whether one of them is the batch. */
 int operand_rank(const struct operand *operand);
 bool operand_has_batch_axis(const struct operand *operand);

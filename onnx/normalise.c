@@ -108,7 +108,7 @@ tutti_status build_group_normalization(struct onnx_node *node)
 {
     struct operand x;
     const int64_t groups = node_integer(node, "num_groups", 0);
-    const tutti_status status = node_rows(node, 0, &x);
+    const tutti_status status = node_batch_first(node, 0, &x);
     if (status != TUTTI_OK) return status;
     const tutti_tensor y =
         node_op(node, "group_norm", &x.tensor, 1, "groups=%" PRId64 " epsilon=%.9g", groups, epsilon_of(node));
@@ -118,7 +118,7 @@ tutti_status build_group_normalization(struct onnx_node *node)
 tutti_status build_instance_normalization(struct onnx_node *node)
 {
     struct operand x;
-    const tutti_status status = node_rows(node, 0, &x);
+    const tutti_status status = node_batch_first(node, 0, &x);
     if (status != TUTTI_OK) return status;
     const tutti_tensor y = node_op(node, "instance_norm", &x.tensor, 1, "epsilon=%.9g", epsilon_of(node));
     return y.id < 0 ? failed(node, y) : norm_of_groups(node, &x, x.shape.sizes[0], y);
@@ -129,11 +129,11 @@ tutti_status build_lrn(struct onnx_node *node)
     struct operand x;
     const double alpha = (double)node_number(node, "alpha", 1e-4f), beta = (double)node_number(node, "beta", 0.75f);
     const double bias = (double)node_number(node, "bias", 1);
-    const tutti_status status = node_rows(node, 0, &x);
+    const tutti_status status = node_batch_first(node, 0, &x);
     if (status != TUTTI_OK) return status;
     const tutti_tensor y = node_op(node, "lrn", &x.tensor, 1, "size=%" PRId64 " alpha=%.9g beta=%.9g bias=%.9g",
         node_integer(node, "size", 0), alpha, beta, bias);
-    return node_set_output_rows(node, 0, y, &x);
+    return node_set_output_batch_first(node, 0, y, &x);
 }
 
 /* ------------------------------------------------------------------------------------------------- along axes ---- */

@@ -97,14 +97,15 @@ node_function evaluate_gather, evaluate_flatten, evaluate_concat, evaluate_slice
 
 /* windows.c: convolutions and poolings. */
 node_function build_conv, build_pool, build_global_pool, build_col2im;
-/* Adds a convolution with the node's strides and so on. x: from operand_as_rows(); bias: may be NULL. */
+/* Adds a convolution with the node's strides and so on. x: from node_batch_first() or operand_batch_first();
+ * bias: may be NULL. */
 tutti_status node_conv(const struct onnx_node *node, const char *operation, const struct operand *x,
     const struct operand *weight, const struct operand *bias);
 
 /* conv_weight.c: Conv whose input does not depend on the samples. */
 tutti_status node_conv_of_weight(const struct onnx_node *node, const struct operand *x);
 
-/* max_pool.c: adds the indices of MaxPool. x: from node_rows(); `pooled`: the result of MaxPool. */
+/* max_pool.c: adds the indices of MaxPool. x: from node_batch_first(); `pooled`: the result of MaxPool. */
 node_function build_max_unpool;
 tutti_status node_max_pool_indices(const struct onnx_node *node, const struct operand *x, tutti_tensor pooled);
 

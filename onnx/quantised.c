@@ -388,7 +388,7 @@ static tutti_status build_conv_of(struct onnx_node *node, bool scaled)
     if (status == TUTTI_OK) status = dequantise(node, &x, scaled ? 1 : 0, 2, (struct axis) { 1, 0 });
     if (status == TUTTI_OK) status = dequantise(node, &weight, scaled ? 4 : 0, scaled ? 5 : 3, (struct axis) { 0, 0 });
     if (status == TUTTI_OK && biased) status = read_bias(node, &bias);
-    if (status == TUTTI_OK) status = operand_as_rows(node, 0, &x);
+    if (status == TUTTI_OK) status = operand_batch_first(node, 0, &x);
     if (status == TUTTI_OK) status = node_conv(node, "conv", &x, &weight, biased ? &bias : NULL);
     return status == TUTTI_OK ? finish_product(node, scaled, (struct axis) { 1, 0 }) : status;
 }

@@ -254,9 +254,9 @@ tutti_status build_blocks(struct onnx_node *node)
 {
     struct operand x;
     const int64_t size = node_integer(node, "blocksize", 0);
-    const tutti_status status = node_rows(node, 0, &x);
+    const tutti_status status = node_batch_first(node, 0, &x);
     if (status != TUTTI_OK) return status;
     x.tensor = node_op(node, node->operation, &x.tensor, 1, "blocksize=%" PRId64 "%s", size,
         node_attribute_is(node, "mode", "CRD") ? " mode=crd" : "");
-    return node_set_output_rows(node, 0, x.tensor, &x);
+    return node_set_output_batch_first(node, 0, x.tensor, &x);
 }

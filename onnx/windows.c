@@ -44,7 +44,7 @@ static tutti_status add(const struct onnx_node *node, const char *operation, con
 {
     if (status == TUTTI_OK && text->failed) status = TUTTI_NO_MEMORY;
     if (status == TUTTI_OK)
-        status = node_set_output_rows(node, 0, node_op(node, operation, inputs, count, "%s", text->data), x);
+        status = node_set_output_batch_first(node, 0, node_op(node, operation, inputs, count, "%s", text->data), x);
     text_free(text);
     return status;
 }
@@ -54,10 +54,10 @@ tutti_status build_conv(struct onnx_node *node)
 {
     struct operand x, weight, bias;
     const bool biased = node_input(node, 2) != NULL;
-    tutti_status status = node_operand(node, 0, &x);
+    tutti_status status = node_operand(node, 0, &x); /* as it is: a Conv without a batch needs no batch axis */
     if (status == TUTTI_OK && !x.batch.batched && !node->import->options->whole && !strcmp(node->operation, "conv"))
         return node_conv_of_weight(node, &x);
-    if (status == TUTTI_OK) status = node_rows(node, 0, &x);
+    if (status == TUTTI_OK) status = node_batch_first(node, 0, &x);
     if (status == TUTTI_OK) status = node_fixed(node, 1, &weight);
     if (status == TUTTI_OK && biased) status = node_fixed(node, 2, &bias);
     return status == TUTTI_OK ? node_conv(node, node->operation, &x, &weight, biased ? &bias : NULL) : status;
@@ -143,7 +143,7 @@ tutti_status build_col2im(struct onnx_node *node)
     struct columns c = { 0 };
     struct text text = { 0 };
     int64_t each = 1, count = 1;
-    tutti_status status = node_rows(node, 0, &x);
+    tutti_status status = node_batch_first(node, 0, &x);
     if (status == TUTTI_OK) status = read_columns(node, &c);
     if (status != TUTTI_OK) return status;
     tutti_shape shape = { .rank = c.rank + 1, .sizes = { x.shape.sizes[0] } };
@@ -172,7 +172,7 @@ tutti_status build_pool(struct onnx_node *node)
 {
     struct operand x;
     struct text text = { 0 };
-    tutti_status status = node_rows(node, 0, &x);
+    tutti_status status = node_batch_first(node, 0, &x);
     if (status != TUTTI_OK) return status;
     text_append(&text, "ceil_mode=%d ", node_integer(node, "ceil_mode", 0) != 0);
     if (!strcmp(node->operation, "average_pool"))
@@ -183,7 +183,7 @@ tutti_status build_pool(struct onnx_node *node)
     const tutti_tensor y =
         status == TUTTI_OK ? node_op(node, node->operation, &x.tensor, 1, "%s", text.data) : x.tensor;
     text_free(&text);
-    if (status == TUTTI_OK) status = node_set_output_rows(node, 0, y, &x);
+    if (status == TUTTI_OK) status = node_set_output_batch_first(node, 0, y, &x);
     return status == TUTTI_OK && node_output(node, 1) ? node_max_pool_indices(node, &x, y) : status;
 }
 
@@ -192,14 +192,14 @@ tutti_status build_global_pool(struct onnx_node *node)
 {
     struct operand x;
     struct text text = { 0 };
-    const tutti_status status = node_rows(node, 0, &x);
+    const tutti_status status = node_batch_first(node, 0, &x);
     const bool mean = !strcmp(node->operation, "reduce_mean"), max = !strcmp(node->operation, "reduce_max");
     if (status != TUTTI_OK) return status;
     if (x.shape.rank < 2) return node_refuse("its input has no axis after the channels");
     if (x.shape.rank == 3 && mean)
-        return node_set_output_rows(node, 0, node_plain(node, "global_average_pool", &x.tensor, 1), &x);
+        return node_set_output_batch_first(node, 0, node_plain(node, "global_average_pool", &x.tensor, 1), &x);
     if (x.shape.rank == 3 && max)
-        return node_set_output_rows(node, 0, node_plain(node, "global_max_pool", &x.tensor, 1), &x);
+        return node_set_output_batch_first(node, 0, node_plain(node, "global_max_pool", &x.tensor, 1), &x);
     if (mean || max)
         for (int i = 1; i < x.shape.rank; i++) text_append(&text, "%s%d", i > 1 ? "," : "axes=", i);
     else
