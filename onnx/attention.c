@@ -12,7 +12,7 @@ static tutti_status read_with_batch(const struct onnx_node *node, size_t positio
 {
     tutti_status status = node_operand(node, position, x);
     if (status != TUTTI_OK) return status;
-    if (x->batch.batched && (x->batch.axis > 0 || x->batch.rows != 1 || x->batch.outer != 1))
+    if (x->batch.batched && (x->batch.axis > 0 || x->batch.rows_per_sample != 1 || x->batch.outer != 1))
         return node_refuse("the batch is not the first axis of input %zu", position);
     if (!x->batch.batched && x->shape.rank == rank && rank > 0 && !node->import->options->whole)
         status = node_drop_axis(node, position, 0, 1, x);

@@ -65,7 +65,7 @@ tutti_status value_sizes(
         import->uses_placeholder_batch && value->array && !value->stored ? PLACEHOLDER_BATCH : INT64_MAX;
     for (int i = 0, at = 0; i < *rank; i++) {
         const bool is_batch = x.batch.batched && i == x.batch.axis;
-        sizes[i] = is_batch ? (struct symbolic_integer) { 0, x.batch.rows * x.batch.outer }
+        sizes[i] = is_batch ? (struct symbolic_integer) { 0, x.batch.rows_per_sample * x.batch.outer }
                             : (struct symbolic_integer) { x.shape.sizes[at] };
         if (sizes[i].number && sizes[i].number % placeholder == 0)
             sizes[i] = (struct symbolic_integer) { 0, sizes[i].number / placeholder };
@@ -89,7 +89,7 @@ tutti_status node_batched(const struct onnx_node *node, size_t position, struct 
     if (status != TUTTI_OK || operand->batch.batched) return status;
     if (!node->import->options->whole)
         return node_refuse("input %zu, '%s', must depend on the samples", position, node_input(node, position)->name);
-    operand->batch = (struct batch_axis) { .batched = true, .axis = HIDDEN, .rows = 1, .outer = 1 };
+    operand->batch = (struct batch_axis) { .batched = true, .axis = HIDDEN, .rows_per_sample = 1, .outer = 1 };
     return node_spread_operand(node, operand);
 }
 
@@ -103,7 +103,7 @@ bool node_as_fixed(const struct onnx_node *node, size_t position, struct operand
     const struct onnx_value *value = node_input(node, position);
     if (!value || value->alike.id < 0) return false;
     operand->tensor = value->alike;
-    operand->batch = (struct batch_axis) { .axis = HIDDEN, .rows = 1, .outer = 1 };
+    operand->batch = (struct batch_axis) { .axis = HIDDEN, .rows_per_sample = 1, .outer = 1 };
     return tutti_shape_of(node->import->network, value->alike, &operand->shape) == TUTTI_OK;
 }
 
@@ -127,7 +127,7 @@ tutti_status operand_batch_first(const struct onnx_node *node, size_t position, 
             "the batch is axis %d of input %zu: it must be the first one", operand->batch.axis, position);
     if (operand->batch.axis == 0) return TUTTI_OK;
     if (operand->shape.rank < 2) return node_refuse("input %zu has %d axes", position, operand->shape.rank);
-    operand->batch.rows = operand->shape.sizes[0];
+    operand->batch.rows_per_sample = operand->shape.sizes[0];
     operand->shape.rank--;
     for (int i = 0; i < operand->shape.rank; i++) operand->shape.sizes[i] = operand->shape.sizes[i + 1];
     operand->tensor = node_plain(node, "fold", &operand->tensor, 1);
@@ -139,8 +139,8 @@ tutti_status node_set_output_batch_first(
 {
     struct batch_axis batch_axis = x->batch;
     if (batch_axis.axis == HIDDEN) {
-        tensor = node_op(node, "unfold", &tensor, 1, "size=%" PRId64, batch_axis.rows);
-        batch_axis.rows = 1;
+        tensor = node_op(node, "unfold", &tensor, 1, "size=%" PRId64, batch_axis.rows_per_sample);
+        batch_axis.rows_per_sample = 1;
     }
     return node_set_output_at(node, output, tensor, batch_axis);
 }
@@ -203,7 +203,7 @@ tutti_status node_spread(const struct onnx_node *node, tutti_tensor *tensor)
 bool batch_axis_equal(const struct batch_axis *a, const struct batch_axis *b)
 {
     if (!a->batched || !b->batched) return a->batched == b->batched;
-    return a->axis == b->axis && a->rows == b->rows && a->outer == b->outer;
+    return a->axis == b->axis && a->rows_per_sample == b->rows_per_sample && a->outer == b->outer;
 }
 
 /* A file for one number of samples may have a constant with the same part for each sample, or indices that grow
@@ -245,7 +245,7 @@ tutti_status node_drop_axis(const struct onnx_node *node, size_t position, int a
 tutti_status node_like(const struct onnx_node *node, size_t position, const struct operand *like, struct operand *x)
 {
     tutti_status status = TUTTI_OK;
-    if (like->batch.outer != 1 || like->batch.rows != 1 || x->shape.rank != operand_rank(like))
+    if (like->batch.outer != 1 || like->batch.rows_per_sample != 1 || x->shape.rank != operand_rank(like))
         return node_refuse("input %zu does not depend on the samples, and others do", position);
     if (like->batch.axis != HIDDEN) status = node_drop_axis(node, position, like->batch.axis, 1, x);
     x->batch = like->batch;

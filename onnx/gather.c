@@ -30,20 +30,21 @@ static tutti_status gather_one(struct onnx_node *node, int64_t index)
 static tutti_status gather_by_batch_index(
     struct onnx_node *node, const struct operand *x, const struct operand *indices, int axis)
 {
-    const int64_t rows = x->batch.rows;
+    const int64_t rows = x->batch.rows_per_sample;
     const struct batch_index *index = &node_input(node, 1)->index;
-    const struct batch_axis batch_axis = {
-        .batched = true, .axis = axis + indices->batch.axis, .rows = indices->batch.rows, .outer = 1
-    };
+    const struct batch_axis batch_axis = { .batched = true,
+        .axis = axis + indices->batch.axis,
+        .rows_per_sample = indices->batch.rows_per_sample,
+        .outer = 1 };
     tutti_shape data = x->shape, of_indices = indices->shape;
     if (index->factor != rows || index->component != ALL_COMPONENTS || x->batch.outer != 1 || indices->batch.outer != 1)
         return node_refuse("its indices along the batch must grow with the sample");
     if (x->shape.rank + indices->shape.rank + 1 >= TUTTI_MAX_RANK) return node_refuse("its result has too many axes");
     tutti_tensor pair[] = { node_with_rows(node, x->tensor, &data, axis, rows), indices->tensor };
-    if (batch_axis.rows > 1)
-        pair[1] = node_with_rows(node, pair[1], &of_indices, indices->batch.axis, indices->batch.rows);
+    if (batch_axis.rows_per_sample > 1)
+        pair[1] = node_with_rows(node, pair[1], &of_indices, indices->batch.axis, indices->batch.rows_per_sample);
     tutti_tensor y = node_op(node, "gather", pair, 2, "axis=%d", axis);
-    if (batch_axis.rows > 1) y = node_without_rows(node, y, batch_axis.axis);
+    if (batch_axis.rows_per_sample > 1) y = node_without_rows(node, y, batch_axis.axis);
     return node_set_output(node, y, batch_axis);
 }
 
@@ -102,15 +103,15 @@ static tutti_status gather_alike(
 {
     struct batch_axis batch_axis = { .batched = true, .outer = 1 };
     int at = 0;
-    if (!find_batch_axis(node->import, indices, x->batch.rows, &at, &batch_axis.rows))
+    if (!find_batch_axis(node->import, indices, x->batch.rows_per_sample, &at, &batch_axis.rows_per_sample))
         return node_refuse("its indices along axis %d, the batch, do not select the same part of each sample", axis);
     tutti_shape data = x->shape;
     batch_axis.axis = axis + at;
     if (x->shape.rank + indices->rank >= TUTTI_MAX_RANK) return node_refuse("its result has too many axes");
-    tutti_tensor y = node_with_rows(node, x->tensor, &data, axis, x->batch.rows);
-    y = node_op(node, "gather", (tutti_tensor[]) { y, node_first_sample(node, indices, at, batch_axis.rows) }, 2,
-        "axis=%d", axis);
-    if (batch_axis.rows > 1) y = node_without_rows(node, y, batch_axis.axis);
+    tutti_tensor y = node_with_rows(node, x->tensor, &data, axis, x->batch.rows_per_sample);
+    y = node_op(node, "gather",
+        (tutti_tensor[]) { y, node_first_sample(node, indices, at, batch_axis.rows_per_sample) }, 2, "axis=%d", axis);
+    if (batch_axis.rows_per_sample > 1) y = node_without_rows(node, y, batch_axis.axis);
     return node_set_output(node, y, batch_axis);
 }
 
@@ -153,7 +154,7 @@ static tutti_status read_inputs(
     const struct onnx_node *node, int count, struct operand *inputs, struct batch_axis *batch_axis)
 {
     tutti_status status = TUTTI_OK;
-    *batch_axis = (struct batch_axis) { .rows = 1, .outer = 1, .axis = HIDDEN };
+    *batch_axis = (struct batch_axis) { .rows_per_sample = 1, .outer = 1, .axis = HIDDEN };
     for (int i = 0; i < count && status == TUTTI_OK; i++) {
         status = (i == 1 ? node_operand_as_is : node_operand)(node, (size_t)i, &inputs[i]);
         if (status == TUTTI_OK && inputs[i].batch.batched && !batch_axis->batched) *batch_axis = inputs[i].batch;
@@ -292,8 +293,8 @@ tutti_status build_tensor_scatter(struct onnx_node *node)
     if (status == TUTTI_OK) status = operand_axis(&in[0], node_integer(node, "axis", -2), &axis);
     if (status != TUTTI_OK) return status;
     const int rank = operand_rank(&in[0]);
-    if ((batch_axis.batched && batch_axis.axis > 0) || batch_axis.rows != 1 || batch_axis.outer != 1 || rank < 2 ||
-        (operand_has_batch_axis(&first) && !batch_axis_equal(&first.batch, &batch_axis)) ||
+    if ((batch_axis.batched && batch_axis.axis > 0) || batch_axis.rows_per_sample != 1 || batch_axis.outer != 1 ||
+        rank < 2 || (operand_has_batch_axis(&first) && !batch_axis_equal(&first.batch, &batch_axis)) ||
         rank != operand_rank(&in[1]))
         return node_refuse("the batch must be the first axis of its inputs, which must have equally many");
     const tutti_tensor inputs[] = { in[0].tensor,

@@ -34,7 +34,7 @@ tutti_status build_grid_sample(struct onnx_node *node)
     else if (grid.shape.rank > 1)
         status = node_drop_axis(node, 1, 0, 1, &grid);
     if (status != TUTTI_OK) return status;
-    if (grid.batch.batched && grid.batch.rows != x.batch.rows)
+    if (grid.batch.batched && grid.batch.rows_per_sample != x.batch.rows_per_sample)
         return node_refuse("its inputs have other numbers of samples");
     const tutti_tensor pair[] = { x.tensor, grid.tensor };
     return node_set_output_batch_first(node, 0,

@@ -593,8 +593,10 @@ static tutti_status find_output(struct import *import, const char *name, int pos
     if (status != TUTTI_OK) return status_context(status, "output '%s'", name);
     if (!dtype_of(value->type, dtype)) *dtype = TUTTI_DTYPE_F32;
     *tensor = x.tensor;
-    import->made->output_batch_axes[position] = (tutti_onnx_batch_axis) { x.batch.axis, x.batch.outer, x.batch.rows };
-    if (x.batch.rows > 1) *tensor = node_op(&current, "unfold", tensor, 1, "size=%lld", (long long)x.batch.rows);
+    import->made->output_batch_axes[position] =
+        (tutti_onnx_batch_axis) { x.batch.axis, x.batch.outer, x.batch.rows_per_sample };
+    if (x.batch.rows_per_sample > 1)
+        *tensor = node_op(&current, "unfold", tensor, 1, "size=%lld", (long long)x.batch.rows_per_sample);
     return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }
 

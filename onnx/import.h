@@ -13,10 +13,11 @@ enum { HIDDEN = -1 };
 struct batch_axis {
     bool batched;
     int axis; /* of the file; HIDDEN: a sample is the whole value (tutti_onnx_options.whole) */
-    /* The file's axis has `outer` times the number of samples times `rows` elements. The tensor has `rows` rows for
-     * each sample (the operation `fold`, which merges an axis into the batch). If `outer` is not 1, the sample has an
-     * axis of this size with the number `axis`. */
-    int64_t rows, outer;
+    /* The file's axis has `outer` times the number of samples times `rows_per_sample` elements. The tensor has
+     * `rows_per_sample` rows for each sample (the operation `fold`, which merges an axis into the batch). If `outer` is
+     * not 1, the sample has an axis of this size with the number `axis`. Example: [T*N*R, C] with N samples, axis 0:
+     * outer T, rows_per_sample R; the tensor has N*R samples of shape [T, C]. The usual case, [N, C]: both are 1. */
+    int64_t rows_per_sample, outer;
 };
 
 /* Indices that grow with the sample. In the file, sample s has the index i + s * factor; the network stores i. Example:

@@ -111,14 +111,14 @@ static tutti_tensor swap_front(const struct onnx_node *node, tutti_tensor x, int
  * sample. */
 static tutti_status batch_norm(struct onnx_node *node, struct operand *x, const tutti_batch_norm_options *options)
 {
-    const bool hidden = x->batch.axis == HIDDEN, rows = x->batch.rows > 1;
+    const bool hidden = x->batch.axis == HIDDEN, rows = x->batch.rows_per_sample > 1;
     tutti_shape front = x->shape, flat = { .rank = 3, .sizes = { 0, 1, 1 } };
     if (hidden && x->shape.rank > 1) {
         x->tensor = swap_front(node, x->tensor, x->shape.rank);
         front.sizes[0] = x->shape.sizes[1];
         front.sizes[1] = x->shape.sizes[0];
     }
-    if (rows) x->tensor = node_with_rows(node, x->tensor, &front, 1, x->batch.rows);
+    if (rows) x->tensor = node_with_rows(node, x->tensor, &front, 1, x->batch.rows_per_sample);
     flat.sizes[0] = front.sizes[0];
     for (int i = 1; i < front.rank; i++) flat.sizes[2] *= front.sizes[i];
     const bool image = !hidden && !rows && (front.rank == 1 || front.rank == 3);
@@ -292,7 +292,7 @@ tutti_status build_gemm(struct onnx_node *node)
     y = scaled(node, y, alpha);
     if (!has_c || direct) return node_set_output(node, y, batch_axis);
     if (rows && !c.batch.batched && c.shape.rank == 2 &&
-        (status = node_drop_axis(node, 2, 0, a.batch.rows, &c)) != TUTTI_OK)
+        (status = node_drop_axis(node, 2, 0, a.batch.rows_per_sample, &c)) != TUTTI_OK)
         return status;
     if (!batch_axis.batched) batch_axis = c.batch;
     y = node_plain(node, "add", (tutti_tensor[]) { y, scaled(node, c.tensor, beta) }, 2);
@@ -322,7 +322,7 @@ static tutti_status without_batch(
         return TUTTI_OK;
     if (x->shape.rank > operand_rank(batched) || batched->batch.axis != 0)
         return node_refuse("input %zu has an axis before the batch", position);
-    return node_drop_axis(node, position, 0, batched->batch.rows, x);
+    return node_drop_axis(node, position, 0, batched->batch.rows_per_sample, x);
 }
 
 tutti_status node_matmul(const struct onnx_node *node, struct operand *a, struct operand *b, size_t second)

@@ -204,7 +204,7 @@ tutti_status build_array_feature_extractor(struct onnx_node *node)
     for (int i = 0; i < indices.shape.rank; i++) count *= indices.shape.sizes[i];
     for (int i = 0; i < last; i++) before *= x.shape.sizes[i];
     const bool hidden = indices.batch.axis == HIDDEN;
-    const bool one_each = indices.batch.axis == 0 && count == 1 && indices.batch.rows == 1;
+    const bool one_each = indices.batch.axis == 0 && count == 1 && indices.batch.rows_per_sample == 1;
     if (indices.batch.batched && (before != 1 || !(hidden || one_each)))
         return node_refuse("only a row of known numbers can have indices that depend on the samples, one for each");
     if (!indices.batch.batched) {
@@ -219,7 +219,8 @@ tutti_status build_array_feature_extractor(struct onnx_node *node)
     tutti_tensor y = node_op(node, "gather", (tutti_tensor[]) { row, indices.tensor }, 2, "axis=0");
     y = node_reshape(node, y, hidden ? &TUTTI_SHAPE(1, count) : &TUTTI_SHAPE(1));
     if (hidden) return node_set_output(node, y, indices.batch);
-    return node_set_output(node, y, (struct batch_axis) { .batched = true, .axis = 1, .rows = 1, .outer = 1 });
+    return node_set_output(
+        node, y, (struct batch_axis) { .batched = true, .axis = 1, .rows_per_sample = 1, .outer = 1 });
 }
 
 /* Numbers for numbers; texts become their indices in the list. */

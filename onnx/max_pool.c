@@ -156,11 +156,12 @@ static tutti_status add_indices(const struct onnx_node *node, const struct opera
         return node_set_output_at(node, 1, made, x->batch);
     }
     struct batch_axis batch_axis = x->batch;
-    made = node_op(node, "unfold", &made, 1, "size=%" PRId64, batch_axis.rows);
-    tutti_shape apart = { .rank = y->rank + 1, .sizes = { batch_axis.rows } };
+    made = node_op(node, "unfold", &made, 1, "size=%" PRId64, batch_axis.rows_per_sample);
+    tutti_shape apart = { .rank = y->rank + 1, .sizes = { batch_axis.rows_per_sample } };
     for (int i = 1; i < apart.rank; i++) apart.sizes[i] = 1;
-    made = node_binary(node, "add", made, multiples(node, "samples", batch_axis.rows, channels * each, apart));
-    batch_axis.rows = 1;
+    made =
+        node_binary(node, "add", made, multiples(node, "samples", batch_axis.rows_per_sample, channels * each, apart));
+    batch_axis.rows_per_sample = 1;
     return node_set_output_at(node, 1, made, batch_axis);
 }
 
@@ -172,12 +173,13 @@ tutti_status node_max_pool_indices(const struct onnx_node *node, const struct op
     if (status != TUTTI_OK) return status;
     if (y.rank < 2 || y.rank > MOST_AXES + 1 || y.rank != x->shape.rank)
         return node_refuse("its indices are of 1 to 3 axes");
-    if (x->batch.axis != HIDDEN && x->batch.rows != 1) return node_refuse("its indices would count rows of samples");
+    if (x->batch.axis != HIDDEN && x->batch.rows_per_sample != 1)
+        return node_refuse("its indices would count rows of samples");
     const struct windows w = read_windows(node, &x->shape, &y);
     int64_t all = product(w.out, w.axes);
     const int64_t positions = product(w.kernel, w.axes);
     if (__builtin_mul_overflow(all, positions, &all) || all > MOST_ELEMENTS ||
-        product(x->shape.sizes, x->shape.rank) > MOST_ELEMENTS / x->batch.rows)
+        product(x->shape.sizes, x->shape.rank) > MOST_ELEMENTS / x->batch.rows_per_sample)
         return node_refuse("it has more than %d elements in its windows, or in its input", MOST_ELEMENTS);
     int32_t *elements = memory_new((size_t)all, sizeof *elements), *numbers = memory_new((size_t)all, sizeof *numbers);
     if (!elements || !numbers)
@@ -260,7 +262,8 @@ tutti_status build_max_unpool(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     const bool hidden = x.batch.axis == HIDDEN;
     if (!batch_axis_equal(&x.batch, &indices.batch) ||
-        (!hidden && (x.batch.axis > 0 || x.batch.rows != 1 || x.batch.outer != 1)) || x.shape.rank < 2 + hidden)
+        (!hidden && (x.batch.axis > 0 || x.batch.rows_per_sample != 1 || x.batch.outer != 1)) ||
+        x.shape.rank < 2 + hidden)
         return node_refuse("the batch must be the first axis of its inputs, which have channels after it");
     sample = x.shape;
     if (hidden) sample = (tutti_shape) { .rank = x.shape.rank - 1 };

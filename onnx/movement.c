@@ -89,7 +89,9 @@ static tutti_status expand_fixed(struct onnx_node *node, struct operand *x, cons
         if (to.sizes[i] > 1 && (own < 0 || x->shape.sizes[own] == 1)) y->repeated |= 1U << i;
     }
     if (batch == HIDDEN) return node_set_output(node, x->tensor, x->batch);
-    const struct batch_axis batch_axis = { .batched = true, .axis = batch, .rows = to.sizes[batch], .outer = 1 };
+    const struct batch_axis batch_axis = {
+        .batched = true, .axis = batch, .rows_per_sample = to.sizes[batch], .outer = 1
+    };
     all = to;
     if (guessed && y) {
         all.sizes[batch] = node->import->fixed_batch;

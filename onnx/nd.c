@@ -72,7 +72,7 @@ static tutti_status computed_indices(const struct onnx_node *node, struct nd *nd
     const int component = nd->batch - nd->shared;
     const bool grows = index->factor == rows_of_data &&
         (index->component == component || (index->component == ALL_COMPONENTS && nd->k == 1));
-    if (indices->batch.axis != nd->at || indices->batch.rows != nd->rows)
+    if (indices->batch.axis != nd->at || indices->batch.rows_per_sample != nd->rows)
         return node_refuse("the batch is another axis of its indices");
     if (!grows && (index->factor || node->import->fixed_batch != 1 || rows_of_data != 1))
         return node_refuse("its indices along the batch must grow with the sample");
@@ -86,7 +86,7 @@ static tutti_status computed_indices(const struct onnx_node *node, struct nd *nd
 static tutti_status with_axis(const struct onnx_node *node, const struct nd *nd, struct operand *x)
 {
     if (x->shape.rank + 1 >= TUTTI_MAX_RANK) return node_refuse("its data has too many axes");
-    x->tensor = node_with_rows(node, x->tensor, &x->shape, nd->batch, x->batch.rows);
+    x->tensor = node_with_rows(node, x->tensor, &x->shape, nd->batch, x->batch.rows_per_sample);
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
@@ -102,7 +102,7 @@ static tutti_status like_rows(const struct onnx_node *node, int input, int64_t r
     for (size_t i = 0; same && i < array->count; i++) same = array->floats[i] == array->floats[i % part];
     if (!same) return node_refuse("input %d does not have the same rows for each sample", input);
     x->tensor = node_op(node, "slice", &x->tensor, 1, "axes=0 starts=0 ends=%" PRId64, rows);
-    x->batch = (struct batch_axis) { .batched = true, .axis = 0, .rows = rows, .outer = 1 };
+    x->batch = (struct batch_axis) { .batched = true, .axis = 0, .rows_per_sample = rows, .outer = 1 };
     const tutti_status spread = node_spread_operand(node, x);
     if (spread != TUTTI_OK) return spread;
     x->tensor = node_plain(node, "fold", &x->tensor, 1);
@@ -115,9 +115,9 @@ static tutti_status like_rows(const struct onnx_node *node, int input, int64_t r
 static tutti_status like(const struct onnx_node *node, struct nd *nd, int input, int axis, int64_t rows)
 {
     struct operand *x = &nd->in[input];
-    struct operand other = { .batch = { .batched = true, .axis = axis, .rows = rows, .outer = 1 } };
+    struct operand other = { .batch = { .batched = true, .axis = axis, .rows_per_sample = rows, .outer = 1 } };
     if (x->batch.batched)
-        return x->batch.axis == axis && x->batch.rows == rows
+        return x->batch.axis == axis && x->batch.rows_per_sample == rows
             ? TUTTI_OK
             : node_refuse("the batch is another axis of input %d", input);
     if (rows > 1 && axis == 0) return like_rows(node, input, rows, x);
@@ -147,7 +147,7 @@ static void find_axes(const struct onnx_node *node, struct nd *nd)
     const struct batch_axis *updates =
         nd->count == MOST && nd->in[UPDATES].batch.batched ? &nd->in[UPDATES].batch : NULL;
     nd->at = indices->batched ? indices->axis : updates && updates->axis < nd->q ? updates->axis : HIDDEN;
-    nd->rows = indices->batched ? indices->rows : nd->at != HIDDEN ? updates->rows : 1;
+    nd->rows = indices->batched ? indices->rows_per_sample : nd->at != HIDDEN ? updates->rows_per_sample : 1;
     nd->batch = data->batched               ? data->axis
         : updates && updates->axis >= nd->q ? updates->axis - nd->q + nd->k
         : nd->at != HIDDEN                  ? batch_index_component(node, nd->at)
@@ -160,7 +160,7 @@ static void find_axes(const struct onnx_node *node, struct nd *nd)
     for (int i = 0; i < nd->q && nd->at == HIDDEN && samples; i++) {
         nd->rows = x->sizes[i] / samples;
         if (x->sizes[i] % samples == 0 && nd->rows &&
-            array_is_batch_index(x, i, nd->rows, nd->batch - nd->shared, data->rows))
+            array_is_batch_index(x, i, nd->rows, nd->batch - nd->shared, data->rows_per_sample))
             nd->at = i;
     }
 }
@@ -178,10 +178,14 @@ static tutti_status build_along(const struct onnx_node *node, struct nd *nd, con
     struct operand *x = &nd->in[DATA], *updates = &nd->in[UPDATES];
     if (nd->at == HIDDEN) return node_refuse("its indices along the batch do not select the same part of each sample");
     const int64_t factor = node_input(node, INDICES)->index.factor;
-    tutti_status status = like(node, nd, DATA, nd->batch, x->batch.batched ? x->batch.rows : factor > 1 ? factor : 1);
+    tutti_status status = like(node, nd, DATA, nd->batch,
+        x->batch.batched ? x->batch.rows_per_sample
+            : factor > 1 ? factor
+                         : 1);
     const struct batch_axis batch_axis = x->batch;
     if (status == TUTTI_OK)
-        status = (nd->in[INDICES].batch.batched ? computed_indices : known_indices)(node, nd, batch_axis.rows);
+        status =
+            (nd->in[INDICES].batch.batched ? computed_indices : known_indices)(node, nd, batch_axis.rows_per_sample);
     if (status == TUTTI_OK && nd->count == MOST) status = like(node, nd, UPDATES, nd->at, nd->rows);
     if (status == TUTTI_OK) status = with_axis(node, nd, x);
     if (status != TUTTI_OK) return status;
@@ -191,7 +195,7 @@ static tutti_status build_along(const struct onnx_node *node, struct nd *nd, con
     if (nd->count == MOST) return node_set_output(node, node_without_rows(node, y, nd->batch), batch_axis);
     if (nd->rows > 1) y = node_without_rows(node, y, nd->at);
     return node_set_output(
-        node, y, (struct batch_axis) { .batched = true, .axis = nd->at, .rows = nd->rows, .outer = 1 });
+        node, y, (struct batch_axis) { .batched = true, .axis = nd->at, .rows_per_sample = nd->rows, .outer = 1 });
 }
 
 /* The batch is an axis of the slices. */
@@ -200,7 +204,7 @@ static tutti_status build_outside_batch(const struct onnx_node *node, struct nd 
     struct operand *x = &nd->in[DATA], *updates = &nd->in[UPDATES];
     if (nd->in[INDICES].batch.batched) return node_refuse("its indices, and slices of its data, depend on the samples");
     const int moved = nd->q - nd->k - nd->shared;
-    const int64_t rows = x->batch.batched ? x->batch.rows : updates->batch.rows;
+    const int64_t rows = x->batch.batched ? x->batch.rows_per_sample : updates->batch.rows_per_sample;
     tutti_status status = like(node, nd, DATA, nd->batch, rows);
     if (status == TUTTI_OK && nd->count == MOST) status = like(node, nd, UPDATES, nd->batch + moved, rows);
     if (status != TUTTI_OK) return status;
@@ -213,17 +217,18 @@ static tutti_status build_shared(const struct onnx_node *node, struct nd *nd)
 {
     struct operand *x = &nd->in[DATA], *indices = &nd->in[INDICES];
     const struct batch_axis batch_axis = x->batch.batched ? x->batch : indices->batch;
-    if (batch_axis.rows > 1 && batch_axis.axis > 0) return node_refuse("rows of samples lie after another axis");
-    tutti_status status = like(node, nd, DATA, batch_axis.axis, batch_axis.rows);
+    if (batch_axis.rows_per_sample > 1 && batch_axis.axis > 0)
+        return node_refuse("rows of samples lie after another axis");
+    tutti_status status = like(node, nd, DATA, batch_axis.axis, batch_axis.rows_per_sample);
     if (status == TUTTI_OK && !indices->batch.batched) status = node_operand(node, INDICES, indices);
-    if (status == TUTTI_OK) status = like(node, nd, INDICES, batch_axis.axis, batch_axis.rows);
+    if (status == TUTTI_OK) status = like(node, nd, INDICES, batch_axis.axis, batch_axis.rows_per_sample);
     return status == TUTTI_OK ? node_set_output(node, add(node, nd, nd->shared - 1, NULL), batch_axis) : status;
 }
 
 static tutti_status build(const struct onnx_node *node, struct nd *nd, const char *reduction)
 {
     bool has_batch_axis = false;
-    struct batch_axis batch_axis = { .rows = 1, .outer = 1, .axis = HIDDEN };
+    struct batch_axis batch_axis = { .rows_per_sample = 1, .outer = 1, .axis = HIDDEN };
     tutti_status status = read_inputs(node, nd);
     if (status != TUTTI_OK) return status;
     for (int i = 0; i < nd->count; i++) {

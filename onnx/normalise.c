@@ -88,8 +88,8 @@ static tutti_status norm_of_groups(struct onnx_node *node, const struct operand 
 {
     struct batch_axis batch_axis = x->batch;
     if (batch_axis.axis == HIDDEN) {
-        y = node_op(node, "unfold", &y, 1, "size=%" PRId64, batch_axis.rows);
-        batch_axis.rows = 1;
+        y = node_op(node, "unfold", &y, 1, "size=%" PRId64, batch_axis.rows_per_sample);
+        batch_axis.rows_per_sample = 1;
     }
     for (size_t i = 1; i < 3; i++) {
         struct operand factor;

@@ -25,7 +25,7 @@ static tutti_status common_batch_axis(
     const struct onnx_node *node, struct operand *list, size_t count, struct batch_axis *batch_axis)
 {
     int rank = 0;
-    *batch_axis = (struct batch_axis) { .axis = HIDDEN, .rows = 1, .outer = 1 };
+    *batch_axis = (struct batch_axis) { .axis = HIDDEN, .rows_per_sample = 1, .outer = 1 };
     for (size_t i = 0; i < count; i++)
         if (operand_rank(&list[i]) > rank) rank = operand_rank(&list[i]);
     for (size_t i = 0; i < count; i++) {
@@ -58,7 +58,7 @@ static tutti_status align(
         const bool has_axis = axis >= 0 && axis < list[i].shape.rank;
         if (list[i].batch.batched) continue;
         if (has_axis && batch_axis->outer == 1)
-            status = node_drop_axis(node, i, axis, batch_axis->rows, &list[i]);
+            status = node_drop_axis(node, i, axis, batch_axis->rows_per_sample, &list[i]);
         else if (has_axis && list[i].shape.sizes[axis] != 1)
             status = node_refuse("input %zu has a size along the batch", i);
         if (status == TUTTI_OK && most == 0 && list[i].shape.rank == 0) /* the result is one number of each sample */

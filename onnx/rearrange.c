@@ -60,7 +60,7 @@ static tutti_status read_ends(const struct onnx_node *node, const struct operand
         const int64_t axis = has_axes ? axes[i] : i;
         const struct symbolic_integer end = array->integers[i];
         const bool all = operand_has_batch_axis(x) && (axis < 0 ? axis + operand_rank(x) : axis) == x->batch.axis &&
-            end.number >= 0 && end.batches >= x->batch.rows * x->batch.outer;
+            end.number >= 0 && end.batches >= x->batch.rows_per_sample * x->batch.outer;
         if (end.batches && !all)
             return node_refuse("the end along axis %" PRId64 " depends on the number of samples", axis);
         ends[i] = all ? INT64_MAX : end.number;
@@ -74,7 +74,7 @@ static bool is_all(const struct onnx_node *node, const struct operand *x, int64_
     const int64_t samples = node->import->fixed_batch, at = axis < 0 ? axis + operand_rank(x) : axis;
     if (start == 0 && end >= INT32_MAX) return true;
     if (!operand_has_batch_axis(x) || at != x->batch.axis || samples == 0) return false;
-    const int64_t size = samples * x->batch.rows * x->batch.outer;
+    const int64_t size = samples * x->batch.rows_per_sample * x->batch.outer;
     return end >= size && (start == 0 || start <= -size);
 }
 
@@ -216,7 +216,9 @@ static tutti_status repeated_for_samples(const struct onnx_node *node, struct op
     all.sizes[axis] = node->import->fixed_batch;
     if (guessed && y)
         y->alike = node_op(node, "expand", &x->tensor, 1, "shape=%s", list_print(all.sizes, all.rank).text);
-    const struct batch_axis batch_axis = { .batched = true, .axis = axis, .rows = x->shape.sizes[axis], .outer = 1 };
+    const struct batch_axis batch_axis = {
+        .batched = true, .axis = axis, .rows_per_sample = x->shape.sizes[axis], .outer = 1
+    };
     const tutti_status status = node_spread(node, &x->tensor);
     return status == TUTTI_OK ? node_set_output(node, node_without_rows(node, x->tensor, axis), batch_axis) : status;
 }

@@ -39,7 +39,7 @@ static tutti_status read_samples(const struct onnx_node *node, struct recurrent 
                 x->batch.axis, axis);
     } else {
         if (axis == 1) x->tensor = node_permuted(node, x->tensor, (int[]) { 1, 0, 2 }, 3);
-        x->batch.rows = x->shape.sizes[axis];
+        x->batch.rows_per_sample = x->shape.sizes[axis];
         x->shape.sizes[0] = x->shape.sizes[!axis];
         x->shape.sizes[1] = x->shape.sizes[2];
         x->shape.rank = 2;
@@ -59,11 +59,12 @@ static tutti_status read_state(const struct onnx_node *node, size_t position, st
     if (status != TUTTI_OK) return status;
     if (operand_rank(state) != 3) return node_refuse("input %zu has %d axes, not 3", position, operand_rank(state));
     if (!state->batch.batched && r->x.batch.axis != HIDDEN)
-        return node_drop_axis(node, position, axis, r->x.batch.rows, state);
+        return node_drop_axis(node, position, axis, r->x.batch.rows_per_sample, state);
     if (!state->batch.batched) status = node_spread(node, &state->tensor);
     if (status != TUTTI_OK) return status;
     if (r->x.batch.axis != HIDDEN)
-        return state->batch.axis == axis && state->batch.rows == r->x.batch.rows && state->batch.outer == 1
+        return state->batch.axis == axis && state->batch.rows_per_sample == r->x.batch.rows_per_sample &&
+                state->batch.outer == 1
             ? TUTTI_OK
             : node_refuse("axis %d of input %zu, a state, is not the batch as in its first input", axis, position);
     if (axis == 1) state->tensor = node_permuted(node, state->tensor, (int[]) { 1, 0, 2 }, 3);
@@ -79,7 +80,8 @@ static tutti_status read_lengths(const struct onnx_node *node, struct recurrent 
     if (status != TUTTI_OK) return status;
     if (operand_rank(lengths) != 1) return node_refuse("sequence_lens has %d axes, not 1", operand_rank(lengths));
     if (r->x.batch.axis != HIDDEN)
-        return lengths->batch.batched ? TUTTI_OK : node_drop_axis(node, LENGTHS, 0, r->x.batch.rows, lengths);
+        return lengths->batch.batched ? TUTTI_OK
+                                      : node_drop_axis(node, LENGTHS, 0, r->x.batch.rows_per_sample, lengths);
     if (!lengths->batch.batched) status = node_spread(node, &lengths->tensor);
     if (status != TUTTI_OK) return status;
     lengths->tensor = node_plain(node, "fold", &lengths->tensor, 1);
@@ -161,8 +163,8 @@ static tutti_status make_output(
         batch_axis.axis = axis;
         return node_set_output_at(node, output, tensor, batch_axis);
     }
-    batch_axis.rows = 1;
-    tensor = node_op(node, "unfold", &tensor, 1, "size=%" PRId64, r->x.batch.rows);
+    batch_axis.rows_per_sample = 1;
+    tensor = node_op(node, "unfold", &tensor, 1, "size=%" PRId64, r->x.batch.rows_per_sample);
     static const int orders[3][4] = { { 0, 1, 2, 3 }, { 1, 0, 2, 3 }, { 1, 2, 0, 3 } };
     return node_set_output_at(node, output, node_permuted(node, tensor, orders[axis], sequence ? 4 : 3), batch_axis);
 }

@@ -125,10 +125,10 @@ static tutti_tensor move_rows(
     const struct onnx_node *node, const struct operand *x, int64_t a, int64_t after, int64_t rows)
 {
     tutti_tensor y = x->tensor;
-    const int64_t each = after * x->batch.rows;
-    if (x->batch.rows > 1) y = node_op(node, "unfold", &y, 1, "size=%" PRId64, x->batch.rows);
-    if (x->batch.rows > 1 && a > 1) {
-        y = node_reshape(node, y, &(tutti_shape) { 3, { x->batch.rows, a, after } });
+    const int64_t each = after * x->batch.rows_per_sample;
+    if (x->batch.rows_per_sample > 1) y = node_op(node, "unfold", &y, 1, "size=%" PRId64, x->batch.rows_per_sample);
+    if (x->batch.rows_per_sample > 1 && a > 1) {
+        y = node_reshape(node, y, &(tutti_shape) { 3, { x->batch.rows_per_sample, a, after } });
         y = node_permuted(node, y, (int[]) { 1, 0, 2 }, 3);
     }
     if (rows > 1 && a > 1) {
@@ -142,22 +142,23 @@ static tutti_tensor move_rows(
 static tutti_status reshape_to(const struct onnx_node *node, const struct operand *x, const struct target *to)
 {
     const int64_t a = outer_of(&x->batch, &x->shape), each = product(x->shape.sizes, x->shape.rank);
-    const int64_t stride = each / a * x->batch.rows; /* from one sample to the next */
+    const int64_t stride = each / a * x->batch.rows_per_sample; /* from one sample to the next */
     const int64_t after = product(to->sizes + to->axis + 1, to->rank - to->axis - 1);
     struct batch_axis batch_axis = { .batched = true, .axis = to->axis };
     if (after == 0 || stride % after != 0) return node_refuse("an axis of the new shape would join parts of samples");
-    batch_axis.rows = stride / after;
-    if (to->sizes[to->axis] % batch_axis.rows != 0) return node_refuse("the batch would be divided between two axes");
-    batch_axis.outer = to->sizes[to->axis] / batch_axis.rows;
+    batch_axis.rows_per_sample = stride / after;
+    if (to->sizes[to->axis] % batch_axis.rows_per_sample != 0)
+        return node_refuse("the batch would be divided between two axes");
+    batch_axis.outer = to->sizes[to->axis] / batch_axis.rows_per_sample;
     tutti_shape shape = { 0 };
-    if (batch_axis.rows > 1) shape.sizes[shape.rank++] = batch_axis.rows;
+    if (batch_axis.rows_per_sample > 1) shape.sizes[shape.rank++] = batch_axis.rows_per_sample;
     for (int i = 0; i < to->rank; i++) {
         if (i == to->axis && batch_axis.outer == 1) continue;
         if (shape.rank == TUTTI_MAX_RANK) return node_refuse("the new shape has too many axes");
         shape.sizes[shape.rank++] = i == to->axis ? batch_axis.outer : to->sizes[i];
     }
-    tutti_tensor y = node_reshape(node, move_rows(node, x, a, each / a, batch_axis.rows), &shape);
-    if (batch_axis.rows > 1) y = node_plain(node, "fold", &y, 1);
+    tutti_tensor y = node_reshape(node, move_rows(node, x, a, each / a, batch_axis.rows_per_sample), &shape);
+    if (batch_axis.rows_per_sample > 1) y = node_plain(node, "fold", &y, 1);
     return node_set_output(node, y, batch_axis);
 }
 
@@ -170,7 +171,7 @@ tutti_status node_reshape_to(const struct onnx_node *node, const struct operand 
     if (status == TUTTI_OK) status = read_target(node, asked, from, rank, &to);
     if (status != TUTTI_OK) return status;
     int64_t each = product(x->shape.sizes, x->shape.rank);
-    if (__builtin_mul_overflow(each, x->batch.batched ? x->batch.rows : 1, &each) || each == 0)
+    if (__builtin_mul_overflow(each, x->batch.batched ? x->batch.rows_per_sample : 1, &each) || each == 0)
         return node_refuse("its input has no elements, or too many");
     if (!x->batch.batched || x->batch.axis == HIDDEN) {
         if (to.axis >= 0) return node_refuse("the number of samples would be a size of axis %d", to.axis);

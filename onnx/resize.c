@@ -38,7 +38,8 @@ static bool keeps_batch(
     if (!asked->sizes) return asked->scales->floats[i] == 1;
     const struct symbolic_integer size = asked->sizes->integers[i];
     const int64_t fixed = node->import->fixed_batch;
-    return size.batches ? size.batches == batch_axis->rows && size.number == 0 : fixed && size.number == fixed;
+    return size.batches ? size.batches == batch_axis->rows_per_sample && size.number == 0
+                        : fixed && size.number == fixed;
 }
 
 /* Adds number `i` of the lists, which is for this axis of the file. */

@@ -140,14 +140,15 @@ tutti_status node_filled(const struct onnx_node *node, const struct symbolic_int
 {
     tutti_status status = TUTTI_OK;
     tutti_shape shape = { 0 };
-    struct batch_axis batch_axis = { .rows = 1, .outer = 1 };
+    struct batch_axis batch_axis = { .rows_per_sample = 1, .outer = 1 };
     if (rank >= TUTTI_MAX_RANK) return node_refuse("its shape has too many axes");
     for (int i = 0; i < (int)rank; i++) {
         const struct symbolic_integer size = sizes[i];
         if (size.batches ? size.number || size.batches < 0 || batch_axis.batched : size.number < 1)
             return node_refuse("axis %d is not a multiple of the number of samples, or the second one", i);
         if (size.batches)
-            batch_axis = (struct batch_axis) { .batched = true, .axis = i, .rows = size.batches, .outer = 1 };
+            batch_axis =
+                (struct batch_axis) { .batched = true, .axis = i, .rows_per_sample = size.batches, .outer = 1 };
         shape.sizes[shape.rank++] = size.batches + size.number;
     }
     struct operand y = { .tensor = node_constant(node, number), .shape = shape, .batch = batch_axis };
