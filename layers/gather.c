@@ -33,12 +33,12 @@ static void emit(const struct problem *problem, const struct operands *operands,
 {
     const struct value *data = problem->inputs[0], *indices = problem->inputs[1];
     const struct indexed_sizes z = indexed_sizes_of(indexed_attributes(problem->node), data, indices);
-    const int64_t lines = z.samples * z.rows * z.count,
+    const int64_t lines = z.samples * z.outer * z.count,
                   task = elementwise_task_floats(problem->device, lines * z.inner);
     const int64_t piece = task < z.inner ? task : z.inner, each = divide_up(task, piece);
     struct launch *launch = launch_add(list, "gather", "gather", "%s", indexed_options(indices));
     ARGUMENTS_SET(launch, gather, .data = operands->inputs[0], .indices = operands->inputs[1],
-        .y = operands->outputs[0], .data_sample = data->batched ? z.rows * z.axis * z.inner : 0, .lines = lines,
+        .y = operands->outputs[0], .data_sample = data->batched ? z.outer * z.axis * z.inner : 0, .lines = lines,
         .each = each, .piece = piece);
     indexed_arguments(launch, &z);
     if (problem->device->class == DEVICE_CPU) {

@@ -75,17 +75,17 @@ struct indexed_sizes indexed_sizes_of(
 {
     const tutti_shape *d = &data->shape;
     const int axes = axes_of(a, indices);
-    struct indexed_sizes z = { .samples = 1, .rows = 1, .inner = 1, .axis = 1, .index_length = axes };
+    struct indexed_sizes z = { .samples = 1, .outer = 1, .inner = 1, .axis = 1, .index_length = axes };
     if (data->batched || indices->batched) z.samples = data->batched ? d->sizes[0] : indices->shape.sizes[0];
     for (int i = data->batched; i < d->rank; i++)
-        *(i < a->axis ? &z.rows : i < a->axis + axes ? &z.axis : &z.inner) *= d->sizes[i];
+        *(i < a->axis ? &z.outer : i < a->axis + axes ? &z.axis : &z.inner) *= d->sizes[i];
     for (int i = 0; i < axes; i++) z.sizes[i] = d->sizes[a->axis + i];
     const int64_t each = value_elements(indices) / (indices->batched ? indices->shape.sizes[0] : 1);
     z.index_sample = indices->batched ? each : 0;
     z.index_next = a->kind == INDEXED_ELEMENTS ? z.inner : axes;
     z.index_inner = a->kind == INDEXED_ELEMENTS;
-    z.index_row = a->kind == INDEXED_AXIS ? 0 : each / z.rows;
-    z.count = each / (a->kind == INDEXED_AXIS ? 1 : z.rows) / z.index_next;
+    z.index_outer = a->kind == INDEXED_AXIS ? 0 : each / z.outer;
+    z.count = each / (a->kind == INDEXED_AXIS ? 1 : z.outer) / z.index_next;
     return z;
 }
 
@@ -93,8 +93,8 @@ ARGUMENTS(indices, INDICES_ARGUMENTS)
 
 void indexed_arguments(struct launch *launch, const struct indexed_sizes *z)
 {
-    ARGUMENTS_SET(launch, indices, .rows = z->rows, .count = z->count, .inner = z->inner, .axis = z->axis,
-        .index_sample = z->index_sample, .index_row = z->index_row, .index_next = z->index_next,
+    ARGUMENTS_SET(launch, indices, .rows = z->outer, .count = z->count, .inner = z->inner, .axis = z->axis,
+        .index_sample = z->index_sample, .index_row = z->index_outer, .index_next = z->index_next,
         .index_inner = z->index_inner, .numbers = z->index_length, .size0 = z->sizes[0], .size1 = z->sizes[1],
         .size2 = z->sizes[2], .size3 = z->sizes[3], .size4 = z->sizes[4], .size5 = z->sizes[5]);
 }

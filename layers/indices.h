@@ -35,12 +35,12 @@ ATTRIBUTES(indexed)
 tutti_status indexed_shape(
     const struct node *node, const struct value *data, const struct value *indices, struct value *y);
 
-/* data as [samples][rows][axis][inner], with `count` indices in each row, and where these lie
+/* data as [samples][outer][axis][inner], with `count` indices in each [axis][inner], and where these lie
  * (clkernels/indices.h). */
 struct indexed_sizes {
-    int64_t samples, rows, count, inner, axis;
-    int64_t index_sample, index_row, index_next, index_inner; /* from one index to the next */
-    int index_length;                                         /* coordinates in each index, along axes of these sizes */
+    int64_t samples, outer, count, inner, axis;
+    int64_t index_sample, index_outer, index_next, index_inner; /* from one index to the next */
+    int index_length; /* coordinates in each index, along axes of these sizes */
     int64_t sizes[TUTTI_MAX_RANK];
 };
 struct indexed_sizes indexed_sizes_of(

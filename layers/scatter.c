@@ -124,7 +124,7 @@ struct scatter {
 
 /* Division of columns, and of elements of each, over work-items. */
 struct division {
-    int64_t columns, pieces, outer, each, blocks;
+    int64_t columns, pieces, slices, each, blocks; /* slices: [axis][inner] of y, which have updates of their own */
 };
 
 /* Divides columns first; elements only where there are too few columns, since each block reads all indices. */
@@ -133,10 +133,10 @@ static struct division divide(const struct scatter *s, const struct capabilities
     const struct indexed_sizes *z = &s->z;
     const bool cpu = device->class == DEVICE_CPU;
     const int64_t units = device->units > 0 ? device->units : 1, enough = cpu ? TASKS * units : ENOUGH_ITEMS;
-    struct division d = { .columns = 1, .outer = z->rows * (s->together ? 1 : z->samples) };
-    if (cpu) d.columns = (int64_t)size_round_up((size_t)divide_up(z->inner, divide_up(enough, d.outer)), LINE);
+    struct division d = { .columns = 1, .slices = z->outer * (s->together ? 1 : z->samples) };
+    if (cpu) d.columns = (int64_t)size_round_up((size_t)divide_up(z->inner, divide_up(enough, d.slices)), LINE);
     d.pieces = divide_up(z->inner, d.columns);
-    int64_t blocks = divide_up(enough, d.pieces * d.outer);
+    int64_t blocks = divide_up(enough, d.pieces * d.slices);
     if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
     d.each = divide_up(z->axis, blocks);
     d.blocks = divide_up(z->axis, d.each);
@@ -169,20 +169,20 @@ static void emit_updates(const struct scatter *s, int what, struct launch_list *
     const struct capabilities *device = &list->device->can;
     const struct division d = divide(s, device);
     const struct indexed_sizes *z = &s->z;
-    const int64_t updates = z->samples * z->rows * z->count * z->inner;
+    const int64_t updates = z->samples * z->outer * z->count * z->inner;
     struct launch *launch = launch_add(list, "scatter", "scatter",
         "%s -DREDUCTION=%d -DWHAT=%d -DREADS=%d -DTOGETHER=%d -DDATA=1 -DERRORS=%d", indexed_options(s->indices),
         s->attributes->reduction, what, s->updates != NULL, s->together, s->errors != NULL);
     ARGUMENTS_SET(launch, scatter, .indices = s->of_indices, .updates = s->updates ? s->of_updates : s->of_made,
         .y = s->of_made, .errors = s->errors ? s->errors : s->of_made, .dupdates = what ? s->dupdates : s->of_made,
-        .samples = z->samples, .update_sample = s->updates && s->updates->batched ? z->rows * z->count * z->inner : 0,
-        .columns = d.columns, .outer = d.outer, .each = d.each);
+        .samples = z->samples, .update_sample = s->updates && s->updates->batched ? z->outer * z->count * z->inner : 0,
+        .columns = d.columns, .outer = d.slices, .each = d.each);
     indexed_arguments(launch, z);
     if (device->class == DEVICE_CPU) {
-        launch_tasks(launch, (size_t)(d.pieces * d.outer), (size_t)d.blocks, 1);
+        launch_tasks(launch, (size_t)(d.pieces * d.slices), (size_t)d.blocks, 1);
     } else {
         const size_t group = group_size(device, GROUP);
-        launch_grid(launch, 2, size_round_up((size_t)(d.pieces * d.outer), group), (size_t)d.blocks, 1, group, 1, 1);
+        launch_grid(launch, 2, size_round_up((size_t)(d.pieces * d.slices), group), (size_t)d.blocks, 1, group, 1, 1);
     }
     launch_work(launch, 0, 12 * (double)updates);
 }

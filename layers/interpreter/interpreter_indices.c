@@ -22,7 +22,7 @@ static struct walk walk_of(
     struct walk w = { .z = indexed_sizes_of(indexed_attributes(problem->node), data, problem->inputs[indices]),
         .indices = numbers };
     if (samples) w.z.samples = samples;
-    w.updates = w.z.samples * w.z.rows * w.z.count * w.z.inner;
+    w.updates = w.z.samples * w.z.outer * w.z.count * w.z.inner;
     return w;
 }
 
@@ -30,10 +30,10 @@ static struct walk walk_of(
 static int64_t element_of(const struct walk *w, int64_t u)
 {
     const struct indexed_sizes *z = &w->z;
-    const int64_t i = u % z->inner, k = u / z->inner % z->count, row = u / z->inner / z->count % z->rows,
-                  sample = u / z->inner / z->count / z->rows;
+    const int64_t i = u % z->inner, k = u / z->inner % z->count, outer = u / z->inner / z->count % z->outer,
+                  sample = u / z->inner / z->count / z->outer;
     const double *at =
-        w->indices + sample * z->index_sample + row * z->index_row + k * z->index_next + i * z->index_inner;
+        w->indices + sample * z->index_sample + outer * z->index_outer + k * z->index_next + i * z->index_inner;
     int64_t element = 0;
     for (int j = 0; j < z->index_length; j++) {
         double number = rint(at[j]);
@@ -41,7 +41,7 @@ static int64_t element_of(const struct walk *w, int64_t u)
         if (number < 0) number += (double)z->sizes[j];
         element = element * z->sizes[j] + (int64_t)number;
     }
-    return (((w->together ? 0 : sample) * z->rows + row) * z->axis + element) * z->inner + i;
+    return (((w->together ? 0 : sample) * z->outer + outer) * z->axis + element) * z->inner + i;
 }
 
 tutti_status interpret_gather(const struct problem *problem, const struct node_arrays *arrays)
