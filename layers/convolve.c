@@ -20,8 +20,8 @@ static struct conv2d_attributes attributes_of(const struct sliding *s)
     return a;
 }
 
-/* Whether an image with `before` at both ends has as many windows: then conv2d needs no other padding. */
-static bool is_even(const struct sliding_axis *a)
+/* Whether padding of `before` at both ends gives the same number of windows: conv2d knows no other padding. */
+static bool symmetric_padding_suffices(const struct sliding_axis *a)
 {
     const int64_t room = a->in + 2 * a->before - a->reach;
     return room >= 0 && room / a->stride + 1 == a->out;
@@ -48,9 +48,9 @@ typedef int image_function(const struct append_context *c, int x, int w, int bia
 
 static int convolve_image(const struct append_context *c, int x, int w, int bias, struct sliding *s)
 {
-    bool even = true;
-    for (int i = 0; i < s->axes; i++) even &= is_even(&s->axis[i]);
-    if (!even) x = sliding_pad(c, x, s, 0);
+    bool symmetric = true;
+    for (int i = 0; i < s->axes; i++) symmetric &= symmetric_padding_suffices(&s->axis[i]);
+    if (!symmetric) x = sliding_pad(c, x, s, 0);
     if (x == NO_VALUE || w == NO_VALUE) return NO_VALUE;
     const struct conv2d_attributes a = attributes_of(s);
     return graph_append(c->graph, &operation_conv2d, &a, (int[]) { x, w, bias }, bias == NO_VALUE ? 2 : 3, c->layer);
@@ -69,11 +69,11 @@ static int add_bias(const struct append_context *c, int y, int bias)
  * as many windows, it is the data gradient for an image without padding, from which the wanted part is cut. */
 static int transpose_image(const struct append_context *c, int x, int w, int bias, struct sliding *s)
 {
-    bool even = true;
+    bool symmetric = true;
     struct sliding whole = *s;
     if (x == NO_VALUE || w == NO_VALUE) return NO_VALUE;
-    for (int i = 0; i < s->axes; i++) even &= is_even(&s->axis[i]);
-    for (int i = 0; i < s->axes && !even; i++) {
+    for (int i = 0; i < s->axes; i++) symmetric &= symmetric_padding_suffices(&s->axis[i]);
+    for (int i = 0; i < s->axes && !symmetric; i++) {
         whole.axis[i].in = (s->axis[i].out - 1) * s->axis[i].stride + s->axis[i].reach;
         whole.axis[i].before = 0;
     }
@@ -88,14 +88,14 @@ static int transpose_image(const struct append_context *c, int x, int w, int bia
         part.begins[IMAGE_RANK - s->axes + i] = s->axis[i].before - whole.axis[i].before;
         part.shape.sizes[IMAGE_RANK - s->axes + i] = s->axis[i].in;
     }
-    if (!even && y != NO_VALUE) y = append_window(c, y, &part);
+    if (!symmetric && y != NO_VALUE) y = append_window(c, y, &part);
     return add_bias(c, y, bias);
 }
 
 /* [N, C, W] as [N, C, 1, W], and back. */
 static int along_one(const struct append_context *c, int x, int w, int bias, struct sliding *s, image_function *image)
 {
-    if (image == convolve_image && !is_even(&s->axis[0])) x = sliding_pad(c, x, s, 0);
+    if (image == convolve_image && !symmetric_padding_suffices(&s->axis[0])) x = sliding_pad(c, x, s, 0);
     x = append_split(c, x, SPACE_AXIS, 1);
     w = append_split(c, w, SPACE_AXIS, 1);
     return append_join(c, image(c, x, w, bias, s), SPACE_AXIS);
