@@ -6,8 +6,8 @@
 
 enum { SLIDING_AXES = 3 };
 
-/* Window `o` of an axis begins at element o stride - before of the input's `in`, and has every dilation-th element up
- * to `reach` after it. */
+/* Window `o` of an axis begins at element o stride - before of the input's `in`, and has `kernel` elements, `dilation`
+ * apart; they span `reach` elements. */
 struct sliding_axis {
     int64_t in, out, kernel, stride, dilation, before, after, reach;
 };

@@ -37,7 +37,7 @@ struct rows {
     int64_t height, width;                           /* of a source plane */
     int64_t per_image, segments, segment, row_width; /* units */
     int64_t window;                                  /* rows of the source for a unit */
-    int64_t reach; /* source pixels of a row beyond those of the first pixel's first tap */
+    int64_t reach; /* source pixels of a row that the taps of one pixel span, gaps included */
     int64_t step;  /* source pixels from pixel to pixel */
     int64_t row_start, column_start;
 };
