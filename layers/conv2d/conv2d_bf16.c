@@ -532,7 +532,7 @@ static int64_t parts_floats(const struct weights *w)
     return (w->chain ? 3 : 1) * w->parts.count * w->parts.blocks * w->parts.length * BLOCK;
 }
 
-static struct weights weights_of(const struct problem *problem)
+static struct weights weight_gradient_of(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct weights w = { .grid = grid_of(problem, false) };
@@ -560,12 +560,12 @@ static struct weights weights_of(const struct problem *problem)
     return w;
 }
 
-static void design_weights(const struct problem *problem, void *design)
+static void design_weight_gradient(const struct problem *problem, void *design)
 {
-    *(struct weights *)design = weights_of(problem);
+    *(struct weights *)design = weight_gradient_of(problem);
 }
 
-static size_t weights_workspace(const struct problem *problem)
+static size_t weight_gradient_workspace(const struct problem *problem)
 {
     const struct weights *w = problem->design;
     return (w->parts.offset + (size_t)parts_floats(w)) * sizeof(float);
@@ -573,7 +573,8 @@ static size_t weights_workspace(const struct problem *problem)
 
 ARGUMENTS(bf16_weights, CONV2D_BF16_WEIGHTS_ARGUMENTS)
 
-static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_weight_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct weights *w = problem->design;
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -603,8 +604,9 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 const struct implementation conv2d_bf16[CONV2D_PASSES] = {
     { BLOCKED, PRODUCT, .fusions = CONV2D_CPU_FORWARD, .bf16_inputs = 1 << 0 },
     { BLOCKED, PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT, .in_place = conv2d_mask_in_place, .bf16_inputs = 1 << 0 },
-    { BLOCKED, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct weights), .design = design_weights,
-        .workspace = weights_workspace, .emit = emit_weights, .bf16_inputs = 1 << 0 | 1 << 1 },
+    { BLOCKED, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct weights),
+        .design = design_weight_gradient, .workspace = weight_gradient_workspace, .emit = emit_weight_gradient,
+        .bf16_inputs = 1 << 0 | 1 << 1 },
 };
 
 const struct implementation conv2d_bf16_image = { COMMON, PRODUCT, .name = "bf16_image",

@@ -76,7 +76,7 @@ static const char *passed_over(const struct problem *problem)
     return conv2d_bf16_image_passed_over(problem, floats, sums, packing);
 }
 
-static struct image_weights weights_of(const struct problem *problem)
+static struct image_weights weight_gradient_of(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct image_weights w = one_row(problem);
@@ -98,7 +98,7 @@ static struct image_weights weights_of(const struct problem *problem)
 
 static void design(const struct problem *problem, void *made)
 {
-    *(struct image_weights *)made = weights_of(problem);
+    *(struct image_weights *)made = weight_gradient_of(problem);
 }
 
 static size_t parts_offset(const struct image_weights *w)

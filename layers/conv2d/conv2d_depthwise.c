@@ -206,7 +206,7 @@ struct weights_design {
     int64_t images_max, rows_max, parts; /* of a task */
 };
 
-static struct weights_design weights_of(const struct problem *problem)
+static struct weights_design weight_gradient_of(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct weights_design w;
@@ -218,17 +218,18 @@ static struct weights_design weights_of(const struct problem *problem)
     return w;
 }
 
-static size_t weights_workspace(const struct problem *problem)
+static size_t weight_gradient_workspace(const struct problem *problem)
 {
-    return conv2d_parts_bytes(problem, weights_of(problem).parts);
+    return conv2d_parts_bytes(problem, weight_gradient_of(problem).parts);
 }
 
 ARGUMENTS(weights, DEPTHWISE_WEIGHTS_ARGUMENTS)
 
-static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_weight_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    struct weights_design w = weights_of(problem);
+    struct weights_design w = weight_gradient_of(problem);
     struct tiles tiles = tiles_forward(&z, accumulators(problem, &z));
     struct launch *launch = add_launch(problem, operands, list, "depthwise_weights", "WEIGHTS", &tiles);
     ARGUMENTS_SET(launch, weights, .x = operands->inputs[0], .dy = operands->inputs[1],
@@ -250,6 +251,6 @@ const struct implementation conv2d_depthwise[CONV2D_PASSES] = {
     { PRODUCT, .fusions = CONV2D_CPU_FORWARD | FUSED(NORMALISED), .bf16_inputs = 1 << 0 },
     { PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT | FUSED(WEIGHTS), .workspace = gradient_workspace,
         .in_place = conv2d_mask_in_place, .bf16_inputs = 1 << 0 },
-    { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT | FUSED(NORMALISED), .workspace = weights_workspace,
-        .emit = emit_weights, .bf16_inputs = 1 << 0 | 1 << 1 },
+    { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT | FUSED(NORMALISED), .workspace = weight_gradient_workspace,
+        .emit = emit_weight_gradient, .bf16_inputs = 1 << 0 | 1 << 1 },
 };

@@ -382,7 +382,7 @@ static void choose_splits(const struct problem *problem, struct direct_weights *
     d->units_max = divide_up(d->units_split, divide_up(d->units_split, d->units_max));
 }
 
-static struct direct_weights weights_of(const struct problem *problem)
+static struct direct_weights weight_gradient_of(const struct problem *problem)
 {
     struct direct_weights d = { .z = conv2d_sizes_of(problem), .image = reads_image(problem) };
     int64_t v = problem->device->vector_width, taps = d.z.r * d.z.s;
@@ -415,12 +415,12 @@ static struct direct_weights weights_of(const struct problem *problem)
     return d;
 }
 
-static void design_weights(const struct problem *problem, void *design)
+static void design_weight_gradient(const struct problem *problem, void *design)
 {
-    *(struct direct_weights *)design = weights_of(problem);
+    *(struct direct_weights *)design = weight_gradient_of(problem);
 }
 
-static size_t weights_workspace(const struct problem *problem)
+static size_t weight_gradient_workspace(const struct problem *problem)
 {
     const struct direct_weights *d = problem->design;
     return d->parts_offset * sizeof(float) + conv2d_parts_bytes(problem, d->splits);
@@ -428,7 +428,8 @@ static size_t weights_workspace(const struct problem *problem)
 
 ARGUMENTS(direct_weights, DIRECT_WEIGHTS_ARGUMENTS)
 
-static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_weight_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct direct_weights *d = problem->design;
     const struct conv2d_sizes *z = &d->z;
@@ -459,5 +460,5 @@ const struct implementation conv2d_direct[CONV2D_PASSES] = {
     { PRODUCT, .fusions = CONV2D_CPU_FORWARD },
     { PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT, .in_place = conv2d_mask_in_place },
     { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct direct_weights),
-        .design = design_weights, .workspace = weights_workspace, .emit = emit_weights },
+        .design = design_weight_gradient, .workspace = weight_gradient_workspace, .emit = emit_weight_gradient },
 };

@@ -49,7 +49,8 @@ static void emit_image(const struct problem *problem, const struct operands *ope
 
 ARGUMENTS(weights, GROUPED_WEIGHTS_ARGUMENTS)
 
-static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_weight_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct launch *launch = add(problem, list, "weight_gradient", false);
@@ -65,5 +66,5 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 const struct implementation conv2d_grouped[CONV2D_PASSES] = {
     { GROUPED, .fusions = CONV2D_FORWARD_FUSIONS, .emit = emit_image },
     { GROUPED, .fusions = FUSED(ADD), .emit = emit_image },
-    { GROUPED, .fusions = FUSED(ADD), .emit = emit_weights },
+    { GROUPED, .fusions = FUSED(ADD), .emit = emit_weight_gradient },
 };

@@ -209,7 +209,7 @@ static void emit_image(const struct problem *problem, const struct operands *ope
 /* ----------------------------------------------------------------------------------------- weight gradient ---- */
 
 /* Divides the sum into as many parts as keep the units busy, each worth its own pass over the partial sums. */
-static struct weights weights_of(const struct problem *problem, enum matrix_form form, bool last)
+static struct weights weight_gradient_of(const struct problem *problem, enum matrix_form form, bool last)
 {
     struct weights m = { .z = conv2d_sizes_of(problem), .form = form, .last = last };
     const struct conv2d_sizes *z = &m.z;
@@ -232,7 +232,7 @@ static struct weights weights_of(const struct problem *problem, enum matrix_form
     return m;
 }
 
-static size_t weights_workspace(const struct problem *problem)
+static size_t weight_gradient_workspace(const struct problem *problem)
 {
     const struct weights *m = problem->design;
     return m->splits > 1 ? (size_t)(m->splits * m->z.k * m->columns) * sizeof(float) : 0;
@@ -256,7 +256,8 @@ ARGUMENTS(weights_last, IMAGE_LAST_WEIGHTS_ARGUMENTS)
     .K = (m)->z.k_group, PLANE_VALUES(&(m)->z), .R = (m)->z.r, .S = (m)->z.s, WINDOW_VALUES(&(m)->z),           \
     .pixels_of_split = (m)->pixels_of_split
 
-static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_weight_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct weights *m = problem->design;
     const struct conv2d_sizes *z = &m->z;
@@ -342,20 +343,21 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
 }
 
 /* Defines the three passes by multiply-adds, by matrix instructions, and with channels last: designs differ. */
-#define FORM(label, called, form, last, ...)                                                                      \
-    static void design_image_##label(const struct problem *problem, void *design)                                 \
-    {                                                                                                             \
-        *(struct image *)design = image_of(problem, form, last);                                                  \
-    }                                                                                                             \
-    static void design_weights_##label(const struct problem *problem, void *design)                               \
-    {                                                                                                             \
-        *(struct weights *)design = weights_of(problem, form, last);                                              \
-    }                                                                                                             \
-    const struct implementation conv2d_##called[CONV2D_PASSES] = {                                                \
-        { IMAGE(label, #called), .fusions = CONV2D_FORWARD_FUSIONS | FUSED(STATISTICS), __VA_ARGS__ },            \
-        { IMAGE(label, #called), .fusions = FUSED(ADD), __VA_ARGS__ },                                            \
-        { COMMON(label, #called), .fusions = FUSED(ADD), .design_bytes = sizeof(struct weights),                  \
-            .design = design_weights_##label, .workspace = weights_workspace, .emit = emit_weights, __VA_ARGS__ } \
+#define FORM(label, called, form, last, ...)                                                           \
+    static void design_image_##label(const struct problem *problem, void *design)                      \
+    {                                                                                                  \
+        *(struct image *)design = image_of(problem, form, last);                                       \
+    }                                                                                                  \
+    static void design_weight_gradient_##label(const struct problem *problem, void *design)            \
+    {                                                                                                  \
+        *(struct weights *)design = weight_gradient_of(problem, form, last);                           \
+    }                                                                                                  \
+    const struct implementation conv2d_##called[CONV2D_PASSES] = {                                     \
+        { IMAGE(label, #called), .fusions = CONV2D_FORWARD_FUSIONS | FUSED(STATISTICS), __VA_ARGS__ }, \
+        { IMAGE(label, #called), .fusions = FUSED(ADD), __VA_ARGS__ },                                 \
+        { COMMON(label, #called), .fusions = FUSED(ADD), .design_bytes = sizeof(struct weights),       \
+            .design = design_weight_gradient_##label, .workspace = weight_gradient_workspace,          \
+            .emit = emit_weight_gradient, __VA_ARGS__ }                                                \
     };
 #define COMMON(label, text) .name = text, .fits = fits_##label
 #define IMAGE(label, text)                                                                                      \

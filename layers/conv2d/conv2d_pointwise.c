@@ -330,7 +330,7 @@ static void choose_tasks_weights(const struct problem *problem, struct weights_d
     }
 }
 
-static struct weights_design weights_of(const struct problem *problem)
+static struct weights_design weight_gradient_of(const struct problem *problem)
 {
     struct weights_design w = { .z = conv2d_sizes_of(problem) };
     int64_t v = problem->device->vector_width;
@@ -355,12 +355,12 @@ static struct weights_design weights_of(const struct problem *problem)
     return w;
 }
 
-static void design_weights(const struct problem *problem, void *design)
+static void design_weight_gradient(const struct problem *problem, void *design)
 {
-    *(struct weights_design *)design = weights_of(problem);
+    *(struct weights_design *)design = weight_gradient_of(problem);
 }
 
-static size_t weights_workspace(const struct problem *problem)
+static size_t weight_gradient_workspace(const struct problem *problem)
 {
     const struct weights_design *w = problem->design;
     return w->parts_from * sizeof(float) + conv2d_parts_bytes(problem, w->splits);
@@ -368,7 +368,8 @@ static size_t weights_workspace(const struct problem *problem)
 
 ARGUMENTS(pointwise_weights, POINTWISE_WEIGHTS_ARGUMENTS)
 
-static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_weight_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct weights_design *w = problem->design;
     cl_mem x = emit_gather(problem, operands, list);
@@ -399,6 +400,6 @@ const struct implementation conv2d_pointwise[CONV2D_PASSES] = {
     { PRODUCT, .fusions = CONV2D_CPU_FORWARD, .workspace = gathered_bytes, .bf16_inputs = 1 << 0 },
     { PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT, .in_place = conv2d_mask_in_place, .bf16_inputs = 1 << 0 },
     { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct weights_design),
-        .design = design_weights, .workspace = weights_workspace, .emit = emit_weights,
+        .design = design_weight_gradient, .workspace = weight_gradient_workspace, .emit = emit_weight_gradient,
         .bf16_inputs = 1 << 0 | 1 << 1 },
 };

@@ -276,5 +276,6 @@ const struct implementation conv2d_winograd[CONV2D_PASSES] = {
     { PRODUCT, .fusions = CONV2D_CPU_FORWARD },
     { PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT, .in_place = conv2d_mask_in_place },
     { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct winograd_weights),
-        .design = winograd_design_weights, .workspace = winograd_weights_workspace, .emit = winograd_emit_weights },
+        .design = winograd_design_weight_gradient, .workspace = winograd_weight_gradient_workspace,
+        .emit = winograd_emit_weight_gradient },
 };

@@ -58,8 +58,9 @@ struct winograd_weights {
     size_t gradients_from, products_from; /* floats into the workspace, which begins with the sources */
     size_t deep_bytes;
 };
-void winograd_design_weights(const struct problem *problem, void *design);
-size_t winograd_weights_workspace(const struct problem *problem);
-void winograd_emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list);
+void winograd_design_weight_gradient(const struct problem *problem, void *design);
+size_t winograd_weight_gradient_workspace(const struct problem *problem);
+void winograd_emit_weight_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list);
 
 #endif

@@ -99,7 +99,7 @@ static void design_product(const struct problem *problem, void *design)
     p->tasks = conv2d_scratch_tasks(problem, &p->scratch, p->chunks);
 }
 
-static void design_weights(const struct problem *problem, void *design)
+static void design_weight_gradient(const struct problem *problem, void *design)
 {
     struct image p = image_of(problem);
     int64_t v = problem->device->vector_width;
@@ -189,7 +189,7 @@ static size_t parts_offset(const struct image *p)
     return conv2d_scratch_workspace(&p->scratch, p->tasks) / sizeof(float);
 }
 
-static size_t weights_workspace(const struct problem *problem)
+static size_t weight_gradient_workspace(const struct problem *problem)
 {
     const struct image *p = problem->design;
     return parts_offset(p) * sizeof(float) + conv2d_parts_bytes(problem, p->splits);
@@ -197,7 +197,8 @@ static size_t weights_workspace(const struct problem *problem)
 
 ARGUMENTS(weights, WINOGRAD_ROWS_GRADIENT_ARGUMENTS)
 
-static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_weight_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct image *p = problem->design;
     struct launch *launch = add_launch(problem, list, p, "winograd_rows_gradient");
@@ -215,6 +216,6 @@ const struct implementation conv2d_winograd_rows[CONV2D_PASSES] = {
     [CONV2D_FORWARD] = { COMMON, .fusions = CONV2D_CPU_FORWARD, .cannot_fuse = conv2d_cpu_cannot_fuse,
         .statistics = statistics_parts, .design = design_product, .workspace = product_workspace, .prepared = prepared,
         .emit_prepare = emit_prepare, .emit = emit_product },
-    [CONV2D_WEIGHT_GRADIENT] = { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design = design_weights,
-        .workspace = weights_workspace, .emit = emit_weights },
+    [CONV2D_WEIGHT_GRADIENT] = { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design = design_weight_gradient,
+        .workspace = weight_gradient_workspace, .emit = emit_weight_gradient },
 };

@@ -44,7 +44,7 @@ static void choose_block(const struct problem *problem, struct winograd_weights 
 /* Decides whether all tiles are transformed once: where each block of tiles would otherwise be transformed for at
  * least DEEP_REPEATS tasks, unless that takes too much memory. T is then as many tiles as the first-level cache holds
  * of NV blocks of gradients. */
-static void plan_weights_deep(const struct problem *problem, struct winograd_weights *p)
+static void plan_weight_gradient_deep(const struct problem *problem, struct winograd_weights *p)
 {
     int64_t v = problem->device->vector_width, k_blocks = divide_up(p->z.k, v), numbers = p->tiles.numbers;
     p->c_blocks = divide_up(p->z.c, v);
@@ -63,11 +63,11 @@ static void plan_weights_deep(const struct problem *problem, struct winograd_wei
     p->panels_max = divide_up(p->panels, ranges);
 }
 
-static struct winograd_weights weights_of(const struct problem *problem)
+static struct winograd_weights weight_gradient_of(const struct problem *problem)
 {
     struct winograd_weights p = { .z = conv2d_sizes_of(problem), .tiles = winograd_tiles_of(problem, false) };
     choose_block(problem, &p);
-    plan_weights_deep(problem, &p);
+    plan_weight_gradient_deep(problem, &p);
     if (p.deep) return p;
     int64_t wanted = divide_up(conv2d_tasks_wanted(problem, winograd_flops(problem)), p.c_tasks * p.k_tasks);
     int64_t most = p.tiles.count / (4 * p.tiles.T);
@@ -82,12 +82,12 @@ static struct winograd_weights weights_of(const struct problem *problem)
     return p;
 }
 
-void winograd_design_weights(const struct problem *problem, void *design)
+void winograd_design_weight_gradient(const struct problem *problem, void *design)
 {
-    *(struct winograd_weights *)design = weights_of(problem);
+    *(struct winograd_weights *)design = weight_gradient_of(problem);
 }
 
-size_t winograd_weights_workspace(const struct problem *problem)
+size_t winograd_weight_gradient_workspace(const struct problem *problem)
 {
     const struct winograd_weights *p = problem->design;
     if (p->deep) return p->deep_bytes;
@@ -107,8 +107,8 @@ ARGUMENTS(gradients, WINOGRAD_GRADIENTS_ARGUMENTS)
 ARGUMENTS(products, WINOGRAD_PRODUCTS_ARGUMENTS)
 ARGUMENTS(results, WINOGRAD_RESULTS_ARGUMENTS)
 
-static void emit_weights_deep(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    const struct winograd_weights *p)
+static void emit_weight_gradient_deep(const struct problem *problem, const struct operands *operands,
+    struct launch_list *list, const struct winograd_weights *p)
 {
     const struct conv2d_sizes *z = &p->z;
     const char *text = "conv2d_winograd_weights_deep_cpu";
@@ -143,11 +143,12 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
 
 ARGUMENTS(weights, WINOGRAD_WEIGHTS_ARGUMENTS)
 
-void winograd_emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+void winograd_emit_weight_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct winograd_weights *p = problem->design;
     if (p->deep) {
-        emit_weights_deep(problem, operands, list, p);
+        emit_weight_gradient_deep(problem, operands, list, p);
         return;
     }
     struct launch *launch = add_weights(problem, list, p, "conv2d_winograd_weights_cpu", "winograd_weight_gradient");
