@@ -110,9 +110,9 @@ struct direct {
     struct conv2d_channels channels;
     struct conv2d_packing packing;
     struct rows rows;
-    int64_t pixel;            /* XV */
-    int64_t block_h, block_w; /* MR, MW */
-    int64_t units, units_max, chunks, panels_max;
+    int64_t pixel;                                /* XV */
+    int64_t block_h, block_w;                     /* MR, MW */
+    int64_t units, units_max, chunks, panels_max; /* units: segments of a row of pixels (conv2d_rows.h) */
     int64_t depth, distance, shares, prefetches;
     struct conv2d_scratch scratch;
     int64_t tasks;
@@ -177,16 +177,16 @@ static double task_cycles(const struct problem *problem, const struct direct *d,
  * many units a task takes all panels. With few, tasks share the panels, so that each weight is read once. */
 static void choose_tasks(const struct problem *problem, struct direct *d, double unit_bytes)
 {
-    int64_t units = problem->device->units, panels = d->packing.panels;
+    int64_t compute_units = problem->device->units, panels = d->packing.panels;
     int64_t fitting = (int64_t)(CONV2D_SCRATCH_BYTES / unit_bytes), units_best = d->block_h, most = d->units;
     if (most > fitting) most = fitting > 0 ? fitting : 1;
     double best = 0;
     for (d->units_max = d->block_h; d->units_max < most + d->block_h; d->units_max += d->block_h) {
         int64_t chunks = divide_up(d->units, d->units_max);
-        if (best != 0 && (d->units_max > fitting || chunks * panels < 2 * units)) break;
+        if (best != 0 && (d->units_max > fitting || chunks * panels < 2 * compute_units)) break;
         for (int64_t ranges = 1; ranges <= panels; ranges++) {
             int64_t panels_max = divide_up(panels, ranges), tasks = chunks * divide_up(panels, panels_max);
-            double rounds = (double)divide_up(tasks, units);
+            double rounds = (double)divide_up(tasks, compute_units);
             double cost = rounds * task_cycles(problem, d, unit_bytes, panels_max);
             if (best != 0 && cost >= best) continue;
             best = cost;
