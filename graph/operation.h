@@ -138,7 +138,8 @@ struct node_arrays; /* layers/interpreter/interpreter.h */
 typedef tutti_status operation_reference(const struct problem *problem, const struct node_arrays *arrays);
 struct operation {
     const char *name; /* of the node; op_name() and the schemas have the names of tutti_op() */
-    /* In the order of a node's inputs and outputs; layers/layers.h says what they hold. */
+    /* In the order of a node's inputs and outputs; layers/layers.h, or the header of the family (layers/indices.h,
+     * layers/conv2d/conv2d.h), says what they hold. */
     struct port inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS];
     const struct pointwise *pointwise;       /* of work on each element by itself (layers/pointwise.h); else NULL */
     const struct attribute_type *attributes; /* of its nodes; NULL: they have none */

@@ -1,6 +1,6 @@
-/* The attributes of operations, for operations that use one another. Each one names its inputs and outputs in its
- * `struct operation`, in the file that its comment below begins with (`tutti show MODEL --passes` prints them).
- * Comments add what the names do not say. Shapes include the batch dimension N.
+/* The attributes of operations, for operations that use one another. Each one names its ports in its `struct
+ * operation`, in the file that its comment below begins with (`tutti show MODEL --passes` prints them); the comments
+ * say what they hold, where the names do not. Shapes include the batch dimension N.
  *
  *   x, y, w, bias   input, output and parameters of a layer
  *   dx, dy, dw, db  gradients of the loss with respect to these
