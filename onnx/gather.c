@@ -22,28 +22,29 @@ static tutti_status gather_one(struct onnx_node *node, int64_t index)
     if (index < 0 || index >= x.shape.sizes[axis]) return fail(TUTTI_FORMAT, "there is no element %" PRId64, index);
     x.tensor = node_cut(node, x.tensor, axis, index, index + 1);
     x.tensor = node_without_axis(node, &x, x.tensor, axis);
-    const int64_t of_file = asked < 0 ? asked + operand_rank(&x) : asked;
-    return node_set_output(node, x.tensor, batch_axis_moved(x.batch, of_file < x.batch.axis ? -1 : 0));
+    const int64_t file_axis = asked < 0 ? asked + operand_rank(&x) : asked;
+    return node_set_output(node, x.tensor, batch_axis_moved(x.batch, file_axis < x.batch.axis ? -1 : 0));
 }
 
-/* The indices grow with the sample along the batch's axis of the data: they select among its rows. */
-static tutti_status gather_by_batch_index(
-    struct onnx_node *node, const struct operand *x, const struct operand *indices, int axis)
+/* The indices grow with the sample along the batch's axis of the data: they select among its rows, which become
+ * an axis of the sample with the number that it has in the file. */
+static tutti_status gather_within_samples(
+    struct onnx_node *node, const struct operand *x, const struct operand *indices, int file_axis)
 {
     const int64_t rows = x->batch.rows_per_sample;
     const struct batch_index *index = &node_input(node, 1)->index;
     const struct batch_axis batch_axis = { .batched = true,
-        .axis = axis + indices->batch.axis,
+        .axis = file_axis + indices->batch.axis,
         .rows_per_sample = indices->batch.rows_per_sample,
         .outer = 1 };
     tutti_shape data = x->shape, of_indices = indices->shape;
     if (index->factor != rows || index->component != ALL_COMPONENTS || x->batch.outer != 1 || indices->batch.outer != 1)
         return node_refuse("its indices along the batch must grow with the sample");
     if (x->shape.rank + indices->shape.rank + 1 >= TUTTI_MAX_RANK) return node_refuse("its result has too many axes");
-    tutti_tensor pair[] = { node_with_rows(node, x->tensor, &data, axis, rows), indices->tensor };
+    tutti_tensor pair[] = { node_with_rows(node, x->tensor, &data, file_axis, rows), indices->tensor };
     if (batch_axis.rows_per_sample > 1)
         pair[1] = node_with_rows(node, pair[1], &of_indices, indices->batch.axis, indices->batch.rows_per_sample);
-    tutti_tensor y = node_op(node, "gather", pair, 2, "axis=%d", axis);
+    tutti_tensor y = node_op(node, "gather", pair, 2, "axis=%d", file_axis);
     if (batch_axis.rows_per_sample > 1) y = node_without_rows(node, y, batch_axis.axis);
     return node_set_output(node, y, batch_axis);
 }
@@ -52,18 +53,18 @@ static tutti_status gather_by_batch_index(
 static tutti_status gather(struct onnx_node *node, const struct operand *x, const struct operand *indices)
 {
     int axis = 0;
-    const int64_t asked = node_integer(node, "axis", 0), of_file = asked < 0 ? asked + operand_rank(x) : asked;
-    if (node_input(node, 1)->index.factor && operand_has_batch_axis(x) && of_file == x->batch.axis)
-        return gather_by_batch_index(node, x, indices, (int)of_file);
+    const int64_t asked = node_integer(node, "axis", 0), file_axis = asked < 0 ? asked + operand_rank(x) : asked;
+    if (node_input(node, 1)->index.factor && operand_has_batch_axis(x) && file_axis == x->batch.axis)
+        return gather_within_samples(node, x, indices, (int)file_axis);
     if (node_input(node, 1)->index.factor) return node_refuse("its indices grow with the sample");
     const tutti_status status = operand_axis(x, asked, &axis);
     if (status != TUTTI_OK) return status;
     if (x->batch.batched && indices->batch.batched && (operand_has_batch_axis(x) || operand_has_batch_axis(indices)))
         return node_refuse("both its inputs depend on the samples");
     const tutti_tensor pair[] = { x->tensor, indices->tensor }, y = node_op(node, "gather", pair, 2, "axis=%d", axis);
-    if (!x->batch.batched) return node_set_output(node, y, batch_axis_moved(indices->batch, (int)of_file));
+    if (!x->batch.batched) return node_set_output(node, y, batch_axis_moved(indices->batch, (int)file_axis));
     return node_set_output(
-        node, y, batch_axis_moved(x->batch, of_file < x->batch.axis ? operand_rank(indices) - 1 : 0));
+        node, y, batch_axis_moved(x->batch, file_axis < x->batch.axis ? operand_rank(indices) - 1 : 0));
 }
 
 /* A constant next to the node's first output. */
@@ -98,25 +99,27 @@ static bool find_batch_axis(
 }
 
 /* Known indices along the batch of the data, which select the same rows of each sample. */
-static tutti_status gather_alike(
-    const struct onnx_node *node, const struct operand *x, const struct array *indices, int axis)
+static tutti_status gather_known_within_samples(
+    const struct onnx_node *node, const struct operand *x, const struct array *indices, int file_axis)
 {
     struct batch_axis batch_axis = { .batched = true, .outer = 1 };
     int at = 0;
     if (!find_batch_axis(node->import, indices, x->batch.rows_per_sample, &at, &batch_axis.rows_per_sample))
-        return node_refuse("its indices along axis %d, the batch, do not select the same part of each sample", axis);
+        return node_refuse(
+            "its indices along axis %d, the batch, do not select the same part of each sample", file_axis);
     tutti_shape data = x->shape;
-    batch_axis.axis = axis + at;
+    batch_axis.axis = file_axis + at;
     if (x->shape.rank + indices->rank >= TUTTI_MAX_RANK) return node_refuse("its result has too many axes");
-    tutti_tensor y = node_with_rows(node, x->tensor, &data, axis, x->batch.rows_per_sample);
+    tutti_tensor y = node_with_rows(node, x->tensor, &data, file_axis, x->batch.rows_per_sample);
     y = node_op(node, "gather",
-        (tutti_tensor[]) { y, node_first_sample(node, indices, at, batch_axis.rows_per_sample) }, 2, "axis=%d", axis);
+        (tutti_tensor[]) { y, node_first_sample(node, indices, at, batch_axis.rows_per_sample) }, 2, "axis=%d",
+        file_axis);
     if (batch_axis.rows_per_sample > 1) y = node_without_rows(node, y, batch_axis.axis);
     return node_set_output(node, y, batch_axis);
 }
 
-/* Four cases. One known index is a slice. Known indices along the batch must select the same rows of each sample. Rows
- * of a table by int32 indices that depend on the samples are an embedding. All others are a gather. */
+/* Five cases: a known index of rank 0; known indices along the batch; indices that grow with the sample along it; int32
+ * ids into a table (embedding); all others. */
 tutti_status build_gather(struct onnx_node *node)
 {
     struct operand x, indices;
@@ -133,14 +136,14 @@ tutti_status build_gather(struct onnx_node *node)
         status = node_list(node, 1, index, 1, &count);
         return status == TUTTI_OK ? gather_one(node, index[0]) : status;
     }
-    const int64_t axis = node_integer(node, "axis", 0), of_file = axis < 0 ? axis + operand_rank(&x) : axis;
-    if (known && operand_has_batch_axis(&x) && of_file == x.batch.axis && x.batch.outer == 1) {
+    const int64_t asked = node_integer(node, "axis", 0), file_axis = asked < 0 ? asked + operand_rank(&x) : asked;
+    if (known && operand_has_batch_axis(&x) && file_axis == x.batch.axis && x.batch.outer == 1) {
         const struct array *array = NULL;
         status = node_array(node, 1, &array);
-        return status == TUTTI_OK ? gather_alike(node, &x, array, x.batch.axis) : status;
+        return status == TUTTI_OK ? gather_known_within_samples(node, &x, array, x.batch.axis) : status;
     }
     if ((status = node_operand_as_is(node, 1, &indices)) != TUTTI_OK) return status;
-    const bool is_table = !x.batch.batched && x.shape.rank == 2 && axis == 0;
+    const bool is_table = !x.batch.batched && x.shape.rank == 2 && asked == 0;
     if (!is_table || known || !second->converts || second->index.factor) return gather(node, &x, &indices);
     const tutti_tensor pair[] = { indices.tensor, x.tensor };
     return node_set_output(node, node_plain(node, "embedding", pair, 2), indices.batch);
