@@ -39,7 +39,7 @@ bool operand_has_batch_axis(const struct operand *operand)
     return operand->batch.batched && operand->batch.axis != HIDDEN;
 }
 
-tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_tensor)
+tutti_status operand_axis(const struct operand *operand, int64_t axis, int *tensor_axis)
 {
     const struct batch_axis *batch_axis = &operand->batch;
     const int rank = operand_rank(operand);
@@ -51,7 +51,7 @@ tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_t
                            " is the batch, and samples are computed apart from each other: if the file's inputs have "
                            "the batch elsewhere or none, say so (batch_axis, whole)",
             axis);
-    *of_tensor = (int)counted - (has_own_axis(batch_axis) && counted > batch_axis->axis);
+    *tensor_axis = (int)counted - (has_own_axis(batch_axis) && counted > batch_axis->axis);
     return TUTTI_OK;
 }
 

@@ -255,7 +255,7 @@ tutti_status node_set_output_batch_first(
 int operand_rank(const struct operand *operand);
 bool operand_has_batch_axis(const struct operand *operand);
 /* The tensor's axis for an axis of the file, which may be negative. Refuses the batch. */
-tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_tensor);
+tutti_status operand_axis(const struct operand *operand, int64_t axis, int *tensor_axis);
 /* node_spread(): repeats a tensor for each sample. node_spread_operand(): keeps the operand's shape, also that of one
  * number. */
 tutti_status node_spread(const struct onnx_node *node, tutti_tensor *tensor);

@@ -7,12 +7,12 @@
 
 /* Reads an input and the attribute `axis`: as an axis of the file, and as one of the tensor. */
 static tutti_status read_axis(
-    const struct onnx_node *node, int64_t fallback, struct operand *x, int *of_file, int *axis)
+    const struct onnx_node *node, int64_t fallback, struct operand *x, int *file_axis, int *axis)
 {
     tutti_status status = node_operand(node, 0, x);
     if (status != TUTTI_OK) return status;
     const int64_t asked = node_integer(node, "axis", fallback);
-    *of_file = (int)(asked < 0 ? asked + operand_rank(x) : asked);
+    *file_axis = (int)(asked < 0 ? asked + operand_rank(x) : asked);
     return operand_axis(x, asked, axis);
 }
 
@@ -29,10 +29,10 @@ tutti_status build_hardmax(struct onnx_node *node)
 tutti_status build_top_k(struct onnx_node *node)
 {
     struct operand x;
-    int of_file = 0, axis = 0, count = 0;
+    int file_axis = 0, axis = 0, count = 0;
     int64_t k[1] = { 0 };
     tutti_tensor indices;
-    tutti_status status = read_axis(node, -1, &x, &of_file, &axis);
+    tutti_status status = read_axis(node, -1, &x, &file_axis, &axis);
     if (status == TUTTI_OK) status = node_list(node, 1, k, 1, &count);
     if (status != TUTTI_OK) return status;
     const bool largest = node_integer(node, "largest", 1) != 0;
@@ -83,12 +83,12 @@ tutti_status build_one_hot(struct onnx_node *node)
     if (status == TUTTI_OK) status = node_scalar(node, 1, 0, &depth);
     if (status != TUTTI_OK) return status;
     const int rank = operand_rank(&x) + 1;
-    const int64_t asked = node_integer(node, "axis", -1), of_file = asked < 0 ? asked + rank : asked;
-    if (of_file < 0 || of_file >= rank) return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist", asked);
+    const int64_t asked = node_integer(node, "axis", -1), file_axis = asked < 0 ? asked + rank : asked;
+    if (file_axis < 0 || file_axis >= rank) return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist", asked);
     if (x.batch.batched && x.batch.outer != 1) return node_refuse("the batch is part of an axis");
     const bool own = x.batch.batched && x.batch.axis != HIDDEN;
-    const int axis = (int)of_file - (own && of_file > x.batch.axis);
-    const struct batch_axis batch_axis = batch_axis_moved(x.batch, of_file <= x.batch.axis ? 1 : 0);
+    const int axis = (int)file_axis - (own && file_axis > x.batch.axis);
+    const struct batch_axis batch_axis = batch_axis_moved(x.batch, file_axis <= x.batch.axis ? 1 : 0);
     if (x.shape.rank == 0 && !x.batch.batched) return node_refuse("its indices are one number for all samples");
     node_set_type(node, 0, values->type);
     const tutti_tensor hot = node_op(node, "one_hot", &x.tensor, 1, "axis=%d depth=%.9g", axis, (double)depth);
@@ -115,12 +115,12 @@ tutti_status build_reverse_sequence(struct onnx_node *node)
 {
     struct operand x, lengths;
     int time = 0, batch = -1;
-    const int64_t of_file = node_integer(node, "batch_axis", 1);
+    const int64_t file_axis = node_integer(node, "batch_axis", 1);
     tutti_status status = node_operand(node, 0, &x);
     if (status == TUTTI_OK) status = node_operand_as_is(node, 1, &lengths);
     if (status == TUTTI_OK) status = operand_axis(&x, node_integer(node, "time_axis", 0), &time);
-    const bool own = x.batch.batched && of_file == x.batch.axis && x.batch.outer == 1;
-    if (status == TUTTI_OK && !own) status = operand_axis(&x, of_file, &batch);
+    const bool own = x.batch.batched && file_axis == x.batch.axis && x.batch.outer == 1;
+    if (status == TUTTI_OK && !own) status = operand_axis(&x, file_axis, &batch);
     if (status != TUTTI_OK) return status;
     if (own != (lengths.batch.batched && lengths.batch.axis == 0))
         return node_refuse("its lengths must have the batch of its data");

@@ -119,11 +119,11 @@ tutti_status build_expand(struct onnx_node *node)
     for (int i = more; i < (int)asked->count; i++) {
         int axis = 0;
         const struct symbolic_integer size = asked->integers[i];
-        const int of_file = i - more + (rank + more - (int)asked->count);
-        if (x.batch.axis == of_file || size.number == 1) continue; /* the batch stays what it is */
-        if ((status = operand_axis(&x, of_file, &axis)) != TUTTI_OK) return status;
+        const int file_axis = i - more + (rank + more - (int)asked->count);
+        if (x.batch.axis == file_axis || size.number == 1) continue; /* the batch stays what it is */
+        if ((status = operand_axis(&x, file_axis, &axis)) != TUTTI_OK) return status;
         if (size.batches || size.number < 1 || (x.shape.sizes[axis] != 1 && x.shape.sizes[axis] != size.number))
-            return node_refuse("axis %d cannot be repeated", of_file);
+            return node_refuse("axis %d cannot be repeated", file_axis);
         to.sizes[more + axis] = size.number;
     }
     if (to.rank == 0) return node_set_output(node, x.tensor, x.batch);

@@ -16,11 +16,11 @@ static tutti_status failed(const struct onnx_node *node, tutti_tensor tensor)
 
 /* The tensor's axis for the file's `axis`, from which on all axes are normalised. The batch must not be among
  * them. */
-static tutti_status first_axis(const struct operand *x, int64_t axis, int *of_tensor)
+static tutti_status first_axis(const struct operand *x, int64_t axis, int *tensor_axis)
 {
     const int rank = operand_rank(x);
     int other;
-    tutti_status status = operand_axis(x, axis, of_tensor);
+    tutti_status status = operand_axis(x, axis, tensor_axis);
     for (int64_t i = axis < 0 ? axis + rank : axis; status == TUTTI_OK && i < rank; i++)
         status = operand_axis(x, i, &other);
     return status;
@@ -142,7 +142,7 @@ tutti_status build_mean_variance_normalization(struct onnx_node *node)
 {
     struct operand x;
     static const int64_t images[] = { 0, 2, 3 };
-    int64_t of_tensor[TUTTI_MAX_RANK];
+    int64_t tensor_axes[TUTTI_MAX_RANK];
     size_t count;
     const int64_t *axes = node_integers(node, "axes", &count);
     tutti_status status = node_operand(node, 0, &x);
@@ -154,9 +154,9 @@ tutti_status build_mean_variance_normalization(struct onnx_node *node)
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
         int axis = 0;
         status = operand_axis(&x, axes[i], &axis);
-        of_tensor[i] = axis;
+        tensor_axes[i] = axis;
     }
     if (status != TUTTI_OK) return status;
-    const struct list_text list = list_print(of_tensor, (int)count);
+    const struct list_text list = list_print(tensor_axes, (int)count);
     return node_set_output(node, node_op(node, "mean_variance_norm", &x.tensor, 1, "axes=%s", list.text), x.batch);
 }

@@ -141,10 +141,10 @@ static tutti_status attribute_print(const struct onnx_node *node, const struct o
         return fail(TUTTI_FORMAT, "its attribute %s is missing", info->onnx);
     int64_t number = info->type == TUTTI_ATTRIBUTE_NUMBER ? 0 : node_integer(node, info->onnx, (int64_t)fallback);
     if (info->type == TUTTI_ATTRIBUTE_AXIS) {
-        int of_tensor = 0;
-        status = operand_axis(x, number, &of_tensor);
+        int tensor_axis = 0;
+        status = operand_axis(x, number, &tensor_axis);
         *axis = (int)(number < 0 ? number + operand_rank(x) : number);
-        number = of_tensor;
+        number = tensor_axis;
     }
     if (info->type == TUTTI_ATTRIBUTE_NUMBER)
         text_append(text, "%s=%.9g ", info->name, (double)node_number(node, info->onnx, (float)fallback));
@@ -474,18 +474,19 @@ tutti_status build_dropout(struct onnx_node *node)
 /* ------------------------------------------------------------------------------------------------- along axes ---- */
 
 /* All axes if none is named, or none at all with `noop_with_empty_axes`. */
-static tutti_status read_axes(const struct onnx_node *node, const struct operand *x, unsigned *of_file, unsigned *axes)
+static tutti_status read_axes(
+    const struct onnx_node *node, const struct operand *x, unsigned *file_axes, unsigned *axes)
 {
     int64_t list[TUTTI_MAX_RANK];
     int count = 0;
     const int rank = operand_rank(x);
     tutti_status status = node_list_or_attribute(node, "axes", 1, list, TUTTI_MAX_RANK, &count);
-    if (status == TUTTI_OK) status = axes_read(list, count, rank, of_file);
+    if (status == TUTTI_OK) status = axes_read(list, count, rank, file_axes);
     if (status != TUTTI_OK) return status;
-    if (count == 0 && !node_integer(node, "noop_with_empty_axes", 0)) *of_file = (1u << rank) - 1;
+    if (count == 0 && !node_integer(node, "noop_with_empty_axes", 0)) *file_axes = (1u << rank) - 1;
     *axes = 0;
     for (int i = 0, axis = 0; i < rank && status == TUTTI_OK; i++) {
-        if (!(*of_file >> i & 1)) continue;
+        if (!(*file_axes >> i & 1)) continue;
         status = operand_axis(x, i, &axis);
         *axes |= 1u << axis;
     }
@@ -533,14 +534,14 @@ tutti_status build_reduce(struct onnx_node *node)
     const bool floats = node_input(node, 0) && onnx_type_is_float(node_input(node, 0)->type);
     const bool keep = node_integer(node, "keepdims", 1) != 0;
     struct operand x;
-    unsigned axes = 0, of_file = 0;
+    unsigned axes = 0, file_axes = 0;
     tutti_status status = node_operand(node, 0, &x);
-    if (status == TUTTI_OK) status = read_axes(node, &x, &of_file, &axes);
+    if (status == TUTTI_OK) status = read_axes(node, &x, &file_axes, &axes);
     if (status != TUTTI_OK) return status;
     if (axes == 0) return node_set_output(node, reduce_nothing(node, x.tensor), x.batch);
     if (x.batch.batched && !strcmp(node->operation, "reduce_mean") && x.shape.rank == 3 && axes == 6 && keep && floats)
         return node_set_output(node, node_plain(node, "global_average_pool", &x.tensor, 1), x.batch);
-    const unsigned before = of_file & ((1u << (x.batch.axis == HIDDEN ? 0 : x.batch.axis)) - 1);
+    const unsigned before = file_axes & ((1u << (x.batch.axis == HIDDEN ? 0 : x.batch.axis)) - 1);
     return node_set_output(node,
         floats ? reduce(node, x.tensor, node->operation, axes, keep) : reduce_integers(node, &x, axes, keep),
         batch_axis_moved(x.batch, keep ? 0 : -__builtin_popcount(before)));
@@ -556,12 +557,12 @@ tutti_status node_softmax_axis(const struct onnx_node *node, struct operand *x, 
     tutti_status status = node_operand(node, 0, x);
     const bool old = node->import->opset < 13;
     const int64_t asked = node_integer(node, "axis", old ? 1 : -1), rank = status == TUTTI_OK ? operand_rank(x) : 0;
-    const int64_t of_file = asked < 0 ? asked + rank : asked;
+    const int64_t file_axis = asked < 0 ? asked + rank : asked;
     *shape = x->shape;
     if (status == TUTTI_OK) status = operand_axis(x, asked, axis);
     if (status != TUTTI_OK || !old || *axis == x->shape.rank - 1) return status;
-    if (x->batch.batched && x->batch.axis != HIDDEN && x->batch.axis > of_file)
-        return node_refuse("before opset 13 it is over all axes from axis %d on: the batch is one", (int)of_file);
+    if (x->batch.batched && x->batch.axis != HIDDEN && x->batch.axis > file_axis)
+        return node_refuse("before opset 13 it is over all axes from axis %d on: the batch is one", (int)file_axis);
     for (int i = *axis + 1; i < shape->rank; i++) x->shape.sizes[*axis] *= shape->sizes[i];
     x->shape.rank = *axis + 1;
     x->tensor = node_reshape(node, x->tensor, &x->shape);

@@ -32,7 +32,7 @@ void import_note_quantised(const struct import *import)
 /* What a scale or a zero point is for: each index of an axis; or blocks of this size along the axis, if it is not
  * 0. */
 struct axis {
-    int64_t of_file, block;
+    int64_t file_axis, block;
 };
 
 static struct axis read_axis(const struct onnx_node *node)
@@ -75,7 +75,7 @@ static tutti_status aligned(
         *tensor = node_reshape(node, t.tensor, &TUTTI_SHAPE(1));
         return TUTTI_OK;
     }
-    if ((status = operand_axis(x, along.of_file, &axis)) != TUTTI_OK) return status;
+    if ((status = operand_axis(x, along.file_axis, &axis)) != TUTTI_OK) return status;
     tutti_shape shape = { .rank = x->shape.rank };
     for (int i = 0; i < shape.rank; i++) shape.sizes[i] = i == axis ? x->shape.sizes[i] : 1;
     if (t.shape.rank == 1 && t.shape.sizes[0] == shape.sizes[axis]) {
@@ -218,7 +218,7 @@ static tutti_status dequantise_initialiser(const struct onnx_node *node, struct 
     if (status == TUTTI_OK) status = node_array(node, 1, &scale);
     if (status == TUTTI_OK && node_input(node, 2)) status = node_array(node, 2, &zero);
     if (status != TUTTI_OK || !output) return status;
-    int64_t axis = along.of_file < 0 ? along.of_file + x->rank : along.of_file;
+    int64_t axis = along.file_axis < 0 ? along.file_axis + x->rank : along.file_axis;
     if (scale->count == 1) axis = 0;
     if (axis < 0 || (axis >= x->rank && scale->count != 1)) return fail(TUTTI_FORMAT, "its axis does not exist");
     if (along.block < 0 || (zero && zero->count != scale->count)) return fail(TUTTI_FORMAT, "its inputs do not fit");

@@ -43,13 +43,13 @@ static bool keeps_batch(
 }
 
 /* Adds number `i` of the lists, which is for this axis of the file. */
-static tutti_status add_axis(const struct onnx_node *node, const struct operand *x, int64_t of_file,
+static tutti_status add_axis(const struct onnx_node *node, const struct operand *x, int64_t file_axis,
     const struct asked *asked, int i, struct resized *r)
 {
     int axis = 0;
-    const int64_t counted = of_file < 0 ? of_file + operand_rank(x) : of_file;
+    const int64_t counted = file_axis < 0 ? file_axis + operand_rank(x) : file_axis;
     if (x->batch.batched && counted == x->batch.axis && keeps_batch(node, asked, i, &x->batch)) return TUTTI_OK;
-    const tutti_status status = operand_axis(x, of_file, &axis);
+    const tutti_status status = operand_axis(x, file_axis, &axis);
     if (status != TUTTI_OK) return status;
     if (asked->sizes && asked->sizes->integers[i].batches)
         return node_refuse("the number of samples would be a size of axis %d", axis);

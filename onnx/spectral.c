@@ -31,16 +31,16 @@ tutti_status build_dft(struct onnx_node *node)
 {
     struct operand x;
     int64_t axis[1] = { node->import->opset < 20 ? node_integer(node, "axis", 1) : -2 }, length[1] = { 0 };
-    int of_tensor = 0, axes = 0, lengths = 0;
+    int tensor_axis = 0, axes = 0, lengths = 0;
     tutti_status status = node_operand(node, 0, &x);
     if (status == TUTTI_OK) status = node_list(node, 1, length, 1, &lengths);
     if (status == TUTTI_OK && node->import->opset >= 20 && node_input(node, 2))
         status = node_list(node, 2, axis, 1, &axes);
-    if (status == TUTTI_OK) status = operand_axis(&x, axis[0], &of_tensor);
+    if (status == TUTTI_OK) status = operand_axis(&x, axis[0], &tensor_axis);
     if (status != TUTTI_OK) return status;
     if (last_is_batch(&x)) return node_refuse("the last axis, of real and imaginary parts, is the batch");
     if (lengths && length[0] < 1) return fail(TUTTI_FORMAT, "its length is %" PRId64, length[0]);
-    return transform(node, &x, x.tensor, of_tensor, lengths ? length[0] : 0);
+    return transform(node, &x, x.tensor, tensor_axis, lengths ? length[0] : 0);
 }
 
 /* ------------------------------------------------------------------------------------------------------- STFT ---- */
