@@ -186,7 +186,7 @@ tutti_status op_conv(const struct append_context *c, const int *inputs, int coun
     const struct graph *graph = c->graph;
     const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
     const int bias = count > 2 ? inputs[2] : NO_VALUE;
-    tutti_status status = sliding_resolve("conv", x, call->arguments, w->shape.sizes + SPACE_AXIS, &s);
+    tutti_status status = sliding_resolve("conv", x, call->options, w->shape.sizes + SPACE_AXIS, &s);
     if (status == TUTTI_OK) status = check_groups("conv", s.groups);
     if (status == TUTTI_OK) status = check_weights("conv", graph, inputs, count, s.groups, false);
     if (status != TUTTI_OK) return status;
@@ -204,7 +204,7 @@ tutti_status op_conv_transpose(
     const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
     const int bias = count > 2 ? inputs[2] : NO_VALUE;
     tutti_status status =
-        sliding_resolve_transposed("conv_transpose", x, call->arguments, w->shape.sizes + SPACE_AXIS, &s);
+        sliding_resolve_transposed("conv_transpose", x, call->options, w->shape.sizes + SPACE_AXIS, &s);
     if (status == TUTTI_OK) status = check_groups("conv_transpose", s.groups);
     if (status == TUTTI_OK) status = check_weights("conv_transpose", graph, inputs, count, s.groups, true);
     if (status != TUTTI_OK) return status;

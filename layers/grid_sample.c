@@ -213,7 +213,7 @@ static double centre(int64_t i, int64_t size, bool align_corners)
 }
 
 /* The places of all elements, [elements, axes + 1]: the last axis of space comes first, and after all a 1. */
-static int add_places(struct tutti_network *network, const struct affine_grid_arguments *a, int64_t count)
+static int add_places(struct tutti_network *network, const struct affine_grid_options *a, int64_t count)
 {
     const int axes = a->size.count;
     float *list = memory_new((size_t)(count * (axes + 1)), sizeof *list);
@@ -236,7 +236,7 @@ static int add_places(struct tutti_network *network, const struct affine_grid_ar
 tutti_status op_affine_grid(
     const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
-    const struct affine_grid_arguments *a = call->arguments;
+    const struct affine_grid_options *a = call->options;
     const struct value *theta = graph_at(c->graph, inputs[0]);
     const int axes = a->size.count, rank = theta->shape.rank - theta->batched;
     tutti_shape shape = { .rank = theta->batched, .sizes = { theta->shape.sizes[0] } };

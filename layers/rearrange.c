@@ -58,7 +58,7 @@ tutti_status op_slice(const struct append_context *c, const int *inputs, int cou
 {
     tutti_status status = TUTTI_OK;
     const struct value x = *graph_at(c->graph, inputs[0]);
-    const struct slice_arguments *o = call->arguments;
+    const struct slice_options *o = call->options;
     const struct integers *axes = &o->axes, *starts = &o->starts, *ends = &o->ends, *steps = &o->steps;
     struct window_attributes a = { .shape = x.shape };
     struct strided strided[TUTTI_MAX_RANK] = { { 0 } };
@@ -117,7 +117,7 @@ tutti_status op_pad(const struct append_context *c, const int *inputs, int count
     tutti_status status = TUTTI_OK;
     const struct value x = *graph_at(c->graph, inputs[0]);
     const int rank = x.shape.rank - x.batched;
-    const struct pad_arguments *o = call->arguments;
+    const struct pad_options *o = call->options;
     const struct integers *before = &o->before, *after = &o->after;
     const enum pad_mode mode = (enum pad_mode)o->mode;
     struct window_attributes a = *(const struct window_attributes *)call->attributes;
@@ -159,7 +159,7 @@ static int repeat(const struct append_context *c, int x, int axis, int64_t times
 tutti_status op_tile(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     const struct value x = *graph_at(c->graph, inputs[0]);
-    const struct integers *times = &((const struct tile_arguments *)call->arguments)->repeats;
+    const struct integers *times = &((const struct tile_options *)call->options)->repeats;
     (void)count;
     if (times->count != x.shape.rank - x.batched)
         return fail(TUTTI_INVALID, "tile: repeats need a number for each of the %d axes", x.shape.rank - x.batched);
@@ -197,7 +197,7 @@ tutti_status op_depth_to_space(
 {
     static const int dcr[] = { 0, 3, 4, 1, 5, 2 }, crd[] = { 0, 1, 4, 2, 5, 3 };
     const struct value x = *graph_at(c->graph, inputs[0]);
-    const struct block_arguments *o = call->arguments;
+    const struct block_options *o = call->options;
     const int64_t b = o->size, *s = x.shape.sizes;
     const tutti_status status = check_blocks("depth_to_space", &x, b, true);
     (void)count;
@@ -217,7 +217,7 @@ tutti_status op_space_to_depth(
 {
     static const int dcr[] = { 0, 3, 5, 1, 2, 4 }, crd[] = { 0, 1, 3, 5, 2, 4 };
     const struct value x = *graph_at(c->graph, inputs[0]);
-    const struct block_arguments *o = call->arguments;
+    const struct block_options *o = call->options;
     const int64_t b = o->size, *s = x.shape.sizes;
     const tutti_status status = check_blocks("space_to_depth", &x, b, false);
     (void)count;

@@ -107,7 +107,7 @@ tutti_status resize_taps(const struct resize *how, const struct resize_axis *axi
 
 /* --------------------------------------------------------------------------------------------------- builder ---- */
 
-static tutti_status check(const struct value *x, const struct resize_arguments *o)
+static tutti_status check(const struct value *x, const struct resize_options *o)
 {
     const int rank = x->shape.rank - x->batched;
     const struct integers *axes = &o->axes;
@@ -125,7 +125,7 @@ static tutti_status check(const struct value *x, const struct resize_arguments *
 }
 
 /* Returns the scale of all axes by a policy that keeps their ratio; 0: each axis has its own. */
-static double common_scale(const struct value *x, const struct resize_arguments *o, const int *axes, int count)
+static double common_scale(const struct value *x, const struct resize_options *o, const int *axes, int count)
 {
     double scale = 0;
     if (o->how.policy == RESIZE_STRETCH || !o->sizes.count) return 0;
@@ -137,8 +137,8 @@ static double common_scale(const struct value *x, const struct resize_arguments 
     return scale;
 }
 
-static tutti_status axis_of(const struct value *x, const struct resize_arguments *o, int axis, int number,
-    double common, struct resize_axis *made)
+static tutti_status axis_of(const struct value *x, const struct resize_options *o, int axis, int number, double common,
+    struct resize_axis *made)
 {
     const int64_t from = x->shape.sizes[axis];
     const int count = o->roi.count / 2;
@@ -172,7 +172,7 @@ tutti_status op_resize(const struct append_context *c, const int *inputs, int co
 {
     const struct value x = *graph_at(c->graph, inputs[0]); /* appending moves values */
     int axes[TUTTI_MAX_RANK];
-    const struct resize_arguments *o = call->arguments;
+    const struct resize_options *o = call->options;
     tutti_status status = check(&x, o);
     const int axis_count = o->axes.count ? o->axes.count : x.shape.rank - x.batched;
     (void)count;

@@ -9,7 +9,7 @@ static bool read_number(const struct integers *list, int i, int64_t fallback, in
     return *number >= least && *number <= INT32_MAX;
 }
 
-static tutti_status check_counts(const char *name, const struct sliding_arguments *o, int axes)
+static tutti_status check_counts(const char *name, const struct sliding_options *o, int axes)
 {
     const struct integers *lists[] = { &o->kernel, &o->strides, &o->dilations, &o->output_padding, &o->output_shape };
     bool good = o->pads.count == 0 || o->pads.count == 2 * axes;
@@ -20,7 +20,7 @@ static tutti_status check_counts(const char *name, const struct sliding_argument
 }
 
 static tutti_status read_axis(
-    const char *name, const struct sliding_arguments *o, const int64_t *kernel, int i, struct sliding *s)
+    const char *name, const struct sliding_options *o, const int64_t *kernel, int i, struct sliding *s)
 {
     struct sliding_axis *a = &s->axis[i];
     const int64_t size = kernel ? kernel[i] : 0;
@@ -37,8 +37,8 @@ static tutti_status read_axis(
         TUTTI_INVALID, "%s: a window of %lld elements along axis %d is too large", name, (long long)a->reach, i + 1);
 }
 
-static tutti_status read_axes(const char *name, const struct value *x, const struct sliding_arguments *o,
-    const int64_t *kernel, struct sliding *s)
+static tutti_status read_axes(
+    const char *name, const struct value *x, const struct sliding_options *o, const int64_t *kernel, struct sliding *s)
 {
     *s = (struct sliding) { .axes = x->shape.rank - SPACE_AXIS, .groups = o->group };
     if (!x->batched || s->axes < 1 || s->axes > SLIDING_AXES)
@@ -57,8 +57,8 @@ static void divide_padding(struct sliding_axis *a, int64_t total, bool more_afte
     a->after = total - a->before;
 }
 
-tutti_status sliding_resolve(const char *name, const struct value *x, const struct sliding_arguments *o,
-    const int64_t *kernel, struct sliding *s)
+tutti_status sliding_resolve(
+    const char *name, const struct value *x, const struct sliding_options *o, const int64_t *kernel, struct sliding *s)
 {
     tutti_status status = read_axes(name, x, o, kernel, s);
     for (int i = 0; i < s->axes && status == TUTTI_OK; i++) {
@@ -79,8 +79,8 @@ tutti_status sliding_resolve(const char *name, const struct value *x, const stru
     return status;
 }
 
-tutti_status sliding_resolve_transposed(const char *name, const struct value *x, const struct sliding_arguments *o,
-    const int64_t *kernel, struct sliding *s)
+tutti_status sliding_resolve_transposed(
+    const char *name, const struct value *x, const struct sliding_options *o, const int64_t *kernel, struct sliding *s)
 {
     tutti_status status = read_axes(name, x, o, kernel, s);
     const bool upper = o->auto_pad == AUTO_PAD_SAME_UPPER, same = upper || o->auto_pad == AUTO_PAD_SAME_LOWER;

@@ -19,12 +19,12 @@ struct sliding {
 };
 
 /* Reads the attributes for x [N, C, ...] and checks them. kernel: sizes of the axes; NULL: the attribute. */
-tutti_status sliding_resolve(const char *name, const struct value *x, const struct sliding_arguments *o,
-    const int64_t *kernel, struct sliding *s);
+tutti_status sliding_resolve(
+    const char *name, const struct value *x, const struct sliding_options *o, const int64_t *kernel, struct sliding *s);
 /* Like sliding_resolve(), for a transposed convolution: x is the output of a convolution and the result is its input,
  * so `in` and `out` are exchanged. */
-tutti_status sliding_resolve_transposed(const char *name, const struct value *x, const struct sliding_arguments *o,
-    const int64_t *kernel, struct sliding *s);
+tutti_status sliding_resolve_transposed(
+    const char *name, const struct value *x, const struct sliding_options *o, const int64_t *kernel, struct sliding *s);
 /* Pads x with `outside` where windows read beyond its ends, and removes what no window reads; returns x where nothing
  * changes. The axes then have no padding. */
 int sliding_pad(const struct append_context *c, int x, struct sliding *s, float outside);

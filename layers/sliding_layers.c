@@ -52,9 +52,9 @@ static tutti_status check_conv(
         (long long)groups, (long long)x->shape.sizes[CHANNEL_AXIS], (long long)channels);
 }
 
-static struct sliding_arguments arguments_of(const tutti_conv_options *o, int axes, bool transposed)
+static struct sliding_options sliding_options_of(const tutti_conv_options *o, int axes, bool transposed)
 {
-    struct sliding_arguments a = { .strides = list_of(o->stride, axes, 1),
+    struct sliding_options a = { .strides = list_of(o->stride, axes, 1),
         .dilations = list_of(o->dilation, axes, 1),
         .pads = pads_of(o->padding, o->padding_after, axes),
         .group = o->groups ? o->groups : 1 };
@@ -64,13 +64,13 @@ static struct sliding_arguments arguments_of(const tutti_conv_options *o, int ax
 }
 
 /* Makes the layer's nodes by a function of tutti_op(). */
-static tutti_tensor finish(tutti_network *network, int layer, op_builder *build, const int *inputs, int count,
-    const struct sliding_arguments *a)
+static tutti_tensor finish(
+    tutti_network *network, int layer, op_builder *build, const int *inputs, int count, const struct sliding_options *a)
 {
     int made = NO_VALUE;
     if (!network_ok(network) || layer < 0) return (tutti_tensor) { NO_VALUE };
     const struct append_context context = { network, &network->graph, layer };
-    const tutti_status status = build(&context, inputs, count, &(struct op_call) { .arguments = a }, &made);
+    const tutti_status status = build(&context, inputs, count, &(struct op_call) { .options = a }, &made);
     if (status != TUTTI_OK) return network_fail(network, status);
     return network_ok(network) ? network_close(network, layer, made) : (tutti_tensor) { NO_VALUE };
 }
@@ -103,7 +103,7 @@ static tutti_tensor convolution(tutti_network *network, tutti_tensor tensor, int
         if (o->bias_init == TUTTI_INIT_DEFAULT && o->init != TUTTI_INIT_DEFAULT) how.init = TUTTI_INIT_ZEROS;
         inputs[2] = network_weight(network, layer, o->bias, "bias", TUTTI_SHAPE(channels), &how);
     }
-    const struct sliding_arguments a = arguments_of(o, axes, transposed);
+    const struct sliding_options a = sliding_options_of(o, axes, transposed);
     return finish(network, layer, transposed ? op_conv_transpose : op_conv, inputs, o->no_bias ? 2 : 3, &a);
 }
 
@@ -136,7 +136,7 @@ tutti_tensor tutti_pool(tutti_network *network, tutti_tensor tensor, tutti_pooli
     if (status == TUTTI_OK && ((int)kind < 0 || (size_t)kind >= sizeof builders / sizeof *builders))
         status = fail(TUTTI_INVALID, "pool: there is no kind %d", (int)kind);
     if (status != TUTTI_OK) return network_fail(network, status);
-    struct sliding_arguments a = { .dilations = list_of(o->dilation, kernel.rank, 1),
+    struct sliding_options a = { .dilations = list_of(o->dilation, kernel.rank, 1),
         .pads = pads_of(o->padding, o->padding_after, kernel.rank),
         .ceil_mode = o->ceil_mode,
         .count_include_pad = !o->exclude_padding,

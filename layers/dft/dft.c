@@ -200,7 +200,7 @@ static struct dft_attributes from_spectrum(int axis, int64_t length)
 tutti_status op_dft(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct dft_attributes a;
-    const struct dft_arguments *o = call->arguments;
+    const struct dft_options *o = call->options;
     (void)count;
     const tutti_status status =
         dft_resolve(graph_at(c->graph, inputs[0]), o->axis, o->inverse, o->onesided, o->length, &a);

@@ -125,7 +125,7 @@ tutti_status op_max_pool(
     const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
-    tutti_status status = sliding_resolve("max_pool", graph_at(c->graph, inputs[0]), call->arguments, NULL, &s);
+    tutti_status status = sliding_resolve("max_pool", graph_at(c->graph, inputs[0]), call->options, NULL, &s);
     bool dilated = false;
     (void)count;
     *y = inputs[0];
@@ -148,9 +148,8 @@ tutti_status op_average_pool(
     const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
-    const tutti_status status =
-        sliding_resolve("average_pool", graph_at(c->graph, inputs[0]), call->arguments, NULL, &s);
-    const bool all = ((const struct sliding_arguments *)call->arguments)->count_include_pad;
+    const tutti_status status = sliding_resolve("average_pool", graph_at(c->graph, inputs[0]), call->options, NULL, &s);
+    const bool all = ((const struct sliding_options *)call->options)->count_include_pad;
     (void)count;
     *y = inputs[0];
     if (status != TUTTI_OK) return status;
@@ -170,8 +169,8 @@ tutti_status op_lp_pool(
     const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
     struct sliding s;
-    const float p = ((const struct sliding_arguments *)call->arguments)->p;
-    tutti_status status = sliding_resolve("lp_pool", graph_at(c->graph, inputs[0]), call->arguments, NULL, &s);
+    const float p = ((const struct sliding_options *)call->options)->p;
+    tutti_status status = sliding_resolve("lp_pool", graph_at(c->graph, inputs[0]), call->options, NULL, &s);
     (void)count;
     if (status == TUTTI_OK && !(p >= 1 && p <= 1e6f))
         status = fail(TUTTI_INVALID, "lp_pool: p is %g: it must be from 1 to 1e6", (double)p);

@@ -16,7 +16,7 @@
 /* The attributes read from the text. */
 struct op_values {
     struct attribute_values attributes;
-    _Alignas(int64_t) unsigned char arguments[ARGUMENTS_SIZE];
+    _Alignas(int64_t) unsigned char options[OPTIONS_SIZE];
     char *name; /* of the layer */
 };
 
@@ -183,7 +183,7 @@ static bool set_numbers(
 static bool set(const struct value *x, const struct op_attribute *attribute, const char *text, size_t length,
     struct op_values *parsed)
 {
-    void *to = (attribute->is_attribute ? parsed->attributes.bytes : parsed->arguments) + attribute->offset;
+    void *to = (attribute->is_attribute ? parsed->attributes.bytes : parsed->options) + attribute->offset;
     double numbers[MOST_NUMBERS];
     if (attribute->type == TUTTI_ATTRIBUTE_CHOICE)
         return (*(int *)to = choice_of(attribute->choices, text, length)) >= 0;
@@ -270,7 +270,7 @@ static tutti_status read_text(
         if (unset & ~seen & 1u << i)
             TRY(wrong_value(schema, attribute, x, attribute->default_value, (int)strlen(attribute->default_value)));
     if (schema->activation) *(enum activation *)member_of(schema, parsed, "activation") = schema->activation;
-    if (schema->complete) status = schema->complete(x, parsed->arguments, parsed->attributes.bytes);
+    if (schema->complete) status = schema->complete(x, parsed->options, parsed->attributes.bytes);
 done:
     return status;
 }
@@ -285,7 +285,7 @@ static tutti_tensor append(tutti_network *network, int layer, const struct op_sc
         return network_append(network, layer, schema->operation, attributes, values, count);
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     if (schema->decompose) return network_close(network, layer, schema->decompose(&context, attributes, values, count));
-    const struct op_call call = { attributes, parsed->arguments };
+    const struct op_call call = { attributes, parsed->options };
     const tutti_status status = schema->build(&context, values, count, &call, &made);
     if (status != TUTTI_OK) return network_fail(network, status);
     return network_ok(network) ? network_close(network, layer, made) : (tutti_tensor) { NO_VALUE };
@@ -303,7 +303,7 @@ static tutti_tensor call_layer(tutti_network *network, const struct op_schema *s
     const tutti_tensor *inputs, int count)
 {
     network->layer_name = parsed->name;
-    const tutti_tensor made = schema->layer(network, inputs, count, parsed->arguments);
+    const tutti_tensor made = schema->layer(network, inputs, count, parsed->options);
     network->layer_name = NULL;
     return made;
 }

@@ -19,38 +19,38 @@ struct reals {
     double numbers[REALS];
 };
 
-/* What the text can set that is not a member of the node's attributes, of each builder below. Choices are in the order
- * of the schema's words (layers/schema/schema.h). */
-struct slice_arguments {
+/* Options of each builder below: what the text can set that is not a member of the node's attributes. Choices are in
+ * the order of the schema's words (layers/schema/schema.h). */
+struct slice_options {
     struct integers starts, ends, axes, steps;
 };
 /* Modes of pad, and of depth_to_space and back: in the depth, the block precedes (DCR) or follows the channels. */
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
-struct pad_arguments {
+struct pad_options {
     struct integers before, after;
     int mode;
 };
-struct tile_arguments {
+struct tile_options {
     struct integers repeats;
 };
 enum block_mode { BLOCK_DCR, BLOCK_CRD };
-struct block_arguments {
+struct block_options {
     int64_t size;
     int mode;
 };
-struct resize_arguments {
+struct resize_options {
     struct integers axes, sizes;
     struct reals scales, roi;
     struct resize how;
 };
-struct dft_arguments {
+struct dft_options {
     int axis;
     bool inverse, onesided;
     int64_t length; /* 0: the axis's */
 };
 /* Convolutions and pooling, with ONNX's names. Empty lists are the defaults. */
 enum auto_pad { AUTO_PAD_NOTSET, AUTO_PAD_VALID, AUTO_PAD_SAME_UPPER, AUTO_PAD_SAME_LOWER };
-struct sliding_arguments {
+struct sliding_options {
     struct integers kernel, strides, dilations;
     struct integers pads; /* before each axis, then after each */
     struct integers output_padding, output_shape;
@@ -60,7 +60,7 @@ struct sliding_arguments {
     float p;
 };
 /* theta [2, 3] or [3, 4] of each sample -> the grid for grid_sample. */
-struct affine_grid_arguments {
+struct affine_grid_options {
     struct integers size; /* of the image's axes of space */
     bool align_corners;
 };
@@ -68,7 +68,7 @@ struct affine_grid_arguments {
 /* What tutti_op() read. */
 struct op_call {
     const void *attributes; /* of the schema's operation, if it has one */
-    const void *arguments;  /* the schema's struct NAME_arguments */
+    const void *options;    /* the schema's struct NAME_options */
 };
 /* Appends the nodes and writes the result's value; NO_VALUE where the graph has failed. */
 typedef tutti_status op_builder(

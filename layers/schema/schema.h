@@ -15,7 +15,7 @@ struct op_input {
 };
 enum { OP_INPUTS = 8 };
 
-/* An attribute sets a member of the node's attributes (`is_attribute`) or of the arguments of a builder. */
+/* An attribute sets a member of the node's attributes (`is_attribute`) or of the options of a builder. */
 struct op_attribute {
     const char *name;
     tutti_attribute_type
@@ -40,11 +40,11 @@ struct op_onnx {
     bool overflows; /* its result can leave the integer type of its inputs */
 };
 
-/* Sets members of the node's attributes from others, from the arguments and from x, the first input. */
-typedef tutti_status op_completion(const struct value *x, const void *arguments, void *attributes);
+/* Sets members of the node's attributes from others, from the options and from x, the first input. */
+typedef tutti_status op_completion(const struct value *x, const void *options, void *attributes);
 
 /* Adds a layer, which gets the network's layer_name. */
-typedef tutti_tensor op_layer(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments);
+typedef tutti_tensor op_layer(tutti_network *network, const tutti_tensor *inputs, int count, const void *options);
 
 struct op_schema {
     const char *name, *text;               /* text: one line; x, a, b, c: the inputs */
@@ -55,8 +55,9 @@ struct op_schema {
     enum activation activation;            /* of operation_activation */
     bool random;                           /* takes the step's constants, and a stream of random numbers */
     op_completion *complete;               /* NULL: all attributes are as they were read */
-    /* Exactly one way makes the nodes. `layer`: calls a public builder with the arguments. `decompose`: appends several
-     * nodes from the attributes. `build`: appends several nodes from the arguments. None of these: appends one node of
+    /* Options: values of the text that the node does not store.
+     * Exactly one way makes the nodes. `layer`: calls a public builder with the options. `decompose`: appends several
+     * nodes from the attributes. `build`: appends several nodes from the options. None of these: appends one node of
      * `operation`. */
     op_layer *layer;
     decomposition *decompose;
@@ -86,7 +87,7 @@ const char *schema_type_text(tutti_attribute_type type);
 int schema_min_inputs(const struct op_schema *schema);
 int schema_max_inputs(const struct op_schema *schema);
 
-/* For the tables. ATTRIBUTE_OF() names a member of struct NAME_attributes, ARGUMENT_OF() one of struct NAME_arguments
+/* For the tables. ATTRIBUTE_OF() names a member of struct NAME_attributes, OPTION_OF() one of struct NAME_options
  * (layers/schema/op_builders.h, or in the schema's file). */
 #define INPUTS(...)           \
     (const struct op_input[]) \
@@ -105,10 +106,9 @@ int schema_max_inputs(const struct op_schema *schema);
         }                         \
     }
 #define ATTRIBUTE_OF(of, member) true, offsetof(struct of##_attributes, member)
-enum { ARGUMENTS_SIZE = 1024 }; /* struct NAME_arguments is at most this large */
-#define ARGUMENT_OF(of, member)                   \
-    false,                                        \
-        offsetof(struct of##_arguments, member) + \
-        0 * sizeof(char[sizeof(struct of##_arguments) <= ARGUMENTS_SIZE ? 1 : -1])
+enum { OPTIONS_SIZE = 1024 }; /* struct NAME_options is at most this large */
+#define OPTION_OF(of, member) \
+    false,                    \
+        offsetof(struct of##_options, member) + 0 * sizeof(char[sizeof(struct of##_options) <= OPTIONS_SIZE ? 1 : -1])
 
 #endif

@@ -7,22 +7,22 @@
 
 /* ----------------------------------------------------------------------------------------------- completions ---- */
 
-struct reduce_arguments {
+struct reduce_options {
     bool keepdims;
 };
-struct unfold_arguments {
+struct unfold_options {
     int64_t size;
 };
-struct prefix_arguments {
+struct prefix_options {
     unsigned axes;
 };
 
-static tutti_status complete_reduction(const struct value *x, const void *arguments, void *attributes)
+static tutti_status complete_reduction(const struct value *x, const void *options, void *attributes)
 {
     struct reduce_attributes *a = attributes;
     const unsigned all = ((1u << x->shape.rank) - 1) & ~(unsigned)x->batched;
     if (a->axes == 0) a->axes = all;
-    if (((const struct reduce_arguments *)arguments)->keepdims) return TUTTI_OK;
+    if (((const struct reduce_options *)options)->keepdims) return TUTTI_OK;
     for (int i = 0; i < x->shape.rank; i++) {
         if (a->axes >> i & 1) continue;
         a->kinds.kinds[a->shape.rank] = x->axes.kinds[i];
@@ -33,45 +33,45 @@ static tutti_status complete_reduction(const struct value *x, const void *argume
 }
 
 /* Without `perm`, the axes are reversed, as by numpy. */
-static tutti_status complete_transpose(const struct value *x, const void *arguments, void *attributes)
+static tutti_status complete_transpose(const struct value *x, const void *options, void *attributes)
 {
     int *order = ((struct transpose_attributes *)attributes)->order, rank = x->shape.rank;
     bool given = false;
-    (void)arguments;
+    (void)options;
     for (int i = x->batched; i < rank; i++) given |= order[i] != 0;
     for (int i = x->batched; i < rank && !given; i++) order[i] = rank - 1 - i + x->batched;
     return TUTTI_OK;
 }
 
-static tutti_status complete_expand(const struct value *x, const void *arguments, void *attributes)
+static tutti_status complete_expand(const struct value *x, const void *options, void *attributes)
 {
-    (void)x, (void)arguments;
+    (void)x, (void)options;
     ((struct expand_attributes *)attributes)->factor = 1;
     return TUTTI_OK;
 }
 
-static tutti_status complete_reshape(const struct value *x, const void *arguments, void *attributes)
+static tutti_status complete_reshape(const struct value *x, const void *options, void *attributes)
 {
-    (void)arguments;
+    (void)options;
     return reshape_resolve(x, attributes);
 }
 
-static tutti_status complete_fold(const struct value *x, const void *arguments, void *attributes)
+static tutti_status complete_fold(const struct value *x, const void *options, void *attributes)
 {
-    (void)arguments;
+    (void)options;
     return reshape_fold(x, attributes);
 }
 
-static tutti_status complete_unfold(const struct value *x, const void *arguments, void *attributes)
+static tutti_status complete_unfold(const struct value *x, const void *options, void *attributes)
 {
-    return reshape_unfold(x, ((const struct unfold_arguments *)arguments)->size, attributes);
+    return reshape_unfold(x, ((const struct unfold_options *)options)->size, attributes);
 }
 
 /* Takes the first elements, as many as sequences are long, along the given axes, or all if none is given. */
-static tutti_status complete_prefix(const struct value *x, const void *arguments, void *attributes)
+static tutti_status complete_prefix(const struct value *x, const void *options, void *attributes)
 {
     struct window_attributes *a = attributes;
-    const unsigned axes = ((const struct prefix_arguments *)arguments)->axes;
+    const unsigned axes = ((const struct prefix_options *)options)->axes;
     a->shape = x->shape;
     a->within = true;
     for (int i = x->batched; i < x->shape.rank; i++)
@@ -90,15 +90,15 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
         name, TUTTI_ATTRIBUTE_FLAG, ATTRIBUTE_OF(of, member), value, text, .onnx = name \
     }
 
-#define REDUCTION(name_, onnx_, opset_, grows_, of, text_, decompose_)                                               \
-    {                                                                                                                \
-        .name = #name_, .text = text_, .inputs = X, .operation = &operation_##of,                                    \
-        .attributes = OP_ATTRIBUTES(                                                                                 \
-            { "axes", TUTTI_ATTRIBUTE_AXES, ATTRIBUTE_OF(reduce, axes), NULL, "default: all", .onnx = "axes" },      \
-            { "keepdims", TUTTI_ATTRIBUTE_FLAG, ARGUMENT_OF(reduce, keepdims), "1", "1: the axes stay, with size 1", \
-                .onnx = "keepdims" }),                                                                               \
-        .onnx = &(const struct op_onnx) { #onnx_, opset_, TUTTI_ONNX_REDUCTION, grows_ },                            \
-        .complete = complete_reduction, .decompose = decompose_                                                      \
+#define REDUCTION(name_, onnx_, opset_, grows_, of, text_, decompose_)                                             \
+    {                                                                                                              \
+        .name = #name_, .text = text_, .inputs = X, .operation = &operation_##of,                                  \
+        .attributes = OP_ATTRIBUTES(                                                                               \
+            { "axes", TUTTI_ATTRIBUTE_AXES, ATTRIBUTE_OF(reduce, axes), NULL, "default: all", .onnx = "axes" },    \
+            { "keepdims", TUTTI_ATTRIBUTE_FLAG, OPTION_OF(reduce, keepdims), "1", "1: the axes stay, with size 1", \
+                .onnx = "keepdims" }),                                                                             \
+        .onnx = &(const struct op_onnx) { #onnx_, opset_, TUTTI_ONNX_REDUCTION, grows_ },                          \
+        .complete = complete_reduction, .decompose = decompose_                                                    \
     }
 #define ARGMAX(name_, onnx_, text_)                                                                            \
     {                                                                                                          \
@@ -118,13 +118,13 @@ static tutti_status complete_prefix(const struct value *x, const void *arguments
 #define BLOCKS(name_, text_)                                                                                 \
     {                                                                                                        \
         .name = #name_, .text = text_, .inputs = INPUTS({ "x", "[C, H, W]" }),                               \
-        .attributes = OP_ATTRIBUTES({ "blocksize", TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(block, size), NULL,  \
+        .attributes = OP_ATTRIBUTES({ "blocksize", TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(block, size), NULL,    \
                                         "height and width of a block", .required = true },                   \
-            { "mode", TUTTI_ATTRIBUTE_CHOICE, ARGUMENT_OF(block, mode), "dcr",                               \
+            { "mode", TUTTI_ATTRIBUTE_CHOICE, OPTION_OF(block, mode), "dcr",                                 \
                 "in the depth, the position in a block comes before the channel, or after it", "dcr crd" }), \
         .build = op_##name_                                                                                  \
     }
-#define LISTED(name, of, member, text) name, TUTTI_ATTRIBUTE_INTEGERS, ARGUMENT_OF(of, member), NULL, text
+#define LISTED(name, of, member, text) name, TUTTI_ATTRIBUTE_INTEGERS, OPTION_OF(of, member), NULL, text
 #define SHAPED(of, text)                                                                      \
     {                                                                                         \
         "shape", TUTTI_ATTRIBUTE_SHAPE, ATTRIBUTE_OF(of, shape), NULL, text, .required = true \
@@ -182,13 +182,13 @@ static const struct op_schema schemas[] = {
             { LISTED("steps", slice, steps, "default: 1; negative: backwards") }),
         &operation_window, .build = op_slice },
     { "prefix", "the first elements of x along axes, as many as sequences are long (TUTTI_SEQUENCE)", X,
-        OP_ATTRIBUTES({ "axes", TUTTI_ATTRIBUTE_AXES, ARGUMENT_OF(prefix, axes), NULL, "default: all" }),
+        OP_ATTRIBUTES({ "axes", TUTTI_ATTRIBUTE_AXES, OPTION_OF(prefix, axes), NULL, "default: all" }),
         &operation_window, .complete = complete_prefix },
     { "pad", "x with more elements at the ends of its axes", X,
         OP_ATTRIBUTES({ LISTED("before", pad, before, "how many before, for each axis; default: 0") },
             { LISTED("after", pad, after, "how many after the last, for each axis; default: 0") },
             { "value", TUTTI_ATTRIBUTE_NUMBER, ATTRIBUTE_OF(window, outside), "0", "the elements, with mode constant" },
-            { "mode", TUTTI_ATTRIBUTE_CHOICE, ARGUMENT_OF(pad, mode), "constant",
+            { "mode", TUTTI_ATTRIBUTE_CHOICE, OPTION_OF(pad, mode), "constant",
                 "value, x mirrored at its first and last element, these two, or x again",
                 "constant reflect edge wrap" }),
         &operation_window, .build = op_pad },
@@ -207,7 +207,7 @@ static const struct op_schema schemas[] = {
         X, .operation = &operation_reshape, .complete = complete_fold },
     { "unfold", "the reverse of fold; losses and outputs need it; PyTorch's Unfold is another operation", X,
         OP_ATTRIBUTES(
-            { "size", TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(unfold, size), NULL, "rows of a sample", .required = true }),
+            { "size", TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(unfold, size), NULL, "rows of a sample", .required = true }),
         &operation_reshape, .complete = complete_unfold },
     { "concat", "1 to 8 inputs, joined along an axis", INPUTS({ "x", .repeated = true }),
         OP_ATTRIBUTES(AXIS(axis, "0", "the only one whose sizes may differ")), &operation_concat },

@@ -1,24 +1,24 @@
 /* Schemas of operations without an input: constants. */
 #include "layers/schema/schema.h"
 
-struct arange_arguments {
+struct arange_options {
     double start, end, step;
 };
-struct full_arguments {
+struct full_options {
     tutti_shape shape;
     float value;
 };
 
-static tutti_tensor arange(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments)
+static tutti_tensor arange(tutti_network *network, const tutti_tensor *inputs, int count, const void *options)
 {
-    const struct arange_arguments *a = arguments;
+    const struct arange_options *a = options;
     (void)inputs, (void)count;
     return tutti_arange(network, a->start, a->end, a->step);
 }
 
-static tutti_tensor full(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments)
+static tutti_tensor full(tutti_network *network, const tutti_tensor *inputs, int count, const void *options)
 {
-    const struct full_arguments *a = arguments;
+    const struct full_options *a = options;
     (void)inputs, (void)count;
     return tutti_full(network, a->shape.sizes, a->shape.rank, a->value);
 }
@@ -28,16 +28,16 @@ static const struct op_input none[] = { { 0 } };
 static const struct op_schema schemas[] = {
     { "arange", "the numbers start, start + step, ... before end, along an axis", none,
         OP_ATTRIBUTES(
-            { "start", TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(arange, start), "0", "the first number", .wide = true },
-            { "end", TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(arange, end), NULL, "all numbers are before it",
+            { "start", TUTTI_ATTRIBUTE_NUMBER, OPTION_OF(arange, start), "0", "the first number", .wide = true },
+            { "end", TUTTI_ATTRIBUTE_NUMBER, OPTION_OF(arange, end), NULL, "all numbers are before it",
                 .required = true, .wide = true },
-            { "step", TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(arange, step), "1", "from one number to the next; not 0",
+            { "step", TUTTI_ATTRIBUTE_NUMBER, OPTION_OF(arange, step), "1", "from one number to the next; not 0",
                 .wide = true }),
         .layer = arange },
     { "full", "the same number everywhere", none,
         OP_ATTRIBUTES(
-            { "shape", TUTTI_ATTRIBUTE_SHAPE, ARGUMENT_OF(full, shape), NULL, "of the result", .required = true },
-            { "value", TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(full, value), "0", "the number" }),
+            { "shape", TUTTI_ATTRIBUTE_SHAPE, OPTION_OF(full, shape), NULL, "of the result", .required = true },
+            { "value", TUTTI_ATTRIBUTE_NUMBER, OPTION_OF(full, value), "0", "the number" }),
         .layer = full },
     { 0 },
 };

@@ -6,28 +6,28 @@
 
 /* ----------------------------------------------------------------------------------------------- completions ---- */
 
-struct nd_arguments {
+struct nd_options {
     int64_t batch_dims;
 };
-struct one_hot_arguments {
+struct one_hot_options {
     int64_t axis;
 };
-struct reverse_arguments {
+struct reverse_options {
     int64_t batch_axis;
 };
 
-static tutti_status complete_elements(const struct value *x, const void *arguments, void *attributes)
+static tutti_status complete_elements(const struct value *x, const void *options, void *attributes)
 {
-    (void)x, (void)arguments;
+    (void)x, (void)options;
     ((struct indexed_attributes *)attributes)->kind = INDEXED_ELEMENTS;
     return TUTTI_OK;
 }
 
 /* batch_dims: the number of leading axes that data and indices share. */
-static tutti_status complete_nd(const struct value *x, const void *arguments, void *attributes)
+static tutti_status complete_nd(const struct value *x, const void *options, void *attributes)
 {
     struct indexed_attributes *a = attributes;
-    const int64_t shared = ((const struct nd_arguments *)arguments)->batch_dims;
+    const int64_t shared = ((const struct nd_options *)options)->batch_dims;
     if (shared < 0 || shared >= x->shape.rank - x->batched)
         return fail(TUTTI_INVALID, "gather_nd: batch_dims is %lld: it must be from 0 to less than the %d axes",
             (long long)shared, x->shape.rank - x->batched);
@@ -37,9 +37,9 @@ static tutti_status complete_nd(const struct value *x, const void *arguments, vo
 }
 
 /* Sets the axis of the result, which has one more than the input. */
-static tutti_status complete_one_hot(const struct value *x, const void *arguments, void *attributes)
+static tutti_status complete_one_hot(const struct value *x, const void *options, void *attributes)
 {
-    const int64_t axis = ((const struct one_hot_arguments *)arguments)->axis, rank = x->shape.rank - x->batched + 1;
+    const int64_t axis = ((const struct one_hot_options *)options)->axis, rank = x->shape.rank - x->batched + 1;
     if (axis < -rank || axis >= rank)
         return fail(
             TUTTI_INVALID, "one_hot: axis %lld does not exist: the result has %lld", (long long)axis, (long long)rank);
@@ -48,9 +48,9 @@ static tutti_status complete_one_hot(const struct value *x, const void *argument
 }
 
 /* batch_axis -1: none. */
-static tutti_status complete_reverse(const struct value *x, const void *arguments, void *attributes)
+static tutti_status complete_reverse(const struct value *x, const void *options, void *attributes)
 {
-    const int64_t axis = ((const struct reverse_arguments *)arguments)->batch_axis, rank = x->shape.rank - x->batched;
+    const int64_t axis = ((const struct reverse_options *)options)->batch_axis, rank = x->shape.rank - x->batched;
     if (axis < -1 || axis >= rank)
         return fail(TUTTI_INVALID, "reverse_sequence: batch_axis %lld does not exist: the input has %lld",
             (long long)axis, (long long)rank);
@@ -78,7 +78,7 @@ static const struct op_schema schemas[] = {
         &operation_gather, .complete = complete_elements },
     { "gather_nd", "the slices at k indices, along the first k axes after the shared ones",
         INPUTS({ "data" }, { "indices", "[..., k]" }),
-        OP_ATTRIBUTES({ "batch_dims", TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(nd, batch_dims), "0",
+        OP_ATTRIBUTES({ "batch_dims", TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(nd, batch_dims), "0",
             "number of first axes that data and indices share" }),
         &operation_gather, .complete = complete_nd },
     { "scatter_elements", "data, joined with the updates where gather_elements would read, one after the other",
@@ -91,14 +91,14 @@ static const struct op_schema schemas[] = {
     { "one_hot", "a new axis, with `on` where the index is, else `off`; no gradient", INPUTS({ "indices" }),
         OP_ATTRIBUTES({ "depth", TUTTI_ATTRIBUTE_INTEGER, ATTRIBUTE_OF(one_hot, depth), NULL, "size of the new axis",
                           .required = true },
-            { "axis", TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(one_hot, axis), "-1", "the new axis, of the result" },
+            { "axis", TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(one_hot, axis), "-1", "the new axis, of the result" },
             { "off", TUTTI_ATTRIBUTE_NUMBER, ATTRIBUTE_OF(one_hot, off), "0", "elsewhere" },
             { "on", TUTTI_ATTRIBUTE_NUMBER, ATTRIBUTE_OF(one_hot, on), "1", "at the index" }),
         &operation_one_hot, .complete = complete_one_hot },
     { "reverse_sequence", "x with its first elements along an axis in reverse order",
         INPUTS({ "x" }, { "lengths", "a number for each sample, or as many as batch_axis is long" }),
         OP_ATTRIBUTES(AXIS("time_axis", reverse_sequence, "0", "along it"),
-            { "batch_axis", TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(reverse, batch_axis), "-1",
+            { "batch_axis", TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(reverse, batch_axis), "-1",
                 "the axis that has a length for each position; -1: none" }),
         &operation_reverse_sequence, .complete = complete_reverse },
     { "embedding", "row ids[p] of the table for each p; zeros where there is no such row",

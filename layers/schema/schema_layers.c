@@ -4,14 +4,14 @@
 
 #include <limits.h>
 
-/* Defines an op_layer that returns the value of an expression of network, inputs, count and arguments. */
-#define LAYER(name, ...)                                                                                           \
-    static tutti_tensor name(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments) \
-    {                                                                                                              \
-        (void)count, (void)arguments;                                                                              \
-        return __VA_ARGS__;                                                                                        \
+/* Defines an op_layer that returns the value of an expression of network, inputs, count and options. */
+#define LAYER(name, ...)                                                                                         \
+    static tutti_tensor name(tutti_network *network, const tutti_tensor *inputs, int count, const void *options) \
+    {                                                                                                            \
+        (void)count, (void)options;                                                                              \
+        return __VA_ARGS__;                                                                                      \
     }
-#define READ(of) ((const struct of##_arguments *)arguments)
+#define READ(of) ((const struct of##_options *)options)
 
 /* Returns input i for a member of options; NULL: it was not given. */
 static const tutti_tensor *optional(const tutti_tensor *inputs, int count, int i)
@@ -27,17 +27,17 @@ static int fitted(int64_t number)
 
 /* ---- shapes, pooling, normalisation ---- */
 
-struct pixels_arguments {
+struct pixels_options {
     int64_t height, width;
 };
-struct batch_norm_arguments {
+struct batch_norm_options {
     float epsilon, momentum;
 };
-struct normalise_arguments {
+struct normalise_options {
     struct reals mean, std;
     float scale;
 };
-struct einsum_arguments {
+struct einsum_options {
     char equation[OP_TEXT];
 };
 
@@ -57,7 +57,7 @@ LAYER(global_max_pool, tutti_global_max_pool(network, inputs[0]))
 LAYER(adaptive_average_pool, tutti_adaptive_average_pool(network, inputs[0], READ(pixels)->height, READ(pixels)->width))
 LAYER(einsum, tutti_einsum(network, READ(einsum)->equation, inputs, count))
 
-static tutti_tensor batch_norm(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments)
+static tutti_tensor batch_norm(tutti_network *network, const tutti_tensor *inputs, int count, const void *options)
 {
     const float epsilon = READ(batch_norm)->epsilon, momentum = READ(batch_norm)->momentum;
     if (!is_not_zero(network, "batch_norm", "epsilon", epsilon, "positive") ||
@@ -70,7 +70,7 @@ static tutti_tensor batch_norm(tutti_network *network, const tutti_tensor *input
             .bias = optional(inputs, count, 2) });
 }
 
-static tutti_tensor normalise(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments)
+static tutti_tensor normalise(tutti_network *network, const tutti_tensor *inputs, int count, const void *options)
 {
     const struct reals *means = &READ(normalise)->mean, *deviations = &READ(normalise)->std;
     float mean[REALS] = { 0 }, std[REALS] = { 0 };
@@ -92,17 +92,17 @@ static tutti_tensor normalise(tutti_network *network, const tutti_tensor *inputs
 
 /* ---- sequences and spectra ---- */
 
-struct attention_arguments {
+struct attention_options {
     int64_t heads, kv_heads, window_before, window_after;
     float scale, softcap;
     bool causal, mask_is_boolean;
 };
-struct recurrent_arguments {
+struct recurrent_options {
     int64_t hidden;
     float clip;
     bool bidirectional, reverse, reset_before, input_forget;
 };
-struct spectrum_arguments {
+struct spectrum_options {
     int64_t axis, length, rows, columns;
 };
 
@@ -142,11 +142,11 @@ LAYER(irfft2_modes, tutti_irfft2_modes(network, inputs[0], READ(spectrum)->rows,
 
 /* ---- losses ---- */
 
-struct class_loss_arguments {
+struct class_loss_options {
     int64_t class_axis, ignored;
     float label_smoothing;
 };
-struct loss_arguments {
+struct loss_options {
     float delta;
 };
 
@@ -164,7 +164,7 @@ LOSS(bce_with_logits)
 LOSS(mse)
 LOSS(l1)
 
-static tutti_tensor huber(tutti_network *network, const tutti_tensor *inputs, int count, const void *arguments)
+static tutti_tensor huber(tutti_network *network, const tutti_tensor *inputs, int count, const void *options)
 {
     const float delta = READ(loss)->delta;
     (void)count;
@@ -174,25 +174,25 @@ static tutti_tensor huber(tutti_network *network, const tutti_tensor *inputs, in
 
 /* ---- the tables ---- */
 
-#define NUMBER(name, of, member, value, text)                              \
-    {                                                                      \
-        name, TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(of, member), value, text \
+#define NUMBER(name, of, member, value, text)                            \
+    {                                                                    \
+        name, TUTTI_ATTRIBUTE_NUMBER, OPTION_OF(of, member), value, text \
     }
-#define NUMBERS(name, of, member, text)                                    \
-    {                                                                      \
-        name, TUTTI_ATTRIBUTE_NUMBERS, ARGUMENT_OF(of, member), NULL, text \
+#define NUMBERS(name, of, member, text)                                  \
+    {                                                                    \
+        name, TUTTI_ATTRIBUTE_NUMBERS, OPTION_OF(of, member), NULL, text \
     }
-#define INTEGER(name, of, member, value, text)                              \
-    {                                                                       \
-        name, TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(of, member), value, text \
+#define INTEGER(name, of, member, value, text)                            \
+    {                                                                     \
+        name, TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(of, member), value, text \
     }
-#define REQUIRED(name, of, member, text)                                                     \
-    {                                                                                        \
-        name, TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(of, member), NULL, text, .required = true \
+#define REQUIRED(name, of, member, text)                                                   \
+    {                                                                                      \
+        name, TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(of, member), NULL, text, .required = true \
     }
-#define FLAG(name, of, member, text)                                   \
-    {                                                                  \
-        name, TUTTI_ATTRIBUTE_FLAG, ARGUMENT_OF(of, member), "0", text \
+#define FLAG(name, of, member, text)                                 \
+    {                                                                \
+        name, TUTTI_ATTRIBUTE_FLAG, OPTION_OF(of, member), "0", text \
     }
 
 #define PLAIN(name, text, shape)                           \
@@ -243,7 +243,7 @@ static const struct op_schema layers[] = {
         .layer = normalise },
     { "einsum", "Einstein's summation, as numpy's einsum; letters name the axes of samples, without the batch",
         INPUTS({ "a", .repeated = true }),
-        OP_ATTRIBUTES({ "equation", TUTTI_ATTRIBUTE_TEXT, ARGUMENT_OF(einsum, equation), NULL, "such as ij,jk->ik",
+        OP_ATTRIBUTES({ "equation", TUTTI_ATTRIBUTE_TEXT, OPTION_OF(einsum, equation), NULL, "such as ij,jk->ik",
             .required = true }),
         .layer = einsum },
     { "attention", "softmax(q k^T scale + mask) v for each head: scaled dot-product attention",

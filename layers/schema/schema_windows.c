@@ -4,59 +4,59 @@
 
 #define X INPUTS({ "x", "[C, L...], with one to three axes after the channels" })
 
-#define LISTED(name, member, text)                                               \
-    {                                                                            \
-        name, TUTTI_ATTRIBUTE_INTEGERS, ARGUMENT_OF(sliding, member), NULL, text \
+#define LISTED(name, member, text)                                             \
+    {                                                                          \
+        name, TUTTI_ATTRIBUTE_INTEGERS, OPTION_OF(sliding, member), NULL, text \
     }
 #define SLIDING                                                                                                      \
     LISTED("strides", strides, "for each axis; default: 1"),                                                         \
         LISTED("dilations", dilations, "for each axis; default: 1"),                                                 \
         LISTED("pads", pads, "before each axis, then after each; default: 0"),                                       \
     {                                                                                                                \
-        "auto_pad", TUTTI_ATTRIBUTE_CHOICE, ARGUMENT_OF(sliding, auto_pad), "notset",                                \
+        "auto_pad", TUTTI_ATTRIBUTE_CHOICE, OPTION_OF(sliding, auto_pad), "notset",                                  \
             "pads; no padding; or so much that the result has size / stride elements, rounded up (transposed: size " \
             "times stride), "                                                                                        \
             "one more after (same_upper) or before (same_lower) if the padding is odd",                              \
             "notset valid same_upper same_lower"                                                                     \
     }
-#define CONVOLUTION                                                                              \
-    LISTED("kernel_shape", kernel, "default: that of the weight"), SLIDING,                      \
-    {                                                                                            \
-        "group", TUTTI_ATTRIBUTE_INTEGER, ARGUMENT_OF(sliding, group), "1", "groups of channels" \
+#define CONVOLUTION                                                                            \
+    LISTED("kernel_shape", kernel, "default: that of the weight"), SLIDING,                    \
+    {                                                                                          \
+        "group", TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(sliding, group), "1", "groups of channels" \
     }
-#define POOLING                                                                                            \
-    { "kernel_shape", TUTTI_ATTRIBUTE_INTEGERS, ARGUMENT_OF(sliding, kernel), NULL, "size for each axis",  \
-        .required = true },                                                                                \
-        SLIDING,                                                                                           \
-    {                                                                                                      \
-        "ceil_mode", TUTTI_ATTRIBUTE_FLAG, ARGUMENT_OF(sliding, ceil_mode), "0", "1: sizes are rounded up" \
+#define POOLING                                                                                          \
+    { "kernel_shape", TUTTI_ATTRIBUTE_INTEGERS, OPTION_OF(sliding, kernel), NULL, "size for each axis",  \
+        .required = true },                                                                              \
+        SLIDING,                                                                                         \
+    {                                                                                                    \
+        "ceil_mode", TUTTI_ATTRIBUTE_FLAG, OPTION_OF(sliding, ceil_mode), "0", "1: sizes are rounded up" \
     }
 
-#define RESIZE_CHOICE(name, member, value, text, choices)                                   \
-    {                                                                                       \
-        name, TUTTI_ATTRIBUTE_CHOICE, ARGUMENT_OF(resize, how.member), value, text, choices \
+#define RESIZE_CHOICE(name, member, value, text, choices)                                 \
+    {                                                                                     \
+        name, TUTTI_ATTRIBUTE_CHOICE, OPTION_OF(resize, how.member), value, text, choices \
     }
 /* Choices are in the order of the enums of layers/resize.h. */
 static const struct op_attribute resize[] = {
-    { "scales", TUTTI_ATTRIBUTE_NUMBERS, ARGUMENT_OF(resize, scales), NULL, "for each of `axes`; this or sizes" },
-    { "sizes", TUTTI_ATTRIBUTE_INTEGERS, ARGUMENT_OF(resize, sizes), NULL, "for each of `axes`; this or scales" },
-    { "axes", TUTTI_ATTRIBUTE_INTEGERS, ARGUMENT_OF(resize, axes), NULL, "default: all" },
+    { "scales", TUTTI_ATTRIBUTE_NUMBERS, OPTION_OF(resize, scales), NULL, "for each of `axes`; this or sizes" },
+    { "sizes", TUTTI_ATTRIBUTE_INTEGERS, OPTION_OF(resize, sizes), NULL, "for each of `axes`; this or scales" },
+    { "axes", TUTTI_ATTRIBUTE_INTEGERS, OPTION_OF(resize, axes), NULL, "default: all" },
     RESIZE_CHOICE("mode", mode, "nearest", "the interpolation", "nearest linear cubic"),
     RESIZE_CHOICE("coordinate_transformation_mode", coordinates, "half_pixel", "where elements of the result lie in x",
         "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_crop_and_resize"),
-    { "roi", TUTTI_ATTRIBUTE_NUMBERS, ARGUMENT_OF(resize, roi), NULL,
+    { "roi", TUTTI_ATTRIBUTE_NUMBERS, OPTION_OF(resize, roi), NULL,
         "of tf_crop_and_resize: where each axis begins, then where each ends, from 0 to 1" },
     RESIZE_CHOICE("nearest_mode", nearest, "round_prefer_floor", "the rounding of coordinates, of mode nearest",
         "round_prefer_floor round_prefer_ceil floor ceil"),
     RESIZE_CHOICE("keep_aspect_ratio_policy", policy, "stretch",
         "sizes as they are, or one scale for all axes by which none is larger, or smaller",
         "stretch not_larger not_smaller"),
-    { "cubic_coeff_a", TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(resize, how.cubic_coeff_a), "-0.75", "of mode cubic" },
-    { "exclude_outside", TUTTI_ATTRIBUTE_FLAG, ARGUMENT_OF(resize, how.exclude_outside), "0",
+    { "cubic_coeff_a", TUTTI_ATTRIBUTE_NUMBER, OPTION_OF(resize, how.cubic_coeff_a), "-0.75", "of mode cubic" },
+    { "exclude_outside", TUTTI_ATTRIBUTE_FLAG, OPTION_OF(resize, how.exclude_outside), "0",
         "1: elements outside x have the weight 0, else they are those at its edge" },
-    { "antialias", TUTTI_ATTRIBUTE_FLAG, ARGUMENT_OF(resize, how.antialias), "0",
+    { "antialias", TUTTI_ATTRIBUTE_FLAG, OPTION_OF(resize, how.antialias), "0",
         "1: a smaller result averages more of x" },
-    { "extrapolation_value", TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(resize, how.extrapolation_value), "0",
+    { "extrapolation_value", TUTTI_ATTRIBUTE_NUMBER, OPTION_OF(resize, how.extrapolation_value), "0",
         "outside x, of tf_crop_and_resize" },
     { 0 },
 };
@@ -74,11 +74,11 @@ static const struct op_schema schemas[] = {
     { "max_pool", "the maximum of each window", X, OP_ATTRIBUTES(POOLING), .build = op_max_pool },
     { "average_pool", "the mean of each window", X,
         OP_ATTRIBUTES(POOLING,
-            { "count_include_pad", TUTTI_ATTRIBUTE_FLAG, ARGUMENT_OF(sliding, count_include_pad), "0",
+            { "count_include_pad", TUTTI_ATTRIBUTE_FLAG, OPTION_OF(sliding, count_include_pad), "0",
                 "1: padding counts among the elements" }),
         .build = op_average_pool },
     { "lp_pool", "(sum of |x|^p)^(1 / p) over each window", X,
-        OP_ATTRIBUTES(POOLING, { "p", TUTTI_ATTRIBUTE_NUMBER, ARGUMENT_OF(sliding, p), "2", "at least 1" }),
+        OP_ATTRIBUTES(POOLING, { "p", TUTTI_ATTRIBUTE_NUMBER, OPTION_OF(sliding, p), "2", "at least 1" }),
         .build = op_lp_pool },
     { "resize", "x with other sizes, by interpolation, as ONNX's Resize", INPUTS({ "x" }), resize, .build = op_resize },
     { "grid_sample", "PyTorch's grid_sample: x at the places that the grid tells, which count from -1 to 1",
@@ -92,9 +92,9 @@ static const struct op_schema schemas[] = {
         &operation_grid_sample },
     { "affine_grid", "PyTorch's affine_grid: the places for grid_sample that theta gives each element of an image",
         INPUTS({ "theta", "[2, 3] or [3, 4]" }),
-        OP_ATTRIBUTES({ "size", TUTTI_ATTRIBUTE_INTEGERS, ARGUMENT_OF(affine_grid, size), NULL,
+        OP_ATTRIBUTES({ "size", TUTTI_ATTRIBUTE_INTEGERS, OPTION_OF(affine_grid, size), NULL,
                           "of the image: height and width, or depth, height and width", .required = true },
-            { "align_corners", TUTTI_ATTRIBUTE_FLAG, ARGUMENT_OF(affine_grid, align_corners), "0",
+            { "align_corners", TUTTI_ATTRIBUTE_FLAG, OPTION_OF(affine_grid, align_corners), "0",
                 "as for grid_sample" }),
         .build = op_affine_grid },
     { 0 },
