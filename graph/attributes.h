@@ -13,7 +13,7 @@ enum attribute_kind {
     ATTRIBUTE_NUMBER,     /* float */
     ATTRIBUTE_NUMBERS,    /* float[] */
     ATTRIBUTE_FLAG,       /* bool */
-    ATTRIBUTE_WHOLE,      /* int, or int[] */
+    ATTRIBUTE_INT,        /* int, or int[] */
     ATTRIBUTE_LONG,       /* int64_t */
     ATTRIBUTE_AXIS,       /* int: an axis of the first input, the batch's included; negative: none */
     ATTRIBUTE_AXES,       /* unsigned: a set of such axes, as bits */

@@ -11,15 +11,15 @@
 
 #include <math.h>
 
-ATTRIBUTES_DESCRIBE(convert, ATTRIBUTE(convert, WHOLE, channels), ATTRIBUTE(convert, NUMBERS, scale),
+ATTRIBUTES_DESCRIBE(convert, ATTRIBUTE(convert, INT, channels), ATTRIBUTE(convert, NUMBERS, scale),
     ATTRIBUTE(convert, NUMBERS, shift), ATTRIBUTE(convert, OTHER, type))
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     const enum value_type type = convert_attributes(node)->type;
-    const bool whole = x->type == TYPE_U8 || x->type == TYPE_BOOL || x->type == TYPE_I32;
-    if (type == TYPE_I32 && !whole) return fail(TUTTI_INVALID, "convert: only u8, bool and i32 become i32");
+    const bool is_integer = x->type == TYPE_U8 || x->type == TYPE_BOOL || x->type == TYPE_I32;
+    if (type == TYPE_I32 && !is_integer) return fail(TUTTI_INVALID, "convert: only u8, bool and i32 become i32");
     outputs[0] = (struct value) { .type = type, .batched = x->batched, .shape = x->shape, .axes = x->axes };
     node->output_count = 1;
     return TUTTI_OK;

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-ATTRIBUTES_DESCRIBE(grid_sample, ATTRIBUTE(grid_sample, WHOLE, mode), ATTRIBUTE(grid_sample, WHOLE, padding),
+ATTRIBUTES_DESCRIBE(grid_sample, ATTRIBUTE(grid_sample, INT, mode), ATTRIBUTE(grid_sample, INT, padding),
     ATTRIBUTE(grid_sample, FLAG, align_corners), ATTRIBUTE(grid_sample, SHAPE, shape))
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)

@@ -3,8 +3,8 @@
 #include "clkernels/arguments/gather.h"
 #include "runtime/arguments.h"
 
-ATTRIBUTES_DESCRIBE(indexed, ATTRIBUTE(indexed, WHOLE, kind), ATTRIBUTE(indexed, AXIS, axis),
-    ATTRIBUTE(indexed, WHOLE, reduction), ATTRIBUTE(indexed, OTHER, batched), ATTRIBUTE(indexed, SHAPE, shape))
+ATTRIBUTES_DESCRIBE(indexed, ATTRIBUTE(indexed, INT, kind), ATTRIBUTE(indexed, AXIS, axis),
+    ATTRIBUTE(indexed, INT, reduction), ATTRIBUTE(indexed, OTHER, batched), ATTRIBUTE(indexed, SHAPE, shape))
 
 static bool add_size(tutti_shape *shape, int64_t size)
 {

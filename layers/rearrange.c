@@ -23,7 +23,7 @@ struct strided {
 /* What is beyond every size as tutti_op() reads it is INT64_MAX or INT64_MIN. */
 static int64_t beyond(int64_t position)
 {
-    return position >= OP_MOST_WHOLE ? INT64_MAX : position <= -OP_MOST_WHOLE ? INT64_MIN : position;
+    return position >= OP_MAX_INTEGER ? INT64_MAX : position <= -OP_MAX_INTEGER ? INT64_MIN : position;
 }
 
 /* From `start` on, every step-th element before `end`. Both are counted from the end of the axis if negative, and

@@ -18,13 +18,13 @@ static void write_attribute(struct source *source, struct made made, const tutti
 {
     const double fallback = info->default_value ? number_read(info->default_value, NULL) : 0;
     const double number = source_number(source, info->name, fallback);
-    int64_t whole = (int64_t)number;
-    if (info->type == TUTTI_ATTRIBUTE_AXIS && whole >= 0) whole = array_axis(&source->x, whole);
-    if (!strcmp(info->onnx, "keepdims")) whole = source->x.shape.rank == source->y.shape.rank;
+    int64_t integer = (int64_t)number;
+    if (info->type == TUTTI_ATTRIBUTE_AXIS && integer >= 0) integer = array_axis(&source->x, integer);
+    if (!strcmp(info->onnx, "keepdims")) integer = source->x.shape.rank == source->y.shape.rank;
     if (info->type == TUTTI_ATTRIBUTE_NUMBER)
         made_number(made, info->onnx, (float)number);
     else
-        made_integer(made, info->onnx, whole);
+        made_integer(made, info->onnx, integer);
 }
 
 static void write_attributes(struct source *source, struct made made)

@@ -336,7 +336,13 @@ const char *source_cast(struct source *source, const char *from, enum onnx_type 
 }
 
 /* ONNX's numbers of types of attributes. */
-enum { ATTRIBUTE_FLOAT = 1, ATTRIBUTE_INT = 2, ATTRIBUTE_STRING = 3, ATTRIBUTE_INTS = 7, ATTRIBUTE_STRINGS = 8 };
+enum {
+    ONNX_ATTRIBUTE_FLOAT = 1,
+    ONNX_ATTRIBUTE_INT = 2,
+    ONNX_ATTRIBUTE_STRING = 3,
+    ONNX_ATTRIBUTE_INTS = 7,
+    ONNX_ATTRIBUTE_STRINGS = 8
+};
 
 static Onnx__AttributeProto *add_attribute(struct made made, const char *name, int type)
 {
@@ -352,7 +358,7 @@ static Onnx__AttributeProto *add_attribute(struct made made, const char *name, i
 
 void made_integer(struct made made, const char *name, int64_t number)
 {
-    Onnx__AttributeProto *attribute = add_attribute(made, name, ATTRIBUTE_INT);
+    Onnx__AttributeProto *attribute = add_attribute(made, name, ONNX_ATTRIBUTE_INT);
     attribute->has_i = true;
     attribute->i = number;
 }
@@ -362,21 +368,21 @@ void made_integers(struct made made, const char *name, const int64_t *numbers, i
     int64_t *copy = export_new(made.export, (size_t)count, sizeof *copy);
     if (!copy) return;
     memcpy(copy, numbers, (size_t)count * sizeof *copy);
-    Onnx__AttributeProto *attribute = add_attribute(made, name, ATTRIBUTE_INTS);
+    Onnx__AttributeProto *attribute = add_attribute(made, name, ONNX_ATTRIBUTE_INTS);
     attribute->ints = copy;
     attribute->n_ints = (size_t)count;
 }
 
 void made_number(struct made made, const char *name, float number)
 {
-    Onnx__AttributeProto *attribute = add_attribute(made, name, ATTRIBUTE_FLOAT);
+    Onnx__AttributeProto *attribute = add_attribute(made, name, ONNX_ATTRIBUTE_FLOAT);
     attribute->has_f = true;
     attribute->f = number;
 }
 
 void made_text(struct made made, const char *name, const char *text)
 {
-    Onnx__AttributeProto *attribute = add_attribute(made, name, ATTRIBUTE_STRING);
+    Onnx__AttributeProto *attribute = add_attribute(made, name, ONNX_ATTRIBUTE_STRING);
     attribute->has_s = true;
     attribute->s = (ProtobufCBinaryData) { strlen(text), (uint8_t *)text };
 }
@@ -386,7 +392,7 @@ void made_texts(struct made made, const char *name, const char *const *texts, in
     ProtobufCBinaryData *strings = export_new(made.export, (size_t)count, sizeof *strings);
     if (!strings) return;
     for (int i = 0; i < count; i++) strings[i] = (ProtobufCBinaryData) { strlen(texts[i]), (uint8_t *)texts[i] };
-    Onnx__AttributeProto *attribute = add_attribute(made, name, ATTRIBUTE_STRINGS);
+    Onnx__AttributeProto *attribute = add_attribute(made, name, ONNX_ATTRIBUTE_STRINGS);
     attribute->strings = strings;
     attribute->n_strings = (size_t)count;
 }

@@ -8,7 +8,7 @@
 #include "layers/schema/op_builders.h"
 #include "tutti_sequences.h"
 
-ATTRIBUTES_DESCRIBE(dft, ATTRIBUTE(dft, AXIS, axis), ATTRIBUTE(dft, WHOLE, form), ATTRIBUTE(dft, LONG, length),
+ATTRIBUTES_DESCRIBE(dft, ATTRIBUTE(dft, AXIS, axis), ATTRIBUTE(dft, INT, form), ATTRIBUTE(dft, LONG, length),
     ATTRIBUTE(dft, LONG, count), ATTRIBUTE(dft, LONG, from), ATTRIBUTE(dft, LONG, to), ATTRIBUTE(dft, FLAG, inverse),
     ATTRIBUTE(dft, FLAG, doubled), ATTRIBUTE(dft, FLAG, unit), ATTRIBUTE(dft, NUMBER, scale))
 

@@ -111,7 +111,7 @@ struct loop_argument {
     enum { LOOP_READ, LOOP_WRITTEN, LOOP_LONG, LOOP_FLOAT } kind;
     const char *name;
     const struct loop_operand *operand; /* of LOOP_READ and LOOP_WRITTEN: the buffer */
-    int64_t whole;
+    int64_t integer;
     double real;
 };
 struct loop_arguments {

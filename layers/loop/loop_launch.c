@@ -192,7 +192,7 @@ static void add_buffer(struct loop_arguments *a, const char *name, const struct 
 
 static void add_long(struct loop_arguments *a, const char *name, int64_t value)
 {
-    a->list[a->count++] = (struct loop_argument) { LOOP_LONG, name, .whole = value };
+    a->list[a->count++] = (struct loop_argument) { LOOP_LONG, name, .integer = value };
 }
 
 static void add_float(struct loop_arguments *a, const char *name, double value)
@@ -229,7 +229,7 @@ static void set_arguments(struct launch *launch, const struct loop_arguments *ar
         const struct loop_argument *a = &arguments->list[i];
         struct launch_argument *set = a->operand ? launch_buffer(launch, a->operand->buffer)
             : a->kind == LOOP_FLOAT              ? launch_float(launch, a->real)
-                                                 : launch_long(launch, a->whole);
+                                                 : launch_long(launch, a->integer);
         launch_name(set, a->name);
     }
 }

@@ -16,7 +16,7 @@
 #include "layers/recurrent/arguments/recurrent.h"
 #include "runtime/arguments.h"
 
-ATTRIBUTES_DESCRIBE(recurrent, ATTRIBUTE(recurrent, WHOLE, kind), ATTRIBUTE(recurrent, WHOLE, functions),
+ATTRIBUTES_DESCRIBE(recurrent, ATTRIBUTE(recurrent, INT, kind), ATTRIBUTE(recurrent, INT, functions),
     ATTRIBUTE(recurrent, FLAG, reverse), ATTRIBUTE(recurrent, FLAG, coupled), ATTRIBUTE(recurrent, FLAG, after),
     ATTRIBUTE(recurrent, FLAG, torch), ATTRIBUTE(recurrent, NUMBER, clip))
 

@@ -98,7 +98,7 @@ static void append_member(struct text *text, const struct value *x, const struct
     case ATTRIBUTE_NUMBER:
     case ATTRIBUTE_NUMBERS: append_numbers(text, name, from, (int)(bytes / sizeof(float))); break;
     case ATTRIBUTE_FLAG: append_whole(text, name, (int64_t[]) { *(const bool *)from }, 1); break;
-    case ATTRIBUTE_WHOLE: append_ints(text, name, from, (int)(bytes / sizeof(int))); break;
+    case ATTRIBUTE_INT: append_ints(text, name, from, (int)(bytes / sizeof(int))); break;
     case ATTRIBUTE_LONG: append_whole(text, name, from, 1); break;
     case ATTRIBUTE_AXIS:
         if (*(const int *)from >= x->batched) append_ints(text, name, &(int) { *(const int *)from - x->batched }, 1);

@@ -109,10 +109,10 @@ static bool set_axes(const struct value *x, tutti_attribute_type type, const dou
     return true;
 }
 
-static bool set_whole(const double *numbers, int count, int64_t *to)
+static bool set_integers(const double *numbers, int count, int64_t *to)
 {
     for (int i = 0; i < count; i++) {
-        if (numbers[i] != floor(numbers[i]) || fabs(numbers[i]) > (double)OP_MOST_WHOLE) return false;
+        if (numbers[i] != floor(numbers[i]) || fabs(numbers[i]) > (double)OP_MAX_INTEGER) return false;
         to[i] = (int64_t)numbers[i];
     }
     return true;
@@ -122,14 +122,14 @@ static bool set_shape(const struct value *x, const double *numbers, int count, t
 {
     if (count + x->batched > TUTTI_MAX_RANK) return false;
     *shape = (tutti_shape) { .rank = count + x->batched, .sizes = { x->shape.sizes[0] } };
-    return set_whole(numbers, count, shape->sizes + x->batched);
+    return set_integers(numbers, count, shape->sizes + x->batched);
 }
 
-/* The end of a slice can be INT64_MAX or INT64_MIN, which set_whole() refuses: returns a smaller number that is still
- * beyond every size. */
+/* The end of a slice can be INT64_MAX or INT64_MIN, which set_integers() refuses: returns a smaller number that is
+ * still beyond every size. */
 static double limited(double number)
 {
-    return fabs(number) == 0x1p63 ? copysign((double)OP_MOST_WHOLE, number) : number;
+    return fabs(number) == 0x1p63 ? copysign((double)OP_MAX_INTEGER, number) : number;
 }
 
 static bool set_list(const double *numbers, int count, struct integers *list)
@@ -138,7 +138,7 @@ static bool set_list(const double *numbers, int count, struct integers *list)
     if (count > TUTTI_MAX_RANK) return false;
     list->count = count;
     for (int i = 0; i < count; i++) limits[i] = limited(numbers[i]);
-    return set_whole(limits, count, list->numbers);
+    return set_integers(limits, count, list->numbers);
 }
 
 static bool set_reals(const double *numbers, int count, struct reals *reals)
@@ -169,7 +169,7 @@ static bool set_numbers(
             *(float *)to = (float)numbers[0];
         return count == 1;
     case TUTTI_ATTRIBUTE_FLAG: *(bool *)to = numbers[0] != 0; return count == 1 && (numbers[0] == 0 || numbers[0] == 1);
-    case TUTTI_ATTRIBUTE_INTEGER: return count == 1 && set_whole(numbers, 1, to);
+    case TUTTI_ATTRIBUTE_INTEGER: return count == 1 && set_integers(numbers, 1, to);
     case TUTTI_ATTRIBUTE_AXIS:
     case TUTTI_ATTRIBUTE_AXES:
     case TUTTI_ATTRIBUTE_ORDER: return set_axes(x, attribute->type, numbers, count, to);

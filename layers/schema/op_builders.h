@@ -6,7 +6,7 @@
 #include "layers/resize.h"
 
 /* Doubles are exact up to it, and sums of such numbers are no overflow. */
-#define OP_MOST_WHOLE INT64_C(1000000000000000)
+#define OP_MAX_INTEGER INT64_C(1000000000000000)
 
 /* Whole numbers of an attribute, such as starts=0,1; and real ones. */
 struct integers {

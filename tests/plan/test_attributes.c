@@ -27,7 +27,7 @@ static size_t bytes_of(const struct attribute *member)
     case ATTRIBUTE_ACTIVATION: return sizeof(enum activation);
     case ATTRIBUTE_LONG: return sizeof(int64_t);
     case ATTRIBUTE_PLACES: return TUTTI_MAX_RANK * sizeof(int64_t);
-    case ATTRIBUTE_WHOLE:
+    case ATTRIBUTE_INT:
     case ATTRIBUTE_SIZES:
     case ATTRIBUTE_NUMBERS:
     case ATTRIBUTE_OTHER: break;
