@@ -101,10 +101,10 @@ tutti_status node_batched_if_whole(const struct onnx_node *node, size_t position
 bool node_as_fixed(const struct onnx_node *node, size_t position, struct operand *operand)
 {
     const struct onnx_value *value = node_input(node, position);
-    if (!value || value->alike.id < 0) return false;
-    operand->tensor = value->alike;
+    if (!value || value->unbatched.id < 0) return false;
+    operand->tensor = value->unbatched;
     operand->batch = (struct batch_axis) { .axis = HIDDEN, .rows_per_sample = 1, .outer = 1 };
-    return tutti_shape_of(node->import->network, value->alike, &operand->shape) == TUTTI_OK;
+    return tutti_shape_of(node->import->network, value->unbatched, &operand->shape) == TUTTI_OK;
 }
 
 tutti_status node_fixed(const struct onnx_node *node, size_t position, struct operand *operand)

@@ -86,9 +86,8 @@ struct onnx_value {
     bool converts;                   /* the tensor is not of float32 */
     struct batch_axis batch;         /* of the tensor */
     struct batch_index index;        /* of the tensor */
-    /* If only a size suggests that the axis `batch.axis` is the batch: the tensor in which it is not. id < 0: none
-     */
-    tutti_tensor alike;
+    /* If only a size suggests that the axis `batch.axis` is the batch: the tensor in which it is not. id < 0: none. */
+    tutti_tensor unbatched;
     unsigned repeated; /* bits of axes along which a value without a batch repeats its elements, as by Expand */
     struct node_usage usage;
     struct origin origin;

@@ -95,7 +95,7 @@ static tutti_status expand_fixed(struct onnx_node *node, struct operand *x, cons
     all = to;
     if (guessed && y) {
         all.sizes[batch] = node->import->fixed_batch;
-        y->alike = node_op(node, "expand", &x->tensor, 1, "shape=%s", list_print(all.sizes, all.rank).text);
+        y->unbatched = node_op(node, "expand", &x->tensor, 1, "shape=%s", list_print(all.sizes, all.rank).text);
     }
     status = node_spread(node, &x->tensor);
     return status == TUTTI_OK ? node_set_output(node, node_without_rows(node, x->tensor, batch), batch_axis) : status;

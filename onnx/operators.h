@@ -102,8 +102,8 @@ node_function build_conv, build_pool, build_global_pool, build_col2im;
 tutti_status node_conv(const struct onnx_node *node, const char *operation, const struct operand *x,
     const struct operand *weight, const struct operand *bias);
 
-/* conv_weight.c: Conv whose input does not depend on the samples. */
-tutti_status node_conv_of_weight(const struct onnx_node *node, const struct operand *x);
+/* conv_unbatched.c: Conv whose input has no batch. */
+tutti_status node_conv_unbatched(const struct onnx_node *node, const struct operand *x);
 
 /* max_pool.c: adds the indices of MaxPool. x: from node_batch_first(); `pooled`: the result of MaxPool. */
 node_function build_max_unpool;

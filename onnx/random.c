@@ -35,7 +35,7 @@ static tutti_status draw_sizes(struct onnx_node *node, struct symbolic_integer *
     if (guessed && y) {
         const tutti_status status = node_filled(node, sizes, (size_t)rank, 0, &x);
         if (status != TUTTI_OK) return status;
-        y->alike = draw(node, x.tensor);
+        y->unbatched = draw(node, x.tensor);
         sizes[0] = (struct symbolic_integer) { 0, 1 };
     }
     const tutti_status status = node_filled(node, sizes, (size_t)rank, 0, &x);

@@ -215,7 +215,7 @@ static tutti_status repeated_for_samples(const struct onnx_node *node, struct op
     tutti_shape all = x->shape;
     all.sizes[axis] = node->import->fixed_batch;
     if (guessed && y)
-        y->alike = node_op(node, "expand", &x->tensor, 1, "shape=%s", list_print(all.sizes, all.rank).text);
+        y->unbatched = node_op(node, "expand", &x->tensor, 1, "shape=%s", list_print(all.sizes, all.rank).text);
     const struct batch_axis batch_axis = {
         .batched = true, .axis = axis, .rows_per_sample = x->shape.sizes[axis], .outer = 1
     };

@@ -20,8 +20,9 @@ struct onnx_value *import_find(const struct import *import, const char *name)
 tutti_status import_add_name(struct import *import, const char *name, struct onnx_value **made)
 {
     struct onnx_value *value = &import->values[import->value_count];
-    *value =
-        (struct onnx_value) { .name = name, .tensor = { -1 }, .statistic = { -1 }, .floats = { -1 }, .alike = { -1 } };
+    *value = (struct onnx_value) {
+        .name = name, .tensor = { -1 }, .statistic = { -1 }, .floats = { -1 }, .unbatched = { -1 }
+    };
     value->batch = (struct batch_axis) { .axis = HIDDEN, .rows_per_sample = 1, .outer = 1 };
     struct onnx_value **found = tsearch(value, &import->names, compare_names);
     if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's %zu names", import->value_count);

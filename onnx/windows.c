@@ -56,7 +56,7 @@ tutti_status build_conv(struct onnx_node *node)
     const bool biased = node_input(node, 2) != NULL;
     tutti_status status = node_operand(node, 0, &x); /* as it is: a Conv without a batch needs no batch axis */
     if (status == TUTTI_OK && !x.batch.batched && !node->import->options->whole && !strcmp(node->operation, "conv"))
-        return node_conv_of_weight(node, &x);
+        return node_conv_unbatched(node, &x);
     if (status == TUTTI_OK) status = node_batch_first(node, 0, &x);
     if (status == TUTTI_OK) status = node_fixed(node, 1, &weight);
     if (status == TUTTI_OK && biased) status = node_fixed(node, 2, &bias);

@@ -1,5 +1,5 @@
-/* Conv whose input does not depend on the samples, as tables of positions and weights: for each element of the
- * kernel, a product of matrices with a part of the input. */
+/* Conv whose input has no batch, such as a table of positions or weights: for each element of the kernel, a product of
+ * matrices with a part of the input. */
 #include "onnx/operators.h"
 
 #include <inttypes.h>
@@ -107,7 +107,7 @@ static bool advance(const struct sizes *s, int64_t *element)
     return false;
 }
 
-tutti_status node_conv_of_weight(const struct onnx_node *node, const struct operand *x)
+tutti_status node_conv_unbatched(const struct onnx_node *node, const struct operand *x)
 {
     struct sizes s = { 0 };
     struct operand weight, bias;
