@@ -82,11 +82,11 @@ static tutti_status refuse(size_t position)
 
 /* Whether an operator may read an input that grows with the sample. known: with a number for each of PLACEHOLDER_BATCH
  * samples. */
-static bool may_read(enum onnx_batch_index kind, size_t position, const struct batch_index *index, bool known)
+static bool may_read(enum batch_index_rule rule, size_t position, const struct batch_index *index, bool known)
 {
     const bool part = index->factor && index->component != ALL_COMPONENTS;
-    if (index->factor && index->component == SIZES_ONLY) return kind == INDEX_SHAPE;
-    switch (kind) {
+    if (index->factor && index->component == SIZES_ONLY) return rule == INDEX_SHAPE;
+    switch (rule) {
     case INDEX_SHAPE:
     case INDEX_SIZES:
     case INDEX_SAME: return true;
@@ -102,14 +102,14 @@ static bool may_read(enum onnx_batch_index kind, size_t position, const struct b
     return false;
 }
 
-tutti_status batch_index_check(const struct onnx_node *node, enum onnx_batch_index kind)
+tutti_status batch_index_check(const struct onnx_node *node, enum batch_index_rule rule)
 {
     node->import->constant_index = (struct constant_index) { 0 };
     for (size_t i = 0; i < node->proto->n_input; i++) {
         const struct onnx_value *value = node_input(node, i);
         const bool known = uses_placeholder_batch(node->import, value);
         if (!value || (!value->index.factor && !known)) continue;
-        if (!may_read(kind, i, &value->index, known)) return refuse(i);
+        if (!may_read(rule, i, &value->index, known)) return refuse(i);
     }
     return TUTTI_OK;
 }
@@ -160,7 +160,7 @@ static tutti_status join(const struct onnx_node *node, struct batch_index *y)
     return TUTTI_OK;
 }
 
-tutti_status batch_index_finish(const struct onnx_node *node, enum onnx_batch_index kind)
+tutti_status batch_index_finish(const struct onnx_node *node, enum batch_index_rule rule)
 {
     struct onnx_value *y = node_output(node, 0);
     const struct onnx_value *x = node_input(node, 0);
@@ -172,18 +172,18 @@ tutti_status batch_index_finish(const struct onnx_node *node, enum onnx_batch_in
         const struct onnx_value *input = node_input(node, i);
         grows |= input && (input->index.factor || uses_placeholder_batch(node->import, input));
     }
-    if (kind != INDEX_SHAPE && uses_placeholder_batch(node->import, x) && y->array &&
+    if (rule != INDEX_SHAPE && uses_placeholder_batch(node->import, x) && y->array &&
         !uses_placeholder_batch(node->import, y))
         return refuse(0);
-    if (kind == INDEX_SUM || kind == INDEX_DIFFERENCE)
-        status = y->array ? TUTTI_OK : add(node, kind == INDEX_DIFFERENCE, &index);
-    else if (kind == INDEX_JOINED)
+    if (rule == INDEX_SUM || rule == INDEX_DIFFERENCE)
+        status = y->array ? TUTTI_OK : add(node, rule == INDEX_DIFFERENCE, &index);
+    else if (rule == INDEX_JOINED)
         status = y->array ? TUTTI_OK : join(node, &index);
-    else if (kind == INDEX_SIZES && grows)
+    else if (rule == INDEX_SIZES && grows)
         index = (struct batch_index) { 1, SIZES_ONLY };
     else if (node->import->constant_index.factor)
         return refuse(node->import->constant_index.position);
-    else if (x && (kind == INDEX_SAME || kind == INDEX_MOVED))
+    else if (x && (rule == INDEX_SAME || rule == INDEX_MOVED))
         index = x->index;
     y->index = index.factor ? index : y->index;
     return status;

@@ -563,11 +563,11 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
     struct onnx_node current = { import, node, row.operation, row.type };
     const struct onnx_value *first = node_output(&current, 0);
     if (first && first->initialiser) return TUTTI_OK; /* of an Identity that is an initialiser now */
-    tutti_status status = batch_index_check(&current, row.index);
+    tutti_status status = batch_index_check(&current, row.index_rule);
     if (status == TUTTI_OK) status = build_node(&current, &row);
     if (status == TUTTI_OK) status = set_types(&current, &row);
     if (status == TUTTI_OK) status = wrap(&current, &row);
-    if (status == TUTTI_OK) status = batch_index_finish(&current, row.index);
+    if (status == TUTTI_OK) status = batch_index_finish(&current, row.index_rule);
     if (status == TUTTI_OK) return status;
     return status_context(status, "%s '%s'%s", node->op_type, proto_text(node->name), node_source(node).text);
 }

@@ -6,7 +6,7 @@
 
 /* How an operator may use indices that grow with the sample (struct batch_index; batch_index.c). "A column": only one
  * index along the last axis grows. */
-enum onnx_batch_index {
+enum batch_index_rule {
     INDEX_NEVER,
     INDEX_SHAPE,                 /* it does not read the elements */
     INDEX_SAME,                  /* its output grows as its first input does, columns included */
@@ -28,7 +28,7 @@ struct onnx_operator {
     const char *operation;   /* a name of tutti_op(), for `build` as node->operation; NULL: it reads none */
     int type;                /* of the first output's elements; 0: that of the first input */
     bool overflows;          /* its result can be outside of the range of its inputs' integer type */
-    enum onnx_batch_index index;
+    enum batch_index_rule index_rule;
     const char *domain; /* NULL: ONNX's own */
 };
 /* Copies the line of an operator: one of the table, or one that follows from an operation. False: Tutti does not have
@@ -72,8 +72,8 @@ bool array_is_batch_index(const struct array *array, int axis, int64_t rows, int
 tutti_tensor node_first_sample(const struct onnx_node *node, const struct array *array, int axis, int64_t rows);
 /* Called before and after a node is added: check whether it may read indices that grow with the sample, and set
  * whether its output grows. */
-tutti_status batch_index_check(const struct onnx_node *node, enum onnx_batch_index kind);
-tutti_status batch_index_finish(const struct onnx_node *node, enum onnx_batch_index kind);
+tutti_status batch_index_check(const struct onnx_node *node, enum batch_index_rule rule);
+tutti_status batch_index_finish(const struct onnx_node *node, enum batch_index_rule rule);
 
 /* reshape.c: adds a Reshape. */
 tutti_status node_reshape_to(const struct onnx_node *node, const struct operand *x, const struct array *asked);
