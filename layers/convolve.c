@@ -1,5 +1,6 @@
 /* Convolutions along one to three axes, and their transposition, by conv2d and its data gradient. One axis is an image
- * of height 1. Of three axes, windows of the first one become channels, and their places part of the batch. */
+ * of height 1. Of three axes, im2col along the first makes its kernel positions channels, and its output positions part
+ * of the batch. */
 #include "base/options.h"
 #include "layers/conv2d/conv2d.h"
 #include "layers/sliding.h"
@@ -113,7 +114,7 @@ static tutti_status convolve_volume(
     static const int to_batch[] = { 0, 2, 1, 3, 4, 5 }, from_batch[] = { 0, 2, 1, 3, 4 };
     struct sliding image = of_image(s);
     const int64_t depth = s->axis[0].out;
-    const tutti_status status = sliding_unroll(c, &s->axis[0], SPACE_AXIS, 0, &x);
+    const tutti_status status = sliding_im2col(c, &s->axis[0], SPACE_AXIS, 0, &x);
     if (status != TUTTI_OK) return status;
     x = append_transpose(c, append_split(c, x, SPACE_AXIS, depth), to_batch);
     x = fold(c, append_join(c, x, SPACE_AXIS));
@@ -122,8 +123,8 @@ static tutti_status convolve_volume(
     return TUTTI_OK;
 }
 
-/* Sums up windows that overlap, by the transposed table of sliding_unroll(). */
-static tutti_status roll(const struct append_context *c, const struct sliding_axis *a, int axis, int *y)
+/* Reverses sliding_im2col() (col2im): adds windows where they overlap, by the transposed table. */
+static tutti_status overlap_add(const struct append_context *c, const struct sliding_axis *a, int axis, int *y)
 {
     struct taps windows = { 0 }, taps = { 0 };
     if (*y == NO_VALUE) return TUTTI_OK;
@@ -146,7 +147,7 @@ static tutti_status transpose_volume(
     x = transpose_image(c, x, append_join(c, w, 1), NO_VALUE, &image);
     x = append_split(c, unfold(c, x, depth), 2, channels);
     *y = append_join(c, append_transpose(c, x, from_batch), SPACE_AXIS);
-    const tutti_status status = roll(c, &s->axis[0], SPACE_AXIS, y);
+    const tutti_status status = overlap_add(c, &s->axis[0], SPACE_AXIS, y);
     if (bias == NO_VALUE || *y == NO_VALUE || status != TUTTI_OK) return status;
     bias = append_reshape(c, bias, TUTTI_SHAPE(channels, 1, 1, 1));
     *y = append_two(c, &operation_add, *y, bias);

@@ -132,7 +132,7 @@ tutti_status sliding_taps(const struct sliding_axis *a, struct taps *taps)
     return status;
 }
 
-tutti_status sliding_unroll(
+tutti_status sliding_im2col(
     const struct append_context *c, const struct sliding_axis *a, int axis, float outside, int *y)
 {
     struct taps taps = { 0 };

@@ -28,10 +28,10 @@ tutti_status sliding_resolve_transposed(
 /* Pads x with `outside` where windows read beyond its ends, and removes what no window reads; returns x where nothing
  * changes. The axes then have no padding. */
 int sliding_pad(const struct append_context *c, int x, struct sliding *s, float outside);
-/* Makes the table that lays out an axis as all its windows in a row. taps_free() frees it, also after a failure. */
+/* Makes the table of im2col along an axis: all its windows in a row. taps_free() frees it, also after a failure. */
 tutti_status sliding_taps(const struct sliding_axis *a, struct taps *taps);
 /* Applies sliding_taps() along an axis of *y. Elements that windows read beyond the ends are `outside`. */
-tutti_status sliding_unroll(
+tutti_status sliding_im2col(
     const struct append_context *c, const struct sliding_axis *a, int axis, float outside, int *y);
 
 #endif

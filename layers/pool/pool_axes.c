@@ -73,7 +73,7 @@ static int pool_images(const struct append_context *c, const struct image_pool *
 static tutti_status max_axis(const struct append_context *c, const struct sliding_axis *a, int axis, int *y)
 {
     const struct reduce_attributes windows = { .axes = 1u << (axis + 1) };
-    const tutti_status status = sliding_unroll(c, a, axis, -FLT_MAX, y);
+    const tutti_status status = sliding_im2col(c, a, axis, -FLT_MAX, y);
     *y = append_split(c, *y, axis, a->out);
     if (*y != NO_VALUE) *y = graph_append(c->graph, &operation_reduce_max, &windows, y, 1, c->layer);
     *y = append_join(c, *y, axis);
