@@ -35,7 +35,8 @@ double conv2d_bytes(const struct problem *problem);
 /* Fusions of kernels that write each result once; gradients take FUSED(ADD) alone. */
 enum { CONV2D_FORWARD_FUSIONS = FUSED(ADD) | FUSED(ACTIVATION) };
 
-/* A family of implementations: one for each pass, by these numbers. */
+/* A family of implementations: one for each pass, by these numbers. In their files, `product` is the forward pass and
+ * the data gradient, which are one kernel. */
 enum conv2d_pass { CONV2D_FORWARD, CONV2D_DATA_GRADIENT, CONV2D_WEIGHT_GRADIENT, CONV2D_PASSES };
 enum conv2d_pass conv2d_pass_of(const struct problem *problem);
 bool conv2d_is_data_gradient(const struct problem *problem);

@@ -105,6 +105,7 @@ static void cut_rows(struct rows *rows, int64_t unit, double bytes_per_column, d
 
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
 
+/* product: the forward pass and the data gradient, which are one kernel. */
 struct direct {
     struct conv2d_sizes z;
     struct conv2d_channels channels;
