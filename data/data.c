@@ -83,7 +83,11 @@ static tutti_status prepare(struct tutti_data *data, const char *path)
     static int (*const reads[DATA_PARTS])(
         void *, const int64_t *, int64_t, const tutti_buffer *, int) = { read_train, read_val, read_test };
     tutti_status status;
+    TRY(description_open(&data->description, data->options.description));
+    TRY(description_apply(&data->description, &data->options));
     TRY(open_collection(path, &data->options, &data->collection));
+    status = description_match(&data->description, &data->options, data->collection);
+    if (status != TUTTI_OK) return status_context(status, "%s", path);
     TRY(prepare_mixing(data));
     data->damaged = memory_new((size_t)data->collection->samples, sizeof(*data->damaged));
     if (!data->damaged) return TUTTI_NO_MEMORY;
@@ -93,6 +97,7 @@ static tutti_status prepare(struct tutti_data *data, const char *path)
             (tutti_source) { .samples = data->parts[part].count, .read = reads[part], .user = data };
     TRY(thread_pool_new(&data->pool, data->options.threads));
     if (data->collection->fit) TRY(data->collection->fit(data->collection, data->part_of));
+    TRY(description_check_normalised(&data->description, &data->collection->info));
     fill_values(data);
 done:
     return status;
@@ -114,7 +119,7 @@ tutti_data *tutti_data_open(const char *path, const tutti_data_options *given)
     pthread_mutex_init(&data->telling, NULL);
     status = prepare(data, path);
     data->options.augment = data->options.target = NULL; /* the caller's, until here */
-    data->options.normalise = data->options.normalise_targets = NULL;
+    data->options.normalise = data->options.normalise_targets = data->options.description = NULL;
     if (status == TUTTI_OK) return data;
     tutti_data_free(data);
     return NULL;
@@ -125,6 +130,7 @@ void tutti_data_free(tutti_data *data)
     if (!data) return;
     thread_pool_free(data->pool);
     if (data->collection) data->collection->free(data->collection);
+    description_close(&data->description);
     for (int i = 0; i < DATA_PARTS; i++) {
         free(data->parts[i].samples);
         free(data->parts[i].next);

@@ -4,6 +4,7 @@
 
 #include "base/threads.h"
 #include "data/collection.h"
+#include "data/description.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,6 +21,7 @@ struct data_part {
 struct tutti_data {
     struct collection *collection;
     tutti_data_options options;
+    struct description description; /* of the data that the network was trained on */
     signed char *part_of; /* [samples]: a tutti_data_part, or DATA_UNUSED */
     struct data_part parts[DATA_PARTS];
     int64_t *class_counts;  /* of training samples; NULL without labels */

@@ -97,7 +97,7 @@ static tutti_status count_classes(struct tutti_data *data)
     for (int64_t i = 0; i < collection->samples; i++)
         if (data->part_of[i] == TUTTI_DATA_TRAIN) data->class_counts[collection->labels[i]]++;
     for (int c = 0; c < collection->info.classes; c++)
-        if (data->class_counts[c] == 0 && data->options.note) {
+        if (data->class_counts[c] == 0 && data->options.note && !data->description.object) {
             char line[400];
             snprintf(line, sizeof(line), "class '%s' has no training samples", collection->info.class_names[c]);
             data->options.note(data->options.user, line);

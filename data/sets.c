@@ -46,10 +46,11 @@ static tutti_status read_sample(
     struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target)
 {
     const struct sets *sets = (const struct sets *)collection;
+    const int32_t *label = collection->labels ? &collection->labels[index] : NULL;
     const struct dataset *set = find_set(sets, &index);
     const unsigned char *pixels = set->pixels + (size_t)index * sets->bytes;
     const float number = (float)set->labels[index];
-    memcpy(target, sets->numbers ? (const void *)&number : &set->labels[index], sizeof(number));
+    memcpy(target, label ? (const void *)label : &number, sizeof(number));
     if (sets->random && draw->training)
         return augment_whole(&sets->augment, draw, pixels, false, &collection->info.shape, sample);
     memcpy(sample, pixels, sets->bytes);

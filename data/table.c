@@ -19,6 +19,7 @@ static void free_table(struct collection *collection)
     for (size_t i = 0; i < table->classes.count; i++) free(table->classes.list[i].name);
     for (int i = 0; i < table->files.count; i++) free(table->files.names[i]);
     free(table->columns);
+    free(table->fields);
     free(table->classes.list);
     free(table->class_names);
     free(table->values);
@@ -186,6 +187,7 @@ static tutti_status read_folder(struct table *table, const char *folder, const t
         else
             free(path);
     }
+    if (paths[0]) TRY(table_read_description(table, options->description));
     for (int i = 0; i < 3 && paths[0]; i++)
         if (paths[i]) TRY(table_read(table, paths[i], paths[1] || paths[2] ? i : PART_OPEN, options));
 done:
@@ -202,11 +204,12 @@ tutti_status table_open(const char *path, const tutti_data_options *options, str
     struct table *table = memory_new(1, sizeof *table);
     if (!table) return TUTTI_NO_MEMORY;
     table->collection.free = free_table;
+    if (!S_ISDIR(found.st_mode)) TRY(table_read_description(table, options->description));
     if (S_ISDIR(found.st_mode))
         TRY(read_folder(table, path, options));
     else
         TRY(table_read(table, path, PART_OPEN, options));
-    if (!table->columns) goto done;
+    if (table->files.count == 0) goto done;
     TRY(finish(table, options));
     *made = &table->collection;
     return TUTTI_OK;

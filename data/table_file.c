@@ -23,7 +23,7 @@ static bool is_missing(const char *text)
     return false;
 }
 
-/* ------------------------------------------------------------------------------------------------- columns ---- */
+/* ----------------------------------------------------------------------------------------------- first row ---- */
 
 /* A row of names has a text where the row after it has a number, or nothing. */
 static bool is_header(const struct csv_row *row, const struct csv_row *next, char **texts)
@@ -39,12 +39,6 @@ static bool is_header(const struct csv_row *row, const struct csv_row *next, cha
             (is_missing(next->fields[i]) || csv_number(next->fields[i], &number)))
             return true;
     return false;
-}
-
-static void free_texts(char **texts, int count)
-{
-    for (int i = 0; texts && i < count; i++) free(texts[i]);
-    free(texts);
 }
 
 /* The fields of the first row, or NULL and *count 0 in an empty file; whether they are names. */
@@ -68,97 +62,8 @@ static tutti_status read_first(const char *path, char ***texts, int *count, bool
     *header = is_header(&first, &next, *texts);
 done:
     csv_close(csv);
-    if (status != TUTTI_OK) free_texts(*texts, *count);
+    if (status != TUTTI_OK) table_free_texts(*texts, *count);
     return status;
-}
-
-static int column_named(const struct table *table, const char *name, size_t length)
-{
-    for (int i = 0; i < table->column_count; i++)
-        if (strlen(table->columns[i]) == length && !strncmp(table->columns[i], name, length)) return i;
-    return -1;
-}
-
-static int column_numbered(const struct table *table, const char *text, size_t length)
-{
-    char *end;
-    errno = 0;
-    const long number = strtol(text, &end, 10);
-    if (length == 0 || end != text + length || errno || number < 1 || number > table->column_count) return -1;
-    return (int)number - 1;
-}
-
-/* Finds the target's column by its name, or by its number from 1 on; either may have ":class" after it. */
-static tutti_status find_target(struct table *table, const char *path, const char *text)
-{
-    static const char suffix[] = ":class";
-    const size_t all = text ? strlen(text) : 0, end = sizeof suffix - 1;
-    const bool suffixed = all > end && !strcmp(text + all - end, suffix);
-    table->target = text ? column_named(table, text, all) : table->column_count - 1;
-    if (table->target < 0 && suffixed) {
-        table->by_class = true;
-        table->target = column_named(table, text, all - end);
-    }
-    if (table->target < 0) table->target = column_numbered(table, text, table->by_class ? all - end : all);
-    if (table->target >= 0) return TUTTI_OK;
-    struct text names = { 0 };
-    for (int i = 0; i < table->column_count && i < 20; i++)
-        text_append(&names, "%s%s", i ? ", " : "", table->columns[i]);
-    const tutti_status status = fail(TUTTI_INVALID, "%s has no column '%s': it has %s%s", path, text,
-        names.data ? names.data : "", table->column_count > 20 ? ", ..." : "");
-    text_free(&names);
-    return status;
-}
-
-static tutti_status check_text(const char *path, const char *name)
-{
-    bool good = text_is_utf8(name);
-    for (const char *at = name; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f) good = false;
-    return good ? TUTTI_OK : fail(TUTTI_FORMAT, "%s: a name is not UTF-8, or has control characters in it", path);
-}
-
-/* Sets the columns. It takes the texts over, also on failure. */
-static tutti_status set_columns(
-    struct table *table, const char *path, const tutti_data_options *options, char **texts, int count, bool header)
-{
-    table->columns = texts;
-    table->column_count = count;
-    table->skipped = header && count > 1 && texts[0][0] == '\0' ? 0 : -1;
-    for (int i = 0; i < count; i++) {
-        if (!header || !texts[i][0]) {
-            free(texts[i]);
-            texts[i] = memory_format("%d", i + 1);
-            if (!texts[i]) return TUTTI_NO_MEMORY;
-        }
-        const tutti_status status = check_text(path, texts[i]);
-        if (status != TUTTI_OK) return status;
-    }
-    const tutti_status status = find_target(table, path, options->target);
-    if (status != TUTTI_OK) return status;
-    if (table->target == table->skipped) table->skipped = -1;
-    table->inputs = count - 1 - (table->skipped >= 0);
-    if (table->inputs < 1)
-        return fail(TUTTI_FORMAT, "%s has %d column%s: it needs one to predict, and others to predict it from", path,
-            count, count == 1 ? "" : "s");
-    if (table->skipped < 0 || !options->note) return TUTTI_OK;
-    char line[1200];
-    snprintf(line, sizeof line, "%s: column 1 has no name: it is left out, as an index", path);
-    options->note(options->user, line);
-    return TUTTI_OK;
-}
-
-/* Checks that another file has the same columns. */
-static tutti_status compare_columns(const struct table *table, const char *path, char **texts, int count, bool header)
-{
-    if (count != table->column_count)
-        return fail(
-            TUTTI_FORMAT, "%s has %d columns, but %s has %d", path, count, table->files.names[0], table->column_count);
-    for (int i = 0; header && i < count; i++)
-        if (i != table->skipped && texts[i][0] && strcmp(texts[i], table->columns[i]) != 0)
-            return fail(TUTTI_FORMAT, "%s: column %d is '%s', but in %s it is '%s'", path, i + 1, texts[i],
-                table->files.names[0], table->columns[i]);
-    return TUTTI_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------- rows ---- */
@@ -170,11 +75,11 @@ static tutti_status make_room(struct table *table)
     size_t values;
     tutti_status status = TUTTI_OK;
     if (!size_multiply(rows, (size_t)table->inputs, &values)) return fail(TUTTI_NO_MEMORY, "the table is too large");
-    TRY(memory_grow((void **)&table->values, &table->values_room, values, sizeof *table->values));
-    TRY(memory_grow((void **)&table->targets, &table->targets_room, rows, sizeof *table->targets));
-    TRY(memory_grow((void **)&collection->labels, &table->labels_room, rows, sizeof *collection->labels));
-    TRY(memory_grow((void **)&collection->parts, &table->parts_room, rows, sizeof *collection->parts));
-    TRY(memory_grow((void **)&table->numbers, &table->numbers_room, rows, sizeof *table->numbers));
+    TRY(memory_grow((void **)&table->values, &table->room.values, values, sizeof *table->values));
+    TRY(memory_grow((void **)&table->targets, &table->room.targets, rows, sizeof *table->targets));
+    TRY(memory_grow((void **)&collection->labels, &table->room.labels, rows, sizeof *collection->labels));
+    TRY(memory_grow((void **)&collection->parts, &table->room.parts, rows, sizeof *collection->parts));
+    TRY(memory_grow((void **)&table->numbers, &table->room.numbers, rows, sizeof *table->numbers));
 done:
     return status;
 }
@@ -203,10 +108,10 @@ static tutti_status read_target(struct table *table, const char *path, const cha
     double number = 0;
     const bool is_number = csv_number(text, &number) && fabs(number) <= (double)FLT_MAX;
     if (is_missing(text)) return refuse(table, table->target, text);
-    if (row == 0 && !is_number) table->by_class = true;
+    if (row == 0 && !is_number && !table->described) table->by_class = true;
     table->targets[row] = number;
     if (!table->by_class) return is_number ? TUTTI_OK : refuse(table, table->target, text);
-    tutti_status status = check_text(path, text);
+    tutti_status status = table_check_text(path, text);
     if (status == TUTTI_OK) status = table_class_of(&table->classes, text, &collection->labels[row]);
     return status;
 }
@@ -214,15 +119,15 @@ static tutti_status read_target(struct table *table, const char *path, const cha
 static tutti_status read_fields(struct table *table, const char *path, const struct csv_row *row)
 {
     double *values = table->values + (size_t)table->collection.samples * (size_t)table->inputs;
-    if (row->count != table->column_count)
-        return fail(TUTTI_FORMAT, "%d fields, but there are %d columns", row->count, table->column_count);
-    for (int i = 0; i < row->count; i++) {
+    if (row->count != table->field_count)
+        return fail(TUTTI_FORMAT, "%d fields, but there are %d columns", row->count, table->field_count);
+    for (int i = 0; i < table->column_count; i++) {
         if (i == table->skipped || i == table->target) continue;
-        if (!csv_number(row->fields[i], values) || fabs(*values) > (double)FLT_MAX)
-            return refuse(table, i, row->fields[i]);
+        const char *text = row->fields[table->fields[i]];
+        if (!csv_number(text, values) || fabs(*values) > (double)FLT_MAX) return refuse(table, i, text);
         values++;
     }
-    return read_target(table, path, row->fields[table->target]);
+    return read_target(table, path, row->fields[table->fields[table->target]]);
 }
 
 static bool is_blank(const struct csv_row *row)
@@ -279,12 +184,7 @@ tutti_status table_read(struct table *table, const char *path, int part, const t
     const int64_t before = table->collection.samples;
     tutti_status status = read_first(path, &texts, &count, &header);
     if (status != TUTTI_OK) return status;
-    if (table->columns) {
-        status = compare_columns(table, path, texts, count, header);
-        free_texts(texts, count);
-    } else {
-        status = set_columns(table, path, options, texts, count, header);
-    }
+    status = table_set_columns(table, path, options, texts, count, &header);
     if (status != TUTTI_OK) return status;
     const char *slash = strrchr(path, '/');
     table->files.begins[table->files.count] = before;

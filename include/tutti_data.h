@@ -37,6 +37,13 @@ typedef struct tutti_data_options {
     /* k-fold evaluation: the training samples in `folds` parts by the seed, with the same share of each class; number
      * `fold`, from 0, becomes the part val, and the data's own val and test are left out. 0: none */
     int folds, fold;
+    /* What tutti_data_json() said of the data that a network was trained on, as tutti_weights_metadata(path, "data")
+     * gives it: other data are prepared as these were. Columns of a table are found by their names, classes by theirs,
+     * and have the numbers of the training; columns that the network does not know are left out, with a note. Seed,
+     * and options above that are 0 or NULL, are those of the training. Where the network cannot take the data (another
+     * kind, missing columns, unknown classes, other channels or normalisation), TUTTI_MISMATCH says each difference.
+     * NULL: the data stand for themselves */
+    const char *description;
 } tutti_data_options;
 
 typedef struct tutti_data_info {
@@ -57,6 +64,8 @@ typedef struct tutti_data_info {
     /* Mean and std of targets that are numbers, [numbers of a target] each. A source gives (number - mean) / std, so
      * outputs times std plus mean are in the units of the data. NULL: targets are classes, or stay as they are */
     const double *target_mean, *target_std;
+    /* The first class of tutti_data_options.description that these data do not have. NULL: they have all */
+    const char *missing_class;
 } tutti_data_info;
 
 /* Opens a folder or file and divides its samples into parts. docs/data.md describes its contents: data of your own,

@@ -40,7 +40,6 @@ tutti_status saved_load_data(struct saved_options *options, struct data *data, s
     if (options->known && options->known->rate == 0 && wav_has_name(options->data))
         FAIL(TUTTI_MISMATCH, "%s was not trained on recordings: %s is one", options->weights, options->data);
     TRY(data_load(data, options->data, &options->own));
-    TRY(user_data_saved_check(options->known, options->weights, &data->info));
     if (data_is_unlabelled(data)) {
         data->classes = options->known ? options->known->class_count : model->classes;
         data->numbers = false;

@@ -1,7 +1,6 @@
 #include "tools/user_data.h"
 
 #include "base/memory.h"
-#include "base/numbers.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -50,25 +49,6 @@ tutti_status user_data_open(
 
 /* --------------------------------------------------------------------------------------------------- saved ---- */
 
-enum { MOST_STATISTICS = 1 << 16 }; /* columns of a table */
-
-/* "0.5,0.4,0.4/0.2,0.2,0.2" from two lists. */
-static bool read_statistics(const json_t *mean, const json_t *std, char **text)
-{
-    const size_t channels = json_array_size(mean);
-    struct text made = { 0 };
-    if (channels == 0) return true;
-    if (channels > MOST_STATISTICS || json_array_size(std) != channels) return false;
-    for (size_t i = 0; i < 2 * channels; i++) {
-        const json_t *number = json_array_get(i < channels ? mean : std, i % channels);
-        char digits[40];
-        number_print(digits, sizeof(digits), "%.17g", json_number_value(number));
-        text_append(&made, "%s%s", i == 0 ? "" : i == channels ? "/" : ",", digits);
-    }
-    *text = text_take(&made);
-    return *text != NULL;
-}
-
 static bool read_shape(const json_t *list, tutti_shape *shape)
 {
     const size_t rank = json_array_size(list);
@@ -95,32 +75,11 @@ static bool read_classes(const json_t *list, struct user_data_saved *saved)
     return true;
 }
 
-static bool read_fold(const json_t *object, struct user_data_saved *saved)
-{
-    const json_int_t folds = json_integer_value(json_object_get(object, "folds"));
-    const json_int_t fold = json_integer_value(json_object_get(object, "fold"));
-    if (folds < 0 || folds > INT32_MAX || fold < 0 || (folds > 0 && fold >= folds)) return false;
-    saved->folds = (int)folds;
-    saved->fold = (int)fold;
-    return true;
-}
-
 static bool read_object(const json_t *object, struct user_data_saved *saved)
 {
-    saved->split = json_number_value(json_object_get(object, "split"));
-    saved->seed = json_integer_value(json_object_get(object, "seed"));
     const json_int_t rate = json_integer_value(json_object_get(object, "rate"));
-    if (!(saved->split >= 0 && saved->split < 1) || rate < 0 || rate > INT32_MAX) return false;
+    if (rate < 0 || rate > INT32_MAX) return false;
     saved->rate = (int)rate;
-    if (!read_fold(object, saved)) return false;
-    if (!read_statistics(json_object_get(object, "mean"), json_object_get(object, "std"), &saved->normalise))
-        return false;
-    if (!read_statistics(
-            json_object_get(object, "target_mean"), json_object_get(object, "target_std"), &saved->normalise_targets))
-        return false;
-    if (!saved->normalise_targets && !(saved->normalise_targets = memory_copy_text("none"))) return false;
-    const char *target = json_string_value(json_object_get(object, "target"));
-    if (target && !(saved->target = memory_copy_text(target))) return false;
     return read_shape(json_object_get(object, "shape"), &saved->shape) &&
         read_classes(json_object_get(object, "classes"), saved);
 }
@@ -134,7 +93,10 @@ tutti_status user_data_saved_read(const char *weights, struct user_data_saved **
     struct user_data_saved *saved = memory_new(1, sizeof(*saved));
     const bool good = saved && json_is_object(object) && read_object(object, saved);
     json_decref(object);
-    free(text);
+    if (saved)
+        saved->text = text;
+    else
+        free(text);
     *made = saved;
     if (good) return TUTTI_OK;
     user_data_saved_free(saved);
@@ -155,9 +117,7 @@ void user_data_saved_free(struct user_data_saved *saved)
     if (!saved) return;
     for (int i = 0; i < saved->class_count; i++) free(saved->classes[i]);
     free(saved->classes);
-    free(saved->normalise);
-    free(saved->normalise_targets);
-    free(saved->target);
+    free(saved->text);
     free(saved);
 }
 
@@ -165,33 +125,13 @@ void user_data_saved_apply(const struct user_data_saved *saved, struct user_data
 {
     if (!saved) return;
     if (saved->shape.rank == 3) options->shape = saved->shape;
-    tutti_data_options *data = &options->data;
-    if (!data->normalise) data->normalise = saved->normalise;
-    data->normalise_targets = saved->normalise_targets;
-    if (!data->target) data->target = saved->target;
-    if (data->split == 0) data->split = saved->split;
-    data->seed = (uint64_t)saved->seed;
-    data->rate = saved->rate;
-    data->folds = saved->folds;
-    data->fold = saved->fold;
+    options->data.description = saved->text;
 }
 
 tutti_status user_data_saved_check(
     const struct user_data_saved *saved, const char *weights, const tutti_data_info *info)
 {
-    if (!saved) return TUTTI_OK;
-    const bool recordings = !strcmp(info->kind, "recordings");
-    if (recordings != (saved->rate > 0))
-        return fail(TUTTI_MISMATCH, "%s was%s trained on recordings, but these data are %s: use %s", weights,
-            recordings ? " not" : "", info->kind, recordings ? "the kind of data it was trained on" : "WAV files");
-    for (int i = 0; i < info->classes || (info->classes > 0 && i < saved->class_count); i++) {
-        const char *have = i < info->classes ? info->class_names[i] : NULL;
-        const char *want = i < saved->class_count ? saved->classes[i] : NULL;
-        if (have && want && !strcmp(have, want)) continue;
-        return fail(TUTTI_MISMATCH,
-            "class %d is %s%s%s in %s, but %s%s%s in these data: use data with the same classes", i, want ? "'" : "",
-            text_printable(want ? want : "missing").text, want ? "'" : "", weights, have ? "'" : "",
-            text_printable(have ? have : "missing").text, have ? "'" : "");
-    }
-    return TUTTI_OK;
+    if (!saved || !info->missing_class) return TUTTI_OK;
+    return fail(TUTTI_MISMATCH, "class '%s' of %s is missing in these data: continue with the data that it trained on",
+        text_printable(info->missing_class).text, weights);
 }

@@ -49,27 +49,22 @@ tutti_status user_data_open(
 
 /* What weights record of the data that they were trained on: the text that tutti_data_json() gave. */
 struct user_data_saved {
+    char *text; /* tutti_data_options.description */
     tutti_shape shape;
-    char *normalise;         /* mean and std, as tutti_data_options.normalise; NULL: there are none */
-    char *normalise_targets; /* as tutti_data_options.normalise_targets */
-    char *target;            /* of a table, as tutti_data_options.target; NULL: other data */
     char **classes;
     int class_count;
     int rate; /* of recordings; 0: other data */
-    double split;
-    int64_t seed;
-    int folds, fold; /* 0: it was not a fold */
 };
 /* *saved is NULL if the file has no such text. Errors: TUTTI_FORMAT if the text is damaged. */
 tutti_status user_data_saved_read(const char *weights, struct user_data_saved **saved);
 /* Reads it from the weights of the checkpoint NAME. */
 tutti_status user_data_saved_read_checkpoint(const char *name, struct user_data_saved **saved);
 void user_data_saved_free(struct user_data_saved *saved); /* takes NULL */
-/* Fills in options that were not given: size, split, seed, fold, and how samples and targets are normalised. `saved`
- * must outlive the options. */
+/* Has data prepared as those of the training were, and sets the size of images if it was not given. `saved` must
+ * outlive the options. */
 void user_data_saved_apply(const struct user_data_saved *saved, struct user_data_options *options);
-/* Checks that the data's classes are those of the weights, in the same order, and that both or neither are
- * recordings. `weights` is for the message. Errors: TUTTI_MISMATCH names the first class that differs. */
+/* Checks, to continue a training, that the data have all classes of the weights. `weights` is for the message. Errors:
+ * TUTTI_MISMATCH names the first one that is missing. */
 tutti_status user_data_saved_check(
     const struct user_data_saved *saved, const char *weights, const tutti_data_info *info);
 

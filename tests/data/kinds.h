@@ -9,6 +9,7 @@
 #include <check.h>
 
 Suite *table_suite(void);
+Suite *description_suite(void);
 Suite *arrays_suite(void);
 Suite *recordings_suite(void);
 Suite *targets_suite(void);

@@ -95,7 +95,6 @@ static tutti_status read_saved(const uint8_t *text, size_t size)
     tutti_status status = user_data_saved_read(path, &saved);
     if (status != TUTTI_OK) return status;
     user_data_saved_apply(saved, &options);
-    if (saved && saved->folds > 0 && saved->fold >= saved->folds) abort();
     status = user_data_open(table, &options, &data, &info);
     if (status == TUTTI_OK) status = user_data_saved_check(saved, weights, &info);
     tutti_data_free(data);

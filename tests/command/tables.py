@@ -1,0 +1,94 @@
+"""Tables by the command: what weights know of their columns and classes counts for every other table."""
+import json
+import random
+
+import harness
+
+MODEL = ("mlp", "--weights", "m.safetensors")
+KINDS = "versicolor", "setosa", "virginica"
+
+
+def flowers(count, seed):
+    """Rows whose class follows from both lengths."""
+    dice = random.Random(seed)
+    rows = []
+    for i in range(count):
+        kind = i % 3
+        rows.append({"id": i, "sepal": f"{5 + kind + dice.gauss(0, 0.2):.3f}",
+                     "petal": f"{100 - 30 * kind + dice.gauss(0, 5):.3f}", "species": KINDS[kind]})
+    return rows
+
+
+def write(path, rows, *names):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([",".join(names)] + [",".join(str(row[name]) for name in names) for row in rows]) + "\n")
+
+
+class Tables(harness.CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.rows = flowers(300, 1)
+        self.test_rows = flowers(60, 2)
+        self.put("plain", "sepal", "petal", "species")
+
+    def put(self, name, *names, train=None, test=None):
+        write(self.folder / name / "train.csv", train or self.rows, *names)
+        write(self.folder / name / "test.csv", test or self.test_rows, *names)
+
+    def train(self, *arguments):
+        return self.good("train", "mlp", "--data", "plain", "--devices", "0", "--lr", "0.01", *arguments)
+
+    def evaluate(self, data, *arguments):
+        outcome = self.good("eval", *MODEL, "--data", data, "--json", *arguments)
+        return outcome.lines()[0], outcome.errors
+
+    def test_columns_by_name(self):
+        self.train("--epochs", "10", "--save", "m")
+        before, _ = self.evaluate("plain")
+        self.assertGreater(before["accuracy"], 0.95)
+        predicted = self.good("infer", *MODEL, "--data", "plain", "--json").lines()
+        self.put("swapped", "species", "id", "petal", "sepal")
+        after, errors = self.evaluate("swapped")
+        self.assertEqual((after["loss"], after["accuracy"]), (before["loss"], before["accuracy"]))
+        self.assertIn("'id' is left out", errors)
+        found = self.good("infer", *MODEL, "--data", "swapped", "--json").lines()
+        self.assertEqual([line["likeliest"] for line in found], [line["likeliest"] for line in predicted])
+        self.put("short", "sepal", "species")
+        self.refused(1, ["lacks the column 'petal'", "'species'"], "eval", *MODEL, "--data", "short")
+        self.refused(1, ["'species'", "not 'petal'"], "eval", *MODEL, "--data", "plain", "--target", "petal")
+
+    def test_resumed_by_name(self):
+        self.train("--epochs", "2", "--save", "whole")
+        self.train("--epochs", "1", "--save", "part")
+        self.put("plain", "species", "petal", "id", "sepal")
+        self.train("--epochs", "2", "--resume", "part")
+        whole, part = self.pair("whole"), self.pair("part")
+        self.assertEqual(whole, part)
+        self.put("plain", "petal", "species")
+        self.refused(1, "'sepal'", "train", "mlp", "--data", "plain", "--resume", "part", "--epochs", "3")
+
+    def test_classes_by_name(self):
+        self.train("--epochs", "10", "--save", "m")
+        some = [row for row in self.test_rows if row["species"] != "setosa"]
+        self.put("some", "sepal", "petal", "species", train=some, test=some)
+        result, _ = self.evaluate("some")
+        self.assertGreater(result["accuracy"], 0.95)
+        for row, line in zip(some, self.good("infer", *MODEL, "--data", "some", "--json").lines(), strict=True):
+            self.assertEqual(line["label_name"], row["species"])
+        self.refused(1, ["'setosa'", "missing"], "train", "mlp", "--data", "some", "--resume", "m", "--epochs", "11")
+        other = [{**row, "species": row["species"].replace("setosa", "rose")} for row in self.test_rows]
+        self.put("other", "sepal", "petal", "species", train=other, test=other)
+        self.refused(1, ["'rose'", "'setosa', 'versicolor', 'virginica'"], "eval", *MODEL, "--data", "other")
+
+    def test_other_kinds(self):
+        self.train("--epochs", "1", "--save", "m")
+        self.refused(1, ["trained on a table", "digits"], "eval", *MODEL, "--data", "digits")
+        known = json.loads(self.metadata("m.safetensors")["data"])
+        self.assertEqual((known["kind"], known["target"]), ("table", "species:class"))
+
+    def metadata(self, name):
+        content = (self.folder / name).read_bytes()
+        return json.loads(content[8:8 + int.from_bytes(content[:8], "little")])["__metadata__"]
+
+
+harness.main()
