@@ -4,6 +4,7 @@
 #include "base/numbers.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "data/table.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -44,14 +45,25 @@ static bool read_shape(const json_t *list, tutti_shape *shape)
     return true;
 }
 
-static bool read_classes(const json_t *list, struct description *description)
+/* Before classes that are whole numbers had one name, they were saved as they stood in the file. */
+static bool rename_class(json_t *list, size_t at)
+{
+    char number[TABLE_NUMBER_NAME];
+    const char *name = json_string_value(json_array_get(list, at));
+    return name && json_array_set_new(list, at, json_string(table_class_name(name, number))) == 0;
+}
+
+static bool read_classes(json_t *list, struct description *description)
 {
     const size_t count = json_array_size(list);
+    const bool table = description->kind && !strcmp(description->kind, "table");
     if (count > INT32_MAX) return false;
     description->classes = memory_new(count + 1, sizeof *description->classes);
     if (!description->classes) return false;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (table && !rename_class(list, i)) return false;
         if (!(description->classes[i] = json_string_value(json_array_get(list, i)))) return false;
+    }
     description->class_count = (int)count;
     return true;
 }

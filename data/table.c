@@ -3,9 +3,11 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +137,38 @@ static tutti_status name_classes(struct table *table)
     return TUTTI_OK;
 }
 
+enum { FEW = 20 };
+
+/* Finds the different values of the targets; -1: they are many, or not whole numbers. */
+static int count_values(const struct table *table, double values[FEW])
+{
+    int count = 0, at;
+    for (int64_t row = 0; row < table->collection.samples; row++) {
+        const double value = table->targets[row];
+        for (at = 0; at < count && values[at] != value; at++) continue;
+        if (at < count) continue;
+        if (count == FEW || value != floor(value)) return -1;
+        values[count++] = value;
+    }
+    return count;
+}
+
+/* Few whole numbers may be meant as classes: tells that they are not taken so. */
+static void report_target(const struct table *table, const tutti_data_options *options)
+{
+    double values[FEW];
+    const int count = count_values(table, values);
+    if (count < 0 || table->described || !options->note || 2 * (int64_t)count > table->collection.samples) return;
+    struct text line = { 0 };
+    const char *name = table->columns[table->target];
+    text_append(&line,
+        "column '%s' has %d different whole number%s, which are predicted as numbers: --target '%s:class' "
+        "makes them classes",
+        name, count, count == 1 ? "" : "s", name);
+    if (line.data) options->note(options->user, line.data);
+    text_free(&line);
+}
+
 /* Called after the last file. */
 static tutti_status finish(struct table *table, const tutti_data_options *options)
 {
@@ -148,6 +182,7 @@ static tutti_status finish(struct table *table, const tutti_data_options *option
         free(collection->labels);
         collection->labels = NULL;
         TRY(standards_read_targets(&table->of_targets, options, 1, info));
+        report_target(table, options);
     }
     TRY(augment_parse(options->augment, AUGMENT_TABLES, &table->augment));
     collection->augments = AUGMENT_TABLES;

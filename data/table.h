@@ -16,6 +16,9 @@ struct table_classes {
     struct table_class *list;
     size_t count, capacity;
 };
+/* Whole numbers have one name, however they are written: returns "1", in `number`, for 1.0; other texts as they are. */
+enum { TABLE_NUMBER_NAME = 24 };
+const char *table_class_name(const char *text, char number[TABLE_NUMBER_NAME]);
 /* Finds the number of a class, which is added if it is new. Errors: TUTTI_FORMAT if there are too many. */
 tutti_status table_class_of(struct table_classes *classes, const char *name, int32_t *number);
 /* Changes labels to the ranks of their classes, numbers by size before texts. */

@@ -3,6 +3,9 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +26,17 @@ static size_t find(const struct table_classes *classes, const char *name, bool *
             low = order == 0 ? middle : middle + 1;
     }
     return low;
+}
+
+const char *table_class_name(const char *text, char number[TABLE_NUMBER_NAME])
+{
+    const double exact = 9007199254740992; /* 2^53 */
+    const char *digits = text + strspn(text, "+-");
+    double value;
+    if (digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9') return text; /* 007 is a code */
+    if (!csv_number(text, &value) || fabs(value) > exact || value != floor(value)) return text;
+    snprintf(number, TABLE_NUMBER_NAME, "%" PRId64, (int64_t)value);
+    return number;
 }
 
 tutti_status table_class_of(struct table_classes *classes, const char *name, int32_t *number)

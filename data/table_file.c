@@ -41,6 +41,35 @@ static bool is_header(const struct csv_row *row, const struct csv_row *next, cha
     return false;
 }
 
+static bool is_number(const char *text)
+{
+    double number;
+    return csv_number(text, &number);
+}
+
+/* Tells what was decided on the first row of a file where it may be wrong: names that are numbers, or data that have
+ * none. */
+static void report_header(const char *path, const tutti_data_options *options, char **texts, int count, bool header)
+{
+    int numbers = 0, filled = 0;
+    char line[1200];
+    for (int i = 0; i < count; i++) {
+        numbers += is_number(texts[i]);
+        filled += !is_missing(texts[i]);
+    }
+    if (!options->note || filled == 0 || (header ? numbers == 0 : numbers > 0)) return;
+    if (header)
+        snprintf(line, sizeof line,
+            "%.900s: the first row is taken as names of columns, although some are numbers: one is a text above a "
+            "number",
+            path);
+    else
+        snprintf(line, sizeof line,
+            "%.900s: the first row is taken as data, and columns are called 1, 2, ...: no name in it is above a number",
+            path);
+    options->note(options->user, line);
+}
+
 /* The fields of the first row, or NULL and *count 0 in an empty file; whether they are names. */
 static tutti_status read_first(const char *path, char ***texts, int *count, bool *header)
 {
@@ -111,9 +140,10 @@ static tutti_status read_target(struct table *table, const char *path, const cha
     if (row == 0 && !is_number && !table->described) table->by_class = true;
     table->targets[row] = number;
     if (!table->by_class) return is_number ? TUTTI_OK : refuse(table, table->target, text);
-    tutti_status status = table_check_text(path, text);
-    if (status == TUTTI_OK) status = table_class_of(&table->classes, text, &collection->labels[row]);
-    return status;
+    const tutti_status status = table_check_text(path, text);
+    if (status != TUTTI_OK) return status;
+    char name[TABLE_NUMBER_NAME];
+    return table_class_of(&table->classes, table_class_name(text, name), &collection->labels[row]);
 }
 
 static tutti_status read_fields(struct table *table, const char *path, const struct csv_row *row)
@@ -184,6 +214,7 @@ tutti_status table_read(struct table *table, const char *path, int part, const t
     const int64_t before = table->collection.samples;
     tutti_status status = read_first(path, &texts, &count, &header);
     if (status != TUTTI_OK) return status;
+    if (!table->columns) report_header(path, options, texts, count, header);
     status = table_set_columns(table, path, options, texts, count, &header);
     if (status != TUTTI_OK) return status;
     const char *slash = strrchr(path, '/');

@@ -165,6 +165,30 @@ START_TEST(classes_by_name)
 }
 END_TEST
 
+/* pandas writes 1.0 where a column has a missing value. */
+START_TEST(numbers_as_classes)
+{
+    float row[2];
+    int32_t label;
+    put_text("c/train.csv", "x,y\n1,0\n2,1\n3,0\n");
+    put_text("c/test.csv", "x,y\n1,1\n");
+    char *description = described("c", &(tutti_data_options) { .target = "y:class" });
+    put_text("d/train.csv", "x,y\n1,0.0\n2,1.0\n");
+    put_text("d/test.csv", "x,y\n1,1.0\n");
+    tutti_data *data = open_by("d", description);
+    read_test(data, 0, 1, row, &label);
+    ck_assert_int_eq(label, 1);
+    tutti_data_free(data);
+    data = open_by("c",
+        "{\"kind\":\"table\",\"columns\":[\"x\"],\"mean\":[0],\"std\":[1],\"target\":\"y:class\","
+        "\"classes\":[\"0.0\",\"1.0\"]}");
+    read_test(data, 0, 1, row, &label);
+    ck_assert_int_eq(label, 1);
+    tutti_data_free(data);
+    free(description);
+}
+END_TEST
+
 START_TEST(recordings_by_name)
 {
     tutti_data_info info = { .size = sizeof info };
@@ -211,6 +235,7 @@ Suite *description_suite(void)
     tcase_add_test(tests, other_targets);
     tcase_add_test(tests, equal_names);
     tcase_add_test(tests, classes_by_name);
+    tcase_add_test(tests, numbers_as_classes);
     tcase_add_test(tests, recordings_by_name);
     tcase_add_test(tests, damaged_descriptions);
     suite_add_tcase(suite, tests);

@@ -73,6 +73,51 @@ START_TEST(reads_classes)
 }
 END_TEST
 
+/* However numbers are written, they are the same classes; codes with zeros before them are not numbers. */
+START_TEST(names_classes)
+{
+    put_text("data.csv", "x,y\n1,1.0\n2,0\n3,1\n4,0.0\n5,-0\n6,1e0\n");
+    struct collection *table = opened(table_open, "data.csv", &(tutti_data_options) { .target = "y:class" });
+    ck_assert_int_eq(table->info.classes, 2);
+    ck_assert_str_eq(table->info.class_names[1], "1");
+    ck_assert(table->labels[0] == 1 && table->labels[2] == 1 && table->labels[4] == 0);
+    table->free(table);
+    put_text("data.csv", "x,y\n1,007\n2,7\n3,7.5\n4,7.50\n");
+    table = opened(table_open, "data.csv", &(tutti_data_options) { .target = "y:class" });
+    ck_assert_int_eq(table->info.classes, 4);
+    table->free(table);
+}
+END_TEST
+
+/* What may be meant otherwise is told in one line. */
+START_TEST(tells_decisions)
+{
+    static const struct {
+        const char *text, *target, *note; /* NULL: nothing is told */
+    } cases[] = {
+        { "x,y\n1,0\n2,1\n3,0\n4,1\n", NULL,
+            "column 'y' has 2 different whole numbers, which are predicted as numbers: "
+            "--target 'y:class' makes them classes\n" },
+        { "x,y\n1,0\n2,1\n3,0\n4,1\n", "y:class", NULL },
+        { "x,y\n1,0\n2,1\n3,0\n4,0.5\n", NULL, NULL },
+        { "x,y\n1,0\n2,1\n3,2\n4,3\n", NULL, NULL }, /* each has its own */
+        { "1,2\n3,4.5\n", NULL, NULL },
+        { "x,2\n3,4.5\n", NULL, "the first row is taken as names of columns, although some are numbers" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        *heard = '\0';
+        put_text("data.csv", cases[i].text);
+        struct collection *table =
+            opened(table_open, "data.csv", &(tutti_data_options) { .target = cases[i].target, .note = hear });
+        if (cases[i].note)
+            ck_assert_msg(strstr(heard, cases[i].note), "%zu: %s", i, heard);
+        else
+            ck_assert_str_eq(heard, "");
+        table->free(table);
+    }
+}
+END_TEST
+
 START_TEST(reads_parts)
 {
     char name[60];
@@ -190,6 +235,8 @@ Suite *table_suite(void)
     tcase_add_checked_fixture(tests, kinds_begin, kinds_end);
     tcase_add_test(tests, standardises_inputs);
     tcase_add_test(tests, reads_classes);
+    tcase_add_test(tests, names_classes);
+    tcase_add_test(tests, tells_decisions);
     tcase_add_test(tests, reads_parts);
     tcase_add_test(tests, refuses_rows);
     tcase_add_test(tests, skips_rows);
