@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 static void free_table(struct collection *collection)
@@ -200,12 +199,6 @@ done:
     return status;
 }
 
-static bool has_name(const char *name)
-{
-    const size_t length = strlen(name);
-    return length > 4 && (!strcasecmp(name + length - 4, ".csv") || !strcasecmp(name + length - 4, ".tsv"));
-}
-
 /* A folder may have train.csv, and val.csv and test.csv next to it. */
 static tutti_status read_folder(struct table *table, const char *folder, const tutti_data_options *options)
 {
@@ -235,7 +228,7 @@ tutti_status table_open(const char *path, const tutti_data_options *options, str
     struct stat found;
     tutti_status status = TUTTI_OK;
     *made = NULL;
-    if (stat(path, &found) != 0 || !(S_ISDIR(found.st_mode) || has_name(path))) return TUTTI_OK;
+    if (stat(path, &found) != 0 || !(S_ISDIR(found.st_mode) || csv_has_name(path))) return TUTTI_OK;
     struct table *table = memory_new(1, sizeof *table);
     if (!table) return TUTTI_NO_MEMORY;
     table->collection.free = free_table;

@@ -7,198 +7,273 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <zlib.h>
 
-enum { CHUNK = 1 << 16, NO_BYTE = -1 };
+enum { CHUNK = 1 << 18 };
+
+/* A field between two positions of the buffer; quotes around it are not part of it, but doubled ones are within. */
+struct span {
+    size_t begin, end;
+    bool quoted, doubled;
+};
 
 struct csv {
     char *path;
-    FILE *file;
-    unsigned char *chunk;
-    size_t at, filled;
-    char separator;
+    gzFile file;
+    char *buffer; /* with a line end after what is filled */
+    size_t at, filled, capacity;
+    bool ended;
+    char separator;             /* ' ': blanks, as many as there are */
+    unsigned char special[256]; /* bytes that end a field without quotes */
     int64_t line, row_line;
-    bool failed; /* to read */
-    /* The present row: its fields one after the other, each with a NUL, and where each begins. */
-    char *text;
-    size_t used, text_capacity;
-    size_t *begins;
-    size_t count, begins_capacity;
+    struct span *spans; /* of the present row */
     char **fields;
-    size_t fields_capacity;
+    size_t count, spans_capacity, fields_capacity;
 };
-
-/* ---------------------------------------------------------------------------------------------------- bytes ---- */
-
-static void fill(struct csv *csv)
-{
-    csv->at = 0;
-    csv->filled = fread(csv->chunk, 1, CHUNK, csv->file);
-    if (csv->filled == 0 && ferror(csv->file)) csv->failed = true;
-}
-
-/* The next byte, which stays the next one; NO_BYTE at the end. */
-static int peek(struct csv *csv)
-{
-    if (csv->at == csv->filled && !feof(csv->file) && !csv->failed) fill(csv);
-    return csv->at < csv->filled ? csv->chunk[csv->at] : NO_BYTE;
-}
-
-static bool ends_line(int byte)
-{
-    return byte == '\n' || byte == '\r' || byte == NO_BYTE;
-}
-
-/* Moves past the end of a line: LF, CR LF, or CR. */
-static void pass_line_end(struct csv *csv)
-{
-    if (peek(csv) == NO_BYTE) return;
-    if (csv->chunk[csv->at++] == '\r' && peek(csv) == '\n') csv->at++;
-    csv->line++;
-}
-
-/* --------------------------------------------------------------------------------------------------- fields ---- */
 
 static tutti_status row_failed(const struct csv *csv, const char *reason)
 {
     return fail(TUTTI_FORMAT, "%s: line %" PRId64 ": %s", csv->path, csv->row_line, reason);
 }
 
-static tutti_status append(struct csv *csv, int byte)
+/* ---------------------------------------------------------------------------------------------------- bytes ---- */
+
+/* Reads more bytes after those that are not used yet, which move to the buffer's begin. */
+static tutti_status fill(struct csv *csv)
 {
-    if (csv->used >= CSV_MAX_ROW_BYTES) return row_failed(csv, "the row is longer than 16 MiB: is this a table?");
-    void *text = csv->text;
-    const tutti_status status = memory_grow(&text, &csv->text_capacity, csv->used + 1, 1);
-    csv->text = text;
-    if (status == TUTTI_OK) csv->text[csv->used++] = (char)byte;
-    return status;
+    const size_t rest = csv->filled - csv->at, more = rest > CHUNK ? rest : CHUNK;
+    void *buffer = csv->buffer;
+    if (rest > CSV_MAX_ROW_BYTES) return row_failed(csv, "the row is longer than 16 MiB: is this a table?");
+    if (rest > 0 && csv->at > 0) memmove(csv->buffer, csv->buffer + csv->at, rest);
+    csv->at = 0;
+    csv->filled = rest;
+    const tutti_status status = memory_grow(&buffer, &csv->capacity, rest + more + 1, 1);
+    csv->buffer = buffer;
+    if (status != TUTTI_OK) return status;
+    const int count = gzread(csv->file, csv->buffer + rest, (unsigned)more);
+    int code = Z_OK;
+    const char *text = count > 0 ? NULL : gzerror(csv->file, &code);
+    if (code != Z_OK && code != Z_STREAM_END) {
+        if (code == Z_ERRNO) return fail(TUTTI_FILE, "cannot read '%s': %s", csv->path, strerror(errno));
+        return fail(
+            TUTTI_FORMAT, "%s: damaged gzip data: %s", csv->path, code == Z_BUF_ERROR ? "the file is truncated" : text);
+    }
+    csv->ended = count == 0;
+    csv->filled += (size_t)count;
+    csv->buffer[csv->filled] = '\n';
+    return TUTTI_OK;
 }
 
-static tutti_status begin_field(struct csv *csv)
+static bool ends_line(char byte)
 {
-    if (csv->count == CSV_MAX_COLUMNS) return row_failed(csv, "the row has more than 65536 fields");
-    void *begins = csv->begins;
-    const tutti_status status = memory_grow(&begins, &csv->begins_capacity, csv->count + 1, sizeof *csv->begins);
-    csv->begins = begins;
-    if (status == TUTTI_OK) csv->begins[csv->count++] = csv->used;
-    return status;
+    return byte == '\n' || byte == '\r';
 }
 
-static bool is_space(const struct csv *csv, int byte)
+static bool is_space(const struct csv *csv, char byte)
 {
     return byte == ' ' || (byte == '\t' && csv->separator != '\t');
 }
 
-static void skip_spaces(struct csv *csv)
+static size_t skip_spaces(const struct csv *csv, size_t at)
 {
-    while (is_space(csv, peek(csv))) csv->at++;
+    while (at < csv->filled && is_space(csv, csv->buffer[at])) at++;
+    return at;
 }
 
-/* Reads on after the opening quote. Two quotes in a row are one in the text. */
-static tutti_status read_quoted(struct csv *csv)
+/* ---------------------------------------------------------------------------------------------------- rows ---- */
+
+/* What has been found of a row: all of it, or the end of the buffer, where more may follow. */
+enum found { FOUND_ROW, FOUND_END };
+
+static tutti_status add_span(struct csv *csv, struct span span)
 {
-    tutti_status status = TUTTI_OK;
-    while (status == TUTTI_OK) {
-        const int byte = peek(csv);
-        if (byte == NO_BYTE) return row_failed(csv, "the file ends within quotes: it is cut, or a quote is too much");
-        if (byte == '\0') return row_failed(csv, "there is a zero byte: this is not text in UTF-8");
-        csv->at++;
-        if (byte == '\n') csv->line++;
-        if (byte == '"') {
-            if (peek(csv) != '"') break;
-            csv->at++;
-        }
-        status = append(csv, byte);
+    void *spans = csv->spans;
+    if (csv->count == CSV_MAX_COLUMNS) return row_failed(csv, "the row has more than 65536 fields");
+    if (csv->count < csv->spans_capacity) {
+        csv->spans[csv->count++] = span;
+        return TUTTI_OK;
     }
-    skip_spaces(csv);
-    if (status == TUTTI_OK && peek(csv) != (unsigned char)csv->separator && !ends_line(peek(csv)))
-        return row_failed(csv, "there is text after the quotes that end a field");
+    const tutti_status status = memory_grow(&spans, &csv->spans_capacity, csv->count + 1, sizeof *csv->spans);
+    csv->spans = spans;
+    if (status == TUTTI_OK) csv->spans[csv->count++] = span;
     return status;
 }
 
-static tutti_status read_plain(struct csv *csv)
+/* Finds the end of a field with quotes; *at is after the first one. Two quotes in a row are one in the text. */
+static tutti_status find_quoted(struct csv *csv, size_t *at, enum found *found)
 {
-    const size_t begin = csv->used;
-    int byte;
-    while ((byte = peek(csv)) != (unsigned char)csv->separator && !ends_line(byte)) {
-        if (byte == '\0') return row_failed(csv, "there is a zero byte: this is not text in UTF-8");
-        const tutti_status status = append(csv, byte);
-        if (status != TUTTI_OK) return status;
-        csv->at++;
+    struct span span = { .begin = *at, .quoted = true };
+    for (;;) {
+        const char *quote = memchr(csv->buffer + *at, '"', csv->filled - *at);
+        *at = quote ? (size_t)(quote - csv->buffer) + 1 : csv->filled;
+        if (*at == csv->filled && !csv->ended) { /* another quote may follow */
+            *found = FOUND_END;
+            return TUTTI_OK;
+        }
+        if (!quote) return row_failed(csv, "the file ends within quotes: it is cut, or a quote is too much");
+        if (*at == csv->filled || csv->buffer[*at] != '"') break;
+        span.doubled = true;
+        ++*at;
     }
-    while (csv->used > begin && is_space(csv, csv->text[csv->used - 1])) csv->used--;
+    span.end = *at - 1;
+    if (memchr(csv->buffer + span.begin, '\0', span.end - span.begin))
+        return row_failed(csv, "there is a zero byte: this is not text in UTF-8");
+    *at = skip_spaces(csv, *at);
+    const char next = csv->buffer[*at];
+    const bool blank = csv->separator == ' ' && is_space(csv, csv->buffer[*at - 1]);
+    if (*at < csv->filled && next != csv->separator && !ends_line(next) && !blank)
+        return row_failed(csv, "there is text after the quotes that end a field");
+    return add_span(csv, span);
+}
+
+static tutti_status find_plain(struct csv *csv, size_t *at)
+{
+    const char *buffer = csv->buffer;
+    const size_t begin = *at;
+    size_t end = begin;
+    while (!csv->special[(unsigned char)buffer[end]]) end++; /* a line end is after all that is filled */
+    *at = end;
+    if (buffer[end] == '\0') return row_failed(csv, "there is a zero byte: this is not text in UTF-8");
+    while (end > begin && is_space(csv, buffer[end - 1])) end--;
+    return add_span(csv, (struct span) { begin, end, false, false });
+}
+
+/* Finds the fields of the row at *at, and what is after it. Nothing in the buffer changes, so that it can be found
+ * again when more is there. */
+static tutti_status find_row(struct csv *csv, size_t *at, enum found *found)
+{
+    csv->count = 0;
+    *found = FOUND_ROW;
+    for (;;) {
+        *at = skip_spaces(csv, *at);
+        if (csv->separator == ' ' && csv->count > 0 && (*at == csv->filled || ends_line(csv->buffer[*at]))) break;
+        const bool quoted = *at < csv->filled && csv->buffer[*at] == '"';
+        *at += quoted;
+        const tutti_status status = quoted ? find_quoted(csv, at, found) : find_plain(csv, at);
+        if (status != TUTTI_OK || *found == FOUND_END) return status;
+        if (*at >= csv->filled || ends_line(csv->buffer[*at])) break;
+        *at += csv->buffer[*at] == csv->separator;
+    }
+    /* LF may follow CR, and anything the end of the buffer. */
+    if (*at + 1 >= csv->filled && !csv->ended) *found = FOUND_END;
     return TUTTI_OK;
 }
 
-static tutti_status read_field(struct csv *csv)
-{
-    tutti_status status = TUTTI_OK;
-    TRY(begin_field(csv));
-    skip_spaces(csv);
-    if (peek(csv) == '"') {
-        csv->at++;
-        TRY(read_quoted(csv));
-    } else {
-        TRY(read_plain(csv));
-    }
-    TRY(append(csv, '\0'));
-done:
-    return status;
-}
-
+/* Writes a NUL after each field, and takes one of two quotes away. */
 static tutti_status list_fields(struct csv *csv, struct csv_row *row)
 {
     void *fields = csv->fields;
     const tutti_status status = memory_grow(&fields, &csv->fields_capacity, csv->count, sizeof *csv->fields);
     csv->fields = fields;
     if (status != TUTTI_OK) return status;
-    for (size_t i = 0; i < csv->count; i++) csv->fields[i] = csv->text + csv->begins[i];
+    for (size_t i = 0; i < csv->count; i++) {
+        const struct span *span = &csv->spans[i];
+        char *to = csv->fields[i] = csv->buffer + span->begin;
+        if (span->quoted) {
+            for (size_t k = span->begin; k < span->end; k++) csv->line += csv->buffer[k] == '\n';
+            if (span->doubled) {
+                for (const char *from = to, *end = csv->buffer + span->end; from < end; from += 1 + (*from == '"'))
+                    *to++ = *from;
+                *to = '\0';
+                continue;
+            }
+        }
+        csv->buffer[span->end] = '\0';
+    }
     row->count = (int)csv->count;
     row->fields = csv->fields;
     return TUTTI_OK;
 }
 
+/* Moves past the end of a line: LF, CR LF, or CR. */
+static void pass_line_end(struct csv *csv, char end)
+{
+    if (csv->at >= csv->filled) return;
+    csv->at++;
+    if (end == '\r' && csv->at < csv->filled && csv->buffer[csv->at] == '\n') csv->at++;
+    csv->line++;
+}
+
+/* Moves to the next row that is not empty. */
+static tutti_status skip_empty(struct csv *csv)
+{
+    for (;;) {
+        const size_t next = skip_spaces(csv, csv->at);
+        if (next + 1 >= csv->filled && !csv->ended) { /* LF may follow CR */
+            const tutti_status status = fill(csv);
+            if (status != TUTTI_OK) return status;
+            continue;
+        }
+        if (next >= csv->filled) csv->at = csv->filled;
+        if (next >= csv->filled || !ends_line(csv->buffer[next])) return TUTTI_OK;
+        csv->at = next;
+        pass_line_end(csv, csv->buffer[next]);
+    }
+}
+
 tutti_status csv_next(struct csv *csv, struct csv_row *row)
 {
-    tutti_status status = TUTTI_OK;
+    enum found found = FOUND_END;
+    size_t at = 0;
     *row = (struct csv_row) { 0 };
-    csv->used = csv->count = 0;
-    for (skip_spaces(csv); ends_line(peek(csv)) && peek(csv) != NO_BYTE; skip_spaces(csv)) pass_line_end(csv);
+    csv->row_line = csv->line;
+    tutti_status status = skip_empty(csv);
     row->line = csv->row_line = csv->line;
-    if (peek(csv) != NO_BYTE) {
-        TRY(read_field(csv));
-        while (peek(csv) == (unsigned char)csv->separator) {
-            csv->at++;
-            TRY(read_field(csv));
-        }
-        pass_line_end(csv);
-        TRY(list_fields(csv, row));
+    if (status != TUTTI_OK || csv->at == csv->filled) return status;
+    for (;;) {
+        at = csv->at;
+        status = find_row(csv, &at, &found);
+        if (status != TUTTI_OK) return status;
+        if (found == FOUND_ROW) break;
+        status = fill(csv);
+        if (status != TUTTI_OK) return status;
     }
-    if (csv->failed) FAIL(TUTTI_FILE, "cannot read '%s': %s", csv->path, strerror(errno));
-done:
+    if (at - csv->at > CSV_MAX_ROW_BYTES) return row_failed(csv, "the row is longer than 16 MiB: is this a table?");
+    const char end = csv->buffer[at];
+    status = list_fields(csv, row);
+    csv->at = at;
+    pass_line_end(csv, end);
     return status;
 }
 
 /* ----------------------------------------------------------------------------------------------------- file ---- */
 
+static bool has_end(const char *path, const char *end)
+{
+    const size_t length = strlen(path), ending = strlen(end);
+    return length > ending && !strcasecmp(path + length - ending, end);
+}
+
+bool csv_has_name(const char *path)
+{
+    static const char *const ends[] = { ".csv", ".tsv", ".tab", ".psv", ".csv.gz", ".tsv.gz", ".tab.gz", ".psv.gz" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (has_end(path, ends[i])) return true;
+    return false;
+}
+
+/* The one of the separators that the first row has most often; blanks, where there is none of them. */
 static char find_separator(const struct csv *csv)
 {
-    const char candidates[] = ",;\t";
-    const size_t length = strlen(csv->path);
-    int counts[3] = { 0 }, best = 0;
-    bool quoted = false;
-    if (length >= 4 && !strcasecmp(csv->path + length - 4, ".tsv")) return '\t';
-    for (size_t i = csv->at; i < csv->filled && (quoted || !ends_line(csv->chunk[i])); i++) {
-        const char *found = csv->chunk[i] ? strchr(candidates, csv->chunk[i]) : NULL;
-        if (csv->chunk[i] == '"') quoted = !quoted;
+    static const char candidates[] = ",;\t|";
+    enum { CANDIDATES = sizeof candidates - 1 };
+    int counts[CANDIDATES] = { 0 }, best = 0;
+    bool quoted = false, blanks = false;
+    if (has_end(csv->path, ".tsv") || has_end(csv->path, ".tsv.gz")) return '\t';
+    const size_t begin = skip_spaces(csv, csv->at);
+    for (size_t i = begin; i < csv->filled && (quoted || !ends_line(csv->buffer[i])); i++) {
+        const char byte = csv->buffer[i];
+        const char *found = byte ? strchr(candidates, byte) : NULL;
+        if (byte == '"') quoted = !quoted;
         if (found && !quoted) counts[found - candidates]++;
+        if (!quoted && i > begin && byte != ' ' && !ends_line(byte)) blanks |= csv->buffer[i - 1] == ' ';
     }
-    for (int i = 1; i < 3; i++)
+    for (int i = 1; i < CANDIDATES; i++)
         if (counts[i] > counts[best]) best = i;
-    return candidates[best];
+    return counts[best] == 0 && blanks ? ' ' : candidates[best];
 }
 
 tutti_status csv_open(const char *path, struct csv **opened)
@@ -207,17 +282,18 @@ tutti_status csv_open(const char *path, struct csv **opened)
     struct csv *csv = memory_new(1, sizeof *csv);
     *opened = NULL;
     if (!csv) return status;
-    csv->line = 1;
+    csv->line = csv->row_line = 1;
     csv->path = memory_copy_text(path);
-    csv->chunk = memory_new(CHUNK, 1);
-    if (!csv->path || !csv->chunk) goto done;
-    csv->file = fopen(path, "rbe");
+    if (!csv->path) goto done;
+    csv->file = gzopen(path, "rbe");
     if (!csv->file) FAIL(TUTTI_FILE, "cannot read '%s': %s", path, strerror(errno));
-    fill(csv);
-    if (csv->failed) FAIL(TUTTI_FILE, "cannot read '%s': %s", path, strerror(errno));
-    if (csv->filled >= 3 && !memcmp(csv->chunk, "\xef\xbb\xbf", 3)) csv->at = 3;
-    while (csv->at < csv->filled && (csv->chunk[csv->at] == '\n' || csv->chunk[csv->at] == '\r')) pass_line_end(csv);
+    (void)gzbuffer(csv->file, CHUNK);
+    TRY(fill(csv));
+    if (csv->filled >= 3 && !memcmp(csv->buffer, "\xef\xbb\xbf", 3)) csv->at = 3;
+    while (csv->at < csv->filled && ends_line(csv->buffer[csv->at])) pass_line_end(csv, csv->buffer[csv->at]);
     csv->separator = find_separator(csv);
+    csv->special['\0'] = csv->special['\n'] = csv->special['\r'] = csv->special[(unsigned char)csv->separator] = 1;
+    if (csv->separator == ' ') csv->special['\t'] = 1;
     *opened = csv;
     return TUTTI_OK;
 done:
@@ -228,19 +304,75 @@ done:
 void csv_close(struct csv *csv)
 {
     if (!csv) return;
-    if (csv->file) (void)fclose(csv->file);
+    if (csv->file) (void)gzclose_r(csv->file);
     free(csv->path);
-    free(csv->chunk);
-    free(csv->text);
-    free(csv->begins);
+    free(csv->buffer);
+    free(csv->spans);
     free(csv->fields);
     free(csv);
 }
 
+/* -------------------------------------------------------------------------------------------------- numbers ---- */
+
+/* The digits of a number, at most 18 of them, and the power of ten that they are times. */
+struct decimal {
+    uint64_t digits;
+    int power;
+    bool negative, exact; /* all digits are there */
+};
+
+static bool is_digit(char character)
+{
+    return character >= '0' && character <= '9';
+}
+
+/* false: it is no decimal number. */
+static bool read_decimal(const char *text, struct decimal *decimal)
+{
+    enum { MOST_DIGITS = 18, MOST_POWER = 100000 };
+    int count = 0, any = 0, power = 0;
+    decimal->negative = *text == '-';
+    text += *text == '-' || *text == '+';
+    for (decimal->digits = 0, decimal->power = 0; is_digit(*text); text++, any = 1) {
+        if (count < MOST_DIGITS) decimal->digits = 10 * decimal->digits + (uint64_t)(*text - '0');
+        count += count > 0 || *text != '0';
+    }
+    if (*text == '.')
+        for (text++; is_digit(*text); text++, any = 1) {
+            if (count < MOST_DIGITS) {
+                decimal->digits = 10 * decimal->digits + (uint64_t)(*text - '0');
+                decimal->power--;
+            }
+            count += count > 0 || *text != '0';
+        }
+    if (!any) return false;
+    decimal->exact = count <= MOST_DIGITS;
+    if (*text != 'e' && *text != 'E') return !*text;
+    const bool down = *++text == '-';
+    text += *text == '-' || *text == '+';
+    if (!is_digit(*text)) return false;
+    for (; is_digit(*text); text++)
+        if (power < MOST_POWER) power = 10 * power + (*text - '0');
+    decimal->power += down ? -power : power;
+    return !*text;
+}
+
 bool csv_number(const char *text, double *number)
 {
+    static const double powers[] = { 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
+        1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+    enum { MOST = sizeof powers / sizeof *powers - 1 };
+    const uint64_t exact = (uint64_t)1 << 53;
+    struct decimal decimal;
     char *end;
-    if (!*text || text[strspn(text, "+-.0123456789eE")]) return false; /* nor hexadecimal, nan, inf */
+    if (!read_decimal(text, &decimal)) return false;
+    /* Digits and power are doubles without rounding: their quotient or product is rounded once, as number_read()
+     * rounds. */
+    if (decimal.exact && decimal.digits <= exact && decimal.power >= -MOST && decimal.power <= MOST) {
+        const double digits = decimal.negative ? -(double)decimal.digits : (double)decimal.digits;
+        *number = decimal.power < 0 ? digits / powers[-decimal.power] : digits * powers[decimal.power];
+        return true;
+    }
     *number = number_read(text, &end);
     return *end == '\0' && isfinite(*number);
 }

@@ -1,4 +1,5 @@
-/* Tables as text, row by row: CSV (RFC 4180) with commas, semicolons or tabs between the fields, and TSV. */
+/* Tables as text, row by row, plain or packed by gzip: CSV (RFC 4180) with commas, semicolons, tabs, bars or blanks
+ * between the fields, and TSV. */
 #ifndef FORMATS_CSV_H
 #define FORMATS_CSV_H
 
@@ -12,8 +13,11 @@ struct csv_row {
     char **fields;
 };
 
-/* Opens a file. In a file named .tsv, tabs separate fields; else the one of comma, semicolon and tab that the first
- * row has most often. A byte order mark is skipped. Errors: TUTTI_FILE. */
+/* Whether a file is called as tables are. */
+bool csv_has_name(const char *path);
+/* Opens a file. In a file named .tsv, tabs separate fields; else the one of comma, semicolon, tab and bar that the
+ * first row has most often; blanks (' ') if it has none of them. A byte order mark is skipped. Errors: TUTTI_FILE,
+ * TUTTI_FORMAT. */
 struct csv;
 tutti_status csv_open(const char *path, struct csv **csv);
 void csv_close(struct csv *csv); /* accepts NULL */

@@ -1,12 +1,15 @@
 /* Tables: headers, separators, targets, standardised inputs; what is refused, with row and column. */
 #include "kinds.h"
 
+#include "formats/csv.h"
+
 #include <jansson.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 static const tutti_data_options none = { .note = hear };
 
@@ -193,6 +196,82 @@ START_TEST(skips_rows)
 }
 END_TEST
 
+START_TEST(separators)
+{
+    static const char *const texts[] = { "a b\n1 2\n3 4\n", "a   b\n  1\t2 \n3    4\n", "a|b\n1|2\n3|4\n",
+        "a; b\n1; 2\n3; 4\n", "\"a\" b\n\"1\"   2\n3 \"4\"" };
+    float row, target;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put_text("data.csv", texts[i]);
+        struct collection *table =
+            opened(table_open, "data.csv", &(tutti_data_options) { .normalise = "none", .normalise_targets = "none" });
+        ck_assert_int_eq(table->samples, 2);
+        ck_assert_int_eq(read_floats(table, 1, &row, &target), TUTTI_OK);
+        ck_assert(row == 3 && target == 4);
+        table->free(table);
+    }
+}
+END_TEST
+
+START_TEST(packed_files)
+{
+    char packed[4000];
+    gzFile gz = gzopen(in_kinds("data.csv.gz"), "wb");
+    ck_assert_ptr_nonnull(gz);
+    gzprintf(gz, "a,b\n");
+    for (int i = 0; i < 1000; i++) gzprintf(gz, "%d,%d\n", i, i * i % 997);
+    ck_assert_int_eq(gzclose(gz), Z_OK);
+    struct collection *table = opened(table_open, "data.csv.gz", &none);
+    ck_assert_int_eq(table->samples, 1000);
+    table->free(table);
+    FILE *file = fopen(in_kinds("data.csv.gz"), "rb");
+    const size_t size = fread(packed, 1, sizeof packed, file);
+    fclose(file);
+    put("data.csv.gz", packed, size / 2);
+    expect_refused(table_open, "data.csv.gz", &none, "data.csv.gz", "gzip data: the file is truncated");
+}
+END_TEST
+
+/* What the reader computes by itself is what strtod() makes of the same text. */
+START_TEST(exact_numbers)
+{
+    static const char *const texts[] = { "0.1", "-0", "123456789012345678", "9007199254740993", "0.30000000000000004",
+        "1e22", "1e23", "1.7976931348623157e308", "4.9e-324", "00000000000000000001.50", "5e-5", ".5", "5.",
+        "0.000000000000000000000000000001", "8.5e+1", "3.14159265358979323846" };
+    static const char *const others[] = { "", "-", ".", "e5", "1e", "1e+", "1.2.3", "0x1", "inf", "nan", "1 ", "--1",
+        "1e400" };
+    double number;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        ck_assert_msg(csv_number(texts[i], &number), "%s", texts[i]);
+        ck_assert_msg(number == strtod(texts[i], NULL), "%s: %.17g", texts[i], number);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ck_assert_msg(!csv_number(others[i], &number), "%s", others[i]);
+}
+END_TEST
+
+/* Rows that end where the reader's buffer does, with quotes and both ends of lines. */
+START_TEST(long_files)
+{
+    enum { ROWS = 60000 };
+    char *text = malloc(ROWS * 40 + 20), *at = text;
+    float row, target;
+    ck_assert_ptr_nonnull(text);
+    at += sprintf(at, "a,b\r\n");
+    for (int i = 0; i < ROWS; i++) at += sprintf(at, i % 3 ? "%d,\"%d\"\r\n" : "\"%d\" , %d\n\r\n", i, 2 * i);
+    put("data.csv", text, (size_t)(at - text));
+    free(text);
+    struct collection *table =
+        opened(table_open, "data.csv", &(tutti_data_options) { .normalise = "none", .normalise_targets = "none" });
+    ck_assert_int_eq(table->samples, ROWS);
+    for (int i = 0; i < ROWS; i++) {
+        ck_assert_int_eq(read_floats(table, i, &row, &target), TUTTI_OK);
+        ck_assert(row == (float)i && target == 2 * (float)i);
+    }
+    table->free(table);
+}
+END_TEST
+
 /* A row of as many columns as there may be, and one more; a row that is too long. */
 START_TEST(limits_rows)
 {
@@ -240,6 +319,10 @@ Suite *table_suite(void)
     tcase_add_test(tests, reads_parts);
     tcase_add_test(tests, refuses_rows);
     tcase_add_test(tests, skips_rows);
+    tcase_add_test(tests, separators);
+    tcase_add_test(tests, packed_files);
+    tcase_add_test(tests, exact_numbers);
+    tcase_add_test(tests, long_files);
     tcase_add_test(tests, limits_rows);
     tcase_add_test(tests, ignores_locales);
     suite_add_tcase(suite, tests);
