@@ -120,6 +120,7 @@ tutti_data *tutti_data_open(const char *path, const tutti_data_options *given)
     status = prepare(data, path);
     data->options.augment = data->options.target = NULL; /* the caller's, until here */
     data->options.normalise = data->options.normalise_targets = data->options.description = NULL;
+    data->options.drop = data->options.only = data->options.row_names = NULL;
     if (status == TUTTI_OK) return data;
     tutti_data_free(data);
     return NULL;

@@ -4,7 +4,7 @@
 #include "base/numbers.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "data/table.h"
+#include "data/column.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -125,7 +125,8 @@ tutti_status description_apply(const struct description *description, tutti_data
         options->folds = (int)folds;
         options->fold = (int)fold;
     }
-    if (!options->normalise) options->normalise = description->normalise;
+    const bool table = description->kind && !strcmp(description->kind, "table"); /* which reads its own */
+    if (!options->normalise && !table) options->normalise = description->normalise;
     if (!options->normalise_targets)
         options->normalise_targets = description->normalise_targets ? description->normalise_targets : "none";
     if (!options->target) options->target = json_string_value(json_object_get(description->object, "target"));

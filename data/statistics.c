@@ -63,8 +63,19 @@ tutti_status statistics_read_images(const char *text, int channels, float *mean,
     return TUTTI_OK;
 }
 
-/* The deviation is 1 where all values are equal, up to rounding. */
-static double deviation_of(const struct statistics *statistics)
+void statistics_add_many(struct statistics *statistics, const double *values, int count)
+{
+    double sum = 0, squares = 0;
+    if (count == 0) return;
+    for (int i = 0; i < count; i++) sum += values[i];
+    const double mean = sum / count, from = mean - statistics->mean, all = statistics->count + count;
+    for (int i = 0; i < count; i++) squares += (values[i] - mean) * (values[i] - mean);
+    statistics->squares += squares + from * from * statistics->count * (count / all);
+    statistics->mean += from * (count / all);
+    statistics->count = all;
+}
+
+double statistics_deviation(const struct statistics *statistics)
 {
     const double std = statistics->count > 0 ? sqrt(statistics->squares / statistics->count) : 0;
     return std > 1e-12 * (1 + fabs(statistics->mean)) ? std : 1;
@@ -73,7 +84,7 @@ static double deviation_of(const struct statistics *statistics)
 void statistics_end(const struct statistics *statistics, float *mean, float *std)
 {
     *mean = (float)statistics->mean;
-    *std = (float)deviation_of(statistics);
+    *std = (float)statistics_deviation(statistics);
 }
 
 tutti_status standards_read(struct standards *standards, const char *text, int count)
@@ -98,7 +109,7 @@ void standards_end(struct standards *standards, const struct statistics *columns
 {
     for (int i = 0; i < standards->count; i++) {
         standards->mean[i] = columns[i].mean;
-        standards->std[i] = deviation_of(&columns[i]);
+        standards->std[i] = statistics_deviation(&columns[i]);
     }
     standards->measure = false;
 }

@@ -25,6 +25,10 @@ static inline void statistics_add(struct statistics *statistics, double value)
     statistics->mean += from / statistics->count;
     statistics->squares += from * (value - statistics->mean);
 }
+/* Adds values at once, without a division for each (Chan's). */
+void statistics_add_many(struct statistics *statistics, const double *values, int count);
+/* The deviation; 1 where all values are equal, up to rounding. */
+double statistics_deviation(const struct statistics *statistics);
 /* Writes mean and deviation as floats. The deviation is 1 where all values are equal. */
 void statistics_end(const struct statistics *statistics, float *mean, float *std);
 /* Writes the mean and the deviation of bytes / 255, where the byte v occurs counts[v] times. */

@@ -1,4 +1,4 @@
-/* Tables of numbers: each row is a sample, one column the target. */
+/* Tables: each row is a sample, one column the target. */
 #include "data/table.h"
 
 #include "base/memory.h"
@@ -11,24 +11,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static void free_table(struct collection *collection)
 {
     struct table *table = (struct table *)collection;
-    for (int i = 0; i < table->column_count; i++) free(table->columns[i]);
-    for (size_t i = 0; i < table->classes.count; i++) free(table->classes.list[i].name);
-    for (int i = 0; i < table->files.count; i++) free(table->files.names[i]);
+    for (int i = 0; i < table->column_count; i++) column_free(&table->columns[i]);
+    for (int i = 0; i < table->file_count; i++) free(table->files[i].path);
+    table_classes_free(&table->classes);
+    names_free(&table->rows.names);
+    text_free(&table->reading.left_out);
     free(table->columns);
-    free(table->fields);
-    free(table->classes.list);
     free(table->class_names);
-    free(table->values);
-    free(table->ready);
-    free(table->targets);
-    free(table->numbers);
-    free(table->ready_targets);
-    standards_free(&table->of_inputs);
+    free(table->rows.values);
+    free(table->rows.targets);
+    free(table->rows.numbers);
+    free(table->rows.name_at);
     standards_free(&table->of_targets);
     free(collection->parts);
     free(collection->labels);
@@ -39,86 +36,71 @@ static tutti_status read_row(
     struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target)
 {
     const struct table *table = (const struct table *)collection;
-    const size_t inputs = (size_t)table->inputs;
-    memcpy(sample, table->ready + (size_t)index * inputs, inputs * sizeof *table->ready);
-    memcpy(target, table->by_class ? (const void *)&collection->labels[index] : &table->ready_targets[index], 4);
-    return draw->training ? augment_noise(&table->augment, draw, inputs, sample) : TUTTI_OK;
+    const double *values = table->rows.values + (size_t)index * (size_t)table->cells;
+    float *features = sample;
+    for (int i = 0; i < table->column_count; i++) {
+        const struct column *column = &table->columns[i];
+        if (column->role == COLUMN_INPUT) column->kind->write(column, values[column->cell], features + column->at);
+    }
+    const float number = table->by_class ? 0 : standards_apply(&table->of_targets, 0, table->rows.targets[index]);
+    memcpy(target, table->by_class ? (const void *)&collection->labels[index] : &number, sizeof number);
+    return draw->training ? augment_noise(&table->augment, draw, (size_t)table->width, features) : TUTTI_OK;
 }
 
 static void name_row(const struct collection *collection, int64_t index, char *text, size_t size)
 {
     const struct table *table = (const struct table *)collection;
-    int file = table->files.count - 1;
-    while (file > 0 && index < table->files.begins[file]) file--;
-    if (table->files.count > 1)
-        snprintf(text, size, "%s row %" PRId64, table->files.names[file], table->numbers[index]);
-    else
-        snprintf(text, size, "row %" PRId64, table->numbers[index]);
+    int file = table->file_count - 1;
+    while (file > 0 && index < table->files[file].begins) file--;
+    const char *path = table->files[file].path, *slash = strrchr(path, '/');
+    const bool several = table->file_count > 1, named = table->rows.names.used > 0;
+    snprintf(text, size, "%s%srow %" PRId64 "%s%s", several ? (slash ? slash + 1 : path) : "", several ? " " : "",
+        table->rows.numbers[index], named ? " " : "",
+        named ? text_printable(names_at(&table->rows.names, table->rows.name_at[index])).text : "");
 }
 
-/* ------------------------------------------------------------------------------------------------ standards ---- */
+/* ----------------------------------------------------------------------------------------------------- fit ---- */
 
-static tutti_status measure(
-    const struct table *table, const signed char *part, const double *values, struct standards *standards)
+/* Places the features of the inputs one after the other. */
+static tutti_status place_features(struct table *table)
 {
-    const size_t count = (size_t)standards->count;
-    struct statistics *columns = memory_new(count, sizeof *columns);
-    if (!columns) return TUTTI_NO_MEMORY;
-    for (int64_t row = 0; row < table->collection.samples; row++)
-        for (size_t i = 0; part[row] == TUTTI_DATA_TRAIN && i < count; i++)
-            statistics_add(&columns[i], values[(size_t)row * count + i]);
-    standards_end(standards, columns);
-    free(columns);
-    return TUTTI_OK;
-}
-
-/* Standardises the numbers in place: no float is written over a number that was not read yet. The numbers become
- * NULL. */
-static tutti_status standardise(
-    const struct table *table, const signed char *part, struct standards *standards, double **values, float **ready)
-{
-    const size_t columns = (size_t)standards->count, count = (size_t)table->collection.samples * columns;
-    char *memory = (char *)*values;
-    const tutti_status status = standards->measure ? measure(table, part, *values, standards) : TUTTI_OK;
-    if (status != TUTTI_OK) return status;
-    for (size_t i = 0; i < count; i++) {
-        double value;
-        memcpy(&value, memory + i * sizeof value, sizeof value);
-        const float number = standards_apply(standards, (int)(i % columns), value);
-        memcpy(memory + i * sizeof number, &number, sizeof number);
+    table->width = 0;
+    for (int i = 0; i < table->column_count; i++) {
+        struct column *column = &table->columns[i];
+        if (column->role != COLUMN_INPUT) continue;
+        column->at = table->width;
+        table->width += column->kind->width(column);
+        if (table->width > CSV_MAX_COLUMNS)
+            return fail(TUTTI_FORMAT,
+                "the columns make more than %d inputs, '%s' among them: leave columns of many "
+                "different texts out by --drop",
+                CSV_MAX_COLUMNS, column->name);
     }
-    *values = NULL;
-    void *smaller = realloc(memory, count * sizeof(float));
-    *ready = smaller ? smaller : (void *)memory;
+    table->collection.info.shape = (tutti_shape) { .rank = 1, .sizes = { table->width } };
     return TUTTI_OK;
+}
+
+static void measure_targets(struct table *table, const signed char *part)
+{
+    struct statistics measured = { 0 };
+    for (int64_t row = 0; row < table->collection.samples; row++)
+        if (part[row] == TUTTI_DATA_TRAIN) statistics_add(&measured, table->rows.targets[row]);
+    standards_end(&table->of_targets, &measured);
 }
 
 static tutti_status fit(struct collection *collection, const signed char *part)
 {
     struct table *table = (struct table *)collection;
-    const tutti_status status = standardise(table, part, &table->of_inputs, &table->values, &table->ready);
-    if (status != TUTTI_OK || table->by_class) return status;
-    return standardise(table, part, &table->of_targets, &table->targets, &table->ready_targets);
-}
-
-static int describe(const struct collection *collection, json_t *object)
-{
-    const struct table *table = (const struct table *)collection;
-    json_t *columns = json_array(), *mean = json_array(), *std = json_array();
-    int failed = 0;
-    for (int i = 0; i < table->column_count; i++)
-        if (i != table->target && i != table->skipped)
-            failed |= json_array_append_new(columns, json_string(table->columns[i]));
-    for (int i = 0; i < table->inputs; i++) {
-        failed |= json_array_append_new(mean, json_real(table->of_inputs.mean[i]));
-        failed |= json_array_append_new(std, json_real(table->of_inputs.std[i]));
+    for (int i = 0; i < table->column_count; i++) {
+        struct column *column = &table->columns[i];
+        const struct column_cells cells = { table->rows.values + column->cell, (size_t)table->cells,
+            collection->samples, part };
+        if (column->role != COLUMN_INPUT || column->known) continue;
+        const tutti_status status = column->kind->fit(column, &cells);
+        if (status != TUTTI_OK) return status;
     }
-    failed |= json_object_set_new(object, "columns", columns);
-    failed |= json_object_set_new(object, "mean", mean);
-    failed |= json_object_set_new(object, "std", std);
-    const char *target = table->columns[table->target];
-    json_t *text = table->by_class ? json_sprintf("%s:class", target) : json_string(target);
-    return failed | json_object_set_new(object, "target", text);
+    if (!table->by_class && table->of_targets.measure) measure_targets(table, part);
+    return place_features(table);
 }
 
 /* -------------------------------------------------------------------------------------------------- opening ---- */
@@ -143,7 +125,7 @@ static int count_values(const struct table *table, double values[FEW])
 {
     int count = 0, at;
     for (int64_t row = 0; row < table->collection.samples; row++) {
-        const double value = table->targets[row];
+        const double value = table->rows.targets[row];
         for (at = 0; at < count && values[at] != value; at++) continue;
         if (at < count) continue;
         if (count == FEW || value != floor(value)) return -1;
@@ -159,7 +141,7 @@ static void report_target(const struct table *table, const tutti_data_options *o
     const int count = count_values(table, values);
     if (count < 0 || table->described || !options->note || 2 * (int64_t)count > table->collection.samples) return;
     struct text line = { 0 };
-    const char *name = table->columns[table->target];
+    const char *name = table->columns[table->target].name;
     text_append(&line,
         "column '%s' has %d different whole number%s, which are predicted as numbers: --target '%s:class' "
         "makes them classes",
@@ -168,13 +150,33 @@ static void report_target(const struct table *table, const tutti_data_options *o
     text_free(&line);
 }
 
+/* Takes means and deviations of the inputs that are numbers, where the caller gives them; "none": 0 and 1 for all. */
+static tutti_status read_normalise(struct table *table, const char *text)
+{
+    struct standards given = { 0 };
+    int count = 0;
+    for (int i = 0; i < table->column_count; i++)
+        count += table->columns[i].role == COLUMN_INPUT && table->columns[i].kind->is_number;
+    if (count == 0 && text && !strcmp(text, "none")) return TUTTI_OK;
+    const tutti_status status = standards_read(&given, text, count);
+    for (int i = 0, used = 0; i < table->column_count && status == TUTTI_OK && !given.measure; i++) {
+        struct column *column = &table->columns[i];
+        if (column->role != COLUMN_INPUT || !column->kind->is_number) continue;
+        column->plain = true;
+        column->mean[0] = given.mean[used];
+        column->std[0] = given.std[used++];
+    }
+    standards_free(&given);
+    return status;
+}
+
 /* Called after the last file. */
 static tutti_status finish(struct table *table, const tutti_data_options *options)
 {
     struct collection *collection = &table->collection;
     tutti_data_info *info = &collection->info;
     tutti_status status = TUTTI_OK;
-    TRY(standards_read(&table->of_inputs, options->normalise, table->inputs));
+    if (!table->described) TRY(read_normalise(table, options->normalise));
     if (table->by_class) {
         TRY(name_classes(table));
     } else {
@@ -188,57 +190,48 @@ static tutti_status finish(struct table *table, const tutti_data_options *option
     info->kind = "table";
     info->dtype = TUTTI_DTYPE_F32;
     info->target_dtype = table->by_class ? TUTTI_DTYPE_I32 : TUTTI_DTYPE_F32;
-    info->shape = (tutti_shape) { .rank = 1, .sizes = { table->inputs } };
     if (!table->by_class) info->target_shape = (tutti_shape) { .rank = 1, .sizes = { 1 } };
     info->damaged = table->damaged;
     collection->read = read_row;
     collection->name = name_row;
     collection->fit = fit;
-    collection->describe = describe;
+    collection->describe = table_describe;
+    if (table->described) TRY(place_features(table));
 done:
     return status;
 }
 
-/* A folder may have train.csv, and val.csv and test.csv next to it. */
-static tutti_status read_folder(struct table *table, const char *folder, const tutti_data_options *options)
+/* Kinds are chosen by the first rows; by all of them if one is found that does not fit. */
+static tutti_status read_table(struct table *table)
 {
-    static const char *const names[] = { "train", "val", "test" };
-    static const char *const ends[] = { "csv", "tsv" };
-    char *paths[3] = { NULL };
     tutti_status status = TUTTI_OK;
-    for (size_t i = 0; i < 6; i++) {
-        struct stat found;
-        char *path = memory_format("%s/%s.%s", folder, names[i / 2], ends[i % 2]);
-        if (!path) FAIL(TUTTI_NO_MEMORY, "no memory for a path");
-        if (!paths[i / 2] && stat(path, &found) == 0 && S_ISREG(found.st_mode))
-            paths[i / 2] = path;
-        else
-            free(path);
+    if (table->described) return table_read(table);
+    TRY(table_choose_kinds(table, false));
+    status = table_read(table);
+    if (table->reading.misfit) {
+        table->reading.misfit = false;
+        TRY(table_choose_kinds(table, true));
+        status = table_read(table);
     }
-    if (paths[0]) TRY(table_read_description(table, options->description));
-    for (int i = 0; i < 3 && paths[0]; i++)
-        if (paths[i]) TRY(table_read(table, paths[i], paths[1] || paths[2] ? i : PART_OPEN, options));
+    if (status == TUTTI_OK) status = table_check_inputs(table);
 done:
-    for (int i = 0; i < 3; i++) free(paths[i]);
     return status;
 }
 
 tutti_status table_open(const char *path, const tutti_data_options *options, struct collection **made)
 {
-    struct stat found;
     tutti_status status = TUTTI_OK;
     *made = NULL;
-    if (stat(path, &found) != 0 || !(S_ISDIR(found.st_mode) || csv_has_name(path))) return TUTTI_OK;
     struct table *table = memory_new(1, sizeof *table);
     if (!table) return TUTTI_NO_MEMORY;
     table->collection.free = free_table;
-    if (!S_ISDIR(found.st_mode)) TRY(table_read_description(table, options->description));
-    if (S_ISDIR(found.st_mode))
-        TRY(read_folder(table, path, options));
-    else
-        TRY(table_read(table, path, PART_OPEN, options));
-    if (table->files.count == 0) goto done;
+    table->reading.options = options;
+    TRY(table_find_files(table, path));
+    if (table->file_count == 0) goto done;
+    TRY(table_restore(table, options->description));
+    TRY(read_table(table));
     TRY(finish(table, options));
+    table->reading.options = NULL; /* the caller's, until here */
     *made = &table->collection;
     return TUTTI_OK;
 done:

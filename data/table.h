@@ -2,73 +2,88 @@
 #ifndef DATA_TABLE_H
 #define DATA_TABLE_H
 
+#include "base/text.h"
 #include "data/collection.h"
-#include "data/statistics.h"
+#include "data/column.h"
+#include "data/names.h"
 #include "formats/csv.h"
 
-struct table_class {
-    char *name;
-    int32_t number; /* in the order in which they appear; ranked at the end */
+enum { TABLE_FILES = 3 };
+
+struct table_file {
+    char *path;
+    int part;       /* PART_OPEN: the rows of the file are divided */
+    int64_t begins; /* its first row among those of all files */
 };
 
-/* The texts of a target that is a class, sorted by name. */
-struct table_classes {
-    struct table_class *list;
-    size_t count, capacity;
+/* What is known while files are read. */
+struct table_reading {
+    const tutti_data_options *options;
+    int field_count;      /* of a row of the present file */
+    bool class_asked;     /* the caller wants the target's texts to be classes */
+    bool comma;           /* "1,234" is a fraction */
+    bool chosen;          /* kinds are those of all rows: what is of another kind is damaged */
+    bool misfit;          /* ... else something was found that is of another kind than the first rows */
+    bool quiet;           /* files are read again: notes have been given */
+    struct text left_out; /* the first rows that are left out, and why */
 };
-/* Whole numbers have one name, however they are written: returns "1", in `number`, for 1.0; other texts as they are. */
-enum { TABLE_NUMBER_NAME = 24 };
-const char *table_class_name(const char *text, char number[TABLE_NUMBER_NAME]);
-/* Finds the number of a class, which is added if it is new. Errors: TUTTI_FORMAT if there are too many. */
-tutti_status table_class_of(struct table_classes *classes, const char *name, int32_t *number);
-/* Changes labels to the ranks of their classes, numbers by size before texts. */
-tutti_status table_rank_classes(struct table_classes *classes, int32_t *labels, size_t count);
 
-/* Elements for which there is memory. */
-struct table_room {
-    size_t values, targets, labels, parts, numbers;
+struct table_rows {
+    double *values, *targets; /* [rows][cells], [rows] */
+    int64_t *numbers;         /* in their file, from 1 on */
+    struct names names;       /* where a column has them */
+    size_t *name_at;
+    size_t values_room, targets_room, labels_room, parts_room, numbers_room, names_room;
 };
 
 struct table {
     struct collection collection; /* first: they are one */
-    char **columns;               /* names: those of the first file, or inputs and target of the training */
-    int column_count;
-    int target;     /* a column */
-    int skipped;    /* a column without a name, which pandas writes for the index; -1: none */
+    struct column *columns;       /* those of the first file, or of the training */
+    int column_count, target;
     bool described; /* columns and classes are those of the training */
     bool by_class;
-    int *fields;     /* [column_count]: where they stand in a row of the present file */
-    int field_count; /* of a row */
+    int cells, width; /* numbers of a row, and features of a sample */
+    struct table_rows rows;
     struct table_classes classes;
     const char **class_names;
-    /* Rows of all files: numbers until fit(), then standardised floats in the same memory. */
-    int inputs;
-    double *values, *targets;
-    float *ready, *ready_targets;
-    int64_t *numbers; /* of rows in their file, from 1 on */
-    struct table_room room;
     struct augment augment;
-    struct standards of_inputs, of_targets; /* of_targets: of one number, or empty */
-    struct table_files {
-        char *names[3]; /* each with the rows from begins[i] on */
-        int64_t begins[3];
-        int count;
-    } files;
+    struct standards of_targets; /* of one number, or empty */
+    struct table_file files[TABLE_FILES];
+    int file_count;
     int64_t damaged;
+    struct table_reading reading;
 };
 
-/* table_columns.c: sets columns to those that a network was trained on; NULL, or other data: no change. */
-tutti_status table_read_description(struct table *table, const char *description);
-/* Sets the fields of the columns in a file by its first row, which it frees. The first file sets the columns, too. In
- * others, columns are found by name, and others than those of the table are left out with a note; *header becomes true
- * if the row turns out to have names. Errors: TUTTI_FORMAT, TUTTI_MISMATCH if some are missing. */
-tutti_status table_set_columns(
-    struct table *table, const char *path, const tutti_data_options *options, char **texts, int count, bool *header);
+/* table_files.c: finds the files of a path, none if it is of another kind. */
+tutti_status table_find_files(struct table *table, const char *path);
+
+/* table_describe.c: sets columns to those that a network was trained on; NULL: no change.
+ * Errors: TUTTI_MISMATCH if it was trained on other data. */
+tutti_status table_restore(struct table *table, const char *description);
+/* collection.describe */
+int table_describe(const struct collection *collection, struct json_t *object);
+
+/* table_columns.c: sets the fields of the columns in a file by its first row, which it frees. The first file sets the
+ * columns, too. In others, columns are found by name, and others than those of the table are left out with a note;
+ * *header becomes true if the row turns out to have names. Errors: TUTTI_FORMAT, TUTTI_MISMATCH if some are
+ * missing. */
+tutti_status table_set_columns(struct table *table, const char *path, char **texts, int count, bool *header);
 void table_free_texts(char **texts, int count);
 /* Checks that a text can be a name. */
 tutti_status table_check_text(const char *path, const char *text);
+/* Tells a line, which may have failed, to the caller; file NULL: none. */
+void table_note(const struct table *table, const char *file, const struct text *line);
 
-/* table_file.c: appends the rows of a file. */
-tutti_status table_read(struct table *table, const char *path, int part, const tutti_data_options *options);
+/* table_profile.c: chooses the kinds of columns by the first rows of all files, or by all rows. */
+tutti_status table_choose_kinds(struct table *table, bool all);
+/* Leaves out inputs that turn out to say nothing once all rows are read. Errors: TUTTI_FORMAT if none is left. */
+tutti_status table_check_inputs(struct table *table);
+
+/* table_file.c: calls a function for the rows of a file that are not empty, `number` from 1 on, until it fails or for
+ * the first `most` rows. */
+tutti_status table_walk(struct table *table, int file, int64_t most,
+    tutti_status (*row)(struct table *table, int file, const struct csv_row *row, int64_t number));
+/* table_rows.c: reads the rows of all files; those that it had are forgotten. */
+tutti_status table_read(struct table *table);
 
 #endif

@@ -1,7 +1,9 @@
-#include "data/table.h"
+#include "data/column.h"
 
 #include "base/memory.h"
 #include "base/status.h"
+
+#include "formats/csv.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -28,7 +30,7 @@ static size_t find(const struct table_classes *classes, const char *name, bool *
     return low;
 }
 
-const char *table_class_name(const char *text, char number[TABLE_NUMBER_NAME])
+const char *table_class_name(const char *text, char number[])
 {
     const double exact = 9007199254740992; /* 2^53 */
     const char *digits = text + strspn(text, "+-");
@@ -37,6 +39,20 @@ const char *table_class_name(const char *text, char number[TABLE_NUMBER_NAME])
     if (!csv_number(text, &value) || fabs(value) > exact || value != floor(value)) return text;
     snprintf(number, TABLE_NUMBER_NAME, "%" PRId64, (int64_t)value);
     return number;
+}
+
+int32_t table_class_find(const struct table_classes *classes, const char *name)
+{
+    bool found;
+    const size_t at = find(classes, name, &found);
+    return found ? classes->list[at].number : -1;
+}
+
+void table_classes_free(struct table_classes *classes)
+{
+    for (size_t i = 0; i < classes->count; i++) free(classes->list[i].name);
+    free(classes->list);
+    *classes = (struct table_classes) { 0 };
 }
 
 tutti_status table_class_of(struct table_classes *classes, const char *name, int32_t *number)

@@ -3,18 +3,14 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_NAMED = 20 };
-
-static const char class_suffix[] = ":class";
 
 void table_free_texts(char **texts, int count)
 {
@@ -50,18 +46,30 @@ static tutti_status name_columns(const char *path, char **texts, int count, bool
     return TUTTI_OK;
 }
 
-static void append_names(struct text *text, char *const *names, int count)
+static const char *name_of(const struct table *table, int column)
 {
-    for (int i = 0; i < count && i < MOST_NAMED; i++) text_append(text, "%s'%s'", i ? ", " : "", names[i]);
-    if (count > MOST_NAMED) text_append(text, " and %d more", count - MOST_NAMED);
+    return table->columns[column].name;
 }
 
-static void note(const tutti_data_options *options, const char *path, struct text *text)
+void table_note(const struct table *table, const char *file, const struct text *line)
 {
-    struct text line = { 0 };
-    text_append(&line, "%s: %s", path, text->data ? text->data : "");
-    if (options->note && line.data && !text->failed) options->note(options->user, line.data);
-    text_free(&line);
+    const tutti_data_options *options = table->reading.options;
+    struct text whole = { 0 };
+    if (table->reading.quiet || !options->note || line->failed || !line->data) return;
+    text_append(&whole, "%s%s%s", file ? file : "", file ? ": " : "", line->data);
+    if (whole.data) options->note(options->user, whole.data);
+    text_free(&whole);
+}
+
+/* Appends names of columns: all, or those of which flags[i] is as wanted. Returns how many there are. */
+static int append_names(struct text *text, char *const *names, int count, const bool *flags, bool wanted)
+{
+    int found = 0;
+    for (int i = 0; i < count; i++)
+        if ((!flags || flags[i] == wanted) && ++found <= MOST_NAMED)
+            text_append(text, "%s'%s'", found > 1 ? ", " : "", names[i]);
+    if (found > MOST_NAMED) text_append(text, " and %d more", found - MOST_NAMED);
+    return found;
 }
 
 /* -------------------------------------------------------------------------------------------------- target ---- */
@@ -85,8 +93,9 @@ static int column_numbered(int count, const char *text, size_t length)
 /* Finds a column by its name, or by its number from 1 on; either may have ":class" after it. -1: there is none. */
 static int find_column(char *const *names, int count, const char *text, bool *by_class)
 {
-    const size_t all = strlen(text), end = sizeof class_suffix - 1;
-    const bool suffixed = all > end && !strcmp(text + all - end, class_suffix);
+    static const char suffix[] = ":class";
+    const size_t all = strlen(text), end = sizeof suffix - 1;
+    const bool suffixed = all > end && !strcmp(text + all - end, suffix);
     int found = column_named(names, count, text, all);
     if (found >= 0) return found;
     if (suffixed && (found = column_named(names, count, text, all - end)) < 0)
@@ -95,92 +104,102 @@ static int find_column(char *const *names, int count, const char *text, bool *by
     return suffixed ? found : column_numbered(count, text, all);
 }
 
-static tutti_status find_target(struct table *table, const char *path, const char *text)
+static tutti_status no_column(const char *path, char *const *names, int count, const char *text)
 {
-    table->target = table->column_count - 1;
-    if (text) table->target = find_column(table->columns, table->column_count, text, &table->by_class);
-    if (table->target >= 0) return TUTTI_OK;
-    struct text names = { 0 };
-    for (int i = 0; i < table->column_count && i < MOST_NAMED; i++)
-        text_append(&names, "%s%s", i ? ", " : "", table->columns[i]);
+    struct text list = { 0 };
+    for (int i = 0; i < count && i < MOST_NAMED; i++) text_append(&list, "%s%s", i ? ", " : "", names[i]);
     const tutti_status status = fail(TUTTI_INVALID, "%s has no column '%s': it has %s%s", path, text,
-        names.data ? names.data : "", table->column_count > MOST_NAMED ? ", ..." : "");
-    text_free(&names);
+        list.data ? list.data : "", count > MOST_NAMED ? ", ..." : "");
+    text_free(&list);
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------- the first file ---- */
 
-/* Sets the columns to those of a file. It takes the texts over, also on failure. */
-static tutti_status set_columns(
-    struct table *table, const char *path, const tutti_data_options *options, char **texts, int count, bool header)
+/* Finds the columns of a list such as "a,b", and calls these `wanted`. A name with commas stands by itself. */
+static tutti_status find_listed(const char *path, char *const *names, int count, const char *list, bool *wanted)
 {
-    table->columns = texts;
-    table->column_count = count;
-    table->skipped = header && count > 1 && texts[0][0] == '\0' ? 0 : -1;
-    tutti_status status = name_columns(path, texts, count, header);
-    if (status == TUTTI_OK) status = find_target(table, path, options->target);
-    if (status != TUTTI_OK) return status;
-    if (table->target == table->skipped) table->skipped = -1;
-    table->inputs = count - 1 - (table->skipped >= 0);
-    if (table->inputs < 1)
-        return fail(TUTTI_FORMAT, "%s has %d column%s: it needs one to predict, and others to predict it from", path,
-            count, count == 1 ? "" : "s");
-    if (table->skipped < 0 || !options->note) return TUTTI_OK;
-    struct text line = { 0 };
-    text_append(&line, "column 1 has no name: it is left out, as an index");
-    note(options, path, &line);
-    text_free(&line);
+    bool ignored;
+    int found = list ? column_named(names, count, list, strlen(list)) : -1;
+    if (found >= 0) wanted[found] = true;
+    for (const char *at = found < 0 ? list : NULL; at && *at;) {
+        const size_t length = strcspn(at, ",");
+        char *name = memory_format("%.*s", (int)length, at);
+        if (!name) return TUTTI_NO_MEMORY;
+        found = find_column(names, count, name, &ignored);
+        if (found >= 0) wanted[found] = true;
+        const tutti_status status = found < 0 ? no_column(path, names, count, name) : TUTTI_OK;
+        free(name);
+        if (status != TUTTI_OK) return status;
+        at += length + (at[length] == ',');
+    }
     return TUTTI_OK;
 }
 
-/* ------------------------------------------------------------------------------------- by the training's data ---- */
-
-static tutti_status damaged(void)
+/* Sets what the columns are for, but for the target. */
+static tutti_status set_roles(struct table *table, const char *path, char *const *names, int count, bool no_name)
 {
-    return fail(TUTTI_FORMAT, "the description of the table that the network was trained on is damaged");
+    const tutti_data_options *options = table->reading.options;
+    tutti_status status = TUTTI_NO_MEMORY;
+    bool *drop = memory_new((size_t)count, sizeof *drop), *only = memory_new((size_t)count, sizeof *only);
+    bool *row_names = memory_new((size_t)count, sizeof *row_names);
+    if (!drop || !only || !row_names) goto done;
+    TRY(find_listed(path, names, count, options->drop, drop));
+    TRY(find_listed(path, names, count, options->only, only));
+    TRY(find_listed(path, names, count, options->row_names, row_names));
+    for (int i = 0; i < count; i++) {
+        struct column *column = &table->columns[i];
+        if (column->role == COLUMN_TARGET) continue;
+        if (row_names[i])
+            column->role = COLUMN_NAME;
+        else if (drop[i] || (options->only ? !only[i] : i == 0 && no_name))
+            column->role = COLUMN_LEFT_OUT;
+    }
+done:
+    free(drop);
+    free(only);
+    free(row_names);
+    return status;
 }
 
-/* Inputs in the order of the training, and the target after them. */
-static tutti_status read_columns(struct table *table, const json_t *object)
+/* Sets the columns to those of a file. */
+static tutti_status set_columns(struct table *table, const char *path, char **texts, int count, bool header)
 {
-    const json_t *columns = json_object_get(object, "columns");
-    const char *target = json_string_value(json_object_get(object, "target"));
-    const size_t inputs = json_array_size(columns);
-    if (inputs < 1 || inputs >= CSV_MAX_COLUMNS || !target) return damaged();
-    table->columns = memory_new(inputs + 1, sizeof *table->columns);
+    const tutti_data_options *options = table->reading.options;
+    const bool no_name = header && count > 1 && texts[0][0] == '\0';
+    tutti_status status = name_columns(path, texts, count, header);
+    if (status != TUTTI_OK) return status;
+    table->columns = memory_new((size_t)count, sizeof *table->columns);
     if (!table->columns) return TUTTI_NO_MEMORY;
-    for (size_t i = 0; i <= inputs; i++) {
-        const char *name = i < inputs ? json_string_value(json_array_get(columns, i)) : target;
-        if (!name || !is_name(name)) return damaged();
-        if (!(table->columns[i] = memory_copy_text(name))) return TUTTI_NO_MEMORY;
+    for (int i = 0; i < count; i++) {
+        table->columns[i].field = i;
+        table->columns[i].name = memory_copy_text(texts[i]);
+        if (!table->columns[i].name) return TUTTI_NO_MEMORY;
         table->column_count++;
     }
-    table->inputs = (int)inputs;
-    table->target = (int)inputs;
-    table->skipped = -1;
-    table->described = true;
-    /* The name of a column of classes is followed by ":class". */
-    char *text = table->columns[inputs];
-    const size_t all = strlen(text), end = sizeof class_suffix - 1;
-    table->by_class = json_array_size(json_object_get(object, "classes")) > 0;
-    if (table->by_class && all > end && !strcmp(text + all - end, class_suffix)) text[all - end] = '\0';
+    table->target =
+        options->target ? find_column(texts, count, options->target, &table->reading.class_asked) : count - 1;
+    if (table->target < 0) return no_column(path, texts, count, options->target);
+    table->columns[table->target].role = COLUMN_TARGET;
+    status = set_roles(table, path, texts, count, no_name);
+    if (status != TUTTI_OK) return status;
+    int inputs = 0;
+    bool index = no_name && !options->only && table->columns[0].role == COLUMN_LEFT_OUT;
+    for (int i = 0; i < count; i++) inputs += table->columns[i].role == COLUMN_INPUT;
+    if (inputs == 0 && index && !options->drop) { /* all that there is to predict from */
+        table->columns[0].role = COLUMN_INPUT;
+        inputs = 1;
+        index = false;
+    }
+    if (inputs < 1)
+        return fail(TUTTI_FORMAT, "%s has %d column%s: it needs one to predict, and others to predict it from", path,
+            count, count == 1 ? "" : "s");
+    if (!index) return TUTTI_OK;
+    struct text line = { 0 };
+    text_append(&line, "column 1 has no name: it is left out, as an index");
+    table_note(table, path, &line);
+    text_free(&line);
     return TUTTI_OK;
-}
-
-tutti_status table_read_description(struct table *table, const char *text)
-{
-    if (!text) return TUTTI_OK;
-    json_t *object = json_loads(text, 0, NULL);
-    const char *kind = json_string_value(json_object_get(object, "kind"));
-    tutti_status status = TUTTI_OK;
-    if (kind && !strcmp(kind, "table"))
-        status = read_columns(table, object);
-    else if (kind)
-        status = fail(
-            TUTTI_MISMATCH, "the network was trained on %s, but these data are a table", text_printable(kind).text);
-    json_decref(object);
-    return status;
 }
 
 /* ---------------------------------------------------------------------------------------------- other files ---- */
@@ -197,10 +216,10 @@ static int compare_named(const void *a, const void *b)
     return order ? order : first->at - second->at;
 }
 
-static struct named *sort_names(char *const *names, int count)
+static struct named *sort_names(char *const *names, const struct column *columns, int count)
 {
     struct named *sorted = memory_new((size_t)count, sizeof *sorted);
-    for (int i = 0; sorted && i < count; i++) sorted[i] = (struct named) { names[i], i };
+    for (int i = 0; sorted && i < count; i++) sorted[i] = (struct named) { names ? names[i] : columns[i].name, i };
     if (sorted) qsort(sorted, (size_t)count, sizeof *sorted, compare_named);
     return sorted;
 }
@@ -209,13 +228,14 @@ static struct named *sort_names(char *const *names, int count)
  * taken: [count], whether the table has a column of the file. */
 static tutti_status find_fields(struct table *table, char *const *texts, int count, bool *taken)
 {
-    for (int i = 0; i < table->column_count; i++) table->fields[i] = -1;
+    for (int i = 0; i < table->column_count; i++) table->columns[i].field = -1;
     for (int i = 0; i < count; i++) taken[i] = false;
-    struct named *wanted = sort_names(table->columns, table->column_count), *found = sort_names(texts, count);
+    struct named *wanted = sort_names(NULL, table->columns, table->column_count);
+    struct named *found = sort_names(texts, NULL, count);
     for (int i = 0, k = 0; wanted && found && i < table->column_count && k < count;) {
         const int order = strcmp(wanted[i].name, found[k].name);
         if (order == 0) {
-            table->fields[wanted[i].at] = found[k].at;
+            table->columns[wanted[i].at].field = found[k].at;
             taken[found[k].at] = true;
         }
         i += order <= 0;
@@ -227,48 +247,57 @@ static tutti_status find_fields(struct table *table, char *const *texts, int cou
     return done ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-/* Columns that are not in the file fail; those that only the file has are left out. */
-static tutti_status report_columns(
-    const struct table *table, const char *path, const tutti_data_options *options, char **texts, const bool *taken)
+static bool is_needed(const struct column *column)
 {
-    struct text missing = { 0 }, others = { 0 };
-    int lacks = 0, more = 0;
-    tutti_status status = TUTTI_OK;
+    return column->role == COLUMN_INPUT || column->role == COLUMN_TARGET;
+}
+
+static const char *what_others(const struct table *table)
+{
+    return table->described ? "the training" : table->files[0].path;
+}
+
+static tutti_status report_missing(const struct table *table, const char *path, char **texts)
+{
+    struct text missing = { 0 }, names = { 0 };
+    int count = 0;
     for (int i = 0; i < table->column_count; i++)
-        if (table->fields[i] < 0 && i != table->skipped && ++lacks <= MOST_NAMED)
-            text_append(&missing, "%s'%s'", lacks > 1 ? ", " : "", table->columns[i]);
-    for (int i = 0; i < table->field_count; i++)
-        if (!taken[i] && ++more <= MOST_NAMED) text_append(&others, "%s'%s'", more > 1 ? ", " : "", texts[i]);
-    if (lacks > 0) {
-        struct text names = { 0 };
-        append_names(&names, texts, table->field_count);
-        status = fail(table->described ? TUTTI_MISMATCH : TUTTI_FORMAT, "%s lacks the column%s %s%s of %s: it has %s",
-            path, lacks == 1 ? "" : "s", missing.data ? missing.data : "", lacks > MOST_NAMED ? ", ..." : "",
-            table->described ? "the training" : table->files.names[0], names.data ? names.data : "");
-        text_free(&names);
-    } else if (more > 0) {
-        struct text line = { 0 };
-        text_append(&line, "the column%s %s%s %s left out: %s %s not", more == 1 ? "" : "s",
-            others.data ? others.data : "", more > MOST_NAMED ? ", ..." : "", more == 1 ? "is" : "are",
-            table->described ? "the training" : table->files.names[0], table->described ? "had" : "has");
-        text_append(&line, " %s", more == 1 ? "it" : "them");
-        note(options, path, &line);
-        text_free(&line);
-    }
+        if (table->columns[i].field < 0 && is_needed(&table->columns[i]) && ++count <= MOST_NAMED)
+            text_append(&missing, "%s'%s'", count > 1 ? ", " : "", name_of(table, i));
+    if (count == 0) return TUTTI_OK;
+    if (count > MOST_NAMED) text_append(&missing, " and %d more", count - MOST_NAMED);
+    (void)append_names(&names, texts, table->reading.field_count, NULL, true);
+    const tutti_status status =
+        fail(table->described ? TUTTI_MISMATCH : TUTTI_FORMAT, "%s lacks the column%s %s of %s: it has %s", path,
+            count == 1 ? "" : "s", missing.data ? missing.data : "", what_others(table), names.data ? names.data : "");
     text_free(&missing);
-    text_free(&others);
+    text_free(&names);
     return status;
 }
 
-/* The caller may name the target's column in the file, where it is called otherwise than in the training. */
-static tutti_status rename_target(
-    struct table *table, const char *path, const tutti_data_options *options, char **texts, int count)
+static void report_others(const struct table *table, const char *path, char **texts, const bool *taken)
 {
+    struct text names = { 0 }, line = { 0 };
+    const int count = append_names(&names, texts, table->reading.field_count, taken, false);
+    if (count > 0) {
+        text_append(&line, "the column%s %s %s left out: %s %s not %s", count == 1 ? "" : "s",
+            names.data ? names.data : "", count == 1 ? "is" : "are", what_others(table),
+            table->described ? "had" : "has", count == 1 ? "it" : "them");
+        table_note(table, path, &line);
+    }
+    text_free(&names);
+    text_free(&line);
+}
+
+/* The caller may name the target's column in the file, where it is called otherwise than in the training. */
+static tutti_status rename_target(struct table *table, const char *path, char **texts, int count)
+{
+    const char *wanted = table->reading.options->target;
+    char **name = &table->columns[table->target].name;
     bool by_class = false;
-    char **name = &table->columns[table->target];
-    if (!table->described || !options->target) return TUTTI_OK;
-    const int found = find_column(texts, count, options->target, &by_class);
-    if (found < 0 || !strcmp(texts[found], *name)) return TUTTI_OK; /* report_columns() tells if it is missing */
+    if (!table->described || !wanted) return TUTTI_OK;
+    const int found = find_column(texts, count, wanted, &by_class);
+    if (found < 0 || !strcmp(texts[found], *name)) return TUTTI_OK; /* report_missing() tells if it is missing */
     if (column_named(texts, count, *name, strlen(*name)) >= 0)
         return fail(TUTTI_MISMATCH, "%s: the network was trained to predict '%s', not '%s'", path, *name, texts[found]);
     char *copy = memory_copy_text(texts[found]);
@@ -282,7 +311,7 @@ static tutti_status rename_target(
 static bool are_numbers(const struct table *table)
 {
     for (int i = 0; i < table->column_count; i++)
-        if (column_numbered(CSV_MAX_COLUMNS, table->columns[i], strlen(table->columns[i])) < 0) return false;
+        if (column_numbered(CSV_MAX_COLUMNS, name_of(table, i), strlen(name_of(table, i))) < 0) return false;
     return true;
 }
 
@@ -294,10 +323,10 @@ static tutti_status check_unnamed(const struct table *table, const char *path, i
         return fail(TUTTI_MISMATCH,
             "%s has no names of columns in its first row, but the network was trained on columns with names, such as "
             "'%s'",
-            path, table->columns[0]);
+            path, name_of(table, 0));
     if (count == table->column_count) return TUTTI_OK;
     return fail(
-        TUTTI_FORMAT, "%s has %d columns, but %s has %d", path, count, table->files.names[0], table->column_count);
+        TUTTI_FORMAT, "%s has %d columns, but %s has %d", path, count, table->files[0].path, table->column_count);
 }
 
 /* A first row that has the names of all inputs is no data, whatever the second row is. */
@@ -307,13 +336,12 @@ static tutti_status find_names(struct table *table, char **texts, int count, boo
     if (*header || status != TUTTI_OK || are_numbers(table)) return status;
     *header = true;
     for (int i = 0; i < table->column_count && *header; i++)
-        *header = table->fields[i] >= 0 || i == table->skipped || i == table->target;
+        *header = table->columns[i].field >= 0 || table->columns[i].role != COLUMN_INPUT;
     return TUTTI_OK;
 }
 
 /* Finds the columns in another file than the one that they were set by. */
-static tutti_status match_columns(
-    struct table *table, const char *path, const tutti_data_options *options, char **texts, int count, bool *header)
+static tutti_status match_columns(struct table *table, const char *path, char **texts, int count, bool *header)
 {
     tutti_status status;
     bool *taken = memory_new((size_t)count, sizeof *taken);
@@ -321,34 +349,24 @@ static tutti_status match_columns(
     TRY(find_names(table, texts, count, taken, header));
     if (!*header) TRY(check_unnamed(table, path, count));
     if (!*header && !table->described) {
-        for (int i = 0; i < count; i++) table->fields[i] = i;
+        for (int i = 0; i < count; i++) table->columns[i].field = i;
         goto done;
     }
     TRY(name_columns(path, texts, count, *header));
-    TRY(rename_target(table, path, options, texts, count));
+    TRY(rename_target(table, path, texts, count));
     TRY(find_fields(table, texts, count, taken));
-    TRY(report_columns(table, path, options, texts, taken));
+    TRY(report_missing(table, path, texts));
+    report_others(table, path, texts, taken);
 done:
     free(taken);
     return status;
 }
 
-tutti_status table_set_columns(
-    struct table *table, const char *path, const tutti_data_options *options, char **texts, int count, bool *header)
+tutti_status table_set_columns(struct table *table, const char *path, char **texts, int count, bool *header)
 {
-    const bool first = !table->columns;
-    tutti_status status = TUTTI_OK;
-    if (first) {
-        status = set_columns(table, path, options, texts, count, *header);
-        texts = NULL;
-    }
-    if (status == TUTTI_OK && !table->fields) {
-        table->fields = memory_new((size_t)table->column_count, sizeof *table->fields);
-        if (!table->fields) status = TUTTI_NO_MEMORY;
-    }
-    table->field_count = count;
-    for (int i = 0; status == TUTTI_OK && first && i < count; i++) table->fields[i] = i;
-    if (status == TUTTI_OK && !first) status = match_columns(table, path, options, texts, count, header);
+    table->reading.field_count = count;
+    const tutti_status status = table->columns ? match_columns(table, path, texts, count, header)
+                                               : set_columns(table, path, texts, count, *header);
     table_free_texts(texts, count);
     return status;
 }

@@ -276,6 +276,11 @@ static char find_separator(const struct csv *csv)
     return counts[best] == 0 && blanks ? ' ' : candidates[best];
 }
 
+char csv_separator(const struct csv *csv)
+{
+    return csv->separator;
+}
+
 tutti_status csv_open(const char *path, struct csv **opened)
 {
     tutti_status status = TUTTI_NO_MEMORY;

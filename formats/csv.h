@@ -21,6 +21,7 @@ bool csv_has_name(const char *path);
 struct csv;
 tutti_status csv_open(const char *path, struct csv **csv);
 void csv_close(struct csv *csv); /* accepts NULL */
+char csv_separator(const struct csv *csv);
 /* Reads the next row that is not empty; it is valid until the next call. Spaces around fields without quotes are left
  * out. Errors: TUTTI_FORMAT with file and line where quotes are wrong, a row is too long, or bytes are not text. */
 tutti_status csv_next(struct csv *csv, struct csv_row *row);

@@ -44,6 +44,12 @@ typedef struct tutti_data_options {
      * kind, missing columns, unknown classes, other channels or normalisation), TUTTI_MISMATCH says each difference.
      * NULL: the data stand for themselves */
     const char *description;
+    /* Tables: columns, by name or number, as "a,b": `drop` leaves these out, `only` all others but the target. NULL:
+     * none. row_names: a column that names rows and is no input; NULL: none */
+    const char *drop, *only, *row_names;
+    /* Tables: a missing number becomes the median, a missing text a category of its own, and another input says which
+     * ones are missing; rows without a target are left out. false: missing values are refused */
+    bool fill_missing;
 } tutti_data_options;
 
 typedef struct tutti_data_info {

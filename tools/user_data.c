@@ -10,6 +10,7 @@
 #include <string.h>
 
 const char *const own_normalisations[] = { "imagenet", "measured", "none", NULL };
+const char *const own_missing[] = { "fill", "refuse", NULL };
 
 static void print_note(void *user, const char *line)
 {
@@ -38,6 +39,7 @@ tutti_status user_data_open(
 {
     tutti_data_options options = own->data;
     options.note = own->quiet ? NULL : print_note;
+    options.fill_missing = !own->missing || !strcmp(own->missing, "fill");
     if (own->cache_given) options.cache = own->cache_mib ? own->cache_mib << 20 : -1;
     const tutti_status status = read_size(own, &options);
     if (status != TUTTI_OK) return status;

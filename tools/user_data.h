@@ -10,6 +10,7 @@ struct user_data_options {
     int64_t cache_mib; /* if it is given */
     bool cache_given;
     bool quiet; /* does not print notes: another rank does */
+    const char *missing;
     const char *input;
     tutti_shape shape; /* of images if `input` is NULL: the model's, or that of saved weights */
 };
@@ -26,22 +27,27 @@ struct user_data_options {
         { "skip-damaged", OPTION((o).data.skip_damaged), NULL,                                                        \
             "leave out files that cannot be read, and name them, instead of failing" },                               \
         { "target", OPTION((o).data.target), "COLUMN", "of a table: the column to predict (default the last)" },      \
+        { "missing", OPTION((o).missing), "HOW", "of a table: fill in missing values, or refuse them (default fill)", \
+            .choices = own_missing },                                                                                 \
     {                                                                                                                 \
         "data-threads", OPTION((o).data.threads), "N", "threads that read and decode (default one per processor)", 1, \
             1024                                                                                                      \
     }
 /* Options of `tutti train`, after the others. */
-#define OWN_TRAINING_OPTIONS(o)                                                                          \
-    { "augment", OPTION((o).data.augment), "LIST",                                                       \
-        "change training samples at random, such as crop,flip,color=0.4 (docs/augmentation.md)" },       \
-        { "normalise", OPTION((o).data.normalise), "HOW",                                                \
-            "mean and standard deviation of images (default imagenet; of MNIST, CIFAR and digits none)", \
-            .choices = own_normalisations },                                                             \
-    {                                                                                                    \
-        "oversample", OPTION((o).data.oversample), NULL, "draw each class equally often"                 \
+#define OWN_TRAINING_OPTIONS(o)                                                                               \
+    { "augment", OPTION((o).data.augment), "LIST",                                                            \
+        "change training samples at random, such as crop,flip,color=0.4 (docs/augmentation.md)" },            \
+        { "normalise", OPTION((o).data.normalise), "HOW",                                                     \
+            "mean and standard deviation of images (default imagenet; of MNIST, CIFAR and digits none)",      \
+            .choices = own_normalisations },                                                                  \
+        { "drop", OPTION((o).data.drop), "COL,...", "of a table: columns that are no inputs" },               \
+        { "only", OPTION((o).data.only), "COL,...", "of a table: the columns that are inputs" },              \
+        { "id", OPTION((o).data.row_names), "COL", "of a table: a column that names rows, and is no input" }, \
+    {                                                                                                         \
+        "oversample", OPTION((o).data.oversample), NULL, "draw each class equally often"                      \
     }
 
-extern const char *const own_normalisations[];
+extern const char *const own_normalisations[], *const own_missing[];
 
 /* Opens the data; notes go to standard error. */
 tutti_status user_data_open(

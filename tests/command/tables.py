@@ -80,6 +80,33 @@ class Tables(harness.CommandTest):
         self.put("other", "sepal", "petal", "species", train=other, test=other)
         self.refused(1, ["'rose'", "'setosa', 'versicolor', 'virginica'"], "eval", *MODEL, "--data", "other")
 
+    def test_columns_of_all_kinds(self):
+        """Texts, dates and missing values, and the same in another table, with what the training has not seen."""
+        dice = random.Random(3)
+        rows = []
+        for i in range(400):
+            colour, day = dice.choice(("red", "blue", "green")), dice.randint(1, 28)
+            value = {"red": 10, "blue": 20, "green": 30}[colour] + day
+            rows.append({"name": f"n{i}", "colour": "" if i % 50 == 7 else colour, "when": f"2001-03-{day:02}",
+                         "rate": "NA" if i % 40 == 3 else f"{dice.randint(0, 9)}%", "value": value if i != 9 else ""})
+        names = "name", "colour", "when", "rate", "value"
+        write(self.folder / "train.csv", rows[:300], *names)
+        write(self.folder / "val.csv", rows[300:], *names)
+        words = ("train", "mlp", "--data", ".", "--devices", "0")
+        outcome = self.good(*words, "--epochs", "40", "--lr", "0.01", "--save", "m", "--json")
+        self.assertIn("'name' is left out: each row has another text", outcome.errors)
+        self.assertEqual(outcome.errors.count("left out 1 row: "), 1, outcome.errors)
+        self.assertGreater(outcome.lines()[-1]["scores"]["r2"], 0.9)
+        write(self.folder / "new" / "train.csv", rows[:2], *reversed(names[1:]))
+        write(self.folder / "new" / "test.csv", [{**rows[301], "colour": "purple"}], *reversed(names[1:]))
+        line, = self.good("infer", *MODEL, "--data", "new", "--json").lines()
+        self.assertIn("value", line)
+        self.refused(1, ["row 4", "'rate'", "--missing fill"], *words, "--missing", "refuse")
+        outcome = self.good(*words, "--epochs", "1", "--only", "colour,when", "--id", "name", "--save", "n")
+        known = json.loads(self.metadata("n.safetensors")["data"])
+        self.assertEqual(known["columns"], ["colour", "when"])
+        self.refused(1, "'colours'", *words, "--drop", "colours")
+
     def test_other_kinds(self):
         self.train("--epochs", "1", "--save", "m")
         self.refused(1, ["trained on a table", "digits"], "eval", *MODEL, "--data", "digits")

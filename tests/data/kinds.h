@@ -10,6 +10,7 @@
 
 Suite *table_suite(void);
 Suite *description_suite(void);
+Suite *columns_suite(void);
 Suite *arrays_suite(void);
 Suite *recordings_suite(void);
 Suite *targets_suite(void);

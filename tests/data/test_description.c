@@ -205,8 +205,10 @@ START_TEST(recordings_by_name)
     ck_assert_int_eq(info.classes, 3);
     ck_assert_int_eq(tutti_data_label(data, TUTTI_DATA_TRAIN, 0), 2);
     tutti_data_free(data);
-    free(describe_numbers());
+    char *table = describe_numbers();
     REFUSED("t", description, NULL, "trained on recordings", "a table");
+    REFUSED("r", table, NULL, "trained on a table", "recordings");
+    free(table);
     free(description);
 }
 END_TEST
@@ -221,7 +223,7 @@ START_TEST(damaged_descriptions)
     free(describe_numbers());
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) REFUSED("t", texts[i], NULL, "damaged");
     REFUSED(
-        "t", "{\"kind\":\"table\",\"columns\":[\"a\"],\"mean\":[1,2],\"std\":[1,2],\"target\":\"y\"}", NULL, "1 means");
+        "t", "{\"kind\":\"table\",\"columns\":[\"a\"],\"mean\":[1,2],\"std\":[1,2],\"target\":\"y\"}", NULL, "damaged");
 }
 END_TEST
 

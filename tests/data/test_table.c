@@ -136,6 +136,10 @@ START_TEST(reads_parts)
     expect_refused(table_open, "parts", &none, "val.csv", "'c'");
     put_text("parts/val.csv", "1,2,3\n");
     expect_refused(table_open, "parts", &none, "val.csv", "3 columns");
+    put_text("index.csv", ",b\n0,6\n1,8\n"); /* then the index is all there is */
+    table = opened(table_open, "index.csv", &none);
+    ck_assert_int_eq(table->info.shape.sizes[0], 1);
+    table->free(table);
     put_text("index.csv", ",a,b\n0,5,6\n1,7,8\n");
     table = opened(table_open, "index.csv", &none);
     ck_assert_int_eq(table->info.shape.sizes[0], 1);
@@ -232,6 +236,21 @@ START_TEST(packed_files)
 }
 END_TEST
 
+/* The only table of a folder, unless there are other data in it. */
+START_TEST(one_table)
+{
+    struct collection *table = NULL;
+    put_text("folder/houses.csv", "a,b\n1,2\n3,4\n");
+    put_text("folder/README.txt", "houses");
+    table = opened(table_open, "folder", &none);
+    ck_assert_int_eq(table->samples, 2);
+    table->free(table);
+    put_text("folder/a.png", "a picture");
+    ck_assert_int_eq(table_open(in_kinds("folder"), &none, &table), TUTTI_OK);
+    ck_assert_ptr_null(table);
+}
+END_TEST
+
 /* What the reader computes by itself is what strtod() makes of the same text. */
 START_TEST(exact_numbers)
 {
@@ -321,6 +340,7 @@ Suite *table_suite(void)
     tcase_add_test(tests, skips_rows);
     tcase_add_test(tests, separators);
     tcase_add_test(tests, packed_files);
+    tcase_add_test(tests, one_table);
     tcase_add_test(tests, exact_numbers);
     tcase_add_test(tests, long_files);
     tcase_add_test(tests, limits_rows);

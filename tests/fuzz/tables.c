@@ -21,12 +21,19 @@ int LLVMFuzzerInitialize(int *count, char ***words)
 
 static void read_rows(struct collection *table)
 {
-    const size_t inputs = (size_t)table->info.shape.sizes[0];
     signed char *part = calloc((size_t)table->samples, 1);
-    float *row = malloc(inputs * sizeof *row), target;
+    float target;
     char name[64];
     const struct draw draw = { .training = true };
-    if (!part || !row || table->fit(table, part) != TUTTI_OK) abort();
+    if (!part) abort();
+    if (table->fit(table, part) != TUTTI_OK) {
+        check_message(); /* too many inputs */
+        free(part);
+        return;
+    }
+    const size_t inputs = (size_t)table->info.shape.sizes[0];
+    float *row = malloc(inputs * sizeof *row);
+    if (!row) abort();
     for (int64_t i = 0; i < table->samples; i++) {
         if (table->read(table, i, &draw, row, &target) != TUTTI_OK) abort();
         for (size_t k = 0; k < inputs; k++)
@@ -44,6 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0) return 0;
     const tutti_data_options options = { .skip_damaged = data[0] & 1,
+        .fill_missing = data[0] & 16,
+        .row_names = data[0] & 32 ? "2" : NULL,
         .augment = data[0] & 8 ? "noise=0.5" : NULL,
         .target = data[0] & 2 ? "1:class"
             : data[0] & 4     ? "a"

@@ -1,0 +1,314 @@
+/* Columns of tables as inputs: numbers in all the ways they are written, texts, dates, missing values. */
+#include "kinds.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 16 };
+
+static const tutti_data_options fills = { .fill_missing = true, .note = hear, .normalise_targets = "none" };
+
+static void expect_row(struct collection *table, int64_t row, int count, const float *features)
+{
+    float sample[WIDTH], target[1];
+    ck_assert_int_eq(table->info.shape.sizes[0], count);
+    ck_assert_int_eq(read_floats(table, row, sample, target), TUTTI_OK);
+    for (int i = 0; i < count; i++)
+        ck_assert_msg(fabsf(sample[i] - features[i]) < 1e-5f, "row %d, feature %d: %g, not %g", (int)row, i,
+            (double)sample[i], (double)features[i]);
+}
+#define EXPECT_ROW(table, row, ...) \
+    expect_row(table, row, (int)(sizeof((float[]) { __VA_ARGS__ }) / sizeof(float)), (float[]) { __VA_ARGS__ })
+
+/* Two values that lie one deviation from their mean, however they are written. */
+START_TEST(ways_to_write_numbers)
+{
+    static const char *const texts[] = {
+        "a,y\n10,1\n30,2\n",
+        "a,y\n1e1,1\n+30.0,2\n",
+        "a,y\n10%,1\n30 %,2\n",
+        "a,y\n\"1,000\",1\n\"1,002,000\",2\n",
+        "a,y\n1'000,1\n3'000,2\n",
+        "a;y\n-1,5;1\n2,25;2\n",
+        "a;y\n1.000,5;1\n2.000,5;2\n",
+        "a;y\n1,234;1\n5,678;2\n",
+        "a,y\nno,1\nYes,2\n",
+        "a,y\nFALSE,1\nTRUE,2\n",
+        "a,y\nf,1\nt,2\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put_text("data.csv", texts[i]);
+        struct collection *table = opened(table_open, "data.csv", &fills);
+        EXPECT_ROW(table, 0, -1);
+        EXPECT_ROW(table, 1, 1);
+        table->free(table);
+    }
+}
+END_TEST
+
+START_TEST(text_columns)
+{
+    put_text("data.csv", "c,y\nred,1\nblue,2\nred,3\n");
+    struct collection *table = opened(table_open, "data.csv", &fills);
+    EXPECT_ROW(table, 0, 0, 0, 1); /* others, blue, red */
+    EXPECT_ROW(table, 1, 0, 1, 0);
+    table->free(table);
+    put_text("data.csv", "c,y\nred,1\nNA,2\nred,3\n,4\n");
+    table = opened(table_open, "data.csv", &fills);
+    EXPECT_ROW(table, 0, 0, 1, 0); /* others, red, missing */
+    EXPECT_ROW(table, 3, 0, 0, 1);
+    table->free(table);
+    put_text("data.csv", "c,y\nr\xf6t,1\nr\xf6t,2\n\"a\nb\",3\n");
+    table = opened(table_open, "data.csv", &fills);
+    EXPECT_ROW(table, 0, 0, 0, 1);
+    table->free(table);
+    expect_refused(table_open, "data.csv", &(tutti_data_options) { .target = "c" }, "row 1", "UTF-8");
+}
+END_TEST
+
+START_TEST(missing_numbers)
+{
+    put_text("data.csv", "a,y\n1,1\n,2\n3,3\nNA,\n");
+    struct collection *table = opened(table_open, "data.csv", &fills);
+    ck_assert_int_eq(table->samples, 3);
+    ck_assert_int_eq(table->info.damaged, 1);
+    ck_assert_ptr_nonnull(strstr(heard, "left out 1 row: "));
+    ck_assert_ptr_nonnull(strstr(heard, "row 4 (line 5): column 'y': the value is missing"));
+    EXPECT_ROW(table, 0, -1, 0);
+    EXPECT_ROW(table, 1, 0, 1);
+    table->free(table);
+    expect_refused(table_open, "data.csv", &(tutti_data_options) { .size = 0 }, "row 2", "--missing fill");
+}
+END_TEST
+
+/* Year, month, day, weekday, hour, days: each by itself, as it varies. */
+START_TEST(dates)
+{
+    static const char *const texts[] = {
+        "a;y\n2001-01-01;1\n2001-01-03;2\n",
+        "a;y\n2001/1/1;1\n2001/1/3;2\n",
+        "a;y\n01.01.2001;1\n03.01.2001;2\n",
+        "a;y\n01/01/2001;1\n01/03/2001;2\n",
+        "a;y\n1 Jan 2001;1\n3 January 2001;2\n",
+        "a;y\nJan. 1, 2001;1\nJan 3, 2001;2\n",
+        "a;y\n2001-01-01T12:00:00Z;1\n2001-01-03 14:00+02:00;2\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put_text("data.csv", texts[i]);
+        struct collection *table = opened(table_open, "data.csv", &fills);
+        EXPECT_ROW(table, 0, 0, 0, -1, -1, 0, -1); /* Monday and Wednesday */
+        EXPECT_ROW(table, 1, 0, 0, 1, 1, 0, 1);
+        table->free(table);
+    }
+    put_text("data.csv", "a,y\n1:30 am,1\n1:30 pm,2\n");
+    struct collection *table = opened(table_open, "data.csv", &fills);
+    EXPECT_ROW(table, 1, 0, 0, 0, 0, 1, 1);
+    table->free(table);
+    put_text("data.csv", "a,y\n13/01/2001,1\n01/02/2001,2\n29/02/2000,3\n"); /* then the day stands first */
+    table = opened(table_open, "data.csv", &fills);
+    ck_assert_int_eq(table->info.shape.sizes[0], 6);
+    table->free(table);
+    put_text("data.csv", "a,y\n2001-02-29,1\n2001-02-29,2\n"); /* no date */
+    table = opened(table_open, "data.csv", &fills);
+    EXPECT_ROW(table, 0, 0, 1); /* others, and this text */
+    table->free(table);
+}
+END_TEST
+
+/* Rows of "NUMBER,EXTRA,NUMBER", where EXTRA is text(i). */
+static void put_rows(int count, void (*text)(int row, char *to))
+{
+    char *all = malloc((size_t)count * 60 + 20), *at = all, extra[40];
+    ck_assert_ptr_nonnull(all);
+    at += sprintf(at, "a,b,y\n");
+    for (int i = 1; i <= count; i++) {
+        text(i, extra);
+        at += sprintf(at, "%d,%s,%d\n", i % 7, extra, i);
+    }
+    put_text("data.csv", all);
+    free(all);
+}
+
+static void one_text(int row, char *to)
+{
+    sprintf(to, row == 1200 ? "x" : "%d", row);
+}
+
+static void late_texts(int row, char *to)
+{
+    sprintf(to, "%s", row <= 1100 ? "" : row % 2 ? "odd" : "even");
+}
+
+static void many_texts(int row, char *to)
+{
+    sprintf(to, "t%d", row < 1400 ? row : 5);
+}
+
+static void other_texts(int row, char *to)
+{
+    sprintf(to, "t%d", row);
+}
+
+/* Kinds are chosen by the first rows: a later one that does not fit has them chosen again. */
+START_TEST(late_rows)
+{
+    put_rows(1500, one_text);
+    expect_refused(table_open, "data.csv", &fills, "row 1200 (line 1201): column 'b'", "'x' is not a number");
+    tutti_data_options options = fills;
+    options.skip_damaged = true;
+    struct collection *table = opened(table_open, "data.csv", &options);
+    ck_assert_int_eq(table->samples, 1499);
+    ck_assert_ptr_nonnull(strstr(heard, "left out 1 row: "));
+    table->free(table);
+    put_rows(1500, late_texts);
+    table = opened(table_open, "data.csv", &fills);
+    ck_assert_int_eq(table->info.shape.sizes[0], 1 + 4); /* others, even, odd, missing */
+    table->free(table);
+}
+END_TEST
+
+START_TEST(useless_columns)
+{
+    put_rows(1500, many_texts);
+    struct collection *table = opened(table_open, "data.csv", &fills);
+    ck_assert_int_eq(table->info.shape.sizes[0], 1);
+    ck_assert_ptr_nonnull(strstr(heard, "'b' is left out: it has more than 1000 different texts"));
+    table->free(table);
+    *heard = '\0';
+    put_rows(50, other_texts);
+    table = opened(table_open, "data.csv", &fills);
+    ck_assert_int_eq(table->info.shape.sizes[0], 1);
+    ck_assert_ptr_nonnull(strstr(heard, "'b' is left out: each row has another text"));
+    table->free(table);
+    *heard = '\0';
+    put_text("data.csv", "a,b,y\n1,,1\n2,NA,2\n");
+    table = opened(table_open, "data.csv", &fills);
+    ck_assert_int_eq(table->info.shape.sizes[0], 1);
+    ck_assert_ptr_nonnull(strstr(heard, "'b' is left out: all values are missing"));
+    table->free(table);
+    put_text("data.csv", "b,y\nx,1\ny,2\nz,3\n");
+    expect_refused(table_open, "data.csv", &fills, "data.csv", "no column is left");
+}
+END_TEST
+
+/* Whole numbers that recur are names, too, where there are texts among them. */
+START_TEST(numbers_and_texts)
+{
+    put_text("data.csv", "c,y\n4,1\n6,2\n4,3\n6,4\n4,5\n6,6\n4,7\n6,8\n4,9\n6,10\n4,11\nx,12\n");
+    struct collection *table = opened(table_open, "data.csv", &fills);
+    EXPECT_ROW(table, 1, 0, 0, 1, 0); /* others, 4, 6, x */
+    ck_assert_ptr_nonnull(strstr(heard, "'c' has numbers and texts"));
+    table->free(table);
+    put_text("data.csv", "c,y\n4.5,1\n6,2\n4.5,3\n6,4\n4.5,5\n6,6\n4.5,7\n6,8\n4.5,9\n6,10\n4.5,11\nx,12\n");
+    expect_refused(table_open, "data.csv", &fills, "row 12", "'x' is not a number");
+}
+END_TEST
+
+START_TEST(chosen_columns)
+{
+    char name[60];
+    put_text("data.csv", "a,\"b,c\",d,y\n1,2,ann,1\n3,4,bob,2\n");
+    tutti_data_options options = fills;
+    options.drop = "b,c";
+    options.row_names = "d";
+    struct collection *table = opened(table_open, "data.csv", &options);
+    EXPECT_ROW(table, 0, -1);
+    table->name(table, 1, name, sizeof name);
+    ck_assert_str_eq(name, "row 2 bob");
+    table->free(table);
+    options = fills;
+    options.only = "1,b,c";
+    expect_refused(table_open, "data.csv", &options, "data.csv", "'b'");
+    options.only = "1,2";
+    table = opened(table_open, "data.csv", &options);
+    EXPECT_ROW(table, 1, 1, 1);
+    table->free(table);
+    options.only = NULL;
+    options.drop = "1,2,3";
+    expect_refused(table_open, "data.csv", &options, "data.csv", "to predict it from");
+}
+END_TEST
+
+/* Text above text: names are not found again below. */
+START_TEST(headers_of_texts)
+{
+    put_text("data.csv", "colour,kind\nred,a\nblue,b\nred,a\nblue,b\nred,a\n");
+    struct collection *table = opened(table_open, "data.csv", &fills);
+    ck_assert_int_eq(table->samples, 5);
+    ck_assert_ptr_nonnull(strstr(heard, "taken as names"));
+    table->free(table);
+    *heard = '\0';
+    put_text("data.csv", "red,a\nblue,b\nred,a\nblue,b\nred,a\n");
+    table = opened(table_open, "data.csv", &fills);
+    ck_assert_int_eq(table->samples, 5);
+    ck_assert_ptr_nonnull(strstr(heard, "taken as data"));
+    table->free(table);
+    put_text("data.csv", "\"\",colour,kind\n1x,red,a\n2x,blue,b\n3x,red,a\n");
+    table = opened(table_open, "data.csv", &fills);
+    ck_assert_int_eq(table->samples, 3);
+    table->free(table);
+}
+END_TEST
+
+/* Another table, by what is kept with the weights: each column becomes what it was. */
+START_TEST(described_columns)
+{
+    put_text("t/train.csv",
+        "n,p,c,d,b,i,y\n1,10%,red,2001-01-01,yes,k1,1\n,30%,blue,2001-01-03,no,k2,2\n"
+        "3,20%,red,2001-01-02,no,k3,3\n");
+    put_text("t/test.csv", "n,p,c,d,b,i,y\n2,20%,red,2001-01-02,yes,k4,2\n");
+    tutti_data_options options = fills;
+    options.drop = "i";
+    tutti_data *data = tutti_data_open(in_kinds("t"), &options);
+    ck_assert_msg(data, "%s", tutti_message(NULL));
+    char *description = tutti_data_json(data), *again;
+    tutti_data_free(data);
+    put_text("u/train.csv", "b,c,d,n,p,y\nno,red,2001-01-02,5,50%,7\n");
+    put_text("u/test.csv", "b,c,d,n,p,y\nno,green,2001-01-05,,20%,2\n");
+    options = fills;
+    options.description = description;
+    *heard = '\0';
+    data = tutti_data_open(in_kinds("u"), &options);
+    ck_assert_msg(data, "%s", tutti_message(NULL));
+    ck_assert_str_eq(heard, "");
+    float row[WIDTH], target;
+    const int64_t first = 0;
+    const tutti_source *test = tutti_data_source(data, TUTTI_DATA_TEST);
+    tutti_data_info info = { .size = sizeof info };
+    ck_assert_int_eq(tutti_data_describe(data, &info), TUTTI_OK);
+    ck_assert_int_eq(info.shape.sizes[0], 2 + 1 + 3 + 6 + 1);
+    const tutti_buffer buffers[] = { { "input", TUTTI_DTYPE_F32, row, 13 * sizeof *row },
+        { "targets", TUTTI_DTYPE_F32, &target, sizeof target } };
+    ck_assert_int_eq(test->read(test->user, &first, 1, buffers, 2), 0);
+    ck_assert(fabsf(row[0]) < 1e-6f && row[1] == 1);      /* the median, and that it is missing */
+    ck_assert(fabsf(row[2]) < 1e-6f);                     /* 20 % was the mean */
+    ck_assert(row[3] == 1 && row[4] == 0 && row[5] == 0); /* green was not seen */
+    ck_assert(fabsf(row[8] - 3 / sqrtf(2.0f / 3)) < 1e-4f);
+    again = tutti_data_json(data);
+    ck_assert_str_eq(again, description);
+    free(again);
+    tutti_data_free(data);
+    free(description);
+}
+END_TEST
+
+Suite *columns_suite(void)
+{
+    Suite *suite = suite_create("columns");
+    TCase *tests = tcase_create("columns");
+    tcase_add_checked_fixture(tests, kinds_begin, kinds_end);
+    tcase_add_test(tests, ways_to_write_numbers);
+    tcase_add_test(tests, text_columns);
+    tcase_add_test(tests, missing_numbers);
+    tcase_add_test(tests, dates);
+    tcase_add_test(tests, late_rows);
+    tcase_add_test(tests, useless_columns);
+    tcase_add_test(tests, numbers_and_texts);
+    tcase_add_test(tests, chosen_columns);
+    tcase_add_test(tests, headers_of_texts);
+    tcase_add_test(tests, described_columns);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
