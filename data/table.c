@@ -43,7 +43,8 @@ static tutti_status read_row(
         if (column->role == COLUMN_INPUT) column->kind->write(column, values[column->cell], features + column->at);
     }
     const float number = table->by_class ? 0 : standards_apply(&table->of_targets, 0, table->rows.targets[index]);
-    memcpy(target, table->by_class ? (const void *)&collection->labels[index] : &number, sizeof number);
+    memcpy(
+        target, table->by_class ? (const void *)&collection->labels[index] : &number, sizeof number); /* of 4 bytes */
     return draw->training ? augment_noise(&table->augment, draw, (size_t)table->width, features) : TUTTI_OK;
 }
 
@@ -177,9 +178,9 @@ static tutti_status finish(struct table *table, const tutti_data_options *option
     tutti_data_info *info = &collection->info;
     tutti_status status = TUTTI_OK;
     if (!table->described) TRY(read_normalise(table, options->normalise));
-    if (table->by_class) {
+    if (table->by_class && !table->unlabelled) {
         TRY(name_classes(table));
-    } else {
+    } else if (!table->by_class) {
         free(collection->labels);
         collection->labels = NULL;
         TRY(standards_read_targets(&table->of_targets, options, 1, info));

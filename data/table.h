@@ -42,6 +42,7 @@ struct table {
     int column_count, target;
     bool described; /* columns and classes are those of the training */
     bool by_class;
+    bool unlabelled;  /* a file has no column for the target */
     int cells, width; /* numbers of a row, and features of a sample */
     struct table_rows rows;
     struct table_classes classes;

@@ -247,9 +247,10 @@ static tutti_status find_fields(struct table *table, char *const *texts, int cou
     return done ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-static bool is_needed(const struct column *column)
+static bool is_needed(const struct table *table, int column)
 {
-    return column->role == COLUMN_INPUT || column->role == COLUMN_TARGET;
+    const enum column_role role = table->columns[column].role;
+    return role == COLUMN_INPUT || (role == COLUMN_TARGET && !table->unlabelled);
 }
 
 static const char *what_others(const struct table *table)
@@ -257,12 +258,14 @@ static const char *what_others(const struct table *table)
     return table->described ? "the training" : table->files[0].path;
 }
 
-static tutti_status report_missing(const struct table *table, const char *path, char **texts)
+static tutti_status report_missing(struct table *table, const char *path, char **texts)
 {
     struct text missing = { 0 }, names = { 0 };
     int count = 0;
+    if (table->described && table->reading.options->without_targets && table->columns[table->target].field < 0)
+        table->unlabelled = true;
     for (int i = 0; i < table->column_count; i++)
-        if (table->columns[i].field < 0 && is_needed(&table->columns[i]) && ++count <= MOST_NAMED)
+        if (table->columns[i].field < 0 && is_needed(table, i) && ++count <= MOST_NAMED)
             text_append(&missing, "%s'%s'", count > 1 ? ", " : "", name_of(table, i));
     if (count == 0) return TUTTI_OK;
     if (count > MOST_NAMED) text_append(&missing, " and %d more", count - MOST_NAMED);

@@ -60,6 +60,10 @@ static tutti_status read_target(struct table *table, const char *path, const cha
     struct column *column = &table->columns[table->target];
     const int64_t row = collection->samples;
     char name[TABLE_NUMBER_NAME];
+    if (column->field < 0) { /* the number stays 0 */
+        collection->labels[row] = -1;
+        return TUTTI_OK;
+    }
     if (column_is_missing(text)) return refuse_missing(table, column);
     if (!table->by_class)
         return column->kind->read(column, text, &table->rows.targets[row]) == TUTTI_OK ? TUTTI_OK
@@ -113,13 +117,14 @@ static tutti_status read_row(struct table *table, int file, const struct csv_row
     if (status != TUTTI_OK) return status;
     status = read_fields(table, path, row);
     if (status == TUTTI_OK) {
-        table->collection.parts[table->collection.samples] = (signed char)table->files[file].part;
+        table->collection.parts[table->collection.samples] =
+            (signed char)(table->unlabelled ? TUTTI_DATA_TEST : table->files[file].part);
         table->rows.numbers[table->collection.samples++] = number;
         return TUTTI_OK;
     }
     if (status != TUTTI_FORMAT || table->reading.misfit) return status;
     status_context(status, "%s: row %" PRId64 " (line %" PRId64 ")", path, number, row->line);
-    const bool no_target = row->count == table->reading.field_count && options->fill_missing &&
+    const bool no_target = row->count == table->reading.field_count && options->fill_missing && !table->unlabelled &&
         column_is_missing(row->fields[table->columns[table->target].field]);
     if (!options->skip_damaged && !no_target) return status;
     leave_out(table);

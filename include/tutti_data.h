@@ -50,6 +50,10 @@ typedef struct tutti_data_options {
     /* Tables: a missing number becomes the median, a missing text a category of its own, and another input says which
      * ones are missing; rows without a target are left out. false: missing values are refused */
     bool fill_missing;
+    /* Tables, with a description: rows to predict may have no column for the target. All are then the part test, and
+     * their targets are 0, or -1 and tutti_data_info.classes 0 where the network gives classes, as of pictures without
+     * classes */
+    bool without_targets;
 } tutti_data_options;
 
 typedef struct tutti_data_info {

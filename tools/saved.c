@@ -76,6 +76,7 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     const struct model *model = session_model(options->model);
     const bool numbers = model->loss == TUTTI_MSE;
     if (!options->weights && model->build) return weights_missing(command);
+    options->own.data.without_targets = !with_loss;
     if (!options->data) options->data = numbers ? "line" : "digits";
     const tutti_status status = load_data(options, data, part);
     if (status != TUTTI_OK) return work_failed(command, status, status_message());

@@ -80,6 +80,21 @@ class Tables(harness.CommandTest):
         self.put("other", "sepal", "petal", "species", train=other, test=other)
         self.refused(1, ["'rose'", "'setosa', 'versicolor', 'virginica'"], "eval", *MODEL, "--data", "other")
 
+    def test_rows_to_predict(self):
+        """A table without the target: all rows in their order."""
+        self.train("--epochs", "10", "--save", "m")
+        write(self.folder / "new.csv", self.test_rows, "petal", "sepal")
+        lines = self.good("infer", *MODEL, "--data", "new.csv", "--json").lines()
+        self.assertEqual(len(lines), len(self.test_rows))
+        right = sum(line["likeliest"][0]["name"] == row["species"] for line, row in zip(lines, self.test_rows))
+        self.assertGreater(right, 0.95 * len(lines))
+        self.refused(1, "'species'", "eval", *MODEL, "--data", "new.csv")
+        self.good("train", "mlp", "--data", "plain", "--target", "petal", "--devices", "0", "--lr", "0.01", "--save", "n")
+        write(self.folder / "new.csv", self.test_rows, "species", "sepal")
+        lines = self.good("infer", "mlp", "--weights", "n.safetensors", "--data", "new.csv", "--json").lines()
+        errors = [abs(line["value"] - float(row["petal"])) for line, row in zip(lines, self.test_rows, strict=True)]
+        self.assertLess(sum(errors) / len(errors), 12)
+
     def test_columns_of_all_kinds(self):
         """Texts, dates and missing values, and the same in another table, with what the training has not seen."""
         dice = random.Random(3)
