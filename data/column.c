@@ -136,7 +136,8 @@ tutti_status column_measure(
                 values[used++] = value;
         }
         training += used;
-        for (int i = 0; i < count && !column->plain; i++) {
+        if (!split && !column->plain) statistics_add_many(&measured[0], values, used);
+        for (int i = 0; split && i < count && !column->plain; i++) {
             for (int k = 0; k < used; k++) {
                 split(values[k], features);
                 chunk[k] = features[i];

@@ -106,7 +106,7 @@ const struct column_kind *column_choose(struct column *column, bool comma);
 const struct column_kind *column_kind_named(const char *name);
 
 /* Measures mean and deviation of `count` features of the values that train, and their median; tells whether some are
- * missing. split() makes features of a value. Errors: TUTTI_NO_MEMORY. */
+ * missing. split() makes features of a value; NULL: the value is the one. Errors: TUTTI_NO_MEMORY. */
 tutti_status column_measure(
     struct column *column, const struct column_cells *cells, int count, void (*split)(double value, double *features));
 /* (value - mean) / std of a feature; a value very far from the mean says no more than one nearer to it. */

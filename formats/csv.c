@@ -331,35 +331,49 @@ static bool is_digit(char character)
     return character >= '0' && character <= '9';
 }
 
-/* false: it is no decimal number. */
-static bool read_decimal(const char *text, struct decimal *decimal)
+/* Adds digits to a number, which is wrong if there are too many. Returns the end of the digits. */
+static const char *add_digits(const char *text, uint64_t *number)
 {
-    enum { MOST_DIGITS = 18, MOST_POWER = 100000 };
-    int count = 0, any = 0, power = 0;
-    decimal->negative = *text == '-';
-    text += *text == '-' || *text == '+';
-    for (decimal->digits = 0, decimal->power = 0; is_digit(*text); text++, any = 1) {
-        if (count < MOST_DIGITS) decimal->digits = 10 * decimal->digits + (uint64_t)(*text - '0');
-        count += count > 0 || *text != '0';
-    }
-    if (*text == '.')
-        for (text++; is_digit(*text); text++, any = 1) {
-            if (count < MOST_DIGITS) {
-                decimal->digits = 10 * decimal->digits + (uint64_t)(*text - '0');
-                decimal->power--;
-            }
-            count += count > 0 || *text != '0';
-        }
-    if (!any) return false;
-    decimal->exact = count <= MOST_DIGITS;
-    if (*text != 'e' && *text != 'E') return !*text;
-    const bool down = *++text == '-';
+    for (; is_digit(*text); text++) *number = 10 * *number + (uint64_t)(*text - '0');
+    return text;
+}
+
+/* false: it is no power. */
+static bool read_power(const char *text, int *power)
+{
+    enum { MOST_POWER = 100000 };
+    const bool down = *text == '-';
+    int number = 0;
     text += *text == '-' || *text == '+';
     if (!is_digit(*text)) return false;
     for (; is_digit(*text); text++)
-        if (power < MOST_POWER) power = 10 * power + (*text - '0');
-    decimal->power += down ? -power : power;
+        if (number < MOST_POWER) number = 10 * number + (*text - '0');
+    *power += down ? -number : number;
     return !*text;
+}
+
+/* false: it is no decimal number. */
+static bool read_decimal(const char *text, struct decimal *decimal)
+{
+    enum { MOST_DIGITS = 18, MOST_LENGTH = 1000 };
+    *decimal = (struct decimal) { .negative = *text == '-' };
+    text += *text == '-' || *text == '+';
+    const char *first = text;
+    while (*text == '0') text++;
+    const char *begin = text;
+    text = add_digits(text, &decimal->digits);
+    ptrdiff_t digits = text - begin, all = text - first;
+    if (*text == '.') {
+        begin = text + 1;
+        text = add_digits(begin, &decimal->digits);
+        const ptrdiff_t fraction = text - begin;
+        digits += fraction; /* zeros before others count, too */
+        all += fraction;
+        decimal->power = fraction < MOST_LENGTH ? (int)-fraction : -MOST_LENGTH;
+    }
+    decimal->exact = digits <= MOST_DIGITS;
+    if (all == 0) return false;
+    return !*text || ((*text == 'e' || *text == 'E') && read_power(text + 1, &decimal->power));
 }
 
 bool csv_number(const char *text, double *number)
