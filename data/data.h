@@ -22,7 +22,7 @@ struct tutti_data {
     struct collection *collection;
     tutti_data_options options;
     struct description description; /* of the data that the network was trained on */
-    signed char *part_of; /* [samples]: a tutti_data_part, or DATA_UNUSED */
+    signed char *part_of;           /* [samples]: a tutti_data_part, or DATA_UNUSED */
     struct data_part parts[DATA_PARTS];
     int64_t *class_counts;  /* of training samples; NULL without labels */
     struct augment augment; /* its mixing alone is done here */
