@@ -66,7 +66,8 @@ tutti_status head_find_logits(const Onnx__GraphProto *graph, const char **logits
 /* Operators that a network may have after its last layer. */
 static bool is_after(const char *type)
 {
-    static const char *const types[] = { "Softmax", "LogSoftmax", "Sigmoid", "Identity", "Dropout", "Flatten" };
+    static const char *const types[] = { "Softmax", "LogSoftmax", "Sigmoid", "Identity", "Dropout", "Flatten",
+        "Normalizer" };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (!strcmp(type, types[i])) return true;
     return false;
@@ -83,6 +84,20 @@ struct head {
     Onnx__TensorProto *weight, *bias; /* bias: or NULL */
     int units;                        /* axis of the weight */
 };
+
+static tutti_status refuse_head(const Onnx__GraphProto *graph, const Onnx__NodeProto *node)
+{
+    const char *type = node ? node->op_type : "an input", *name = node ? proto_text(node->name) : "";
+    if (!strncmp(type, "Linear", 6)) /* of ai.onnx.ml: LinearClassifier, LinearRegressor */
+        return fail(TUTTI_UNSUPPORTED,
+            "its last layer cannot be replaced: output '%s' comes from %s '%s', which lists its classes or targets "
+            "itself: export a model with as many as you need, or train this one without a new head",
+            head_output(graph), type, name);
+    return fail(TUTTI_UNSUPPORTED,
+        "its last layer cannot be replaced: output '%s' comes from %s '%s', not from Gemm, or MatMul and Add, with "
+        "initialisers",
+        head_output(graph), type, name);
+}
 
 /* Finds a Gemm, or MatMul and Add, with initialisers, after which only operators of is_after() follow. */
 static tutti_status find_head(const Onnx__GraphProto *graph, struct head *head)
@@ -109,11 +124,7 @@ static tutti_status find_head(const Onnx__GraphProto *graph, struct head *head)
         }
     }
     const bool good = head->weight && head->weight->n_dims == 2 && (!head->bias || head->bias->n_dims == 1);
-    return good ? TUTTI_OK
-                : fail(TUTTI_UNSUPPORTED,
-                      "its last layer cannot be replaced: output '%s' comes from %s '%s', not from "
-                      "Gemm, or MatMul and Add, with initialisers",
-                      head_output(graph), node ? node->op_type : "an input", node ? proto_text(node->name) : "");
+    return good ? TUTTI_OK : refuse_head(graph, node);
 }
 
 /* An initialiser that another layer reads, too, is not the last layer's own. */

@@ -113,6 +113,8 @@ class Onnx(harness.CommandTest):
         self.good("eval", DIGITS, "--head", 10, "--weights", "m.safetensors")
         self.good("export", DIGITS, "--head", 10, "--weights", "m.safetensors", "--output", "m.onnx")
         self.refused(1, "cannot be replaced", "show", FILES / "convolutions.onnx", "--head", 3)
+        self.refused(1, ["cannot be replaced: output 'normalizer1_0'", "LinearClassifier 'node0'", "lists its classes"], "train", FILES / "classifier.onnx",
+                     "--head", 5)
         self.refused(2, "--head needs an ONNX file", "train", "lenet", "--head", 3)
 
     def test_expected_outputs(self):
