@@ -453,6 +453,47 @@ START_TEST(attributes_are_obeyed_or_refused)
 }
 END_TEST
 
+/* y = x + mean of Conv(w, w), which no sample changes, with a list of `count` ones. */
+static struct message graph_with_list(const char *name, int count)
+{
+    struct message graph = { 0 }, node = { 0 }, attribute = { 0 };
+    const int64_t sizes[] = { 1, 1, 4 };
+    const float ones[4] = { 1, 1, 1, 1 };
+    put_port(&graph, GRAPH_INPUT, "x", 4);
+    put_port(&graph, GRAPH_OUTPUT, "y", 4);
+    put_initialiser(&graph, FLOAT, sizes, 3, ones, sizeof ones);
+    put_text(&attribute, ATTRIBUTE_NAME, name);
+    put_integer(&attribute, 20, 7);
+    for (int i = 0; i < count; i++) put_integer(&attribute, ATTRIBUTE_INTEGERS, 1);
+    put_text(&node, NODE_INPUT, "w");
+    put_text(&node, NODE_INPUT, "w");
+    put_text(&node, NODE_OUTPUT, "c");
+    put_text(&node, NODE_OPERATOR, "Conv");
+    put_message(&node, NODE_ATTRIBUTE, &attribute);
+    put_message(&graph, GRAPH_NODE, &node);
+    put_node(&graph, "ReduceMean", "c", NULL, "m");
+    put_node(&graph, "Flatten", "m", NULL, "f");
+    put_node(&graph, "Add", "x", "f", "y");
+    return graph;
+}
+
+START_TEST(lists_of_convolutions_have_their_length)
+{
+    static const struct {
+        const char *name;
+        int count;
+    } lists[] = { { "strides", 1 }, { "dilations", 1 }, { "pads", 2 } };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (int count = 1; count < 4; count++) {
+            struct message graph = graph_with_list(lists[i].name, count);
+            char words[64];
+            snprintf(words, sizeof words, "%s has %d numbers, not %d", lists[i].name, count, lists[i].count);
+            const bool good = count == lists[i].count;
+            refused(&graph, 17, good ? TUTTI_OK : TUTTI_FORMAT, good ? NULL : words);
+        }
+}
+END_TEST
+
 START_TEST(layers_have_the_names_of_nodes)
 {
     static const char *const operators[] = { "GlobalAveragePool", "GlobalMaxPool", "Sigmoid", "Relu", "Softmax" };
@@ -795,6 +836,7 @@ int main(int count, char **words)
     tcase_add_test(cases, sizes_of_parameters_are_refused);
     tcase_add_test(cases, numbers_are_checked);
     tcase_add_test(cases, attributes_are_obeyed_or_refused);
+    tcase_add_test(cases, lists_of_convolutions_have_their_length);
     tcase_add_loop_test(cases, layers_have_the_names_of_nodes, 0, 5);
     tcase_add_test(cases, nesting_and_amounts_have_limits);
     tcase_add_loop_test(cases, branches_are_checked, 0, 4);
