@@ -326,11 +326,11 @@ tutti_tensor tutti_attention(
     struct attention attention = { .c = &c, .o = o, .q = q.id, .k = k.id, .v = v.id };
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     if (o->heads < 0 || o->kv_heads < 0 || o->window_before < 0 || o->window_after < 0 || !(o->softcap >= 0) ||
-        isinf(o->softcap) || isnan(o->scale) || isinf(o->scale))
+        (o->softcap != 0 && !isnormal(o->softcap)) || isnan(o->scale) || isinf(o->scale))
         return network_fail(network,
             fail(TUTTI_INVALID,
-                "attention: a number of heads, a window or softcap is negative, or a number is not "
-                "finite"));
+                "attention: a number of heads, a window or softcap is negative, a number is not finite, or softcap "
+                "is too small to divide by"));
     return network_close(network, c.layer, decompose_attention(&attention));
 }
 

@@ -64,6 +64,9 @@ ATTRIBUTES_DESCRIBE(pointwise_gradient, ATTRIBUTE(pointwise_gradient, OTHER, der
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
+    const float low = pointwise_attributes(node)->low;
+    if (node->operation == &operation_celu && !isnormal(low)) /* a / low: 0 / 0 is not a number */
+        return fail(TUTTI_INVALID, "celu: alpha is %g: it must be finite and not 0", (double)low);
     return broadcast_infer(graph, node, &outputs[0]);
 }
 

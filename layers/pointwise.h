@@ -100,7 +100,7 @@
     X(elu, ONNX(Elu), 1, "a where a > 0, else alpha (exp(a) - 1)", LOW(alpha, "1", "minus the limit for a -> -inf"),   \
         where(a > 0, a, low * (exp(a) - 1)), where(a > 0, g, g * (y + low)), , )                                       \
     X(celu, ONNX(Celu), 1, "a where a > 0, else alpha (exp(a / alpha) - 1)", LOW(alpha, "1",                           \
-        "minus the limit for a -> -inf"),                                                                              \
+        "minus the limit for a -> -inf; not 0"),                                                                       \
         where(a > 0, a, low * (exp(a / low) - 1)), where(a > 0, g, g * exp(a / low)), , )                              \
     X(selu, ONNX(Selu), 1, "1.0507 a where a > 0, else 1.7581 (exp(a) - 1)", NONE,                                     \
         where(a > 0, 1.0507009874 * a, 1.7580993408 * (exp(a) - 1)),                                                   \
