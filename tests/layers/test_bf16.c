@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "runtime/launch.h"
 #include "runtime/memory.h"
+#include "tests/layers/device_suite.h"
 
 enum { UPPER = 1 << 16, QUIET = 0x40, INFINITE = 0x7f80, TAIL = 3 };
 static const uint32_t lower[] = { 0, 1, 0x7fff, 0x8000, 0x8001, 0xffff };
@@ -111,21 +112,13 @@ START_TEST(loads_are_exact)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *cases)
 {
-    runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "all" });
-    if (!runtime || !runtime->count) return 1;
-    Suite *suite = suite_create("bf16");
-    TCase *cases = tcase_create("bf16");
-    tcase_set_timeout(cases, 0);
     tcase_add_loop_test(cases, stores_round_to_the_nearest, 0, runtime->count);
     tcase_add_loop_test(cases, loads_are_exact, 0, runtime->count);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    tutti_close(runtime);
-    return failed != 0;
+}
+
+int main(void)
+{
+    return device_suite_run("bf16", "all", &runtime, add_tests);
 }

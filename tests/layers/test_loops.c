@@ -8,6 +8,7 @@
 #include "layers/loop/loop.h"
 #include "runtime/launch.h"
 #include "runtime/memory.h"
+#include "tests/layers/device_suite.h"
 
 static tutti_runtime *runtime;
 
@@ -159,22 +160,14 @@ START_TEST(test_overflow)
 }
 END_TEST
 
+static void add_tests(TCase *cases)
+{
+    tcase_add_test(cases, test_divisions);
+    tcase_add_test(cases, test_long_sums);
+    tcase_add_test(cases, test_overflow);
+}
+
 int main(void)
 {
-    runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "all" });
-    if (!runtime) return 1;
-    Suite *suite = suite_create("loops");
-    TCase *tcase = tcase_create("reductions");
-    tcase_set_timeout(tcase, 0);
-    tcase_add_test(tcase, test_divisions);
-    tcase_add_test(tcase, test_long_sums);
-    tcase_add_test(tcase, test_overflow);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    tutti_close(runtime);
-    return failed ? 1 : 0;
+    return device_suite_run("loops", "all", &runtime, add_tests);
 }

@@ -5,6 +5,7 @@
 #include "layers/layers.h"
 #include "layers/loss/loss.h"
 #include "runtime/memory.h"
+#include "tests/layers/device_suite.h"
 #include "tests/layers/soft_values.h"
 
 #include <check.h>
@@ -414,30 +415,19 @@ START_TEST(test_random_divided)
 }
 END_TEST
 
+static void add_tests(TCase *cases)
+{
+    tcase_add_test(cases, test_bad_logits);
+    tcase_add_test(cases, test_ignored_labels);
+    tcase_add_test(cases, test_label_past_the_classes);
+    tcase_add_test(cases, test_far_logits);
+    tcase_add_test(cases, test_soft_targets);
+    tcase_add_test(cases, test_many_samples);
+    tcase_add_test(cases, test_dropout_divided);
+    tcase_add_loop_test(cases, test_random_divided, 0, 4);
+}
+
 int main(void)
 {
-    runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "all" });
-    if (!runtime || !runtime->count) {
-        fprintf(stderr, "no device to test on: %s\n", tutti_message(NULL));
-        return 1;
-    }
-    Suite *suite = suite_create("loss values");
-    TCase *tests = tcase_create("values");
-    tcase_set_timeout(tests, 0);
-    tcase_add_test(tests, test_bad_logits);
-    tcase_add_test(tests, test_ignored_labels);
-    tcase_add_test(tests, test_label_past_the_classes);
-    tcase_add_test(tests, test_far_logits);
-    tcase_add_test(tests, test_soft_targets);
-    tcase_add_test(tests, test_many_samples);
-    tcase_add_test(tests, test_dropout_divided);
-    tcase_add_loop_test(tests, test_random_divided, 0, 4);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    tutti_close(runtime);
-    return failed != 0;
+    return device_suite_run("loss values", "all", &runtime, add_tests);
 }

@@ -2,9 +2,9 @@
 #include "tests/feeds.h"
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #undef fail /* base/status.h has its own */
 
+#include "tests/layers/device_suite.h"
 #include "tutti.h"
 
 enum { SAMPLES = 2, CHANNELS = 5, SIZE = 6, PIXELS = SIZE * SIZE };
@@ -128,21 +128,13 @@ START_TEST(test_overflow_is_not_hidden)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "all" });
-    if (!runtime) return 1;
-    Suite *suite = suite_create("nan");
-    TCase *tcase = tcase_create("operations");
-    tcase_set_timeout(tcase, 0);
     tcase_add_loop_test(tcase, test_nan_is_not_hidden, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tcase, test_overflow_is_not_hidden, 0, 5);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    tutti_close(runtime);
-    return failed ? 1 : 0;
+}
+
+int main(void)
+{
+    return device_suite_run("nan", "all", &runtime, add_tests);
 }

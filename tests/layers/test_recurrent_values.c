@@ -1,11 +1,10 @@
 /* LSTM, GRU and simple layers, in both directions, with PyTorch's parameters give PyTorch's results. */
 #include <check.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #undef fail /* base/status.h has its own */
 
 #include "runtime/device.h"
+#include "tests/layers/device_suite.h"
 #include "tests/layers/recurrent_values.h"
 #include "tutti_sequences.h"
 
@@ -77,22 +76,12 @@ START_TEST(test_results_are_pytorchs)
 }
 END_TEST
 
+static void add_tests(TCase *cases)
+{
+    tcase_add_loop_test(cases, test_results_are_pytorchs, 0, (int)(sizeof layers / sizeof *layers));
+}
+
 int main(void)
 {
-    runtime = tutti_open(NULL);
-    if (!runtime || !runtime->count) {
-        fprintf(stderr, "no device to test on: %s\n", tutti_message(NULL));
-        return 1;
-    }
-    Suite *suite = suite_create("recurrent values");
-    TCase *tests = tcase_create("values");
-    tcase_add_loop_test(tests, test_results_are_pytorchs, 0, (int)(sizeof layers / sizeof *layers));
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    tutti_close(runtime);
-    return failed ? 1 : 0;
+    return device_suite_run("recurrent values", NULL, &runtime, add_tests);
 }

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "runtime/device.h"
 #include "runtime/matrix.h"
+#include "tests/layers/device_suite.h"
 #include "tutti.h"
 #include "tutti_sequences.h"
 
@@ -373,23 +374,18 @@ START_TEST(test_labels)
 }
 END_TEST
 
+static int chosen = -1; /* the number of the only case; -1: all */
+
+static void add_tests(TCase *tcase)
+{
+    const int count = sizeof cases / sizeof *cases, first = chosen < 0 ? 0 : chosen;
+    tcase_add_loop_test(tcase, test_gradient_or_output, first, chosen < 0 ? count : first + 1);
+    if (chosen < 0) tcase_add_test(tcase, test_long_product);
+    if (chosen < 0) tcase_add_test(tcase, test_labels);
+}
+
 int main(int argc, char **argv)
 {
-    runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "0" });
-    if (!runtime) return 1;
-    const int count = sizeof cases / sizeof *cases, first = argc > 1 ? atoi(argv[1]) : 0;
-    Suite *suite = suite_create("sums");
-    TCase *tcase = tcase_create("sums");
-    tcase_set_timeout(tcase, 0);
-    tcase_add_loop_test(tcase, test_gradient_or_output, first, argc > 1 ? first + 1 : count);
-    if (argc < 2) tcase_add_test(tcase, test_long_product);
-    if (argc < 2) tcase_add_test(tcase, test_labels);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    tutti_close(runtime);
-    return failed ? 1 : 0;
+    if (argc > 1) chosen = atoi(argv[1]);
+    return device_suite_run("sums", "0", &runtime, add_tests);
 }
