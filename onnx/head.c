@@ -46,7 +46,8 @@ tutti_status head_find_logits(const Onnx__GraphProto *graph, const char **logits
     const Onnx__NodeProto *node = producer(graph, at);
     *logits = *normalised = NULL;
     for (size_t steps = 0; steps <= graph->n_node && node && node->n_input > 0; steps++, node = producer(graph, at)) {
-        if (strcmp(node->op_type, "Identity") && strcmp(node->op_type, "Normalizer")) break;
+        if (strcmp(node->op_type, "Identity") && strcmp(node->op_type, "Normalizer") && strcmp(node->op_type, "ZipMap"))
+            break;
         if (!strcmp(node->op_type, "Normalizer")) *normalised = at;
         at = node->input[0];
     }
@@ -88,7 +89,7 @@ struct head {
 static tutti_status refuse_head(const Onnx__GraphProto *graph, const Onnx__NodeProto *node)
 {
     const char *type = node ? node->op_type : "an input", *name = node ? proto_text(node->name) : "";
-    if (!strncmp(type, "Linear", 6)) /* of ai.onnx.ml: LinearClassifier, LinearRegressor */
+    if (node && !strcmp(proto_text(node->domain), "ai.onnx.ml")) /* LinearClassifier, LinearRegressor, ZipMap */
         return fail(TUTTI_UNSUPPORTED,
             "its last layer cannot be replaced: output '%s' comes from %s '%s', which lists its classes or targets "
             "itself: export a model with as many as you need, or train this one without a new head",

@@ -696,6 +696,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(check_opset(import));
     TRY(functions_expand(import->model, import->opset, &import->expanded));
     TRY(check_opsets(import));
+    TRY(import_read_classes(import));
     TRY(add_names(import));
     TRY(check_operators(import));
     if (options->head) TRY(head_replace(graph, options->head));

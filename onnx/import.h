@@ -137,6 +137,8 @@ struct name_list {
 };
 void name_list_add(struct name_list *list, const char *name);
 const char *name_list_end(const struct name_list *list);
+/* linear.c: before the names are read. */
+tutti_status import_read_classes(const struct import *import);
 /* merged.c, cut.c, names.c, owned.c: before the first node, in this order. */
 struct signature;
 tutti_status import_take_apart(struct import *import, const struct signature *signature);

@@ -2,6 +2,7 @@
 #include "onnx/operators.h"
 
 #include "base/memory.h"
+#include "onnx/tensor.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -109,6 +110,20 @@ static tutti_status transform(const struct onnx_node *node, struct operand *x, b
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
+/* Tells which texts the labels 0, 1, ... stand for. */
+static void note_texts(const struct import *import, const char *of, const ProtobufCBinaryData *texts, size_t count)
+{
+    enum { LONGEST = 64 };
+    struct name_list list = { 0 };
+    for (size_t i = 0; i < count; i++) {
+        const int length = (int)(texts[i].len < LONGEST ? texts[i].len : LONGEST);
+        char *name = memory_format("%.*s", length, length ? (const char *)texts[i].data : "");
+        name_list_add(&list, name && proto_is_plain(name) ? name : "?");
+        free(name);
+    }
+    import_note(import, "labels of %s are numbers from 0 on, for: %s%s", of, list.names, name_list_end(&list));
+}
+
 /* Adds the label of the largest score: its number, or its index among texts. */
 static tutti_status add_label(const struct onnx_node *node, const struct operand *scores)
 {
@@ -140,6 +155,7 @@ tutti_status build_linear_classifier(struct onnx_node *node)
     (void)node_integers(node, "classlabels_ints", &labels);
     const Onnx__AttributeProto *texts = node_attribute(node, "classlabels_strings");
     if (texts && !labels) labels = texts->n_strings;
+    if (texts) note_texts(node->import, node->proto->output[0], texts->strings, texts->n_strings);
     tutti_status status = read_rows(node, &x);
     if (status != TUTTI_OK) return status;
     const int64_t features = x.shape.sizes[x.shape.rank - 1], rows = (int64_t)coefficients / features;
@@ -151,6 +167,23 @@ tutti_status build_linear_classifier(struct onnx_node *node)
     if (status == TUTTI_OK && node_output(node, 0)) status = add_label(node, &x);
     if (node_output(node, 1)) node_set_type(node, 1, ONNX_FLOAT);
     return status == TUTTI_OK ? node_set_output_at(node, 1, x.tensor, x.batch) : status;
+}
+
+/* The map from labels to probabilities that each sample gets is the row of these probabilities, in the labels' order.
+ */
+tutti_status build_zip_map(struct onnx_node *node)
+{
+    struct operand x;
+    size_t labels = 0;
+    const tutti_status status = read_rows(node, &x);
+    const Onnx__AttributeProto *texts = node_attribute(node, "classlabels_strings");
+    (void)node_integers(node, "classlabels_int64s", &labels);
+    if (texts && !labels) labels = texts->n_strings;
+    if (status != TUTTI_OK) return status;
+    if ((int64_t)labels != x.shape.sizes[x.shape.rank - 1])
+        return fail(
+            TUTTI_FORMAT, "it has %zu labels for %" PRId64 " probabilities", labels, x.shape.sizes[x.shape.rank - 1]);
+    return node_set_output(node, x.tensor, x.batch);
 }
 
 /* (x - offset) scale, for each feature or one for all. These numbers do not train. */
@@ -221,6 +254,40 @@ tutti_status build_array_feature_extractor(struct onnx_node *node)
     if (hidden) return node_set_output(node, y, indices.batch);
     return node_set_output(
         node, y, (struct batch_axis) { .batched = true, .axis = 1, .rows_per_sample = 1, .outer = 1 });
+}
+
+/* Whether nodes read a tensor, and only as the list of classes from which ArrayFeatureExtractor selects. */
+static bool is_list_of_classes(const Onnx__GraphProto *graph, const char *name)
+{
+    size_t reads = 0, selects = 0;
+    for (size_t i = 0; i < graph->n_node; i++)
+        for (size_t k = 0; k < graph->node[i]->n_input; k++) {
+            if (strcmp(graph->node[i]->input[k], name) != 0) continue;
+            reads++;
+            selects += k == 0 && !strcmp(graph->node[i]->op_type, "ArrayFeatureExtractor");
+        }
+    return reads > 0 && reads == selects;
+}
+
+/* Makes texts that are a list of classes their indices in this list. tensor_check() refuses other texts. */
+tutti_status import_read_classes(const struct import *import)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        Onnx__TensorProto *tensor = graph->initializer[i];
+        const size_t count = tensor->n_string_data;
+        if (tensor->data_type != ONNX_STRING || tensor->n_int64_data || tensor->has_raw_data ||
+            !is_list_of_classes(graph, proto_text(tensor->name)))
+            continue;
+        int64_t *numbers = memory_new(count + 1, sizeof *numbers);
+        if (!numbers) return TUTTI_NO_MEMORY;
+        for (size_t k = 0; k < count; k++) numbers[k] = (int64_t)k;
+        note_texts(import, proto_text(tensor->name), tensor->string_data, count);
+        tensor->int64_data = numbers;
+        tensor->n_int64_data = count;
+        tensor->data_type = ONNX_INT64;
+    }
+    return TUTTI_OK;
 }
 
 /* Numbers for numbers; texts become their indices in the list. */

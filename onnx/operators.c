@@ -134,6 +134,7 @@ static const struct onnx_operator operators[] = {
     { "Trilu", build_trilu, evaluate_trilu },
     { "Unsqueeze", build_unsqueeze, evaluate_unsqueeze, .index_rule = INDEX_MOVED },
     { "Where", build_where, evaluate_where, "where", .index_rule = INDEX_KNOWN },
+    { "ZipMap", build_zip_map, .domain = "ai.onnx.ml" },
 };
 
 static int compare(const void *name, const void *row)

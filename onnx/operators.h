@@ -147,7 +147,7 @@ node_function build_eye_like, build_range, build_non_zero, build_if;
 
 /* linear.c: of ai.onnx.ml */
 node_function build_array_feature_extractor, build_label_encoder, build_linear_classifier, build_linear_regressor,
-    build_normalizer, build_scaler;
+    build_normalizer, build_scaler, build_zip_map;
 
 /* sequences.c */
 node_function build_split_to_sequence, build_sequence_construct, build_sequence_at, build_sequence_length,

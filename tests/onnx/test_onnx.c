@@ -182,7 +182,7 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
     "softmaxes", "weights", "batches", "batches_fixed", "copies", "copies_new", "ties", "ties_new", "siamese",
     "siamese_new", "buffers", "states", "attentions", "relative_new", "lstm_quantised", "lstm_quantised_gates",
-    "tables" };
+    "tables", "sklearn_logistic", "sklearn_mlp" };
 
 static void infer_by_kernels(struct session *s, const tutti_fetch *fetches)
 {
@@ -421,6 +421,8 @@ static const struct {
     { "buffers",
         "trains: 1 initialiser of which the file does not tell whether they are parameters or buffers: positions" },
     { "relative_new", "warning: the exporter folded the parameter table.weight into " },
+    { "sklearn_logistic", "labels of label are numbers from 0 on, for: apple, lime, plum" },
+    { "sklearn_mlp", "labels of classes are numbers from 0 on, for: apple, lime, plum" },
     { "merged", "warning: several nodes read 1 initialiser: the file does not tell tied parameters" },
 };
 
