@@ -129,14 +129,14 @@ static int64_t slice_count(int64_t size, int64_t start, int64_t end, int64_t str
 
 tutti_status evaluate_slice(struct onnx_node *node)
 {
+    static const char *const names[] = { "starts", "ends", "axes", "steps" }; /* attributes before opset 10 */
     const struct array *x;
     int64_t starts[ARRAY_MAX_RANK], ends[ARRAY_MAX_RANK], axes[ARRAY_MAX_RANK], strides[ARRAY_MAX_RANK];
     int counts[4];
     tutti_status status = node_array(node, 0, &x);
-    if (status == TUTTI_OK) status = node_list(node, 1, starts, ARRAY_MAX_RANK, &counts[0]);
-    if (status == TUTTI_OK) status = node_list(node, 2, ends, ARRAY_MAX_RANK, &counts[1]);
-    if (status == TUTTI_OK) status = node_list(node, 3, axes, ARRAY_MAX_RANK, &counts[2]);
-    if (status == TUTTI_OK) status = node_list(node, 4, strides, ARRAY_MAX_RANK, &counts[3]);
+    int64_t *const lists[] = { starts, ends, axes, strides };
+    for (size_t i = 0; i < 4 && status == TUTTI_OK; i++)
+        status = node_list_or_attribute(node, names[i], i + 1, lists[i], ARRAY_MAX_RANK, &counts[i]);
     if (status != TUTTI_OK) return status;
     if (counts[1] != counts[0] || (counts[2] && counts[2] != counts[0]) || (counts[3] && counts[3] != counts[0]))
         return fail(TUTTI_FORMAT, "starts, ends, axes and steps have different lengths");

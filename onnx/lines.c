@@ -35,6 +35,7 @@ tutti_status build_top_k(struct onnx_node *node)
     tutti_status status = read_axis(node, -1, &x, &file_axis, &axis);
     if (status == TUTTI_OK) status = node_list(node, 1, k, 1, &count);
     if (status != TUTTI_OK) return status;
+    if (count == 0) k[0] = node_integer(node, "k", 0); /* before opset 10 */
     const bool largest = node_integer(node, "largest", 1) != 0;
     const tutti_tensor values = tutti_topk(node->import->network, x.tensor, k[0], axis, largest, &indices);
     status = node_set_output_at(node, 0, values, x.batch);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the files of tests/onnx/files about types and known numbers, as make.py makes the others: casts of what depends on the
 samples (casts.onnx), arithmetic on constants of all types (known.onnx), scales that give no whole size (resized.onnx)
-and convolutions of tables (tables.onnx).
+convolutions of tables (tables.onnx), and attributes of old opsets (oldest.onnx).
 
     .dev/torch/bin/python tests/onnx/make_values.py tests/onnx/files
 """
@@ -184,6 +184,26 @@ def tables(folder):
     graph.write(folder)
 
 
+def oldest(folder):
+    """Numbers that were attributes in old opsets, of what depends on the samples and of what is known."""
+    graph = Graph("oldest", 9, x=numbers(SAMPLES, 2, 3, 4))
+    table, sizes = numbers(6, 5), graph.add("Shape", "x", hidden=True)
+    graph.add("Slice", "x", starts=[1, -3], ends=[2, 2**31 - 1], axes=[1, 3])
+    graph.add("Slice", "x", starts=[0, 1], ends=[2**31 - 1, 2])
+    graph.add("Add", "x", graph.add("Slice", table, starts=[1, -4], ends=[4, 9], axes=[0, 1], hidden=True))
+    rows = graph.add("Concat", numpy.array([-1, 2]), graph.add("Slice", sizes, starts=[2], ends=[4], hidden=True), axis=0, hidden=True)
+    graph.add("Reshape", graph.add("Reshape", "x", numpy.array([-1, 24]), hidden=True), rows)
+    graph.add("Reshape", graph.outputs[0], numpy.array([-1, 9]))
+    graph.add("TopK", "x", k=2, axis=3, outputs=2)
+    graph.add("Clip", "x", min=-0.5, max=0.75)
+    graph.add("Pad", "x", pads=[0, 0, 1, 0, 0, 0, 0, 2], value=0.5)
+    graph.add("Unsqueeze", "x", axes=[1, 4])
+    graph.add("Split", "x", split=[1, 3], axis=-1, outputs=2)
+    graph.add("ReduceSum", "x", axes=[1, 3], keepdims=0)
+    graph.add("Mul", "x", graph.add("Unsqueeze", numbers(3), axes=[1], hidden=True))
+    graph.write(folder)
+
+
 if __name__ == "__main__":
-    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables):
+    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables, oldest):
         make(pathlib.Path(sys.argv[1]))
