@@ -232,7 +232,7 @@ static int add_places(struct tutti_network *network, const struct affine_grid_op
     return made;
 }
 
-/* The grid is the product of the places and theta, transposed. */
+/* The grid is the product of the places and theta, transposed. Its numbers are positions, so they are not rounded. */
 tutti_status op_affine_grid(
     const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
@@ -255,9 +255,9 @@ tutti_status op_affine_grid(
         shape.sizes[shape.rank++] = size;
     }
     shape.sizes[shape.rank++] = axes;
-    const struct matmul_attributes transposed = { .transpose_b = true };
+    const struct matmul_attributes how = { .transpose_b = true, .full_precision = true };
     const int operands[] = { add_places(c->network, a, total), inputs[0] };
     if (operands[0] == NO_VALUE) return TUTTI_NO_MEMORY;
-    *y = append_reshape(c, decompose_matmul(c, &transposed, operands, 2), shape);
+    *y = append_reshape(c, decompose_matmul(c, &how, operands, 2), shape);
     return c->graph->status;
 }

@@ -135,6 +135,7 @@ ATTRIBUTES(resample)
 /* matmul.c: a [..., m, k], b [..., k, n], y [..., m, n]. The leading dimensions are equal, or one input has none. */
 struct matmul_attributes {
     bool transpose_a, transpose_b; /* the last two dimensions, before the product */
+    bool full_precision;           /* operands are not rounded, whatever --precision allows */
 };
 ATTRIBUTES(matmul)
 

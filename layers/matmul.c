@@ -7,7 +7,8 @@
 #include "layers/layers.h"
 #include "layers/product.h"
 
-ATTRIBUTES_DESCRIBE(matmul, ATTRIBUTE(matmul, FLAG, transpose_a), ATTRIBUTE(matmul, FLAG, transpose_b))
+ATTRIBUTES_DESCRIBE(matmul, ATTRIBUTE(matmul, FLAG, transpose_a), ATTRIBUTE(matmul, FLAG, transpose_b),
+    ATTRIBUTE(matmul, OTHER, full_precision))
 
 /* Whether the dimensions before the matrices, the batch's included, are those of the other value. */
 static bool same_leading(const struct value *a, const struct value *b)
@@ -72,10 +73,11 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 
 /* -------------------------------------------------------------------------------------------------- gradient ---- */
 
-static int product(struct graph *graph, int a, bool transpose_a, int b, bool transpose_b, int layer)
+/* Appends a product with the precision of `like`. */
+static int product(struct graph *graph, const struct node *like, int a, bool transpose_a, int b, bool transpose_b)
 {
-    const struct matmul_attributes attributes = { transpose_a, transpose_b };
-    return graph_append(graph, &operation_matmul, &attributes, (int[]) { a, b }, 2, layer);
+    const struct matmul_attributes attributes = { transpose_a, transpose_b, matmul_attributes(like)->full_precision };
+    return graph_append(graph, &operation_matmul, &attributes, (int[]) { a, b }, 2, like->layer);
 }
 
 /* The gradient of b, one matrix for all rows of a: the sum over the rows is one product. */
@@ -102,12 +104,13 @@ static tutti_status gradient(
         if (single) {
             input_gradients[1] = gradient_of_single(graph, &forward, dy);
         } else {
-            const int each = tb ? product(graph, dy, true, a, ta, layer) : product(graph, a, !ta, dy, false, layer);
+            const int each =
+                tb ? product(graph, &forward, dy, true, a, ta) : product(graph, &forward, a, !ta, dy, false);
             input_gradients[1] = broadcast_gradient(graph, each, b, layer);
         }
     }
     if (wanted[0]) {
-        const int each = ta ? product(graph, b, tb, dy, true, layer) : product(graph, dy, false, b, !tb, layer);
+        const int each = ta ? product(graph, &forward, b, tb, dy, true) : product(graph, &forward, dy, false, b, !tb);
         input_gradients[0] = broadcast_gradient(graph, each, a, layer);
     }
     return graph->status;

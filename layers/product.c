@@ -56,8 +56,10 @@ static struct gemm matmul_sizes(const struct problem *problem)
 /* Returns the product without the fusions. */
 static struct gemm product_of(const struct problem *problem)
 {
-    struct gemm gemm = problem->node->operation == &operation_matmul ? matmul_sizes(problem) : dense_sizes(problem);
-    gemm.compute = problem->compute;
+    const bool is_matmul = problem->node->operation == &operation_matmul;
+    struct gemm gemm = is_matmul ? matmul_sizes(problem) : dense_sizes(problem);
+    const bool is_full = is_matmul && matmul_attributes(problem->node)->full_precision;
+    gemm.compute = is_full ? COMPUTE_FP32 : problem->compute;
     return gemm;
 }
 
@@ -126,7 +128,7 @@ static void remark(const struct problem *problem, struct text *text)
 {
     const struct product *product = problem->design;
     if (product->implementation == &gemm_bf16)
-        remark_bf16(problem->device->bf16[problem->compute].form, bf16_terms(problem->compute), text);
+        remark_bf16(problem->device->bf16[product->gemm.compute].form, bf16_terms(product->gemm.compute), text);
 }
 
 /* An implementation for each one of runtime/gemm.h: its functions, and its forms for the operations, which differ in
