@@ -17,31 +17,32 @@
 #define ROUND_S 0.0001
 
 /* Hash of which values of the graph are trained. */
-static uint64_t objective_hash(const struct objective *objective, uint64_t hash)
+static uint64_t objective_hash(const struct objective *objective)
 {
+    const int numbers[] = { objective->loss_count, objective->loss ? 1 + objective->loss->takes_classes : 0 };
+    uint64_t hash = XXH3_64bits(numbers, sizeof(numbers));
     hash = XXH3_64bits_withSeed(objective->weights, sizeof(objective->weights), hash);
     hash = XXH3_64bits_withSeed(objective->losses, sizeof(objective->losses), hash);
     return objective->loss ? XXH3_64bits_withSeed(objective->outputs, sizeof(*objective->outputs), hash) : hash;
 }
 
-/* Hash of what must be equal on all ranks; of the network, what the losses depend on. */
-static tutti_status hash_of(const struct tutti_trainer *trainer, const struct ranks *ranks, uint64_t *made)
+static uint64_t optimizer_hash(const struct optimizer *o)
 {
-    const tutti_network *network = trainer->network;
-    const struct optimizer *o = &trainer->optimizer;
-    const struct operation *loss = trainer->objective.loss;
-    const double numbers[] = { trainer->objective.loss_count, loss ? 1 + loss->takes_classes : 0, o->kind,
-        o->learning_rate, o->momentum, o->weight_decay, o->beta1, o->beta2, o->epsilon, o->nesterov, o->clip_norm,
-        o->ema_decay, o->amsgrad, o->centered, trainer->options.advanced.wire, (double)trainer->options.batch,
-        (double)ranks->average.every, ranks->division.automatic, trainer->options.whole_batch,
-        trainer->state.loss_scale.on, (double)trainer->feeds.longest };
-    uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->state.seed);
-    const struct objective *objective = &trainer->objective;
-    bool *reached = objective->loss_count > 0 ? graph_reaches(&network->graph, objective->losses, objective->loss_count)
-                                              : graph_reaches(&network->graph, objective->outputs, 1);
-    if (!reached) return TUTTI_NO_MEMORY;
-    hash = graph_hash(&network->graph, reached, objective_hash(objective, hash));
-    free(reached);
+    const double numbers[] = { o->kind, o->learning_rate, o->momentum, o->weight_decay, o->beta1, o->beta2, o->epsilon,
+        o->nesterov, o->clip_norm, o->ema_decay, o->amsgrad, o->centered };
+    return XXH3_64bits(numbers, sizeof(numbers));
+}
+
+static uint64_t settings_hash(const struct tutti_trainer *trainer, const struct ranks *ranks)
+{
+    const int64_t numbers[] = { trainer->options.advanced.wire, ranks->average.every, ranks->division.automatic,
+        trainer->options.whole_batch, trainer->state.loss_scale.on };
+    return XXH3_64bits(numbers, sizeof(numbers));
+}
+
+static uint64_t parameters_hash(const tutti_network *network)
+{
+    uint64_t hash = 0;
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
         const float own[] = { parameter->rate_factor, parameter->weight_decay, parameter->has_weight_decay,
@@ -53,7 +54,26 @@ static tutti_status hash_of(const struct tutti_trainer *trainer, const struct ra
         if (parameter->kind == PARAMETER_CONSTANT)
             hash = XXH3_64bits_withSeed(parameter->values, (size_t)parameter->elements * sizeof(float), hash);
     }
-    *made = hash;
+    return hash;
+}
+
+/* What must be equal on all ranks; of the network, what the losses depend on. */
+static tutti_status find_common(const struct tutti_trainer *trainer, const struct ranks *ranks, struct common *list)
+{
+    const tutti_network *network = trainer->network;
+    const struct objective *objective = &trainer->objective;
+    bool *reached = objective->loss_count > 0 ? graph_reaches(&network->graph, objective->losses, objective->loss_count)
+                                              : graph_reaches(&network->graph, objective->outputs, 1);
+    if (!reached) return TUTTI_NO_MEMORY;
+    *list++ = (struct common) { "seeds", trainer->state.seed };
+    *list++ = (struct common) { "optimizers, or options of them", optimizer_hash(&trainer->optimizer) };
+    *list++ = (struct common) { "batches", (uint64_t)trainer->options.batch };
+    *list++ = (struct common) { "largest lengths of sequences", (uint64_t)trainer->feeds.longest };
+    *list++ = (struct common) { "ways to exchange, average or divide", settings_hash(trainer, ranks) };
+    *list++ = (struct common) { "networks", graph_hash(&network->graph, reached, 0) };
+    *list++ = (struct common) { "parameters, or options of them", parameters_hash(network) };
+    *list++ = (struct common) { "losses", objective_hash(objective) };
+    free(reached);
     return TUTTI_OK;
 }
 
@@ -104,9 +124,9 @@ tutti_status ranks_open(struct tutti_trainer *trainer, const tutti_training *tra
     if (!ranks->notes) return TUTTI_NO_MEMORY;
     if (status == TUTTI_OK) status = allocate(trainer, ranks);
     if (status == TUTTI_OK) ranks->mine.weight = weight_of(trainer, ranks->division.automatic);
-    uint64_t hash = 0;
-    if (status == TUTTI_OK) status = hash_of(trainer, ranks, &hash);
-    TRY(ranks_same(trainer, status, hash, "networks or settings"));
+    struct common common[COMMON] = { { 0 } };
+    if (status == TUTTI_OK) status = find_common(trainer, ranks, common);
+    TRY(ranks_same(trainer, status, common, COMMON));
     /* All begin with the same division: equal if it follows speed later, else by the shares of their devices. */
     for (int i = 0; i < hosts->count; i++)
         ranks->division.shares[i] = (struct share) { .weight = ranks->notes[i].weight, .limit = INT64_MAX };

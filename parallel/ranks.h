@@ -21,6 +21,7 @@ struct rank_note {
     int32_t repartition; /* enum repartition_state, of the next division */
     int32_t partial;     /* did not go through all of its samples */
     uint64_t hash;       /* of what must be the same everywhere */
+    uint64_t digests;    /* eight bits of the hash of each part of it, for the message */
     int64_t samples;     /* its own, of which `metrics` has the sums */
     struct metric_sums metrics;
     double seconds; /* time for these samples, without waiting for others */

@@ -3,6 +3,7 @@
 #include "parallel/trainer.h"
 
 #include <stdio.h>
+#include <xxhash.h>
 
 /* The first rank that failed tells why. */
 static tutti_status share_failure(const struct ranks *ranks, int rank, const struct vote *vote)
@@ -41,16 +42,30 @@ tutti_status ranks_report_failure(struct tutti_trainer *trainer, tutti_status st
     return status == TUTTI_OK ? TUTTI_OK : ranks_agree(trainer, status);
 }
 
-tutti_status ranks_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what)
+/* The first of the list that differs between two ranks. Eight bits can be equal by chance: then it is not known. */
+static const char *what_differs(
+    const struct rank_note *a, const struct rank_note *b, const struct common *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        if ((a->digests ^ b->digests) >> 8 * i & 0xff) return list[i].what;
+    return "networks or settings";
+}
+
+tutti_status ranks_same(struct tutti_trainer *trainer, tutti_status status, const struct common *list, int count)
 {
     struct ranks *ranks = trainer->ranks;
     if (!ranks) return status;
-    ranks->mine.hash = hash;
+    ranks->mine.hash = 0;
+    ranks->mine.digests = 0;
+    for (int i = 0; i < count; i++) {
+        ranks->mine.hash = XXH3_64bits_withSeed(&list[i].hash, sizeof(list[i].hash), ranks->mine.hash);
+        ranks->mine.digests |= (XXH3_64bits(&list[i].hash, sizeof(list[i].hash)) & 0xff) << 8 * i;
+    }
     status = ranks_agree(trainer, status);
     for (int i = 1; i < ranks->comm->count && status == TUTTI_OK; i++)
         if (ranks->notes[i].hash != ranks->notes[0].hash)
-            status =
-                fail(TUTTI_MISMATCH, "rank %d and rank 0 have different %s: start all ranks with the same", i, what);
+            status = fail(TUTTI_MISMATCH, "rank %d and rank 0 have different %s: start all ranks with the same", i,
+                what_differs(&ranks->notes[i], &ranks->notes[0], list, count));
     return status;
 }
 

@@ -17,8 +17,15 @@ void ranks_add_notes(const struct ranks *ranks, struct rank_note *total);
 tutti_status ranks_report_failure(struct tutti_trainer *trainer, tutti_status status);
 /* All ranks call it with their status; a failure of one becomes that of all. */
 tutti_status ranks_agree(struct tutti_trainer *trainer, tutti_status status);
-/* Does what ranks_agree() does, and checks that all ranks have the same hash of `what`. */
-tutti_status ranks_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what);
+/* Something that all ranks must have the same of: what it is, as "seeds", and a number or hash of it. */
+struct common {
+    const char *what;
+    uint64_t hash;
+};
+enum { COMMON = 8 };
+/* Does what ranks_agree() does, and checks that all ranks have the same hashes, `count` of at most COMMON. The message
+ * names the first one that differs. */
+tutti_status ranks_same(struct tutti_trainer *trainer, tutti_status status, const struct common *list, int count);
 /* Does what ranks_agree() does, and sums over all ranks. *whole: all went through all of their samples. */
 tutti_status ranks_total(
     struct tutti_trainer *trainer, tutti_status status, struct metric_totals *totals, int64_t *samples, bool *whole);

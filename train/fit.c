@@ -82,11 +82,17 @@ done:
 static tutti_status agree(const struct fit *fit, tutti_status status)
 {
     const tutti_fitting *fitting = fit->fitting;
-    const int64_t numbers[] = { fit->source->samples, fit->batch, fit->epochs, fitting->steps, fitting->no_shuffle,
-        fitting->test ? fitting->test->samples : 0, fitting->save != NULL, fitting->resume != NULL, fit->source->length,
-        fitting->patience, fitting->save_best, fitting->test ? fitting->test->length : 0,
-        (int64_t)scores_hash(fitting->scores), fitting->pause_after };
-    TRY(ranks_same(fit->trainer, status, XXH3_64bits(numbers, sizeof(numbers)), "data or lengths of training"));
+    const int64_t test[] = { fitting->test ? fitting->test->samples : 0, fitting->test ? fitting->test->length : 0 };
+    const int64_t ends[] = { fit->epochs, fitting->steps, fitting->pause_after };
+    const int64_t saving[] = { fitting->save != NULL, fitting->resume != NULL, fitting->save_best };
+    const int64_t judging[] = { fitting->patience, (int64_t)scores_hash(fitting->scores) };
+    const struct common list[] = { { "numbers of samples", (uint64_t)fit->source->samples },
+        { "lengths of sequences", (uint64_t)fit->source->length }, { "test data", XXH3_64bits(test, sizeof(test)) },
+        { "batches", (uint64_t)fit->batch }, { "orders of samples (no_shuffle)", fitting->no_shuffle },
+        { "numbers of epochs or steps", XXH3_64bits(ends, sizeof(ends)) },
+        { "ways to save and resume", XXH3_64bits(saving, sizeof(saving)) },
+        { "scores or patience", XXH3_64bits(judging, sizeof(judging)) } };
+    TRY(ranks_same(fit->trainer, status, list, sizeof(list) / sizeof(*list)));
     if (fit->trainer->ranks) TRY(ranks_resize(fit->trainer->ranks, fit->batch));
 done:
     return status;
@@ -131,7 +137,8 @@ static tutti_status begin(struct fit *fit, tutti_status status)
             "data",
             (long long)position->epoch_samples, (long long)fit->source->samples);
     position->epoch_samples = fit->source->samples;
-    TRY(ranks_same(trainer, begin_schedule(fit), schedule_hash(&fit->schedule), "schedules"));
+    status = begin_schedule(fit);
+    TRY(ranks_same(trainer, status, &(struct common) { "schedules", schedule_hash(&fit->schedule) }, 1));
 done:
     return status;
 }
@@ -544,6 +551,6 @@ tutti_status tutti_evaluate_scores(
     tutti_status status = forked_check();
     if (status != TUTTI_OK) return status;
     if (!scores) status = fail(TUTTI_INVALID, "the scores are NULL: pass some");
-    status = ranks_same(trainer, status, scores ? scores_hash(scores) : 0, "scores");
+    status = ranks_same(trainer, status, &(struct common) { "scores", scores ? scores_hash(scores) : 0 }, 1);
     return status == TUTTI_OK ? evaluate_source(trainer, source, scores, metrics) : status;
 }

@@ -280,7 +280,11 @@ class Hosts(harness.CommandTest):
     def test_ranks_must_agree(self):
         one, other = ((harness.TUTTI, *self.words("--epochs", "1", "--seed", seed)) for seed in (1, 3))
         outcome = self.on_each(one, other, status=1)
-        self.assertIn("rank 1 and rank 0 have different networks or settings", outcome.errors)
+        self.assertIn("rank 1 and rank 0 have different seeds: start all ranks with the same", outcome.errors)
+        outcome = self.on_each(one, (harness.TUTTI, *self.words("--epochs", "1", "--seed", 1, "--momentum", "0.8")), status=1)
+        self.assertIn("rank 1 and rank 0 have different optimizers, or options of them", outcome.errors)
+        outcome = self.on_each(one, (harness.TUTTI, *self.words("--epochs", "2", "--seed", 1)), status=1)
+        self.assertIn("rank 1 and rank 0 have different numbers of epochs or steps", outcome.errors)
         wrong = (harness.TUTTI, *self.words("--epochs", "1", "--optimizer", "sgd", "--momentum", "1"))
         outcome = self.on_each(one, wrong, status=1)
         self.assertIn("rank 1: momentum is 1", outcome.errors)
