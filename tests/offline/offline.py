@@ -244,10 +244,12 @@ def seals_of(compiler, programs, rows):
 
 
 def compile_all(kernels, compiler, vendors, expected, hashes, one_in):
-    """Rows by kernel and chip, and refusals as texts. Taken from the table, `expected`, where one of the hashes says so."""
+    """Rows by kernel and chip, refusals as texts, and texts of which hashes.txt has another hash. Rows are taken from the table,
+    `expected`, where one of the hashes says so."""
     rows, refusals, waiting = {}, [], []
     programs = list(programs_of(kernels, vendors))
-    holds = {key for key, digest in seals_of(compiler, programs, expected).items() if digest in hashes}
+    digests = seals_of(compiler, programs, expected)
+    holds = {key for key, digest in digests.items() if digest in hashes}
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for program, chips, members in programs:
             known = (program[0], CHIPS[chips[0]]) in holds
@@ -259,7 +261,7 @@ def compile_all(kernels, compiler, vendors, expected, hashes, one_in):
         for members, result in waiting:
             for chip, found in result.result().items():
                 note(members, chip, found, rows, refusals)
-    return rows, refusals
+    return rows, refusals, sorted({source for source, _ in digests.keys() - holds})
 
 
 def note(members, chip, found, rows, refusals):
@@ -350,7 +352,7 @@ def main():
             copy.write(faulty.read())
         problems = [problem for vendor in vendors for problem in prove(compiler, vendor)]
         hashes = set() if everything else read_hashes()
-        rows, refusals = compile_all(kernels, compiler, vendors, read_table()[0], hashes, one_in)
+        rows, refusals, changed = compile_all(kernels, compiler, vendors, read_table()[0], hashes, one_in)
         if renew:
             write_table(kernels, rows, read_table()[1])
             write_page(kernels, rows)
@@ -359,6 +361,9 @@ def main():
     print("\n".join(problems))
     print(f"{len(kernels)} kernels: {compiler.compiled} programs compiled, {compiler.loaded} known from before, {compiler.sealed} sealed, in "
           f"{time.monotonic() - begin:.0f} s")
+    if changed and not everything:
+        shown = ", ".join(changed[:20]) + (", ..." if len(changed) > 20 else "")
+        print(f"{len(changed)} texts, their options, compilers or rows are not those of hashes.txt: {shown}")
     if problems:
         print("where this is meant: tests/offline/renew, and commit table.txt; a spill needs its reason there")
     print(f"{len(rows)} passed, {len(problems)} failed")
