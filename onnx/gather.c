@@ -107,6 +107,8 @@ static tutti_status gather_known_within_samples(
     if (!find_batch_axis(node->import, indices, x->batch.rows_per_sample, &at, &batch_axis.rows_per_sample))
         return node_refuse(
             "its indices along axis %d, the batch, do not select the same part of each sample", file_axis);
+    if (indices->rank == 1 && batch_axis.rows_per_sample == 1 && x->batch.rows_per_sample == 1)
+        return node_same(node); /* each sample */
     tutti_shape data = x->shape;
     batch_axis.axis = file_axis + at;
     if (x->shape.rank + indices->rank >= TUTTI_MAX_RANK) return node_refuse("its result has too many axes");

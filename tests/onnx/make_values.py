@@ -204,6 +204,14 @@ def oldest(folder):
     graph.write(folder)
 
 
+def gathered(folder):
+    """Each sample by its number, in a file for as many samples."""
+    graph = Graph("gathered", 18, x=numbers(SAMPLES, 2, 3))
+    graph.add("Gather", "x", numpy.arange(SAMPLES))
+    graph.add("Gather", "x", numpy.arange(SAMPLES).reshape(-1, 1))
+    graph.write(folder, symbolic=False)
+
+
 if __name__ == "__main__":
-    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables, oldest):
+    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables, oldest, gathered):
         make(pathlib.Path(sys.argv[1]))
