@@ -4,7 +4,7 @@
  * task or group adds up what they give. GROUP is a power of two. Squares of large and of small numbers leave the range of
  * floats: such numbers are scaled and have sums of their own (J. L. Blue: A portable Fortran program to find the Euclidean norm of a
  * vector, TOMS 4, 1978). norms: the norm, then the sums, [3][256]: of small, other and large numbers.
- * Launched by replica/clip.c before the rules of update.cl; running statistics are not clipped. */
+ * Launched by replica/clip.c before the rules of optimizer.cl; running statistics are not clipped. */
 #include "step.h"
 #include "arena.h"
 #include "sum.h"

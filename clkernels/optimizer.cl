@@ -1,57 +1,58 @@
-/* The kernels around the optimizer's rule, which is in update.cl: the check of all gradients, running statistics, the
- * average of the parameters; and the sum of gradients over micro-batches.
+/* The optimizer's rule, as one kernel; arena.cl has the kernels around it. It updates every trained parameter of a
+ * single device, whatever its layer, in one launch, because parameters, gradients and states are one contiguous arena
+ * each.
  *
- * Arguments: p, g and a: arenas of n floats, n a multiple of 16. constants: of this step. constants->unscale: factor of
- * the gradients, 1 / loss scale, a power of two; if gradients are clipped, gradient_clip (clip.cl) multiplies the clip
- * factor into it after running_statistics. losses: as update_wanted.h has it.
- * Launched by replica/optimizer.c at the end of a step, gradients_add by replica/gradients.c, as arena.h has it. */
+ * Options: RULE, the rule of optimizer_rules.h, which is the kernel's name, too; STATES, the number of its states;
+ * GROUPED 1: groups has a factor of the rate, and a weight decay instead of the argument's, for each 256 floats.
+ * Arguments: parameters, gradients and the states: arenas of n floats, n a multiple of 16. constants: of this step;
+ * gradients are multiplied by constants->unscale. losses: as update_wanted.h has it.
+ * Launched by replica/optimizer.c at the end of a step, as arena.h has it; the host's loops are there. */
 #include "parameters.h"
 #include "arguments/optimizer.h"
 #include "step.h"
 #include "arena.h"
 #include "update_wanted.h"
-#define LOAD(p) VLOAD(0, p)
-#define STORE(p, value) VSTORE(value, 0, p)
-#define AS_VI CONCATENATE(as_int, V)
+#include "optimizer_rules.h"
 
-/* p = (1 - momentum) p + momentum g over each row of the table. One row for each task (CPU class) or group. */
-typedef struct {
-    long first, count;
-    float momentum;
-    int reserved;
-} statistic_row;
+#if GROUPED
+#define GROUPS GROUPS_ARGUMENTS(PARAMETER)
+#define GROUP_AT(i) ((float2)(groups[(i) / 256].x * constants->learning_rate, groups[(i) / 256].y))
+#else
+#define GROUPS
+#define GROUP_AT(i) ((float2)(constants->learning_rate, weight_decay)) /* rate and decay of the floats from i on */
+#endif
 
-KERNEL void running_statistics(global float *restrict p, global const float *restrict g,
-    global const statistic_row *rows, global const step_constants *constants, global const float *losses)
-{
-    if (!update_wanted(constants, losses)) return;
-    const statistic_row row = rows[get_group_id(0)];
-    const float unscale = constants->unscale;
-    for (long i = (long)get_local_id(0); i < row.count; i += (long)get_local_size(0)) {
-        const float value = unscale * g[row.first + i];
-        p[row.first + i] = (1.0f - row.momentum) * p[row.first + i] + row.momentum * value;
+#define EACH_STATE CONCATENATE(RULE_STATES_, STATES)
+#define STATE_PARAMETER(state) , global float *restrict state##_of
+#define STATE_LOAD(state) state = VLOAD(0, state##_of + i);
+#define STATE_STORE(state) VSTORE(state, 0, state##_of + i);
+
+#define positive(x) fmax(x, 0.0f)
+/* The branch that is compiled. */
+#define NUMBER(rule, KIND, name, options, states, names, default1, default2, default3, decay, corrections, update) \
+    NUMBER_##rule,
+enum { OPTIMIZER_RULES(NUMBER) };
+#define UPDATE(rule, KIND, name, options, states, names, default1, default2, default3, decay, corrections, update) \
+    if (CONCATENATE(NUMBER_, RULE) == NUMBER_##rule) {                                                             \
+        const float keep = decay == RULE_DECOUPLED ? 1.0f - rate * group.y : 1.0f;                                 \
+        const VF g = raw + (decay == RULE_DECOUPLED ? 0.0f : group.y) * p;                                         \
+        update;                                                                                                    \
     }
-}
 
-/* If a gradient is not finite, the launches after this one update nothing. All work-items that find one write the same
- * value. */
-KERNEL void gradients_check(
-    global const float *restrict g, global step_constants *restrict constants, long n, int floats)
-{
-    VI largest = 0;
-    FOR_RANGE(i) largest = max(largest, AS_VI(LOAD(g + i)) & 0x7fffffff);
-    if (any(largest >= 0x7f800000)) atomic_or((volatile global uint *)&constants->not_finite, 1u);
-}
-
-/* sum += g: the gradients of micro-batches. */
-KERNEL void gradients_add(global float *restrict sum, global const float *restrict g, long n, int floats)
-{
-    FOR_RANGE(i) STORE(sum + i, LOAD(sum + i) + LOAD(g + i));
-}
-
-/* a += rate (p - a) over the parameters that were updated before it: their exponential moving average. */
-KERNEL void average(AVERAGE_ARGUMENTS(PARAMETER))
+KERNEL void RULE(OPTIMIZER_ARGUMENTS(PARAMETER) EACH_STATE(STATE_PARAMETER) GROUPS)
 {
     if (!update_wanted(constants, losses)) return;
-    FOR_RANGE(i) STORE(a + i, LOAD(a + i) + rate * (LOAD(p + i) - LOAD(a + i)));
+    const float unscale = constants->unscale, correction = constants->bias_correction1;
+    const float root = sqrt(constants->bias_correction2), rest1 = 1.0f - beta1, rest2 = 1.0f - beta2;
+    FOR_RANGE(i)
+    {
+        const float2 group = GROUP_AT(i);
+        const float rate = group.x, corrected = rate / correction;
+        const VF raw = unscale * VLOAD(0, gradients + i);
+        VF p = VLOAD(0, parameters + i), a = 0, b = 0, c = 0;
+        EACH_STATE(STATE_LOAD)
+        OPTIMIZER_RULES(UPDATE)
+        EACH_STATE(STATE_STORE)
+        VSTORE(p, 0, parameters + i);
+    }
 }

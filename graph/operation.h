@@ -6,19 +6,18 @@
 #include "runtime/compute.h"
 #include "runtime/launch.h"
 
-/* Written by the trainer before each step into the value with ROLE_CONSTANTS; clkernels/step.h has the same struct. Its
- * names loss_scale and runs stay, because what compilers make of each kernel's text is recorded in tests/offline.
+/* Written by the trainer before each step into the value with ROLE_CONSTANTS; clkernels/step.h has the same struct.
  * Losses multiply each sample's gradient by gradient_weight. That is 1 / (samples of the whole step), so that gradients
  * of replicas and micro-batches only need to be added, whatever their shares are. With --precision fp16 the weight
  * includes the loss scale (parallel/loss_scale.h), which `unscale` removes. */
 struct step_constants {
     uint32_t seed_low, seed_high;
     uint32_t step_low, step_high;
-    uint32_t first_sample;                    /* of this micro-batch, in the global batch: dropout's position */
-    float gradient_weight;                    /* `loss_scale` in kernels */
+    uint32_t first_sample; /* of this micro-batch, in the global batch: dropout's position */
+    float gradient_weight;
     float learning_rate;                      /* for the optimizer's launch */
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
-    uint32_t micro_batches; /* of this step; the optimizer reads the sum of losses of each. `runs` in kernels */
+    uint32_t micro_batches;                   /* of this step; the optimizer reads the sum of losses of each */
     /* Factor of the gradients in the update: 1 / loss scale. On a device, gradient_clip (clip.cl) then multiplies the
      * clip factor into it; the host keeps that factor in optimizer_step.clip. */
     float unscale;

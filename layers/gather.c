@@ -33,26 +33,26 @@ static void emit(const struct problem *problem, const struct operands *operands,
 {
     const struct value *data = problem->inputs[0], *indices = problem->inputs[1];
     const struct indexed_sizes z = indexed_sizes_of(indexed_attributes(problem->node), data, indices);
-    const int64_t lines = z.samples * z.outer * z.count,
-                  task = elementwise_task_floats(problem->device, lines * z.inner);
+    const int64_t slices = z.samples * z.outer * z.count,
+                  task = elementwise_task_floats(problem->device, slices * z.inner);
     const int64_t piece = task < z.inner ? task : z.inner, each = divide_up(task, piece);
     struct launch *launch = launch_add(list, "gather", "gather", "%s", indexed_options(indices));
     ARGUMENTS_SET(launch, gather, .data = operands->inputs[0], .indices = operands->inputs[1],
-        .y = operands->outputs[0], .data_sample = data->batched ? z.outer * z.axis * z.inner : 0, .lines = lines,
+        .y = operands->outputs[0], .data_sample = data->batched ? z.outer * z.axis * z.inner : 0, .slices = slices,
         .each = each, .piece = piece);
     indexed_arguments(launch, &z);
     if (problem->device->class == DEVICE_CPU) {
-        launch_tasks(launch, (size_t)divide_up(z.inner, piece), (size_t)divide_up(lines, each), 1);
+        launch_tasks(launch, (size_t)divide_up(z.inner, piece), (size_t)divide_up(slices, each), 1);
     } else {
         const size_t group = group_size(problem->device, 256);
-        launch_grid(launch, 1, size_round_up((size_t)(lines * z.inner), group), 1, 1, group, 1, 1);
+        launch_grid(launch, 1, size_round_up((size_t)(slices * z.inner), group), 1, 1, group, 1, 1);
     }
-    launch_work(launch, 0, 8 * (double)lines * (double)z.inner);
+    launch_work(launch, 0, 8 * (double)slices * (double)z.inner);
 }
 
-/* Lines of `inner` floats in memory order, not the lines of layers/lines.h. */
-static const struct implementation lines = { .name = "lines", .fits = fits_everything, .emit = emit };
-static const struct implementation *const implementations[] = { &lines, NULL };
+/* Slices of `inner` floats in memory order. */
+static const struct implementation slices = { .name = "slices", .fits = fits_everything, .emit = emit };
+static const struct implementation *const implementations[] = { &slices, NULL };
 
 const struct operation operation_gather = {
     .name = "gather",

@@ -10,7 +10,7 @@
 
 void gradients_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list)
 {
-    struct launch *launch = arena_launch(list, "optimizer", "gradients_add", "");
+    struct launch *launch = arena_launch(list, "arena", "gradients_add", "");
     launch_buffer(launch, sum);
     launch_buffer(launch, gradients);
     launch_long(launch, network->total_floats);

@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "clkernels/arguments/arena.h"
 #include "clkernels/arguments/optimizer.h"
-#include "clkernels/arguments/update.h"
 #include "clkernels/optimizer_rules.h"
 #include "replica/arena_launch.h"
 #include "replica/clip.h"
@@ -445,7 +445,7 @@ tutti_status optimizer_statistics(
     return TUTTI_OK;
 }
 
-ARGUMENTS(update, UPDATE_ARGUMENTS)
+ARGUMENTS(rule, OPTIMIZER_ARGUMENTS)
 ARGUMENTS(average, AVERAGE_ARGUMENTS)
 ARGUMENTS(groups, GROUPS_ARGUMENTS)
 
@@ -458,8 +458,8 @@ static void emit_trained(
         o->groups ? " -DGROUPED=1" : "");
     if (list->status == TUTTI_OK && (length < 0 || (size_t)length >= sizeof(options)))
         list->status = fail(TUTTI_INTERNAL, "the build options of '%s' are too long", rule->kernel);
-    struct launch *launch = arena_launch(list, "update", rule->kernel, options);
-    ARGUMENTS_SET(launch, update, .parameters = buffers->parameters, .gradients = buffers->gradients,
+    struct launch *launch = arena_launch(list, "optimizer", rule->kernel, options);
+    ARGUMENTS_SET(launch, rule, .parameters = buffers->parameters, .gradients = buffers->gradients,
         .constants = buffers->constants, .losses = buffers->losses, .n = floats,
         .floats = arena_floats_of_item(list->device, floats), .weight_decay = o->weight_decay, .momentum = o->momentum,
         .beta1 = o->beta1, .beta2 = o->beta2, .epsilon = o->epsilon);
@@ -472,7 +472,7 @@ static void emit_trained(
 static void emit_ema(
     const struct optimizer *o, int64_t floats, const struct optimizer_buffers *buffers, struct launch_list *list)
 {
-    struct launch *launch = arena_launch(list, "optimizer", "average", "");
+    struct launch *launch = arena_launch(list, "arena", "average", "");
     ARGUMENTS_SET(launch, average, .p = buffers->parameters, .a = buffers->states[optimizer_ema_state(o)],
         .constants = buffers->constants, .losses = buffers->losses, .n = floats,
         .floats = arena_floats_of_item(list->device, floats), .rate = 1 - o->ema_decay);
@@ -485,7 +485,7 @@ static void emit_statistics(
 {
     const bool cpu = list->device->can.class == DEVICE_CPU;
     const size_t group = arena_group_size(list->device);
-    struct launch *launch = arena_launch(list, "optimizer", "running_statistics", "");
+    struct launch *launch = arena_launch(list, "arena", "running_statistics", "");
     launch_buffer(launch, buffers->parameters);
     launch_buffer(launch, buffers->gradients);
     launch_buffer(launch, buffers->statistics);
@@ -517,7 +517,7 @@ void optimizer_emit(const struct optimizer *optimizer, const tutti_network *netw
 
 void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem constants, struct launch_list *list)
 {
-    struct launch *launch = arena_launch(list, "optimizer", "gradients_check", "");
+    struct launch *launch = arena_launch(list, "arena", "gradients_check", "");
     launch_buffer(launch, gradients);
     launch_buffer(launch, constants);
     launch_long(launch, network->total_floats);

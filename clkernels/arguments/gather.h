@@ -6,7 +6,7 @@
             X##_INT(size3) X##_INT(size4) X##_INT(size5)
 #define GATHER_ARGUMENTS(X)                                                                                       \
     X##_FIRST(global const float *, data) X##_BUFFER(global const INDEX *, indices) X##_BUFFER(global float *, y) \
-        X##_LONG(data_sample) X##_LONG(lines) X##_INT(each) X##_INT(piece)
+        X##_LONG(data_sample) X##_LONG(slices) X##_INT(each) X##_INT(piece)
 #define SCATTER_ARGUMENTS(X)                                                                                         \
     X##_FIRST(global const INDEX *, indices) X##_BUFFER(global const float *, updates) X##_BUFFER(global float *, y) \
         X##_BUFFER(global float *, errors) X##_BUFFER(global float *, dupdates) X##_INT(samples)                     \

@@ -123,7 +123,7 @@ INLINE void moments(VF s, VF q, VF shift, float M, float epsilon, VF *mean, VF *
 }
 
 /* Stores the outputs of the statistics. The running variance is the unbiased one of the M values that the mean is of;
- * a single value has none, and 0 stands for it. scale: samples * loss_scale, this part's weight in the whole
+ * a single value has none, and 0 stands for it. scale: samples * gradient_weight, this part's weight in the whole
  * batch. */
 INLINE void finish(VF mean, VF rstd, VF var, VF M, float scale, global float *save_mean, global float *save_rstd,
     global float *batch_mean, global float *batch_var, int cb, int C)
@@ -141,7 +141,7 @@ TASK void bn_forward(BN_FORWARD_ARGUMENTS(PARAMETER))
     VF shift = LOAD_AS(IN0_TYPE, (size_t)cb * HW, x), s, q, mean, rstd, var;
     sums(x, 0, N * HW, CB, cb, HW, shift, &s, &q);
     moments(s, q, shift, M, epsilon, &mean, &rstd, &var);
-    finish(mean, rstd, var, (VF)(M), N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
+    finish(mean, rstd, var, (VF)(M), N * constants->gradient_weight, save_mean, save_rstd, batch_mean, batch_var, cb, C);
     VF a = channels_load(gamma, cb, C) * rstd;
     apply(x, ADD_ARGUMENT y, 0, N * HW, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)), stream);
 }
@@ -188,7 +188,7 @@ TASK void bn_apply(BN_APPLY_ARGUMENTS(PARAMETER))
     join_parts(statistics, statistics_parts, CB, cb, &mean, &var, &M);
     const VF rstd = PER_DEVIATION(VF, var, epsilon);
     if (part == 0)
-        finish(mean, rstd, var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
+        finish(mean, rstd, var, M, N * constants->gradient_weight, save_mean, save_rstd, batch_mean, batch_var, cb, C);
     VF a = channels_load(gamma, cb, C) * rstd;
     apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)), stream);
 }
@@ -199,7 +199,7 @@ TASK void bn_moments(BN_MOMENTS_ARGUMENTS(PARAMETER))
     const int cb = get_global_id(0);
     VF mean, var, M;
     join_parts(statistics, statistics_parts, CB, cb, &mean, &var, &M);
-    finish(mean, PER_DEVIATION(VF, var, epsilon), var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean,
+    finish(mean, PER_DEVIATION(VF, var, epsilon), var, M, N * constants->gradient_weight, save_mean, save_rstd, batch_mean,
         batch_var, cb, C);
 }
 

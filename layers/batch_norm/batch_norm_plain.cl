@@ -171,7 +171,7 @@ GROUPS void plain_finish(PLAIN_FINISH_ARGUMENTS(PARAMETER))
     const float4 all = moments_of_parts(partial, parts, stride, C, JOINED, scratch);
     const int item = get_local_id(0), c = get_group_id(0) * JOINED + item;
     if (item >= JOINED || c >= C) return;
-    const float M = all.x, mean = all.y, var = all.z / M < 0.0f ? 0.0f : all.z / M, scale = N * constants->loss_scale;
+    const float M = all.x, mean = all.y, var = all.z / M < 0.0f ? 0.0f : all.z / M, scale = N * constants->gradient_weight;
     save_mean[c] = mean;
     save_rstd[c] = PER_DEVIATION(float, var, epsilon);
     if (batch_mean) batch_mean[c] = mean * scale;

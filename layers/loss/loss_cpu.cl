@@ -3,7 +3,7 @@
  *
  *   l          its label;  m = (1 - smoothing) x[l] + smoothing * mean of x
  *   loss       log(sum over i of exp(x[i])) - m;  LOG_PROBABILITIES 1: -m;  class weights: loss_classes.h
- *   dx[i]      (softmax(x)[i] - (1 - smoothing) (i == l) - smoothing / width) * weight * loss_scale
+ *   dx[i]      (softmax(x)[i] - (1 - smoothing) (i == l) - smoothing / width) * weight * gradient_weight
  *              LOG_PROBABILITIES 1: the same without softmax(x)[i]
  *   correct    l is the first of the largest x
  *   excluded   l < 0 or l == IGNORED: loss 0, gradient 0, not correct
@@ -57,7 +57,7 @@ TASK void cross_entropy(LABELS_ARGUMENTS(PARAMETER) ROWS_ARGUMENTS(PARAMETER) CL
             results[2 * row + 1] = 0.0f;
         }
 #if GRADIENT
-        const float scale = weight * constants->loss_scale, factor = LOG_PROBABILITIES ? 0.0f : scale * PULL(own) / sum;
+        const float scale = weight * constants->gradient_weight, factor = LOG_PROBABILITIES ? 0.0f : scale * PULL(own) / sum;
         const float even = SMOOTHING ? scale * smoothing / (float)width : 0.0f;
         if (live) {
             for (int i = 0; i < whole; i += V)
@@ -77,7 +77,7 @@ TASK void cross_entropy_positions(LABELS_ARGUMENTS(PARAMETER) PIECES_ARGUMENTS(P
     const size_t sample = get_group_id(0) / pieces;
     int p = (int)(get_group_id(0) % pieces) * each;
     const int end = min(p + each, inner);
-    const float scale = weight * constants->loss_scale;
+    const float scale = weight * constants->gradient_weight;
     for (; p + V <= end; p += V)
         positions(x, labels, scale, dx, results, smoothing, width, inner, sample, p, V CLASS_WEIGHT_ARGUMENTS);
     if (p < end)

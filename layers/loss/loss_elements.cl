@@ -6,7 +6,7 @@
  *   LOSS_huber               (x - t)^2 / 2 where |x - t| <= delta, else delta (|x - t| - delta / 2)
  *   LOSS_bce_with_logits     max(x, 0) - x t + log(1 + exp(-|x|)); correct: x > 0 where t > 0.5, and only there
  *
- * dx = the loss's derivative * weight * loss_scale. Each task (CPU class) or group of GROUP work-items works on `each`
+ * dx = the loss's derivative * weight * gradient_weight. Each task (CPU class) or group of GROUP work-items works on `each`
  * of n elements; results [pieces][2], the sum of losses and the number of correct elements, go to loss_sum
  * (loss_sum.cl). The sums carry their rounding error along (sum.h). GRADIENT 1: dx is wanted. */
 #include "parameters.h"
@@ -42,7 +42,7 @@
 /* PIECE: the elements of a task or group. TAKE: one of them. */
 #define PIECE                                                                                                       \
     const size_t piece = get_group_id(0), first = piece * each, end = min(first + each, (size_t)n);                 \
-    const float factor = weight * constants->loss_scale;                                                            \
+    const float factor = weight * constants->gradient_weight;                                                       \
     float sum = 0.0f, error = 0.0f, hits = 0.0f;
 #define TAKE(i)                                                                                                     \
     {                                                                                                               \

@@ -37,7 +37,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void cross_entropy(
         results[2 * row + 1] = live && known && x[label] == most && earlier == 0.0f && !isnan(sum);
     }
 #if GRADIENT
-    const float scale = weight * constants->loss_scale, factor = LOG_PROBABILITIES ? 0.0f : scale * PULL(own) / sum;
+    const float scale = weight * constants->gradient_weight, factor = LOG_PROBABILITIES ? 0.0f : scale * PULL(own) / sum;
     const float even = SMOOTHING ? scale * smoothing / (float)width : 0.0f;
     const float most_wanted = own * (SMOOTHING ? scale * (1.0f - smoothing) : scale);
     dx += (size_t)row * width;
@@ -51,6 +51,6 @@ kernel void cross_entropy_positions(LABELS_ARGUMENTS(PARAMETER) POSITIONS_ARGUME
 {
     const size_t row = get_global_id(0);
     if (row >= (size_t)total) return;
-    positions(x, labels, weight * constants->loss_scale, dx, results, smoothing, width, inner, row / inner,
+    positions(x, labels, weight * constants->gradient_weight, dx, results, smoothing, width, inner, row / inner,
         (int)(row % inner), 1 CLASS_WEIGHT_ARGUMENTS);
 }

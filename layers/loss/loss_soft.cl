@@ -3,7 +3,7 @@
  *
  *   v[i]     w[i] ((1 - smoothing) p[i] + smoothing / width), what is wanted; w are class weights, or 1
  *   loss     sum over i of v[i] (log(sum of exp(x)) - x[i])
- *   dx[i]    (softmax(x)[i] * sum of v - v[i]) * weight * loss_scale
+ *   dx[i]    (softmax(x)[i] * sum of v - v[i]) * weight * gradient_weight
  *   correct  the first of the largest p is the first of the largest x
  *
  * A term with v[i] = 0 is 0, whatever x[i] is. results [positions][2], each the loss and 1 or 0 for correct, go to
@@ -61,7 +61,7 @@ INLINE void soft_row(SOFT_ARGUMENTS(PARAMETER) WEIGHT_PARAMETERS, const int row,
         results[2 * row + 1] = predicted == right && !isnan(sum);
     }
 #if GRADIENT
-    const float scale = weight * constants->loss_scale, factor = pull / sum;
+    const float scale = weight * constants->gradient_weight, factor = pull / sum;
     dx += (size_t)row * width;
     for (int i = item; i < width; i += GROUP)
         dx[i] = (exp(x[i] - most) * factor - WANTED(i, targets[i])) * scale;
@@ -108,7 +108,7 @@ kernel void loss_soft_positions(SOFT_ARGUMENTS(PARAMETER) SOFT_POSITIONS_ARGUMEN
     results[2 * row] = loss + pull * log(sum);
     results[2 * row + 1] = predicted == right && !isnan(sum);
 #if GRADIENT
-    const float scale = weight * constants->loss_scale, factor = pull / sum;
+    const float scale = weight * constants->gradient_weight, factor = pull / sum;
     dx += first;
     for (int i = 0; i < width; i++)
         dx[(size_t)i * inner] =
