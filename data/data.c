@@ -24,11 +24,32 @@ static tutti_status (*const openers[])(
     audio_open,
 };
 
+/* A word that is both a path and the name of built-in data could mean either, and a wrong guess would train on the
+ * wrong samples. *path becomes the name without "builtin:". */
+static tutti_status find_built_in(const char **path, bool *built_in)
+{
+    static const char prefix[] = "builtin:";
+    const bool prefixed = !strncmp(*path, prefix, strlen(prefix));
+    const char *name = prefixed ? *path + strlen(prefix) : *path;
+    struct stat found;
+    *built_in = !strcmp(name, "digits") || !strcmp(name, "line");
+    if (prefixed && !*built_in)
+        return fail(TUTTI_INVALID, "%s: there are no such built-in data: use builtin:digits or builtin:line", *path);
+    if (*built_in && !prefixed && stat(name, &found) == 0)
+        return fail(TUTTI_INVALID,
+            "\"%s\" is a %s here and also the name of built-in data: write ./%s for the %s, or builtin:%s", name,
+            S_ISDIR(found.st_mode) ? "folder" : "file", name, S_ISDIR(found.st_mode) ? "folder" : "file", name);
+    *path = name;
+    return TUTTI_OK;
+}
+
 static tutti_status open_collection(const char *path, const tutti_data_options *options, struct collection **made)
 {
     struct stat found;
-    const bool drawn = !strcmp(path, "digits") || !strcmp(path, "line");
-    if (!drawn && stat(path, &found) != 0)
+    bool built_in;
+    const tutti_status known = find_built_in(&path, &built_in);
+    if (known != TUTTI_OK) return known;
+    if (!built_in && stat(path, &found) != 0)
         return fail(TUTTI_FILE, "%s: this cannot be opened: %s", path, strerror(errno));
     for (size_t i = 0; i < sizeof(openers) / sizeof(openers[0]) && !*made; i++) {
         const tutti_status status = openers[i](path, options, made);

@@ -5,6 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+const char *data_default(bool numbers)
+{
+    const char *name = numbers ? "line" : "digits";
+    if (access(name, F_OK) != 0) return name;
+    return numbers ? "builtin:line" : "builtin:digits";
+}
 
 static struct samples samples_of(const struct data *data, tutti_data_part part)
 {

@@ -18,6 +18,8 @@ struct data {
     bool numbers; /* targets are floats */
 };
 
+/* The built-in data that a command uses without --data; whatever lies in the folder, they are not a path. */
+const char *data_default(bool numbers);
 /* Opens the data (tutti_data.h). */
 tutti_status data_load(struct data *data, const char *where, const struct user_data_options *own);
 /* Selects the part that is measured: "train", "val" or "test"; if only one of the last two exists, that one. Returns

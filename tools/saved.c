@@ -77,7 +77,7 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     const bool numbers = model->loss == TUTTI_MSE;
     if (!options->weights && model->build) return weights_missing(command);
     options->own.data.without_targets = !with_loss;
-    if (!options->data) options->data = numbers ? "line" : "digits";
+    if (!options->data) options->data = data_default(numbers);
     const tutti_status status = load_data(options, data, part);
     if (status != TUTTI_OK) return work_failed(command, status, status_message());
     if (with_loss && data_is_unlabelled(data))

@@ -405,7 +405,7 @@ static int train(struct training *training, struct settings *s)
 {
     struct session *session = &training->session;
     const struct model *model = session_model(s->model);
-    if (!s->data) s->data = model->loss == TUTTI_MSE ? "line" : "digits";
+    if (!s->data) s->data = data_default(model->loss == TUTTI_MSE);
     finetune_begin(&s->finetune, training->resume, training->hosts);
     int result = prepare(training, s, model);
     tutti_status status = tutti_hosts_agree(training->hosts, result == EXIT_DONE ? TUTTI_OK : TUTTI_INVALID);

@@ -56,6 +56,18 @@ class Folders(harness.CommandTest):
         self.refused(1, ["'red'", "missing"], "train", "lenet", "--data", "set", "--resume", "m", "--epochs", "2",
                      before=lambda: (self.folder / "set" / "grass").rename(self.folder / "set" / "green"))
 
+    def test_folders_with_built_in_names(self):
+        """A folder called as built-in data is not taken for them, and without --data these are used; models are no paths."""
+        (self.folder / "set").rename(self.folder / "digits")
+        (self.folder / "lenet").mkdir()
+        errors = self.good("train", "lenet", "--data", "./digits", *TRAIN, "--steps", "1", "--save", "m").errors
+        self.assertIn("images: 24 training", errors)
+        for arguments in (("train", "lenet", "--data", "digits", "--steps", "1"),
+                          ("infer", "lenet", "--weights", "m.safetensors", "digits")):
+            self.refused(1, ["\"digits\" is a folder here", "./digits", "builtin:digits"], *arguments)
+        for words in ((), ("--data", "builtin:digits")):
+            self.assertIn("digits: 10000 training", self.good("train", "lenet", "--steps", "1", *words).errors)
+
     def test_damaged_files(self):
         pictures.write_classes(self.folder / "set" / "train", 8)
         pictures.write_classes(self.folder / "set" / "val", 2, seed=2)

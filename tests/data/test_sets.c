@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SIDE = 4, PIXELS = SIDE * SIDE, RECORD = 1 + 3 * 32 * 32 };
 
@@ -225,6 +226,33 @@ START_TEST(drawn_data)
 }
 END_TEST
 
+/* A path with the name of built-in data: neither is guessed. */
+START_TEST(names_and_paths)
+{
+    char before[512];
+    ck_assert_ptr_nonnull(getcwd(before, sizeof before));
+    put("digits/a/0.ppm", "P6\n1 1\n255\nabc", 14);
+    put("digits/b/0.ppm", "P6\n1 1\n255\nabc", 14);
+    put_text("line", "a file");
+    ck_assert_int_eq(chdir(in_kinds(".")), 0);
+    ck_assert_ptr_null(tutti_data_open("digits", NULL));
+    ck_assert_ptr_nonnull(strstr(status_message(), "write ./digits for the folder, or builtin:digits"));
+    ck_assert_ptr_null(tutti_data_open("line", NULL));
+    ck_assert_ptr_nonnull(strstr(status_message(), "./line for the file"));
+    tutti_data *data = must_open("./digits", NULL);
+    ck_assert_str_eq(describe(data).kind, "images");
+    tutti_data_free(data);
+    data = must_open("builtin:digits", NULL);
+    ck_assert_str_eq(describe(data).kind, "digits");
+    tutti_data_free(data);
+    data = must_open("builtin:line", NULL);
+    ck_assert_str_eq(describe(data).kind, "line");
+    tutti_data_free(data);
+    ck_assert_ptr_null(tutti_data_open("builtin:mnist", NULL));
+    ck_assert_int_eq(chdir(before), 0);
+}
+END_TEST
+
 Suite *sets_suite(void)
 {
     Suite *suite = suite_create("sets");
@@ -236,6 +264,7 @@ Suite *sets_suite(void)
     tcase_add_test(sets, augmented_and_normalised);
     tcase_add_test(sets, cifar_with_names);
     tcase_add_test(sets, drawn_data);
+    tcase_add_test(sets, names_and_paths);
     suite_add_tcase(suite, sets);
     return suite;
 }
