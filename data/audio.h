@@ -28,6 +28,6 @@ struct audio {
 
 /* audio_files.c: finds the classes and their files in a folder. A WAV file, or a folder that has some but no classes,
  * is a test part without classes. No samples: there are no WAV files. */
-tutti_status audio_list(struct audio *audio, const char *path, bool folder);
+tutti_status audio_list(struct audio *audio, const char *path, bool folder, const tutti_data_options *options);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/ignored.h"
 #include "data/listing.h"
 
 #include <stdlib.h>
@@ -14,30 +15,45 @@ struct walk {
     struct audio *audio;
     int part;
     tutti_status (*visit)(struct audio *audio, const char *class_name, const char *path, int part);
+    char *without; /* the first folder without a WAV file, which may be a class that cannot be read */
+    struct ignored ignored;
 };
 
-static tutti_status walk_class(const struct walk *walk, const char *folder, const char *class_name)
+static tutti_status walk_class(struct walk *walk, const char *folder, const char *class_name)
 {
     struct listing listing;
+    bool any = false;
     tutti_status status = listing_read(&listing, folder);
     if (status != TUTTI_OK) return status;
+    walk->ignored.hidden += listing.hidden;
     for (size_t i = 0; i < listing.count && status == TUTTI_OK; i++) {
-        if (listing.entries[i].folder || !wav_has_name(listing_name(&listing, i))) continue;
-        char *path = memory_format("%s/%s", folder, listing_name(&listing, i));
+        const char *name = listing_name(&listing, i);
+        if (listing.entries[i].folder || !wav_has_name(name)) {
+            ignored_add(&walk->ignored, folder, name, listing.entries[i].folder);
+            continue;
+        }
+        char *path = memory_format("%s/%s", folder, name);
         status = path ? walk->visit(walk->audio, class_name, path, walk->part) : TUTTI_NO_MEMORY;
         free(path);
+        any = true;
     }
     listing_free(&listing);
-    return status;
+    if (any || walk->without || status != TUTTI_OK) return status;
+    walk->without = memory_copy_text(folder);
+    return walk->without ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-static tutti_status walk_part(const struct walk *walk, const char *folder)
+static tutti_status walk_part(struct walk *walk, const char *folder)
 {
     struct listing listing;
     tutti_status status = listing_read(&listing, folder);
     if (status != TUTTI_OK) return status;
+    walk->ignored.hidden += listing.hidden;
     for (size_t i = 0; i < listing.count && status == TUTTI_OK; i++) {
-        if (!listing.entries[i].folder) continue;
+        if (!listing.entries[i].folder) {
+            ignored_add(&walk->ignored, folder, listing_name(&listing, i), false);
+            continue;
+        }
         char *path = memory_format("%s/%s", folder, listing_name(&listing, i));
         status = path ? walk_class(walk, path, listing_name(&listing, i)) : TUTTI_NO_MEMORY;
         free(path);
@@ -128,13 +144,31 @@ static tutti_status add_unlabelled(struct audio *audio, const char *class_name, 
     return add_sample(audio, path, part, -1);
 }
 
-tutti_status audio_list(struct audio *audio, const char *path, bool folder)
+/* The first of two walks finds the classes, the second one their files. */
+static tutti_status list_classes(struct audio *audio, const char *path, const tutti_data_options *options)
 {
+    tutti_status status;
     struct walk walk = { .audio = audio, .visit = add_class };
-    if (!folder) return wav_has_name(path) ? add_unlabelled(audio, NULL, path, TUTTI_DATA_TEST) : TUTTI_OK;
-    const struct walk unlabelled = { .audio = audio, .part = TUTTI_DATA_TEST, .visit = add_unlabelled };
-    tutti_status status = walk_all(&walk, path);
-    if (status == TUTTI_OK && audio->classes == 0) return walk_class(&unlabelled, path, NULL);
+    TRY(walk_all(&walk, path));
+    if (audio->classes == 0) goto done;
+    if (walk.without) TRY(ignored_refuse(walk.without, IGNORED_RECORDINGS));
     walk.visit = add_file;
-    return status == TUTTI_OK ? walk_all(&walk, path) : status;
+    walk.ignored = (struct ignored) { 0 };
+    TRY(walk_all(&walk, path));
+    ignored_note(&walk.ignored, options);
+done:
+    free(walk.without);
+    return status;
+}
+
+tutti_status audio_list(struct audio *audio, const char *path, bool folder, const tutti_data_options *options)
+{
+    struct walk walk = { .audio = audio, .part = TUTTI_DATA_TEST, .visit = add_unlabelled };
+    if (!folder) return wav_has_name(path) ? add_unlabelled(audio, NULL, path, TUTTI_DATA_TEST) : TUTTI_OK;
+    tutti_status status = list_classes(audio, path, options);
+    if (status != TUTTI_OK || audio->classes > 0) return status;
+    status = walk_class(&walk, path, NULL);
+    if (audio->collection.samples > 0) ignored_note(&walk.ignored, options);
+    free(walk.without);
+    return status;
 }

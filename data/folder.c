@@ -1,4 +1,5 @@
 /* A folder with a folder of images for each class, perhaps below train/, val/ and test/. */
+#include "data/ignored.h"
 #include "data/listing.h"
 #include "data/pictures.h"
 
@@ -9,45 +10,33 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What was found and is not used. */
-struct ignored {
-    int64_t hidden, others;
-    size_t example; /* among the names */
+/* Classes are numbered in the order of their names, whatever part has them: the first of two walks finds the classes,
+ * the second one adds their images. */
+struct walk {
+    struct pictures *pictures;
+    bool finds_classes;
+    struct names classes;
+    char *without;          /* the first folder without an image, which may be a class that cannot be read */
+    struct ignored ignored; /* by the second walk */
 };
 
-static void report_ignored(
-    const struct pictures *pictures, const tutti_data_options *options, const struct ignored *ignored)
-{
-    if (ignored->hidden > 0)
-        data_note(options, "hidden files and folders that are ignored: %lld", (long long)ignored->hidden);
-    if (ignored->others > 0)
-        data_note(options, "other files and folders that are ignored: %lld, such as %s", (long long)ignored->others,
-            names_at(&pictures->names, ignored->example));
-}
-
-static tutti_status ignore(struct pictures *pictures, struct ignored *ignored, const char *folder, const char *name)
-{
-    if (ignored->others++ > 0) return TUTTI_OK;
-    return names_add(&pictures->names, folder, name, &ignored->example);
-}
-
-/* The images of one folder, without those in folders below it. */
-static tutti_status add_images(
-    struct pictures *pictures, const char *path, int part, int32_t label, struct ignored *ignored)
+/* Adds the images of one folder, without those in folders below it. */
+static tutti_status add_images(struct walk *walk, const char *path, int part, int32_t label)
 {
     struct listing listing;
+    struct names *names = &walk->pictures->names;
     tutti_status status = listing_read(&listing, path);
     if (status != TUTTI_OK) return status;
-    ignored->hidden += listing.hidden;
+    walk->ignored.hidden += listing.hidden;
     for (size_t i = 0; i < listing.count; i++) {
         struct picture picture = { .bytes = 0 };
         const char *name = listing_name(&listing, i);
         if (listing.entries[i].folder || !image_has_name(name)) {
-            TRY(ignore(pictures, ignored, path, name));
+            ignored_add(&walk->ignored, path, name, listing.entries[i].folder);
             continue;
         }
-        TRY(names_add(&pictures->names, path, name, &picture.name));
-        TRY(pictures_add(pictures, &picture, part, label));
+        TRY(names_add(names, path, name, &picture.name));
+        TRY(pictures_add(walk->pictures, &picture, part, label));
     }
 done:
     listing_free(&listing);
@@ -66,56 +55,58 @@ static tutti_status find_image(const char *path, bool *found)
 }
 
 /* A folder with an image in it is a class. */
-static tutti_status add_class(struct names *classes, const char *path, const char *name)
+static tutti_status find_class(struct walk *walk, const char *path, const char *name)
 {
     bool found;
     size_t at;
     char *folder = memory_format("%s/%s", path, name);
     if (!folder) return TUTTI_NO_MEMORY;
     tutti_status status = find_image(folder, &found);
+    if (status == TUTTI_OK && !found && !walk->without) {
+        walk->without = folder;
+        return status;
+    }
     free(folder);
-    return status == TUTTI_OK && found ? names_add(classes, name, NULL, &at) : status;
+    return status == TUTTI_OK && found ? names_add(&walk->classes, name, NULL, &at) : status;
 }
 
-/* Classes are numbered in the order of their names, whatever part has them: the first of two walks finds the classes,
- * the second one, with classes NULL, adds their images. */
-static tutti_status walk_classes(
-    struct pictures *pictures, const char *path, int part, struct names *classes, struct ignored *ignored)
+static tutti_status add_class(struct walk *walk, const char *path, const char *name, int part)
+{
+    char *folder = memory_format("%s/%s", path, name);
+    if (!folder) return TUTTI_NO_MEMORY;
+    const tutti_status status = add_images(walk, folder, part, pictures_class(walk->pictures, name));
+    free(folder);
+    return status;
+}
+
+static tutti_status walk_classes(struct walk *walk, const char *path, int part)
 {
     struct listing listing;
     tutti_status status = listing_read(&listing, path);
     if (status != TUTTI_OK) return status;
-    if (!classes) ignored->hidden += listing.hidden;
-    for (size_t i = 0; i < listing.count; i++) {
+    if (!walk->finds_classes) walk->ignored.hidden += listing.hidden;
+    for (size_t i = 0; i < listing.count && status == TUTTI_OK; i++) {
         const char *name = listing_name(&listing, i);
-        const bool is_class = !classes && listing.entries[i].folder && pictures_class(pictures, name) >= 0;
-        if (classes) {
-            if (listing.entries[i].folder) TRY(add_class(classes, path, name));
-            continue;
-        }
-        if (!is_class) {
-            TRY(ignore(pictures, ignored, path, name));
-            continue;
-        }
-        char *folder = memory_format("%s/%s", path, name);
-        status = folder ? add_images(pictures, folder, part, pictures_class(pictures, name), ignored) : TUTTI_NO_MEMORY;
-        free(folder);
-        TRY(status);
+        const bool is_folder = listing.entries[i].folder;
+        if (walk->finds_classes)
+            status = is_folder ? find_class(walk, path, name) : TUTTI_OK;
+        else if (is_folder && pictures_class(walk->pictures, name) >= 0)
+            status = add_class(walk, path, name, part);
+        else
+            ignored_add(&walk->ignored, path, name, is_folder);
     }
-done:
     listing_free(&listing);
     return status;
 }
 
-static tutti_status walk_parts(struct pictures *pictures, const char *path, const struct part_folder *parts, int count,
-    struct names *classes, struct ignored *ignored)
+static tutti_status walk_parts(struct walk *walk, const char *path, const struct part_folder *parts, int count)
 {
     tutti_status status = TUTTI_OK;
-    if (count == 0) return walk_classes(pictures, path, PART_OPEN, classes, ignored);
+    if (count == 0) return walk_classes(walk, path, PART_OPEN);
     for (int i = 0; i < count; i++) {
         char *folder = memory_format("%s/%s", path, parts[i].name);
         if (!folder) return TUTTI_NO_MEMORY;
-        status = walk_classes(pictures, folder, parts[i].part, classes, ignored);
+        status = walk_classes(walk, folder, parts[i].part);
         free(folder);
         if (status != TUTTI_OK) break;
     }
@@ -148,18 +139,21 @@ static tutti_status read_folder(
 {
     struct listing listing;
     struct part_folder parts[5];
-    struct names classes = { 0 };
-    struct ignored ignored = { 0 };
+    struct walk walk = { .pictures = pictures, .finds_classes = true };
     tutti_status status = listing_read(&listing, path);
     if (status != TUTTI_OK) return status;
     const int count = listing_parts(&listing, parts);
-    TRY(walk_parts(pictures, path, parts, count, &classes, &ignored));
-    TRY(number_classes(pictures, &classes));
-    TRY(walk_parts(pictures, path, parts, count, NULL, &ignored));
+    TRY(walk_parts(&walk, path, parts, count));
+    if (walk.classes.used == 0) goto done;
+    if (walk.without) TRY(ignored_refuse(walk.without, IGNORED_PICTURES));
+    TRY(number_classes(pictures, &walk.classes));
+    walk.finds_classes = false;
+    TRY(walk_parts(&walk, path, parts, count));
     *found = pictures->collection.samples > 0;
-    if (*found) report_ignored(pictures, options, &ignored);
+    if (*found) ignored_note(&walk.ignored, options);
 done:
-    names_free(&classes);
+    names_free(&walk.classes);
+    free(walk.without);
     listing_free(&listing);
     return status;
 }
@@ -198,11 +192,11 @@ static tutti_status read_photos(
     struct pictures *pictures, const char *path, const tutti_data_options *options, bool *found)
 {
     tutti_status status;
-    struct ignored ignored = { 0 };
+    struct walk walk = { .pictures = pictures };
     if (is_folder(path)) {
-        TRY(add_images(pictures, path, TUTTI_DATA_TEST, -1, &ignored));
+        TRY(add_images(&walk, path, TUTTI_DATA_TEST, -1));
         *found = pictures->collection.samples > 0;
-        if (*found) report_ignored(pictures, options, &ignored);
+        if (*found) ignored_note(&walk.ignored, options);
         return TUTTI_OK;
     }
     if (!image_has_name(path)) return TUTTI_OK;

@@ -1,6 +1,7 @@
 /* images/ next to masks/, perhaps below train/, val/ and test/: the mask of images/x.jpg is masks/x.png, a grey picture
  * or one with a palette, which has the class of each pixel. With two values, 0 and 255, these are two classes; else
  * 255 is left out of the loss. classes.txt may name the classes, one a line. */
+#include "data/ignored.h"
 #include "data/listing.h"
 #include "data/pictures.h"
 
@@ -45,20 +46,32 @@ static const char *mask_of(const struct listing *masks, const char *name)
 
 /* What was found and is not used. */
 struct unused {
-    int64_t without, hidden, others;
+    int64_t without;
     size_t example; /* a picture without a mask, among the names */
+    struct ignored ignored;
 };
+
+/* What is in masks/ and cannot be read. */
+static void count_masks(const char *path, const struct listing *masks, struct unused *unused)
+{
+    for (size_t i = 0; i < masks->count; i++) {
+        const char *name = listing_name(masks, i);
+        if (masks->entries[i].folder || !image_has_name(name))
+            ignored_add(&unused->ignored, path, name, masks->entries[i].folder);
+    }
+}
 
 static tutti_status add_pairs(struct pictures *pictures, const char *images_path, const char *masks_path,
     const struct listing *images, const struct listing *masks, int part, struct unused *unused)
 {
     tutti_status status = TUTTI_OK;
-    unused->hidden += images->hidden + masks->hidden;
+    unused->ignored.hidden += images->hidden + masks->hidden;
+    count_masks(masks_path, masks, unused);
     for (size_t i = 0; i < images->count; i++) {
         struct picture picture = { .bytes = 0 };
         const char *name = listing_name(images, i), *mask = mask_of(masks, name);
         if (images->entries[i].folder || !image_has_name(name)) {
-            unused->others++;
+            ignored_add(&unused->ignored, images_path, name, images->entries[i].folder);
             continue;
         }
         if (!mask) {
@@ -77,11 +90,16 @@ static tutti_status walk_pairs(struct pictures *pictures, const char *path, int 
 {
     tutti_status status = TUTTI_NO_MEMORY;
     struct listing images = { 0 }, masks = { 0 };
+    const int64_t before = pictures->collection.samples;
     char *images_path = memory_format("%s/images", path), *masks_path = memory_format("%s/masks", path);
     if (!images_path || !masks_path) goto done;
     TRY(listing_read(&images, images_path));
     TRY(listing_read(&masks, masks_path));
     TRY(add_pairs(pictures, images_path, masks_path, &images, &masks, part, unused));
+    if (pictures->collection.samples > before) goto done;
+    const struct ignored_text list = ignored_list(&unused->ignored);
+    FAIL(TUTTI_FORMAT, "%s: no image in images/ has a mask of the same name in masks/%s%s", path,
+        list.text[0] ? "; what cannot be read there: " : "", list.text);
 done:
     listing_free(&images);
     listing_free(&masks);
@@ -183,6 +201,20 @@ static tutti_status scan_masks(struct scan *scan)
     return scan->status;
 }
 
+/* Masks of one value teach nothing, unless classes.txt says which classes there are. */
+static tutti_status check_values(const char *path, const bool *seen)
+{
+    int count = 0, last = 0;
+    for (int i = 0; i <= LEFT_OUT; i++) {
+        count += seen[i];
+        if (seen[i]) last = i;
+    }
+    if (count != 1) return TUTTI_OK;
+    return fail(TUTTI_FORMAT,
+        "%s: all pixels of all masks have the value %d: a network needs at least two classes; name them in classes.txt",
+        path, last);
+}
+
 /* Fills mask_classes; returns the number of classes. */
 static int map_values(struct pictures *pictures, const bool *seen)
 {
@@ -221,10 +253,12 @@ done:
     return status;
 }
 
-static tutti_status name_classes(struct pictures *pictures, const char *path, int classes)
+static tutti_status name_classes(struct pictures *pictures, const char *path, const bool *seen)
 {
     int named = 0;
+    const int classes = map_values(pictures, seen);
     tutti_status status = read_names(pictures, path, &named);
+    if (status == TUTTI_OK && named == 0) status = check_values(path, seen);
     if (status == TUTTI_OK && named > 0 && named < classes)
         return fail(TUTTI_FORMAT, "%s/classes.txt names %d classes, but the masks have numbers up to %d", path, named,
             classes - 1);
@@ -243,15 +277,14 @@ static tutti_status find_classes(struct pictures *pictures, const char *path, co
     scan->pictures = pictures;
     scan->options = options;
     tutti_status status = scan_masks(scan);
-    if (status == TUTTI_OK) status = name_classes(pictures, path, map_values(pictures, scan->seen));
+    if (status == TUTTI_OK) status = name_classes(pictures, path, scan->seen);
     free(scan);
     return status;
 }
 
 static void report(const struct pictures *pictures, const tutti_data_options *options, const struct unused *unused)
 {
-    if (unused->hidden > 0) data_note(options, "hidden files that are ignored: %lld", (long long)unused->hidden);
-    if (unused->others > 0) data_note(options, "other files that are ignored: %lld", (long long)unused->others);
+    ignored_note(&unused->ignored, options);
     if (unused->without > 0)
         data_note(options, "images without a mask, which are ignored: %lld, such as %s", (long long)unused->without,
             names_at(&pictures->names, unused->example));
@@ -267,8 +300,6 @@ tutti_status masks_open(const char *path, const tutti_data_options *options, str
     pictures->masks = true;
     TRY(walk_parts(pictures, path, &unused));
     report(pictures, options, &unused);
-    if (pictures->collection.samples == 0)
-        FAIL(TUTTI_FORMAT, "%s: no image in images/ has a mask of the same name in masks/", path);
     TRY(find_classes(pictures, path, options));
     free(pictures->collection.labels); /* a class for each pixel, none for an image */
     pictures->collection.labels = NULL;

@@ -1,11 +1,13 @@
 /* WebDataset's tar files: key.jpg (or another image) next to key.cls, key.cls.txt or key.json, which has the class. One
  * pass over the headers finds where each image is; it is read from there when it is needed. */
 #include "formats/tar.h"
+#include "data/ignored.h"
 #include "data/listing.h"
 #include "data/pictures.h"
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +32,10 @@ struct walk {
     char key[TAR_NAME_BYTES]; /* of the sample that is being collected */
     struct picture picture;
     char label[300];
-    int64_t others, incomplete;
+    int64_t incomplete;
+    struct names alone; /* texts of classes without an image next to them */
+    char *empty;        /* the first archive without a sample */
+    struct ignored ignored;
 };
 
 /* Where a name's extension begins: after the first dot of its last part. */
@@ -89,6 +94,7 @@ static tutti_status read_label(struct walk *walk, const struct tar_file *file, b
 static tutti_status finish_sample(struct walk *walk)
 {
     tutti_status status = TUTTI_OK;
+    size_t at;
     const size_t count = (size_t)walk->pictures->collection.samples;
     const bool has_image = walk->picture.bytes > 0, has_label = walk->label[0] != '\0';
     if (has_image && has_label) {
@@ -97,6 +103,8 @@ static tutti_status finish_sample(struct walk *walk)
         TRY(pictures_add(walk->pictures, &walk->picture, walk->part, 0));
     } else if (has_image) {
         walk->incomplete++;
+    } else if (has_label) {
+        TRY(names_add(&walk->alone, walk->label, NULL, &at));
     }
     walk->picture = (struct picture) { .bytes = 0 };
     walk->label[0] = '\0';
@@ -123,7 +131,7 @@ static tutti_status visit(void *user, const struct tar_file *file)
     } else if (!strcmp(end, ".json")) {
         if (!walk->label[0]) TRY(read_label(walk, file, true));
     } else {
-        walk->others++;
+        ignored_add(&walk->ignored, NULL, file->name, false);
     }
 done:
     return status;
@@ -132,6 +140,7 @@ done:
 static tutti_status walk_archive(struct walk *walk, const char *path, int part)
 {
     tutti_status status;
+    const int64_t before = walk->pictures->collection.samples;
     walk->path = path;
     walk->part = part;
     walk->key[0] = '\0';
@@ -140,6 +149,9 @@ static tutti_status walk_archive(struct walk *walk, const char *path, int part)
     TRY(names_add(&walk->pictures->names, path, NULL, &walk->shard));
     TRY(tar_visit(path, visit, walk));
     TRY(finish_sample(walk));
+    if (walk->empty || walk->pictures->collection.samples > before) goto done;
+    walk->empty = memory_copy_text(path);
+    if (!walk->empty) status = TUTTI_NO_MEMORY;
 done:
     close(walk->file);
     return status;
@@ -219,15 +231,42 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* The texts of all samples' classes; NULL: no memory. */
+static const char **sort_labels(const struct walk *walk)
+{
+    const size_t count = (size_t)walk->pictures->collection.samples;
+    const char **sorted = memory_new(count, sizeof(*sorted));
+    if (!sorted) return NULL;
+    for (size_t i = 0; i < count; i++) sorted[i] = names_at(&walk->labels, walk->label_of[i]);
+    qsort(sorted, count, sizeof(*sorted), compare_texts);
+    return sorted;
+}
+
+/* A class whose images all cannot be read would be missing in silence. */
+static tutti_status check_alone(const struct walk *walk, const char *path)
+{
+    const char **sorted = walk->alone.used ? sort_labels(walk) : NULL, *missing = NULL;
+    if (!walk->alone.used) return TUTTI_OK;
+    if (!sorted) return TUTTI_NO_MEMORY;
+    for (size_t at = 0; at < walk->alone.used && !missing; at += strlen(walk->alone.text + at) + 1) {
+        const char *label = names_at(&walk->alone, at);
+        if (!bsearch(&label, sorted, (size_t)walk->pictures->collection.samples, sizeof(*sorted), compare_texts))
+            missing = label;
+    }
+    free(sorted);
+    if (!missing) return TUTTI_OK;
+    const struct ignored_text list = ignored_list(&walk->ignored);
+    return fail(TUTTI_FORMAT, "%s: class '%s' has no " IGNORED_PICTURES "%s%s", path, text_printable(missing).text,
+        list.text[0] ? "; what cannot be read: " : "", list.text);
+}
+
 static tutti_status number_by_names(struct walk *walk)
 {
     struct pictures *pictures = walk->pictures;
     const size_t count = (size_t)pictures->collection.samples;
     tutti_status status = TUTTI_OK;
-    const char **sorted = memory_new(count, sizeof(*sorted));
+    const char **sorted = sort_labels(walk);
     if (!sorted) return TUTTI_NO_MEMORY;
-    for (size_t i = 0; i < count; i++) sorted[i] = names_at(&walk->labels, walk->label_of[i]);
-    qsort(sorted, count, sizeof(*sorted), compare_texts);
     for (size_t i = 0; i < count && status == TUTTI_OK; i++)
         if (i == 0 || strcmp(sorted[i], sorted[i - 1])) status = pictures_append_class(pictures, sorted[i]);
     for (size_t i = 0; i < count && status == TUTTI_OK; i++)
@@ -251,8 +290,7 @@ static void report(const struct walk *walk, const tutti_data_options *options)
 {
     if (walk->incomplete > 0)
         data_note(options, "images without a class next to them, which are ignored: %lld", (long long)walk->incomplete);
-    if (walk->others > 0)
-        data_note(options, "files that are neither images nor classes: %lld", (long long)walk->others);
+    ignored_note(&walk->ignored, options);
 }
 
 tutti_status tar_open(const char *path, const tutti_data_options *options, struct collection **made)
@@ -268,6 +306,10 @@ tutti_status tar_open(const char *path, const tutti_data_options *options, struc
                 (long long)walk->incomplete);
         goto done;
     }
+    if (walk->empty)
+        FAIL(TUTTI_FORMAT, "%s: no " IGNORED_PICTURES " in this shard has a class next to it: fill or remove it",
+            walk->empty);
+    TRY(check_alone(walk, path));
     TRY(number_classes(walk));
     report(walk, options);
     TRY(pictures_finish(walk->pictures, options, "images"));
@@ -276,6 +318,8 @@ tutti_status tar_open(const char *path, const tutti_data_options *options, struc
 done:
     pictures_free(walk->pictures);
     names_free(&walk->labels);
+    names_free(&walk->alone);
+    free(walk->empty);
     free(walk->label_of);
     free(walk);
     return status;

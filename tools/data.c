@@ -1,6 +1,7 @@
 #include "tools/data.h"
 
 #include "base/status.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -85,6 +86,18 @@ bool data_mixes(const struct data *data)
     return data->info.target_dtype == TUTTI_DTYPE_F32 && data->info.classes > 0;
 }
 
+/* Returns how many classes have training samples; *class_number becomes the last of them. */
+static int count_trained(const tutti_data_info *info, int *class_number)
+{
+    int count = 0;
+    for (int c = 0; c < info->classes; c++) {
+        if (info->class_counts[c] == 0) continue;
+        *class_number = c;
+        count++;
+    }
+    return count;
+}
+
 tutti_status data_check_training(const struct data *data, const char *where)
 {
     if (data->train.count == 0)
@@ -93,6 +106,12 @@ tutti_status data_check_training(const struct data *data, const char *where)
     if (data->test.count == 0)
         return fail(TUTTI_INVALID, "%s: no sample is left to look at: %s needs at least two", where,
             data->numbers ? "it" : "each class");
+    int last = 0;
+    const tutti_data_info *info = &data->info;
+    if (info->classes > 0 && info->class_counts && count_trained(info, &last) < 2)
+        return fail(TUTTI_INVALID,
+            "%s: all training samples are of one class, '%s': a network learns to tell apart at least two", where,
+            text_printable(info->class_names[last]).text);
     return TUTTI_OK;
 }
 

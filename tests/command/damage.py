@@ -45,6 +45,8 @@ class BadData(harness.CommandTest):
         record = bytes([3]) + bytes(3072)
         for name in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
             (data / name).write_bytes(record * 20)
+        self.refused(1, "one class, '3'", "train", "mlp", "--data", data, "--steps", "1", "--batch", "20")
+        (data / "data_batch_1.bin").write_bytes(record * 19 + bytes([4]) + bytes(3072))
         self.good("train", "mlp", "--data", data, "--steps", "1", "--batch", "20")
         for content in (b"", record[:-1], record * 20 + b"\0", bytes([10]) + bytes(3072)):
             (data / "data_batch_3.bin").write_bytes(content)

@@ -68,6 +68,18 @@ class Folders(harness.CommandTest):
         for words in ((), ("--data", "builtin:digits")):
             self.assertIn("digits: 10000 training", self.good("train", "lenet", "--steps", "1", *words).errors)
 
+    def test_classes_that_cannot_be_read(self):
+        (self.folder / "set" / "grey").mkdir()
+        self.refused(1, ["set/grey", "fill or remove it"], "train", "lenet", "--data", "set", *TRAIN)
+        for name in ("0.webp", "1.webp", "2.gif"):
+            (self.folder / "set" / "grey" / name).write_bytes(b"x")
+        self.refused(1, ["set/grey", "2 .webp files, 1 .gif file"], "train", "lenet", "--data", "set", *TRAIN)
+        (self.folder / "set" / "grey").rename(self.folder / "set" / "red" / "grey")
+        self.assertIn("ignored: 1 folder, such as set/red/grey\n", self.train("--steps", "1").errors)
+        for name in ("blue", "green"):
+            (self.folder / "set" / name).rename(self.folder / name)
+        self.refused(1, ["set", "one class, 'red'"], "train", "lenet", "--data", "set", *TRAIN)
+
     def test_damaged_files(self):
         pictures.write_classes(self.folder / "set" / "train", 8)
         pictures.write_classes(self.folder / "set" / "val", 2, seed=2)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static tutti_data_info describe(const tutti_data *data)
 {
@@ -32,7 +33,9 @@ START_TEST(folder_of_classes)
     write_classes(in_files("photos"), 10, 0);
     write_file(in_files("photos/a/.hidden"), "x", 1);
     write_file(in_files("photos/a/notes.txt"), "x", 1);
-    write_file(in_files("photos/empty/notes.txt"), "x", 1);
+    write_file(in_files("photos/b/1.WebP"), "x", 1);
+    write_file(in_files("photos/b/2.webp"), "x", 1);
+    write_file(in_files("photos/LICENSE"), "x", 1);
     tutti_data *data = tutti_data_open(in_files("photos"), &options);
     ck_assert_msg(data != NULL, "%s", status_message());
     const tutti_data_info info = describe(data);
@@ -48,10 +51,40 @@ START_TEST(folder_of_classes)
     int32_t labels[24];
     ck_assert_int_eq(read_part(data, TUTTI_DATA_TRAIN, bytes, labels), 0);
     for (int i = 0; i < 24; i++) ck_assert_int_eq(bytes[i * SAMPLE], 50 + 50 * labels[i]);
-    ck_assert_int_eq(heard.count, 2);
-    ck_assert_ptr_nonnull(strstr(heard.lines[0], "1"));
-    ck_assert_ptr_nonnull(strstr(heard.lines[1], "a/notes.txt"));
+    ck_assert_int_eq(heard.count, 1);
+    ck_assert_ptr_nonnull(strstr(heard.lines[0],
+        "ignored: 2 .webp files, 1 file without an extension, 1 .txt file, 1 hidden file or folder, such as /"));
+    ck_assert_ptr_nonnull(strstr(heard.lines[0], "photos/LICENSE"));
     tutti_data_free(data);
+}
+END_TEST
+
+static void expect_refusal(const char *path, const char *folder, const char *reason)
+{
+    tutti_data_options options = small_options(NULL);
+    ck_assert_ptr_null(tutti_data_open(path, &options));
+    ck_assert_msg(
+        strstr(status_message(), folder) && strstr(status_message(), reason), "%s: %s", reason, status_message());
+}
+
+/* A class whose files cannot be read is not left out in silence. */
+START_TEST(classes_without_pictures)
+{
+    write_classes(in_files("photos"), 3, 0);
+    write_file(in_files("photos/cat/1.webp"), "x", 1);
+    write_file(in_files("photos/cat/2.webp"), "x", 1);
+    write_file(in_files("photos/cat/3.gif"), "x", 1);
+    expect_refusal(in_files("photos"), "photos/cat: ", "only 2 .webp files, 1 .gif file: convert its files");
+    write_classes(in_files("empty"), 3, 0);
+    mkdir(in_files("empty/d"), 0700);
+    expect_refusal(in_files("empty"), "empty/d: ", "no picture (JPEG, PNG, BMP, PPM, PGM) in it: fill or remove it");
+    write_classes(in_files("parts/train"), 3, 0);
+    write_classes(in_files("parts/val"), 1, 0);
+    write_file(in_files("parts/val/e/sub/0.ppm"), "x", 1);
+    expect_refusal(in_files("parts"), "parts/val/e: ", "only 1 folder");
+    write_classes(in_files("none"), 0, 0);
+    write_file(in_files("none/a/1.tiff"), "x", 1);
+    expect_refusal(in_files("none"), "none: ", "");
 }
 END_TEST
 
@@ -203,6 +236,34 @@ START_TEST(masks_of_images)
 }
 END_TEST
 
+/* Parts without masks and masks of one class are refused; what is left out is counted. */
+START_TEST(masks_that_teach_nothing)
+{
+    unsigned char values[100] = { 0 };
+    struct heard heard = { 0 };
+    tutti_data_options options = small_options(&heard);
+    write_ppm(in_files("set/train/images/0.ppm"), 10, 10, 1, 2, 3, 0);
+    write_ppm(in_files("set/train/images/1.ppm"), 10, 10, 1, 2, 3, 0);
+    write_pgm(in_files("set/train/masks/0.pgm"), 10, 10, values);
+    write_pgm(in_files("set/train/masks/1.pgm"), 10, 10, values);
+    expect_refusal(in_files("set/train"), "set/train: ", "value 0: a network needs at least two classes");
+    write_file(in_files("set/train/classes.txt"), "ground\ncat\n", 11);
+    tutti_data_free(tutti_data_open(in_files("set/train"), &options));
+    ck_assert_int_eq(heard.count, 0);
+    values[0] = 1;
+    write_pgm(in_files("set/train/masks/1.pgm"), 10, 10, values);
+    write_ppm(in_files("set/val/images/0.ppm"), 10, 10, 1, 2, 3, 0);
+    write_file(in_files("set/val/masks/0.tif"), "x", 1);
+    expect_refusal(in_files("set"), "set/val: ", "cannot be read there: 1 .tif file");
+    write_pgm(in_files("set/val/masks/0.pgm"), 10, 10, values);
+    tutti_data *data = tutti_data_open(in_files("set"), &options);
+    ck_assert_msg(data != NULL, "%s", status_message());
+    ck_assert_int_eq(heard.count, 1);
+    ck_assert_ptr_nonnull(strstr(heard.lines[0], "ignored: 1 .tif file, such as /"));
+    tutti_data_free(data);
+}
+END_TEST
+
 START_TEST(json_names_the_classes)
 {
     tutti_data_options options = small_options(NULL);
@@ -235,11 +296,13 @@ int main(void)
     TCase *folders = tcase_create("folders");
     tcase_add_checked_fixture(folders, files_begin, files_end);
     tcase_add_test(folders, folder_of_classes);
+    tcase_add_test(folders, classes_without_pictures);
     tcase_add_test(folders, division_follows_from_the_seed);
     tcase_add_test(folders, folders_of_parts);
     tcase_add_test(folders, folds_of_the_training_part);
     tcase_add_test(folders, photos_without_classes);
     tcase_add_loop_test(folders, masks_of_images, 0, 2);
+    tcase_add_test(folders, masks_that_teach_nothing);
     tcase_add_test(folders, json_names_the_classes);
     suite_add_tcase(suite, folders);
     suite_add_tcase(suite, masks_case());

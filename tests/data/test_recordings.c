@@ -164,6 +164,22 @@ START_TEST(names_damaged_files)
 END_TEST
 
 /* A file by its name, prepared by what a training kept, is as in the folder of its training. */
+START_TEST(names_classes_without_recordings)
+{
+    const tutti_data_options hearing = { .note = hear };
+    put_tone("sounds/low/a.wav", 8000, 200, 0.5);
+    put_tone("sounds/high/a.wav", 8000, 3000, 0.5);
+    put_text("sounds/low/a.txt", "a tone");
+    put_text("sounds/low/b.mp3", "x");
+    put_text("sounds/high/b.mp3", "x");
+    struct collection *data = opened(audio_open, "sounds", &hearing);
+    ck_assert_ptr_nonnull(strstr(heard, "ignored: 2 .mp3 files, 1 .txt file, such as /"));
+    data->free(data);
+    put_text("sounds/mid/a.flac", "x");
+    expect_refused(audio_open, "sounds", &none, "sounds/mid: ", "no recording (WAV) in it, only 1 .flac file");
+}
+END_TEST
+
 START_TEST(reads_files_without_classes)
 {
     float expected[64 * 20], sample[64 * 20];
@@ -208,6 +224,7 @@ Suite *recordings_suite(void)
     tcase_add_test(tests, reads_folders);
     tcase_add_test(tests, names_damaged_files);
     tcase_add_test(tests, reads_files_without_classes);
+    tcase_add_test(tests, names_classes_without_recordings);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -146,6 +146,46 @@ START_TEST(shards)
 }
 END_TEST
 
+static void append_sample(const char *key, const char *end, const char *label)
+{
+    char name[64], picture[400];
+    const int head = snprintf(picture, sizeof(picture), "P6\n10 10\n255\n");
+    memset(picture + head, 100, 300);
+    snprintf(name, sizeof(name), "%s.%s", key, end);
+    append(name, '0', picture, (size_t)head + 300);
+    snprintf(name, sizeof(name), "%s.cls", key);
+    append(name, '0', label, strlen(label));
+}
+
+/* A class without an image that can be read, and a shard without a sample, are named; other files are counted. */
+START_TEST(shards_that_miss_a_class)
+{
+    struct heard heard = { 0 };
+    tutti_data_options options = small_options(&heard);
+    append_sample("0", "ppm", "cat");
+    append_sample("1", "ppm", "dog");
+    append_sample("2", "webp", "dog");
+    size_t length = finish();
+    write_file(in_files("shards/0.tar"), archive, length);
+    tutti_data *data = tutti_data_open(in_files("shards"), &options);
+    ck_assert_msg(data != NULL, "%s", status_message());
+    ck_assert_str_eq(heard.lines[0], "ignored: 1 .webp file, such as 2.webp");
+    tutti_data_free(data);
+    append_sample("3", "webp", "cow");
+    append_sample("4", "ppm", "dog");
+    length = finish();
+    write_file(in_files("shards/1.tar"), archive, length);
+    ck_assert_ptr_null(tutti_data_open(in_files("shards"), &options));
+    ck_assert_ptr_nonnull(strstr(status_message(), "class 'cow' has no picture"));
+    ck_assert_ptr_nonnull(strstr(status_message(), "what cannot be read: 2 .webp files"));
+    append("readme.txt", '0', "x", 1);
+    length = finish();
+    write_file(in_files("shards/1.tar"), archive, length);
+    ck_assert_ptr_null(tutti_data_open(in_files("shards"), &options));
+    ck_assert_ptr_nonnull(strstr(status_message(), "1.tar: no picture"));
+}
+END_TEST
+
 TCase *tar_case(void)
 {
     TCase *tar = tcase_create("tar");
@@ -153,5 +193,6 @@ TCase *tar_case(void)
     tcase_add_test(tar, names_and_sizes);
     tcase_add_test(tar, damaged_archives);
     tcase_add_loop_test(tar, shards, 0, 3);
+    tcase_add_test(tar, shards_that_miss_a_class);
     return tar;
 }
