@@ -6,32 +6,42 @@
 #include <string.h>
 
 /* Elements may be unaligned. */
-#define CONVERT(type, expression)                                                \
+#define CONVERT(number, type, expression)                                        \
     for (size_t i = 0; i < count; i++) {                                         \
         type value;                                                              \
         memcpy(&value, (const char *)elements + i * sizeof value, sizeof value); \
-        floats[i] = (float)(expression);                                         \
+        numbers[i] = (number)(expression);                                       \
     }                                                                            \
     break
+#define CONVERT_ALL(number)                                                \
+    switch (type) {                                                        \
+    case NPZ_BOOL: CONVERT(number, uint8_t, value != 0);                   \
+    case NPZ_U8: CONVERT(number, uint8_t, (number)value / 255);            \
+    case NPZ_I8: CONVERT(number, int8_t, value);                           \
+    case NPZ_I16: CONVERT(number, int16_t, value);                         \
+    case NPZ_U16: CONVERT(number, uint16_t, value);                        \
+    case NPZ_F16: CONVERT(number, uint16_t, (number)half_to_float(value)); \
+    case NPZ_I32: CONVERT(number, int32_t, value);                         \
+    case NPZ_U32: CONVERT(number, uint32_t, value);                        \
+    case NPZ_F32: CONVERT(number, float, value);                           \
+    case NPZ_I64: CONVERT(number, int64_t, value);                         \
+    case NPZ_U64: CONVERT(number, uint64_t, value);                        \
+    case NPZ_F64: CONVERT(number, double, value);                          \
+    }
 
-bool array_to_floats(enum npz_type type, const void *elements, size_t count, float *floats)
+bool array_to_floats(enum npz_type type, const void *elements, size_t count, float *numbers)
 {
     bool finite = true;
-    switch (type) {
-    case NPZ_BOOL: CONVERT(uint8_t, value != 0);
-    case NPZ_U8: CONVERT(uint8_t, (float)value / 255);
-    case NPZ_I8: CONVERT(int8_t, value);
-    case NPZ_I16: CONVERT(int16_t, value);
-    case NPZ_U16: CONVERT(uint16_t, value);
-    case NPZ_F16: CONVERT(uint16_t, half_to_float(value));
-    case NPZ_I32: CONVERT(int32_t, value);
-    case NPZ_U32: CONVERT(uint32_t, value);
-    case NPZ_F32: CONVERT(float, value);
-    case NPZ_I64: CONVERT(int64_t, value);
-    case NPZ_U64: CONVERT(uint64_t, value);
-    case NPZ_F64: CONVERT(double, value);
-    }
-    for (size_t i = 0; i < count; i++) finite = finite && isfinite(floats[i]);
+    CONVERT_ALL(float)
+    for (size_t i = 0; i < count; i++) finite = finite && isfinite(numbers[i]);
+    return finite;
+}
+
+bool array_to_doubles(enum npz_type type, const void *elements, size_t count, double *numbers)
+{
+    bool finite = true;
+    CONVERT_ALL(double)
+    for (size_t i = 0; i < count; i++) finite = finite && isfinite(numbers[i]);
     return finite;
 }
 

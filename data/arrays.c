@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct arrays {
     enum npz_type type;
     size_t row, elements; /* bytes and numbers of a sample */
     struct array_targets targets;
+    struct array_inputs standardised; /* of samples that are not images */
     bool images, channels_last;
     char (*class_names)[12];
     const char **class_list;
@@ -31,6 +33,7 @@ static void free_arrays(struct collection *collection)
     struct arrays *arrays = (struct arrays *)collection;
     array_pairs_close(&arrays->pairs);
     standards_free(&arrays->targets.standards);
+    standards_free(&arrays->standardised.standards);
     free(arrays->class_names);
     free(arrays->class_list);
     free(collection->parts);
@@ -68,10 +71,15 @@ static tutti_status read_input(const struct arrays *arrays, int slot, int64_t ro
     if (arrays->images && !arrays->channels_last) return array_rows_read(inputs, row, 1, sample);
     void *memory = malloc(arrays->row);
     if (!memory) return fail(TUTTI_NO_MEMORY, "no memory for the %zu bytes of a sample", arrays->row);
+    bool finite = true;
     tutti_status status = array_rows_read(inputs, row, 1, memory);
     if (status == TUTTI_OK && arrays->images)
         copy_channels(arrays, memory, sample);
-    else if (status == TUTTI_OK && !array_to_floats(arrays->type, memory, arrays->elements, sample))
+    else if (status == TUTTI_OK && arrays->standardised.standards.count > 0)
+        status = array_inputs_apply(&arrays->standardised, arrays->type, memory, sample, &finite);
+    else if (status == TUTTI_OK)
+        finite = array_to_floats(arrays->type, memory, arrays->elements, sample);
+    if (status == TUTTI_OK && !finite)
         status = fail(TUTTI_FORMAT, "%s[%" PRId64 "] has numbers that are not finite", inputs->name, row);
     free(memory);
     return status;
@@ -153,9 +161,26 @@ done:
 static tutti_status measure(struct collection *collection, const signed char *part)
 {
     struct arrays *arrays = (struct arrays *)collection;
-    const tutti_status status = arrays->images && arrays->measure ? measure_bytes(arrays, part) : TUTTI_OK;
+    tutti_status status = arrays->images && arrays->measure ? measure_bytes(arrays, part) : TUTTI_OK;
+    if (status == TUTTI_OK)
+        status = array_inputs_measure(&arrays->standardised, arrays->pairs.inputs, arrays->begins, part);
     if (status != TUTTI_OK) return status;
     return array_targets_measure(&arrays->targets, arrays->pairs.targets, arrays->begins, part);
+}
+
+/* Means and deviations of numbers; describe.c adds those of images. */
+static int describe(const struct collection *collection, json_t *object)
+{
+    const struct standards *standards = &((const struct arrays *)collection)->standardised.standards;
+    json_t *mean = standards->count ? json_array() : NULL, *std = standards->count ? json_array() : NULL;
+    int failed = 0;
+    for (int i = 0; i < standards->count; i++) {
+        failed |= json_array_append_new(mean, json_real(standards->mean[i]));
+        failed |= json_array_append_new(std, json_real(standards->std[i]));
+    }
+    if (mean) failed |= json_object_set_new(object, "mean", mean);
+    if (std) failed |= json_object_set_new(object, "std", std);
+    return failed;
 }
 
 /* ------------------------------------------------------------------------------------------------- opening ---- */
@@ -305,10 +330,13 @@ static tutti_status finish(struct arrays *arrays, const char *path, const tutti_
     TRY(set_augment(arrays, path, options));
     if (arrays->images)
         TRY(statistics_read(options->normalise, info->channels, info->mean, info->std, &arrays->measure));
+    else
+        TRY(array_inputs_open(&arrays->standardised, &info->shape, arrays->elements, options->normalise));
     info->kind = "arrays";
     collection->read = read_sample;
     collection->name = name_sample;
     collection->fit = measure;
+    collection->describe = describe;
 done:
     return status;
 }

@@ -42,8 +42,24 @@ tutti_status array_targets_measure(
 tutti_status array_targets_read(
     const struct array_targets *targets, const struct array_rows *from, int64_t row, float *target);
 
-/* Converts elements to floats; bytes become 0 to 1. Returns false if one is not finite. */
-bool array_to_floats(enum npz_type type, const void *elements, size_t count, float *floats);
+/* array_inputs.c: samples of numbers that are standardised: each number of a sample with one axis by itself, else each
+ * channel, the first axis. */
+struct array_inputs {
+    struct standards standards; /* count 0: samples stay as they are */
+    size_t elements, run;       /* numbers of a sample; of a channel */
+};
+/* Reads tutti_data_options.normalise, where NULL means none. `inputs` is zero; free its standards also on failure. */
+tutti_status array_inputs_open(struct array_inputs *inputs, const tutti_shape *shape, size_t elements, const char *how);
+/* Measures as array_targets_measure() does. */
+tutti_status array_inputs_measure(
+    struct array_inputs *inputs, const struct array_rows *from, const int64_t *begins, const signed char *part);
+/* Standardises a row as it is stored. *finite is false if a number is not. */
+tutti_status array_inputs_apply(
+    const struct array_inputs *inputs, enum npz_type type, const void *row, float *sample, bool *finite);
+
+/* Convert elements; bytes become 0 to 1. Return false if one is not finite. */
+bool array_to_floats(enum npz_type type, const void *elements, size_t count, float *numbers);
+bool array_to_doubles(enum npz_type type, const void *elements, size_t count, double *numbers);
 /* Converts integers; false if one is not within 0 to `most`. */
 bool array_to_labels(enum npz_type type, const void *elements, size_t count, int32_t most, int32_t *labels);
 

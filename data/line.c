@@ -40,6 +40,9 @@ tutti_status line_open(const char *path, const tutti_data_options *options, stru
     if (options->augment && strcmp(options->augment, "none") != 0)
         return fail(TUTTI_INVALID, "points of a line are not augmented, and \"%s\" is asked for: leave it out",
             options->augment);
+    if (options->normalise && strcmp(options->normalise, "none") != 0)
+        return fail(TUTTI_INVALID, "points of a line are not normalised, and \"%s\" is asked for: leave it out",
+            options->normalise);
     struct collection *line = memory_new(1, sizeof(*line));
     if (!line) return TUTTI_NO_MEMORY;
     const tutti_shape one = { .rank = 1, .sizes = { 1 } };

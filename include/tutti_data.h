@@ -27,7 +27,8 @@ typedef struct tutti_data_options {
     void (*note)(void *user, const char *line); /* reports what was left out, and the like; NULL: nothing */
     void *user;
     /* Images: "imagenet", by ImageNet's mean and std; "measured", by those of the training part; "none"; or the
-     * numbers of each channel, as "0.5,0.4,0.4/0.2,0.2,0.2". NULL: imagenet; for MNIST, CIFAR and digits: none */
+     * numbers of each channel, as "0.5,0.4,0.4/0.2,0.2,0.2". NULL: imagenet; for MNIST, CIFAR and digits: none.
+     * Other data: "measured", "none" or numbers; NULL: measured, but none for arrays of numbers */
     const char *normalise;
     /* Targets that are numbers: "measured", by mean and std of each number in the training part; "none"; or the
      * numbers, as above. NULL: measured */

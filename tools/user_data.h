@@ -38,7 +38,7 @@ struct user_data_options {
     { "augment", OPTION((o).data.augment), "LIST",                                                            \
         "change training samples at random, such as crop,flip,color=0.4 (docs/augmentation.md)" },            \
         { "normalise", OPTION((o).data.normalise), "HOW",                                                     \
-            "mean and standard deviation of images (default imagenet; of MNIST, CIFAR and digits none)",      \
+            "mean and standard deviation of samples (default by their kind, see docs/data.md)",               \
             .choices = own_normalisations },                                                                  \
         { "drop", OPTION((o).data.drop), "COL,...", "of a table: columns that are no inputs" },               \
         { "only", OPTION((o).data.only), "COL,...", "of a table: the columns that are inputs" },              \

@@ -158,6 +158,42 @@ START_TEST(converts_numbers)
 }
 END_TEST
 
+/* Columns, or channels of more axes, by the training part alone; in double, since times have more digits than floats.
+ */
+START_TEST(standardises_numbers)
+{
+    double times[6] = { 1700000000000, 5, 1700000000002, 5, 1800000000000, 9 };
+    float grids[2][2][3] = { { { 0, 1, 2 }, { 5, 5, 5 } }, { { 2, 3, 4 }, { 7, 7, 7 } } }, sample[6], target,
+          targets[3] = { 0 };
+    const struct npz_array y = array("y", NPZ_F32, 1, (int64_t[]) { 2 }, targets);
+    struct npz_array x = array("train_x", NPZ_F64, 2, (int64_t[]) { 2, 2 }, times);
+    struct npz_array named[4] = { x, y, x, y };
+    named[1].name = "train_y";
+    named[2] = array("test_x", NPZ_F64, 2, (int64_t[]) { 1, 2 }, times + 4);
+    named[3] = array("test_y", NPZ_F32, 1, (int64_t[]) { 1 }, targets);
+    save("times.npz", named, 4);
+    struct collection *data = opened(arrays_open, "times.npz", &(tutti_data_options) { .normalise = "measured" });
+    ck_assert_int_eq(read_floats(data, 0, sample, &target), TUTTI_OK);
+    ck_assert(sample[0] == -1 && sample[1] == 0);
+    ck_assert_int_eq(read_floats(data, 1, sample, &target), TUTTI_OK);
+    ck_assert(sample[0] == 1 && sample[1] == 0);
+    ck_assert_int_eq(read_floats(data, 2, sample, &target), TUTTI_OK);
+    ck_assert(sample[0] > 9e8f && sample[1] == 4);
+    data->free(data);
+    x = array("x", NPZ_F32, 3, (int64_t[]) { 2, 2, 3 }, grids);
+    save("grids.npz", (struct npz_array[]) { x, y }, 2);
+    data = opened(arrays_open, "grids.npz", &(tutti_data_options) { .normalise = "2,6/2,0.5" });
+    ck_assert_int_eq(read_floats(data, 1, sample, &target), TUTTI_OK);
+    ck_assert(sample[0] == 0 && sample[2] == 1 && sample[3] == 2 && sample[5] == 2);
+    data->free(data);
+    data = opened(arrays_open, "grids.npz", &none); /* as they are */
+    ck_assert_int_eq(read_floats(data, 1, sample, &target), TUTTI_OK);
+    ck_assert(sample[2] == 4);
+    data->free(data);
+    expect_refused(arrays_open, "grids.npz", &(tutti_data_options) { .normalise = "imagenet" }, "imagenet", "2 means");
+}
+END_TEST
+
 START_TEST(refuses_arrays)
 {
     float numbers[6] = { 0, 1, NAN, 3, 4, 5 }, sample[2];
@@ -269,6 +305,7 @@ Suite *arrays_suite(void)
     tcase_add_test(tests, augments_images);
     tcase_add_test(tests, reads_parts);
     tcase_add_test(tests, converts_numbers);
+    tcase_add_test(tests, standardises_numbers);
     tcase_add_test(tests, refuses_arrays);
     tcase_add_test(tests, reads_rows);
     tcase_add_test(tests, reads_layouts);

@@ -213,6 +213,7 @@ START_TEST(drawn_data)
     }
     tutti_data_free(data);
     ck_assert_ptr_null(tutti_data_open("line", &(tutti_data_options) { .augment = "flip" }));
+    ck_assert_ptr_null(tutti_data_open("line", &(tutti_data_options) { .normalise = "measured" }));
     data = must_open("digits", &(tutti_data_options) { .seed = 3 }); /* the seed changes no digit */
     ck_assert_int_eq(count(data, TUTTI_DATA_TRAIN), 10000);
     ck_assert_int_eq(count(data, TUTTI_DATA_TEST), 2000);
