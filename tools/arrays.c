@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "tools/ports.h"
+#include "tools/prepare.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -62,26 +62,46 @@ static int open_arrays(const struct session *session, const char *path, struct n
     return status == TUTTI_OK ? EXIT_DONE : work_failed(session->command, status, status_message());
 }
 
-static int infer(struct session *session, const struct saved_options *options, const char *inputs, const char *outputs,
-    struct ports *ports)
+static int read_inputs(struct session *session, const struct saved_options *options, const char *inputs,
+    const struct preparation *preparation, struct ports *ports)
 {
     struct npz *file = NULL;
     int result = open_arrays(session, inputs, &file);
     if (result == EXIT_DONE) result = ports_read(session, inputs, file, false, ports);
+    if (result == EXIT_DONE && ports->prepares)
+        result = preparation_apply(
+            preparation, options->weights, ports_array(file, ports, &ports->inputs[0]), &ports->inputs[0]);
     npz_close(file);
+    if (result == EXIT_DONE) preparation_report(preparation, options->weights, ports->prepares);
+    return result;
+}
+
+static int infer(struct session *session, const struct saved_options *options, const char *inputs, const char *outputs,
+    const struct preparation *preparation, struct ports *ports)
+{
+    if (ports->prepares && session->file.network)
+        return wrong_use("infer", "--prepare is for the models of `tutti train`, not for ONNX files");
+    int result = read_inputs(session, options, inputs, preparation, ports);
     if (result == EXIT_DONE) result = ports_compile(session, ports, session->training.batch);
     if (result == EXIT_DONE) result = saved_load("infer", options, session);
     if (result == EXIT_DONE) result = ports_compute(session, ports);
     if (result != EXIT_DONE) return result;
+    if (ports->prepares) preparation_undo(preparation, ports->samples, &ports->outputs[0]);
     const tutti_status status = write_outputs(outputs, session, ports);
     return status == TUTTI_OK ? EXIT_DONE : work_failed("infer", status, status_message());
 }
 
-int arrays_infer(struct session *session, const struct saved_options *options, const char *inputs, const char *outputs)
+int arrays_infer(
+    struct session *session, const struct saved_options *options, const char *inputs, const char *outputs, bool prepare)
 {
     struct ports ports;
+    struct preparation preparation;
     int result = ports_find(session, &ports);
-    if (result == EXIT_DONE) result = infer(session, options, inputs, outputs, &ports);
+    ports.prepares = prepare;
+    const tutti_status status = preparation_read(options->weights, &preparation);
+    if (status != TUTTI_OK) result = work_failed("infer", status, status_message());
+    if (result == EXIT_DONE) result = infer(session, options, inputs, outputs, &preparation, &ports);
+    preparation_free(&preparation);
     ports_free(&ports);
     return result;
 }

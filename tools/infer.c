@@ -15,6 +15,7 @@ struct settings {
     struct saved_options saved;
     int64_t first, count, classes;
     const char *inputs, *outputs, *expect;
+    bool prepare;
     int files; /* arguments after MODEL */
 };
 
@@ -28,6 +29,8 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "inputs", OPTION(s->inputs), "FILE", "compute the outputs of the arrays in this .npz or .npy file" },
         { "outputs", OPTION(s->outputs), "FILE", "write them to this .npz or .npy file" },
         { "classes", OPTION(s->classes), "N", "with --inputs: number of outputs (default the model's)", 1, 1e6 },
+        { "prepare", OPTION(s->prepare), NULL,
+            "with --inputs: prepare them as in training, and write numbers in the units of the data" },
         EXPECT_OPTION(s->expect),
         SAVED_MORE_OPTIONS(s->saved),
     };
@@ -174,7 +177,7 @@ static int infer_arrays(const struct settings *s, struct session *session)
         return wrong_use("infer", "--data, --part, --first, --count and --json cannot be used with --inputs");
     int result = saved_build("infer", saved, saved->own.input, s->classes, s->inputs, session);
     if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);
-    return result == EXIT_DONE ? arrays_infer(session, saved, s->inputs, s->outputs) : result;
+    return result == EXIT_DONE ? arrays_infer(session, saved, s->inputs, s->outputs, s->prepare) : result;
 }
 
 static int infer_part(const struct settings *s, struct session *session, const struct data *data, struct samples *part)
@@ -246,7 +249,8 @@ static int infer(struct settings *s, struct session *session, struct data *data,
     if (s->files && (s->saved.data || s->inputs || s->outputs))
         return wrong_use("infer", "\"%s\" cannot be used with --data, --inputs and --outputs", files[0]);
     if (s->inputs || s->outputs) return infer_arrays(s, session);
-    if (s->classes || s->expect) return wrong_use("infer", "--classes and --expect can only be used with --inputs");
+    if (s->classes || s->expect || s->prepare)
+        return wrong_use("infer", "--classes, --prepare and --expect can only be used with --inputs");
     if (s->files) return infer_files(s, session, data, files);
     int result = saved_open("infer", &s->saved, false, session, data, &part);
     return result == EXIT_DONE ? infer_part(s, session, data, part) : result;

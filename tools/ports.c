@@ -135,7 +135,7 @@ static bool sizes_fit(const struct ports *ports, const struct port *port, const 
 }
 
 /* An array without a name belongs to the only input. */
-static const struct npz_array *array_of(const struct npz *file, const struct ports *ports, const struct port *port)
+const struct npz_array *ports_array(const struct npz *file, const struct ports *ports, const struct port *port)
 {
     const struct npz_array *array = npz_find(file, port->name);
     return array || ports->input_count > 1 ? array : npz_find(file, "");
@@ -148,7 +148,7 @@ static bool is_known(const struct session *session, const struct npz *file, cons
 {
     if (with_outputs && onnx_options_knows(&session->onnx, array->name)) return true;
     for (int i = 0; i < ports->input_count; i++)
-        if (array_of(file, ports, &ports->inputs[i]) == array) return true;
+        if (ports_array(file, ports, &ports->inputs[i]) == array) return true;
     for (int i = 0; with_outputs && i < ports->output_count; i++)
         if (!strcmp(ports->outputs[i].name, array->name)) return true;
     return false;
@@ -168,7 +168,7 @@ static bool check_array(const char *command, const char *path, const struct npz_
             dtype_name(port->info.dtype), wanted);
         return false;
     }
-    if (!type_fits(array->type, port->info.dtype))
+    if (!type_fits(array->type, port->info.dtype) && !(ports->prepares && port->info.dtype == TUTTI_DTYPE_F32))
         wrong_use(command, "%s: array \"%s\" is of %s: the input is of %s", path, port->name,
             npz_type_name(array->type), dtype_name(port->info.dtype));
     else if (!sizes_fit(ports, port, array))
@@ -204,7 +204,7 @@ static bool check_file(
     if (with_outputs) print_names(ports->outputs, ports->output_count, used, names);
     ports->samples = 0;
     for (int i = ports->input_count - 1; i >= 0; i--) {
-        const struct npz_array *array = array_of(file, ports, &ports->inputs[i]);
+        const struct npz_array *array = ports_array(file, ports, &ports->inputs[i]);
         if (!array) continue;
         ports->bare = ports->inputs[i].batch_axis.axis < 0 && array->rank != ports->inputs[i].info.shape.rank + 1;
         const int64_t samples = samples_of(ports, &ports->inputs[i], array);
@@ -212,7 +212,7 @@ static bool check_file(
     }
     for (int i = 0; i < ports->input_count; i++) {
         const struct port *port = &ports->inputs[i];
-        fits &= check_array(command, path, array_of(file, ports, port), ports, port);
+        fits &= check_array(command, path, ports_array(file, ports, port), ports, port);
     }
     for (int i = 0; i < npz_count(file); i++) {
         const struct npz_array *array = npz_at(file, i);
@@ -279,7 +279,7 @@ int ports_read(
     tutti_status status = TUTTI_OK;
     if (!check_file(session, path, file, with_outputs, ports)) return EXIT_WRONG_USE;
     for (int i = 0; i < ports->input_count && status == TUTTI_OK; i++)
-        status = convert(path, array_of(file, ports, &ports->inputs[i]), ports->samples, &ports->inputs[i]);
+        status = convert(path, ports_array(file, ports, &ports->inputs[i]), ports->samples, &ports->inputs[i]);
     return status == TUTTI_OK ? EXIT_DONE : work_failed(session->command, status, status_message());
 }
 

@@ -22,7 +22,8 @@ struct ports {
     struct port inputs[TUTTI_ONNX_PORTS], outputs[TUTTI_ONNX_PORTS];
     int input_count, output_count;
     int64_t samples;
-    bool bare; /* with --whole: arrays have no axis of samples, of which there is one */
+    bool prepares; /* inputs of floats take numbers of all types, which are prepared then (prepare.h) */
+    bool bare;     /* with --whole: arrays have no axis of samples, of which there is one */
 };
 
 /* Finds the inputs and the named outputs of the session's network. Returns an exit status, as all of these. */
@@ -35,6 +36,8 @@ int port_sizes(const struct ports *ports, const struct port *port, int64_t sampl
  * fit. */
 int ports_read(
     const struct session *session, const char *path, const struct npz *file, bool with_outputs, struct ports *ports);
+/* Returns the array in the file that is read for an input; NULL: there is none. */
+const struct npz_array *ports_array(const struct npz *file, const struct ports *ports, const struct port *port);
 /* Compiles the network for inference of all outputs, in batches of at most so many samples. */
 int ports_compile(struct session *session, const struct ports *ports, int64_t batch);
 /* Computes all outputs of all samples. */
