@@ -3,11 +3,13 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 void text_append(struct text *text, const char *format, ...)
 {
@@ -56,6 +58,64 @@ struct printable text_printable(const char *text)
     }
     strcpy(result.text + size, text[size] ? "..." : "");
     return result;
+}
+
+enum { NEAREST_MOST = 48 };
+
+static bool same_letter(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* The distance of Damerau and Levenshtein between texts of at most NEAREST_MOST bytes, where swapped letters are not
+ * changed again. */
+static int distance(const char *a, const char *b)
+{
+    int rows[3][NEAREST_MOST + 1], *before = rows[0], *last = rows[1], *row = rows[2];
+    const int columns = (int)strlen(b);
+    for (int j = 0; j <= columns; j++) last[j] = before[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        row[0] = i;
+        for (int j = 1; j <= columns; j++) {
+            int least = last[j - 1] + !same_letter(a[i - 1], b[j - 1]);
+            if (last[j] + 1 < least) least = last[j] + 1;
+            if (row[j - 1] + 1 < least) least = row[j - 1] + 1;
+            const bool swapped = i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]);
+            if (swapped && before[j - 2] + 1 < least) least = before[j - 2] + 1;
+            row[j] = least;
+        }
+        int *free_row = before;
+        before = last;
+        last = row;
+        row = free_row;
+    }
+    return last[columns];
+}
+
+const char *text_nearest(const char *text, const char *const *choices)
+{
+    const size_t length = strlen(text);
+    const char *nearest = NULL;
+    int least = length < 4 ? 2 : (int)(length + 2) / 3 + 1; /* a third of the letters may be wrong */
+    if (length < 2 || length > NEAREST_MOST) return NULL;
+    for (int i = 0; choices[i]; i++) {
+        if (strlen(choices[i]) > NEAREST_MOST) continue;
+        const size_t shorter = strlen(choices[i]) < length ? strlen(choices[i]) : length;
+        int found = distance(text, choices[i]);
+        if (found > 1 && shorter > 2 && strncasecmp(text, choices[i], shorter) == 0) found = 1;
+        if (found >= least) continue;
+        least = found;
+        nearest = choices[i];
+    }
+    return nearest;
+}
+
+struct suggestion text_suggest(const char *text, const char *const *choices)
+{
+    struct suggestion suggestion = { "" };
+    const char *nearest = text_nearest(text, choices);
+    if (nearest) snprintf(suggestion.text, sizeof(suggestion.text), "; did you mean %s?", text_printable(nearest).text);
+    return suggestion;
 }
 
 int text_character(const char *text)

@@ -23,6 +23,16 @@ struct printable {
 };
 struct printable text_printable(const char *text);
 
+/* Returns the choice that was probably meant: one that begins the text or is begun by it, or that a few letters
+ * inserted, left out, changed or swapped make of it; upper and lower case are the same. NULL: none is so near.
+ * `choices` ends with NULL. */
+const char *text_nearest(const char *text, const char *const *choices);
+/* "; did you mean NAME?", or "" if none is near: the middle of a message about an unknown name. */
+struct suggestion {
+    char text[128];
+};
+struct suggestion text_suggest(const char *text, const char *const *choices);
+
 /* Returns the bytes of the first character; 0: there is none, or it is not UTF-8 (RFC 3629: no surrogates, shortest
  * form only). */
 int text_character(const char *text);

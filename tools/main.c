@@ -1,4 +1,5 @@
 /* tutti: trains, tests and measures networks on every OpenCL device of the machine. */
+#include "base/text.h"
 #include "tools/commands.h"
 #include "tutti.h"
 
@@ -30,15 +31,19 @@ static void print_help(FILE *stream)
         "Trains one neural network on every OpenCL device of this machine.\n\nCommands:\n");
     for (int i = 0; i < COMMANDS; i++) fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
     fprintf(stream,
-        "\ntutti COMMAND --help describes a command and its options. With --json, a command writes one JSON\n"
-        "object per line to standard output, and text for people to standard error.\n\n"
+        "\ntutti help COMMAND, or tutti COMMAND --help, describes a command and its options; tutti version prints\n"
+        "the version. With --json, a command writes one JSON object per line to standard output, and text for\n"
+        "people to standard error.\n\n"
         "Environment variables: TUTTI_DEVICES (as --devices), TUTTI_LOG (error, warn, info, debug),\n"
         "TUTTI_CACHE_DIR (folder of compiled kernels), TUTTI_TUNING (as --tuning).\n");
 }
 
 static int unknown_command(const char *name)
 {
-    fprintf(stderr, "tutti: unknown command \"%s\"; use one of ", name);
+    const char *names[COMMANDS + 1] = { NULL };
+    for (int i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
+    const struct suggestion suggestion = text_suggest(name, names);
+    fprintf(stderr, "tutti: unknown command \"%s\"%s use one of ", name, suggestion.text[0] ? suggestion.text : ";");
     for (int i = 0; i < COMMANDS; i++) fprintf(stderr, "%s%s", i ? ", " : "", commands[i].name);
     fputc('\n', stderr);
     return EXIT_WRONG_USE;
@@ -52,6 +57,13 @@ static int flush_output(int status)
     return status == EXIT_DONE ? EXIT_WORK_FAILED : status;
 }
 
+static int run(const char *name, int argc, char **argv)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        if (!strcmp(name, commands[i].name)) return flush_output(commands[i].run(argc, argv));
+    return unknown_command(name);
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_DFL);
@@ -60,16 +72,15 @@ int main(int argc, char **argv)
         return EXIT_WRONG_USE;
     }
     const char *name = argv[1];
-    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+    const bool help = !strcmp(name, "help");
+    if (help && argc > 2) return run(argv[2], 2, (char *[]) { argv[2], "--help", NULL });
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || help) {
         print_help(stdout);
         return flush_output(EXIT_DONE);
     }
-    if (!strcmp(name, "--version")) {
+    if (!strcmp(name, "--version") || !strcmp(name, "version")) {
         printf("tutti %s\n", tutti_version());
         return flush_output(EXIT_DONE);
     }
-    for (int i = 0; i < COMMANDS; i++) {
-        if (!strcmp(name, commands[i].name)) return flush_output(commands[i].run(argc - 1, argv + 1));
-    }
-    return unknown_command(name);
+    return run(name, argc - 1, argv + 1);
 }

@@ -1,9 +1,12 @@
 /* tutti op: lists the operations of tutti_op(), or explains one. */
+#include "base/memory.h"
+#include "base/text.h"
 #include "formats/json_lines.h"
 #include "tools/commands.h"
 #include "tutti_inspect.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void print_list(void)
@@ -145,6 +148,22 @@ static int print_range(int first, int end)
     return status == TUTTI_OK ? EXIT_DONE : EXIT_WORK_FAILED;
 }
 
+static int unknown_operation(const char *name)
+{
+    const int count = tutti_operations();
+    tutti_operation_info operation;
+    const char **names = memory_new((size_t)count + 1, sizeof *names);
+    struct suggestion suggestion = { "" };
+    for (int i = 0; names && i < count; i++) {
+        operation = (tutti_operation_info) { 0 };
+        names[i] = tutti_operation(i, &operation) == TUTTI_OK ? operation.name : "";
+    }
+    if (names) suggestion = text_suggest(name, names);
+    free(names);
+    return wrong_use(
+        "op", "there is no operation \"%s\"%s `tutti op` lists them", name, suggestion.text[0] ? suggestion.text : ":");
+}
+
 int command_op(int argc, char **argv)
 {
     const char *name = NULL;
@@ -162,7 +181,7 @@ int command_op(int argc, char **argv)
     const enum parsed parsed = options_parse(&usage, argc, argv, &name);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     const int position = name ? tutti_operation_find(name) : 0;
-    if (position < 0) return wrong_use("op", "there is no operation \"%s\": `tutti op` lists them", name);
+    if (position < 0) return unknown_operation(name);
     if (json) return print_range(position, name ? position + 1 : tutti_operations());
     tutti_operation_info operation = { 0 };
     if (!name)

@@ -1,6 +1,7 @@
 #include "tools/options.h"
 
 #include "base/numbers.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_BYTES = 1024, HELP_COLUMN = 26 };
+enum { NAMES_BYTES = 1024, HELP_COLUMN = 26, MOST_OPTIONS = 200 };
 
 int wrong_use(const char *command, const char *format, ...)
 {
@@ -31,6 +32,13 @@ const char *join_names(const char *const *names, char *buffer, size_t size)
         used += (size_t)(wrote > 0 ? wrote : 0);
     }
     return buffer;
+}
+
+/* What stands between an unknown name and the list of known ones. */
+static struct suggestion separate(struct suggestion suggestion)
+{
+    if (!suggestion.text[0]) strcpy(suggestion.text, ";");
+    return suggestion;
 }
 
 /* Returns -1 if the text is none of them. */
@@ -105,10 +113,28 @@ static void print_help(const struct usage *usage)
     printf("\nExit status: 0 success, 1 the work failed, 2 wrong arguments.\n");
 }
 
+/* Returns the option whose name is like the given word; NULL: none is. */
+static const char *nearest_option(const struct usage *usage, const char *given)
+{
+    const char *names[MOST_OPTIONS + 1];
+    char name[64];
+    int count = 0;
+    for (int i = 0; i < usage->count && count < MOST_OPTIONS; i++)
+        if (!usage->options[i].heading) names[count++] = usage->options[i].name;
+    names[count] = NULL;
+    given += strspn(given, "-");
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(given, "="), given);
+    return text_nearest(name, names);
+}
+
 static int unknown_option(const struct usage *usage, const char *given)
 {
     char names[NAMES_BYTES] = "";
     size_t used = 0;
+    const char *nearest = nearest_option(usage, given);
+    if (nearest)
+        return wrong_use(usage->command, "unknown option %s; did you mean --%s? tutti %s --help lists all", given,
+            nearest, usage->command);
     for (int i = 0; i < usage->count && used < sizeof(names); i++) {
         if (usage->options[i].heading) continue;
         int wrote = snprintf(names + used, sizeof(names) - used, "--%s, ", usage->options[i].name);
@@ -157,8 +183,8 @@ static int set_value(const struct usage *usage, const struct option *option, con
     const int chosen = option->choices ? position_of(text, option->choices) : 0;
     if (option->kind >= OPTION_INT) return set_number(usage, option, text);
     if (chosen < 0)
-        return wrong_use(usage->command, "--%s: \"%s\" is unknown; use one of %s", option->name, text,
-            join_names(option->choices, names, sizeof(names)));
+        return wrong_use(usage->command, "--%s: \"%s\" is unknown%s use one of %s", option->name, text,
+            separate(text_suggest(text, option->choices)).text, join_names(option->choices, names, sizeof(names)));
     if (!*text) return wrong_use(usage->command, "--%s needs %s, not an empty value", option->name, option->noun);
     if (option->kind == OPTION_TEXT) *(const char **)option->value = text;
     if (option->kind == OPTION_CHOICE) *(unsigned *)option->value = (unsigned)option->low + (unsigned)chosen;
@@ -213,9 +239,9 @@ static int check_argument(const struct usage *usage, const char *argument)
             join_names(usage->arguments, names, sizeof(names)));
     if (!argument) return wrong_use(usage->command, "%s is missing (see --help)", usage->argument);
     if (usage->arguments && position_of(argument, usage->arguments) < 0 && !has_suffix(argument, usage->suffix))
-        return wrong_use(usage->command, "unknown %s \"%s\"; use one of %s%s%s", usage->argument, argument,
-            join_names(usage->arguments, names, sizeof(names)), usage->suffix ? ", or a file *" : "",
-            usage->suffix ? usage->suffix : "");
+        return wrong_use(usage->command, "unknown %s \"%s\"%s use one of %s%s%s", usage->argument, argument,
+            separate(text_suggest(argument, usage->arguments)).text, join_names(usage->arguments, names, sizeof(names)),
+            usage->suffix ? ", or a file *" : "", usage->suffix ? usage->suffix : "");
     return EXIT_DONE;
 }
 

@@ -162,6 +162,30 @@ START_TEST(arrays_grow_zeroed)
 }
 END_TEST
 
+START_TEST(nearest_names)
+{
+    static const char *const names[] = { "epochs", "resnet18", "resnet50", "vgg16", "vit_b_16", "lr", "learning",
+        NULL };
+    static const struct {
+        const char *text, *nearest;
+    } cases[] = { { "epoch", "epochs" }, { "ehpocs", "epochs" }, { "epcohs", "epochs" }, { "ResNet-18", "resnet18" },
+        { "resnet34", "resnet18" }, { "vgg", "vgg16" }, { "vit", "vit_b_16" }, { "l", NULL }, { "lrr", "lr" },
+        { "learn", "learning" }, { "sleep", NULL }, { "", NULL }, { "eval", NULL }, { "learning-rate", "learning" } };
+    char longer[200];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *found = text_nearest(cases[i].text, names);
+        ck_assert_msg(found == cases[i].nearest || (found && cases[i].nearest && !strcmp(found, cases[i].nearest)),
+            "%s: %s", cases[i].text, found ? found : "none");
+    }
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    ck_assert_ptr_null(text_nearest(longer, names));
+    ck_assert_ptr_null(text_nearest("abc", (const char *const[]) { longer, NULL }));
+    ck_assert_str_eq(text_suggest("epoch", names).text, "; did you mean epochs?");
+    ck_assert_str_eq(text_suggest("sleep", names).text, "");
+}
+END_TEST
+
 START_TEST(texts_grow)
 {
     struct text text = { 0 };
@@ -543,6 +567,7 @@ static TCase *basics(void)
     tcase_add_test(tests, sizes_do_not_overflow);
     tcase_add_test(tests, arrays_grow_zeroed);
     tcase_add_test(tests, texts_grow);
+    tcase_add_test(tests, nearest_names);
     tcase_add_test(tests, philox_gives_the_known_answers);
     tcase_add_test(tests, random_numbers_have_their_moments);
     tcase_add_test(tests, normal_numbers_are_the_same_one_by_one_and_together);

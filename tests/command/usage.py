@@ -22,6 +22,13 @@ class Help(harness.CommandTest):
     def test_version(self):
         self.assertRegex(self.good("--version").output, r"^tutti \d+\.\d+\.\d+\n$")
 
+        self.assertEqual(self.good("version").output, self.good("--version").output)
+
+    def test_help_on_a_command(self):
+        for command in COMMANDS:
+            self.assertEqual(self.good("help", command).output, self.good(command, "--help").output)
+        self.assertEqual(self.good("help").output, self.good("--help").output)
+
     def test_help_needs_no_device(self):
         self.good("train", "--help", OCL_ICD_VENDORS="/nonexistent")
 
@@ -41,8 +48,18 @@ class WrongUse(harness.CommandTest):
         self.refused(2, ["MODEL is missing", harness.MODELS], "train")
 
     def test_unknown_option(self):
-        self.refused(2, ["--epoch;", "--epochs", "--save"], "train", "lenet", "--epoch", "3")
+        self.refused(2, ["--epoch;", "did you mean --epochs?"], "train", "lenet", "--epoch", "3")
+        self.refused(2, ["--zzz;", "--epochs", "--save"], "train", "lenet", "--zzz", "3")
         self.refused(2, "-x", "train", "lenet", "-x")
+
+    def test_did_you_mean(self):
+        for arguments, meant in ((("trian", "lenet"), "train"), (("help", "evaluate"), "eval"), (("train", "resnet"), "resnet18"),
+                                 (("show", "ResNet-50"), "resnet50"), (("train", "mlp", "-epochs", "3"), "--epochs"),
+                                 (("train", "mlp", "--optimizer", "adamW"), "adamw"), (("op", "sofmax"), "softmax"),
+                                 (("infer", "mlp", "--weight=m"), "--weights")):
+            self.refused(2, f"; did you mean {meant}?", *arguments)
+        outcome = self.refused(2, "\"fly\"", "fly")
+        self.assertNotIn("did you mean", outcome.errors)
 
     def test_bad_values(self):
         self.refused(2, ["--epochs", "\"many\""], "train", "lenet", "--epochs", "many")
