@@ -1,5 +1,6 @@
 /* tutti export: a network with its weights as an ONNX file. */
 #include "tools/commands.h"
+#include "tools/files.h"
 #include "tools/saved.h"
 
 #include "tutti_onnx.h"
@@ -34,7 +35,8 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
 static int export(const struct settings *s, struct session *session)
 {
     if (!s->output) return wrong_use("export", "--output is missing: name the ONNX file to write");
-    int result = saved_build("export", &s->saved, s->input, s->classes, NULL, session);
+    int result = files_check_output("export", "output", s->output);
+    if (result == EXIT_DONE) result = saved_build("export", &s->saved, s->input, s->classes, NULL, session);
     if (result != EXIT_DONE) return result;
     session->training.loss = TUTTI_LOSS_NONE;
     session->training.batch = 1;

@@ -4,6 +4,7 @@
 #include "formats/json_lines.h"
 #include "tools/arrays.h"
 #include "tools/commands.h"
+#include "tools/files.h"
 #include "tools/likeliest.h"
 #include "tools/saved.h"
 
@@ -175,7 +176,8 @@ static int infer_arrays(const struct settings *s, struct session *session)
     if (s->expect && session_model(saved->model)->build) return expects_a_file("infer");
     if (saved->data || s->first || s->count || saved->json || strcmp(saved->part, "test"))
         return wrong_use("infer", "--data, --part, --first, --count and --json cannot be used with --inputs");
-    int result = saved_build("infer", saved, saved->own.input, s->classes, s->inputs, session);
+    int result = files_check_output("infer", "outputs", s->outputs);
+    if (result == EXIT_DONE) result = saved_build("infer", saved, saved->own.input, s->classes, s->inputs, session);
     if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);
     return result == EXIT_DONE ? arrays_infer(session, saved, s->inputs, s->outputs, s->prepare) : result;
 }

@@ -2,6 +2,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "tools/files.h"
 
 #include <errno.h>
 #include <math.h>
@@ -238,6 +239,11 @@ static int check_argument(const struct usage *usage, const char *argument)
         return wrong_use(usage->command, "%s is missing; use one of %s", usage->argument,
             join_names(usage->arguments, names, sizeof(names)));
     if (!argument) return wrong_use(usage->command, "%s is missing (see --help)", usage->argument);
+    const char *conversion = usage->suffix ? files_conversion(argument) : NULL;
+    if (conversion) return wrong_use(usage->command, "%s \"%s\": this is %s", usage->argument, argument, conversion);
+    if (usage->suffix && has_suffix(argument, ".safetensors"))
+        return wrong_use(usage->command, "%s \"%s\": these are weights: name their model, and --weights %s",
+            usage->argument, argument, argument);
     if (usage->arguments && position_of(argument, usage->arguments) < 0 && !has_suffix(argument, usage->suffix))
         return wrong_use(usage->command, "unknown %s \"%s\"%s use one of %s%s%s", usage->argument, argument,
             separate(text_suggest(argument, usage->arguments)).text, join_names(usage->arguments, names, sizeof(names)),

@@ -7,7 +7,14 @@
 #include <stdint.h>
 
 /* Exit statuses of every command. */
-enum { EXIT_DONE = 0, EXIT_WORK_FAILED = 1, EXIT_WRONG_USE = 2, EXIT_INTERRUPTED = 130, EXIT_TERMINATED = 143 };
+enum {
+    EXIT_DONE = 0,
+    EXIT_WORK_FAILED = 1,
+    EXIT_WRONG_USE = 2,
+    EXIT_HUNG_UP = 129,
+    EXIT_INTERRUPTED = 130,
+    EXIT_TERMINATED = 143
+};
 
 /* Texts, then numbers. OPTION_CHOICE sets an enumeration. */
 enum option_kind {

@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "formats/wav.h"
+#include "tools/files.h"
 
 #include <string.h>
 
@@ -25,7 +26,8 @@ int saved_build(const char *command, const struct saved_options *options, const 
     const struct model *model = session_model(options->model);
     tutti_shape shape = model->input;
     if (!options->weights && model->build) return weights_missing(command);
-    int result = input ? parse_shape(command, input, &shape) : EXIT_DONE;
+    int result = files_check_weights(command, "weights", options->weights);
+    if (result == EXIT_DONE && input) result = parse_shape(command, input, &shape);
     if (result == EXIT_DONE) result = session_open(session, command, &options->session);
     if (result != EXIT_DONE) return result;
     session->as_it_is = true;
@@ -78,14 +80,15 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     if (!options->weights && model->build) return weights_missing(command);
     options->own.data.without_targets = !with_loss;
     if (!options->data) options->data = data_default(numbers);
+    int result = files_check_weights(command, "weights", options->weights);
+    if (result != EXIT_DONE) return result;
     const tutti_status status = load_data(options, data, part);
     if (status != TUTTI_OK) return work_failed(command, status, status_message());
     if (with_loss && data_is_unlabelled(data))
         return wrong_use(
             command, "%s has files without classes: put those of each class into a folder of its own", options->data);
     if (options->session.training.batch > (*part)->count) options->session.training.batch = (*part)->count;
-    int result = session_open(session, command, &options->session);
-    if (result != EXIT_DONE) return result;
+    if ((result = session_open(session, command, &options->session)) != EXIT_DONE) return result;
     session->pixels = data_pixels(data);
     result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE && with_loss) result = session_check_data(session, data_masks(data));

@@ -3,6 +3,7 @@
 #include "base/threads.h"
 #include "tools/commands.h"
 #include "tools/data.h"
+#include "tools/files.h"
 #include "tools/find_lr.h"
 #include "tools/finetune.h"
 #include "tools/folds_page.h"
@@ -18,7 +19,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { DEFAULT_EPOCHS = 5, MOST_OPTIMIZERS = 32 };
+enum { DEFAULT_EPOCHS = 5, MOST_OPTIMIZERS = 32, NAME_BYTES = 4096 };
 
 struct settings {
     const char *model, *data, *save, *resume;
@@ -50,7 +51,9 @@ struct training {
     tutti_progress last; /* as reported; epoch 0: nothing yet */
     /* Steps since the command began; samples of the trainer that thawing has replaced. */
     int64_t steps_done, samples_before;
-    tutti_status output; /* of writing JSON lines */
+    struct file_lock *lock; /* of the name to save to */
+    bool ignores_hangups;   /* as under nohup */
+    tutti_status output;    /* of writing JSON lines */
 };
 
 /* A signal handler can reach nothing else. The second signal ends the process at once. */
@@ -69,6 +72,26 @@ static void interrupt(int number)
         raise(number);
 }
 
+enum { SIGNALS = 3 };
+static const int signals[SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
+
+/* nohup ignores SIGHUP. Compilers in drivers replace that, so it is asked for before devices are opened. */
+static bool ignores_hangups(void)
+{
+    struct sigaction now;
+    return sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+static void catch_signals(const struct training *training, struct sigaction before[SIGNALS])
+{
+    struct sigaction action = { .sa_handler = interrupt };
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < SIGNALS; i++) {
+        action.sa_handler = signals[i] == SIGHUP && training->ignores_hangups ? SIG_IGN : interrupt;
+        sigaction(signals[i], &action, &before[i]);
+    }
+}
+
 static const char *const details =
     "DIR holds a folder of images or recordings for each class, images/ and masks/, tar shards, tables or arrays\n"
     "(docs/data.md), the IDX files of MNIST or Fashion-MNIST (plain or .gz), or the binary files of CIFAR-10 or\n"
@@ -77,8 +100,9 @@ static const char *const details =
     "optimizer than the model's, learning rate, momentum and weight decay default to those of the library.\n"
     "\n"
     "After each epoch and at the end, --save writes NAME.safetensors (weights) and NAME.state.safetensors (the\n"
-    "rest). --resume saves to the same NAME unless --save is given. Ctrl-C saves and exits with status 130, SIGTERM\n"
-    "saves and exits with 143; a second signal ends the program at once.\n"
+    "rest). --resume saves to the same NAME unless --save is given; NAME may end as these files. Ctrl-C saves and\n"
+    "exits with status 130, SIGTERM with 143, SIGHUP with 129; a second signal ends the program at once.\n"
+    "NAME.training.lock keeps other trainings from saving to the same NAME meanwhile.\n"
     "\n"
     "mpirun -np N tutti train ... trains on the devices of N processes, on one host or several (docs/hosts.md).";
 
@@ -227,8 +251,6 @@ static int prepare_data(struct training *training, struct settings *s, const str
 static tutti_status fit(struct training *training)
 {
     const struct settings *s = training->settings;
-    struct sigaction action = { .sa_handler = interrupt }, before[2];
-    sigemptyset(&action.sa_mask);
     tutti_fitting fitting = s->fitting;
     if (fitting.steps) fitting.steps -= training->steps_done;
     fitting.test = training->test;
@@ -242,11 +264,10 @@ static tutti_status fit(struct training *training)
     progress_begin(&training->progress, training->session.trainer, s->fitting.steps);
     training->progress.scores = training->judge.scores;
     atomic_store(&running, training->session.trainer);
-    sigaction(SIGINT, &action, &before[0]);
-    sigaction(SIGTERM, &action, &before[1]);
+    struct sigaction before[SIGNALS];
+    catch_signals(training, before);
     tutti_status status = tutti_fit_source(training->session.trainer, training->train, &fitting);
-    sigaction(SIGINT, &before[0], NULL);
-    sigaction(SIGTERM, &before[1], NULL);
+    for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &before[i], NULL);
     atomic_store(&running, NULL);
     progress_clear(&training->progress);
     if (status == TUTTI_OK && s->fitting.steps == 0 && speaks(training)) schedule_report(&s->fitting, &training->last);
@@ -260,7 +281,7 @@ static int report_failed_fit(struct training *training, tutti_status status)
         if (speaks(training))
             fprintf(stderr, "tutti train: interrupted after step %lld; %s%s\n", (long long)training->results.steps,
                 saved ? "continue with --resume " : "nothing was saved (no --save)", saved ? saved : "");
-        return received == SIGTERM ? EXIT_TERMINATED : EXIT_INTERRUPTED;
+        return received == SIGTERM ? EXIT_TERMINATED : received == SIGHUP ? EXIT_HUNG_UP : EXIT_INTERRUPTED;
     }
     if (!speaks(training) && status != TUTTI_HOST_LOST) return EXIT_WORK_FAILED;
     return work_failed("train", status, tutti_message(training->session.runtime));
@@ -401,13 +422,26 @@ static int open_report(struct training *training, const struct settings *s)
         session);
 }
 
+/* Checks what would otherwise fail after the training, or after compiling for it. */
+static int check_files(const struct training *training, const struct settings *s)
+{
+    if (!speaks(training)) return EXIT_DONE;
+    int result = files_check_weights("train", "weights", training->resume ? NULL : s->finetune.weights);
+    if (result == EXIT_DONE) result = files_check_checkpoint(training->resume);
+    if (result == EXIT_DONE) result = files_check_output("train", "report", s->report.page);
+    if (result == EXIT_DONE) result = files_check_output("train", "log", s->report.log);
+    if (result == EXIT_DONE) result = files_check_folder("train", "tensorboard", s->report.tensorboard);
+    return result == EXIT_DONE ? files_check_output("train", "find-lr", s->finetune.find_rate) : result;
+}
+
 static int train(struct training *training, struct settings *s)
 {
     struct session *session = &training->session;
     const struct model *model = session_model(s->model);
     if (!s->data) s->data = data_default(model->loss == TUTTI_MSE);
     finetune_begin(&s->finetune, training->resume, training->hosts);
-    int result = prepare(training, s, model);
+    int result = check_files(training, s);
+    if (result == EXIT_DONE) result = prepare(training, s, model);
     tutti_status status = tutti_hosts_agree(training->hosts, result == EXIT_DONE ? TUTTI_OK : TUTTI_INVALID);
     if (result != EXIT_DONE) return result;
     if (status == TUTTI_HOST_LOST) return work_failed("train", status, tutti_message(session->runtime));
@@ -489,11 +523,25 @@ static int train_folds(struct training *training, struct settings *s)
     return status == TUTTI_OK ? EXIT_DONE : work_failed("train", status, "cannot write to standard output");
 }
 
+/* Only the first rank saves. The others learn that it cannot. */
+static int lock_name(struct training *training, const struct settings *s)
+{
+    const char *name = s->save ? s->save : s->resume;
+    const bool locks = name && speaks(training);
+    int result = locks ? files_check_parent("train", s->save ? "save" : "resume", name) : EXIT_DONE;
+    if (locks && result == EXIT_DONE) result = files_lock(name, &training->lock);
+    const tutti_status status = tutti_hosts_agree(training->hosts, result == EXIT_DONE ? TUTTI_OK : TUTTI_INVALID);
+    return result != EXIT_DONE || status == TUTTI_OK ? result : EXIT_WORK_FAILED;
+}
+
 int command_train(int argc, char **argv)
 {
+    char saved[NAME_BYTES], resumed[NAME_BYTES];
     struct settings settings = { 0 };
     enum parsed parsed = parse(&settings, argc, argv);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
+    if (settings.save) settings.save = files_checkpoint(settings.save, saved, sizeof(saved));
+    if (settings.resume) settings.resume = files_checkpoint(settings.resume, resumed, sizeof(resumed));
     int result = finetune_check(&settings.finetune, settings.resume);
     if (result == EXIT_DONE)
         result = schedule_check(&settings.schedule, &settings.fitting, settings.save || settings.resume);
@@ -503,11 +551,15 @@ int command_train(int argc, char **argv)
     struct training training = { .settings = &settings,
         .hosts = tutti_hosts_open(NULL),
         .resume = settings.resume,
+        .ignores_hangups = ignores_hangups(),
         .arguments = argv,
         .results = no_results };
     settings.session.training.hosts = training.hosts;
     if (!training.hosts) return work_failed("train", TUTTI_INTERNAL, tutti_message(NULL));
-    result = settings.finetune.folds ? train_folds(&training, &settings) : train(&training, &settings);
+    result = lock_name(&training, &settings);
+    if (result == EXIT_DONE)
+        result = settings.finetune.folds ? train_folds(&training, &settings) : train(&training, &settings);
+    file_lock_release(training.lock);
     report_close(&training.report);
     judge_close(&training.judge);
     session_close(&training.session);

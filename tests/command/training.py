@@ -2,6 +2,7 @@
 import json
 import random
 import signal
+import subprocess
 import time
 
 import harness
@@ -169,6 +170,53 @@ class Resuming(harness.CommandTest):
         _, errors = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 143, errors)
         self.good(*self.common, "--steps", "1", "--resume", "part")
+
+    def test_hung_up(self):
+        """A terminal that closes; under nohup the signal stays ignored."""
+        process = self.start(*self.common, "--epochs", "100000", "--save", "part", "--json")
+        process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 129, errors)
+        self.good(*self.common, "--steps", "1", "--resume", "part")
+        process = subprocess.Popen(["nohup", harness.TUTTI, *map(str, self.common), "--epochs", "100000", "--save", "part", "--json"],
+                                   cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        process.stdout.readline()
+        process.terminate()
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 143, errors)
+
+    def test_names_of_checkpoints(self):
+        """NAME and its two files mean the same."""
+        self.good(*self.common, "--epochs", "2", "--save", "part.safetensors")
+        part = self.pair("part")
+        for name in ("part", "part.safetensors", "part.state.safetensors"):
+            lines = self.good(*self.common, "--epochs", "6", "--resume", name, "--json").lines()
+            self.assertEqual(lines[-1]["saved"], "part")
+            self.assertEqual(self.pair("part"), self.pair("whole"))
+            for end, content in zip((".safetensors", ".state.safetensors"), part):
+                (self.folder / f"part{end}").write_bytes(content)
+
+    def test_killed_at_the_first_save(self):
+        """Between the renames of the two files, the weights have another name yet."""
+        self.good(*self.common, "--epochs", "2", "--save", "part")
+        (self.folder / "part.safetensors").rename(self.folder / "part.safetensors.new")
+        self.good(*self.common, "--epochs", "6", "--resume", "part")
+        self.assertEqual(self.pair("part"), self.pair("whole"))
+
+    def test_two_trainings_with_one_name(self):
+        """The second one is refused while the first one lives, however it ends."""
+        process = self.start(*self.common, "--epochs", "100000", "--save", "part", "--json")
+        process.stdout.readline()
+        self.refused(1, "another training saves to part:", *self.common, "--save", "part")
+        self.refused(1, "another training saves to part:", *self.common, "--resume", "part.safetensors")
+        self.good(*self.common, "--steps", "1", "--save", "other")
+        process.kill()
+        process.communicate()
+        self.good(*self.common, "--steps", "1", "--resume", "part")
+        self.assertEqual(list(self.folder.glob("*.lock")), [])
 
     def test_killed(self):
         """At any moment, a good pair is there: it resumes, and ends as the run that was never stopped."""

@@ -93,7 +93,36 @@ class WrongUse(harness.CommandTest):
 
     def test_classes_for_each_pixel(self):
         self.refused(2, ["unet", "[10, 28, 28]", "for each pixel"], "train", "unet")
+        (self.folder / "m.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
         self.refused(2, "for each pixel", "eval", "unet", "--weights", "m.safetensors")
+
+    def test_files_are_checked_before_any_work(self):
+        """Without a device: nothing is compiled or trained before."""
+        (self.folder / "text.safetensors").write_text("no weights at all")
+        (self.folder / "m.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
+        (self.folder / "folder").mkdir()
+        for words, arguments in (
+                (["--weights none", "cannot be read"], ("eval", "mlp", "--weights", "none")),
+                (["--weights m:", "did you mean m.safetensors?"], ("infer", "mlp", "--weights", "m")),
+                (["--weights text.safetensors", "not a safetensors file"], ("train", "mlp", "--weights", "text.safetensors")),
+                (["--weights folder", "this is a folder"], ("train", "mlp", "--weights", "folder")),
+                (["a.pth", "PyTorch", "torch.onnx.export"], ("export", "mlp", "--weights", "a.pth", "--output", "a.onnx")),
+                (["a.h5", "Keras", "model.export"], ("eval", "mlp", "--weights", "a.h5")),
+                (["net.onnx", "name it as MODEL"], ("eval", "mlp", "--weights", "net.onnx")),
+                (["--resume a.safetensors", "cannot be read"], ("train", "mlp", "--resume", "a")),
+                (["--resume m.state.safetensors"], ("train", "mlp", "--resume", "m")),
+                (["--save none/m", "folder none"], ("train", "mlp", "--save", "none/m")),
+                (["--report none/r.html", "folder none"], ("train", "mlp", "--report", "none/r.html")),
+                (["--report folder", "it is a folder"], ("train", "mlp", "--report", "folder")),
+                (["--log none/l.csv"], ("train", "mlp", "--log", "none/l.csv")),
+                (["--tensorboard m.safetensors", "it is a file"], ("train", "mlp", "--tensorboard", "m.safetensors")),
+                (["--find-lr none/r.svg"], ("train", "mlp", "--find-lr", "none/r.svg")),
+                (["--output none/m.onnx"], ("export", "mlp", "--weights", "m.safetensors", "--output", "none/m.onnx"))):
+            with self.subTest(arguments):
+                self.refused(1, words, *arguments, OCL_ICD_VENDORS="/nonexistent")
+        self.refused(2, ["m.pt", "PyTorch"], "train", "m.pt")
+        self.refused(2, ["m.keras", "Keras"], "show", "m.keras")
+        self.refused(2, ["these are weights", "--weights m.safetensors"], "eval", "m.safetensors")
 
     def test_first_past_the_end(self):
         self.good("train", "mlp", "--steps", "1", "--save", "m")
