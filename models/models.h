@@ -4,8 +4,14 @@
 
 #include "tutti.h"
 
+enum model_input {
+    MODEL_TAKES_NUMBERS, /* of any shape: tables, arrays, images, recordings */
+    MODEL_TAKES_IMAGES,  /* [C, H, W], spectrograms of recordings too */
+};
+
 struct model {
     const char *name, *description;
+    enum model_input takes;
     /* What the network was made for, and what `tutti bench` feeds it: data of other sizes and classes are fine where
      * the network's poolings leave something of the image. */
     tutti_shape input;

@@ -65,6 +65,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Measures the time of a step of MODEL",
         .argument = "MODEL",
         .arguments = session_models(),
+        .arguments_take = session_models_take(),
         .suffix = SESSION_FILES,
         .details = details,
         .options = options,

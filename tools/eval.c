@@ -19,6 +19,7 @@ static enum parsed parse(struct saved_options *s, struct judge *judge, int argc,
         .summary = "Measures the loss and accuracy of saved weights, and scores of each class",
         .argument = "MODEL",
         .arguments = session_models(),
+        .arguments_take = session_models_take(),
         .suffix = SESSION_FILES,
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };

@@ -25,6 +25,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Writes MODEL with its weights as an ONNX file, for inference in other programs",
         .argument = "MODEL",
         .arguments = session_models(),
+        .arguments_take = session_models_take(),
         .suffix = SESSION_FILES,
         .details = "More than 1 GiB of weights lie in a file next to it, FILE.data.",
         .options = options,

@@ -39,6 +39,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Predicts the class of each sample with saved weights, and prints its index, class and probability",
         .argument = "MODEL",
         .arguments = session_models(),
+        .arguments_take = session_models_take(),
         .suffix = SESSION_FILES,
         .more = "FILE",
         .more_count = &s->files,

@@ -106,9 +106,10 @@ static void print_help(const struct usage *usage)
         usage->argument ? usage->argument : "", usage->argument_optional ? "]" : "", usage->more ? " [" : "",
         usage->more ? usage->more : "", usage->more ? " ...]" : "", usage->summary);
     if (usage->arguments)
-        printf("\n%s is %s%s%sone of:\n%s.\n", usage->argument, usage->suffix ? "a file *" : "",
+        printf("\n%s is %s%s%sone of:\n%s.\n%s%s", usage->argument, usage->suffix ? "a file *" : "",
             usage->suffix ? usage->suffix : "", usage->suffix ? " or " : "",
-            join_names(usage->arguments, names, sizeof(names)));
+            join_names(usage->arguments, names, sizeof(names)), usage->arguments_take ? usage->arguments_take : "",
+            usage->arguments_take ? "\n" : "");
     print_options(usage);
     if (usage->details) printf("\n%s\n", usage->details);
     printf("\nExit status: 0 success, 1 the work failed, 2 wrong arguments.\n");

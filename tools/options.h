@@ -66,6 +66,7 @@ struct usage {
     const char *argument; /* the noun of the one positional argument ("MODEL"), or NULL */
     bool argument_optional;
     const char *const *arguments; /* what it may be, ended by NULL; NULL: anything */
+    const char *arguments_take;   /* a line on what they take, or NULL */
     const char *suffix;           /* of files that it may be, too (".onnx"), or NULL */
     const char *more;             /* the noun of arguments that may follow it ("PHOTO"), or NULL */
     int *more_count;              /* gets their number; they are moved to argv[1 ...] */

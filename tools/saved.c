@@ -87,6 +87,7 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     if (with_loss && data_is_unlabelled(data))
         return wrong_use(
             command, "%s has files without classes: put those of each class into a folder of its own", options->data);
+    if ((result = session_check_input(command, model, &data->info.shape, &data->info)) != EXIT_DONE) return result;
     if (options->session.training.batch > (*part)->count) options->session.training.batch = (*part)->count;
     if ((result = session_open(session, command, &options->session)) != EXIT_DONE) return result;
     session->pixels = data_pixels(data);

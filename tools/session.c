@@ -1,6 +1,7 @@
 #include "tools/session.h"
 
 #include "base/numbers.h"
+#include "base/text.h"
 
 #include "tools/progress.h"
 #include "tutti_inspect.h"
@@ -29,6 +30,55 @@ const struct model *session_model(const char *name)
     const struct model *model = model_find(name);
     file.name = name;
     return model ? model : &file;
+}
+
+/* Appends "linear, mlp or tabular": the models that take any numbers. */
+static void name_models(struct text *text, const char *last_joint)
+{
+    int count = 0, named = 0;
+    for (int i = 0; model_at(i); i++) count += model_at(i)->takes == MODEL_TAKES_NUMBERS;
+    for (int i = 0; model_at(i); i++) {
+        if (model_at(i)->takes != MODEL_TAKES_NUMBERS) continue;
+        text_append(text, "%s%s", !named ? "" : named == count - 1 ? last_joint : ", ", model_at(i)->name);
+        named++;
+    }
+}
+
+const char *session_models_take(void)
+{
+    static char buffer[256];
+    struct text text = { 0 };
+    name_models(&text, " and ");
+    snprintf(buffer, sizeof(buffer), "%s take any numbers, the others images [C, H, W].", text.data ? text.data : "");
+    text_free(&text);
+    return buffer;
+}
+
+/* "a table of 4 columns" */
+static const char *describe_samples(const tutti_shape *shape, const tutti_data_info *info, char *buffer, size_t size)
+{
+    char sizes[96];
+    if (info && !strcmp(info->kind, "table"))
+        snprintf(buffer, size, "these data are a table of %lld columns", (long long)shape->sizes[0]);
+    else if (info && !strcmp(info->kind, "line"))
+        snprintf(buffer, size, "these data are points of a line");
+    else
+        snprintf(buffer, size, "%s %s", info ? "samples of these data are" : "--input is",
+            format_shape(shape, sizes, sizeof(sizes)));
+    return buffer;
+}
+
+int session_check_input(
+    const char *command, const struct model *model, const tutti_shape *shape, const tutti_data_info *info)
+{
+    char found[160];
+    struct text names = { 0 };
+    if (!model->build || model->takes != MODEL_TAKES_IMAGES || shape->rank == 3) return EXIT_DONE;
+    name_models(&names, " or ");
+    const int result = wrong_use(command, "%s needs images [C, H, W]; %s: use %s", model->name,
+        describe_samples(shape, info, found, sizeof(found)), names.data ? names.data : "mlp");
+    text_free(&names);
+    return result;
 }
 
 const char *const session_precisions[] = {
@@ -231,6 +281,8 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     if (given)
         return wrong_use(session->command,
             "--%s needs an ONNX file: --input, --classes and the data say the sizes of the other networks", given);
+    const int fits = session_check_input(session->command, model, &shape, NULL);
+    if (fits != EXIT_DONE) return fits;
     session->shape = shape;
     session->classes = classes;
     session->network = tutti_network_new(session->runtime);

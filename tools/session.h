@@ -93,6 +93,13 @@ const char *const *session_models(void);
 /* The model with this name, or one for the file: it has no `build`, and shape and classes are 0. */
 const struct model *session_model(const char *name);
 
+/* "linear and mlp take any numbers, the others images [C, H, W].", for --help. */
+const char *session_models_take(void);
+/* Checks that the model takes samples of this shape, those of the data if `info` is not NULL. Prints a line that names
+ * models which do. */
+int session_check_input(
+    const char *command, const struct model *model, const tutti_shape *shape, const tutti_data_info *info);
+
 int session_open(struct session *session, const char *command, const struct session_options *options);
 /* Builds model for samples of this shape; classes are outputs for the linear model. An ONNX file has its own outputs:
  * `classes` must be equal, or 0. session->shape and session->classes are then those of the network. */

@@ -38,6 +38,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Prints the layers of MODEL and the memory it needs on each device",
         .argument = "MODEL",
         .arguments = session_models(),
+        .arguments_take = session_models_take(),
         .suffix = SESSION_FILES,
         .details = "FLOPs are those of the forward pass of one sample; a multiply-add counts as two.",
         .options = options,

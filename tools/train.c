@@ -151,6 +151,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Trains MODEL on all chosen devices together",
         .argument = "MODEL",
         .arguments = session_models(),
+        .arguments_take = session_models_take(),
         .suffix = SESSION_FILES,
         .details = details,
         .options = options,
@@ -347,6 +348,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     struct data *data = &training->data;
     s->session.rank = tutti_hosts_rank(training->hosts);
     int result = prepare_data(training, s, model);
+    if (result == EXIT_DONE) result = session_check_input("train", model, &data->info.shape, &data->info);
     if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
     session->lists_constants = true;
     session->pixels = data_pixels(data);

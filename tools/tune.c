@@ -84,6 +84,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Finds the fastest kernels of MODEL on each device",
         .argument = "MODEL",
         .arguments = session_models(),
+        .arguments_take = session_models_take(),
         .suffix = SESSION_FILES,
         .details = "Each candidate runs in a process of its own. Its results are compared with those of the plain\n"
                    "kernel, and its time with that of the kernel chosen by the shipped tables, in turns. A candidate\n"

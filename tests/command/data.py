@@ -156,6 +156,10 @@ class Others(harness.CommandTest):
         self.assertAlmostEqual(result["loss"], lines[-2]["test_loss"], places=4)
         self.assertGreater(result["scores"]["r2"], 0.99)
         self.refused(1, "'z'", "train", "linear", "--data", "plane.csv", "--target", "z")
+        for command in (("train", "resnet18"), ("eval", "resnet18", "--weights", "m.safetensors")):
+            self.refused(2, ["resnet18 needs images [C, H, W]; these data are a table of 2 columns: use linear", "mlp"], *command, *words)
+        self.refused(2, "lenet needs images [C, H, W]; these data are points of a line", "train", "lenet", "--data", "line")
+        self.refused(2, "lenet needs images [C, H, W]; --input is [7]", "show", "lenet", "--input", 7)
 
     def test_recordings(self):
         """Files of two rates, augmented and mixed; killed and resumed, the same bytes come out; eval keeps the rate."""

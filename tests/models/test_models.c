@@ -228,6 +228,17 @@ START_TEST(other_sizes)
 }
 END_TEST
 
+/* A table's row builds exactly the models that say so. */
+START_TEST(takes_what_it_says)
+{
+    tutti_tensor logits;
+    const struct model *model = model_at(_i);
+    tutti_network *network = build(model->name, (tutti_shape) { 1, { 13 } }, 4, &logits);
+    ck_assert_int_eq(tutti_network_status(network) == TUTTI_OK, model->takes == MODEL_TAKES_NUMBERS);
+    tutti_network_free(network);
+}
+END_TEST
+
 START_TEST(image_too_small_is_one_clear_line)
 {
     tutti_tensor logits;
@@ -248,6 +259,7 @@ int main(void)
     tcase_add_loop_test(group, parameters_are_torchvisions, 0, (int)(sizeof(torchvision) / sizeof(torchvision[0])));
     tcase_add_loop_test(group, initial_values_are_torchvisions, 0, (int)(sizeof(initialised) / sizeof(initialised[0])));
     tcase_add_loop_test(group, other_sizes, 0, (int)(sizeof(others) / sizeof(others[0])));
+    tcase_add_loop_test(group, takes_what_it_says, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
     tcase_add_test(group, image_too_small_is_one_clear_line);
     suite_add_tcase(suite, group);
     SRunner *runner = srunner_create(suite);
