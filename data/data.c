@@ -56,10 +56,7 @@ static tutti_status open_collection(const char *path, const tutti_data_options *
         if (status != TUTTI_OK) return status;
     }
     if (*made) return TUTTI_OK;
-    return fail(TUTTI_FILE,
-        "%s: %s has no data that can be read: it needs a folder of images or WAV files for each class, images/ and "
-        "masks/, tar files of images, a CSV or TSV table, arrays x and y of NumPy, or the files of MNIST or CIFAR",
-        path, S_ISDIR(found.st_mode) ? "this folder" : "this file");
+    return data_unknown(path);
 }
 
 /* Targets of mixed samples are probabilities where they are classes. */

@@ -82,9 +82,27 @@ START_TEST(classes_without_pictures)
     write_classes(in_files("parts/val"), 1, 0);
     write_file(in_files("parts/val/e/sub/0.ppm"), "x", 1);
     expect_refusal(in_files("parts"), "parts/val/e: ", "only 1 folder");
-    write_classes(in_files("none"), 0, 0);
-    write_file(in_files("none/a/1.tiff"), "x", 1);
-    expect_refusal(in_files("none"), "none: ", "");
+}
+END_TEST
+
+/* What is found is named, with what may be done about it. */
+START_TEST(unknown_data)
+{
+    write_file(in_files("cats/a/1.webp"), "x", 1);
+    write_file(in_files("cats/a/2.webp"), "x", 1);
+    write_file(in_files("cats/b/1.webp"), "x", 1);
+    write_file(in_files("cats/readme.txt"), "x", 1);
+    expect_refusal(in_files("cats"),
+        "cats: ", "It has 1 .txt file, 2 folders, and in its folders 3 .webp files: convert pictures to JPEG or PNG");
+    write_file(in_files("notes/LICENSE"), "x", 1);
+    expect_refusal(in_files("notes"), "notes: ", "1 file without an extension: docs/data.md says");
+    mkdir(in_files("empty"), 0700);
+    expect_refusal(in_files("empty"), "empty: ", "this folder is empty");
+    write_file(in_files("song.mp3"), "x", 1);
+    expect_refusal(
+        in_files("song.mp3"), "song.mp3: ", "not a file of data that can be read: convert recordings to WAV");
+    write_file(in_files("t.xlsx"), "x", 1);
+    expect_refusal(in_files("t.xlsx"), "t.xlsx: ", "save the table as CSV");
 }
 END_TEST
 
@@ -297,6 +315,7 @@ int main(void)
     tcase_add_checked_fixture(folders, files_begin, files_end);
     tcase_add_test(folders, folder_of_classes);
     tcase_add_test(folders, classes_without_pictures);
+    tcase_add_test(folders, unknown_data);
     tcase_add_test(folders, division_follows_from_the_seed);
     tcase_add_test(folders, folders_of_parts);
     tcase_add_test(folders, folds_of_the_training_part);

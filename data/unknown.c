@@ -1,0 +1,98 @@
+/* What lies at a path that no opener knows, and what may be done about it. */
+#include "data/ignored.h"
+#include "data/listing.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "data/data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_LEVELS = 3 }; /* train/, classes, and one more */
+
+/* What is counted in a folder: its own files, and those of its folders. */
+struct content {
+    struct ignored here, below;
+};
+
+/* Counts a folder's files in `ignored`, and those of its folders, of theirs and so on, in `below`. */
+static tutti_status count_files(const char *folder, struct ignored *ignored, struct ignored *below, int levels)
+{
+    struct listing listing;
+    tutti_status status = listing_read(&listing, folder);
+    ignored->hidden += listing.hidden;
+    for (size_t i = 0; i < listing.count && status == TUTTI_OK; i++) {
+        ignored_add(ignored, NULL, listing_name(&listing, i), listing.entries[i].folder);
+        if (!listing.entries[i].folder || levels == 0) continue;
+        char *path = memory_format("%s/%s", folder, listing_name(&listing, i));
+        status = path ? count_files(path, below, below, levels - 1) : TUTTI_NO_MEMORY;
+        free(path);
+    }
+    listing_free(&listing);
+    return status;
+}
+
+static const char *const advice[] = { "convert pictures to JPEG or PNG", "convert recordings to WAV",
+    "save the table as CSV", "name one of the tables itself", "save arrays as .npz or .npy, called x and y",
+    "unpack the archive", "docs/data.md says which files and folders are read" };
+enum { PICTURES, RECORDINGS, OTHER_TABLES, TABLES, ARRAYS, ARCHIVES, ANYTHING, ADVICE };
+
+static int advice_of(const char *extension)
+{
+    static const struct {
+        const char *extensions; /* between blanks */
+        int advice;
+    } known[] = { { " .webp .gif .tif .tiff .heic .heif .avif .svg .jp2 .jxl ", PICTURES },
+        { " .mp3 .flac .ogg .opus .aif .aiff .m4a .au ", RECORDINGS },
+        { " .xls .xlsx .ods .parquet .arrow .feather .arff .json .jsonl .txt .dat .data ", OTHER_TABLES },
+        { " .csv .tsv ", TABLES }, { " .mat .pkl .pt .pth .h5 .hdf5 .npz .npy ", ARRAYS },
+        { " .zip .gz .tgz .7z .rar .xz .bz2 ", ARCHIVES } };
+    char word[16];
+    snprintf(word, sizeof(word), " %s ", extension);
+    for (size_t i = 0; extension[0] && i < sizeof(known) / sizeof(known[0]); i++)
+        if (strstr(known[i].extensions, word)) return known[i].advice;
+    return ANYTHING;
+}
+
+/* The advice for most of the files that are known at all. */
+static const char *choose_advice(const struct content *content)
+{
+    int64_t counts[ADVICE] = { 0 };
+    int best = ANYTHING;
+    for (int i = 0; i < content->here.kind_count; i++)
+        counts[advice_of(content->here.kinds[i].extension)] += content->here.kinds[i].count;
+    for (int i = 0; i < content->below.kind_count; i++)
+        counts[advice_of(content->below.kinds[i].extension)] += content->below.kinds[i].count;
+    counts[ANYTHING] = 0;
+    for (int i = 0; i < ADVICE; i++)
+        if (counts[i] > counts[best]) best = i;
+    return advice[best];
+}
+
+tutti_status data_unknown(const char *path)
+{
+    struct stat found;
+    struct content *content = memory_new(1, sizeof(*content));
+    if (!content) return TUTTI_NO_MEMORY;
+    const bool is_folder = stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+    tutti_status status = TUTTI_OK;
+    if (is_folder)
+        status = count_files(path, &content->here, &content->below, MOST_LEVELS);
+    else
+        ignored_add(&content->here, NULL, path, false);
+    if (status != TUTTI_OK) goto done;
+    const struct ignored_text here = ignored_list(&content->here), below = ignored_list(&content->below);
+    if (!is_folder)
+        status = fail(TUTTI_FILE, "%s: this is not a file of data that can be read: %s", path, choose_advice(content));
+    else if (!here.text[0])
+        status = fail(TUTTI_FILE, "%s: this folder is empty", path);
+    else
+        status = fail(TUTTI_FILE, "%s: no data are recognised in this folder. It has %s%s%s: %s", path, here.text,
+            below.text[0] ? ", and in its folders " : "", below.text, choose_advice(content));
+done:
+    free(content);
+    return status;
+}
