@@ -1,5 +1,6 @@
 #include "tools/data.h"
 
+#include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -113,6 +114,56 @@ tutti_status data_check_training(const struct data *data, const char *where)
             "%s: all training samples are of one class, '%s': a network learns to tell apart at least two", where,
             text_printable(info->class_names[last]).text);
     return TUTTI_OK;
+}
+
+/* The first sample of each class, [at most classes], else sample 0. Returns how many there are. */
+static int64_t list_first(const struct data *data, const struct samples *samples, int64_t *indices)
+{
+    const int classes = data->info.classes;
+    int64_t found = 0;
+    bool *seen = memory_new((size_t)classes + 1, sizeof *seen);
+    for (int64_t i = 0; seen && i < samples->count && found < classes; i++) {
+        const int label = tutti_data_label(data->opened, samples->part, i);
+        if (label < 0) break;
+        if (!seen[label]) indices[found++] = i;
+        seen[label] = true;
+    }
+    free(seen);
+    if (found == 0) indices[found++] = 0;
+    return found;
+}
+
+static size_t bytes_of(const tutti_shape *shape, size_t each)
+{
+    size_t bytes = each;
+    for (int i = 0; i < shape->rank; i++)
+        if (!size_multiply(bytes, (size_t)shape->sizes[i], &bytes)) return 0;
+    return bytes;
+}
+
+tutti_status data_check_first(const struct data *data, const struct samples *samples)
+{
+    enum { AT_ONCE = 16 };
+    const tutti_data_info *info = &data->info;
+    const size_t inputs = bytes_of(&info->shape, info->dtype == TUTTI_DTYPE_U8 ? 1 : sizeof(float));
+    const size_t targets = bytes_of(&info->target_shape, sizeof(float));
+    tutti_status status = TUTTI_OK;
+    int64_t *indices = memory_new((size_t)info->classes + 1, sizeof *indices);
+    void *input = memory_new(AT_ONCE, inputs), *target = memory_new(AT_ONCE, targets);
+    if (!indices || !input || !target) FAIL(TUTTI_NO_MEMORY, "no memory for the first samples of each class");
+    const tutti_buffer buffers[] = { { "input", info->dtype, input, inputs },
+        { "targets", info->target_dtype, target, targets } };
+    const int64_t count = list_first(data, samples, indices);
+    for (int64_t first = 0; first < count; first += AT_ONCE) {
+        const int64_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
+        if (samples->source.read(samples->source.user, indices + first, some, buffers, 2))
+            FAIL(TUTTI_FILE, "%s", tutti_message(NULL));
+    }
+done:
+    free(indices);
+    free(input);
+    free(target);
+    return status;
 }
 
 tutti_status data_keep(const struct data *data, tutti_trainer *trainer)

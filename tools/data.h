@@ -41,6 +41,9 @@ bool data_is_unlabelled(const struct data *data);
 bool data_mixes(const struct data *data);
 /* Checks that there are samples to train with and to test with. `where` is for the message. */
 tutti_status data_check_training(const struct data *data, const char *where);
+/* Reads the first sample of each class, or the first one of all, so that a kind of file that cannot be read is found
+ * before networks are compiled. Errors: those of the source, which name the file. */
+tutti_status data_check_first(const struct data *data, const struct samples *samples);
 /* Adds what is known of the data to the saved weights. */
 tutti_status data_keep(const struct data *data, tutti_trainer *trainer);
 void data_free(struct data *data);

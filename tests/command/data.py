@@ -85,6 +85,11 @@ class Folders(harness.CommandTest):
         pictures.write_classes(self.folder / "set" / "val", 2, seed=2)
         (self.folder / "set" / "train" / "red" / "003.ppm").write_bytes(b"P6\n20 20\n255\ncut")
         self.refused(1, "set/train/red/003.ppm", "train", "lenet", "--data", "set", *TRAIN, "--epochs", "1")
+        # The first file of each class before devices are opened.
+        (self.folder / "set" / "train" / "green" / "000.ppm").write_bytes(b"no picture")
+        for command in (("train", "lenet", *TRAIN), ("eval", "lenet", "--weights", "m.safetensors", "--part", "train")):
+            (self.folder / "m.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
+            self.refused(1, "set/train/green/000.ppm", *command, "--data", "set", OCL_ICD_VENDORS="/nonexistent")
         errors = self.train("--skip-damaged", "--epochs", "2").errors
         self.assertEqual(errors.count("train/red/003.ppm"), 1, errors)
 
