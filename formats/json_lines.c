@@ -72,12 +72,6 @@ void json_line_integer(struct json_line *line, const char *key, int64_t value)
     text_append(&line->text, "%" PRId64, value);
 }
 
-void json_line_unsigned(struct json_line *line, const char *key, uint64_t value)
-{
-    begin_member(line, key);
-    text_append(&line->text, "%" PRIu64, value);
-}
-
 void json_line_number(struct json_line *line, const char *key, double value)
 {
     json_line_digits(line, key, value, 9);
@@ -133,7 +127,10 @@ void json_line_close(struct json_line *line)
 /* Adds the next of the values, as its conversion says. */
 static void print_value(struct json_line *line, const char *key, const char *conversion, va_list *values)
 {
-    if (!strncmp(conversion, "%s", 2))
+    if (!strncmp(conversion, "%llu", 4)) {
+        begin_member(line, key);
+        text_append(&line->text, "%llu", va_arg(*values, unsigned long long));
+    } else if (!strncmp(conversion, "%s", 2))
         json_line_text(line, key, va_arg(*values, const char *));
     else if (!strncmp(conversion, "%g", 2))
         json_line_number(line, key, va_arg(*values, double));

@@ -32,7 +32,6 @@ struct json_line {
 
 void json_line_begin(struct json_line *line, FILE *stream);
 void json_line_integer(struct json_line *line, const char *key, int64_t value);
-void json_line_unsigned(struct json_line *line, const char *key, uint64_t value);
 void json_line_number(struct json_line *line, const char *key, double value); /* 9 digits; NaN and infinities: null */
 void json_line_digits(struct json_line *line, const char *key, double value, int digits);
 void json_line_boolean(struct json_line *line, const char *key, bool value);
@@ -41,8 +40,7 @@ void json_line_text(
 void json_line_list(struct json_line *line, const char *key);
 void json_line_object(struct json_line *line, const char *key);
 void json_line_close(struct json_line *line); /* the innermost open list or object */
-/* Several of these at once: "name %s size %d sizes [ %g %g ] more { }", words between spaces; %hhd: a boolean. No text
- * may be NULL. */
+/* Several of these at once: "name %s size %d sizes [ %g %g ] more { }", words between spaces; %hhd: a boolean. */
 void json_line_print(struct json_line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Closes what is open, writes the line and flushes the stream. */
 tutti_status json_line_end(struct json_line *line);

@@ -200,17 +200,10 @@ static int report(const struct bench *bench, const struct settings *s)
     }
     struct json_line line;
     json_line_begin(&line, stdout);
-    json_line_text(&line, "model", s->model);
-    json_line_text(&line, "mode", s->mode);
-    json_line_integer(&line, "batch", batch);
-    json_line_integer(&line, "steps", (int64_t)bench->steps);
-    json_line_number(&line, "ms_per_step_min", least);
-    json_line_number(&line, "ms_per_step_median", middle);
-    json_line_number(&line, "samples_per_s", 1000 * (double)batch / middle);
-    json_line_number(&line, "build_s", bench->build_s);
-    json_line_number(&line, "ready_s", bench->ready_s);
-    json_line_number(&line, "first_step_s", bench->first_step_s);
-    json_line_unsigned(&line, "device_memory_bytes", memory);
+    json_line_print(&line, "model %s mode %s batch %lld steps %lld ms_per_step_min %g ms_per_step_median %g", s->model,
+        s->mode, (long long)batch, (long long)bench->steps, least, middle);
+    json_line_print(&line, "samples_per_s %g build_s %g ready_s %g first_step_s %g device_memory_bytes %llu",
+        1000 * (double)batch / middle, bench->build_s, bench->ready_s, bench->first_step_s, (unsigned long long)memory);
     devices_json(&line, &bench->session);
     return json_line_end(&line) == TUTTI_OK ? EXIT_DONE : EXIT_WORK_FAILED;
 }

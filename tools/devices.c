@@ -71,40 +71,28 @@ static void refusal_json(void *user, const char *kernels, const char *reason)
 
 static void refusals_json(struct json_line *line, const struct findings *found)
 {
-    json_line_object(line, "refused");
+    json_line_print(line, "refused {");
     (void)tutti_device_refusals(found->runtime, 0, refusal_json, line);
     json_line_close(line);
-}
-
-static void peaks_json(struct json_line *line, const struct findings *found)
-{
-    json_line_number(line, "peak_flops", found->peaks.flops);
-    json_line_number(line, "peak_bytes", found->peaks.bytes);
-    if (found->peaks.bf16_flops > 0) json_line_number(line, "peak_bf16_flops", found->peaks.bf16_flops);
 }
 
 static tutti_status print_json(const tutti_device_info *device, const struct findings *found)
 {
     struct json_line line;
     json_line_begin(&line, stdout);
-    json_line_integer(&line, "index", device->index);
-    json_line_text(&line, "name", device->name);
-    json_line_text(&line, "platform", device->platform);
-    json_line_text(&line, "class", device->device_class);
-    json_line_integer(&line, "compute_units", device->compute_units);
-    json_line_unsigned(&line, "memory_bytes", device->memory_bytes);
-    json_line_text(&line, "driver", device->driver);
-    json_line_boolean(&line, "chosen", device->chosen);
-    json_line_text(&line, "note", device->note);
-    json_line_integer(&line, "vector_width", device->vector_width);
-    json_line_unsigned(&line, "local_bytes", device->local_bytes);
-    json_line_unsigned(&line, "allocation_bytes", device->allocation_bytes);
-    json_line_boolean(&line, "half", device->half);
-    json_line_boolean(&line, "subgroups", device->subgroups);
+    json_line_print(&line, "index %d name %s platform %s class %s compute_units %d memory_bytes %llu", device->index,
+        device->name, device->platform, device->device_class, device->compute_units,
+        (unsigned long long)device->memory_bytes);
+    json_line_print(&line, "driver %s chosen %hhd note %s", device->driver, device->chosen, device->note);
+    json_line_print(&line, "vector_width %d local_bytes %llu allocation_bytes %llu half %hhd subgroups %hhd",
+        device->vector_width, (unsigned long long)device->local_bytes, (unsigned long long)device->allocation_bytes,
+        device->half, device->subgroups);
     if (found->runtime && !strcmp(device->device_class, "cpu")) bf16_json(&line, found);
     if (found->checked) json_line_text(&line, "check", found->check);
     if (found->good) refusals_json(&line, found);
-    if (found->measured) peaks_json(&line, found);
+    if (found->measured) json_line_print(&line, "peak_flops %g peak_bytes %g", found->peaks.flops, found->peaks.bytes);
+    if (found->measured && found->peaks.bf16_flops > 0)
+        json_line_number(&line, "peak_bf16_flops", found->peaks.bf16_flops);
     return json_line_end(&line);
 }
 

@@ -39,14 +39,8 @@ static int report(
     }
     struct json_line line;
     json_line_begin(&line, stdout);
-    json_line_text(&line, "model", s->model);
-    json_line_text(&line, "weights", s->weights);
-    json_line_text(&line, "data", s->data);
-    json_line_text(&line, "part", s->part);
-    json_line_integer(&line, "samples", metrics->samples);
-    json_line_number(&line, "loss", metrics->loss);
-    json_line_number(&line, "accuracy", metrics->accuracy);
-    json_line_number(&line, "samples_per_s", rate);
+    json_line_print(&line, "model %s weights %s data %s part %s samples %lld loss %g accuracy %g samples_per_s %g",
+        s->model, s->weights, s->data, s->part, (long long)metrics->samples, metrics->loss, metrics->accuracy, rate);
     judge_json_all(&line, judge);
     return json_line_end(&line) == TUTTI_OK ? EXIT_DONE : EXIT_WORK_FAILED;
 }

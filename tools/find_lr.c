@@ -142,17 +142,9 @@ static tutti_status result_json(const tutti_rate_result *r)
 {
     struct json_line line;
     json_line_begin(&line, stdout);
-    json_line_number(&line, "valley", r->valley);
-    json_line_number(&line, "steepest", r->steepest);
-    json_line_list(&line, "steps");
-    for (int i = 0; i < r->count; i++) {
-        json_line_object(&line, NULL);
-        json_line_number(&line, "rate", r->rates[i]);
-        json_line_number(&line, "loss", r->losses[i]);
-        json_line_number(&line, "smoothed", r->smoothed[i]);
-        json_line_close(&line);
-    }
-    json_line_close(&line);
+    json_line_print(&line, "valley %g steepest %g steps [", r->valley, r->steepest);
+    for (int i = 0; i < r->count; i++)
+        json_line_print(&line, "{ rate %g loss %g smoothed %g }", r->rates[i], r->losses[i], r->smoothed[i]);
     return json_line_end(&line);
 }
 

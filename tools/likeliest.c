@@ -94,24 +94,22 @@ static void print_line(const struct likeliest *l, const double *values, int64_t 
 static tutti_status print_json(const struct likeliest *l, const double *values, const int64_t *order, int count)
 {
     struct json_line line;
+    const char *value = l->labels > 1 ? "share" : "probability";
     json_line_begin(&line, stdout);
     if (l->index >= 0) {
-        json_line_integer(&line, "index", l->index);
-        json_line_integer(&line, "class", order[0]);
-        json_line_number(&line, l->labels > 1 ? "share" : "probability", values[order[0]]);
+        json_line_print(&line, "index %lld class %lld", (long long)l->index, (long long)order[0]);
+        json_line_number(&line, value, values[order[0]]);
     }
     json_line_text(&line, "sample", l->title);
     if (l->label >= 0) json_line_integer(&line, "label", l->label);
     if (l->label >= 0 && l->names) json_line_text(&line, "label_name", l->names[l->label]);
     json_line_list(&line, l->labels > 1 ? "shares" : "likeliest");
     for (int i = 0; i < count; i++) {
-        json_line_object(&line, NULL);
-        json_line_integer(&line, "class", order[i]);
+        json_line_print(&line, "{ class %lld", (long long)order[i]);
         if (l->names) json_line_text(&line, "name", l->names[order[i]]);
-        json_line_number(&line, l->labels > 1 ? "share" : "probability", values[order[i]]);
-        json_line_close(&line);
+        json_line_number(&line, value, values[order[i]]);
+        json_line_print(&line, "}");
     }
-    json_line_close(&line);
     return json_line_end(&line);
 }
 

@@ -88,16 +88,11 @@ static void print_operation(int position, const tutti_operation_info *operation)
 static void json_inputs(struct json_line *line, int position, const tutti_operation_info *operation)
 {
     tutti_operation_input_info input = { 0 };
-    json_line_list(line, "inputs");
-    for (int i = 0; i < operation->input_count && tutti_operation_input(position, i, &input) == TUTTI_OK; i++) {
-        json_line_object(line, NULL);
-        json_line_text(line, "name", input.name);
-        json_line_text(line, "text", input.text);
-        json_line_boolean(line, "optional", input.optional);
-        json_line_boolean(line, "repeated", input.repeated);
-        json_line_close(line);
-    }
-    json_line_close(line);
+    json_line_print(line, "inputs [");
+    for (int i = 0; i < operation->input_count && tutti_operation_input(position, i, &input) == TUTTI_OK; i++)
+        json_line_print(line, "{ name %s text %s optional %hhd repeated %hhd }", input.name, input.text, input.optional,
+            input.repeated);
+    json_line_print(line, "]");
 }
 
 static void json_attributes(struct json_line *line, int position, const tutti_operation_info *operation)
@@ -105,32 +100,22 @@ static void json_attributes(struct json_line *line, int position, const tutti_op
     static const char *const types[] = { "number", "numbers", "flag", "integer", "integers", "axis", "axes", "order",
         "shape", "choice", "text" };
     tutti_operation_attribute_info attribute = { 0 };
-    json_line_list(line, "attributes");
+    json_line_print(line, "attributes [");
     for (int i = 0; i < operation->attribute_count; i++) {
         if (tutti_operation_attribute(position, i, &attribute) != TUTTI_OK) break;
-        json_line_object(line, NULL);
-        json_line_text(line, "name", attribute.name);
-        json_line_text(line, "text", attribute.text);
-        json_line_text(line, "type", types[attribute.type]);
-        json_line_text(line, "default", attribute.default_value);
-        json_line_text(line, "choices", attribute.choices);
-        json_line_boolean(line, "required", attribute.required);
-        json_line_text(line, "onnx", attribute.onnx);
-        json_line_close(line);
+        json_line_print(line, "{ name %s text %s type %s default %s choices %s required %hhd onnx %s }", attribute.name,
+            attribute.text, types[attribute.type], attribute.default_value, attribute.choices, attribute.required,
+            attribute.onnx);
     }
-    json_line_close(line);
+    json_line_print(line, "]");
 }
 
 static tutti_status print_json(int position, const tutti_operation_info *operation)
 {
     struct json_line line;
     json_line_begin(&line, stdout);
-    json_line_text(&line, "operation", operation->name);
-    json_line_text(&line, "text", operation->text);
-    json_line_text(&line, "group", operation->group);
-    json_line_text(&line, "onnx", operation->onnx);
-    json_line_integer(&line, "min_inputs", operation->min_inputs);
-    json_line_integer(&line, "max_inputs", operation->max_inputs);
+    json_line_print(&line, "operation %s text %s group %s onnx %s min_inputs %d max_inputs %d", operation->name,
+        operation->text, operation->group, operation->onnx, operation->min_inputs, operation->max_inputs);
     json_inputs(&line, position, operation);
     json_attributes(&line, position, operation);
     return json_line_end(&line);

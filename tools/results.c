@@ -8,14 +8,10 @@ tutti_status epoch_json(const tutti_progress *epoch, const struct judge *judge)
     struct json_line line;
     bool tested = epoch->test.samples > 0;
     json_line_begin(&line, stdout);
-    json_line_integer(&line, "epoch", epoch->epoch);
-    json_line_number(&line, "loss", epoch->train.loss);
-    json_line_number(&line, "accuracy", epoch->train.accuracy);
-    json_line_number(&line, "test_loss", tested ? epoch->test.loss : NAN);
-    json_line_number(&line, "test_accuracy", tested ? epoch->test.accuracy : NAN);
-    json_line_number(&line, "samples_per_s", epoch->samples_per_s);
-    json_line_integer(&line, "samples", epoch->train.samples);
-    json_line_integer(&line, "steps", epoch->total_steps);
+    json_line_print(&line, "epoch %lld loss %g accuracy %g test_loss %g test_accuracy %g", (long long)epoch->epoch,
+        epoch->train.loss, epoch->train.accuracy, tested ? epoch->test.loss : NAN, tested ? epoch->test.accuracy : NAN);
+    json_line_print(&line, "samples_per_s %g samples %lld steps %lld", epoch->samples_per_s,
+        (long long)epoch->train.samples, (long long)epoch->total_steps);
     judge_json(&line, judge);
     return json_line_end(&line);
 }
@@ -30,15 +26,13 @@ static void times_json(struct json_line *line, const struct session *session, in
 {
     tutti_device_times times = { .size = sizeof(times) };
     if (tutti_report_times(session->trainer, position, &times) != TUTTI_OK) return;
-    json_line_number(line, "compute_ms", per_step(&times, times.compute_s));
-    json_line_number(line, "transfer_ms", per_step(&times, times.transfer_s));
-    json_line_number(line, "idle_ms", per_step(&times, times.idle_s));
-    json_line_number(line, "data_ms", per_step(&times, times.data_s));
-    json_line_number(line, "sent_bytes", times.steps > 0 ? times.sent_bytes / (double)times.steps : 0);
-    json_line_number(line, "received_bytes", times.steps > 0 ? times.received_bytes / (double)times.steps : 0);
-    if (times.without_s <= 0) return;
-    json_line_number(line, "with_ms", 1000 * times.with_s);
-    json_line_number(line, "without_ms", 1000 * times.without_s);
+    json_line_print(line, "compute_ms %g transfer_ms %g idle_ms %g data_ms %g", per_step(&times, times.compute_s),
+        per_step(&times, times.transfer_s), per_step(&times, times.idle_s), per_step(&times, times.data_s));
+    json_line_print(line, "sent_bytes %g received_bytes %g",
+        times.steps > 0 ? times.sent_bytes / (double)times.steps : 0,
+        times.steps > 0 ? times.received_bytes / (double)times.steps : 0);
+    if (times.without_s > 0)
+        json_line_print(line, "with_ms %g without_ms %g", 1000 * times.with_s, 1000 * times.without_s);
 }
 
 /* Prints how the batch is divided, so that the division can be repeated. */
@@ -75,20 +69,15 @@ void times_text(FILE *file, const struct session *session)
 
 void devices_json(struct json_line *line, const struct session *session)
 {
-    json_line_list(line, "devices");
+    json_line_print(line, "devices [");
     tutti_device_report report;
     for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++) {
-        json_line_object(line, NULL);
-        json_line_integer(line, "index", report.index);
-        json_line_text(line, "name", report.name);
-        json_line_integer(line, "samples", report.samples);
-        json_line_number(line, "samples_per_s", report.samples_per_s);
-        json_line_integer(line, "share", report.share);
+        json_line_print(line, "{ index %d name %s samples %lld samples_per_s %g share %lld", report.index, report.name,
+            (long long)report.samples, report.samples_per_s, (long long)report.share);
         times_json(line, session, i);
-        json_line_unsigned(line, "memory_bytes", report.memory_bytes);
-        json_line_close(line);
+        json_line_print(line, "memory_bytes %llu }", (unsigned long long)report.memory_bytes);
     }
-    json_line_close(line);
+    json_line_print(line, "]");
 }
 
 tutti_status results_json(const struct session *session, const struct results *results, const struct judge *judge)
@@ -97,15 +86,11 @@ tutti_status results_json(const struct session *session, const struct results *r
     json_line_begin(&line, stdout);
     json_line_text(&line, "saved", results->saved);
     devices_json(&line, session);
-    json_line_text(&line, "model", session->model->name);
-    json_line_integer(&line, "epoch", results->epoch);
-    json_line_integer(&line, "steps", results->steps);
-    json_line_integer(&line, "samples", results->samples);
-    json_line_number(
-        &line, "samples_per_s", results->seconds > 0 ? (double)results->timed_samples / results->seconds : NAN);
-    json_line_number(&line, "loss", results->loss);
-    json_line_number(&line, "test_loss", results->test_loss);
-    json_line_number(&line, "test_accuracy", results->test_accuracy);
+    json_line_print(&line, "model %s epoch %lld steps %lld samples %lld samples_per_s %g", session->model->name,
+        (long long)results->epoch, (long long)results->steps, (long long)results->samples,
+        results->seconds > 0 ? (double)results->timed_samples / results->seconds : NAN);
+    json_line_print(
+        &line, "loss %g test_loss %g test_accuracy %g", results->loss, results->test_loss, results->test_accuracy);
     judge_json_all(&line, judge);
     return json_line_end(&line);
 }

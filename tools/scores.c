@@ -167,83 +167,66 @@ void judge_text(FILE *file, const struct judge *judge)
 static void summary_json(struct json_line *line, const struct judge *judge)
 {
     const tutti_scores_summary s = summary_of(judge);
-    json_line_integer(line, "labels", s.labels);
-    json_line_number(line, "loss", s.loss);
-    if (judge->classes == 0) {
-        json_line_number(line, "r2", s.r2);
-        json_line_number(line, "mae", s.mae);
-        json_line_number(line, "rmse", s.rmse);
-        return;
-    }
-    json_line_number(line, "accuracy", s.accuracy);
-    json_line_number(line, "top_accuracy", s.top_accuracy);
-    json_line_number(line, "precision", s.precision);
-    json_line_number(line, "recall", s.recall);
-    json_line_number(line, "f1", s.f1);
-    json_line_number(line, "iou", s.iou);
+    json_line_print(line, "labels %lld loss %g", (long long)s.labels, s.loss);
+    if (judge->classes == 0)
+        json_line_print(line, "r2 %g mae %g rmse %g", s.r2, s.mae, s.rmse);
+    else
+        json_line_print(line, "accuracy %g top_accuracy %g precision %g recall %g f1 %g iou %g", s.accuracy,
+            s.top_accuracy, s.precision, s.recall, s.f1, s.iou);
 }
 
 static void classes_json(struct json_line *line, const struct judge *judge)
 {
-    json_line_list(line, "classes");
+    json_line_print(line, "classes [");
     for (int64_t i = 0; i < judge->classes; i++) {
         const tutti_class_scores c = class_of(judge, i);
-        json_line_object(line, NULL);
-        json_line_integer(line, "class", i);
+        json_line_print(line, "{ class %lld", (long long)i);
         if (judge->names) json_line_text(line, "name", judge->names[i]);
-        json_line_integer(line, "support", c.support);
-        json_line_number(line, "precision", c.precision);
-        json_line_number(line, "recall", c.recall);
-        json_line_number(line, "f1", c.f1);
-        json_line_number(line, "iou", c.iou);
-        json_line_close(line);
+        json_line_print(line, "support %lld precision %g recall %g f1 %g iou %g }", (long long)c.support, c.precision,
+            c.recall, c.f1, c.iou);
     }
-    json_line_close(line);
+    json_line_print(line, "]");
     const int64_t *matrix = tutti_scores_confusion(judge->scores);
     if (!matrix || judge->classes > JSON_CLASSES) return;
-    json_line_list(line, "confusion");
+    json_line_print(line, "confusion [");
     for (int64_t i = 0; i < judge->classes; i++) {
-        json_line_list(line, NULL);
+        json_line_print(line, "[");
         for (int64_t k = 0; k < judge->classes; k++) json_line_integer(line, NULL, matrix[i * judge->classes + k]);
-        json_line_close(line);
+        json_line_print(line, "]");
     }
-    json_line_close(line);
+    json_line_print(line, "]");
 }
 
 static void mistakes_json(struct json_line *line, const struct judge *judge)
 {
     tutti_mistake m = { .size = sizeof(m) };
-    json_line_list(line, "worst");
+    json_line_print(line, "worst [");
     for (int i = 0; tutti_scores_mistake(judge->scores, i, &m) == TUTTI_OK; i++) {
-        json_line_object(line, NULL);
-        json_line_integer(line, "index", m.index);
-        if (judge->classes) {
-            json_line_integer(line, "label", m.target);
-            json_line_integer(line, "class", m.predicted);
-            json_line_number(line, "probability", m.probability);
-        } else {
+        json_line_print(line, "{ index %lld", (long long)m.index);
+        if (judge->classes)
+            json_line_print(line, "label %lld class %lld probability %g", (long long)m.target, (long long)m.predicted,
+                m.probability);
+        else
             json_line_number(line, "error", m.error);
-        }
-        json_line_number(line, "loss", m.loss);
-        json_line_close(line);
+        json_line_print(line, "loss %g }", m.loss);
     }
-    json_line_close(line);
+    json_line_print(line, "]");
 }
 
 void judge_json(struct json_line *line, const struct judge *judge)
 {
-    json_line_object(line, "scores");
+    json_line_print(line, "scores {");
     summary_json(line, judge);
-    json_line_close(line);
+    json_line_print(line, "}");
 }
 
 void judge_json_all(struct json_line *line, const struct judge *judge)
 {
-    json_line_object(line, "scores");
+    json_line_print(line, "scores {");
     summary_json(line, judge);
     if (judge->classes) classes_json(line, judge);
     mistakes_json(line, judge);
-    json_line_close(line);
+    json_line_print(line, "}");
 }
 
 /* ------------------------------------------------------------------------------------------------------ CSV ---- */

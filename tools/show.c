@@ -50,13 +50,9 @@ static tutti_status layer_json(const tutti_layer_info *layer)
 {
     struct json_line line;
     json_line_begin(&line, stdout);
-    json_line_text(&line, "layer", layer->name);
-    json_line_text(&line, "operation", layer->operation);
-    json_line_list(&line, "shape");
+    json_line_print(&line, "layer %s operation %s shape [", layer->name, layer->operation);
     for (int i = 0; i < layer->shape.rank; i++) json_line_integer(&line, NULL, layer->shape.sizes[i]);
-    json_line_close(&line);
-    json_line_integer(&line, "parameters", layer->parameters);
-    json_line_number(&line, "flops", layer->flops);
+    json_line_print(&line, "] parameters %lld flops %g", (long long)layer->parameters, layer->flops);
     return json_line_end(&line);
 }
 
@@ -86,21 +82,11 @@ static tutti_status total_json(const struct settings *s, const struct session *s
     struct json_line line;
     tutti_device_report report;
     json_line_begin(&line, stdout);
-    json_line_text(&line, "model", s->model);
-    json_line_text(&line, "mode", s->mode);
-    json_line_integer(&line, "batch", session->training.batch);
-    json_line_integer(&line, "parameters", tutti_network_parameters(session->network));
-    json_line_number(&line, "flops", flops);
-    json_line_list(&line, "devices");
-    for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++) {
-        json_line_object(&line, NULL);
-        json_line_integer(&line, "index", report.index);
-        json_line_text(&line, "name", report.name);
-        json_line_integer(&line, "share", report.share);
-        json_line_unsigned(&line, "memory_bytes", report.memory_bytes);
-        json_line_close(&line);
-    }
-    json_line_close(&line);
+    json_line_print(&line, "model %s mode %s batch %lld parameters %lld flops %g devices [", s->model, s->mode,
+        (long long)session->training.batch, (long long)tutti_network_parameters(session->network), flops);
+    for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++)
+        json_line_print(&line, "{ index %d name %s share %lld memory_bytes %llu }", report.index, report.name,
+            (long long)report.share, (unsigned long long)report.memory_bytes);
     return json_line_end(&line);
 }
 

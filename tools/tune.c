@@ -166,17 +166,9 @@ static void report_result(struct tuning *t, const struct found *found, const cha
         return;
     }
     json_line_begin(&line, stdout);
-    json_line_text(&line, "device", t->device);
-    json_line_text(&line, "problem", found->problem);
-    json_line_text(&line, "layer", found->layer);
-    json_line_integer(&line, "uses", found->uses);
-    json_line_text(&line, "kernel", found->kernel);
-    json_line_text(&line, "verdict", verdict);
-    if (found->least > 0) {
-        json_line_number(&line, "ms", 1e3 * found->least);
-        json_line_number(&line, "gain", found->gain);
-        json_line_number(&line, "noise", noise);
-    }
+    json_line_print(&line, "device %s problem %s layer %s uses %d kernel %s verdict %s", t->device, found->problem,
+        found->layer, found->uses, found->kernel, verdict);
+    if (found->least > 0) json_line_print(&line, "ms %g gain %g noise %g", 1e3 * found->least, found->gain, noise);
     (void)json_line_end(&line); /* a full disk behind standard output is noticed at the end */
 }
 
