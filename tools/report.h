@@ -17,20 +17,13 @@ struct report_options {
     const char *page, *tensorboard, *log;
 };
 
-#define REPORT_OPTIONS(r)                                                                                         \
-    { .name = "report",                                                                                           \
-        .kind = OPTION_TEXT,                                                                                      \
-        .value = &(r).page,                                                                                       \
-        .noun = "FILE.html",                                                                                      \
-        .help = "write a page with curves, samples, mistakes, devices and the network, while training goes on" }, \
-        { .name = "log",                                                                                          \
-            .kind = OPTION_TEXT,                                                                                  \
-            .value = &(r).log,                                                                                    \
-            .noun = "FILE.csv",                                                                                   \
-            .help = "write all metrics of each step and epoch" },                                                 \
-    {                                                                                                             \
-        .name = "tensorboard", .kind = OPTION_TEXT, .value = &(r).tensorboard, .noun = "DIR",                     \
-        .help = "write the metrics of each step and epoch into an event file of TensorBoard in this folder"       \
+#define REPORT_OPTIONS(r)                                                                                 \
+    { "report", OPTION((r).page), "FILE.html",                                                            \
+        "write a page with curves, samples, mistakes, devices and the network, while training goes on" }, \
+        { "log", OPTION((r).log), "FILE.csv", "write all metrics of each step and epoch" },               \
+    {                                                                                                     \
+        "tensorboard", OPTION((r).tensorboard), "DIR",                                                    \
+            "write the metrics of each step and epoch into an event file of TensorBoard in this folder"   \
     }
 
 /* What is known of the training before it begins; all of it must outlive the report. */
