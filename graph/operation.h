@@ -146,8 +146,8 @@ struct operation {
      * node's output_count; or fails with a message that names the attribute and its value. */
     tutti_status (*infer)(const struct graph *graph, struct node *node, struct value *outputs);
     /* Appends the nodes that compute the gradient of each wanted input. output_gradients[i] is NO_VALUE where there is
-     * none; writes input_gradients[i] (NO_VALUE stays: no gradient). NULL: the operation has none (integer inputs,
-     * gradient nodes). */
+     * none; writes input_gradients[i] (NO_VALUE stays: no gradient). `node` is a copy: appending moves the graph's
+     * nodes. NULL: the operation has none (integer inputs, gradient nodes). */
     tutti_status (*gradient)(struct graph *graph, const struct node *node, const int *output_gradients,
         const bool *wanted, int *input_gradients);
     /* Inference: rewrites node *n to its inference form, and sets *n to the last node that is done. Or sets *same to

@@ -44,9 +44,9 @@ static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    const struct activation_attributes *attributes = activation_attributes(node);
-    int inputs[2] = { node->outputs[0], output_gradients[0] };
-    input_gradients[0] = graph_append(graph, &operation_activation_gradient, attributes, inputs, 2, node->layer);
+    const int inputs[] = { node->outputs[0], output_gradients[0] };
+    input_gradients[0] =
+        graph_append(graph, &operation_activation_gradient, activation_attributes(node), inputs, 2, node->layer);
     return graph->status;
 }
 

@@ -101,15 +101,13 @@ static tutti_status gradient_of_window(
 static tutti_status gradient_of_concat(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
-    struct node forward = *node; /* appending may move the nodes */
-    const int axis = axis_attributes(&forward)->axis;
+    const int axis = axis_attributes(node)->axis;
     struct window_attributes attributes = { 0 };
     if (output_gradients[0] == NO_VALUE) return TUTTI_OK;
-    for (int i = 0; i < forward.input_count; i++) {
-        attributes.shape = graph_at(graph, forward.inputs[i])->shape;
+    for (int i = 0; i < node->input_count; i++) {
+        attributes.shape = graph_at(graph, node->inputs[i])->shape;
         if (wanted[i])
-            input_gradients[i] =
-                graph_append(graph, &operation_window, &attributes, output_gradients, 1, forward.layer);
+            input_gradients[i] = graph_append(graph, &operation_window, &attributes, output_gradients, 1, node->layer);
         attributes.begins[axis] += attributes.shape.sizes[axis];
     }
     return graph->status;

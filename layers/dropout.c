@@ -25,15 +25,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     return check_probability((double)dropout_attributes(node)->probability);
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
-{
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    const int inputs[] = { output_gradients[0], node->inputs[1] };
-    input_gradients[0] = graph_append(graph, &operation_dropout, dropout_attributes(node), inputs, 2, node->layer);
-    return graph->status;
-}
-
 static tutti_status in_inference(struct graph *graph, size_t *n, int *same)
 {
     *same = graph->nodes[*n].inputs[0];
@@ -113,7 +104,7 @@ const struct operation operation_dropout = {
     .outputs = { { "y" } },
     .attributes = &dropout_attributes_type,
     .infer = infer,
-    .gradient = gradient,
+    .gradient = gradient_by_itself,
     .inference = in_inference,
     .reference = interpret_dropout,
     .implementations = implementations,

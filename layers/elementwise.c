@@ -2,6 +2,8 @@
 
 #include "base/memory.h"
 
+#include <string.h>
+
 /* A task of a CPU-class device takes at least this many floats (about 2 us); and there are at most TASKS for each of
  * its units, so that all finish together. */
 enum { TASK_FLOATS = 4096, TASKS = 8 };
@@ -32,6 +34,18 @@ bool in_place_first_two(const struct problem *problem, int input)
 {
     (void)problem;
     return input == 0 || input == 1;
+}
+
+tutti_status gradient_by_itself(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    int inputs[GRAPH_MAX_INPUTS];
+    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    memcpy(inputs, node->inputs, sizeof inputs);
+    inputs[0] = output_gradients[0];
+    input_gradients[0] =
+        graph_append(graph, node->operation, &node->attributes, inputs, node->input_count, node->layer);
+    return graph->status;
 }
 
 size_t group_size(const struct capabilities *device, size_t wanted)

@@ -32,16 +32,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     return TUTTI_OK;
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
-{
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    const struct reverse_sequence_attributes attributes = *reverse_sequence_attributes(node);
-    const int inputs[] = { output_gradients[0], node->inputs[1] };
-    input_gradients[0] = graph_append(graph, &operation_reverse_sequence, &attributes, inputs, 2, node->layer);
-    return graph->status;
-}
-
 ARGUMENTS(reverse, REVERSE_ARGUMENTS)
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -69,7 +59,7 @@ const struct operation operation_reverse_sequence = {
     .outputs = { { "y" } },
     .attributes = &reverse_sequence_attributes_type,
     .infer = infer,
-    .gradient = gradient,
+    .gradient = gradient_by_itself,
     .reference = interpret_reverse_sequence,
     .implementations = implementations,
 };

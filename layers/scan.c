@@ -40,9 +40,9 @@ static tutti_status gradient_of_product(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    const struct scan_attributes attributes = *scan_attributes(node);
     const int inputs[] = { node->inputs[0], output_gradients[0] };
-    input_gradients[0] = graph_append(graph, &operation_cumprod_gradient, &attributes, inputs, 2, node->layer);
+    input_gradients[0] =
+        graph_append(graph, &operation_cumprod_gradient, scan_attributes(node), inputs, 2, node->layer);
     return graph->status;
 }
 

@@ -16,15 +16,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     return TUTTI_OK;
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
-{
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    const struct trilu_attributes attributes = *trilu_attributes(node);
-    input_gradients[0] = graph_append(graph, &operation_trilu, &attributes, output_gradients, 1, node->layer);
-    return graph->status;
-}
-
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct trilu_attributes *a = trilu_attributes(problem->node);
@@ -53,7 +44,7 @@ const struct operation operation_trilu = {
     .outputs = { { "y" } },
     .attributes = &trilu_attributes_type,
     .infer = infer,
-    .gradient = gradient,
+    .gradient = gradient_by_itself,
     .reference = interpret_trilu,
     .implementations = implementations,
 };

@@ -98,14 +98,13 @@ static tutti_status infer_fold(const struct graph *graph, struct node *node, str
 static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
-    struct node forward = *node; /* appending may move the nodes */
-    if (wanted[NORM_MEAN]) input_gradients[NORM_MEAN] = forward.outputs[NORM_BATCH_MEAN];
-    if (wanted[NORM_VAR]) input_gradients[NORM_VAR] = forward.outputs[NORM_BATCH_VAR];
+    if (wanted[NORM_MEAN]) input_gradients[NORM_MEAN] = node->outputs[NORM_BATCH_MEAN];
+    if (wanted[NORM_VAR]) input_gradients[NORM_VAR] = node->outputs[NORM_BATCH_VAR];
     if (output_gradients[NORM_Y] == NO_VALUE) return TUTTI_OK;
-    int inputs[] = { forward.inputs[NORM_X], output_gradients[NORM_Y], forward.inputs[NORM_GAMMA],
-        forward.outputs[NORM_SAVED_MEAN], forward.outputs[NORM_SAVED_RSTD] };
-    const struct batch_norm_attributes *attributes = batch_norm_attributes(&forward);
-    if (graph_append(graph, &operation_batch_norm_gradient, attributes, inputs, 5, forward.layer) == NO_VALUE)
+    int inputs[] = { node->inputs[NORM_X], output_gradients[NORM_Y], node->inputs[NORM_GAMMA],
+        node->outputs[NORM_SAVED_MEAN], node->outputs[NORM_SAVED_RSTD] };
+    const struct batch_norm_attributes *attributes = batch_norm_attributes(node);
+    if (graph_append(graph, &operation_batch_norm_gradient, attributes, inputs, 5, node->layer) == NO_VALUE)
         return graph->status;
     const struct node *made = graph_last(graph);
     if (wanted[NORM_X]) input_gradients[NORM_X] = made->outputs[GRADIENT_DX];

@@ -163,22 +163,21 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
 static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
-    struct node forward = *node; /* appending may move the nodes */
     int dy = output_gradients[0];
     if (dy == NO_VALUE) return TUTTI_OK;
     const struct axis_attributes channels = { CHANNEL_AXIS };
-    struct conv2d_attributes attributes = *conv2d_attributes(&forward);
+    struct conv2d_attributes attributes = *conv2d_attributes(node);
     if (wanted[1]) {
-        attributes.shape = graph_at(graph, forward.inputs[1])->shape;
+        attributes.shape = graph_at(graph, node->inputs[1])->shape;
         input_gradients[1] = graph_append(
-            graph, &operation_conv2d_weight_gradient, &attributes, (int[]) { forward.inputs[0], dy }, 2, forward.layer);
+            graph, &operation_conv2d_weight_gradient, &attributes, (int[]) { node->inputs[0], dy }, 2, node->layer);
     }
-    if (forward.input_count > 2 && forward.inputs[2] != NO_VALUE && wanted[2])
-        input_gradients[2] = graph_append(graph, &operation_channel_sum, &channels, &dy, 1, forward.layer);
+    if (node->input_count > 2 && node->inputs[2] != NO_VALUE && wanted[2])
+        input_gradients[2] = graph_append(graph, &operation_channel_sum, &channels, &dy, 1, node->layer);
     if (wanted[0]) {
-        attributes.shape = graph_at(graph, forward.inputs[0])->shape;
+        attributes.shape = graph_at(graph, node->inputs[0])->shape;
         input_gradients[0] = graph_append(
-            graph, &operation_conv2d_data_gradient, &attributes, (int[]) { dy, forward.inputs[1] }, 2, forward.layer);
+            graph, &operation_conv2d_data_gradient, &attributes, (int[]) { dy, node->inputs[1] }, 2, node->layer);
     }
     return graph->status;
 }
@@ -187,18 +186,17 @@ static tutti_status gradient(
 static tutti_status gradient_of_data_gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
-    struct node forward = *node; /* appending may move the nodes */
     const int g = output_gradients[0];
     if (g == NO_VALUE) return TUTTI_OK;
-    struct conv2d_attributes attributes = *conv2d_attributes(&forward);
-    attributes.shape = graph_at(graph, forward.inputs[1])->shape;
+    struct conv2d_attributes attributes = *conv2d_attributes(node);
+    attributes.shape = graph_at(graph, node->inputs[1])->shape;
     if (wanted[1])
         input_gradients[1] = graph_append(
-            graph, &operation_conv2d_weight_gradient, &attributes, (int[]) { g, forward.inputs[0] }, 2, forward.layer);
+            graph, &operation_conv2d_weight_gradient, &attributes, (int[]) { g, node->inputs[0] }, 2, node->layer);
     attributes.shape = (tutti_shape) { 0 };
     if (wanted[0])
         input_gradients[0] =
-            graph_append(graph, &operation_conv2d, &attributes, (int[]) { g, forward.inputs[1] }, 2, forward.layer);
+            graph_append(graph, &operation_conv2d, &attributes, (int[]) { g, node->inputs[1] }, 2, node->layer);
     return graph->status;
 }
 

@@ -169,13 +169,12 @@ static int gradient_of_peepholes(struct graph *graph, const struct node *node, c
 static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
-    const struct node forward = *node; /* appending may move the nodes */
-    const struct recurrent_attributes *a = recurrent_attributes(&forward);
-    const int *in = forward.inputs, layer = forward.layer;
+    const struct recurrent_attributes *a = recurrent_attributes(node);
+    const int *in = node->inputs, layer = node->layer;
     const int64_t width = value_size(graph_at(graph, in[RECURRENT_R]), 0);
     const bool lstm = a->kind == RECURRENT_LSTM;
-    const int inputs[BACKWARD_INPUTS] = { in[RECURRENT_R], forward.outputs[RECURRENT_Y],
-        a->kind == RECURRENT_SIMPLE ? NO_VALUE : forward.outputs[RECURRENT_SAVED], in[RECURRENT_H0], in[RECURRENT_C0],
+    const int inputs[BACKWARD_INPUTS] = { in[RECURRENT_R], node->outputs[RECURRENT_Y],
+        a->kind == RECURRENT_SIMPLE ? NO_VALUE : node->outputs[RECURRENT_SAVED], in[RECURRENT_H0], in[RECURRENT_C0],
         in[RECURRENT_PEEPHOLES], in[RECURRENT_LENGTHS], output_gradients[RECURRENT_Y], output_gradients[RECURRENT_LAST],
         lstm ? output_gradients[RECURRENT_LAST_C] : NO_VALUE };
     if (graph_append(graph, &operation_recurrent_gradient, a, inputs, BACKWARD_INPUTS, layer) == NO_VALUE)
@@ -185,14 +184,14 @@ static tutti_status gradient(
     if (wanted[RECURRENT_GATES]) input_gradients[RECURRENT_GATES] = backward[BACKWARD_DGATES];
     if (wanted[RECURRENT_H0]) input_gradients[RECURRENT_H0] = backward[BACKWARD_DH0];
     if (wanted[RECURRENT_C0]) input_gradients[RECURRENT_C0] = backward[BACKWARD_DC0];
-    if (wanted[RECURRENT_R]) input_gradients[RECURRENT_R] = gradient_of_r(graph, &forward, backward, width);
+    if (wanted[RECURRENT_R]) input_gradients[RECURRENT_R] = gradient_of_r(graph, node, backward, width);
     if (wanted[RECURRENT_BIAS]) {
         const bool after = a->kind == RECURRENT_GRU && a->after;
         input_gradients[RECURRENT_BIAS] =
             sum_over_steps(graph, backward[after ? BACKWARD_OTHER : BACKWARD_DGATES], layer);
     }
     if (wanted[RECURRENT_PEEPHOLES])
-        input_gradients[RECURRENT_PEEPHOLES] = gradient_of_peepholes(graph, &forward, backward, width);
+        input_gradients[RECURRENT_PEEPHOLES] = gradient_of_peepholes(graph, node, backward, width);
     return graph->status;
 }
 
