@@ -155,113 +155,77 @@ static bool relu(int type, struct symbolic_integer a, struct symbolic_integer b,
 
 typedef double real_function(double a, double b);
 
-#define REAL(name, formula)                \
-    static double name(double a, double b) \
-    {                                      \
-        (void)b;                           \
-        return formula;                    \
+/* The operators in alphabetical order: the function of integers; whether the second number is not read; the function of
+ * floats. NULL: elements of this kind are not supported, as floats of INTEGER. */
+/* clang-format off */
+#define OPERATORS(NUMBER, INTEGER) \
+    NUMBER(Abs, absolute, true, fabs(a)) \
+    NUMBER(Acos, NULL, true, acos(a)) \
+    NUMBER(Acosh, NULL, true, acosh(a)) \
+    NUMBER(Add, add, false, a + b) \
+    INTEGER(And, both, false) \
+    NUMBER(Asin, NULL, true, asin(a)) \
+    NUMBER(Asinh, NULL, true, asinh(a)) \
+    NUMBER(Atan, NULL, true, atan(a)) \
+    NUMBER(Atanh, NULL, true, atanh(a)) \
+    NUMBER(Ceil, NULL, true, ceil(a)) \
+    NUMBER(Cos, NULL, true, cos(a)) \
+    NUMBER(Cosh, NULL, true, cosh(a)) \
+    NUMBER(Div, divide, false, a / b) \
+    NUMBER(Equal, equal, false, a == b) \
+    NUMBER(Erf, NULL, true, erf(a)) \
+    NUMBER(Exp, NULL, true, exp(a)) \
+    NUMBER(Floor, NULL, true, floor(a)) \
+    NUMBER(Greater, greater, false, a > b) \
+    NUMBER(GreaterOrEqual, greater_or_equal, false, a >= b) \
+    NUMBER(IsNaN, NULL, true, isnan(a)) \
+    NUMBER(Less, less, false, a < b) \
+    NUMBER(LessOrEqual, less_or_equal, false, a <= b) \
+    NUMBER(Log, NULL, true, log(a)) \
+    NUMBER(Max, larger, false, isnan(a) || a > b ? a : b) \
+    NUMBER(Mean, NULL, false, a + b) \
+    NUMBER(Min, smaller, false, isnan(a) || a < b ? a : b) \
+    NUMBER(Mod, modulo, false, fmod(a, b)) \
+    NUMBER(Mul, multiply, false, a * b) \
+    NUMBER(Neg, negative, true, -a) \
+    INTEGER(Not, negation, true) \
+    INTEGER(Or, either, false) \
+    NUMBER(PRelu, prelu, false, a < 0 ? a * b : a) \
+    NUMBER(Pow, NULL, false, pow(a, b)) \
+    NUMBER(Reciprocal, NULL, true, 1 / a) \
+    NUMBER(Relu, relu, true, isnan(a) || a > 0 ? a : 0) \
+    NUMBER(Round, NULL, true, rint(a)) \
+    NUMBER(Sigmoid, NULL, true, 1 / (1 + exp(-a))) \
+    NUMBER(Sign, sign, true, isnan(a) ? a : (a > 0) - (a < 0)) \
+    NUMBER(Sin, NULL, true, sin(a)) \
+    NUMBER(Sinh, NULL, true, sinh(a)) \
+    NUMBER(Softplus, NULL, true, a > 0 ? a + log1p(exp(-a)) : log1p(exp(a))) \
+    NUMBER(Softsign, NULL, true, a / (1 + fabs(a))) \
+    NUMBER(Sqrt, NULL, true, sqrt(a)) \
+    NUMBER(Sub, subtract, false, a - b) \
+    NUMBER(Sum, add, false, a + b) \
+    NUMBER(Tan, NULL, true, tan(a)) \
+    NUMBER(Tanh, NULL, true, tanh(a)) \
+    INTEGER(Xor, one_of, false)
+/* clang-format on */
+#define NONE(...)
+#define REAL(name, integer, unary, formula)       \
+    static double real_##name(double a, double b) \
+    {                                             \
+        (void)b;                                  \
+        return formula;                           \
     }
-REAL(real_abs, fabs(a))
-REAL(real_acos, acos(a))
-REAL(real_acosh, acosh(a))
-REAL(real_add, a + b)
-REAL(real_asin, asin(a))
-REAL(real_asinh, asinh(a))
-REAL(real_atan, atan(a))
-REAL(real_atanh, atanh(a))
-REAL(real_ceil, ceil(a))
-REAL(real_cos, cos(a))
-REAL(real_cosh, cosh(a))
-REAL(real_divide, a / b)
-REAL(real_equal, a == b)
-REAL(real_erf, erf(a))
-REAL(real_exp, exp(a))
-REAL(real_floor, floor(a))
-REAL(real_greater, a > b)
-REAL(real_greater_or_equal, a >= b)
-REAL(real_is_nan, isnan(a))
-REAL(real_less, a < b)
-REAL(real_less_or_equal, a <= b)
-REAL(real_log, log(a))
-REAL(real_max, isnan(a) || a > b ? a : b)
-REAL(real_min, isnan(a) || a < b ? a : b)
-REAL(real_multiply, a *b)
-REAL(real_negative, -a)
-REAL(real_prelu, a < 0 ? a * b : a)
-REAL(real_power, pow(a, b))
-REAL(real_reciprocal, 1 / a)
-REAL(real_relu, isnan(a) || a > 0 ? a : 0)
-REAL(real_remainder, fmod(a, b))
-REAL(real_round, rint(a))
-REAL(real_sigmoid, 1 / (1 + exp(-a)))
-REAL(real_sign, isnan(a) ? a : (a > 0) - (a < 0))
-REAL(real_sin, sin(a))
-REAL(real_sinh, sinh(a))
-REAL(real_softplus, a > 0 ? a + log1p(exp(-a)) : log1p(exp(a)))
-REAL(real_softsign, a / (1 + fabs(a)))
-REAL(real_sqrt, sqrt(a))
-REAL(real_subtract, a - b)
-REAL(real_tan, tan(a))
-REAL(real_tanh, tanh(a))
+OPERATORS(REAL, NONE)
 
-/* In alphabetical order. A function that is NULL: elements of this kind are not supported. `unary`: the second number
- * is not read. */
 struct arithmetic {
     const char *name;
     integer_function *integer;
     real_function *real;
     bool unary;
 };
-static const struct arithmetic operations[] = {
-    { "Abs", absolute, real_abs, true },
-    { "Acos", NULL, real_acos, true },
-    { "Acosh", NULL, real_acosh, true },
-    { "Add", add, real_add },
-    { "And", both },
-    { "Asin", NULL, real_asin, true },
-    { "Asinh", NULL, real_asinh, true },
-    { "Atan", NULL, real_atan, true },
-    { "Atanh", NULL, real_atanh, true },
-    { "Ceil", NULL, real_ceil, true },
-    { "Cos", NULL, real_cos, true },
-    { "Cosh", NULL, real_cosh, true },
-    { "Div", divide, real_divide },
-    { "Equal", equal, real_equal },
-    { "Erf", NULL, real_erf, true },
-    { "Exp", NULL, real_exp, true },
-    { "Floor", NULL, real_floor, true },
-    { "Greater", greater, real_greater },
-    { "GreaterOrEqual", greater_or_equal, real_greater_or_equal },
-    { "IsNaN", NULL, real_is_nan, true },
-    { "Less", less, real_less },
-    { "LessOrEqual", less_or_equal, real_less_or_equal },
-    { "Log", NULL, real_log, true },
-    { "Max", larger, real_max },
-    { "Mean", NULL, real_add },
-    { "Min", smaller, real_min },
-    { "Mod", modulo, real_remainder },
-    { "Mul", multiply, real_multiply },
-    { "Neg", negative, real_negative, true },
-    { "Not", negation, NULL, true },
-    { "Or", either },
-    { "PRelu", prelu, real_prelu },
-    { "Pow", NULL, real_power },
-    { "Reciprocal", NULL, real_reciprocal, true },
-    { "Relu", relu, real_relu, true },
-    { "Round", NULL, real_round, true },
-    { "Sigmoid", NULL, real_sigmoid, true },
-    { "Sign", sign, real_sign, true },
-    { "Sin", NULL, real_sin, true },
-    { "Sinh", NULL, real_sinh, true },
-    { "Softplus", NULL, real_softplus, true },
-    { "Softsign", NULL, real_softsign, true },
-    { "Sqrt", NULL, real_sqrt, true },
-    { "Sub", subtract, real_subtract },
-    { "Sum", add, real_add },
-    { "Tan", NULL, real_tan, true },
-    { "Tanh", NULL, real_tanh, true },
-    { "Xor", one_of },
-};
+#define BOTH(name, integer, unary, formula) { #name, integer, real_##name, unary },
+#define ONLY(name, integer, unary) { #name, integer, NULL, unary },
+static const struct arithmetic operations[] = { OPERATORS(BOTH, ONLY) };
 
 static int compare_names(const void *name, const void *row)
 {
@@ -291,7 +255,7 @@ static bool compute(const struct onnx_node *node, const struct arithmetic *opera
 {
     const bool floats = onnx_type_is_float(x[0].type);
     *y = (struct number) { 0 };
-    if (operation->real == real_power && !floats) { /* by way of floats, as in other runtimes */
+    if (operation->real == real_Pow && !floats) { /* by way of floats, as in other runtimes */
         const struct number power = { .real = pow(n[0].real, n[1].real) };
         return n[0].integer.batches == 0 && n[1].integer.batches == 0 && known_cast(power, ONNX_DOUBLE, type, y);
     }
@@ -411,7 +375,7 @@ static tutti_status read_bound(
 
 tutti_status evaluate_clip(struct onnx_node *node)
 {
-    static const struct arithmetic clips[] = { { "Max", larger, real_max }, { "Min", smaller, real_min } };
+    static const struct arithmetic clips[] = { { "Max", larger, real_Max }, { "Min", smaller, real_Min } };
     struct known x[2];
     struct number bounds[2];
     bool has[2];
