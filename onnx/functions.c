@@ -169,38 +169,49 @@ static tutti_status charge(struct expansion *expansion, size_t bytes)
     return TUTTI_OK;
 }
 
-struct call {
-    struct function *function;
+/* What is inlined: the function that a node calls, or a branch. A branch defines names of its own: of nodes' outputs
+ * and initialisers. All other names are those of the graph around it. */
+struct scope {
+    struct function *function; /* NULL: a branch */
     const Onnx__NodeProto *node;
     size_t number;
+    int64_t opset;
+    void *own; /* names of the branch: a tree of tsearch() */
 };
 
-/* Translates a name in the function to its name in the graph; the caller frees *made. */
-static tutti_status translate(struct expansion *expansion, const struct call *call, const char *name, char **made)
+static int compare_texts(const void *a, const void *b)
 {
-    const struct port *port = find_port(call->function, name);
-    const size_t inputs = call->function->proto->n_input;
+    return strcmp(a, b);
+}
+
+/* Translates a name in the scope to its name in the graph; the caller frees *made. */
+static tutti_status translate(struct expansion *expansion, const struct scope *scope, const char *name, char **made)
+{
+    const struct port *port = scope->function ? find_port(scope->function, name) : NULL;
+    const size_t inputs = scope->function ? scope->function->proto->n_input : 0;
     const char *given = NULL;
     *made = NULL;
     if (!*name)
         given = "";
+    else if (!scope->function)
+        given = tfind(name, &scope->own, compare_texts) ? NULL : name;
     else if (port && port->position < inputs)
-        given = port->position < call->node->n_input ? call->node->input[port->position] : "";
-    else if (port && port->position - inputs < call->node->n_output)
-        given = call->node->output[port->position - inputs];
+        given = port->position < scope->node->n_input ? scope->node->input[port->position] : "";
+    else if (port && port->position - inputs < scope->node->n_output)
+        given = scope->node->output[port->position - inputs];
     if (given && (*given || !port || port->position < inputs))
         *made = memory_copy_text(given);
     else
-        *made = memory_format("%s%zu/%s", expansion->mark, call->number, name);
+        *made = memory_format("%s%zu/%s", expansion->mark, scope->number, name);
     return *made ? charge(expansion, strlen(*made)) : TUTTI_NO_MEMORY;
 }
 
-static tutti_status translate_all(struct expansion *expansion, const struct call *call, char **names, size_t count)
+static tutti_status translate_all(struct expansion *expansion, const struct scope *scope, char **names, size_t count)
 {
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
         char *made = NULL;
-        status = translate(expansion, call, names[i], &made);
+        status = translate(expansion, scope, names[i], &made);
         if (!made) break;
         free(names[i]);
         names[i] = made;
@@ -209,10 +220,10 @@ static tutti_status translate_all(struct expansion *expansion, const struct call
 }
 
 /* Names a node: the call's name, then its own. */
-static tutti_status name_node(struct expansion *expansion, const struct call *call, Onnx__NodeProto *node)
+static tutti_status name_node(struct expansion *expansion, const struct scope *scope, Onnx__NodeProto *node)
 {
     enum { LONGEST = 1024 };
-    const char *outer = proto_text(call->node->name), *inner = proto_text(node->name);
+    const char *outer = proto_text(scope->node->name), *inner = proto_text(node->name);
     if (!*outer || strlen(outer) + strlen(inner) > LONGEST) return TUTTI_OK;
     char *name = *inner ? memory_format("%s/%s", outer, inner) : memory_copy_text(outer);
     if (!name) return TUTTI_NO_MEMORY;
@@ -231,25 +242,25 @@ static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *l
 }
 
 /* The call's attribute of this name, or the function's; NULL: there is none. */
-static const Onnx__AttributeProto *referred(const struct call *call, const char *name)
+static const Onnx__AttributeProto *referred(const struct scope *scope, const char *name)
 {
-    const Onnx__AttributeProto *found = find_attribute(call->node->attribute, call->node->n_attribute, name);
-    const Onnx__FunctionProto *proto = call->function->proto;
+    const Onnx__AttributeProto *found = find_attribute(scope->node->attribute, scope->node->n_attribute, name);
+    const Onnx__FunctionProto *proto = scope->function->proto;
     return found ? found : find_attribute(proto->attribute_proto, proto->n_attribute_proto, name);
 }
 
 /* Replaces attributes that refer to an attribute of the call by it. If the call does not have it, they are
  * removed. */
-static tutti_status resolve_attributes(struct expansion *expansion, const struct call *call, Onnx__NodeProto *node)
+static tutti_status resolve_attributes(struct expansion *expansion, const struct scope *scope, Onnx__NodeProto *node)
 {
     tutti_status status = TUTTI_OK;
     size_t kept = 0;
     for (size_t i = 0; i < node->n_attribute; i++) {
         Onnx__AttributeProto *own = node->attribute[i], *copy = own;
         if (status == TUTTI_OK && *proto_text(own->ref_attr_name)) {
-            const Onnx__AttributeProto *from = referred(call, own->ref_attr_name);
+            const Onnx__AttributeProto *from = referred(scope, own->ref_attr_name);
             copy = NULL;
-            status = charge(expansion, call->node->n_attribute + call->function->proto->n_attribute_proto);
+            status = charge(expansion, scope->node->n_attribute + scope->function->proto->n_attribute_proto);
             if (status == TUTTI_OK && from) status = proto_copy_attribute(from, &expansion->left, &copy);
             if (copy) {
                 char *name = copy->name;
@@ -264,22 +275,23 @@ static tutti_status resolve_attributes(struct expansion *expansion, const struct
     return status;
 }
 
-/* Translates the names in a branch within a function, and resolves its attributes. proto_read() has limited the depth
- * of branches. */
-static tutti_status translate_graph(struct expansion *expansion, const struct call *call, Onnx__GraphProto *graph)
+/* Translates the names in a graph within the scope. In a function, its attributes are resolved, too; in a branch, names
+ * that the graph defines itself follow later, when it is inlined. proto_read() has limited the depth of branches. */
+static tutti_status translate_graph(struct expansion *expansion, const struct scope *scope, Onnx__GraphProto *graph)
 {
     tutti_status status = TUTTI_OK;
-    for (size_t i = 0; i < graph->n_initializer && status == TUTTI_OK; i++)
-        if (graph->initializer[i]->name) status = translate_all(expansion, call, &graph->initializer[i]->name, 1);
+    for (size_t i = 0; i < graph->n_initializer && scope->function && status == TUTTI_OK; i++)
+        if (graph->initializer[i]->name) status = translate_all(expansion, scope, &graph->initializer[i]->name, 1);
     for (size_t i = 0; i < graph->n_output && status == TUTTI_OK; i++)
-        if (graph->output[i]->name) status = translate_all(expansion, call, &graph->output[i]->name, 1);
+        if (graph->output[i]->name) status = translate_all(expansion, scope, &graph->output[i]->name, 1);
     for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++) {
         Onnx__NodeProto *node = graph->node[i];
-        status = translate_all(expansion, call, node->input, node->n_input);
-        if (status == TUTTI_OK) status = translate_all(expansion, call, node->output, node->n_output);
-        if (status == TUTTI_OK) status = resolve_attributes(expansion, call, node);
+        status = translate_all(expansion, scope, node->input, node->n_input);
+        if (status == TUTTI_OK && scope->function)
+            status = translate_all(expansion, scope, node->output, node->n_output);
+        if (status == TUTTI_OK && scope->function) status = resolve_attributes(expansion, scope, node);
         for (size_t k = 0; k < node->n_attribute && status == TUTTI_OK; k++)
-            if (node->attribute[k]->g) status = translate_graph(expansion, call, node->attribute[k]->g);
+            if (node->attribute[k]->g) status = translate_graph(expansion, scope, node->attribute[k]->g);
     }
     return status;
 }
@@ -333,34 +345,34 @@ static tutti_status add_made(struct expansion *expansion, Onnx__NodeProto *node,
     return status;
 }
 
-static tutti_status add_copy(struct expansion *expansion, const struct call *call, const Onnx__NodeProto *node)
+static tutti_status add_copy(struct expansion *expansion, const struct scope *scope, const Onnx__NodeProto *node)
 {
     Onnx__NodeProto *copy = NULL;
     tutti_status status = proto_copy_node(node, &expansion->left, &copy);
-    if (status == TUTTI_OK) status = translate_all(expansion, call, copy->input, copy->n_input);
-    if (status == TUTTI_OK) status = translate_all(expansion, call, copy->output, copy->n_output);
-    if (status == TUTTI_OK) status = name_node(expansion, call, copy);
-    if (status == TUTTI_OK) status = resolve_attributes(expansion, call, copy);
+    if (status == TUTTI_OK) status = translate_all(expansion, scope, copy->input, copy->n_input);
+    if (status == TUTTI_OK) status = translate_all(expansion, scope, copy->output, copy->n_output);
+    if (status == TUTTI_OK && scope->function) status = name_node(expansion, scope, copy);
+    if (status == TUTTI_OK && scope->function) status = resolve_attributes(expansion, scope, copy);
     for (size_t i = 0; status == TUTTI_OK && i < copy->n_attribute; i++)
-        if (copy->attribute[i]->g) status = translate_graph(expansion, call, copy->attribute[i]->g);
-    if (status == TUTTI_OK) return add_made(expansion, copy, call->function->opset);
+        if (copy->attribute[i]->g) status = translate_graph(expansion, scope, copy->attribute[i]->g);
+    if (status == TUTTI_OK) return add_made(expansion, copy, scope->opset);
     proto_free_node(copy);
     return status;
 }
 
 /* Adds an Identity for an output of the function that is also one of its inputs, or another output. */
-static tutti_status add_same(struct expansion *expansion, const struct call *call, size_t output)
+static tutti_status add_same(struct expansion *expansion, const struct scope *scope, size_t output)
 {
     Onnx__NodeProto *copy = NULL, same = ONNX__NODE_PROTO__INIT;
-    char *from = NULL, *to = call->node->output[output];
-    tutti_status status = translate(expansion, call, call->function->proto->output[output], &from);
+    char *from = NULL, *to = scope->node->output[output];
+    tutti_status status = translate(expansion, scope, scope->function->proto->output[output], &from);
     if (status == TUTTI_OK && *to && strcmp(from, to)) {
         same.op_type = (char[]) { "Identity" };
         same.n_input = same.n_output = 1;
         same.input = &from;
         same.output = &to;
         status = proto_copy_node(&same, &expansion->left, &copy);
-        if (status == TUTTI_OK) status = add_made(expansion, copy, call->function->opset);
+        if (status == TUTTI_OK) status = add_made(expansion, copy, scope->opset);
     }
     free(from);
     return status;
@@ -370,7 +382,7 @@ static tutti_status expand_call(struct expansion *expansion, struct function *fu
 {
     tutti_status status = TUTTI_OK;
     const Onnx__FunctionProto *proto = function->proto;
-    const struct call call = { function, node, expansion->calls++ };
+    const struct scope scope = { function, node, expansion->calls++, function->opset };
     if (function->active) return fail(TUTTI_FORMAT, "it calls itself");
     if (expansion->depth == DEEPEST)
         return fail(TUTTI_UNSUPPORTED, "functions call each other more than %d deep", DEEPEST);
@@ -379,9 +391,9 @@ static tutti_status expand_call(struct expansion *expansion, struct function *fu
             proto->n_output, node->n_input, node->n_output);
     function->active = true;
     expansion->depth++;
-    TRY(charge(expansion, sizeof call));
-    for (size_t i = 0; i < proto->n_node; i++) TRY(add_copy(expansion, &call, proto->node[i]));
-    for (size_t i = 0; i < node->n_output; i++) TRY(add_same(expansion, &call, i));
+    TRY(charge(expansion, sizeof scope));
+    for (size_t i = 0; i < proto->n_node; i++) TRY(add_copy(expansion, &scope, proto->node[i]));
+    for (size_t i = 0; i < node->n_output; i++) TRY(add_same(expansion, &scope, i));
 done:
     function->active = false;
     expansion->depth--;
@@ -390,13 +402,6 @@ done:
 
 /* ---------------------------------------------------------------------------------------------------- branches ---- */
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-/* A branch defines names of its own: of nodes' outputs and initialisers. All other names are those of the graph
- * around it. */
 static void *add_own(void **own, char *name)
 {
     return *name ? tsearch(name, own, compare_texts) : own;
@@ -417,52 +422,8 @@ static void keep_own(void *name)
     (void)name; /* it is the branch's */
 }
 
-struct branch {
-    const Onnx__GraphProto *graph;
-    void *own; /* tree of tsearch() */
-    size_t number;
-};
-
-/* The name outside of the branch; NULL: no memory. */
-static char *outside(struct expansion *expansion, const struct branch *branch, const char *name)
-{
-    const bool own = tfind(name, &branch->own, compare_texts) != NULL;
-    char *made = own ? memory_format("%s%zu/%s", expansion->mark, branch->number, name) : memory_copy_text(name);
-    if (made && charge(expansion, strlen(made)) == TUTTI_OK) return made;
-    free(made);
-    return NULL;
-}
-
-static tutti_status rename(struct expansion *expansion, const struct branch *branch, char **names, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        char *made = outside(expansion, branch, names[i]);
-        if (!made) return fail(TUTTI_NO_MEMORY, "there is no memory for the names of a branch");
-        free(names[i]);
-        names[i] = made;
-    }
-    return TUTTI_OK;
-}
-
-/* Renames what a graph within the branch reads. Names that it defines itself are renamed later, when it is
- * inlined. */
-static tutti_status rename_within(struct expansion *expansion, const struct branch *branch, Onnx__GraphProto *graph)
-{
-    tutti_status status = TUTTI_OK;
-    for (size_t i = 0; i < graph->n_output && status == TUTTI_OK; i++)
-        if (graph->output[i]->name) status = rename(expansion, branch, &graph->output[i]->name, 1);
-    for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++) {
-        Onnx__NodeProto *node = graph->node[i];
-        status = rename(expansion, branch, node->input, node->n_input);
-        for (size_t k = 0; k < node->n_attribute && status == TUTTI_OK; k++)
-            if (node->attribute[k]->g) status = rename_within(expansion, branch, node->attribute[k]->g);
-    }
-    return status;
-}
-
 /* An initialiser of the branch becomes one of the graph. */
-static tutti_status add_tensor(
-    struct expansion *expansion, const struct branch *branch, const Onnx__TensorProto *tensor)
+static tutti_status add_tensor(struct expansion *expansion, const struct scope *scope, const Onnx__TensorProto *tensor)
 {
     Onnx__GraphProto *graph = expansion->graph;
     Onnx__TensorProto *copy = NULL;
@@ -470,31 +431,11 @@ static tutti_status add_tensor(
     if (!list) return TUTTI_NO_MEMORY;
     graph->initializer = list;
     tutti_status status = proto_copy_tensor(tensor, &expansion->left, &copy);
-    if (status == TUTTI_OK && copy->name) status = rename(expansion, branch, &copy->name, 1);
+    if (status == TUTTI_OK && copy->name) status = translate_all(expansion, scope, &copy->name, 1);
     if (status == TUTTI_OK)
         graph->initializer[graph->n_initializer++] = copy;
     else
         proto_free_tensor(copy);
-    return status;
-}
-
-static tutti_status add_nodes(struct expansion *expansion, const struct branch *branch, int64_t opset)
-{
-    tutti_status status = TUTTI_OK;
-    for (size_t i = 0; i < branch->graph->n_initializer && status == TUTTI_OK; i++)
-        status = add_tensor(expansion, branch, branch->graph->initializer[i]);
-    for (size_t i = 0; i < branch->graph->n_node && status == TUTTI_OK; i++) {
-        Onnx__NodeProto *copy = NULL;
-        status = proto_copy_node(branch->graph->node[i], &expansion->left, &copy);
-        if (status == TUTTI_OK) status = rename(expansion, branch, copy->input, copy->n_input);
-        if (status == TUTTI_OK) status = rename(expansion, branch, copy->output, copy->n_output);
-        for (size_t k = 0; status == TUTTI_OK && k < copy->n_attribute; k++)
-            if (copy->attribute[k]->g) status = rename_within(expansion, branch, copy->attribute[k]->g);
-        if (status == TUTTI_OK)
-            status = add_made(expansion, copy, opset);
-        else
-            proto_free_node(copy);
-    }
     return status;
 }
 
@@ -518,17 +459,19 @@ static tutti_status expand_branch(
     const Onnx__AttributeProto *attribute =
         find_attribute(node->attribute, node->n_attribute, wanted ? "then_branch" : "else_branch");
     const int around = expansion->guard;
-    struct branch branch = { .graph = attribute ? attribute->g : NULL, .number = expansion->calls++ };
-    if (!branch.graph || branch.graph->n_output != node->n_output || node->n_input != 1)
+    struct scope scope = { .number = expansion->calls++, .opset = opset };
+    const Onnx__GraphProto *graph = attribute ? attribute->g : NULL;
+    if (!graph || graph->n_output != node->n_output || node->n_input != 1)
         return fail(TUTTI_FORMAT, "it needs a condition and two branches with %zu outputs", node->n_output);
-    tutti_status status = find_own(branch.graph, &branch.own);
+    tutti_status status = find_own(graph, &scope.own);
     if (status == TUTTI_OK) status = add_guard(expansion, node->input[0], wanted);
-    if (status == TUTTI_OK) status = add_nodes(expansion, &branch, opset);
-    for (size_t i = 0; i < node->n_output && status == TUTTI_OK; i++) {
-        results[i] = outside(expansion, &branch, proto_text(branch.graph->output[i]->name));
-        if (!results[i]) status = TUTTI_NO_MEMORY;
-    }
-    tdestroy(branch.own, keep_own);
+    for (size_t i = 0; i < graph->n_initializer && status == TUTTI_OK; i++)
+        status = add_tensor(expansion, &scope, graph->initializer[i]);
+    for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++)
+        status = add_copy(expansion, &scope, graph->node[i]);
+    for (size_t i = 0; i < node->n_output && status == TUTTI_OK; i++)
+        status = translate(expansion, &scope, proto_text(graph->output[i]->name), &results[i]);
+    tdestroy(scope.own, keep_own);
     expansion->guard = around;
     return status;
 }

@@ -67,17 +67,6 @@ static tutti_status gather(struct onnx_node *node, const struct operand *x, cons
         node, y, batch_axis_moved(x->batch, file_axis < x->batch.axis ? operand_rank(indices) - 1 : 0));
 }
 
-/* A constant next to the node's first output. */
-static tutti_tensor constant(const struct onnx_node *node, const char *suffix, int32_t *numbers, int64_t count)
-{
-    char *name = memory_format("%s~%s", node->proto->n_output ? node->proto->output[0] : "", suffix);
-    const tutti_tensor made = name
-        ? tutti_constant_typed(node->import->network, name, TUTTI_DTYPE_I32, &count, 1, numbers)
-        : (tutti_tensor) { -1 };
-    free(name);
-    return made;
-}
-
 /* The axis of known indices along which they grow with the sample, and how many of its elements each sample has. False:
  * none.
  */
@@ -249,7 +238,8 @@ tutti_status build_compress(struct onnx_node *node)
     if (!picked) return TUTTI_NO_MEMORY;
     for (size_t i = 0; i < condition->count; i++)
         if (condition->integers[i].number) picked[count++] = (int32_t)i;
-    const tutti_tensor pair[] = { x.tensor, count ? constant(node, "indices", picked, count) : x.tensor };
+    const tutti_tensor pair[] = { x.tensor,
+        count ? node_integer_constant(node, 0, "indices", TUTTI_SHAPE(count), picked) : x.tensor };
     free(picked);
     if (count == 0) return node_refuse("nothing is left");
     return node_set_output(node, node_op(node, "gather", pair, 2, "axis=%d", axis), x.batch);
@@ -265,7 +255,7 @@ static tutti_tensor positions_of(
     int32_t number = (int32_t)size, *steps = memory_new((size_t)count + 1, sizeof *steps);
     if (!steps) return (tutti_tensor) { -1 };
     for (int64_t i = 0; i < count; i++) steps[i] = (int32_t)i;
-    tutti_tensor positions = constant(node, "steps", steps, count);
+    tutti_tensor positions = node_integer_constant(node, 0, "steps", TUTTI_SHAPE(count), steps);
     positions = tutti_cast(node->import->network, positions, TUTTI_DTYPE_F32);
     free(steps);
     tutti_shape apart = { .rank = updates->rank };
@@ -275,8 +265,8 @@ static tutti_tensor positions_of(
     const tutti_tensor begin = own ? node_reshape(node, first->tensor, &apart) : first->tensor;
     if (begin.id >= 0) positions = node_plain(node, "add", (tutti_tensor[]) { begin, positions }, 2);
     if (circular) {
-        const tutti_tensor around =
-            tutti_cast(node->import->network, constant(node, "size", &number, 1), TUTTI_DTYPE_F32);
+        const tutti_tensor around = tutti_cast(
+            node->import->network, node_integer_constant(node, 0, "size", TUTTI_SHAPE(1), &number), TUTTI_DTYPE_F32);
         positions = node_plain(node, "mod", (tutti_tensor[]) { positions, around }, 2);
     }
     return node_op(node, "expand", &positions, 1, "shape=%s", list_print(updates->sizes, updates->rank).text);

@@ -273,6 +273,9 @@ tutti_tensor node_op(const struct onnx_node *node, const char *operation, const 
 tutti_tensor node_elements(const struct onnx_node *node, const char *operation, const tutti_tensor *inputs, int count);
 tutti_tensor node_binary(const struct onnx_node *node, const char *operation, tutti_tensor a, tutti_tensor b);
 tutti_tensor node_constant(const struct onnx_node *node, float number);
+/* A constant of int32, named after one of the node's outputs. */
+tutti_tensor node_integer_constant(
+    const struct onnx_node *node, size_t output, const char *suffix, tutti_shape shape, const int32_t *numbers);
 /* node_wrapped(): converts integers to this type; types of at most 16 bits and unsigned types wrap around.
  * node_truncated(): removes the fraction of a power, which may be off by 16 units of its last bit. */
 tutti_tensor node_wrapped(const struct onnx_node *node, tutti_tensor x, int type);

@@ -100,17 +100,6 @@ static bool fill(const struct windows *w, bool first_fastest, int32_t *elements,
     return true;
 }
 
-static tutti_tensor constant(
-    const struct onnx_node *node, const char *suffix, tutti_shape shape, const int32_t *numbers)
-{
-    char *name = memory_format("%s~%s", node->proto->output[1], suffix);
-    const tutti_tensor made = name
-        ? tutti_constant_typed(node->import->network, name, TUTTI_DTYPE_I32, shape.sizes, shape.rank, numbers)
-        : (tutti_tensor) { -1 };
-    free(name);
-    return made;
-}
-
 /* i times `each`, as floats with the sizes of `shape`. */
 static tutti_tensor multiples(
     const struct onnx_node *node, const char *suffix, int64_t count, int64_t each, tutti_shape shape)
@@ -118,7 +107,7 @@ static tutti_tensor multiples(
     int32_t *numbers = memory_new((size_t)count + 1, sizeof *numbers);
     if (!numbers) return (tutti_tensor) { -1 };
     for (int64_t i = 0; i < count; i++) numbers[i] = (int32_t)(i * each);
-    const tutti_tensor made = constant(node, suffix, shape, numbers);
+    const tutti_tensor made = node_integer_constant(node, 1, suffix, shape, numbers);
     free(numbers);
     return tutti_cast(node->import->network, made, TUTTI_DTYPE_F32);
 }
@@ -127,13 +116,13 @@ static tutti_tensor multiples(
 static tutti_tensor largest(const struct onnx_node *node, tutti_tensor x, int64_t windows, int64_t positions,
     const int32_t *elements, const int32_t *numbers)
 {
-    tutti_tensor pair[] = { x, constant(node, "elements", TUTTI_SHAPE(windows, positions), elements) };
+    tutti_tensor pair[] = { x, node_integer_constant(node, 1, "elements", TUTTI_SHAPE(windows, positions), elements) };
     pair[0] = node_op(node, "gather", pair, 2, "axis=1");
     pair[0] = node_op(node, "argmax", pair, 1, "axis=-1 keepdims=0");
     pair[1] = multiples(node, "windows", windows, positions, TUTTI_SHAPE(1, windows));
     const tutti_tensor at = node_binary(node, "add", pair[0], pair[1]);
-    const tutti_tensor table = tutti_cast(
-        node->import->network, constant(node, "numbers", TUTTI_SHAPE(windows * positions), numbers), TUTTI_DTYPE_F32);
+    const tutti_tensor table = tutti_cast(node->import->network,
+        node_integer_constant(node, 1, "numbers", TUTTI_SHAPE(windows * positions), numbers), TUTTI_DTYPE_F32);
     return node_op(node, "gather", (tutti_tensor[]) { table, at }, 2, "axis=0");
 }
 

@@ -1,6 +1,7 @@
 /* Operations of the network that are added for a node. */
 #include "onnx/operators.h"
 
+#include "base/memory.h"
 #include "base/numbers.h"
 #include "tutti_inspect.h"
 
@@ -9,6 +10,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 tutti_tensor node_op(const struct onnx_node *node, const char *operation, const tutti_tensor *inputs, int count,
@@ -36,6 +38,18 @@ tutti_tensor node_plain(const struct onnx_node *node, const char *operation, con
 tutti_tensor node_constant(const struct onnx_node *node, float number)
 {
     return tutti_constant(node->import->network, NULL, TUTTI_SHAPE(1), &number);
+}
+
+tutti_tensor node_integer_constant(
+    const struct onnx_node *node, size_t output, const char *suffix, tutti_shape shape, const int32_t *numbers)
+{
+    const Onnx__NodeProto *proto = node->proto;
+    char *name = memory_format("%s~%s", proto->n_output > output ? proto->output[output] : "", suffix);
+    const tutti_tensor made = name
+        ? tutti_constant_typed(node->import->network, name, TUTTI_DTYPE_I32, shape.sizes, shape.rank, numbers)
+        : (tutti_tensor) { -1 };
+    free(name);
+    return made;
 }
 
 tutti_tensor node_binary(const struct onnx_node *node, const char *operation, tutti_tensor a, tutti_tensor b)

@@ -145,31 +145,33 @@ tutti_status build_sequence_length(struct onnx_node *node)
     return node_set_array(node, length);
 }
 
-tutti_status build_sequence_insert(struct onnx_node *node)
+/* A copy with one element more, or with one less. */
+static tutti_status edit(struct onnx_node *node, bool insert)
 {
     const struct sequence *from = NULL;
     struct sequence *to = NULL;
     struct onnx_value *more = node_input(node, 1);
     size_t position = 0;
     tutti_status status = read_sequence(node, &from);
-    if (status == TUTTI_OK && !more) status = fail(TUTTI_FORMAT, "input 1 is missing");
-    if (status == TUTTI_OK) status = read_position(node, 2, from->count + 1, from->count, &position);
-    if (status == TUTTI_OK) status = begin_sequence(node, from->count + 1, 0, &to);
+    if (status == TUTTI_OK && insert && !more) status = fail(TUTTI_FORMAT, "input 1 is missing");
+    if (status == TUTTI_OK && !insert && from->count == 0) status = fail(TUTTI_FORMAT, "its sequence is empty");
     if (status != TUTTI_OK) return status;
-    for (size_t i = 0; i < to->count; i++) to->elements[i] = i == position ? more : from->elements[i - (i > position)];
-    return TUTTI_OK;
+    const size_t positions = from->count + insert, count = insert ? positions : positions - 1;
+    status = read_position(node, insert ? 2 : 1, positions, positions - 1, &position);
+    if (status == TUTTI_OK) status = begin_sequence(node, count, 0, &to);
+    for (size_t i = 0; status == TUTTI_OK && i < count; i++)
+        to->elements[i] = !insert ? from->elements[i + (i >= position)]
+            : i == position       ? more
+                                  : from->elements[i - (i > position)];
+    return status;
+}
+
+tutti_status build_sequence_insert(struct onnx_node *node)
+{
+    return edit(node, true);
 }
 
 tutti_status build_sequence_erase(struct onnx_node *node)
 {
-    const struct sequence *from = NULL;
-    struct sequence *to = NULL;
-    size_t position = 0;
-    tutti_status status = read_sequence(node, &from);
-    if (status == TUTTI_OK && from->count == 0) status = fail(TUTTI_FORMAT, "its sequence is empty");
-    if (status == TUTTI_OK) status = read_position(node, 1, from->count, from->count - 1, &position);
-    if (status == TUTTI_OK) status = begin_sequence(node, from->count - 1, 0, &to);
-    if (status != TUTTI_OK) return status;
-    for (size_t i = 0; i < to->count; i++) to->elements[i] = from->elements[i + (i >= position)];
-    return TUTTI_OK;
+    return edit(node, false);
 }
