@@ -6,26 +6,6 @@
 
 #include <stdlib.h>
 
-tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count)
-{
-    const struct array *array = NULL;
-    const int64_t samples = import_samples(node->import);
-    const tutti_status status = node_array(node, position, &array);
-    *count = 0;
-    if (status != TUTTI_OK) return status;
-    if (!array->integers || array->count > (size_t)most)
-        return fail(TUTTI_FORMAT, "input %zu must be at most %d integers", position, most);
-    for (size_t i = 0; i < array->count; i++) {
-        int64_t more = 0;
-        if ((array->integers[i].batches && samples == 0) ||
-            __builtin_mul_overflow(array->integers[i].batches, samples, &more) ||
-            __builtin_add_overflow(array->integers[i].number, more, &list[i]))
-            return node_refuse("input %zu depends on the number of samples", position);
-    }
-    *count = (int)array->count;
-    return TUTTI_OK;
-}
-
 bool array_is_batch_index(const struct array *x, int axis, int64_t rows, int component, int64_t factor)
 {
     const int64_t last = x->rank ? x->sizes[x->rank - 1] : 1;

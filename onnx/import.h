@@ -218,6 +218,9 @@ tutti_status node_array(const struct onnx_node *node, size_t position, const str
 /* Reads the numbers of an input as at most `most` integers without symbols, such as axes and pads. *count is 0 if the
  * input is absent. */
 tutti_status node_list(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count);
+/* The same of an input that is there, in which symbols become numbers of samples, for arrays that have an axis for the
+ * samples. */
+tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count);
 /* Reads a list that older opsets have as an attribute, and newer ones as an input. */
 tutti_status node_list_or_attribute(
     const struct onnx_node *node, const char *name, size_t position, int64_t *list, int most, int *count);

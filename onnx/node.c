@@ -88,21 +88,36 @@ tutti_status node_array(const struct onnx_node *node, size_t position, const str
         value->tensor.id >= 0 && !value->batch.batched ? "is computed from parameters" : "depends on the samples");
 }
 
-tutti_status node_list(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count)
+/* Reads integers, in which symbols become this number of samples; 0: there must be none. */
+static tutti_status read_list(
+    const struct onnx_node *node, size_t position, int64_t samples, int64_t *list, int most, int *count)
 {
     const struct array *array = NULL;
-    *count = 0;
-    if (!node_input(node, position)) return TUTTI_OK;
     const tutti_status status = node_array(node, position, &array);
+    *count = 0;
     if (status != TUTTI_OK) return status;
     if (!array->integers || array->count > (size_t)most)
         return fail(TUTTI_FORMAT, "input %zu must be at most %d integers", position, most);
     for (size_t i = 0; i < array->count; i++) {
-        if (array->integers[i].batches) return node_refuse("input %zu depends on the number of samples", position);
-        list[i] = array->integers[i].number;
+        int64_t more = 0;
+        if ((array->integers[i].batches && samples == 0) ||
+            __builtin_mul_overflow(array->integers[i].batches, samples, &more) ||
+            __builtin_add_overflow(array->integers[i].number, more, &list[i]))
+            return node_refuse("input %zu depends on the number of samples", position);
     }
     *count = (int)array->count;
     return TUTTI_OK;
+}
+
+tutti_status node_list(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count)
+{
+    *count = 0;
+    return node_input(node, position) ? read_list(node, position, 0, list, most, count) : TUTTI_OK;
+}
+
+tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count)
+{
+    return read_list(node, position, import_samples(node->import), list, most, count);
 }
 
 tutti_status node_list_or_attribute(

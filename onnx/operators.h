@@ -61,12 +61,9 @@ tutti_tensor node_without_rows(const struct onnx_node *node, tutti_tensor x, int
 tutti_status node_like(
     const struct onnx_node *node, size_t position, const struct operand *like, struct operand *operand);
 
-/* batch_index.c: indices that grow with the sample. Reads a list of sizes, in which symbols become numbers of samples,
- * for arrays that have an axis for the samples. */
-tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count);
-/* Whether known indices grow with the sample along an axis: each sample has `rows` elements, which are those of the
- * first sample plus `factor` for each further sample. This holds for all indices, or for one component (of the last
- * axis). The first sample's indices must be from 0 to factor - 1. */
+/* batch_index.c: indices that grow with the sample. Whether known indices grow with the sample along an axis: each
+ * sample has `rows` elements, which are those of the first sample plus `factor` for each further sample. This holds for
+ * all indices, or for one component (of the last axis). The first sample's indices must be from 0 to factor - 1. */
 bool array_is_batch_index(const struct array *array, int axis, int64_t rows, int component, int64_t factor);
 /* The first sample's part of indices that grow with the sample, with an axis for its rows if there are several. */
 tutti_tensor node_first_sample(const struct onnx_node *node, const struct array *array, int axis, int64_t rows);
