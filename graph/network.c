@@ -1,6 +1,5 @@
 #include "graph/network.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* argmax, argmin: positions of the largest or smallest elements. hardmax is 1 at that position. */
-#include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/interpreter/interpreter.h"
 #include "layers/lines.h"

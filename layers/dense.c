@@ -1,5 +1,4 @@
 /* dense: y = x W^T + b over the last dimension, and its gradients. */
-#include "base/memory.h"
 #include "base/options.h"
 #include "graph/edit.h"
 #include "graph/network.h"

@@ -1,6 +1,5 @@
 /* one_hot: represents a number by a vector that differs at one place. */
 #include "clkernels/arguments/one_hot.h"
-#include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/indices.h"
 #include "layers/interpreter/interpreter.h"

@@ -1,11 +1,8 @@
 /* The table of all operations. */
 #include "layers/dft/dft.h"
-#include "layers/grid_sample.h"
-#include "layers/indices.h"
 #include "layers/layers.h"
 #include "layers/lines.h"
 #include "layers/loop/loop.h"
-#include "layers/recurrent/recurrent.h"
 
 const struct structural_operations structural = {
     .sum = &operation_add,

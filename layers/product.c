@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
 #include "layers/layers.h"

@@ -1,6 +1,5 @@
 /* reverse_sequence: sequences of different lengths in reverse order, each in the first elements along an axis. */
 #include "clkernels/arguments/reverse_sequence.h"
-#include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/indices.h"
 #include "layers/interpreter/interpreter.h"

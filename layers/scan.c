@@ -1,5 +1,4 @@
 /* cumsum, cumprod: sums and products of all elements along an axis up to each one. */
-#include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/interpreter/interpreter.h"
 #include "layers/lines.h"

@@ -1,5 +1,4 @@
 /* topk: the largest or smallest elements along an axis, and where they lie. */
-#include "base/memory.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/indices.h"

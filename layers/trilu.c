@@ -1,5 +1,4 @@
 /* trilu: the upper or lower triangle of matrices. */
-#include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/interpreter/interpreter.h"
 #include "layers/lines.h"

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 tutti_status known_input(const struct onnx_node *node, size_t position, struct known *x)
 {

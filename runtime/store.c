@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "runtime/program_cache.h"
 
 #include <pthread.h>

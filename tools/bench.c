@@ -7,7 +7,6 @@
 #include "tools/results.h"
 #include "tutti_inspect.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -4,7 +4,6 @@
 #include "base/threads.h"
 #include "tutti_inspect.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "tools/made_samples.h"
 
-#include "base/dtype.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/status.h"

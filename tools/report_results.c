@@ -5,7 +5,6 @@
 #include "tools/sample_picture.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MATRIX_CLASSES = 60, NUMBERED_CLASSES = 16, TABLE_CLASSES = 40, MATRIX_WIDTH = 360, NAME_CHARACTERS = 11 };

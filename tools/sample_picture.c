@@ -1,7 +1,6 @@
 #include "tools/sample_picture.h"
 
 #include "base/memory.h"
-#include "base/numbers.h"
 #include "formats/png.h"
 #include "tools/page.h"
 

@@ -2,7 +2,6 @@
  * inference, whose work parallel/step.c does. */
 #include "base/memory.h"
 #include "base/options.h"
-#include "layers/layers.h"
 #include "parallel/division.h"
 #include "parallel/exchange.h"
 #include "parallel/faults.h"

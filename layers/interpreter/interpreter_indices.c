@@ -5,7 +5,6 @@
 #include "layers/indices.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The updates of all elements, in their order: update u of element e. */

@@ -7,7 +7,6 @@
 #include "tutti_inspect.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 int tutti_network_nodes(const tutti_network *network)
