@@ -121,7 +121,6 @@ void made_texts(struct made made, const char *name, const char *const *texts, in
 void made_output(struct made made, const char *name);                                     /* one more; "": absent */
 
 /* Parts that several functions write. */
-const char *source_size(struct source *source, const char *tensor, int64_t axis); /* [1] of int64 */
 const char *source_batch(struct source *source);  /* [1] of int64: the number of samples */
 const char *source_length(struct source *source); /* [1] of int64: the length of sequences */
 /* A list of sizes, after a batch if it is not NULL; TUTTI_SEQUENCE becomes the length. */

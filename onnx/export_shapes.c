@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-const char *source_size(struct source *source, const char *tensor, int64_t axis)
+/* [1] of int64 */
+static const char *size_of(struct source *source, const char *tensor, int64_t axis)
 {
     const char *size = source_temporary(source);
     const struct made made = source_node(source, "Shape", tensor, NULL, NULL, size);
@@ -22,7 +23,7 @@ static const char *size_with(struct source *source, const char *symbol, const ch
         const Onnx__TensorShapeProto *shape = input->type->tensor_type->shape;
         for (size_t k = 0; k < shape->n_dim; k++)
             if (shape->dim[k] && shape->dim[k]->dim_param && !strcmp(shape->dim[k]->dim_param, symbol))
-                return source_size(source, input->name, (int64_t)k);
+                return size_of(source, input->name, (int64_t)k);
     }
     source_refuse(source, what);
     return "";
@@ -69,7 +70,7 @@ const char *source_for_each_sample(struct source *source, int input)
     if (info.for_each_sample) return name;
     for (int i = 0; i < source->info.input_count && !batch; i++)
         if (source_is(source, i) && source_tensor(source, source->info.inputs[i]).for_each_sample)
-            batch = source_size(source, source_input(source, i), 0);
+            batch = size_of(source, source_input(source, i), 0);
     return source_step(
         source, "Expand", name, source_sizes(source, batch ? batch : source_batch(source), ones, info.shape.rank));
 }

@@ -24,7 +24,9 @@ static const Onnx__NodeProto *producer(const Onnx__GraphProto *graph, const char
     return NULL;
 }
 
-const char *head_output(const Onnx__GraphProto *graph)
+/* The output that can be trained: the first one that the file does not declare as another type than floats, else the
+ * first one. */
+static const char *head_output(const Onnx__GraphProto *graph)
 {
     for (size_t i = 0; i < graph->n_output; i++) {
         const Onnx__TypeProto *type = graph->output[i]->type;

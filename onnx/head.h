@@ -4,10 +4,6 @@
 #include "base/status.h"
 #include "onnx/proto.h"
 
-/* The output that can be trained: the first one that the file does not declare as another type than floats, else the
- * first one. */
-const char *head_output(const Onnx__GraphProto *graph);
-
 /* Finds the probabilities that an output can replace by their logits: the output of a Softmax or of a
  * LinearClassifier, or NULL. *normalised: the output of a Normalizer after it, or NULL. Errors: TUTTI_UNSUPPORTED if
  * the output stands after labels and comes from another operator, as a Concat. */

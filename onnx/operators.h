@@ -72,8 +72,6 @@ tutti_tensor node_first_sample(const struct onnx_node *node, const struct array 
 tutti_status batch_index_check(const struct onnx_node *node, enum batch_index_rule rule);
 tutti_status batch_index_finish(const struct onnx_node *node, enum batch_index_rule rule);
 
-/* reshape.c: adds a Reshape. */
-tutti_status node_reshape_to(const struct onnx_node *node, const struct operand *x, const struct array *asked);
 /* movement.c: removes the axis from `one`, a single element of x along it. */
 tutti_tensor node_without_axis(const struct onnx_node *node, const struct operand *x, tutti_tensor one, int axis);
 

@@ -162,7 +162,7 @@ static tutti_status reshape_to(const struct onnx_node *node, const struct operan
     return node_set_output(node, y, batch_axis);
 }
 
-tutti_status node_reshape_to(const struct onnx_node *node, const struct operand *x, const struct array *asked)
+static tutti_status reshape_as_asked(const struct onnx_node *node, const struct operand *x, const struct array *asked)
 {
     struct symbolic_integer from[TUTTI_MAX_RANK + 1];
     struct target to;
@@ -193,7 +193,7 @@ tutti_status build_reshape(struct onnx_node *node)
     const struct array *asked = NULL;
     tutti_status status = node_array(node, 1, &asked);
     if (status == TUTTI_OK) status = node_operand(node, 0, &x);
-    return status == TUTTI_OK ? node_reshape_to(node, &x, asked) : status;
+    return status == TUTTI_OK ? reshape_as_asked(node, &x, asked) : status;
 }
 
 /* ------------------------------------------------------------------------------------------ the same, by rules ---- */
@@ -222,7 +222,7 @@ tutti_status build_flatten(struct onnx_node *node)
     if (!asked) return TUTTI_NO_MEMORY;
     status = multiply_all(from, (int)axis, &asked->integers[0]);
     if (status == TUTTI_OK) status = multiply_all(from + axis, rank - (int)axis, &asked->integers[1]);
-    if (status == TUTTI_OK) status = node_reshape_to(node, &x, asked);
+    if (status == TUTTI_OK) status = reshape_as_asked(node, &x, asked);
     array_free(asked);
     return status;
 }

@@ -30,7 +30,7 @@ void plan_cache_unlock(struct plan_cache *cache)
 
 /* ------------------------------------------------------------------------------------------------- keeping ---- */
 
-struct plan_key plan_key_of(const struct plan_options *options)
+static struct plan_key key_of(const struct plan_options *options)
 {
     return (struct plan_key) { options->mode, options->sizes };
 }
@@ -44,7 +44,7 @@ struct cached_plan *plan_cache_find(struct plan_cache *cache, struct plan_key ke
 {
     for (int i = 0; i < PLAN_CACHE_PLANS; i++) {
         const struct plan *plan = cache->plans[i].plan;
-        if (plan && is_same(plan_key_of(&plan->options), key)) return &cache->plans[i];
+        if (plan && is_same(key_of(&plan->options), key)) return &cache->plans[i];
     }
     return NULL;
 }

@@ -36,7 +36,6 @@ void plan_cache_open(struct plan_cache *cache);
 void plan_cache_free(struct plan_cache *cache);  /* the plans */
 void plan_cache_close(struct plan_cache *cache); /* everything else */
 
-struct plan_key plan_key_of(const struct plan_options *options);
 /* Returns the plan with this key, or NULL; returns the plan that was used last. */
 struct cached_plan *plan_cache_find(struct plan_cache *cache, struct plan_key key);
 struct cached_plan *plan_cache_latest(struct plan_cache *cache);

@@ -24,7 +24,8 @@ int wrong_use(const char *command, const char *format, ...)
     return EXIT_WRONG_USE;
 }
 
-const char *join_names(const char *const *names, char *buffer, size_t size)
+/* Joins names by ", " into buffer, and cuts them if it is full. */
+static const char *join_names(const char *const *names, char *buffer, size_t size)
 {
     size_t used = 0;
     buffer[0] = '\0';

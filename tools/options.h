@@ -84,8 +84,6 @@ enum parsed options_parse(const struct usage *usage, int argc, char **argv, cons
 /* PARSED_HELP and PARSED_WRONG as exit statuses. */
 int parsed_exit(enum parsed parsed);
 
-/* Joins names by ", " into buffer, and cuts them if it is full. */
-const char *join_names(const char *const *names, char *buffer, size_t size);
 /* "tutti train: text" on standard error, as one line; returns EXIT_WRONG_USE. */
 int wrong_use(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

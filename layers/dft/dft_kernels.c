@@ -95,20 +95,20 @@ int64_t dft_filter_at(const struct dft_plan *plan)
     return (int64_t)plan->size + plan->sizes.length + (plan->passes % 2 ? plan->size : 0);
 }
 
-size_t dft_table_bytes(const struct dft_plan *plan)
+static size_t table_bytes(const struct dft_plan *plan)
 {
     const size_t size = (size_t)plan->size, after = plan->chirp ? (size_t)plan->sizes.length + 2 * size : 0;
     return (size + after) * 2 * sizeof(float);
 }
 
-void dft_emit_table(const struct dft_plan *plan, cl_mem table, struct launch_list *list)
+static void emit_table(const struct dft_plan *plan, cl_mem table, struct launch_list *list)
 {
     static const char options[] = "-DFORM=0 -DINVERSE=0 -DDOUBLED=0 -DCHIRP=1";
     struct launch *launch = launch_add(list, "dft_plain", "dft_table", "%s", options);
     launch_buffer(launch, table);
     LAUNCH_INTS(launch, plan->size, plan->chirp ? plan->sizes.length : 0);
     grid(list, launch, plan->size);
-    launch_work(launch, 0, (double)dft_table_bytes(plan));
+    launch_work(launch, 0, (double)table_bytes(plan));
     if (!plan->chirp) return;
     const int64_t after = (int64_t)plan->size + plan->sizes.length;
     struct halves halves = { table, after, after + plan->size };
@@ -118,13 +118,13 @@ void dft_emit_table(const struct dft_plan *plan, cl_mem table, struct launch_lis
 size_t dft_prepared(const struct problem *problem)
 {
     const struct dft_plan plan = dft_plan_of(problem);
-    return dft_table_bytes(&plan);
+    return table_bytes(&plan);
 }
 
 void dft_emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct dft_plan plan = dft_plan_of(problem);
-    dft_emit_table(&plan, operands->prepared, list);
+    emit_table(&plan, operands->prepared, list);
 }
 
 /* ------------------------------------------------------------------------------------------------------- few ---- */
@@ -151,13 +151,13 @@ bool dft_is_few(const struct problem *problem)
 size_t dft_prepared_few(const struct problem *problem)
 {
     const struct dft_plan plan = dft_plan_of_few(problem);
-    return dft_table_bytes(&plan);
+    return table_bytes(&plan);
 }
 
 void dft_emit_prepare_few(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct dft_plan plan = dft_plan_of_few(problem);
-    dft_emit_table(&plan, operands->prepared, list);
+    emit_table(&plan, operands->prepared, list);
 }
 
 /* ----------------------------------------------------------------------------------------------------- plain ---- */

@@ -16,9 +16,7 @@ struct dft_plan {
 struct dft_plan dft_plan_of(const struct problem *problem);
 /* Build options for layers/dft/dft_element.h. */
 const char *dft_options(const struct problem *problem, bool chirp, char options[DFT_OPTIONS]);
-/* The table of layers/dft/dft_plain.cl: its bytes, its launches, and the offset of the filter in it (float2). */
-size_t dft_table_bytes(const struct dft_plan *plan);
-void dft_emit_table(const struct dft_plan *plan, cl_mem table, struct launch_list *list);
+/* The offset of the filter in the table of layers/dft/dft_plain.cl (float2). */
 int64_t dft_filter_at(const struct dft_plan *plan);
 size_t dft_prepared(const struct problem *problem);
 void dft_emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list);

@@ -80,7 +80,8 @@ double loop_evaluate(const struct loop *loop, const double *operands)
     return results[loop_result(loop)];
 }
 
-void loop_add_fusions(struct loop *loop, const struct node *node)
+/* Appends FUSION_ADD, of a tensor with the strides of the output, and FUSION_ACTIVATION as expressions. */
+static void add_fusions(struct loop *loop, const struct node *node)
 {
     const struct nonlinearity function = node_function(node, FUSION_ACTIVATION);
     if (node_added(node) != NO_VALUE) {
@@ -102,7 +103,7 @@ bool loop_of(const struct problem *problem, struct loop *loop)
 {
     if (!problem->node->operation->loop) return false;
     problem->node->operation->loop(problem, loop);
-    if (!loop->reduction) loop_add_fusions(loop, problem->node);
+    if (!loop->reduction) add_fusions(loop, problem->node);
     return true;
 }
 

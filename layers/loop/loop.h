@@ -69,8 +69,6 @@ struct loop_expression *loop_add_expression(struct loop *loop, const struct expr
 /* An operand that a loop of this shape reads by numpy's rules for broadcasting: axes are counted from the last one, and
  * an axis that is missing or has size 1 has stride 0. The batch axis of the value is the batch axis of the loop. */
 struct loop_operand loop_operand(const struct value *value, const tutti_shape *shape, bool batched);
-/* Appends FUSION_ADD, of a tensor with the strides of the output, and FUSION_ACTIVATION as expressions. */
-void loop_add_fusions(struct loop *loop, const struct node *node);
 /* The loop's result, as a variable of the next expression. */
 int loop_result(const struct loop *loop);
 /* Computes an element in double precision from the operands' elements. */
