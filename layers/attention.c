@@ -334,8 +334,7 @@ tutti_tensor tutti_attention(
     return network_close(network, c.layer, decompose_attention(&attention));
 }
 
-/* --------------------------------------------------------------------------------------------- rotary_embedding ----
- */
+/* ---------------------------------------------------------------------------------------- rotary_embedding ---- */
 
 ATTRIBUTES_DESCRIBE(
     rotary, ATTRIBUTE(rotary, LONG, heads), ATTRIBUTE(rotary, LONG, width), ATTRIBUTE(rotary, FLAG, interleaved))

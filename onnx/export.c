@@ -84,8 +84,7 @@ static void check_operations(struct export *export)
     text_free(&text);
 }
 
-/* ---------------------------------------------------------------------------------------------- ports of the file
- */
+/* --------------------------------------------------------------------------------------- ports of the file ---- */
 
 static enum onnx_type port_type(tutti_dtype dtype)
 {

@@ -140,8 +140,7 @@ tutti_status build_gather(struct onnx_node *node)
     return node_set_output(node, node_plain(node, "embedding", pair, 2), indices.batch);
 }
 
-/* --------------------------------------------------------------------------------------- elements ----
- */
+/* ------------------------------------------------------------------------------------------------ elements ---- */
 
 /* Reads data, indices, and updates if `count` is 3. *batch_axis: that of the result. */
 static tutti_status read_inputs(
@@ -208,8 +207,7 @@ tutti_status build_elements(struct onnx_node *node)
     return node_set_output(node, add(node, node->operation, inputs, 2 + scatters, text), batch_axis);
 }
 
-/* -------------------------------------------------------------------------------------- Compress, TensorScatter ----
- */
+/* --------------------------------------------------------------------------------- Compress, TensorScatter ---- */
 
 /* Selects the elements of an axis for which a known condition is true; without an axis, those of all elements in a
  * row. */

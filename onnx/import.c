@@ -37,8 +37,7 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------- checks ----
- */
+/* -------------------------------------------------------------------------------------------------- checks ---- */
 
 static bool is_read(int64_t opset)
 {
@@ -246,8 +245,7 @@ static tutti_status check_operators(const struct import *import)
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------- layers ----
- */
+/* -------------------------------------------------------------------------------------------------- layers ---- */
 
 /* Types that Tutti does not have are fed as wider ones. */
 static bool dtype_of(int type, tutti_dtype *dtype)
@@ -639,8 +637,7 @@ static tutti_status find_outputs(struct import *import, tutti_onnx *made)
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ the call ----
- */
+/* ------------------------------------------------------------------------------------------------ the call ---- */
 
 static char *folder_of(const char *path)
 {

@@ -221,8 +221,7 @@ static tutti_status separate_by_state(const struct separation *s, size_t input, 
     return read_entry(s, input, value, other);
 }
 
-/* ------------------------------------------------------------------------------------------- nothing that tells ----
- */
+/* -------------------------------------------------------------------------------------- nothing that tells ---- */
 
 /* "a.0.fc" and "b.0.fc" */
 static bool is_copy_of_layer(const char *layer, const char *name)

@@ -44,8 +44,7 @@ static tutti_status read_inputs(const struct onnx_node *node, struct nd *nd)
     return TUTTI_OK;
 }
 
-/* --------------------------------------------------------------------------------------- indices of each sample ----
- */
+/* ---------------------------------------------------------------------------------- indices of each sample ---- */
 
 /* Reduces known indices of all samples to those of the first one. `rows_of_data`: elements of a sample along the
  * data's batch axis. */

@@ -38,8 +38,7 @@ tutti_status proto_check_text(const char *text, const char *what)
     return proto_is_plain(text) ? TUTTI_OK : fail(TUTTI_FORMAT, "%s is not UTF-8, or has control characters", what);
 }
 
-/* ------------------------------------------------------------------------------------------------- graphs within ----
- */
+/* ------------------------------------------------------------------------------------------- graphs within ---- */
 
 /* Messages that can contain a graph, and the fields that lead to it. */
 enum message { MODEL, GRAPH, FUNCTION, NODE, ATTRIBUTE };

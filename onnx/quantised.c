@@ -109,8 +109,7 @@ static tutti_status dequantise(
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ QuantizeLinear ----
- */
+/* ------------------------------------------------------------------------------------------ QuantizeLinear ---- */
 
 static bool range_of(int type, float *low, float *high)
 {
@@ -171,8 +170,7 @@ tutti_status build_quantize_linear(struct onnx_node *node)
     return status == TUTTI_OK ? node_set_output(node, x.tensor, x.batch) : status;
 }
 
-/* ---------------------------------------------------------------------------------------------- DequantizeLinear ----
- */
+/* ---------------------------------------------------------------------------------------- DequantizeLinear ---- */
 
 /* Finds the position in a scale or zero point of the number for an element of x. */
 static bool number_at(const struct array *t, const struct array *x, size_t element, int axis, int64_t block, size_t *at)
@@ -300,9 +298,7 @@ tutti_status build_dequantize_linear(struct onnx_node *node)
     return status == TUTTI_OK ? node_set_output(node, x.tensor, x.batch) : status;
 }
 
-/* ------------------------------------------------------------------------------------------ of all elements at once
- * ----
- */
+/* --------------------------------------------------------------------------------- of all elements at once ---- */
 
 /* The range of the elements and of 0 becomes that of uint8. */
 tutti_status build_dynamic_quantize_linear(struct onnx_node *node)
@@ -330,9 +326,7 @@ tutti_status build_dynamic_quantize_linear(struct onnx_node *node)
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------ products, windows
- * ----
- */
+/* --------------------------------------------------------------------------------------- products, windows ---- */
 
 /* Makes the node's output so far one of int32, or quantises it by inputs 6 and 7. */
 static tutti_status finish_product(const struct onnx_node *node, bool scaled, struct axis along)

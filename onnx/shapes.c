@@ -11,8 +11,7 @@ static struct array *new_integers(int rank, int64_t size)
     return array_new(rank, &size, false);
 }
 
-/* ------------------------------------------------------------------------------------------------------- shapes ----
- */
+/* -------------------------------------------------------------------------------------------------- shapes ---- */
 
 /* The sizes of a value as the file has them, with the batch. */
 static tutti_status sizes_of(const struct onnx_node *node, struct symbolic_integer *sizes, int *rank)
@@ -62,8 +61,7 @@ tutti_status build_size(struct onnx_node *node)
     return status == TUTTI_OK ? product_of(node, sizes, (size_t)rank, 0, 1) : status;
 }
 
-/* ---------------------------------------------------------------------------------------------------- constants ----
- */
+/* ----------------------------------------------------------------------------------------------- constants ---- */
 
 static tutti_status known_floats(const struct onnx_node *node, int rank, const float *floats, size_t count)
 {

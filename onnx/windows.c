@@ -76,8 +76,7 @@ tutti_status node_conv(const struct onnx_node *node, const char *operation, cons
     return add(node, operation, x, inputs, bias ? 3 : 2, &text, status);
 }
 
-/* ------------------------------------------------------------------------------------------------------- Col2Im ----
- */
+/* -------------------------------------------------------------------------------------------------- Col2Im ---- */
 
 /* Along each axis: the image, the window, and how many windows there are. */
 struct columns {
@@ -164,8 +163,7 @@ tutti_status build_col2im(struct onnx_node *node)
     return add(node, "conv_transpose", &x, list, 2, &text, TUTTI_OK);
 }
 
-/* ------------------------------------------------------------------------------------------------------ poolings ----
- */
+/* ------------------------------------------------------------------------------------------------ poolings ---- */
 
 /* MaxPool, AveragePool and LpPool. */
 tutti_status build_pool(struct onnx_node *node)
