@@ -52,3 +52,9 @@ double number_read(const char *text, char **end)
     uselocale(before);
     return number;
 }
+
+int number_compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}

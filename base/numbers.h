@@ -14,5 +14,7 @@ int number_print_list(char *buffer, size_t size, const char *format, va_list arg
 void number_append(char *buffer, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* strtod() in the C locale. */
 double number_read(const char *text, char **end);
+/* For qsort(): doubles in ascending order. */
+int number_compare(const void *a, const void *b);
 
 #endif

@@ -136,6 +136,12 @@ int text_character(const char *text)
     return more == 3 && (code < 0x10000 || code > 0x10ffff) ? 0 : 1 + more;
 }
 
+bool text_ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && !strcmp(text + length - tail, end);
+}
+
 bool text_is_utf8(const char *text)
 {
     for (int bytes; *text; text += bytes)

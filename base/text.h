@@ -36,6 +36,7 @@ struct suggestion text_suggest(const char *text, const char *const *choices);
 /* Returns the bytes of the first character; 0: there is none, or it is not UTF-8 (RFC 3629: no surrogates, shortest
  * form only). */
 int text_character(const char *text);
+bool text_ends_with(const char *text, const char *end);
 /* Returns whether a string is UTF-8, as names in files are. */
 bool text_is_utf8(const char *text);
 

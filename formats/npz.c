@@ -3,6 +3,7 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "formats/npy.h"
 #include "formats/zip.h"
 
@@ -18,12 +19,6 @@ struct npz {
 };
 
 static const char suffix[] = ".npy";
-
-static bool ends_with_suffix(const char *name)
-{
-    const size_t length = strlen(name), end = sizeof suffix - 1;
-    return length >= end && !strcmp(name + length - end, suffix);
-}
 
 static tutti_status make_room(struct npz *file, size_t count)
 {
@@ -51,7 +46,7 @@ static tutti_status read_members(struct npz *file, struct zip *zip)
         const char *name = zip_name(zip, i);
         const unsigned char *bytes;
         size_t size;
-        if (!ends_with_suffix(name))
+        if (!text_ends_with(name, suffix))
             FAIL(TUTTI_FORMAT, "member \"%s\" is not an array: names of arrays end in .npy in a .npz file", name);
         TRY(zip_member(zip, i, &bytes, &size));
         TRY(add(file, memory_format("%.*s", (int)(strlen(name) + 1 - sizeof suffix), name), bytes, size));
@@ -178,7 +173,7 @@ done:
 tutti_status npz_save(const char *path, const struct npz_array *arrays, int count)
 {
     struct zip_writer *writer = NULL;
-    if (ends_with_suffix(path)) {
+    if (text_ends_with(path, suffix)) {
         if (count == 1) return save_array(path, arrays);
         return fail(TUTTI_INVALID, "%s would have %d arrays, but a .npy file has one: write a .npz file", path, count);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "base/threads.h"
@@ -189,12 +190,6 @@ static tutti_status run_turn(struct trial *trial, int repeats, double *seconds)
     return status;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Present, candidate, present again: the difference between the present choice's own times is chance. */
 enum { PRESENT, CANDIDATE, AGAIN, TURNS };
 
@@ -202,7 +197,7 @@ static void judge(double times[TURNS][MOST_TURNS], int turns, tutti_trial *resul
 {
     double least[TURNS], median[TURNS];
     for (int t = 0; t < TURNS; t++) {
-        qsort(times[t], (size_t)turns, sizeof(double), compare_numbers);
+        qsort(times[t], (size_t)turns, sizeof(double), number_compare);
         least[t] = times[t][0];
         median[t] = times[t][turns / 2];
     }

@@ -1,5 +1,6 @@
 /* Makes a list of launches ready for its device: checks them, builds programs, makes kernels, sets arguments. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "runtime/builder.h"
 #include "runtime/launch.h"
 #include "runtime/program.h"
@@ -79,23 +80,16 @@ done:
     return status;
 }
 
-/* Compares the ends of names only: POCL's headers put a prefix before a name that a built-in function has,
- * too. */
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t length = strlen(text), size = strlen(end);
-    return length >= size && !strcmp(text + length - size, end);
-}
-
 /* Checks that an argument has the name of the kernel's parameter, where both have names, so that lists in a row
- * (runtime/arguments.h) have the same order on both sides. */
+ * (runtime/arguments.h) have the same order on both sides. Compares the ends of names only: POCL's headers put a prefix
+ * before a name that a built-in function has, too. */
 static tutti_status name_check(const struct launch *launch, int i)
 {
     char name[64];
     const char *meant = launch->arguments[i].name;
     if (!meant ||
         clGetKernelArgInfo(launch->kernel, (cl_uint)i, CL_KERNEL_ARG_NAME, sizeof name, name, NULL) != CL_SUCCESS ||
-        !*name || ends_with(name, meant))
+        !*name || text_ends_with(name, meant))
         return TUTTI_OK;
     return fail(TUTTI_INTERNAL, "argument %d of '%s' is '%s', but got '%s'", i, launch->kernel_name, name, meant);
 }

@@ -1,5 +1,6 @@
 /* tutti bench: the time of a training step, or of inference, on random inputs held in memory. */
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/status.h"
 #include "base/threads.h"
 #include "tools/commands.h"
@@ -94,12 +95,6 @@ static tutti_status run_step(struct bench *bench)
     return status == TUTTI_OK ? status : fail(status, "%s", tutti_message(bench->session.runtime));
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static tutti_status note_time(struct bench *bench, double milliseconds)
 {
     void *array = bench->milliseconds;
@@ -166,7 +161,7 @@ static tutti_status time_steps(struct bench *bench, const struct settings *s, do
         first_step_done(bench, started);
         before = clock_seconds();
     }
-    if (status == TUTTI_OK) qsort(bench->milliseconds, bench->steps, sizeof(double), compare_numbers);
+    if (status == TUTTI_OK) qsort(bench->milliseconds, bench->steps, sizeof(double), number_compare);
     return status;
 }
 

@@ -283,12 +283,6 @@ static tutti_status one_step(struct worker *worker, double limit_s, double *ms)
     return TUTTI_OK;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Measures the least and the median time of steps with the shipped and the found kernels, in turns. */
 static tutti_status time_steps(struct worker *workers, double limit_s, double least[2], double median[2])
 {
@@ -305,7 +299,7 @@ static tutti_status time_steps(struct worker *workers, double limit_s, double le
             if (status != TUTTI_OK) return status;
         }
     for (int i = 0; i < 2; i++) {
-        qsort(times[i], (size_t)turns, sizeof(double), compare_numbers);
+        qsort(times[i], (size_t)turns, sizeof(double), number_compare);
         least[i] = times[i][0];
         median[i] = times[i][turns / 2];
     }

@@ -65,12 +65,6 @@ tutti_status checkpoint_check_name(const char *name)
         TUTTI_INVALID, "the name of the file or checkpoint is '%s': it needs a last part, as in '%smodel'", name, name);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 /* ------------------------------------------------------------------------------------------------- tensors ---- */
 
 /* A list of tensors to be written. Names are owned. */
@@ -127,7 +121,7 @@ static tutti_status list_weights(const struct checkpoint *checkpoint, struct lis
         const struct safetensors_tensor tensor =
             tensor_of(parameter, memory_copy_text(parameter->name), parameter_in(parameter, &checkpoint->weights));
         TRY(list_add(list, &tensor));
-        if (parameter->kind == PARAMETER_STATISTIC && ends_with(parameter->name, statistic_end))
+        if (parameter->kind == PARAMETER_STATISTIC && text_ends_with(parameter->name, statistic_end))
             TRY(add_counter(list, parameter->name, &checkpoint->position.steps));
     }
 done:
@@ -377,7 +371,7 @@ static tutti_status check_tensor(
 
 bool checkpoint_is_counter(const char *name)
 {
-    return ends_with(name, counter_end) || strcmp(name, counter_end + 1) == 0;
+    return text_ends_with(name, counter_end) || strcmp(name, counter_end + 1) == 0;
 }
 
 static bool is_known(const struct checkpoint *checkpoint, const char *name)
