@@ -234,19 +234,12 @@ static tutti_status name_node(struct expansion *expansion, const struct scope *s
 
 /* -------------------------------------------------------------------------------------------------- attributes ---- */
 
-static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *list, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(proto_text(list[i]->name), name)) return list[i];
-    return NULL;
-}
-
 /* The call's attribute of this name, or the function's; NULL: there is none. */
 static const Onnx__AttributeProto *referred(const struct scope *scope, const char *name)
 {
-    const Onnx__AttributeProto *found = find_attribute(scope->node->attribute, scope->node->n_attribute, name);
+    const Onnx__AttributeProto *found = proto_attribute(scope->node->attribute, scope->node->n_attribute, name);
     const Onnx__FunctionProto *proto = scope->function->proto;
-    return found ? found : find_attribute(proto->attribute_proto, proto->n_attribute_proto, name);
+    return found ? found : proto_attribute(proto->attribute_proto, proto->n_attribute_proto, name);
 }
 
 /* Replaces attributes that refer to an attribute of the call by it. If the call does not have it, they are
@@ -457,7 +450,7 @@ static tutti_status expand_branch(
     struct expansion *expansion, const Onnx__NodeProto *node, bool wanted, int64_t opset, char **results)
 {
     const Onnx__AttributeProto *attribute =
-        find_attribute(node->attribute, node->n_attribute, wanted ? "then_branch" : "else_branch");
+        proto_attribute(node->attribute, node->n_attribute, wanted ? "then_branch" : "else_branch");
     const int around = expansion->guard;
     struct scope scope = { .number = expansion->calls++, .opset = opset };
     const Onnx__GraphProto *graph = attribute ? attribute->g : NULL;

@@ -76,13 +76,6 @@ static bool is_after(const char *type)
     return false;
 }
 
-static bool transposed(const Onnx__NodeProto *gemm)
-{
-    for (size_t i = 0; i < gemm->n_attribute; i++)
-        if (!strcmp(proto_text(gemm->attribute[i]->name), "transB")) return gemm->attribute[i]->i != 0;
-    return false;
-}
-
 struct head {
     Onnx__TensorProto *weight, *bias; /* bias: or NULL */
     int units;                        /* axis of the weight */
@@ -113,7 +106,8 @@ static tutti_status find_head(const Onnx__GraphProto *graph, struct head *head)
         if (product) {
             if (node->n_input > 1) head->weight = initialiser(graph, node->input[1]);
             if (gemm && node->n_input > 2) head->bias = initialiser(graph, node->input[2]);
-            if (gemm && transposed(node)) head->units = 0;
+            const Onnx__AttributeProto *transposed = proto_attribute(node->attribute, node->n_attribute, "transB");
+            if (gemm && transposed && transposed->i) head->units = 0;
             break;
         }
         if (!strcmp(node->op_type, "Add") && node->n_input == 2) {

@@ -8,9 +8,7 @@
 
 const Onnx__AttributeProto *node_attribute(const struct onnx_node *node, const char *name)
 {
-    for (size_t i = 0; i < node->proto->n_attribute; i++)
-        if (!strcmp(proto_text(node->proto->attribute[i]->name), name)) return node->proto->attribute[i];
-    return NULL;
+    return proto_attribute(node->proto->attribute, node->proto->n_attribute, name);
 }
 
 int64_t node_integer(const struct onnx_node *node, const char *name, int64_t fallback)

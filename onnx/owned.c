@@ -132,13 +132,6 @@ static bool is_one_of(const char *type, const char *const *list)
     return *list != NULL;
 }
 
-static int64_t integer_of(const Onnx__NodeProto *node, const char *name)
-{
-    for (size_t i = 0; i < node->n_attribute; i++)
-        if (!strcmp(proto_text(node->attribute[i]->name), name)) return node->attribute[i]->i;
-    return 0;
-}
-
 static int demand_of_input(const Onnx__NodeProto *node, size_t input, int of_outputs)
 {
     static const char *const compares[] = { "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "And",
@@ -146,7 +139,8 @@ static int demand_of_input(const Onnx__NodeProto *node, size_t input, int of_out
     static const char *const moves[] = { "Slice", "Unsqueeze", "Squeeze", "Reshape", "Transpose", "Expand", "Identity",
         "Gather", "Tile", "Flatten", NULL };
     const char *type = node->op_type;
-    const bool casts = !strcmp(type, "Cast") && !onnx_type_is_float((int)integer_of(node, "to"));
+    const Onnx__AttributeProto *to = proto_attribute(node->attribute, node->n_attribute, "to");
+    const bool casts = !strcmp(type, "Cast") && !(to && onnx_type_is_float((int)to->i));
     if (is_one_of(type, compares) || casts || (!strcmp(type, "Where") && input == 0)) return 0;
     if (is_one_of(type, moves) && input == 0) return of_outputs;
     return !strcmp(type, "GridSample") && input == 1 ? FOR_GRID : FOR_GRADIENT;

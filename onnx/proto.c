@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes that protobuf-c may still allocate for a file: two bytes of it can be an empty message of a hundred. */
 struct budget {
@@ -24,6 +25,13 @@ static void give(void *user, void *memory)
 {
     (void)user;
     free(memory);
+}
+
+const Onnx__AttributeProto *proto_attribute(Onnx__AttributeProto *const *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(proto_text(list[i]->name), name)) return list[i];
+    return NULL;
 }
 
 bool proto_is_plain(const char *text)

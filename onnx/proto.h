@@ -11,6 +11,8 @@ static inline const char *proto_text(const char *text)
     return text ? text : "";
 }
 
+/* The attribute with this name; NULL: the list does not have it. */
+const Onnx__AttributeProto *proto_attribute(Onnx__AttributeProto *const *list, size_t count, const char *name);
 /* Whether a text can be printed, and be a name: UTF-8 without control characters. */
 bool proto_is_plain(const char *text);
 /* Checks a text that is printed or becomes the name of a parameter: TUTTI_FORMAT if it is not plain UTF-8. `what`:

@@ -48,15 +48,15 @@ static tutti_status sub_devices_wanted(int *count)
     return TUTTI_OK;
 }
 
-static tutti_status found_new(struct finding *finding, struct found_device **made)
+static tutti_status found_new(
+    struct finding *finding, cl_platform_id platform, cl_device_id id, cl_device_type type, struct found_device **made)
 {
     void *array = finding->devices;
     tutti_status status = memory_grow(&array, &finding->capacity, finding->count + 1, sizeof(*finding->devices));
     finding->devices = array;
     if (status != TUTTI_OK) return status;
     *made = &finding->devices[finding->count];
-    memset(*made, 0, sizeof(**made));
-    (*made)->index = (int)finding->count++;
+    **made = (struct found_device) { .index = (int)finding->count++, .platform = platform, .id = id, .type = type };
     return TUTTI_OK;
 }
 
@@ -78,12 +78,8 @@ static tutti_status add_faulty(
 {
     struct found_device *device;
     if (why == TUTTI_INVALID) return why;
-    const tutti_status status = found_new(finding, &device);
-    if (status != TUTTI_OK) return status;
-    device->platform = platform;
-    device->id = id;
-    device->type = type;
-    return set_faulty(device, why);
+    const tutti_status status = found_new(finding, platform, id, type, &device);
+    return status == TUTTI_OK ? set_faulty(device, why) : status;
 }
 
 static tutti_status read_device(struct found_device *device)
@@ -103,12 +99,8 @@ static tutti_status read_device(struct found_device *device)
 static tutti_status add_device(struct finding *finding, cl_platform_id platform, cl_device_id id, cl_device_type type)
 {
     struct found_device *device;
-    const tutti_status status = found_new(finding, &device);
-    if (status != TUTTI_OK) return status;
-    device->platform = platform;
-    device->id = id;
-    device->type = type;
-    return read_device(device);
+    const tutti_status status = found_new(finding, platform, id, type, &device);
+    return status == TUTTI_OK ? read_device(device) : status;
 }
 
 /* Splits a device into equal parts. *units becomes its number of compute units; if these are fewer than wanted,

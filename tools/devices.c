@@ -69,13 +69,6 @@ static void refusal_json(void *user, const char *kernels, const char *reason)
     json_line_text(user, kernels, reason);
 }
 
-static void refusals_json(struct json_line *line, const struct findings *found)
-{
-    json_line_print(line, "refused {");
-    (void)tutti_device_refusals(found->runtime, 0, refusal_json, line);
-    json_line_close(line);
-}
-
 static tutti_status print_json(const tutti_device_info *device, const struct findings *found)
 {
     struct json_line line;
@@ -89,7 +82,11 @@ static tutti_status print_json(const tutti_device_info *device, const struct fin
         device->half, device->subgroups);
     if (found->runtime && !strcmp(device->device_class, "cpu")) bf16_json(&line, found);
     if (found->checked) json_line_text(&line, "check", found->check);
-    if (found->good) refusals_json(&line, found);
+    if (found->good) {
+        json_line_print(&line, "refused {");
+        (void)tutti_device_refusals(found->runtime, 0, refusal_json, &line);
+        json_line_print(&line, "}");
+    }
     if (found->measured) json_line_print(&line, "peak_flops %g peak_bytes %g", found->peaks.flops, found->peaks.bytes);
     if (found->measured && found->peaks.bf16_flops > 0)
         json_line_number(&line, "peak_bf16_flops", found->peaks.bf16_flops);
