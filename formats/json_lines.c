@@ -48,8 +48,9 @@ static void begin_member(struct json_line *line, const char *key)
     text_append(&line->text, ": ");
 }
 
-static void open_level(struct json_line *line, const char *opener, char closer)
+static void open_level(struct json_line *line, const char *key, const char *opener, char closer)
 {
+    begin_member(line, key);
     if (line->depth == JSON_LINE_DEPTH) {
         line->misused = true;
         return;
@@ -63,7 +64,7 @@ void json_line_begin(struct json_line *line, FILE *stream)
 {
     memset(line, 0, sizeof(*line));
     line->stream = stream;
-    open_level(line, "{", '}');
+    open_level(line, NULL, "{", '}');
 }
 
 void json_line_integer(struct json_line *line, const char *key, int64_t value)
@@ -87,12 +88,6 @@ void json_line_digits(struct json_line *line, const char *key, double value, int
     text_append(&line->text, "%.*g", digits, value);
 }
 
-void json_line_boolean(struct json_line *line, const char *key, bool value)
-{
-    begin_member(line, key);
-    text_append(&line->text, value ? "true" : "false");
-}
-
 void json_line_text(struct json_line *line, const char *key, const char *value)
 {
     begin_member(line, key);
@@ -102,16 +97,9 @@ void json_line_text(struct json_line *line, const char *key, const char *value)
         text_append(&line->text, "null");
 }
 
-void json_line_list(struct json_line *line, const char *key)
-{
-    begin_member(line, key);
-    open_level(line, "[", ']');
-}
-
 void json_line_object(struct json_line *line, const char *key)
 {
-    begin_member(line, key);
-    open_level(line, "{", '}');
+    open_level(line, key, "{", '}');
 }
 
 void json_line_close(struct json_line *line)
@@ -127,21 +115,23 @@ void json_line_close(struct json_line *line)
 /* Adds the next of the values, as its conversion says. */
 static void print_value(struct json_line *line, const char *key, const char *conversion, va_list *values)
 {
-    if (!strncmp(conversion, "%llu", 4)) {
+    if (!strncmp(conversion, "%s", 2)) {
+        json_line_text(line, key, va_arg(*values, const char *));
+    } else if (!strncmp(conversion, "%g", 2)) {
+        json_line_number(line, key, va_arg(*values, double));
+    } else if (!strncmp(conversion, "%d", 2)) {
+        json_line_integer(line, key, va_arg(*values, int));
+    } else if (!strncmp(conversion, "%lld", 4)) {
+        json_line_integer(line, key, va_arg(*values, long long));
+    } else if (!strncmp(conversion, "%llu", 4)) {
         begin_member(line, key);
         text_append(&line->text, "%llu", va_arg(*values, unsigned long long));
-    } else if (!strncmp(conversion, "%s", 2))
-        json_line_text(line, key, va_arg(*values, const char *));
-    else if (!strncmp(conversion, "%g", 2))
-        json_line_number(line, key, va_arg(*values, double));
-    else if (!strncmp(conversion, "%d", 2))
-        json_line_integer(line, key, va_arg(*values, int));
-    else if (!strncmp(conversion, "%lld", 4))
-        json_line_integer(line, key, va_arg(*values, long long));
-    else if (!strncmp(conversion, "%hhd", 4))
-        json_line_boolean(line, key, va_arg(*values, int));
-    else
+    } else if (!strncmp(conversion, "%hhd", 4)) {
+        begin_member(line, key);
+        text_append(&line->text, va_arg(*values, int) ? "true" : "false");
+    } else {
         line->misused = true;
+    }
 }
 
 void json_line_print(struct json_line *line, const char *format, ...)
@@ -156,7 +146,7 @@ void json_line_print(struct json_line *line, const char *format, ...)
         if (*at == '{')
             json_line_object(line, key);
         else if (*at == '[')
-            json_line_list(line, key);
+            open_level(line, key, "[", ']');
         else if (*at == '%')
             print_value(line, key, at, &values);
         else if (value)

@@ -2,13 +2,9 @@
  *
  *     struct json_line line;
  *     json_line_begin(&line, stdout);
- *     json_line_integer(&line, "epoch", 3);
- *     json_line_list(&line, "devices");
- *     json_line_object(&line, NULL);          an element of the list has no key
- *     json_line_text(&line, "name", "...");
- *     json_line_close(&line);                 the object, then
- *     json_line_close(&line);                 the list
- *     status = json_line_end(&line);          writes the line and flushes it
+ *     json_line_print(&line, "epoch %d devices [", 3);
+ *     json_line_print(&line, "{ name %s }", "...");    an element of the list has no key
+ *     status = json_line_end(&line);                   closes the list, writes the line and flushes it
  *
  * Keys keep the order in which they come. Errors are sticky and reported by the end. */
 #ifndef FORMATS_JSON_LINES_H
@@ -34,10 +30,8 @@ void json_line_begin(struct json_line *line, FILE *stream);
 void json_line_integer(struct json_line *line, const char *key, int64_t value);
 void json_line_number(struct json_line *line, const char *key, double value); /* 9 digits; NaN and infinities: null */
 void json_line_digits(struct json_line *line, const char *key, double value, int digits);
-void json_line_boolean(struct json_line *line, const char *key, bool value);
 void json_line_text(
     struct json_line *line, const char *key, const char *value); /* NULL: null; bytes that are not UTF-8: U+FFFD */
-void json_line_list(struct json_line *line, const char *key);
 void json_line_object(struct json_line *line, const char *key);
 void json_line_close(struct json_line *line); /* the innermost open list or object */
 /* Several of these at once: "name %s size %d sizes [ %g %g ] more { }", words between spaces; %hhd: a boolean. */

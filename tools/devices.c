@@ -54,14 +54,14 @@ static void find(const tutti_device_info *device, bool check, struct findings *f
 
 static void bf16_json(struct json_line *line, const struct findings *found)
 {
-    json_line_object(line, "bf16_dots");
+    json_line_print(line, "bf16_dots {");
     for (int i = 0; i < PRECISIONS; i++) {
         const struct bf16 *bf16 = &found->bf16[i];
         json_line_object(line, precisions[i].name);
         json_line_text(line, bf16->form ? "form" : "refusal", bf16->form ? bf16->form : bf16->refusal);
-        json_line_close(line);
+        json_line_print(line, "}");
     }
-    json_line_close(line);
+    json_line_print(line, "}");
 }
 
 static void refusal_json(void *user, const char *kernels, const char *reason)

@@ -81,10 +81,9 @@ static tutti_status print_numbers(const struct work *w, int64_t index, const flo
     if (w->outputs == 1) {
         json_line_digits(&line, "value", data_in_units(w->data, 0, (double)outputs[0]), data_digits(w->data, 0));
     } else {
-        json_line_list(&line, "values");
+        json_line_print(&line, "values [");
         for (int64_t i = 0; i < w->outputs; i++)
             json_line_digits(&line, NULL, data_in_units(w->data, i, (double)outputs[i]), data_digits(w->data, i));
-        json_line_close(&line);
     }
     return json_line_end(&line);
 }

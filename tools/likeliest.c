@@ -103,7 +103,7 @@ static tutti_status print_json(const struct likeliest *l, const double *values, 
     json_line_text(&line, "sample", l->title);
     if (l->label >= 0) json_line_integer(&line, "label", l->label);
     if (l->label >= 0 && l->names) json_line_text(&line, "label_name", l->names[l->label]);
-    json_line_list(&line, l->labels > 1 ? "shares" : "likeliest");
+    json_line_print(&line, l->labels > 1 ? "shares [" : "likeliest [");
     for (int i = 0; i < count; i++) {
         json_line_print(&line, "{ class %lld", (long long)order[i]);
         if (l->names) json_line_text(&line, "name", l->names[order[i]]);

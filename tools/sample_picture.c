@@ -142,7 +142,7 @@ tutti_status sample_picture(
     base64_append(&png, file, size);
     free(file);
     page_member(line, "png", &png);
-    json_line_boolean(line, "small", sample.height <= PIXELATED_SIDE && sample.width <= PIXELATED_SIDE);
+    json_line_print(line, "small %hhd", sample.height <= PIXELATED_SIDE && sample.width <= PIXELATED_SIDE);
     return TUTTI_OK;
 }
 
