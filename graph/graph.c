@@ -269,7 +269,7 @@ int graph_append(struct graph *graph, const struct operation *operation, const v
         return failed(graph,
             fail(TUTTI_INVALID, "%s accepts at most %d inputs: it got %d", operation->name, GRAPH_MAX_INPUTS,
                 input_count));
-    struct node node = { .input_count = input_count, .layer = layer, .implementation = -1 };
+    struct node node = { .input_count = input_count, .output_count = 1, .layer = layer, .implementation = -1 };
     node_set_operation(&node, operation, attributes);
     for (int i = 0; i < GRAPH_MAX_INPUTS; i++) node.inputs[i] = i < input_count ? inputs[i] : NO_VALUE;
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) node.outputs[i] = NO_VALUE;

@@ -143,7 +143,7 @@ struct operation {
     const struct pointwise *pointwise;       /* of work on each element by itself (layers/pointwise.h); else NULL */
     const struct attribute_type *attributes; /* of its nodes; NULL: they have none */
     /* Sets the shape, axes, type and batched of outputs[0 .. output_count-1] from the inputs and attributes, and the
-     * node's output_count; or fails with a message that names the attribute and its value. */
+     * node's output_count unless it is 1; or fails with a message that names the attribute and its value. */
     tutti_status (*infer)(const struct graph *graph, struct node *node, struct value *outputs);
     /* Appends the nodes that compute the gradient of each wanted input. output_gradients[i] is NO_VALUE where there is
      * none; writes input_gradients[i] (NO_VALUE stays: no gradient). `node` is a copy: appending moves the graph's

@@ -23,7 +23,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         return fail(TUTTI_INVALID, "leaky_relu: alpha is %g: it must be positive and finite", (double)a->low);
     outputs[0] = *x;
     outputs[0].type = TYPE_F32;
-    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -36,7 +35,6 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     outputs[0] = *dy;
     outputs[0].type = TYPE_F32;
     infer_axes(graph, node, &outputs[0]);
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

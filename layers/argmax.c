@@ -20,7 +20,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         outputs[0].shape.sizes[outputs[0].shape.rank++] = i == a->axis && !hot ? 1 : x->shape.sizes[i];
     }
     if (outputs[0].shape.rank == 0) outputs[0].shape = TUTTI_SHAPE(1);
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -60,7 +60,6 @@ tutti_status broadcast_infer(const struct graph *graph, struct node *node, struc
     }
     if (output->shape.rank == 0) output->shape = TUTTI_SHAPE(1);
     infer_axes(graph, node, output);
-    node->output_count = 1;
 done:
     return status;
 }

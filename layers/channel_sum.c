@@ -15,7 +15,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         return fail(TUTTI_SHAPE, "channel_sum: the gradient has %d dimensions, and none has the number %d",
             dy->shape.rank, axis);
     outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(dy->shape.sizes[axis]) };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

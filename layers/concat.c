@@ -40,7 +40,6 @@ static tutti_status infer_concat(const struct graph *graph, struct node *node, s
         outputs[0].shape.sizes[axis] += other->shape.sizes[axis];
     }
     infer_axes(graph, node, &outputs[0]);
-    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -76,7 +75,6 @@ static tutti_status infer_window(const struct graph *graph, struct node *node, s
     outputs[0] = (struct value) {
         .type = TYPE_F32, .batched = x->batched, .shape = a->shape, .axes = axes_with_sequences(x->axes, &a->shape)
     };
-    node->output_count = 1;
 done:
     return status;
 }

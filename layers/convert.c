@@ -21,7 +21,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     const bool is_integer = x->type == TYPE_U8 || x->type == TYPE_BOOL || x->type == TYPE_I32;
     if (type == TYPE_I32 && !is_integer) return fail(TUTTI_INVALID, "convert: only u8, bool and i32 become i32");
     outputs[0] = (struct value) { .type = type, .batched = x->batched, .shape = x->shape, .axes = x->axes };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -29,7 +28,6 @@ static tutti_status infer_cast(const struct graph *graph, struct node *node, str
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -29,7 +29,6 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
         return fail(TUTTI_SHAPE, "dense: the weights are for %lld features, but the input's last dimension has %s",
             (long long)w->shape.sizes[1], size_print(value_size(x, 0), (char[SIZE_TEXT]) { 0 }));
     outputs[0] = rows_of(x, w->shape.sizes[0]);
-    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -40,7 +39,6 @@ static tutti_status infer_data_gradient(const struct graph *graph, struct node *
         return fail(TUTTI_SHAPE, "dense_data_gradient: the gradient, of %d dimensions, does not match the weights",
             dy->shape.rank);
     outputs[0] = rows_of(dy, w->shape.sizes[1]);
-    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -53,7 +51,6 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
         return fail(
             TUTTI_SHAPE, "dense_weight_gradient: the input and the gradient differ in a dimension other than the last");
     outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(value_size(dy, 0), value_size(x, 0)) };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -21,7 +21,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
-    node->output_count = 1;
     return check_probability((double)dropout_attributes(node)->probability);
 }
 

@@ -33,7 +33,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     /* Indices in a row are a sequence. */
     const int row = ids->shape.rank - 1;
     if (row >= 0 && value_axis(ids, row) == AXIS_NONE) outputs[0].axes.kinds[row] = AXIS_SEQUENCE;
-    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -47,7 +46,6 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
         return fail(TUTTI_SHAPE, "embedding_gradient: the gradient, of %d dimensions, does not match the table",
             dy->shape.rank);
     outputs[0] = (struct value) { .type = TYPE_F32, .shape = table };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -9,7 +9,6 @@
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
-    node->output_count = 1;
     return indexed_shape(node, graph_at(graph, node->inputs[0]), graph_at(graph, node->inputs[1]), &outputs[0]);
 }
 

@@ -29,7 +29,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     outputs[0].shape.sizes[CHANNEL_AXIS] = x->shape.sizes[CHANNEL_AXIS];
     for (int i = 0; i < places; i++) outputs[0].shape.sizes[SPACE_AXIS + i] = grid->shape.sizes[grid->batched + i];
     outputs[0].axes = axes_with_channels(outputs[0].shape.rank);
-    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -39,7 +38,6 @@ static tutti_status infer_data_gradient(const struct graph *graph, struct node *
     const tutti_shape shape = grid_sample_attributes(node)->shape;
     outputs[0] =
         (struct value) { .type = TYPE_F32, .batched = true, .shape = shape, .axes = axes_with_channels(shape.rank) };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -50,7 +48,6 @@ static tutti_status infer_grid_gradient(const struct graph *graph, struct node *
     outputs[0].shape.rank = 1 + grid->shape.rank - grid->batched;
     for (int i = 1; i < outputs[0].shape.rank; i++)
         outputs[0].shape.sizes[i] = grid->shape.sizes[i - 1 + grid->batched];
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -67,7 +67,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     outputs[0].axes = product_axes(leading, a, b, node);
     outputs[0].shape.sizes[leading->shape.rank - 2] = value_size(a, !ta);
     outputs[0].shape.sizes[leading->shape.rank - 1] = value_size(b, tb);
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -23,7 +23,6 @@ static tutti_status infer_expand(const struct graph *graph, struct node *node, s
             return fail(TUTTI_SHAPE, "expand: size %s of axis %d cannot become %s",
                 size_print(from, (char[SIZE_TEXT]) { 0 }), i - x->batched, size_print(to, (char[SIZE_TEXT]) { 0 }));
     }
-    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -53,7 +52,6 @@ static tutti_status infer_transpose(const struct graph *graph, struct node *node
         outputs[0].shape.sizes[i] = x->shape.sizes[from];
         outputs[0].axes.kinds[i] = x->axes.kinds[from];
     }
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

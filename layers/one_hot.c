@@ -24,7 +24,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = { .rank = x->shape.rank + 1 } };
     for (int i = 0; i < outputs[0].shape.rank; i++)
         outputs[0].shape.sizes[i] = i == a->axis ? a->depth : x->shape.sizes[i - (i > a->axis)];
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -75,7 +75,6 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     const struct value *g = graph_at(graph, node->inputs[VARIABLE_G]);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = g->batched, .shape = g->shape };
     infer_axes(graph, node, &outputs[0]);
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -18,7 +18,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     const struct value *x = graph_at(graph, node->inputs[0]);
     const struct random_attributes *a = random_attributes(node);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
-    node->output_count = 1;
     if (isfinite(a->offset) && isfinite(a->scale)) return TUTTI_OK;
     return fail(TUTTI_INVALID, "%s: its numbers are %g and %g: they must be finite", node->operation->name,
         (double)a->offset, (double)a->scale);

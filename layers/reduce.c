@@ -38,7 +38,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         .batched = x->batched && !is_joined(node, 0),
         .shape = *shape,
         .axes = a->shape.rank ? a->kinds : x->axes };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -18,7 +18,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
             "reorder: only values with axes of space have several layouts, but this one has %d axes", x->shape.rank);
     outputs[0] = (struct value) { .type = x->type, .batched = x->batched, .shape = x->shape };
     outputs[0].axes = axes_with_channels(x->shape.rank); /* as the operation that wants another layout takes them */
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

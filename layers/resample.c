@@ -38,7 +38,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
             (long long)x->shape.sizes[axis]);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
     outputs[0].shape.sizes[axis] = graph_at(graph, node->inputs[TABLE])->shape.sizes[0] - 1;
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -39,7 +39,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     outputs[0] = (struct value) {
         .type = x->type, .batched = x->batched, .rows = rows, .shape = to, .axes = reshape_attributes(node)->axes
     };
-    node->output_count = 1;
     return check_sequences(&x->shape, &to);
 }
 

@@ -27,7 +27,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
             "reverse_sequence: there must be one length for each sample, or as many as batch_axis is long, %s",
             size_print(wanted, (char[SIZE_TEXT]) { 0 }));
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -13,7 +13,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         return fail(TUTTI_INVALID, "%s: axis %d does not exist: the input has %d", node->operation->name,
             axis - x->batched, x->shape.rank - x->batched);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -51,7 +51,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         FAIL(TUTTI_SHAPE, "scatter: the updates have the shape [%s], and for these indices need [%s]", given, wanted);
     }
     TRY(with_batch(data, indices->batched ? indices : updates, &outputs[0]));
-    node->output_count = 1;
 done:
     return status;
 }
@@ -67,7 +66,6 @@ static tutti_status infer_gather_gradient(const struct graph *graph, struct node
     TRY(indexed_shape(node, &outputs[GRADIENT_DDATA], indices, &gathered));
     if (!same_samples(&gathered, dy) || gathered.batched != dy->batched)
         FAIL(TUTTI_SHAPE, "gather_gradient: the gradient has another shape than the gathered elements");
-    node->output_count = 1;
 done:
     return status;
 }

@@ -13,7 +13,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     const struct value *x = graph_at(graph, node->inputs[0]);
     if (x->shape.rank < 2) return fail(TUTTI_SHAPE, "softmax: the input has no dimension to normalise over");
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

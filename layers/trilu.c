@@ -11,7 +11,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     if (x->shape.rank - x->batched < 2)
         return fail(TUTTI_SHAPE, "trilu: the input has %d axes: a matrix has two", x->shape.rank - x->batched);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -75,7 +75,6 @@ static tutti_status infer_inference(const struct graph *graph, struct node *node
 {
     const struct value *x = graph_at(graph, node->inputs[NORM_X]);
     outputs[NORM_Y] = image_value(x->shape, x->batched);
-    node->output_count = 1;
     return check(graph, node, x, NORM_GAMMA, NORM_VAR);
 }
 

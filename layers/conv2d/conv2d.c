@@ -131,7 +131,6 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
             (long long)a->groups, (long long)x->shape.sizes[CHANNEL_AXIS], (long long)w->shape.sizes[0]);
     outputs[0] = image_value(x->shape, x->batched);
     outputs[0].shape.sizes[CHANNEL_AXIS] = w->shape.sizes[0];
-    node->output_count = 1;
     return output_sizes(a, &x->shape, &outputs[0].shape);
 }
 
@@ -142,7 +141,6 @@ static tutti_status infer_data_gradient(const struct graph *graph, struct node *
     if (dy->shape.rank != IMAGE_RANK || shape->rank != IMAGE_RANK)
         return fail(TUTTI_SHAPE, "conv2d_data_gradient: gradient and image must have 4 dimensions");
     outputs[0] = image_value(*shape, dy->batched);
-    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -153,7 +151,6 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
     if (x->shape.rank != IMAGE_RANK || dy->shape.rank != IMAGE_RANK || shape->rank != IMAGE_RANK)
         return fail(TUTTI_SHAPE, "conv2d_weight_gradient: image, gradient and weights must have 4 dimensions");
     outputs[0] = (struct value) { .type = TYPE_F32, .shape = *shape };
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

@@ -54,7 +54,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     if (a->from < 0 || a->from >= a->length || a->to < 0 || a->to >= a->length || !isfinite(a->scale))
         return fail(TUTTI_INVALID, "dft: the first positions must lie in the length, and the scale must be finite");
     shape_output(x, a, &outputs[0]);
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

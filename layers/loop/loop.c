@@ -115,7 +115,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         return fail(
             TUTTI_INTERNAL, "a node of the operation 'loop' was appended: only plan/compose.c makes such nodes");
     outputs[0] = *made;
-    node->output_count = 1;
     return TUTTI_OK;
 }
 

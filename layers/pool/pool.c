@@ -101,7 +101,6 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     if (dy->shape.rank != IMAGE_RANK || shape->rank != IMAGE_RANK)
         return fail(TUTTI_SHAPE, "%s: the gradient and the image must have 4 dimensions", node->operation->name);
     outputs[0] = image_value(*shape, dy->batched);
-    node->output_count = 1;
     return TUTTI_OK;
 }
 
