@@ -2,21 +2,6 @@
 
 #include <string.h>
 
-#define IMAGENET        \
-    {                   \
-        3,              \
-        {               \
-            3, 224, 224 \
-        }               \
-    }
-#define MNIST         \
-    {                 \
-        3,            \
-        {             \
-            1, 28, 28 \
-        }             \
-    }
-
 /* The learning rates of the large networks are those of their papers and of torchvision's training scripts, scaled to
  * the batch given here: linearly for SGD, by the square root for AdamW. Warm-up, cosine schedules, label smoothing and
  * augmentation are left to the program. */
@@ -31,7 +16,7 @@ static const struct model models[] = {
         .build = model_linear },
     { .name = "mlp",
         .description = "784-512-512-10 dense units with ReLU",
-        .input = MNIST,
+        .input = { 3, { 1, 28, 28 } },
         .classes = 10,
         .learning_rate = 0.05f,
         .momentum = 0.9f,
@@ -40,7 +25,7 @@ static const struct model models[] = {
     { .name = "lenet",
         .description = "two 5x5 convolutions with pooling, two dense layers",
         .takes = MODEL_TAKES_IMAGES,
-        .input = MNIST,
+        .input = { 3, { 1, 28, 28 } },
         .classes = 10,
         .learning_rate = 0.05f,
         .momentum = 0.9f,
@@ -49,7 +34,7 @@ static const struct model models[] = {
     { .name = "vgg16",
         .description = "VGG, 16 layers, configuration D (Simonyan, Zisserman 2014)",
         .takes = MODEL_TAKES_IMAGES,
-        .input = IMAGENET,
+        .input = { 3, { 3, 224, 224 } },
         .classes = 1000,
         .learning_rate = 0.001f,
         .momentum = 0.9f,
@@ -59,7 +44,7 @@ static const struct model models[] = {
     { .name = "resnet18",
         .description = "residual network, 18 layers (He et al. 2015)",
         .takes = MODEL_TAKES_IMAGES,
-        .input = IMAGENET,
+        .input = { 3, { 3, 224, 224 } },
         .classes = 1000,
         .learning_rate = 0.0125f,
         .momentum = 0.9f,
@@ -69,7 +54,7 @@ static const struct model models[] = {
     { .name = "resnet50",
         .description = "residual network, 50 layers, bottlenecks, stride in the 3x3 convolution",
         .takes = MODEL_TAKES_IMAGES,
-        .input = IMAGENET,
+        .input = { 3, { 3, 224, 224 } },
         .classes = 1000,
         .learning_rate = 0.0125f,
         .momentum = 0.9f,
@@ -79,7 +64,7 @@ static const struct model models[] = {
     { .name = "mobilenet_v2",
         .description = "inverted residuals, depthwise convolutions (Sandler et al. 2018)",
         .takes = MODEL_TAKES_IMAGES,
-        .input = IMAGENET,
+        .input = { 3, { 3, 224, 224 } },
         .classes = 1000,
         .learning_rate = 0.006f,
         .momentum = 0.9f,
@@ -90,7 +75,7 @@ static const struct model models[] = {
     { .name = "efficientnet_b0",
         .description = "inverted residuals with squeeze and excitation (Tan, Le 2019)",
         .takes = MODEL_TAKES_IMAGES,
-        .input = IMAGENET,
+        .input = { 3, { 3, 224, 224 } },
         .classes = 1000,
         .learning_rate = 0.0125f,
         .momentum = 0.9f,
@@ -100,7 +85,7 @@ static const struct model models[] = {
     { .name = "convnext_tiny",
         .description = "depthwise 7x7 convolutions and dense layers at each pixel (Liu et al. 2022)",
         .takes = MODEL_TAKES_IMAGES,
-        .input = IMAGENET,
+        .input = { 3, { 3, 224, 224 } },
         .classes = 1000,
         .optimizer = TUTTI_ADAMW,
         .learning_rate = 2.5e-4f,
@@ -110,7 +95,7 @@ static const struct model models[] = {
     { .name = "vit_b_16",
         .description = "vision transformer, base, patches of 16x16 (Dosovitskiy et al. 2020)",
         .takes = MODEL_TAKES_IMAGES,
-        .input = IMAGENET,
+        .input = { 3, { 3, 224, 224 } },
         .classes = 1000,
         .optimizer = TUTTI_ADAMW,
         .learning_rate = 1.9e-4f,
