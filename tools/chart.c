@@ -1,28 +1,42 @@
 #include "tools/chart.h"
 
+#include "base/file.h"
 #include "base/numbers.h"
+#include "base/status.h"
 #include "tools/page.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 360, HEIGHT = 230, LEFT = 46, RIGHT = 76, TOP = 14, BOTTOM = 40, LABEL_STEP = 16, LABEL_LENGTH = 11 };
+enum {
+    WIDTH = 360,
+    HEIGHT = 230,
+    LEFT = 46,
+    RIGHT = 76,
+    TOP = 14,
+    BOTTOM = 40,
+    LABEL_STEP = 16,
+    LABEL_LENGTH = 11,
+    HEADING = 26
+};
 
 struct frame {
-    double x0, x1, y0, y1; /* y after its logarithm, if it has one */
+    double x0, x1, y0, y1; /* after their logarithms, if they have one */
     bool logarithm;
-    double factor;
+    double factor, most;
+    bool x_logarithm;
 };
 
 static double x_place(const struct frame *frame, double x)
 {
-    return LEFT + (WIDTH - LEFT - RIGHT) * (x - frame->x0) / (frame->x1 - frame->x0);
+    return LEFT + (WIDTH - LEFT - RIGHT) * ((frame->x_logarithm ? log10(x) : x) - frame->x0) / (frame->x1 - frame->x0);
 }
 
 static double y_value(const struct frame *frame, double y)
 {
-    return frame->logarithm ? log10(y * frame->factor) : y * frame->factor;
+    const double value = fmin(y, frame->most) * frame->factor;
+    return frame->logarithm ? log10(value) : value;
 }
 
 static double y_place(const struct frame *frame, double y)
@@ -44,6 +58,7 @@ static double nice_step(double span, int most)
 
 static void widen(struct frame *frame, bool from_zero)
 {
+    if (frame->x_logarithm) frame->x0 = log10(frame->x0), frame->x1 = log10(frame->x1);
     if (!(frame->x0 <= frame->x1)) frame->x0 = 0, frame->x1 = 1;
     if (!(frame->x0 < frame->x1)) frame->x1 = frame->x0 + 1;
     if (!(frame->y0 <= frame->y1)) frame->y0 = 0, frame->y1 = 1;
@@ -65,12 +80,12 @@ static void widen(struct frame *frame, bool from_zero)
 static struct frame frame_of(const struct chart *chart)
 {
     struct frame frame = { INFINITY, -INFINITY, INFINITY, -INFINITY, chart->logarithm,
-        chart->factor != 0 ? chart->factor : 1 };
+        chart->factor != 0 ? chart->factor : 1, chart->most != 0 ? chart->most : INFINITY, chart->x_logarithm };
     for (int s = 0; s < chart->count; s++) {
         const struct series *series = &chart->series[s];
         for (size_t i = 0; i < series->count; i++) {
             if (!isfinite(series->y[i])) continue;
-            const double y = series->y[i] * frame.factor;
+            const double y = fmin(series->y[i], frame.most) * frame.factor;
             frame.x0 = fmin(frame.x0, series->x[i]), frame.x1 = fmax(frame.x1, series->x[i]);
             frame.y0 = fmin(frame.y0, y), frame.y1 = fmax(frame.y1, y);
         }
@@ -107,12 +122,14 @@ static void y_axis(struct text *page, const struct chart *chart, const struct fr
 
 static void x_axis(struct text *page, const struct chart *chart, const struct frame *frame)
 {
-    const double span = frame->x1 - frame->x0, step = fmax(nice_step(span, 6), span >= 2 ? 1 : 0),
+    const double span = frame->x1 - frame->x0, step = fmax(nice_step(span, 6), span >= 2 || frame->x_logarithm ? 1 : 0),
                  base = HEIGHT - BOTTOM;
     text_append(page, "<path class=\"axis\" d=\"M%d %.1fH%d\"/>\n", LEFT, base, WIDTH - RIGHT);
-    for (double value = step * ceil(frame->x0 / step - 1e-9); value <= frame->x1 + 1e-9 * step; value += step)
+    for (double at = step * ceil(frame->x0 / step - 1e-9); at <= frame->x1 + 1e-9 * step; at += step) {
+        const double value = frame->x_logarithm ? pow(10, at) : fabs(at) < 1e-12 ? 0 : at;
         text_append(page, "<text class=\"soft small mid\" x=\"%.1f\" y=\"%.1f\">%.8g</text>\n", x_place(frame, value),
-            base + 16, fabs(value) < 1e-12 ? 0 : value);
+            base + 16, value);
+    }
     text_append(page, "<text class=\"soft small mid\" x=\"%d\" y=\"%d\">", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6);
     page_text(page, chart->x_label);
     text_append(page, "</text>\n");
@@ -156,6 +173,20 @@ static void points(struct text *page, const struct chart *chart, const struct fr
     }
 }
 
+/* Draws vertical lines with their names, one below the other. */
+static void marks(struct text *page, const struct chart *chart, const struct frame *frame)
+{
+    for (int i = 0; i < CHART_MARKS; i++) {
+        const struct mark *mark = &chart->marks[i];
+        if (!mark->name) continue;
+        const double x = x_place(frame, mark->x);
+        const bool left = x > (LEFT + WIDTH - RIGHT) / 2.0;
+        text_append(page, "<path class=\"line s%d\" d=\"M%.1f %dV%d\"/>", i + 1, x, TOP, HEIGHT - BOTTOM);
+        text_append(page, "<text class=\"f%d small%s\" x=\"%.1f\" y=\"%d\">%s: %.2g</text>\n", i + 1,
+            left ? " end" : "", left ? x - 6 : x + 6, TOP + 10 + LABEL_STEP * i, mark->name, mark->x);
+    }
+}
+
 struct label {
     const char *name;
     double y;
@@ -186,11 +217,12 @@ static void labels(struct text *page, struct label *list, int count)
     }
 }
 
-/* "Loss by epoch. training: from 0.68 to 0.01." */
-static void describe(struct text *page, const struct chart *chart)
+/* "Loss by epoch. training: from 0.68 to 0.01."; head: room for the title, in a file of its own. */
+static void describe(struct text *page, const struct chart *chart, int head)
 {
     const double factor = chart->factor != 0 ? chart->factor : 1;
-    text_append(page, "<svg role=\"img\" viewBox=\"0 0 %d %d\" aria-label=\"", WIDTH, HEIGHT);
+    text_append(page, "<svg %srole=\"img\" viewBox=\"0 %d %d %d\" aria-label=\"",
+        head ? "xmlns=\"http://www.w3.org/2000/svg\" " : "", -head, WIDTH, HEIGHT + head);
     page_text(page, chart->title);
     text_append(page, " by %s.", chart->x_label);
     for (int s = 0; s < chart->count; s++) {
@@ -211,13 +243,11 @@ static double last_shown(const struct frame *frame, const struct series *series)
     return NAN;
 }
 
-void chart_lines(struct json_line *facts, const char *key, const struct chart *chart)
+static void lines(struct text *page, const struct chart *chart)
 {
-    struct text svg = { 0 }, *page = &svg;
     const struct frame frame = frame_of(chart);
     struct label ends[CHART_SERIES];
     int count = 0;
-    describe(page, chart);
     y_axis(page, chart, &frame);
     x_axis(page, chart, &frame);
     for (int s = 0; s < chart->count; s++) {
@@ -227,9 +257,32 @@ void chart_lines(struct json_line *facts, const char *key, const struct chart *c
         const double y = last_shown(&frame, series);
         if (series->name && isfinite(y)) ends[count++] = (struct label) { series->name, y, series->colour };
     }
+    marks(page, chart, &frame);
     labels(page, ends, count);
     text_append(page, "</svg>\n");
-    page_member(facts, key, page);
+}
+
+void chart_lines(struct json_line *facts, const char *key, const struct chart *chart)
+{
+    struct text page = { 0 };
+    describe(&page, chart, 0);
+    lines(&page, chart);
+    page_member(facts, key, &page);
+}
+
+tutti_status chart_write(const struct chart *chart, const char *path)
+{
+    struct text page = { 0 };
+    describe(&page, chart, HEADING);
+    text_append(&page, "<style>\n%s</style><rect y=\"%d\" width=\"100%%\" height=\"100%%\" fill=\"var(--bg)\"/>\n",
+        embedded_style, -HEADING);
+    text_append(&page, "<text class=\"bold\" x=\"%d\" y=\"-6\">", LEFT);
+    page_text(&page, chart->title);
+    text_append(&page, "</text>\n");
+    lines(&page, chart);
+    const tutti_status status = page.failed ? TUTTI_NO_MEMORY : file_write(path, page.data, page.size);
+    text_free(&page);
+    return status;
 }
 
 static double part(const struct chart *chart, int until, size_t i)
@@ -247,14 +300,14 @@ static double part(const struct chart *chart, int until, size_t i)
 void chart_stacked(struct json_line *facts, const char *key, const struct chart *chart)
 {
     struct text svg = { 0 }, *page = &svg;
-    struct frame frame = { INFINITY, -INFINITY, 0, 100, false, 100 };
+    struct frame frame = { INFINITY, -INFINITY, 0, 100, false, 100, INFINITY, false };
     struct label ends[CHART_SERIES];
     const struct series *first = &chart->series[0];
     const size_t count = first->count;
     if (!count) return;
     frame.x0 = first->x[0], frame.x1 = first->x[count - 1];
     if (!(frame.x0 < frame.x1)) frame.x0 -= 1;
-    describe(page, chart);
+    describe(page, chart, 0);
     y_axis(page, chart, &frame);
     for (int s = 0; s < chart->count; s++) {
         text_append(page, "<path class=\"f%d\" opacity=\".85\" d=\"", chart->series[s].colour);

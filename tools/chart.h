@@ -4,7 +4,7 @@
 
 #include "formats/json_lines.h"
 
-enum { CHART_SERIES = 16 };
+enum { CHART_SERIES = 16, CHART_MARKS = 2 };
 
 struct series {
     const char *name;    /* written at the line's end; NULL: not named, and drawn faintly */
@@ -20,12 +20,20 @@ struct chart {
     const char *x_label; /* "epoch" */
     double factor;       /* of values, as 100 for percent; 0: 1 */
     const char *unit;    /* after the numbers of the y axis: "%" or NULL */
+    double most;         /* larger values are drawn at it; 0: no limit */
     bool logarithm;      /* of y, where the values span enough */
     bool from_zero;
+    bool x_logarithm;
     struct series series[CHART_SERIES];
     int count;
+    struct mark {
+        const char *name; /* NULL: there is no mark */
+        double x;
+    } marks[CHART_MARKS]; /* vertical lines */
 };
 
+/* Writes the picture, with its title, as a file of its own. */
+tutti_status chart_write(const struct chart *chart, const char *path);
 /* Adds the picture to the facts of a page. */
 void chart_lines(struct json_line *facts, const char *key, const struct chart *chart);
 /* Stacks the series, whose values are at the same places, as parts of their sum. */
