@@ -28,19 +28,14 @@ static bool symmetric_padding_suffices(const struct sliding_axis *a)
     return room >= 0 && room / a->stride + 1 == a->out;
 }
 
-static int fold(const struct append_context *c, int x)
+/* Merges axis 1 of [N, size, ...] into the batch, or undoes it. size 0: merges. */
+static int refold(const struct append_context *c, int x, int64_t size)
 {
     struct reshape_attributes attributes = { 0 };
     if (x == NO_VALUE) return NO_VALUE;
-    if (c->graph->status == TUTTI_OK) c->graph->status = reshape_fold(graph_at(c->graph, x), &attributes);
-    return graph_append(c->graph, &operation_reshape, &attributes, &x, 1, c->layer);
-}
-
-static int unfold(const struct append_context *c, int x, int64_t size)
-{
-    struct reshape_attributes attributes = { 0 };
-    if (x == NO_VALUE) return NO_VALUE;
-    if (c->graph->status == TUTTI_OK) c->graph->status = reshape_unfold(graph_at(c->graph, x), size, &attributes);
+    const struct value *from = graph_at(c->graph, x);
+    if (c->graph->status == TUTTI_OK)
+        c->graph->status = size ? reshape_unfold(from, size, &attributes) : reshape_fold(from, &attributes);
     return graph_append(c->graph, &operation_reshape, &attributes, &x, 1, c->layer);
 }
 
@@ -117,9 +112,9 @@ static tutti_status convolve_volume(
     const tutti_status status = sliding_im2col(c, &s->axis[0], SPACE_AXIS, 0, &x);
     if (status != TUTTI_OK) return status;
     x = append_transpose(c, append_split(c, x, SPACE_AXIS, depth), to_batch);
-    x = fold(c, append_join(c, x, SPACE_AXIS));
+    x = refold(c, append_join(c, x, SPACE_AXIS), 0);
     x = convolve_image(c, x, append_join(c, w, 1), bias, &image);
-    *y = append_transpose(c, unfold(c, x, depth), from_batch);
+    *y = append_transpose(c, refold(c, x, depth), from_batch);
     return TUTTI_OK;
 }
 
@@ -143,9 +138,9 @@ static tutti_status transpose_volume(
     static const int to_batch[] = { 0, 2, 1, 3, 4 }, from_batch[] = { 0, 2, 1, 3, 4, 5 };
     struct sliding image = of_image(s);
     const int64_t depth = s->axis[0].out, channels = graph_at(c->graph, w)->shape.sizes[1] * s->groups;
-    x = fold(c, append_transpose(c, x, to_batch));
+    x = refold(c, append_transpose(c, x, to_batch), 0);
     x = transpose_image(c, x, append_join(c, w, 1), NO_VALUE, &image);
-    x = append_split(c, unfold(c, x, depth), 2, channels);
+    x = append_split(c, refold(c, x, depth), 2, channels);
     *y = append_join(c, append_transpose(c, x, from_batch), SPACE_AXIS);
     const tutti_status status = overlap_add(c, &s->axis[0], SPACE_AXIS, y);
     if (bias == NO_VALUE || *y == NO_VALUE || status != TUTTI_OK) return status;
@@ -181,36 +176,32 @@ static tutti_status check_weights(
     return TUTTI_OK;
 }
 
-tutti_status op_conv(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+static tutti_status build(
+    const struct append_context *c, const int *inputs, int count, const struct op_call *call, bool transposed, int *y)
 {
     struct sliding s;
+    const char *name = transposed ? "conv_transpose" : "conv";
     const struct graph *graph = c->graph;
     const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
     const int bias = count > 2 ? inputs[2] : NO_VALUE;
-    tutti_status status = sliding_resolve("conv", x, call->options, w->shape.sizes + SPACE_AXIS, &s);
-    if (status == TUTTI_OK) status = check_groups("conv", s.groups);
-    if (status == TUTTI_OK) status = check_weights("conv", graph, inputs, count, s.groups, false);
+    image_function *image = transposed ? transpose_image : convolve_image;
+    tutti_status status = (transposed ? sliding_resolve_transposed : sliding_resolve)(
+        name, x, call->options, w->shape.sizes + SPACE_AXIS, &s);
+    if (status == TUTTI_OK) status = check_groups(name, s.groups);
+    if (status == TUTTI_OK) status = check_weights(name, graph, inputs, count, s.groups, transposed);
     if (status != TUTTI_OK) return status;
-    if (s.axes == 3) return convolve_volume(c, inputs[0], inputs[1], bias, &s, y);
-    *y = s.axes == 1 ? along_one(c, inputs[0], inputs[1], bias, &s, convolve_image)
-                     : convolve_image(c, inputs[0], inputs[1], bias, &s);
+    if (s.axes == 3) return (transposed ? transpose_volume : convolve_volume)(c, inputs[0], inputs[1], bias, &s, y);
+    *y = s.axes == 1 ? along_one(c, inputs[0], inputs[1], bias, &s, image) : image(c, inputs[0], inputs[1], bias, &s);
     return TUTTI_OK;
+}
+
+tutti_status op_conv(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+{
+    return build(c, inputs, count, call, false, y);
 }
 
 tutti_status op_conv_transpose(
     const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
-    struct sliding s;
-    const struct graph *graph = c->graph;
-    const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
-    const int bias = count > 2 ? inputs[2] : NO_VALUE;
-    tutti_status status =
-        sliding_resolve_transposed("conv_transpose", x, call->options, w->shape.sizes + SPACE_AXIS, &s);
-    if (status == TUTTI_OK) status = check_groups("conv_transpose", s.groups);
-    if (status == TUTTI_OK) status = check_weights("conv_transpose", graph, inputs, count, s.groups, true);
-    if (status != TUTTI_OK) return status;
-    if (s.axes == 3) return transpose_volume(c, inputs[0], inputs[1], bias, &s, y);
-    *y = s.axes == 1 ? along_one(c, inputs[0], inputs[1], bias, &s, transpose_image)
-                     : transpose_image(c, inputs[0], inputs[1], bias, &s);
-    return TUTTI_OK;
+    return build(c, inputs, count, call, true, y);
 }

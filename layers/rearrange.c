@@ -177,54 +177,44 @@ tutti_status op_tile(const struct append_context *c, const int *inputs, int coun
 
 /* ---------------------------------------------------------------------------------------------------- blocks ---- */
 
-static tutti_status check_blocks(const char *name, const struct value *x, int64_t block, bool to_space)
+/* [N, b, b, C, H, W] or [N, C, b, b, H, W] -> [N, C, H, b, W, b], or the reverse. */
+static tutti_status rearrange_blocks(
+    const struct append_context *c, int input, const struct block_options *o, const char *name, bool to_space, int *y)
 {
-    const tutti_status status = image_check(name, x);
+    static const int orders[][6] = { { 0, 3, 5, 1, 2, 4 }, { 0, 1, 3, 5, 2, 4 }, { 0, 3, 4, 1, 5, 2 },
+        { 0, 1, 4, 2, 5, 3 } };
+    const struct value x = *graph_at(c->graph, input);
+    const bool dcr = o->mode == BLOCK_DCR;
+    const int64_t b = o->size, *s = x.shape.sizes;
+    const tutti_status status = image_check(name, &x);
     if (status != TUTTI_OK) return status;
-    const int64_t *sizes = x->shape.sizes;
-    const bool fits = block >= 1 && block <= INT16_MAX &&
-        (to_space ? sizes[CHANNEL_AXIS] % (block * block) == 0
-                  : sizes[SPACE_AXIS] % block == 0 && sizes[SPACE_AXIS + 1] % block == 0);
-    if (fits && x->batched) return TUTTI_OK;
-    return fail(TUTTI_SHAPE, "%s: blocks of %lld do not divide an image of %lld x %lld pixels with %lld channels", name,
-        (long long)block, (long long)sizes[SPACE_AXIS], (long long)sizes[SPACE_AXIS + 1],
-        (long long)sizes[CHANNEL_AXIS]);
+    const bool fits =
+        b >= 1 && b <= INT16_MAX && (to_space ? s[1] % (b * b) == 0 : s[2] % b == 0 && s[3] % b == 0) && x.batched;
+    if (!fits)
+        return fail(TUTTI_SHAPE, "%s: blocks of %lld do not divide an image of %lld x %lld pixels with %lld channels",
+            name, (long long)b, (long long)s[2], (long long)s[3], (long long)s[1]);
+    const int64_t channels = s[1] / b / b;
+    *y = append_reshape(c, input,
+        !to_space ? TUTTI_SHAPE(s[0], s[1], s[2] / b, b, s[3] / b, b)
+            : dcr ? TUTTI_SHAPE(s[0], b, b, channels, s[2], s[3])
+                  : TUTTI_SHAPE(s[0], channels, b, b, s[2], s[3]));
+    *y = append_transpose(c, *y, orders[2 * to_space + !dcr]);
+    *y = append_reshape(c, *y,
+        to_space ? TUTTI_SHAPE(s[0], channels, s[2] * b, s[3] * b)
+                 : TUTTI_SHAPE(s[0], s[1] * b * b, s[2] / b, s[3] / b));
+    return TUTTI_OK;
 }
 
-/* [N, b, b, C, H, W] or [N, C, b, b, H, W] -> [N, C, H, b, W, b]. */
 tutti_status op_depth_to_space(
     const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
-    static const int dcr[] = { 0, 3, 4, 1, 5, 2 }, crd[] = { 0, 1, 4, 2, 5, 3 };
-    const struct value x = *graph_at(c->graph, inputs[0]);
-    const struct block_options *o = call->options;
-    const int64_t b = o->size, *s = x.shape.sizes;
-    const tutti_status status = check_blocks("depth_to_space", &x, b, true);
     (void)count;
-    if (status != TUTTI_OK) return status;
-    const int64_t channels = s[1] / b / b;
-    const tutti_shape apart = o->mode == BLOCK_DCR ? TUTTI_SHAPE(s[0], b, b, channels, s[2], s[3])
-                                                   : TUTTI_SHAPE(s[0], channels, b, b, s[2], s[3]);
-    *y = append_reshape(c, inputs[0], apart);
-    *y = append_transpose(c, *y, o->mode == BLOCK_DCR ? dcr : crd);
-    *y = append_reshape(c, *y, TUTTI_SHAPE(s[0], channels, s[2] * b, s[3] * b));
-    return TUTTI_OK;
+    return rearrange_blocks(c, inputs[0], call->options, "depth_to_space", true, y);
 }
 
-/* [N, C, H, b, W, b] -> [N, b, b, C, H, W] or [N, C, b, b, H, W]. */
 tutti_status op_space_to_depth(
     const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
 {
-    static const int dcr[] = { 0, 3, 5, 1, 2, 4 }, crd[] = { 0, 1, 3, 5, 2, 4 };
-    const struct value x = *graph_at(c->graph, inputs[0]);
-    const struct block_options *o = call->options;
-    const int64_t b = o->size, *s = x.shape.sizes;
-    const tutti_status status = check_blocks("space_to_depth", &x, b, false);
     (void)count;
-    if (status != TUTTI_OK) return status;
-    const tutti_shape apart = TUTTI_SHAPE(s[0], s[1], s[2] / b, b, s[3] / b, b);
-    *y = append_reshape(c, inputs[0], apart);
-    *y = append_transpose(c, *y, o->mode == BLOCK_DCR ? dcr : crd);
-    *y = append_reshape(c, *y, TUTTI_SHAPE(s[0], s[1] * b * b, s[2] / b, s[3] / b));
-    return TUTTI_OK;
+    return rearrange_blocks(c, inputs[0], call->options, "space_to_depth", false, y);
 }

@@ -169,11 +169,6 @@ static const struct value *begin(tutti_network *network, tutti_tensor x, const c
     return NULL;
 }
 
-static tutti_tensor bad_axis(tutti_network *network, const char *name, int dimension)
-{
-    return network_fail(network, fail(TUTTI_INVALID, "%s: axis %d does not exist", name, dimension));
-}
-
 /* length and columns: 0 for the default. */
 static struct dft_attributes to_spectrum(int axis, int64_t length, int64_t columns)
 {
@@ -207,28 +202,29 @@ tutti_status op_dft(const struct append_context *c, const int *inputs, int count
     return status;
 }
 
-tutti_tensor tutti_rfft(tutti_network *network, tutti_tensor x, int dimension, int64_t length)
+static tutti_tensor transform(
+    tutti_network *network, tutti_tensor x, const char *name, int dimension, int64_t length, bool inverse)
 {
     int layer = -1;
-    const struct value *value = begin(network, x, "rfft", 1, &layer);
+    const struct value *value = begin(network, x, name, inverse ? 2 : 1, &layer);
     if (!value) return (tutti_tensor) { NO_VALUE };
-    const int axis = axis_at(value, dimension, 0);
-    if (axis < 0) return bad_axis(network, "rfft", dimension);
-    const struct dft_attributes a = to_spectrum(axis, length ? length : value->shape.sizes[axis], 0);
+    const int axis = axis_at(value, dimension, inverse);
+    if (axis < 0) return network_fail(network, fail(TUTTI_INVALID, "%s: axis %d does not exist", name, dimension));
+    const int64_t size = value->shape.sizes[axis];
+    const struct dft_attributes a =
+        inverse ? from_spectrum(axis, length ? length : 2 * (size - 1)) : to_spectrum(axis, length ? length : size, 0);
     struct graph *graph = &network->graph;
     return network_close(network, layer, append(graph, layer, &a, dft_cut(graph, layer, &a, x.id)));
 }
 
+tutti_tensor tutti_rfft(tutti_network *network, tutti_tensor x, int dimension, int64_t length)
+{
+    return transform(network, x, "rfft", dimension, length, false);
+}
+
 tutti_tensor tutti_irfft(tutti_network *network, tutti_tensor x, int dimension, int64_t length)
 {
-    int layer = -1;
-    const struct value *value = begin(network, x, "irfft", 2, &layer);
-    if (!value) return (tutti_tensor) { NO_VALUE };
-    const int axis = axis_at(value, dimension, 1);
-    if (axis < 0) return bad_axis(network, "irfft", dimension);
-    const struct dft_attributes a = from_spectrum(axis, length ? length : 2 * (value->shape.sizes[axis] - 1));
-    struct graph *graph = &network->graph;
-    return network_close(network, layer, append(graph, layer, &a, dft_cut(graph, layer, &a, x.id)));
+    return transform(network, x, "irfft", dimension, length, true);
 }
 
 /* `rows` of the spectrum, from the frequency -rows / 2 on; 0: all, from 0 on. */

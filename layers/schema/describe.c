@@ -53,65 +53,55 @@ static void begin_number(struct text *text, const char *name, int i)
     text_append(text, "%s%s%s", i || !text->size ? "" : " ", i ? "" : name, i ? "," : "=");
 }
 
-static void append_whole(struct text *text, const char *name, const int64_t *numbers, int count)
+static void append_whole(struct text *text, const char *name, int i, int64_t number)
 {
-    for (int i = 0; i < count; i++) {
-        begin_number(text, name, i);
-        text_append(text, "%" PRId64, numbers[i]);
-    }
+    begin_number(text, name, i);
+    text_append(text, "%" PRId64, number);
 }
 
-static void append_numbers(struct text *text, const char *name, const float *numbers, int count)
+static void append_list(struct text *text, const char *name, const int64_t *numbers, int count)
 {
-    for (int i = 0; i < count; i++) {
-        begin_number(text, name, i);
-        text_append(text, "%.9g", (double)numbers[i]);
-    }
-}
-
-static void append_ints(struct text *text, const char *name, const int *numbers, int count)
-{
-    for (int i = 0; i < count; i++) {
-        begin_number(text, name, i);
-        text_append(text, "%d", numbers[i]);
-    }
+    for (int i = 0; i < count; i++) append_whole(text, name, i, numbers[i]);
 }
 
 /* The axes of a sample of x that are in the set. */
 static void append_axes(struct text *text, const char *name, const struct value *x, unsigned axes)
 {
-    int64_t numbers[TUTTI_MAX_RANK];
     int count = 0;
     for (int i = x->batched; i < x->shape.rank; i++)
-        if (axes >> i & 1) numbers[count++] = i - x->batched;
-    append_whole(text, name, numbers, count);
+        if (axes >> i & 1) append_whole(text, name, count++, i - x->batched);
 }
 
 static void append_member(struct text *text, const struct value *x, const struct value *y, const char *name,
     enum attribute_kind kind, const void *from, size_t bytes)
 {
     const tutti_shape *shape = from;
-    int64_t order[TUTTI_MAX_RANK];
-    const int rank = x->shape.rank - x->batched;
+    const int rank = x->shape.rank - x->batched, *ints = from;
     switch (kind) {
     case ATTRIBUTE_NUMBER:
-    case ATTRIBUTE_NUMBERS: append_numbers(text, name, from, (int)(bytes / sizeof(float))); break;
-    case ATTRIBUTE_FLAG: append_whole(text, name, (int64_t[]) { *(const bool *)from }, 1); break;
-    case ATTRIBUTE_INT: append_ints(text, name, from, (int)(bytes / sizeof(int))); break;
-    case ATTRIBUTE_LONG: append_whole(text, name, from, 1); break;
+    case ATTRIBUTE_NUMBERS:
+        for (int i = 0; i < (int)(bytes / sizeof(float)); i++) {
+            begin_number(text, name, i);
+            text_append(text, "%.9g", (double)((const float *)from)[i]);
+        }
+        break;
+    case ATTRIBUTE_FLAG: append_whole(text, name, 0, *(const bool *)from); break;
+    case ATTRIBUTE_INT:
+        for (int i = 0; i < (int)(bytes / sizeof(int)); i++) append_whole(text, name, i, ints[i]);
+        break;
     case ATTRIBUTE_AXIS:
-        if (*(const int *)from >= x->batched) append_ints(text, name, &(int) { *(const int *)from - x->batched }, 1);
+        if (*ints >= x->batched) append_whole(text, name, 0, *ints - x->batched);
         break;
     case ATTRIBUTE_AXES: append_axes(text, name, x, *(const unsigned *)from); break;
     case ATTRIBUTE_ORDER:
-        for (int i = 0; i < rank; i++) order[i] = ((const int *)from)[i + x->batched] - x->batched;
-        append_whole(text, name, order, rank);
+        for (int i = 0; i < rank; i++) append_whole(text, name, i, ints[i + x->batched] - x->batched);
         break;
     case ATTRIBUTE_SHAPE:
-        if (shape->rank > 0) append_whole(text, name, shape->sizes + y->batched, shape->rank - y->batched);
+        if (shape->rank > 0) append_list(text, name, shape->sizes + y->batched, shape->rank - y->batched);
         break;
-    case ATTRIBUTE_PLACES: append_whole(text, name, (const int64_t *)from + x->batched, rank); break;
-    case ATTRIBUTE_SIZES: append_whole(text, name, from, (int)(bytes / sizeof(int64_t))); break;
+    case ATTRIBUTE_PLACES: append_list(text, name, (const int64_t *)from + x->batched, rank); break;
+    case ATTRIBUTE_LONG:
+    case ATTRIBUTE_SIZES: append_list(text, name, from, (int)(bytes / sizeof(int64_t))); break;
     case ATTRIBUTE_ACTIVATION: /* the operation's name has it */
     case ATTRIBUTE_OTHER: break;
     }
