@@ -414,10 +414,13 @@ tutti_status evaluate_is_inf(struct onnx_node *node)
 
 /* ------------------------------------------------------------------------------------------------------- casts ---- */
 
-static tutti_status cast(struct onnx_node *node, int to)
+/* Cast and CastLike. */
+tutti_status evaluate_cast(struct onnx_node *node)
 {
     struct known x;
-    const tutti_status status = known_input(node, 0, &x);
+    int to = 0;
+    tutti_status status = known_input(node, 0, &x);
+    if (status == TUTTI_OK) status = node_cast_type(node, &to);
     if (status != TUTTI_OK) return status;
     if (!onnx_type_is_known(to)) return node_refuse("to type %d, which is not read", to);
     node_set_type(node, 0, to);
@@ -431,17 +434,6 @@ static tutti_status cast(struct onnx_node *node, int to)
         known_put(y, to, i, number);
     }
     return known_finish(node, y);
-}
-
-tutti_status evaluate_cast(struct onnx_node *node)
-{
-    return cast(node, (int)node_integer(node, "to", 0));
-}
-
-tutti_status evaluate_cast_like(struct onnx_node *node)
-{
-    const struct onnx_value *like = node_input(node, 1);
-    return like ? cast(node, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
 }
 
 /* -------------------------------------------------------------------------------------------------- reductions ---- */

@@ -25,21 +25,17 @@ bool array_is_batch_index(const struct array *x, int axis, int64_t rows, int com
 tutti_tensor node_first_sample(const struct onnx_node *node, const struct array *x, int axis, int64_t rows)
 {
     size_t inner = 1, count = 0;
-    int64_t sizes[TUTTI_MAX_RANK];
-    int rank = 0;
-    tutti_tensor made = { -1 };
+    tutti_shape shape = { 0 };
     for (int i = axis + 1; i < x->rank; i++) inner *= (size_t)x->sizes[i];
-    for (int i = 0; i < x->rank && rank < TUTTI_MAX_RANK; i++)
-        if (i != axis || rows > 1) sizes[rank++] = i == axis ? rows : x->sizes[i];
+    for (int i = 0; i < x->rank && shape.rank < TUTTI_MAX_RANK; i++)
+        if (i != axis || rows > 1) shape.sizes[shape.rank++] = i == axis ? rows : x->sizes[i];
     const size_t line = inner * (size_t)x->sizes[axis], part = inner * (size_t)rows;
     int32_t *numbers = memory_new(x->count + 1, sizeof *numbers);
-    char *name = memory_format("%s~indices", node->proto->output[0]);
-    for (size_t i = 0; numbers && i < x->count; i++)
+    if (!numbers) return (tutti_tensor) { -1 };
+    for (size_t i = 0; i < x->count; i++)
         if (i % line < part) numbers[count++] = (int32_t)x->integers[i].number;
-    if (numbers && name)
-        made = tutti_constant_typed(node->import->network, name, TUTTI_DTYPE_I32, sizes, rank, numbers);
+    const tutti_tensor made = node_integer_constant(node, 0, "indices", shape, numbers);
     free(numbers);
-    free(name);
     return made;
 }
 

@@ -263,8 +263,10 @@ tutti_status evaluate_flatten(struct onnx_node *node)
     return same_elements(node, x, 2, sizes);
 }
 
-static tutti_status squeeze_or_unsqueeze(struct onnx_node *node, bool insert)
+/* Squeeze and Unsqueeze. */
+tutti_status evaluate_squeeze(struct onnx_node *node)
 {
+    const bool insert = !strcmp(node->proto->op_type, "Unsqueeze");
     const struct array *x;
     int64_t axes[ARRAY_MAX_RANK], sizes[2 * ARRAY_MAX_RANK];
     int count = 0, rank = 0;
@@ -280,16 +282,6 @@ static tutti_status squeeze_or_unsqueeze(struct onnx_node *node, bool insert)
         if (one ? insert : true) sizes[rank++] = one ? 1 : x->sizes[insert ? at++ : i];
     }
     return same_elements(node, x, rank, sizes);
-}
-
-tutti_status evaluate_squeeze(struct onnx_node *node)
-{
-    return squeeze_or_unsqueeze(node, false);
-}
-
-tutti_status evaluate_unsqueeze(struct onnx_node *node)
-{
-    return squeeze_or_unsqueeze(node, true);
 }
 
 /* Whether a Range goes from 0 to the number of samples, or a multiple of it, which the file leaves open. */

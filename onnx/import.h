@@ -211,6 +211,8 @@ bool node_attribute_is(
     const struct onnx_node *node, const char *name, const char *text); /* whether the attribute is this text */
 const int64_t *node_integers(const struct onnx_node *node, const char *name, size_t *count);
 const Onnx__AttributeProto *node_attribute(const struct onnx_node *node, const char *name);
+/* The type to which Cast or CastLike converts. */
+tutti_status node_cast_type(const struct onnx_node *node, int *type);
 
 /* Reads the numbers of an input that is not a tensor of the network. Errors: TUTTI_UNSUPPORTED if they are not known
  * when the file is read. */

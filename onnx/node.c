@@ -37,6 +37,15 @@ const int64_t *node_integers(const struct onnx_node *node, const char *name, siz
     return attribute ? attribute->ints : NULL;
 }
 
+tutti_status node_cast_type(const struct onnx_node *node, int *type)
+{
+    const struct onnx_value *like = node_input(node, 1);
+    const bool is_like = !strcmp(node->proto->op_type, "CastLike");
+    if (is_like && !like) return fail(TUTTI_FORMAT, "input 1 is missing");
+    *type = is_like ? like->type : (int)node_integer(node, "to", 0);
+    return TUTTI_OK;
+}
+
 /* ----------------------------------------------------------------------------------------------------- inputs ---- */
 
 struct onnx_value *node_input(const struct onnx_node *node, size_t position)

@@ -83,12 +83,12 @@ tutti_status node_filled(const struct onnx_node *node, const struct symbolic_int
 /* shapes.c, evaluate.c: constant folding, of numbers that are known when the file is read. */
 node_function build_shape, build_size, build_constant, build_constant_of_shape, build_constants_of_samples;
 bool arithmetic_has(const char *name); /* whether evaluate_arithmetic() computes the operator */
-node_function evaluate_arithmetic, evaluate_where, evaluate_clip, evaluate_is_inf, evaluate_cast, evaluate_cast_like,
+node_function evaluate_arithmetic, evaluate_where, evaluate_clip, evaluate_is_inf, evaluate_cast,
     evaluate_reduce; /* arithmetic.c */
 node_function evaluate_arg, evaluate_cumsum, evaluate_trilu, evaluate_tile, evaluate_split,
     evaluate_pad; /* evaluate_lines.c */
 node_function evaluate_gather, evaluate_flatten, evaluate_concat, evaluate_slice, evaluate_transpose, evaluate_expand,
-    evaluate_reshape, evaluate_squeeze, evaluate_unsqueeze, evaluate_range;
+    evaluate_reshape, evaluate_squeeze, evaluate_range;
 
 /* windows.c: convolutions and poolings. */
 node_function build_conv, build_pool, build_global_pool, build_col2im;
@@ -112,8 +112,8 @@ tutti_status node_matmul(const struct onnx_node *node, struct operand *a, struct
 /* quantised.c: weights of DynamicQuantizeLSTM become those of LSTM. `scale`: the position of the scale; the zero
  * point is the next input. */
 tutti_status node_quantised_gates(const struct onnx_node *node, size_t position, size_t scale);
-node_function build_quantize_linear, build_dequantize_linear, build_dynamic_quantize_linear, build_matmul_integer,
-    build_qlinear_matmul, build_conv_integer, build_qlinear_conv;
+node_function build_quantize_linear, build_dequantize_linear, build_dynamic_quantize_linear, build_quantised_matmul,
+    build_quantised_conv;
 
 /* rearrange.c, resize.c */
 node_function build_slice, build_pad, build_center_crop_pad, build_tile, build_blocks, build_resize;
@@ -146,15 +146,13 @@ node_function build_array_feature_extractor, build_label_encoder, build_linear_c
 
 /* sequences.c */
 node_function build_split_to_sequence, build_sequence_construct, build_sequence_at, build_sequence_length,
-    build_sequence_insert, build_sequence_erase;
+    build_sequence_insert;
 
 /* spectral.c */
-node_function build_dft, build_stft, build_hann_window, build_hamming_window, build_blackman_window,
-    build_mel_weight_matrix;
+node_function build_dft, build_stft, build_window, build_mel_weight_matrix;
 
 /* reshape.c, movement.c: other shapes and parts of values. */
-node_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose, build_concat, build_split,
-    build_expand;
+node_function build_reshape, build_flatten, build_squeeze, build_transpose, build_concat, build_split, build_expand;
 
 /* pointwise.c: the input and axis of Softmax, LogSoftmax and Hardmax. Before opset 13, all axes from this one on
  * become one; node_set_softmax_output() gives the result its `shape` back. */
@@ -172,7 +170,7 @@ tutti_tensor node_log_softmax(const struct onnx_node *node, tutti_tensor x, int 
 
 /* pointwise.c: element by element, and along axes. */
 node_function build_pointwise, build_tensor, build_where, build_is_inf, build_selu, build_many, build_shrink,
-    build_clip, build_hard_sigmoid, build_gelu, build_pow, build_mod, build_cast, build_cast_like, build_div,
-    build_dropout, build_identity, build_reduce, build_softmax;
+    build_clip, build_hard_sigmoid, build_gelu, build_pow, build_mod, build_cast, build_div, build_dropout,
+    build_identity, build_reduce, build_softmax;
 
 #endif

@@ -403,18 +403,21 @@ static bool holds(int type, int other)
 }
 
 /* Floats of any width are float32. So are integers and truths, as 0 and 1. */
-static tutti_status cast(struct onnx_node *node, int to)
+tutti_status build_cast(struct onnx_node *node)
 {
     struct operand x;
+    int to = 0;
     const struct onnx_value *value = node_input(node, 0);
-    if (!value) return fail(TUTTI_FORMAT, "input 0 is missing");
+    tutti_status status = value ? node_cast_type(node, &to) : fail(TUTTI_FORMAT, "input 0 is missing");
+    if (status != TUTTI_OK) return status;
+    if (!strcmp(node->proto->op_type, "Cast") && !onnx_type_is_known(to))
+        return node_refuse("to type %d, which is not read", to);
     const bool from_float = onnx_type_is_float(value->type), to_float = onnx_type_is_float(to);
     const bool wraps = to != ONNX_INT32 && to != ONNX_INT64; /* of these two, a float32 does not have all numbers */
     node_set_type(node, 0, to);
     const bool same = to_float ? !value->converts : !from_float && (holds(to, value->type) || !wraps);
     if (same || value->type == to) return node_same(node);
-    const tutti_status status = node_operand(node, 0, &x);
-    if (status != TUTTI_OK) return status;
+    if ((status = node_operand(node, 0, &x)) != TUTTI_OK) return status;
     if (to == ONNX_BOOL) {
         x.tensor = node_plain(node, "not", &x.tensor, 1);
         x.tensor = node_plain(node, "not", &x.tensor, 1);
@@ -423,19 +426,6 @@ static tutti_status cast(struct onnx_node *node, int to)
         if (from_float || !holds(to, value->type)) x.tensor = node_wrapped(node, x.tensor, to);
     }
     return node_set_output(node, x.tensor, x.batch);
-}
-
-tutti_status build_cast(struct onnx_node *node)
-{
-    const int to = (int)node_integer(node, "to", 0);
-    if (!onnx_type_is_known(to)) return node_refuse("to type %d, which is not read", to);
-    return cast(node, to);
-}
-
-tutti_status build_cast_like(struct onnx_node *node)
-{
-    const struct onnx_value *like = node_input(node, 1);
-    return like ? cast(node, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
 }
 
 /* The quotient of integers is truncated. */

@@ -341,8 +341,9 @@ static tutti_status finish_product(const struct onnx_node *node, bool scaled, st
 }
 
 /* MatMulInteger: a, b, their zeros. QLinearMatMul: a, its scale and zero, the same of b, those of the result. */
-static tutti_status build_matmul_of(struct onnx_node *node, bool scaled)
+tutti_status build_quantised_matmul(struct onnx_node *node)
 {
+    const bool scaled = !strcmp(node->proto->op_type, "QLinearMatMul");
     struct operand a, b;
     const size_t second = scaled ? 3 : 1;
     tutti_status status = node_batched_if_whole(node, 0, &a);
@@ -351,16 +352,6 @@ static tutti_status build_matmul_of(struct onnx_node *node, bool scaled)
     if (status == TUTTI_OK) status = dequantise(node, &b, scaled ? 4 : 0, scaled ? 5 : 3, (struct axis) { -1, 0 });
     if (status == TUTTI_OK) status = node_matmul(node, &a, &b, second);
     return status == TUTTI_OK ? finish_product(node, scaled, (struct axis) { -2, 0 }) : status;
-}
-
-tutti_status build_matmul_integer(struct onnx_node *node)
-{
-    return build_matmul_of(node, false);
-}
-
-tutti_status build_qlinear_matmul(struct onnx_node *node)
-{
-    return build_matmul_of(node, true);
 }
 
 /* The bias of QLinearConv has the scale of x times that of the weight. */
@@ -373,8 +364,9 @@ static tutti_status read_bias(const struct onnx_node *node, struct operand *bias
 }
 
 /* ConvInteger: x, weight, their zeros. QLinearConv: as QLinearMatMul, and a bias. */
-static tutti_status build_conv_of(struct onnx_node *node, bool scaled)
+tutti_status build_quantised_conv(struct onnx_node *node)
 {
+    const bool scaled = !strcmp(node->proto->op_type, "QLinearConv");
     struct operand x, weight, bias;
     const bool biased = scaled && node_input(node, 8);
     tutti_status status = node_batched(node, 0, &x);
@@ -385,14 +377,4 @@ static tutti_status build_conv_of(struct onnx_node *node, bool scaled)
     if (status == TUTTI_OK) status = operand_batch_first(node, 0, &x);
     if (status == TUTTI_OK) status = node_conv(node, "conv", &x, &weight, biased ? &bias : NULL);
     return status == TUTTI_OK ? finish_product(node, scaled, (struct axis) { 1, 0 }) : status;
-}
-
-tutti_status build_conv_integer(struct onnx_node *node)
-{
-    return build_conv_of(node, false);
-}
-
-tutti_status build_qlinear_conv(struct onnx_node *node)
-{
-    return build_conv_of(node, true);
 }

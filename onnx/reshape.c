@@ -3,6 +3,7 @@
 #include "onnx/operators.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* ---------------------------------------------------------------------------------------------------- Reshape ---- */
 
@@ -260,8 +261,10 @@ static tutti_status change_axes(struct onnx_node *node, const struct operand *x,
     return node_set_output(node, node_reshape(node, x->tensor, &to), batch_axis);
 }
 
-static tutti_status squeeze_or_unsqueeze(struct onnx_node *node, bool insert)
+/* Squeeze and Unsqueeze. */
+tutti_status build_squeeze(struct onnx_node *node)
 {
+    const bool insert = !strcmp(node->proto->op_type, "Unsqueeze");
     struct operand x;
     int64_t axes[TUTTI_MAX_RANK];
     int count = 0;
@@ -279,14 +282,4 @@ static tutti_status squeeze_or_unsqueeze(struct onnx_node *node, bool insert)
         bits |= x.shape.sizes[axis] == 1 ? 1u << i : 0;
     }
     return status == TUTTI_OK ? change_axes(node, &x, bits, insert) : status;
-}
-
-tutti_status build_squeeze(struct onnx_node *node)
-{
-    return squeeze_or_unsqueeze(node, false);
-}
-
-tutti_status build_unsqueeze(struct onnx_node *node)
-{
-    return squeeze_or_unsqueeze(node, true);
 }

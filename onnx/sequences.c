@@ -145,9 +145,10 @@ tutti_status build_sequence_length(struct onnx_node *node)
     return node_set_array(node, length);
 }
 
-/* A copy with one element more, or with one less. */
-static tutti_status edit(struct onnx_node *node, bool insert)
+/* SequenceInsert and SequenceErase: a copy with one element more, or with one less. */
+tutti_status build_sequence_insert(struct onnx_node *node)
 {
+    const bool insert = !strcmp(node->proto->op_type, "SequenceInsert");
     const struct sequence *from = NULL;
     struct sequence *to = NULL;
     struct onnx_value *more = node_input(node, 1);
@@ -164,14 +165,4 @@ static tutti_status edit(struct onnx_node *node, bool insert)
             : i == position       ? more
                                   : from->elements[i - (i > position)];
     return status;
-}
-
-tutti_status build_sequence_insert(struct onnx_node *node)
-{
-    return edit(node, true);
-}
-
-tutti_status build_sequence_erase(struct onnx_node *node)
-{
-    return edit(node, false);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PI 3.14159265358979323846
 enum { MOST = 1 << 20 };
@@ -125,36 +126,28 @@ static tutti_status read_integer(const struct onnx_node *node, size_t position, 
 }
 
 /* first - second cos(2 pi n / N) + third cos(4 pi n / N) */
-static tutti_status window(const struct onnx_node *node, double first, double second, double third)
+tutti_status build_window(struct onnx_node *node)
 {
+    static const struct window {
+        const char *type;
+        double first, second, third;
+    } windows[] = { { "HannWindow", 0.5, 0.5, 0 }, { "HammingWindow", 25.0 / 46, 21.0 / 46, 0 },
+        { "BlackmanWindow", 0.42, 0.5, 0.08 } };
+    const struct window *w = windows;
     int64_t size = 0;
     const int type = (int)node_integer(node, "output_datatype", ONNX_FLOAT);
     const tutti_status status = read_integer(node, 0, MOST, &size);
     if (status != TUTTI_OK) return status;
     if (!onnx_type_is_float(type)) return node_refuse("its type is %d: only float types are read", type);
+    while (strcmp(w->type, node->proto->op_type)) w++;
     const int64_t period = node_integer(node, "periodic", 1) || size == 1 ? size : size - 1;
     struct array *y = array_new(1, &size, true);
     for (int64_t n = 0; y && n < size; n++) {
         const double angle = 2 * PI * (double)n / (double)period;
-        y->floats[n] = (float)(first - second * cos(angle) + third * cos(2 * angle));
+        y->floats[n] = (float)(w->first - w->second * cos(angle) + w->third * cos(2 * angle));
     }
     node_set_type(node, 0, type);
     return node_set_array(node, y);
-}
-
-tutti_status build_hann_window(struct onnx_node *node)
-{
-    return window(node, 0.5, 0.5, 0);
-}
-
-tutti_status build_hamming_window(struct onnx_node *node)
-{
-    return window(node, 25.0 / 46, 21.0 / 46, 0);
-}
-
-tutti_status build_blackman_window(struct onnx_node *node)
-{
-    return window(node, 0.42, 0.5, 0.08);
 }
 
 static double mel_of(double hertz)
