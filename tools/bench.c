@@ -63,13 +63,9 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     };
     const struct usage usage = { .command = "bench",
         .summary = "Measures the time of a step of MODEL",
-        .argument = "MODEL",
-        .arguments = session_models(),
-        .arguments_take = session_models_take(),
-        .suffix = SESSION_FILES,
+        MODEL_ARGUMENT,
         .details = details,
-        .options = options,
-        .count = sizeof(options) / sizeof(options[0]) };
+        OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->model);
 }
 

@@ -30,8 +30,7 @@ static enum parsed parse(struct comparison *c, int argc, char **argv)
         .more = "FILE",
         .more_count = &c->more,
         .details = "FILEs are pages of tutti train --report or tables of tutti train --log, at most eight.",
-        .options = options,
-        .count = sizeof(options) / sizeof(options[0]) };
+        OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &c->path);
 }
 

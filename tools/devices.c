@@ -200,8 +200,7 @@ int command_devices(int argc, char **argv)
     };
     const struct usage usage = { .command = "devices",
         .summary = "Lists the OpenCL devices of this machine; a star marks the chosen ones",
-        .options = options,
-        .count = sizeof(options) / sizeof(options[0]) };
+        OPTION_ROWS(options) };
     enum parsed parsed = options_parse(&usage, argc, argv, NULL);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
 

@@ -17,12 +17,8 @@ static enum parsed parse(struct saved_options *s, struct judge *judge, int argc,
     };
     const struct usage usage = { .command = "eval",
         .summary = "Measures the loss and accuracy of saved weights, and scores of each class",
-        .argument = "MODEL",
-        .arguments = session_models(),
-        .arguments_take = session_models_take(),
-        .suffix = SESSION_FILES,
-        .options = options,
-        .count = sizeof(options) / sizeof(options[0]) };
+        MODEL_ARGUMENT,
+        OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->model);
 }
 

@@ -23,13 +23,9 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     };
     const struct usage usage = { .command = "export",
         .summary = "Writes MODEL with its weights as an ONNX file, for inference in other programs",
-        .argument = "MODEL",
-        .arguments = session_models(),
-        .arguments_take = session_models_take(),
-        .suffix = SESSION_FILES,
+        MODEL_ARGUMENT,
         .details = "More than 1 GiB of weights lie in a file next to it, FILE.data.",
-        .options = options,
-        .count = sizeof(options) / sizeof(options[0]) };
+        OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->saved.model);
 }
 

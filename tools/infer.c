@@ -37,18 +37,14 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     };
     const struct usage usage = { .command = "infer",
         .summary = "Predicts the class of each sample with saved weights, and prints its index, class and probability",
-        .argument = "MODEL",
-        .arguments = session_models(),
-        .arguments_take = session_models_take(),
-        .suffix = SESSION_FILES,
+        MODEL_ARGUMENT,
         .more = "FILE",
         .more_count = &s->files,
         .details = "Prints the likeliest classes of each FILE: a picture, a recording (WAV) or a folder of them.\n"
                    "--inputs and --outputs take any model: the file has an array [samples, ...] for each input, by its "
                    "name; a\n"
                    "model that is not a file has \"input\" and \"output\".",
-        .options = options,
-        .count = sizeof(options) / sizeof(options[0]) };
+        OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->saved.model);
 }
 

@@ -161,8 +161,7 @@ int command_op(int argc, char **argv)
         .argument = "NAME",
         .argument_optional = true,
         .details = "Axes count within a sample: 0 is the first one after the batch, -1 the last one.",
-        .options = options,
-        .count = sizeof(options) / sizeof(options[0]) };
+        OPTION_ROWS(options) };
     const enum parsed parsed = options_parse(&usage, argc, argv, &name);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     const int position = name ? tutti_operation_find(name) : 0;

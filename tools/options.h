@@ -54,11 +54,10 @@ struct option {
     _Generic((variable), bool: OPTION_FLAG, const char *: OPTION_TEXT, struct texts: OPTION_TEXTS,   \
         unsigned: OPTION_CHOICE, int: OPTION_INT, int64_t: OPTION_INTEGER, uint64_t: OPTION_INTEGER, \
         float: OPTION_FLOAT, double: OPTION_NUMBER), &(variable)
+#define OPTION_HEADING(text) { .name = "", .heading = (text) }
 /* clang-format on */
-#define OPTION_HEADING(text)          \
-    {                                 \
-        .name = "", .heading = (text) \
-    }
+/* The rows of a command, for `options` and `count`. */
+#define OPTION_ROWS(rows) .options = (rows), .count = sizeof(rows) / sizeof((rows)[0])
 
 struct usage {
     const char *command;  /* "train" */

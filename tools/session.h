@@ -95,6 +95,9 @@ const struct model *session_model(const char *name);
 
 /* "linear and mlp take any numbers, the others images [C, H, W].", for --help. */
 const char *session_models_take(void);
+/* The MODEL argument, in a struct usage. */
+#define MODEL_ARGUMENT \
+    .argument = "MODEL", .arguments = session_models(), .arguments_take = session_models_take(), .suffix = SESSION_FILES
 /* Checks that the model takes samples of this shape, those of the data if `info` is not NULL. Prints a line that names
  * models which do. */
 int session_check_input(

@@ -36,13 +36,9 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     };
     const struct usage usage = { .command = "show",
         .summary = "Prints the layers of MODEL and the memory it needs on each device",
-        .argument = "MODEL",
-        .arguments = session_models(),
-        .arguments_take = session_models_take(),
-        .suffix = SESSION_FILES,
+        MODEL_ARGUMENT,
         .details = "FLOPs are those of the forward pass of one sample; a multiply-add counts as two.",
-        .options = options,
-        .count = sizeof(options) / sizeof(options[0]) };
+        OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->model);
 }
 

@@ -82,17 +82,13 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     };
     const struct usage usage = { .command = "tune",
         .summary = "Finds the fastest kernels of MODEL on each device",
-        .argument = "MODEL",
-        .arguments = session_models(),
-        .arguments_take = session_models_take(),
-        .suffix = SESSION_FILES,
+        MODEL_ARGUMENT,
         .details = "Each candidate runs in a process of its own. Its results are compared with those of the plain\n"
                    "kernel, and its time with that of the kernel chosen by the shipped tables, in turns. A candidate\n"
                    "that hangs, crashes or is wrong is recorded as refused. One that is faster by more than the noise\n"
                    "is written to a small text file, unless the whole step is slower with it. One file can hold the\n"
                    "results of several models, batches and devices.",
-        .options = options,
-        .count = sizeof(options) / sizeof(options[0]) };
+        OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->model);
 }
 
