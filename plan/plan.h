@@ -32,8 +32,5 @@ tutti_status plan_enqueue(struct plan *plan, command_handler *const *handlers, v
 tutti_status plan_redirect_feed(struct plan *plan, int feed, cl_mem buffer);
 /* Returns the buffer of a value (values of interest have memory of their own); NULL for NO_VALUE. */
 cl_mem plan_buffer(const struct plan *plan, int value);
-/* For tests: fill the arena with NaN, before the uploads; check that the guards still hold it. */
-tutti_status plan_poison(struct plan *plan);
-tutti_status plan_check_guards(struct plan *plan);
 
 #endif

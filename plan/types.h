@@ -42,8 +42,7 @@ struct plan_options {
     bool seeded;
     /* Tests: implementations to force, "conv2d=winograd|direct,dense=clblast", or NULL. Also TUTTI_IMPLEMENTATION. */
     const char *force;
-    /* Tests: every value has memory of its own, followed by PLAN_GUARD_BYTES of poison that plan_check_guards() looks
-     * at. */
+    /* Tests: every value has memory of its own, followed by PLAN_GUARD_BYTES of poison (tests/layers/guards.c). */
     bool guards;
     /* Device buffers that the plan's launches use; the replica owns them. gradients is NULL unless training,
      * and frozen where the network has no frozen parameters and no constants. */

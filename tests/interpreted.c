@@ -1,8 +1,61 @@
 #include "tests/interpreted.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "plan/passes.h"
+
+/* ---------------------------------------------------------------------------------------------------- graphs ---- */
+
+tutti_status interpreter_new(const struct graph *graph, struct interpreter *interpreter)
+{
+    *interpreter = (struct interpreter) { .graph = graph };
+    interpreter->values = memory_new(graph->value_count + 1, sizeof *interpreter->values);
+    if (!interpreter->values) return TUTTI_NO_MEMORY;
+    for (size_t v = 0; v < graph->value_count; v++) {
+        interpreter->values[v] = memory_new((size_t)value_elements(&graph->values[v]), sizeof(double));
+        if (!interpreter->values[v]) return TUTTI_NO_MEMORY;
+    }
+    return TUTTI_OK;
+}
+
+static double *array_of(const struct interpreter *interpreter, int value)
+{
+    return value == NO_VALUE ? NULL : interpreter->values[value];
+}
+
+tutti_status interpreter_run(const struct interpreter *interpreter, size_t nodes)
+{
+    tutti_status status = TUTTI_OK;
+    const struct graph *graph = interpreter->graph;
+    for (size_t n = 0; n < nodes && status == TUTTI_OK; n++) {
+        const struct node *node = &graph->nodes[n];
+        struct problem problem = { .node = node, .training = !interpreter->inference };
+        struct node_arrays arrays = { .constants = &interpreter->constants, .inference = interpreter->inference };
+        for (int i = 0; i < node->input_count; i++) {
+            problem.inputs[i] = graph_at(graph, node->inputs[i]);
+            arrays.inputs[i] = array_of(interpreter, node->inputs[i]);
+        }
+        for (int i = 0; i < node->output_count; i++) {
+            problem.outputs[i] = graph_at(graph, node->outputs[i]);
+            arrays.outputs[i] = array_of(interpreter, node->outputs[i]);
+        }
+        problem.add = graph_at(graph, node_added(node));
+        arrays.add = array_of(interpreter, node_added(node));
+        status = interpret_node(&problem, &arrays);
+    }
+    return status;
+}
+
+void interpreter_free(struct interpreter *interpreter)
+{
+    for (size_t v = 0; interpreter->values && v < interpreter->graph->value_count; v++) free(interpreter->values[v]);
+    free(interpreter->values);
+    *interpreter = (struct interpreter) { 0 };
+}
+
+/* -------------------------------------------------------------------------------------------------- networks ---- */
 
 /* As plan_run_passes(), up to the gradients. */
 static tutti_status append_gradients(struct interpreted *made)

@@ -1,9 +1,22 @@
-/* A network that is run by layers/interpreter/interpreter.h, for tests that compare with it. */
+/* Graphs and networks that are run by layers/interpreter/interpreter.h, for tests that compare with it. */
 #ifndef TESTS_INTERPRETED_H
 #define TESTS_INTERPRETED_H
 
 #include "layers/interpreter/interpreter.h"
 #include "plan/pipeline.h"
+
+struct interpreter {
+    const struct graph *graph;
+    double **values; /* of each value; the caller writes inputs and parameters */
+    struct step_constants constants;
+    bool inference;
+};
+
+/* Allocates the values, which are 0. The graph is bound (graph_bind()) and stays as it is until interpreter_free(). */
+tutti_status interpreter_new(const struct graph *graph, struct interpreter *interpreter);
+/* Runs the first `nodes` nodes. */
+tutti_status interpreter_run(const struct interpreter *interpreter, size_t nodes);
+void interpreter_free(struct interpreter *interpreter);
 
 struct interpreted {
     struct plan *plan; /* its graph is run; the plan says which values are inputs, outputs and gradients */

@@ -1,5 +1,5 @@
-/* Runs a graph on the host, in double precision and by straight loops: the reference that kernels are compared with. It
- * takes a graph before or after any pass of plan/. */
+/* Runs nodes on the host, in double precision and by straight loops: the reference that kernels are compared with. It
+ * takes nodes of a graph before or after any pass of plan/. */
 #ifndef LAYERS_INTERPRETER_H
 #define LAYERS_INTERPRETER_H
 
@@ -55,18 +55,5 @@ operation_reference interpret_loss_of_classes, interpret_soft_cross_entropy, int
 /* interpreter_lines.c: */
 operation_reference interpret_argmax, interpret_topk, interpret_scan, interpret_cumprod_gradient, interpret_one_hot,
     interpret_trilu, interpret_reverse_sequence;
-
-struct interpreter {
-    const struct graph *graph;
-    double **values; /* of each value; the caller writes inputs and parameters */
-    struct step_constants constants;
-    bool inference;
-};
-
-/* Allocates the values, which are 0. The graph is bound (graph_bind()) and stays as it is until interpreter_free(). */
-tutti_status interpreter_new(const struct graph *graph, struct interpreter *interpreter);
-/* Runs the first `nodes` nodes. */
-tutti_status interpreter_run(const struct interpreter *interpreter, size_t nodes);
-void interpreter_free(struct interpreter *interpreter);
 
 #endif

@@ -8,6 +8,7 @@
 #include "plan/node.h"
 #include "plan/plan.h"
 #include "tests/layers/expect.h"
+#include "tests/layers/guards.h"
 
 enum { POISON = 0x7fc0beef, TAIL = 64 }; /* a NaN; floats after the arenas of parameters and gradients */
 
@@ -135,7 +136,7 @@ static tutti_status upload(struct bench *b)
     tutti_status status = TUTTI_OK;
     const struct expectation *e = b->e;
     struct plan *plan = b->plan;
-    TRY(plan_poison(plan));
+    TRY(guards_poison(plan));
     TRY(buffer_fill(b->device, b->gradients, 0, b->arena_bytes, POISON));
     TRY(buffer_fill(b->device, b->parameters, 0, b->arena_bytes, POISON));
     TRY(buffer_write(b->device, b->parameters, 0, e->parameters, (size_t)e->network->total_floats * sizeof(float)));
@@ -186,7 +187,7 @@ static tutti_status check_untouched(struct bench *b)
     tutti_status status = TUTTI_OK;
     const struct expectation *e = b->e;
     const tutti_network *network = e->network;
-    TRY(plan_check_guards(b->plan));
+    TRY(guards_check(b->plan));
     TRY(buffer_read(b->device, plan_buffer(b->plan, b->plan->feeds[0]), 0, b->results, fed_bytes(e)));
     check_same(b, "the input was overwritten", b->results, e->fed, fed_bytes(e));
     TRY(buffer_read(b->device, b->parameters, 0, b->again, b->arena_bytes));
@@ -288,7 +289,7 @@ static tutti_status infer(struct bench *b, const char *force)
     TRY(upload(b));
     TRY(plan_prepare(b->plan));
     TRY(plan_enqueue(b->plan, NULL, NULL));
-    TRY(plan_check_guards(b->plan));
+    TRY(guards_check(b->plan));
     TRY(compare_forward(b, e->y_inference ? e->y_inference : e->y, limit_of(b)));
 done:
     plan_free(b->plan);
