@@ -43,29 +43,28 @@ static int exchanged(const struct append_context *c, int x, int first, int secon
     return append_transpose(c, x, order);
 }
 
+/* The axis that is `from_last` before the last one. */
+static int axis_of(const struct append_context *c, int value, int from_last)
+{
+    const struct value *x = graph_at(c->graph, value);
+    return x ? x->shape.rank - 1 - from_last : 0;
+}
+
 /* Divides the last axis in two; the first has size `outer`. */
 static int last_divided(const struct append_context *c, int x, int64_t outer)
 {
     const struct value *value = graph_at(c->graph, x);
     if (!value) return NO_VALUE;
-    tutti_shape shape = value->shape;
     const int64_t size = value_size(value, 0);
-    if (shape.rank == TUTTI_MAX_RANK || outer < 1 || size % outer != 0)
+    if (value->shape.rank == TUTTI_MAX_RANK || outer < 1 || size % outer != 0)
         return append_fail(
             c, fail(TUTTI_SHAPE, "%lld heads do not divide the last axis, of %lld", (long long)outer, (long long)size));
-    shape.sizes[shape.rank - 1] = outer;
-    shape.sizes[shape.rank++] = size / outer;
-    return append_reshape(c, x, shape);
+    return append_split(c, x, value->shape.rank - 1, outer);
 }
 
 static int last_joined(const struct append_context *c, int x)
 {
-    const struct value *value = graph_at(c->graph, x);
-    if (!value) return NO_VALUE;
-    tutti_shape shape = value->shape;
-    shape.rank--;
-    shape.sizes[shape.rank - 1] *= value_size(value, 0);
-    return append_reshape(c, x, shape);
+    return append_join(c, x, axis_of(c, x, 1));
 }
 
 /* [..., length, heads width] as [..., heads, length, width]. */
@@ -185,35 +184,6 @@ static int bias_of(const struct attention *a)
 
 /* ---------------------------------------------------------------------------------------------------- product ---- */
 
-/* Grouped queries: [..., heads, length, width] as [..., heads of keys, queries of each, length, width]. */
-static int grouped(const struct append_context *c, int x, int64_t heads, int64_t each)
-{
-    const struct value *value = graph_at(c->graph, x);
-    if (!value) return NO_VALUE;
-    tutti_shape shape = value->shape;
-    const int64_t length = value_size(value, 1), width = value_size(value, 0);
-    if (shape.rank == TUTTI_MAX_RANK)
-        return append_fail(c, fail(TUTTI_SHAPE, "attention: the inputs have too many axes"));
-    shape.rank++;
-    shape.sizes[shape.rank - 4] = heads;
-    shape.sizes[shape.rank - 3] = each;
-    shape.sizes[shape.rank - 2] = length;
-    shape.sizes[shape.rank - 1] = width;
-    return append_reshape(c, x, shape);
-}
-
-static int ungrouped(const struct append_context *c, int x)
-{
-    const struct value *value = graph_at(c->graph, x);
-    if (!value) return NO_VALUE;
-    tutti_shape shape = value->shape;
-    shape.rank--;
-    shape.sizes[shape.rank - 3] = value_size(value, 3) * value_size(value, 2);
-    shape.sizes[shape.rank - 2] = value_size(value, 1);
-    shape.sizes[shape.rank - 1] = value_size(value, 0);
-    return append_reshape(c, x, shape);
-}
-
 static int product(const struct append_context *c, int a, int b, bool transpose_b)
 {
     const struct matmul_attributes attributes = { .transpose_b = transpose_b };
@@ -223,8 +193,10 @@ static int product(const struct append_context *c, int a, int b, bool transpose_
             fail(TUTTI_SHAPE, "attention: %lld heads of queries, and %lld of keys or values, which do not divide them",
                 (long long)heads, (long long)of_b));
     if (heads == of_b) return decompose_matmul(c, &attributes, (int[]) { a, b }, 2);
-    const int pair[] = { grouped(c, a, of_b, heads / of_b), grouped(c, b, of_b, 1) };
-    return ungrouped(c, decompose_matmul(c, &attributes, pair, 2));
+    /* Grouped queries: [..., heads of b, queries of each, length, width]. */
+    const int pair[] = { append_split(c, a, axis_of(c, a, 2), of_b), append_split(c, b, axis_of(c, b, 2), of_b) };
+    const int y = decompose_matmul(c, &attributes, pair, 2);
+    return append_join(c, y, axis_of(c, y, 3));
 }
 
 static int with_past(const struct attention *a, const tutti_tensor *past, int x)

@@ -168,7 +168,6 @@ static void rows_emit(
     const struct capabilities *device = &list->device->can;
     struct launch *launch =
         launch_add(list, "rows", "copy_rows", "%s", epilogue_options(node, options, sizeof options));
-    size_t rows = (size_t)(copy->rows < 4096 ? copy->rows : 4096);
     int64_t chunk = 1;
     if (device->class == DEVICE_CPU) {
         /* Tasks over pieces of rows where these are long, else over rows. */
@@ -178,8 +177,7 @@ static void rows_emit(
         int64_t rows_of_task = elementwise_task_floats(device, whole) / chunk;
         launch_tasks(launch, (size_t)divide_up(copy->width, chunk), (size_t)divide_up(copy->rows, rows_of_task), 1);
     } else {
-        size_t group = group_size(device, copy->width > 64 ? 256 : 64);
-        launch_grid(launch, 2, size_round_up((size_t)copy->width, group), rows, 1, group, 1, 1);
+        items_launch(launch, device, copy->width > 64 ? 256 : 64, copy->width, copy->rows < 4096 ? copy->rows : 4096);
     }
     ARGUMENTS_SET(launch, copy, .in = in, .add = add, .out = out, .rows = copy->rows, .width = copy->width,
         .in_first = copy->in_first, .in_stride = copy->in_stride, .out_first = copy->out_first,

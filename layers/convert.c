@@ -104,11 +104,11 @@ static void emit_channel(
     ARGUMENTS_SET(launch, convert, .x = operands->inputs[0], .y = operands->outputs[0],
         .scale = channels ? (double)a->scale[channel] : 1, .shift = channels ? (double)a->shift[channel] : 0, .n = n,
         .stride = n * channels, .first = n * channel, .chunk = chunk);
-    const size_t planes = divided ? (size_t)samples : 1, group = group_size(problem->device, 256);
+    const int64_t planes = divided ? samples : 1;
     if (problem->device->class == DEVICE_CPU)
-        launch_tasks(launch, (size_t)divide_up(n, chunk), planes, 1);
+        launch_tasks(launch, (size_t)divide_up(n, chunk), (size_t)planes, 1);
     else
-        launch_grid(launch, 2, size_round_up((size_t)n, group), planes, 1, group, 1, 1);
+        items_launch(launch, problem->device, 256, n, planes);
     launch_work(
         launch, 2 * (double)n * (double)planes, (double)n * (double)planes * (4 + (double)value_type_bytes(x->type)));
 }

@@ -78,9 +78,8 @@ static void emit_vectors(const struct problem *problem, const struct operands *o
 
 static void emit_items(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const size_t group = group_size(problem->device, 256);
     struct launch *launch = add(problem, operands, list, "dropout_items", 0);
-    launch_grid(launch, 1, size_round_up((size_t)chunks_of(problem) * 16, group), 1, 1, group, 1, 1);
+    items_launch(launch, problem->device, 256, chunks_of(problem) * 16, 0);
 }
 
 static const struct implementation vectors = {

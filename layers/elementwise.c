@@ -54,6 +54,14 @@ size_t group_size(const struct capabilities *device, size_t wanted)
     return wanted;
 }
 
+void items_launch(
+    struct launch *launch, const struct capabilities *device, size_t wanted, int64_t items, int64_t planes)
+{
+    const size_t group = group_size(device, wanted);
+    launch_grid(
+        launch, planes ? 2 : 1, size_round_up((size_t)items, group), planes ? (size_t)planes : 1, 1, group, 1, 1);
+}
+
 int64_t elementwise_task_floats(const struct capabilities *device, int64_t n)
 {
     int64_t most = (int64_t)TASKS * (device->units > 2 ? device->units : 2);

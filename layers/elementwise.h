@@ -23,5 +23,8 @@ tutti_status gradient_by_itself(struct graph *graph, const struct node *node, co
     const bool *wanted, int *input_gradients);
 /* Work-items of a group for kernels that take any: `wanted`, or the largest power of two that the device has. */
 size_t group_size(const struct capabilities *device, size_t wanted);
+/* Sets a work-item for each of `items`, in groups of that size; for each of `planes`, unless it is 0. */
+void items_launch(
+    struct launch *launch, const struct capabilities *device, size_t wanted, int64_t items, int64_t planes);
 
 #endif

@@ -40,12 +40,10 @@ static void emit(const struct problem *problem, const struct operands *operands,
         .y = operands->outputs[0], .data_sample = data->batched ? z.outer * z.axis * z.inner : 0, .slices = slices,
         .each = each, .piece = piece);
     indexed_arguments(launch, &z);
-    if (problem->device->class == DEVICE_CPU) {
+    if (problem->device->class == DEVICE_CPU)
         launch_tasks(launch, (size_t)divide_up(z.inner, piece), (size_t)divide_up(slices, each), 1);
-    } else {
-        const size_t group = group_size(problem->device, 256);
-        launch_grid(launch, 1, size_round_up((size_t)(slices * z.inner), group), 1, 1, group, 1, 1);
-    }
+    else
+        items_launch(launch, problem->device, 256, slices * z.inner, 0);
     launch_work(launch, 0, 8 * (double)slices * (double)z.inner);
 }
 

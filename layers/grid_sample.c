@@ -137,12 +137,10 @@ static void emit_data_gradient(const struct problem *problem, const struct opera
         .dx = operands->outputs[0], .each = each);
     set_sizes(launch, &z, lines);
     blocks = divide_up(pixels, each);
-    if (cpu) {
+    if (cpu)
         launch_tasks(launch, (size_t)lines, (size_t)blocks, 1);
-    } else {
-        const size_t group = group_size(device, GROUP);
-        launch_grid(launch, 2, size_round_up((size_t)lines, group), (size_t)blocks, 1, group, 1, 1);
-    }
+    else
+        items_launch(launch, device, GROUP, lines, blocks);
 }
 
 static void emit_grid_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)

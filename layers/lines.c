@@ -22,12 +22,10 @@ void lines_launch(struct launch *launch, const struct lines *lines, const struct
 {
     ARGUMENTS_SET(
         launch, lines, .lines = lines->lines, .each = lines->each, .length = lines->length, .inner = lines->inner);
-    if (device->class == DEVICE_CPU) {
+    if (device->class == DEVICE_CPU)
         launch_tasks(launch, (size_t)divide_up(lines->lines, lines->each), 1, 1);
-    } else {
-        const size_t group = group_size(device, GROUP);
-        launch_grid(launch, 1, size_round_up((size_t)lines->lines, group), 1, 1, group, 1, 1);
-    }
+    else
+        items_launch(launch, device, GROUP, lines->lines, 0);
 }
 
 tutti_status lines_check(const char *operation, const struct value *x, int axis)
@@ -49,10 +47,8 @@ int64_t elements_chunk(const struct capabilities *device, int64_t elements)
 
 void elements_launch(struct launch *launch, const struct capabilities *device, int64_t elements)
 {
-    if (device->class == DEVICE_CPU) {
+    if (device->class == DEVICE_CPU)
         launch_tasks(launch, (size_t)divide_up(elements, elements_chunk(device, elements)), 1, 1);
-    } else {
-        const size_t group = group_size(device, 4 * GROUP);
-        launch_grid(launch, 1, size_round_up((size_t)elements, group), 1, 1, group, 1, 1);
-    }
+    else
+        items_launch(launch, device, 4 * GROUP, elements, 0);
 }

@@ -30,14 +30,13 @@ static void emit(const struct problem *problem, const struct operands *operands,
     const struct value *y = problem->outputs[0];
     const struct random_attributes *a = random_attributes(problem->node);
     const int64_t total = value_elements(y);
-    const size_t group = group_size(problem->device, 256), blocks = (size_t)total / 4 + 2;
     struct launch *launch = launch_add(
         list, "random_like", "random_like", "-DNORMAL=%d", problem->node->operation == &operation_random_normal);
     ARGUMENTS_SET(launch, random, .constants = operands->inputs[1], .y = operands->outputs[0],
         .elements_of_sample = y->batched ? total / value_samples(y) : 0, .total = total, .offset = a->offset,
         .scale = a->scale, .stream = (uint32_t)RANDOM_LAYERS + (uint32_t)a->stream);
     launch_work(launch, (double)total, 4 * (double)total);
-    launch_grid(launch, 1, size_round_up(blocks, group), 1, 1, group, 1, 1);
+    items_launch(launch, problem->device, 256, total / 4 + 2, 0);
 }
 
 static const struct implementation items = { .name = "items", .fits = fits_everything, .emit = emit };

@@ -201,12 +201,10 @@ static void emit(const struct problem *problem, const struct operands *operands,
         .positions = operands->inputs[TABLE + 1], .weights = operands->inputs[TABLE + 2], .y = operands->outputs[0],
         .outside = (double)resample_attributes(problem->node)->outside, .from = problem->inputs[X]->shape.sizes[axis],
         .to = z.c, .rows = z.n * z.c, .inner = z.pixels, .each = each, .piece = piece);
-    if (cpu) {
+    if (cpu)
         launch_tasks(launch, (size_t)divide_up(z.pixels, piece), (size_t)divide_up(z.n * z.c, each), 1);
-    } else {
-        const size_t group = group_size(device, GROUP);
-        launch_grid(launch, 1, size_round_up((size_t)elements, group), 1, 1, group, 1, 1);
-    }
+    else
+        items_launch(launch, device, GROUP, elements, 0);
     launch_work(launch, 2 * (double)taps * (double)(z.n * z.pixels),
         4 * ((double)value_elements(problem->inputs[X]) + (double)elements));
 }

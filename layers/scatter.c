@@ -152,12 +152,10 @@ static void emit_begin(const struct scatter *s, const struct value *data, cl_mem
     launch_long(launch, data ? value_elements(data) : all);
     launch_long(launch, all);
     launch_long(launch, device->class == DEVICE_CPU ? chunk : 1);
-    if (device->class == DEVICE_CPU) {
+    if (device->class == DEVICE_CPU)
         launch_tasks(launch, (size_t)divide_up(all, chunk), 1, 1);
-    } else {
-        const size_t group = group_size(device, 4 * GROUP);
-        launch_grid(launch, 1, size_round_up((size_t)all, group), 1, 1, group, 1, 1);
-    }
+    else
+        items_launch(launch, device, 4 * GROUP, all, 0);
     launch_work(launch, 0, (data ? 8 : 4) * (double)all);
 }
 
@@ -176,12 +174,10 @@ static void emit_updates(const struct scatter *s, int what, struct launch_list *
         .samples = z->samples, .update_sample = s->updates && s->updates->batched ? z->outer * z->count * z->inner : 0,
         .columns = d.columns, .outer = d.slices, .each = d.each);
     indexed_arguments(launch, z);
-    if (device->class == DEVICE_CPU) {
+    if (device->class == DEVICE_CPU)
         launch_tasks(launch, (size_t)(d.pieces * d.slices), (size_t)d.blocks, 1);
-    } else {
-        const size_t group = group_size(device, GROUP);
-        launch_grid(launch, 2, size_round_up((size_t)(d.pieces * d.slices), group), (size_t)d.blocks, 1, group, 1, 1);
-    }
+    else
+        items_launch(launch, device, GROUP, d.pieces * d.slices, d.blocks);
     launch_work(launch, 0, 12 * (double)updates);
 }
 

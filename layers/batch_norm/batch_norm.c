@@ -128,8 +128,7 @@ static void emit_fold(const struct problem *problem, const struct operands *oper
         .mean = inputs[4], .var = inputs[5], .folded = outputs[0], .folded_bias = outputs[1],
         .floats = index_argument(floats, is_long), .inner = inner,
         .epsilon = (double)batch_norm_attributes(problem->node)->epsilon);
-    size_t group = group_size(problem->device, 64);
-    launch_grid(launch, 1, size_round_up((size_t)floats, group), 1, 1, group, 1, 1);
+    items_launch(launch, problem->device, 64, floats, 0);
     launch_work(launch, (double)floats, 8.0 * (double)floats);
 }
 

@@ -177,8 +177,7 @@ static void set_items(struct launch *launch, const struct problem *problem, cons
     else
         ARGUMENTS_SET(launch, forward, .x = inputs[0], .weights = inputs[1], .bias = inputs[2], .add = operands->add,
             .y = result, .K = z.k, PLANE_VALUES(&z), .items = items);
-    const size_t group = group_size(problem->device, GROUP);
-    launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
+    items_launch(launch, problem->device, GROUP, count, 0);
 }
 
 static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)

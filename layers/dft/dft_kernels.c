@@ -62,12 +62,6 @@ struct halves {
     int64_t at, other;
 };
 
-static void grid(struct launch_list *list, struct launch *launch, int64_t items)
-{
-    const size_t group = group_size(&list->device->can, 64);
-    launch_grid(launch, 1, size_round_up((size_t)items, group), 1, 1, group, 1, 1);
-}
-
 /* Appends the passes of transforms of `elements` in all. An odd number of passes leaves the results in the other
  * half. */
 static void emit_passes(const struct dft_plan *plan, struct halves *halves, int64_t elements, cl_mem table,
@@ -80,7 +74,7 @@ static void emit_passes(const struct dft_plan *plan, struct halves *halves, int6
         ARGUMENTS_SET(launch, pass, .a = halves->buffer, .a_from = halves->at, .b = halves->buffer,
             .b_from = halves->other, .table = table, .size = plan->size, .radix = radix, .stride = stride,
             .elements = elements);
-        grid(list, launch, elements);
+        items_launch(launch, &list->device->can, 64, elements, 0);
         launch_work(launch, 0, 16 * (double)elements);
         const int64_t at = halves->at;
         halves->at = halves->other;
@@ -107,7 +101,7 @@ static void emit_table(const struct dft_plan *plan, cl_mem table, struct launch_
     struct launch *launch = launch_add(list, "dft_plain", "dft_table", "%s", options);
     launch_buffer(launch, table);
     LAUNCH_INTS(launch, plan->size, plan->chirp ? plan->sizes.length : 0);
-    grid(list, launch, plan->size);
+    items_launch(launch, &list->device->can, 64, plan->size, 0);
     launch_work(launch, 0, (double)table_bytes(plan));
     if (!plan->chirp) return;
     const int64_t after = (int64_t)plan->size + plan->sizes.length;
@@ -189,7 +183,7 @@ static void emit_filter(const struct dft_plan *plan, const struct halves *halves
     launch_long(launch, dft_filter_at(plan));
     launch_int(launch, plan->size);
     launch_long(launch, elements);
-    grid(list, launch, elements);
+    items_launch(launch, &list->device->can, 64, elements, 0);
     launch_work(launch, 0, 16 * (double)elements);
 }
 
@@ -206,7 +200,7 @@ static void emit_plain(const struct problem *problem, const struct operands *ope
         struct launch *launch = launch_add(list, "dft_plain", "dft_read", "%s", options);
         ARGUMENTS_SET(launch, read, .x = operands->inputs[0], .a = operands->workspace,
             DFT_SIZES_VALUES(&plan, a, operands->prepared), .first = first, .count = count);
-        grid(list, launch, elements);
+        items_launch(launch, &list->device->can, 64, elements, 0);
         dft_work(problem, launch);
         emit_passes(&plan, &halves, elements, operands->prepared, options, list);
         if (plan.chirp) {
@@ -216,7 +210,7 @@ static void emit_plain(const struct problem *problem, const struct operands *ope
         launch = launch_add(list, "dft_plain", "dft_write", "%s", options);
         ARGUMENTS_SET(launch, write, .a = operands->workspace, .a_from = halves.at, .y = operands->outputs[0],
             DFT_SIZES_VALUES(&plan, a, operands->prepared), .first = first, .count = count);
-        grid(list, launch, count * plan.sizes.out);
+        items_launch(launch, &list->device->can, 64, count * plan.sizes.out, 0);
         launch_work(launch, 0, 16 * (double)(count * plan.sizes.out));
     }
 }
