@@ -105,6 +105,11 @@ int schema_max_inputs(const struct op_schema *schema);
             0                     \
         }                         \
     }
+/* An attribute. where: ATTRIBUTE_OF() or OPTION_OF(); after the text, the other members of struct op_attribute. */
+#define ROW(type, name, where, value, text, ...)                      \
+    {                                                                 \
+        name, TUTTI_ATTRIBUTE_##type, where, value, text, __VA_ARGS__ \
+    }
 #define ATTRIBUTE_OF(of, member) true, offsetof(struct of##_attributes, member)
 enum { OPTIONS_SIZE = 1024 }; /* struct NAME_options is at most this large */
 #define OPTION_OF(of, member) \

@@ -81,14 +81,8 @@ static tutti_status complete_prefix(const struct value *x, const void *options, 
 
 /* --------------------------------------------------------------------------------------------------- schemas ---- */
 
-#define AXIS(of, value, text)                                                             \
-    {                                                                                     \
-        "axis", TUTTI_ATTRIBUTE_AXIS, ATTRIBUTE_OF(of, axis), value, text, .onnx = "axis" \
-    }
-#define FLAG(name, of, member, value, text)                                             \
-    {                                                                                   \
-        name, TUTTI_ATTRIBUTE_FLAG, ATTRIBUTE_OF(of, member), value, text, .onnx = name \
-    }
+#define AXIS(of, value, text) ROW(AXIS, "axis", ATTRIBUTE_OF(of, axis), value, text, .onnx = "axis")
+#define FLAG(name, of, member, value, text) ROW(FLAG, name, ATTRIBUTE_OF(of, member), value, text, .onnx = name)
 
 #define REDUCTION(name_, onnx_, opset_, grows_, of, text_, decompose_)                                             \
     {                                                                                                              \
@@ -125,10 +119,7 @@ static tutti_status complete_prefix(const struct value *x, const void *options, 
         .build = op_##name_                                                                                  \
     }
 #define LISTED(name, of, member, text) name, TUTTI_ATTRIBUTE_INTEGERS, OPTION_OF(of, member), NULL, text
-#define SHAPED(of, text)                                                                      \
-    {                                                                                         \
-        "shape", TUTTI_ATTRIBUTE_SHAPE, ATTRIBUTE_OF(of, shape), NULL, text, .required = true \
-    }
+#define SHAPED(of, text) ROW(SHAPE, "shape", ATTRIBUTE_OF(of, shape), NULL, text, .required = true)
 
 static const struct op_schema schemas[] = {
     REDUCTION(reduce_sum, ReduceSum, 0, true, reduce_sum, "the sum over axes", NULL),

@@ -14,10 +14,7 @@
 #define COMPARISON(name) IN_ONNX(#name, .form = TUTTI_ONNX_COMPARISON)
 #define LOGIC(name) IN_ONNX(#name, .form = TUTTI_ONNX_LOGIC)
 #define OVERFLOWING(name) IN_ONNX(#name, .form = TUTTI_ONNX_ELEMENTWISE, .overflows = true)
-#define NUMBER(name, of, member, value, text)                                               \
-    {                                                                                       \
-#name, TUTTI_ATTRIBUTE_NUMBER, ATTRIBUTE_OF(of, member), value, text, .onnx = #name \
-    }
+#define NUMBER(name, of, member, value, text) ROW(NUMBER, #name, ATTRIBUTE_OF(of, member), value, text, .onnx = #name)
 #define LOW_OF(of, member, name, value, text) OP_ATTRIBUTES(NUMBER(name, of, member, value, text))
 
 /* In the order of enum activation. */

@@ -60,15 +60,10 @@ static tutti_status complete_reverse(const struct value *x, const void *options,
 
 /* --------------------------------------------------------------------------------------------------- schemas ---- */
 
-#define AXIS(name, of, value, text)                                     \
-    {                                                                   \
-        name, TUTTI_ATTRIBUTE_AXIS, ATTRIBUTE_OF(of, axis), value, text \
-    }
-#define REDUCTION                                                                      \
-    {                                                                                  \
-        "reduction", TUTTI_ATTRIBUTE_CHOICE, ATTRIBUTE_OF(indexed, reduction), "none", \
-            "how data and updates are joined", SCATTER_REDUCTIONS                      \
-    }
+#define AXIS(name, of, value, text) ROW(AXIS, name, ATTRIBUTE_OF(of, axis), value, text)
+#define REDUCTION                                                                                         \
+    ROW(CHOICE, "reduction", ATTRIBUTE_OF(indexed, reduction), "none", "how data and updates are joined", \
+        SCATTER_REDUCTIONS)
 
 static const struct op_schema schemas[] = {
     { "gather", "the slices at these indices along an axis, which becomes the axes of the indices",

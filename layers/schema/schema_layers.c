@@ -174,26 +174,11 @@ static tutti_tensor huber(tutti_network *network, const tutti_tensor *inputs, in
 
 /* ---- the tables ---- */
 
-#define NUMBER(name, of, member, value, text)                            \
-    {                                                                    \
-        name, TUTTI_ATTRIBUTE_NUMBER, OPTION_OF(of, member), value, text \
-    }
-#define NUMBERS(name, of, member, text)                                  \
-    {                                                                    \
-        name, TUTTI_ATTRIBUTE_NUMBERS, OPTION_OF(of, member), NULL, text \
-    }
-#define INTEGER(name, of, member, value, text)                            \
-    {                                                                     \
-        name, TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(of, member), value, text \
-    }
-#define REQUIRED(name, of, member, text)                                                   \
-    {                                                                                      \
-        name, TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(of, member), NULL, text, .required = true \
-    }
-#define FLAG(name, of, member, text)                                 \
-    {                                                                \
-        name, TUTTI_ATTRIBUTE_FLAG, OPTION_OF(of, member), "0", text \
-    }
+#define NUMBER(name, of, member, value, text) ROW(NUMBER, name, OPTION_OF(of, member), value, text)
+#define NUMBERS(name, of, member, text) ROW(NUMBERS, name, OPTION_OF(of, member), NULL, text)
+#define INTEGER(name, of, member, value, text) ROW(INTEGER, name, OPTION_OF(of, member), value, text)
+#define REQUIRED(name, of, member, text) ROW(INTEGER, name, OPTION_OF(of, member), NULL, text, .required = true)
+#define FLAG(name, of, member, text) ROW(FLAG, name, OPTION_OF(of, member), "0", text)
 
 #define PLAIN(name, text, shape)                           \
     {                                                      \

@@ -1,18 +1,9 @@
 /* Schemas of normalisations. */
 #include "layers/schema/schema.h"
 
-#define NUMBER(name, member, value, text)                                     \
-    {                                                                         \
-        name, TUTTI_ATTRIBUTE_NUMBER, ATTRIBUTE_OF(norm, member), value, text \
-    }
-#define COUNT(name, value, text)                                              \
-    {                                                                         \
-        name, TUTTI_ATTRIBUTE_INTEGER, ATTRIBUTE_OF(norm, count), value, text \
-    }
-#define AXIS(text)                                                                         \
-    {                                                                                      \
-        "axis", TUTTI_ATTRIBUTE_AXIS, ATTRIBUTE_OF(norm, axis), "-1", text, .onnx = "axis" \
-    }
+#define NUMBER(name, member, value, text) ROW(NUMBER, name, ATTRIBUTE_OF(norm, member), value, text)
+#define COUNT(name, value, text) ROW(INTEGER, name, ATTRIBUTE_OF(norm, count), value, text)
+#define AXIS(text) ROW(AXIS, "axis", ATTRIBUTE_OF(norm, axis), "-1", text, .onnx = "axis")
 #define EPSILON NUMBER("epsilon", epsilon, "1e-5", "added to the variance")
 #define SCALE(text)         \
     {                       \

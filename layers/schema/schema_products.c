@@ -2,10 +2,7 @@
 #include "layers/layers.h"
 #include "layers/schema/schema.h"
 
-#define FLAG(name, where, text)                      \
-    {                                                \
-        name, TUTTI_ATTRIBUTE_FLAG, where, "0", text \
-    }
+#define FLAG(name, where, text) ROW(FLAG, name, where, "0", text)
 
 static const struct op_schema schemas[] = {
     { "dense", "x W^T + b over the last axis",

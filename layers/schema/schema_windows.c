@@ -4,10 +4,7 @@
 
 #define X INPUTS({ "x", "[C, L...], with one to three axes after the channels" })
 
-#define LISTED(name, member, text)                                             \
-    {                                                                          \
-        name, TUTTI_ATTRIBUTE_INTEGERS, OPTION_OF(sliding, member), NULL, text \
-    }
+#define LISTED(name, member, text) ROW(INTEGERS, name, OPTION_OF(sliding, member), NULL, text)
 #define SLIDING                                                                                                      \
     LISTED("strides", strides, "for each axis; default: 1"),                                                         \
         LISTED("dilations", dilations, "for each axis; default: 1"),                                                 \
@@ -32,10 +29,8 @@
         "ceil_mode", TUTTI_ATTRIBUTE_FLAG, OPTION_OF(sliding, ceil_mode), "0", "1: sizes are rounded up" \
     }
 
-#define RESIZE_CHOICE(name, member, value, text, choices)                                 \
-    {                                                                                     \
-        name, TUTTI_ATTRIBUTE_CHOICE, OPTION_OF(resize, how.member), value, text, choices \
-    }
+#define RESIZE_CHOICE(name, member, value, text, choices) \
+    ROW(CHOICE, name, OPTION_OF(resize, how.member), value, text, choices)
 /* Choices are in the order of the enums of layers/resize.h. */
 static const struct op_attribute resize[] = {
     { "scales", TUTTI_ATTRIBUTE_NUMBERS, OPTION_OF(resize, scales), NULL, "for each of `axes`; this or sizes" },
