@@ -35,19 +35,15 @@ int append_reshape(const struct append_context *c, int x, tutti_shape shape)
     return graph_append(c->graph, &operation_reshape, &attributes, &x, 1, c->layer);
 }
 
-static tutti_status check_rank(int rank)
-{
-    if (rank <= TUTTI_MAX_RANK) return TUTTI_OK;
-    return fail(TUTTI_SHAPE, "an intermediate result would have %d dimensions: %d are possible", rank, TUTTI_MAX_RANK);
-}
-
 int append_split(const struct append_context *c, int x, int axis, int64_t front)
 {
     const struct value *value = graph_at(c->graph, x);
     if (!value) return NO_VALUE;
     tutti_shape shape = value->shape;
-    const tutti_status status = check_rank(shape.rank + 1);
-    if (status != TUTTI_OK) return append_fail(c, status);
+    if (shape.rank == TUTTI_MAX_RANK)
+        return append_fail(c,
+            fail(TUTTI_SHAPE, "an intermediate result would have %d dimensions: %d are possible", shape.rank + 1,
+                TUTTI_MAX_RANK));
     memmove(shape.sizes + axis + 1, shape.sizes + axis, (size_t)(shape.rank++ - axis) * sizeof *shape.sizes);
     shape.sizes[axis] = front;
     shape.sizes[axis + 1] /= front;

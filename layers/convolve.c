@@ -151,12 +151,6 @@ static tutti_status transpose_volume(
 
 /* ------------------------------------------------------------------------------------------------ operations ---- */
 
-static tutti_status check_groups(const char *name, int64_t groups)
-{
-    if (groups >= 1 && groups <= INT32_MAX) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "%s: group is %lld: it must be at least 1", name, (long long)groups);
-}
-
 /* Checks w: [C, channels / groups, ...] of a transposition, [channels, C / groups, ...] of a convolution. */
 static tutti_status check_weights(
     const char *name, const struct graph *graph, const int *inputs, int count, int64_t groups, bool transposed)
@@ -187,7 +181,8 @@ static tutti_status build(
     image_function *image = transposed ? transpose_image : convolve_image;
     tutti_status status = (transposed ? sliding_resolve_transposed : sliding_resolve)(
         name, x, call->options, w->shape.sizes + SPACE_AXIS, &s);
-    if (status == TUTTI_OK) status = check_groups(name, s.groups);
+    if (status == TUTTI_OK && (s.groups < 1 || s.groups > INT32_MAX))
+        status = fail(TUTTI_INVALID, "%s: group is %lld: it must be at least 1", name, (long long)s.groups);
     if (status == TUTTI_OK) status = check_weights(name, graph, inputs, count, s.groups, transposed);
     if (status != TUTTI_OK) return status;
     if (s.axes == 3) return (transposed ? transpose_volume : convolve_volume)(c, inputs[0], inputs[1], bias, &s, y);

@@ -125,11 +125,6 @@ void export_concat(struct source *source)
         array_axis(&source->x, (int64_t)source_number(source, "axis", 0)));
 }
 
-static enum onnx_type type_of(tutti_dtype dtype)
-{
-    return dtype == TUTTI_DTYPE_I32 ? ONNX_INT32 : ONNX_FLOAT;
-}
-
 /* cast; and normalise, with a scale and a shift for each channel. */
 void export_convert(struct source *source)
 {
@@ -138,7 +133,7 @@ void export_convert(struct source *source)
     const int channels = (int)source_number(source, "channels", 0);
     if (channels == 0) {
         made_integer(source_node(source, "Cast", source_input(source, 0), NULL, NULL, source_output(source)), "to",
-            type_of(source->y.dtype));
+            source->y.dtype == TUTTI_DTYPE_I32 ? ONNX_INT32 : ONNX_FLOAT);
         return;
     }
     (void)source_numbers(source, "scale", scale, channels);

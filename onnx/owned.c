@@ -21,11 +21,6 @@ static bool reads_weight(const Onnx__NodeProto *node, size_t input)
     return false;
 }
 
-static bool is_statistic(const Onnx__NodeProto *node, size_t input)
-{
-    return input >= 3 && !strcmp(node->op_type, "BatchNormalization");
-}
-
 /* Whether the file's state dict has it as a parameter. If the file gives its kind, that decides. */
 static bool is_in_state(const struct signature *signature, const struct onnx_value *value)
 {
@@ -289,7 +284,8 @@ static void find_weights(struct import *import)
     for (size_t i = 0; i < graph->n_node; i++)
         for (size_t k = 0; k < graph->node[i]->n_input; k++) {
             struct onnx_value *value = import_find(import, graph->node[i]->input[k]);
-            if (value) value->usage.is_weight |= reads_weight(graph->node[i], k) || is_statistic(graph->node[i], k);
+            const bool is_statistic = k >= 3 && !strcmp(graph->node[i]->op_type, "BatchNormalization");
+            if (value) value->usage.is_weight |= is_statistic || reads_weight(graph->node[i], k);
         }
 }
 

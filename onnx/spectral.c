@@ -10,12 +10,6 @@
 #define PI 3.14159265358979323846
 enum { MOST = 1 << 20 };
 
-/* The numbers [.., 1 or 2] are a sample's last axis. */
-static bool last_is_batch(const struct operand *x)
-{
-    return x->batch.axis != HIDDEN && x->batch.batched && x->batch.axis == operand_rank(x) - 1;
-}
-
 static tutti_status transform(
     const struct onnx_node *node, const struct operand *x, tutti_tensor of, int axis, int64_t length)
 {
@@ -39,7 +33,8 @@ tutti_status build_dft(struct onnx_node *node)
         status = node_list(node, 2, axis, 1, &axes);
     if (status == TUTTI_OK) status = operand_axis(&x, axis[0], &tensor_axis);
     if (status != TUTTI_OK) return status;
-    if (last_is_batch(&x)) return node_refuse("the last axis, of real and imaginary parts, is the batch");
+    if (operand_has_batch_axis(&x) && x.batch.axis == operand_rank(&x) - 1)
+        return node_refuse("the last axis, of real and imaginary parts, is the batch");
     if (lengths && length[0] < 1) return fail(TUTTI_FORMAT, "its length is %" PRId64, length[0]);
     return transform(node, &x, x.tensor, tensor_axis, lengths ? length[0] : 0);
 }

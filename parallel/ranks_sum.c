@@ -15,11 +15,6 @@
 
 enum { SEGMENT_BLOCKS = SEGMENT_FLOATS / EXCHANGE_BLOCK };
 
-static int64_t blocks_of(const struct tutti_trainer *trainer)
-{
-    return divide_up(trainer->network->total_floats, EXCHANGE_BLOCK);
-}
-
 bool ranks_sum_mode(const struct tutti_trainer *trainer)
 {
     return trainer->ranks && trainer->ranks->average.every == 0;
@@ -27,7 +22,7 @@ bool ranks_sum_mode(const struct tutti_trainer *trainer)
 
 void ranks_begin_attempt(struct tutti_trainer *trainer)
 {
-    trainer->ranks->buffers.blocks_left = blocks_of(trainer);
+    trainer->ranks->buffers.blocks_left = divide_up(trainer->network->total_floats, EXCHANGE_BLOCK);
     sync_ranks_begin(trainer);
 }
 

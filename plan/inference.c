@@ -20,12 +20,6 @@ static tutti_status drop_after_outputs(struct plan *plan)
     return status;
 }
 
-static void rename_outputs(struct plan *plan, int from, int to)
-{
-    for (int i = 0; i < plan->options.objective.output_count; i++)
-        if (plan->outputs[i] == from) plan->outputs[i] = to;
-}
-
 tutti_status pass_inference(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
@@ -38,7 +32,8 @@ tutti_status pass_inference(struct plan *plan)
         if (!node.operation || !node.operation->inference) continue;
         TRY(node.operation->inference(graph, &n, &same));
         if (same == NO_VALUE) continue;
-        rename_outputs(plan, node.outputs[0], same);
+        for (int i = 0; i < plan->options.objective.output_count; i++)
+            if (plan->outputs[i] == node.outputs[0]) plan->outputs[i] = same;
         edit_replace(graph, node.outputs[0], same, n + 1);
         graph->nodes[n].operation = NULL;
     }

@@ -30,21 +30,13 @@ void plan_cache_unlock(struct plan_cache *cache)
 
 /* ------------------------------------------------------------------------------------------------- keeping ---- */
 
-static struct plan_key key_of(const struct plan_options *options)
-{
-    return (struct plan_key) { options->mode, options->sizes };
-}
-
-static bool is_same(struct plan_key a, struct plan_key b)
-{
-    return a.mode == b.mode && a.sizes.samples == b.sizes.samples && a.sizes.length == b.sizes.length;
-}
-
 struct cached_plan *plan_cache_find(struct plan_cache *cache, struct plan_key key)
 {
     for (int i = 0; i < PLAN_CACHE_PLANS; i++) {
         const struct plan *plan = cache->plans[i].plan;
-        if (plan && is_same(key_of(&plan->options), key)) return &cache->plans[i];
+        if (plan && plan->options.mode == key.mode && plan->options.sizes.samples == key.sizes.samples &&
+            plan->options.sizes.length == key.sizes.length)
+            return &cache->plans[i];
     }
     return NULL;
 }

@@ -39,16 +39,12 @@ static const struct {
     { "Intel(R) OpenCL", QUIRK_WAITS_FOR_ALL | QUIRK_LOADS_AHEAD },
 };
 
-static bool begins_with(const char *text, const char *beginning)
-{
-    return !strncmp(text, beginning, strlen(beginning));
-}
-
 static unsigned quirks_of(const char *platform)
 {
     unsigned quirks = 0;
     for (size_t i = 0; i < sizeof(quirk_table) / sizeof(quirk_table[0]); i++)
-        if (begins_with(platform, quirk_table[i].platform)) quirks |= quirk_table[i].quirks;
+        if (!strncmp(platform, quirk_table[i].platform, strlen(quirk_table[i].platform)))
+            quirks |= quirk_table[i].quirks;
     return quirks;
 }
 

@@ -85,12 +85,6 @@ static void print_text(const struct likeliest *l, const double *values, const in
     }
 }
 
-static void print_line(const struct likeliest *l, const double *values, int64_t best)
-{
-    char buffer[24];
-    printf("%lld %s %.4f\n", (long long)l->index, name_of(l, best, buffer), values[best]);
-}
-
 static tutti_status print_json(const struct likeliest *l, const double *values, const int64_t *order, int count)
 {
     struct json_line line;
@@ -127,7 +121,8 @@ tutti_status likeliest_print(const struct likeliest *likeliest, bool json)
     if (json)
         status = print_json(likeliest, values, order, count);
     else if (likeliest->index >= 0)
-        print_line(likeliest, values, order[0]);
+        printf("%lld %s %.4f\n", (long long)likeliest->index, name_of(likeliest, order[0], (char[24]) { "" }),
+            values[order[0]]);
     else
         print_text(likeliest, values, order, count);
     free(values);

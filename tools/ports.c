@@ -89,16 +89,12 @@ static const char *print_sizes(const int64_t *sizes, int rank, int batch, char t
     return text;
 }
 
-static bool is_whole(enum npz_type type)
-{
-    return type != NPZ_BOOL && type != NPZ_F16 && type != NPZ_F32 && type != NPZ_F64;
-}
-
 static bool type_fits(enum npz_type type, tutti_dtype dtype)
 {
+    const bool floats = type == NPZ_F16 || type == NPZ_F32 || type == NPZ_F64;
     switch (dtype) {
-    case TUTTI_DTYPE_F32: return type == NPZ_F16 || type == NPZ_F32 || type == NPZ_F64;
-    case TUTTI_DTYPE_I32: return is_whole(type);
+    case TUTTI_DTYPE_F32: return floats;
+    case TUTTI_DTYPE_I32: return !floats && type != NPZ_BOOL;
     case TUTTI_DTYPE_U8: return type == NPZ_U8;
     case TUTTI_DTYPE_BOOL: return type == NPZ_BOOL;
     default: return false;
@@ -251,12 +247,6 @@ static tutti_status move_batch(struct port *port, int64_t samples, size_t size, 
     return TUTTI_OK;
 }
 
-static bool integer_fits(int64_t value, int32_t *number)
-{
-    *number = (int32_t)value;
-    return value >= INT32_MIN && value <= INT32_MAX;
-}
-
 /* The array in the type of the input. */
 static tutti_status convert(const char *path, const struct npz_array *array, int64_t samples, struct port *port)
 {
@@ -267,9 +257,12 @@ static tutti_status convert(const char *path, const struct npz_array *array, int
         memcpy(port->data, array->data, count);
     for (size_t i = 0; i < count && port->info.dtype == TUTTI_DTYPE_F32; i++)
         ((float *)port->data)[i] = (float)npz_number(array, i);
-    for (size_t i = 0; i < count && port->info.dtype == TUTTI_DTYPE_I32; i++)
-        if (!integer_fits(npz_integer(array, i), &((int32_t *)port->data)[i]))
+    for (size_t i = 0; i < count && port->info.dtype == TUTTI_DTYPE_I32; i++) {
+        const int64_t value = npz_integer(array, i);
+        if (value < INT32_MIN || value > INT32_MAX)
             return fail(TUTTI_INVALID, "%s: element %zu of array \"%s\" does not fit int32", path, i, port->name);
+        ((int32_t *)port->data)[i] = (int32_t)value;
+    }
     return move_batch(port, samples, bytes, false);
 }
 
