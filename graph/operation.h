@@ -82,7 +82,7 @@ enum { IMPLEMENTATION_KIND = 48 };
 struct implementation {
     const char *name; /* "winograd"; printed, and a key of the blacklist together with the operation's name */
     /* Returns NULL, or why it does not take this problem: a sentence that names the attribute. Depends on shapes,
-     * attributes and the device, not on layouts. */
+     * attributes and the device, not on layouts. NULL: it takes every one. */
     const char *(*fits)(const struct problem *problem);
     /* For a problem that it takes: returns NULL, or why the rule passes it over, so that only a tuning table or force
      * selects it where another implementation takes the problem. May be NULL. */
@@ -131,6 +131,9 @@ struct implementation {
     /* Appends the launches. Allocates nothing on the device. */
     void (*emit)(const struct problem *problem, const struct operands *operands, struct launch_list *list);
 };
+
+/* A list of implementations with one. */
+#define ONE(only) ((const struct implementation *const[]) { &(only), NULL })
 
 struct loop;
 struct node_arrays; /* layers/interpreter/interpreter.h */

@@ -36,8 +36,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     launch_work(launch, 0, 4 * (double)(value_elements(x) + value_elements(problem->outputs[0])));
 }
 
-static const struct implementation by_line = { .name = "lines", .fits = fits_everything, .emit = emit };
-static const struct implementation *const implementations[] = { &by_line, NULL };
+static const struct implementation by_line = { .name = "lines", .emit = emit };
 
 #define ARGMAX(name_)                            \
     const struct operation operation_##name_ = { \
@@ -47,7 +46,7 @@ static const struct implementation *const implementations[] = { &by_line, NULL }
         .attributes = &argmax_attributes_type,   \
         .infer = infer,                          \
         .reference = interpret_argmax,           \
-        .implementations = implementations,      \
+        .implementations = ONE(by_line),         \
     };
 ARGMAX(argmax)
 ARGMAX(argmin)

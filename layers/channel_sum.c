@@ -182,7 +182,6 @@ static const struct implementation groups = {
 };
 static const struct implementation plain = {
     .name = "plain",
-    .fits = fits_everything,
     .any_layout = IN_PLAIN | IN_BLOCKED,
     .fusions = FUSED(ADD),
     .emit = emit_plain,

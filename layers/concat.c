@@ -231,7 +231,7 @@ static void describe_window(const struct problem *problem, struct loop *loop)
 static const struct implementation concat_any = {
     .name = "rows", .fits = concat_fits, .any_layout = IN_ANY_LAYOUT, .emit = emit_concat
 };
-static const struct implementation concat_plain = { .name = "plain", .fits = fits_everything, .emit = emit_concat };
+static const struct implementation concat_plain = { .name = "plain", .emit = emit_concat };
 static const struct implementation window_rows = {
     .name = "rows",
     .fits = window_fits,

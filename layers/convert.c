@@ -121,10 +121,8 @@ static void emit(const struct problem *problem, const struct operands *operands,
 
 static const struct implementation elements = {
     .name = "elements",
-    .fits = fits_everything,
     .emit = emit,
 };
-static const struct implementation *const implementations[] = { &elements, NULL };
 
 const struct operation operation_convert = {
     .name = "convert",
@@ -133,7 +131,7 @@ const struct operation operation_convert = {
     .attributes = &convert_attributes_type,
     .infer = infer,
     .reference = interpret_convert,
-    .implementations = implementations,
+    .implementations = ONE(elements),
 };
 
 static void describe_cast(const struct problem *problem, struct loop *loop)

@@ -90,7 +90,6 @@ static const struct implementation vectors = {
 };
 static const struct implementation items = {
     .name = "items",
-    .fits = fits_everything,
     .in_place = in_place_first,
     .emit = emit_items,
 };

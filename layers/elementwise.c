@@ -8,12 +8,6 @@
  * its units, so that all finish together. */
 enum { TASK_FLOATS = 4096, TASKS = 8 };
 
-const char *fits_everything(const struct problem *problem)
-{
-    (void)problem;
-    return NULL;
-}
-
 const char *fits_cpu_class(const struct problem *problem)
 {
     return problem->device->class == DEVICE_CPU ? NULL : "it needs a CPU-class device";

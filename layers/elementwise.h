@@ -13,7 +13,6 @@ int64_t elementwise_task_floats(const struct capabilities *device, int64_t n);
 void elementwise_clear_padding(struct launch_list *list, const struct value *value, cl_mem buffer);
 
 /* For implementations: what they fit, in place of which input they can store. */
-const char *fits_everything(const struct problem *problem);
 const char *fits_cpu_class(const struct problem *problem);
 const char *fits_gpu_class(const struct problem *problem);
 bool in_place_first(const struct problem *problem, int input);

@@ -162,9 +162,7 @@ static void emit_groups(const struct problem *problem, const struct operands *op
 static const struct implementation blocks = {
     .name = "blocks", .fits = fits_cpu_class, .fusions = FUSED(ADD), .workspace = errors_of_blocks, .emit = emit_blocks
 };
-static const struct implementation groups = {
-    .name = "groups", .fits = fits_everything, .fusions = FUSED(ADD), .emit = emit_groups
-};
+static const struct implementation groups = { .name = "groups", .fusions = FUSED(ADD), .emit = emit_groups };
 static const struct implementation *const backward[] = { &blocks, &groups, NULL };
 
 /* Operand 0 is the table, operand 1 the indices. */

@@ -48,8 +48,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
 }
 
 /* Slices of `inner` floats in memory order. */
-static const struct implementation slices = { .name = "slices", .fits = fits_everything, .emit = emit };
-static const struct implementation *const implementations[] = { &slices, NULL };
+static const struct implementation slices = { .name = "slices", .emit = emit };
 
 const struct operation operation_gather = {
     .name = "gather",
@@ -59,5 +58,5 @@ const struct operation operation_gather = {
     .infer = infer,
     .gradient = gradient,
     .reference = interpret_gather,
-    .implementations = implementations,
+    .implementations = ONE(slices),
 };

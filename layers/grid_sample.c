@@ -160,12 +160,9 @@ static void emit_grid_gradient(const struct problem *problem, const struct opera
         elements_launch(launch, problem->device, all);
 }
 
-static const struct implementation elements = { .name = "elements", .fits = fits_everything, .emit = emit },
-                                   planes = { .name = "planes", .fits = fits_everything, .emit = emit_data_gradient },
-                                   places = { .name = "places", .fits = fits_everything, .emit = emit_grid_gradient };
-static const struct implementation *const implementations[] = { &elements, NULL };
-static const struct implementation *const of_data_gradient[] = { &planes, NULL };
-static const struct implementation *const of_grid_gradient[] = { &places, NULL };
+static const struct implementation elements = { .name = "elements", .emit = emit },
+                                   planes = { .name = "planes", .emit = emit_data_gradient },
+                                   places = { .name = "places", .emit = emit_grid_gradient };
 
 const struct operation operation_grid_sample = {
     .name = "grid_sample",
@@ -175,7 +172,7 @@ const struct operation operation_grid_sample = {
     .infer = infer,
     .gradient = gradient,
     .reference = interpret_grid_sample,
-    .implementations = implementations,
+    .implementations = ONE(elements),
 };
 const struct operation operation_grid_sample_data_gradient = {
     .name = "grid_sample_data_gradient",
@@ -184,7 +181,7 @@ const struct operation operation_grid_sample_data_gradient = {
     .attributes = &grid_sample_attributes_type,
     .infer = infer_data_gradient,
     .reference = interpret_grid_data_gradient,
-    .implementations = of_data_gradient,
+    .implementations = ONE(planes),
 };
 const struct operation operation_grid_sample_grid_gradient = {
     .name = "grid_sample_grid_gradient",
@@ -193,7 +190,7 @@ const struct operation operation_grid_sample_grid_gradient = {
     .attributes = &grid_sample_attributes_type,
     .infer = infer_grid_gradient,
     .reference = interpret_grid_grid_gradient,
-    .implementations = of_grid_gradient,
+    .implementations = ONE(places),
 };
 
 /* ----------------------------------------------------------------------------------------------- affine_grid ---- */

@@ -234,7 +234,7 @@ static void emit_groups(const struct problem *problem, const struct operands *op
 }
 
 #define ROWS .name = "rows", .fits = fits_cpu_class, .emit = emit_rows
-#define GROUPS .name = "groups", .fits = fits_everything, .emit = emit_groups
+#define GROUPS .name = "groups", .emit = emit_groups
 static const struct implementation rows = { ROWS, .in_place = in_place_first },
                                    groups = { GROUPS, .in_place = in_place_first },
                                    rows_gradient = { ROWS, .in_place = in_place_first_two,

@@ -42,8 +42,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     launch_work(launch, 0, 4 * (double)elements);
 }
 
-static const struct implementation by_element = { .name = "elements", .fits = fits_everything, .emit = emit };
-static const struct implementation *const implementations[] = { &by_element, NULL };
+static const struct implementation by_element = { .name = "elements", .emit = emit };
 
 const struct operation operation_one_hot = {
     .name = "one_hot",
@@ -52,5 +51,5 @@ const struct operation operation_one_hot = {
     .attributes = &one_hot_attributes_type,
     .infer = infer,
     .reference = interpret_one_hot,
-    .implementations = implementations,
+    .implementations = ONE(by_element),
 };

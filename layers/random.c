@@ -39,8 +39,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     items_launch(launch, problem->device, 256, total / 4 + 2, 0);
 }
 
-static const struct implementation items = { .name = "items", .fits = fits_everything, .emit = emit };
-static const struct implementation *const implementations[] = { &items, NULL };
+static const struct implementation items = { .name = "items", .emit = emit };
 
 #define RANDOM(name_)                                          \
     const struct operation operation_##name_ = {               \
@@ -50,7 +49,7 @@ static const struct implementation *const implementations[] = { &items, NULL };
         .attributes = &random_attributes_type,                 \
         .infer = infer,                                        \
         .reference = interpret_random,                         \
-        .implementations = implementations,                    \
+        .implementations = ONE(items),                         \
     };
 RANDOM(random_uniform)
 RANDOM(random_normal)

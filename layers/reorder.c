@@ -128,7 +128,6 @@ static const struct implementation tiles = {
 };
 static const struct implementation plain = {
     .name = "plain",
-    .fits = fits_everything,
     .layouts = layouts,
     .emit = emit_plain,
 };

@@ -215,8 +215,7 @@ static double flops(const struct problem *problem)
     return 2 * (double)problem->inputs[TABLE + 1]->shape.sizes[0] * (double)(z.n * z.pixels);
 }
 
-static const struct implementation elements = { .name = "elements", .fits = fits_everything, .emit = emit };
-static const struct implementation *const implementations[] = { &elements, NULL };
+static const struct implementation elements = { .name = "elements", .emit = emit };
 
 const struct operation operation_resample = {
     .name = "resample",
@@ -227,6 +226,6 @@ const struct operation operation_resample = {
     .infer = infer,
     .gradient = gradient,
     .reference = interpret_resample,
-    .implementations = implementations,
+    .implementations = ONE(elements),
     .flops = flops,
 };

@@ -48,8 +48,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     launch_work(launch, 0, 8 * (double)elements);
 }
 
-static const struct implementation by_element = { .name = "elements", .fits = fits_everything, .emit = emit };
-static const struct implementation *const implementations[] = { &by_element, NULL };
+static const struct implementation by_element = { .name = "elements", .emit = emit };
 
 const struct operation operation_reverse_sequence = {
     .name = "reverse_sequence",
@@ -59,5 +58,5 @@ const struct operation operation_reverse_sequence = {
     .infer = infer,
     .gradient = gradient_by_itself,
     .reference = interpret_reverse_sequence,
-    .implementations = implementations,
+    .implementations = ONE(by_element),
 };

@@ -62,13 +62,11 @@ static void emit(const struct problem *problem, const struct operands *operands,
 
 static const struct implementation by_line = {
     .name = "lines",
-    .fits = fits_everything,
     .in_place = in_place_first,
     .emit = emit,
 };
-static const struct implementation gradient_by_line = { .name = "lines", .fits = fits_everything, .emit = emit };
+static const struct implementation gradient_by_line = { .name = "lines", .emit = emit };
 static const struct implementation *const implementations[] = { &by_line, NULL };
-static const struct implementation *const of_gradient[] = { &gradient_by_line, NULL };
 
 const struct operation operation_cumsum = {
     .name = "cumsum",
@@ -97,5 +95,5 @@ const struct operation operation_cumprod_gradient = {
     .attributes = &scan_attributes_type,
     .infer = infer_gradient,
     .reference = interpret_cumprod_gradient,
-    .implementations = of_gradient,
+    .implementations = ONE(gradient_by_line),
 };

@@ -256,18 +256,11 @@ static void emit_scatter_gradient(
     emit_updates(&s, 2, list);
 }
 
-static const struct implementation columns = {
-    .name = "columns", .fits = fits_everything, .workspace = workspace, .emit = emit
-};
+static const struct implementation columns = { .name = "columns", .workspace = workspace, .emit = emit };
 static const struct implementation gather_columns = {
-    .name = "columns", .fits = fits_everything, .workspace = workspace_of_gather_gradient, .emit = emit_gather_gradient
+    .name = "columns", .workspace = workspace_of_gather_gradient, .emit = emit_gather_gradient
 };
-static const struct implementation gradient_columns = {
-    .name = "columns", .fits = fits_everything, .emit = emit_scatter_gradient
-};
-static const struct implementation *const implementations[] = { &columns, NULL };
-static const struct implementation *const of_gather_gradient[] = { &gather_columns, NULL };
-static const struct implementation *const of_gradient[] = { &gradient_columns, NULL };
+static const struct implementation gradient_columns = { .name = "columns", .emit = emit_scatter_gradient };
 
 const struct operation operation_scatter = {
     .name = "scatter",
@@ -277,7 +270,7 @@ const struct operation operation_scatter = {
     .infer = infer,
     .gradient = gradient,
     .reference = interpret_scatter,
-    .implementations = implementations,
+    .implementations = ONE(columns),
 };
 const struct operation operation_gather_gradient = {
     .name = "gather_gradient",
@@ -286,7 +279,7 @@ const struct operation operation_gather_gradient = {
     .attributes = &indexed_attributes_type,
     .infer = infer_gather_gradient,
     .reference = interpret_gather_gradient,
-    .implementations = of_gather_gradient,
+    .implementations = ONE(gather_columns),
 };
 const struct operation operation_scatter_gradient = {
     .name = "scatter_gradient",
@@ -295,5 +288,5 @@ const struct operation operation_scatter_gradient = {
     .attributes = &indexed_attributes_type,
     .infer = infer_scatter_gradient,
     .reference = interpret_scatter_gradient,
-    .implementations = of_gradient,
+    .implementations = ONE(gradient_columns),
 };

@@ -88,7 +88,6 @@ static const struct implementation rows = {
 };
 static const struct implementation groups = {
     .name = "groups",
-    .fits = fits_everything,
     .in_place = in_place,
     .emit = emit_groups,
 };

@@ -52,8 +52,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     launch_work(launch, 0, 4 * (double)(value_elements(x) + 2 * value_elements(problem->outputs[0])));
 }
 
-static const struct implementation heaps = { .name = "heaps", .fits = fits_everything, .emit = emit };
-static const struct implementation *const implementations[] = { &heaps, NULL };
+static const struct implementation heaps = { .name = "heaps", .emit = emit };
 
 const struct operation operation_topk = {
     .name = "topk",
@@ -63,7 +62,7 @@ const struct operation operation_topk = {
     .infer = infer,
     .gradient = gradient,
     .reference = interpret_topk,
-    .implementations = implementations,
+    .implementations = ONE(heaps),
 };
 
 tutti_tensor tutti_topk(

@@ -30,11 +30,9 @@ static void emit(const struct problem *problem, const struct operands *operands,
 
 static const struct implementation by_element = {
     .name = "elements",
-    .fits = fits_everything,
     .in_place = in_place_first,
     .emit = emit,
 };
-static const struct implementation *const implementations[] = { &by_element, NULL };
 
 const struct operation operation_trilu = {
     .name = "trilu",
@@ -44,5 +42,5 @@ const struct operation operation_trilu = {
     .infer = infer,
     .gradient = gradient_by_itself,
     .reference = interpret_trilu,
-    .implementations = implementations,
+    .implementations = ONE(by_element),
 };

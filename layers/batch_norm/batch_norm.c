@@ -132,7 +132,7 @@ static void emit_fold(const struct problem *problem, const struct operands *oper
     launch_work(launch, (double)floats, 8.0 * (double)floats);
 }
 
-static const struct implementation fold_plain = { .name = "plain", .fits = fits_everything, .emit = emit_fold };
+static const struct implementation fold_plain = { .name = "plain", .emit = emit_fold };
 
 /* ---------------------------------------------------------------------------------------------------- tables ---- */
 
@@ -155,8 +155,6 @@ static double flops_inference(const struct problem *problem)
 {
     return flops_of(problem, 2);
 }
-
-static const struct implementation *const fold_implementations[] = { &fold_plain, NULL };
 
 const struct operation operation_batch_norm = {
     .name = "batch_norm",
@@ -211,7 +209,7 @@ const struct operation operation_fold_batch_norm = {
     .attributes = &batch_norm_attributes_type,
     .infer = infer_fold,
     .reference = interpret_fold_batch_norm,
-    .implementations = fold_implementations,
+    .implementations = ONE(fold_plain),
 };
 
 /* --------------------------------------------------------------------------------------------------- builder ---- */

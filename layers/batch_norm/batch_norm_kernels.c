@@ -475,9 +475,9 @@ static const char *cannot_fuse_gradient(const struct problem *problem)
 
 #define CPU \
     .name = "cpu", .fits = fits_cpu, .layouts = layouts, .design_bytes = sizeof(struct work), .design = design_cpu
-#define PLAIN                                                                            \
-    .name = "plain", .fits = fits_everything, .any_layout = IN_PLAIN | IN_CHANNELS_LAST, \
-    .design_bytes = sizeof(struct work), .design = design_plain
+#define PLAIN                                                                                        \
+    .name = "plain", .any_layout = IN_PLAIN | IN_CHANNELS_LAST, .design_bytes = sizeof(struct work), \
+    .design = design_plain
 /* Each output is written after its own input was read for the last time. */
 #define FORWARD                                                                                                   \
     .fusions = FUSED(GIVEN) | FUSED(ADD) | FUSED(ACTIVATION), .workspace = workspace, .in_place = in_place_first, \

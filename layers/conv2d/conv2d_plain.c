@@ -43,9 +43,9 @@ static void emit(const struct problem *problem, const struct operands *operands,
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
-#define PLAIN(fused)                                                             \
-    {                                                                            \
-        .name = "plain", .fits = fits_everything, .fusions = fused, .emit = emit \
+#define PLAIN(fused)                                    \
+    {                                                   \
+        .name = "plain", .fusions = fused, .emit = emit \
     }
 
 const struct implementation conv2d_plain[CONV2D_PASSES] = { PLAIN(CONV2D_FORWARD_FUSIONS), PLAIN(FUSED(ADD)),

@@ -217,7 +217,6 @@ static void emit_plain(const struct problem *problem, const struct operands *ope
 
 const struct implementation dft_plain = {
     .name = "plain",
-    .fits = fits_everything,
     .workspace = workspace_plain,
     .prepared = dft_prepared,
     .emit_prepare = dft_emit_prepare,

@@ -217,7 +217,6 @@ static bool in_place(const struct problem *problem, int input)
 
 const struct implementation loop_generated = {
     .name = "generated",
-    .fits = fits_everything,
     .any_layout = IN_ANY_LAYOUT | WHERE_FLAT,
     .fusions = FUSED(ADD) | FUSED(ACTIVATION),
     .cannot_fuse = cannot_fuse,

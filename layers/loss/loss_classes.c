@@ -169,7 +169,6 @@ static const struct implementation rows = {
 };
 static const struct implementation groups = {
     .name = "groups",
-    .fits = fits_everything,
     .workspace = workspace,
     .emit = emit_groups,
 };

@@ -77,11 +77,9 @@ static void emit(const struct problem *problem, const struct operands *operands,
 
 static const struct implementation pieces = {
     .name = "pieces",
-    .fits = fits_everything,
     .workspace = workspace,
     .emit = emit,
 };
-static const struct implementation *const implementations[] = { &pieces, NULL };
 
 #define ELEMENT_LOSS(operation_name, correct)                                                                 \
     const struct operation operation_##operation_name = {                                                     \
@@ -91,7 +89,7 @@ static const struct implementation *const implementations[] = { &pieces, NULL };
         .attributes = &loss_attributes_type,                                                                  \
         .infer = infer,                                                                                       \
         .reference = interpret_loss_of_elements,                                                              \
-        .implementations = implementations,                                                                   \
+        .implementations = ONE(pieces),                                                                       \
         .is_loss = true,                                                                                      \
         .counts_correct = (correct),                                                                          \
     }

@@ -87,11 +87,9 @@ static void emit(const struct problem *problem, const struct operands *operands,
 
 static const struct implementation one = {
     .name = "one",
-    .fits = fits_everything,
     .workspace = workspace,
     .emit = emit,
 };
-static const struct implementation *const implementations[] = { &one, NULL };
 
 const struct operation operation_soft_cross_entropy = {
     .name = "soft_cross_entropy",
@@ -103,7 +101,7 @@ const struct operation operation_soft_cross_entropy = {
     .attributes = &loss_attributes_type,
     .infer = infer,
     .reference = interpret_soft_cross_entropy,
-    .implementations = implementations,
+    .implementations = ONE(one),
     .is_loss = true,
     .counts_correct = true,
     .of_classes = true,

@@ -29,10 +29,8 @@ static void emit(const struct problem *problem, const struct operands *operands,
 
 static const struct implementation one = {
     .name = "one",
-    .fits = fits_everything,
     .emit = emit,
 };
-static const struct implementation *const implementations[] = { &one, NULL };
 
 const struct operation operation_loss_total = {
     .name = "loss_total",
@@ -41,5 +39,5 @@ const struct operation operation_loss_total = {
     .attributes = &loss_total_attributes_type,
     .infer = infer,
     .reference = interpret_loss_total,
-    .implementations = implementations,
+    .implementations = ONE(one),
 };

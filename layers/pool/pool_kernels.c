@@ -218,7 +218,7 @@ static void emit_global(const struct problem *problem, const struct operands *op
 #define CPU                                                                                                 \
     .name = "cpu", .fits = fits_cpu_class, .layouts = layouts_blocked, .emit = emit, .bf16_inputs = 1 << 0, \
     .bf16_outputs = 1 << 0
-#define PLAIN .name = "plain", .fits = fits_everything, .emit = emit
+#define PLAIN .name = "plain", .emit = emit
 #define GLOBAL(class) \
     .name = "global_" #class, .fits = fits_global_##class, .layouts = layouts_global, .emit = emit_global
 #define ANY_LAYOUT .any_layout = IN_PLAIN | IN_CHANNELS_LAST

@@ -300,9 +300,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     launch_work(launch, flops(problem), 4 * (double)(value_elements(x) + value_elements(matrix_of(problem))));
 }
 
-static const struct implementation samples_by_steps = {
-    .name = "steps", .fits = fits_everything, .workspace = workspace, .emit = emit
-};
+static const struct implementation samples_by_steps = { .name = "steps", .workspace = workspace, .emit = emit };
 static const struct implementation *const implementations[] = { &samples_by_steps, NULL };
 
 const struct operation operation_recurrent = {

@@ -93,7 +93,7 @@ static void run(const struct direct *d, void (*verify)(const struct direct *d, c
         for (int i = 0; i < d->output_count; i++)
             if (d->outputs[i]) problem.outputs[i] = graph_at(&graph, problem.node->outputs[i]);
         for (const struct implementation *const *i = d->operation->implementations; *i; i++) {
-            if ((*i)->fits(&problem)) continue;
+            if ((*i)->fits && (*i)->fits(&problem)) continue;
             char where[256];
             snprintf(where, sizeof where, "%s/%s on %s", d->operation->name, (*i)->name, device->can.name);
             run_one(device, *i, &problem, d);
