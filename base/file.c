@@ -193,6 +193,18 @@ tutti_status file_write_own(const char *path, const void *data, size_t size)
     return write_whole(path, data, size, true);
 }
 
+tutti_status file_read_at(int descriptor, const char *path, uint64_t from, void *to, size_t size, size_t *got)
+{
+    for (*got = 0; *got < size;) {
+        const ssize_t part = pread(descriptor, (char *)to + *got, size - *got, (off_t)(from + *got));
+        if (part < 0 && errno == EINTR) continue;
+        if (part < 0) return fail(TUTTI_FILE, "cannot read '%s': %s", path, strerror(errno));
+        if (part == 0) break;
+        *got += (size_t)part;
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status read_all(int descriptor, const char *path, size_t limit, unsigned char **data, size_t *size)
 {
     tutti_status status = TUTTI_OK;

@@ -21,6 +21,8 @@ void atomic_file_sweep(const char *path);
 tutti_status file_write(const char *path, const void *data, size_t size);
 /* Reads a whole file, freed by free(). TUTTI_FORMAT if it is larger than limit. */
 tutti_status file_read(const char *path, size_t limit, unsigned char **data, size_t *size);
+/* Reads up to `size` bytes from a position on; *got is less at the file's end. path: for the message. */
+tutti_status file_read_at(int descriptor, const char *path, uint64_t from, void *to, size_t size, size_t *got);
 /* A lock that has one holder at a time: a file that exists meanwhile. It ends with its process. */
 struct file_lock;
 /* Waits until the present holder releases the lock; TUTTI_FILE after so many seconds. Where the file system has no

@@ -22,19 +22,6 @@ struct npy_rows {
     size_t row; /* bytes */
 };
 
-/* Reads up to `size` bytes; *got is less at the file's end. */
-static tutti_status read_at(const struct npy_rows *rows, void *to, size_t size, uint64_t from, size_t *got)
-{
-    for (*got = 0; *got < size;) {
-        const ssize_t part = pread(rows->descriptor, (char *)to + *got, size - *got, (off_t)(from + *got));
-        if (part < 0 && errno == EINTR) continue;
-        if (part < 0) return fail(TUTTI_FILE, "cannot read '%s': %s", rows->path, strerror(errno));
-        if (part == 0) break;
-        *got += (size_t)part;
-    }
-    return TUTTI_OK;
-}
-
 static tutti_status read_header(struct npy_rows *rows)
 {
     struct stat info;
@@ -44,7 +31,7 @@ static tutti_status read_header(struct npy_rows *rows)
     if (!head) return status;
     if (fstat(rows->descriptor, &info) != 0) FAIL(TUTTI_FILE, "cannot read '%s': %s", rows->path, strerror(errno));
     if (!S_ISREG(info.st_mode)) FAIL(TUTTI_FILE, "cannot read '%s': it is not a file", rows->path);
-    TRY(read_at(rows, head, HEAD, 0, &got));
+    TRY(file_read_at(rows->descriptor, rows->path, 0, head, HEAD, &got));
     status = npy_describe(head, got, (uint64_t)info.st_size, &rows->array, &rows->layout);
     if (status != TUTTI_OK) status = status_context(status, "%s", rows->path);
 done:
@@ -109,7 +96,8 @@ tutti_status npy_rows_read(const struct npy_rows *rows, int64_t first, int64_t c
         memcpy(elements, (const char *)rows->array.data + from, bytes);
         return TUTTI_OK;
     }
-    const tutti_status status = read_at(rows, elements, bytes, rows->layout.begin + from, &got);
+    const tutti_status status =
+        file_read_at(rows->descriptor, rows->path, rows->layout.begin + from, elements, bytes, &got);
     if (status != TUTTI_OK) return status;
     if (got < bytes) return fail(TUTTI_FILE, "'%s' has become shorter while it was read", rows->path);
     if (rows->layout.swapped) npy_swap(rows->array.type, elements, bytes);

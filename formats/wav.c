@@ -1,5 +1,6 @@
 #include "formats/wav.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -28,26 +29,14 @@ static uint32_t u32(const unsigned char *at)
     return u16(at) | u16(at + 2) << 16;
 }
 
-/* Reads up to `size` bytes; *got is less at the file's end. */
-static tutti_status read_at(const struct wav *wav, uint64_t from, void *to, size_t size, size_t *got)
-{
-    for (*got = 0; *got < size;) {
-        const ssize_t part = pread(wav->descriptor, (char *)to + *got, size - *got, (off_t)(from + *got));
-        if (part < 0 && errno == EINTR) continue;
-        if (part < 0) return fail(TUTTI_FILE, "cannot read '%s': %s", wav->path, strerror(errno));
-        if (part == 0) break;
-        *got += (size_t)part;
-    }
-    return TUTTI_OK;
-}
-
 /* --------------------------------------------------------------------------------------------------- header ---- */
 
 static tutti_status read_format(struct wav *wav, uint64_t at, uint32_t size)
 {
     unsigned char bytes[EXTENSIBLE_BYTES] = { 0 };
     size_t got;
-    const tutti_status status = read_at(wav, at, bytes, size < sizeof bytes ? size : sizeof bytes, &got);
+    const tutti_status status =
+        file_read_at(wav->descriptor, wav->path, at, bytes, size < sizeof bytes ? size : sizeof bytes, &got);
     if (status != TUTTI_OK) return status;
     uint32_t code = u16(bytes);
     if (got < FORMAT_BYTES) return fail(TUTTI_FORMAT, "%s: its format is cut: it is damaged", wav->path);
@@ -88,11 +77,11 @@ static tutti_status read_chunks(struct wav *wav, uint64_t end)
     uint64_t at = RIFF_BYTES;
     size_t got;
     tutti_status status = TUTTI_OK;
-    TRY(read_at(wav, 0, head, RIFF_BYTES, &got));
+    TRY(file_read_at(wav->descriptor, wav->path, 0, head, RIFF_BYTES, &got));
     if (got < RIFF_BYTES || memcmp(head, "RIFF", 4) != 0 || memcmp(head + 8, "WAVE", 4) != 0)
         FAIL(TUTTI_FORMAT, "%s: this is no WAV file: it does not begin with RIFF and WAVE", wav->path);
     for (int chunk = 0; chunk < MOST_CHUNKS && at < end && !wav->frames; chunk++) {
-        TRY(read_at(wav, at, head, CHUNK_BYTES, &got));
+        TRY(file_read_at(wav->descriptor, wav->path, at, head, CHUNK_BYTES, &got));
         if (got < CHUNK_BYTES) break;
         const uint32_t size = u32(head + 4);
         at += CHUNK_BYTES;
@@ -161,7 +150,8 @@ tutti_status wav_read(const struct wav *wav, int64_t first, int64_t count, float
     if (!block) return fail(TUTTI_NO_MEMORY, "no memory for samples of '%s'", wav->path);
     for (int64_t done = 0; done < count;) {
         const int64_t frames = count - done < at_once ? count - done : at_once;
-        TRY(read_at(wav, wav->begin + (uint64_t)(first + done) * frame, block, (size_t)frames * frame, &got));
+        TRY(file_read_at(wav->descriptor, wav->path, wav->begin + (uint64_t)(first + done) * frame, block,
+            (size_t)frames * frame, &got));
         if (got < (size_t)frames * frame) FAIL(TUTTI_FILE, "'%s' has become shorter while it was read", wav->path);
         for (int64_t i = 0; i < frames; i++) {
             double sum = 0;

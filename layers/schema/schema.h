@@ -116,4 +116,13 @@ enum { OPTIONS_SIZE = 1024 }; /* struct NAME_options is at most this large */
     false,                    \
         offsetof(struct of##_options, member) + 0 * sizeof(char[sizeof(struct of##_options) <= OPTIONS_SIZE ? 1 : -1])
 
+/* Defines an op_layer that returns the value of an expression of network, inputs, count and options. */
+#define LAYER(name, ...)                                                                                         \
+    static tutti_tensor name(tutti_network *network, const tutti_tensor *inputs, int count, const void *options) \
+    {                                                                                                            \
+        (void)inputs, (void)count, (void)options;                                                                \
+        return __VA_ARGS__;                                                                                      \
+    }
+#define READ(of) ((const struct of##_options *)options)
+
 #endif

@@ -9,19 +9,8 @@ struct full_options {
     float value;
 };
 
-static tutti_tensor arange(tutti_network *network, const tutti_tensor *inputs, int count, const void *options)
-{
-    const struct arange_options *a = options;
-    (void)inputs, (void)count;
-    return tutti_arange(network, a->start, a->end, a->step);
-}
-
-static tutti_tensor full(tutti_network *network, const tutti_tensor *inputs, int count, const void *options)
-{
-    const struct full_options *a = options;
-    (void)inputs, (void)count;
-    return tutti_full(network, a->shape.sizes, a->shape.rank, a->value);
-}
+LAYER(arange, tutti_arange(network, READ(arange)->start, READ(arange)->end, READ(arange)->step))
+LAYER(full, tutti_full(network, READ(full)->shape.sizes, READ(full)->shape.rank, READ(full)->value))
 
 static const struct op_input none[] = { { 0 } };
 

@@ -4,15 +4,6 @@
 
 #include <limits.h>
 
-/* Defines an op_layer that returns the value of an expression of network, inputs, count and options. */
-#define LAYER(name, ...)                                                                                         \
-    static tutti_tensor name(tutti_network *network, const tutti_tensor *inputs, int count, const void *options) \
-    {                                                                                                            \
-        (void)count, (void)options;                                                                              \
-        return __VA_ARGS__;                                                                                      \
-    }
-#define READ(of) ((const struct of##_options *)options)
-
 /* Returns input i for a member of options; NULL: it was not given. */
 static const tutti_tensor *optional(const tutti_tensor *inputs, int count, int i)
 {
