@@ -170,33 +170,32 @@ static tutti_status check_weights(
     return TUTTI_OK;
 }
 
-static tutti_status build(
-    const struct append_context *c, const int *inputs, int count, const struct op_call *call, bool transposed, int *y)
+static tutti_status build(const struct append_context *c, const struct op_call *call, bool transposed, int *y)
 {
     struct sliding s;
+    const int *inputs = call->inputs;
     const char *name = transposed ? "conv_transpose" : "conv";
     const struct graph *graph = c->graph;
     const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
-    const int bias = count > 2 ? inputs[2] : NO_VALUE;
+    const int bias = call->count > 2 ? inputs[2] : NO_VALUE;
     image_function *image = transposed ? transpose_image : convolve_image;
     tutti_status status = (transposed ? sliding_resolve_transposed : sliding_resolve)(
         name, x, call->options, w->shape.sizes + SPACE_AXIS, &s);
     if (status == TUTTI_OK && (s.groups < 1 || s.groups > INT32_MAX))
         status = fail(TUTTI_INVALID, "%s: group is %lld: it must be at least 1", name, (long long)s.groups);
-    if (status == TUTTI_OK) status = check_weights(name, graph, inputs, count, s.groups, transposed);
+    if (status == TUTTI_OK) status = check_weights(name, graph, inputs, call->count, s.groups, transposed);
     if (status != TUTTI_OK) return status;
     if (s.axes == 3) return (transposed ? transpose_volume : convolve_volume)(c, inputs[0], inputs[1], bias, &s, y);
     *y = s.axes == 1 ? along_one(c, inputs[0], inputs[1], bias, &s, image) : image(c, inputs[0], inputs[1], bias, &s);
     return TUTTI_OK;
 }
 
-tutti_status op_conv(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_conv(const struct append_context *c, const struct op_call *call, int *y)
 {
-    return build(c, inputs, count, call, false, y);
+    return build(c, call, false, y);
 }
 
-tutti_status op_conv_transpose(
-    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_conv_transpose(const struct append_context *c, const struct op_call *call, int *y)
 {
-    return build(c, inputs, count, call, true, y);
+    return build(c, call, true, y);
 }

@@ -225,15 +225,13 @@ static int add_places(struct tutti_network *network, const struct affine_grid_op
 }
 
 /* The grid is the product of the places and theta, transposed. Its numbers are positions, so they are not rounded. */
-tutti_status op_affine_grid(
-    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_affine_grid(const struct append_context *c, const struct op_call *call, int *y)
 {
     const struct affine_grid_options *a = call->options;
-    const struct value *theta = graph_at(c->graph, inputs[0]);
+    const struct value *theta = graph_at(c->graph, call->inputs[0]);
     const int axes = a->size.count, rank = theta->shape.rank - theta->batched;
     tutti_shape shape = { .rank = theta->batched, .sizes = { theta->shape.sizes[0] } };
     int64_t total = 1;
-    (void)count;
     if (axes < 2 || axes > 3 || rank != 2 || value_size(theta, 0) != axes + 1 || value_size(theta, 1) != axes)
         return fail(TUTTI_SHAPE,
             "affine_grid: theta must be [2, 3] for a size of 2 numbers, or [3, 4] for 3; size has %d", axes);
@@ -248,7 +246,7 @@ tutti_status op_affine_grid(
     }
     shape.sizes[shape.rank++] = axes;
     const struct matmul_attributes how = { .transpose_b = true, .full_precision = true };
-    const int operands[] = { add_places(c->network, a, total), inputs[0] };
+    const int operands[] = { add_places(c->network, a, total), call->inputs[0] };
     if (operands[0] == NO_VALUE) return TUTTI_NO_MEMORY;
     *y = append_reshape(c, decompose_matmul(c, &how, operands, 2), shape);
     return c->graph->status;

@@ -54,15 +54,14 @@ static tutti_status slice_axis(const struct value *x, int axis, int64_t start, i
 }
 
 /* Makes one window, then takes the first of each `stride` elements of it. */
-tutti_status op_slice(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_slice(const struct append_context *c, const struct op_call *call, int *y)
 {
     tutti_status status = TUTTI_OK;
-    const struct value x = *graph_at(c->graph, inputs[0]);
+    const struct value x = *graph_at(c->graph, call->inputs[0]);
     const struct slice_options *o = call->options;
     const struct integers *axes = &o->axes, *starts = &o->starts, *ends = &o->ends, *steps = &o->steps;
     struct window_attributes a = { .shape = x.shape };
     struct strided strided[TUTTI_MAX_RANK] = { { 0 } };
-    (void)count;
     if (starts->count == 0 || starts->count != ends->count || (axes->count && axes->count != starts->count) ||
         (steps->count && steps->count != starts->count) || starts->count > x.shape.rank - x.batched)
         return fail(
@@ -75,7 +74,7 @@ tutti_status op_slice(const struct append_context *c, const int *inputs, int cou
         TRY(slice_axis(
             &x, axis, starts->numbers[i], ends->numbers[i], steps->count ? steps->numbers[i] : 1, &a, &strided[axis]));
     }
-    *y = append_window(c, inputs[0], &a);
+    *y = append_window(c, call->inputs[0], &a);
     for (int axis = 0; axis < x.shape.rank; axis++) {
         if (strided[axis].stride < 2) continue;
         *y = append_split(c, *y, axis, strided[axis].count);
@@ -112,19 +111,18 @@ static tutti_status pad_axis(
 }
 
 /* `before` and `after`: the number of elements added at each end of each axis of a sample. */
-tutti_status op_pad(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_pad(const struct append_context *c, const struct op_call *call, int *y)
 {
     tutti_status status = TUTTI_OK;
-    const struct value x = *graph_at(c->graph, inputs[0]);
+    const struct value x = *graph_at(c->graph, call->inputs[0]);
     const int rank = x.shape.rank - x.batched;
     const struct pad_options *o = call->options;
     const struct integers *before = &o->before, *after = &o->after;
     const enum pad_mode mode = (enum pad_mode)o->mode;
     struct window_attributes a = *(const struct window_attributes *)call->attributes;
-    (void)count;
     if ((before->count && before->count != rank) || (after->count && after->count != rank))
         return fail(TUTTI_INVALID, "pad: before and after need a number for each of the %d axes", rank);
-    *y = inputs[0];
+    *y = call->inputs[0];
     a.shape = x.shape;
     for (int i = 0; i < rank; i++) {
         const int axis = i + x.batched;
@@ -140,7 +138,7 @@ tutti_status op_pad(const struct append_context *c, const int *inputs, int count
         a.shape.sizes[axis] += first + last;
         if (mode != PAD_CONSTANT && *y != NO_VALUE) TRY(pad_axis(c, mode, axis, first, last, y));
     }
-    if (mode == PAD_CONSTANT) *y = append_window(c, inputs[0], &a);
+    if (mode == PAD_CONSTANT) *y = append_window(c, call->inputs[0], &a);
 done:
     return status;
 }
@@ -156,14 +154,13 @@ static int repeat(const struct append_context *c, int x, int axis, int64_t times
     return append_join(c, append_expand(c, x, shape, x), axis);
 }
 
-tutti_status op_tile(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_tile(const struct append_context *c, const struct op_call *call, int *y)
 {
-    const struct value x = *graph_at(c->graph, inputs[0]);
+    const struct value x = *graph_at(c->graph, call->inputs[0]);
     const struct integers *times = &((const struct tile_options *)call->options)->repeats;
-    (void)count;
     if (times->count != x.shape.rank - x.batched)
         return fail(TUTTI_INVALID, "tile: repeats need a number for each of the %d axes", x.shape.rank - x.batched);
-    *y = inputs[0];
+    *y = call->inputs[0];
     for (int i = 0; i < times->count; i++) {
         const int64_t size = x.shape.sizes[i + x.batched];
         if (times->numbers[i] == 1) continue;
@@ -205,16 +202,12 @@ static tutti_status rearrange_blocks(
     return TUTTI_OK;
 }
 
-tutti_status op_depth_to_space(
-    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_depth_to_space(const struct append_context *c, const struct op_call *call, int *y)
 {
-    (void)count;
-    return rearrange_blocks(c, inputs[0], call->options, "depth_to_space", true, y);
+    return rearrange_blocks(c, call->inputs[0], call->options, "depth_to_space", true, y);
 }
 
-tutti_status op_space_to_depth(
-    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_space_to_depth(const struct append_context *c, const struct op_call *call, int *y)
 {
-    (void)count;
-    return rearrange_blocks(c, inputs[0], call->options, "space_to_depth", false, y);
+    return rearrange_blocks(c, call->inputs[0], call->options, "space_to_depth", false, y);
 }

@@ -168,15 +168,14 @@ static tutti_status resize_one(
     return status;
 }
 
-tutti_status op_resize(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_resize(const struct append_context *c, const struct op_call *call, int *y)
 {
-    const struct value x = *graph_at(c->graph, inputs[0]); /* appending moves values */
+    const struct value x = *graph_at(c->graph, call->inputs[0]); /* appending moves values */
     int axes[TUTTI_MAX_RANK];
     const struct resize_options *o = call->options;
     tutti_status status = check(&x, o);
     const int axis_count = o->axes.count ? o->axes.count : x.shape.rank - x.batched;
-    (void)count;
-    *y = inputs[0];
+    *y = call->inputs[0];
     for (int i = 0; i < axis_count && status == TUTTI_OK; i++) {
         axes[i] = op_axis(&x, o->axes.count ? o->axes.numbers[i] : i);
         if (axes[i] < 0) status = fail(TUTTI_INVALID, "resize: axis %d of its axes does not exist", i);

@@ -70,7 +70,7 @@ static tutti_tensor finish(
     int made = NO_VALUE;
     if (!network_ok(network) || layer < 0) return (tutti_tensor) { NO_VALUE };
     const struct append_context context = { network, &network->graph, layer };
-    const tutti_status status = build(&context, inputs, count, &(struct op_call) { .options = a }, &made);
+    const tutti_status status = build(&context, &(struct op_call) { inputs, count, .options = a }, &made);
     if (status != TUTTI_OK) return network_fail(network, status);
     return network_ok(network) ? network_close(network, layer, made) : (tutti_tensor) { NO_VALUE };
 }

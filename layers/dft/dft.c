@@ -191,14 +191,13 @@ static struct dft_attributes from_spectrum(int axis, int64_t length)
 }
 
 /* Builder of tutti_op() for ONNX's DFT. */
-tutti_status op_dft(const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_dft(const struct append_context *c, const struct op_call *call, int *y)
 {
     struct dft_attributes a;
     const struct dft_options *o = call->options;
-    (void)count;
     const tutti_status status =
-        dft_resolve(graph_at(c->graph, inputs[0]), o->axis, o->inverse, o->onesided, o->length, &a);
-    if (status == TUTTI_OK) *y = append(c->graph, c->layer, &a, dft_cut(c->graph, c->layer, &a, inputs[0]));
+        dft_resolve(graph_at(c->graph, call->inputs[0]), o->axis, o->inverse, o->onesided, o->length, &a);
+    if (status == TUTTI_OK) *y = append(c->graph, c->layer, &a, dft_cut(c->graph, c->layer, &a, call->inputs[0]));
     return status;
 }
 

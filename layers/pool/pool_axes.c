@@ -121,14 +121,12 @@ static tutti_status sum_axes(const struct append_context *c, const struct slidin
 
 /* ------------------------------------------------------------------------------------------------ operations ---- */
 
-tutti_status op_max_pool(
-    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_max_pool(const struct append_context *c, const struct op_call *call, int *y)
 {
     struct sliding s;
-    tutti_status status = sliding_resolve("max_pool", graph_at(c->graph, inputs[0]), call->options, NULL, &s);
+    tutti_status status = sliding_resolve("max_pool", graph_at(c->graph, call->inputs[0]), call->options, NULL, &s);
     bool dilated = false;
-    (void)count;
-    *y = inputs[0];
+    *y = call->inputs[0];
     for (int i = 0; i < s.axes && status == TUTTI_OK; i++) dilated |= s.axis[i].dilation > 1;
     if (status == TUTTI_OK && !dilated) {
         struct image_pool pool = { &operation_max_pool, false, true };
@@ -144,14 +142,13 @@ tutti_status op_max_pool(
     return status;
 }
 
-tutti_status op_average_pool(
-    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_average_pool(const struct append_context *c, const struct op_call *call, int *y)
 {
     struct sliding s;
-    const tutti_status status = sliding_resolve("average_pool", graph_at(c->graph, inputs[0]), call->options, NULL, &s);
+    const tutti_status status =
+        sliding_resolve("average_pool", graph_at(c->graph, call->inputs[0]), call->options, NULL, &s);
     const bool all = ((const struct sliding_options *)call->options)->count_include_pad;
-    (void)count;
-    *y = inputs[0];
+    *y = call->inputs[0];
     if (status != TUTTI_OK) return status;
     struct image_pool pool = { &operation_average_pool, false, !all };
     if (!all_plain(&s, &pool)) return sum_axes(c, &s, all ? WEIGHTS_ALL : WEIGHTS_INSIDE, y);
@@ -165,17 +162,15 @@ static int constant(const struct append_context *c, const char *name, float valu
 }
 
 /* (sum of |x|^p)^(1 / p). Where the sum is 0, 1 less 1, as in decompose_reduce_l2(), so that the gradient is 0. */
-tutti_status op_lp_pool(
-    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y)
+tutti_status op_lp_pool(const struct append_context *c, const struct op_call *call, int *y)
 {
     struct sliding s;
     const float p = ((const struct sliding_options *)call->options)->p;
-    tutti_status status = sliding_resolve("lp_pool", graph_at(c->graph, inputs[0]), call->options, NULL, &s);
-    (void)count;
+    tutti_status status = sliding_resolve("lp_pool", graph_at(c->graph, call->inputs[0]), call->options, NULL, &s);
     if (status == TUTTI_OK && !(p >= 1 && p <= 1e6f))
         status = fail(TUTTI_INVALID, "lp_pool: p is %g: it must be from 1 to 1e6", (double)p);
     if (status != TUTTI_OK) return status;
-    *y = append_one(c, p == 2 ? &operation_square : &operation_abs, inputs[0]);
+    *y = append_one(c, p == 2 ? &operation_square : &operation_abs, call->inputs[0]);
     if (p != 1 && p != 2) *y = append_two(c, &operation_pow, *y, constant(c, "p", p));
     status = sum_axes(c, &s, WEIGHTS_ONE, y);
     if (status != TUTTI_OK || p == 1) return status;

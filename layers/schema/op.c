@@ -285,8 +285,8 @@ static tutti_tensor append(tutti_network *network, int layer, const struct op_sc
         return network_append(network, layer, schema->operation, attributes, values, count);
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     if (schema->decompose) return network_close(network, layer, schema->decompose(&context, attributes, values, count));
-    const struct op_call call = { attributes, parsed->options };
-    const tutti_status status = schema->build(&context, values, count, &call, &made);
+    const struct op_call call = { values, count, attributes, parsed->options };
+    const tutti_status status = schema->build(&context, &call, &made);
     if (status != TUTTI_OK) return network_fail(network, status);
     return network_ok(network) ? network_close(network, layer, made) : (tutti_tensor) { NO_VALUE };
 }

@@ -67,12 +67,13 @@ struct affine_grid_options {
 
 /* What tutti_op() read. */
 struct op_call {
+    const int *inputs;
+    int count;
     const void *attributes; /* of the schema's operation, if it has one */
     const void *options;    /* the schema's struct NAME_options */
 };
 /* Appends the nodes and writes the result's value; NO_VALUE where the graph has failed. */
-typedef tutti_status op_builder(
-    const struct append_context *c, const int *inputs, int count, const struct op_call *call, int *y);
+typedef tutti_status op_builder(const struct append_context *c, const struct op_call *call, int *y);
 op_builder op_slice, op_pad, op_tile, op_depth_to_space, op_space_to_depth; /* rearrange.c */
 op_builder op_conv, op_conv_transpose;                                      /* convolve.c */
 op_builder op_max_pool, op_average_pool, op_lp_pool;                        /* pool/pool_axes.c */
