@@ -138,6 +138,12 @@ struct implementation {
 struct loop;
 struct node_arrays; /* layers/interpreter/interpreter.h */
 typedef tutti_status operation_reference(const struct problem *problem, const struct node_arrays *arrays);
+/* Gradients of a node's outputs, NO_VALUE where there is none; and of its inputs, which are NO_VALUE until set. */
+struct node_gradients {
+    const int *outputs;
+    const bool *wanted; /* of each input */
+    int *inputs;
+};
 struct operation {
     const char *name; /* of the node; op_name() and the schemas have the names of tutti_op() */
     /* In the order of a node's inputs and outputs; layers/layers.h, or the header of the family (layers/indices.h,
@@ -148,11 +154,9 @@ struct operation {
     /* Sets the shape, axes, type and batched of outputs[0 .. output_count-1] from the inputs and attributes, and the
      * node's output_count unless it is 1; or fails with a message that names the attribute and its value. */
     tutti_status (*infer)(const struct graph *graph, struct node *node, struct value *outputs);
-    /* Appends the nodes that compute the gradient of each wanted input. output_gradients[i] is NO_VALUE where there is
-     * none; writes input_gradients[i] (NO_VALUE stays: no gradient). `node` is a copy: appending moves the graph's
+    /* Appends the nodes that compute the gradient of each wanted input. `node` is a copy: appending moves the graph's
      * nodes. NULL: the operation has none (integer inputs, gradient nodes). */
-    tutti_status (*gradient)(struct graph *graph, const struct node *node, const int *output_gradients,
-        const bool *wanted, int *input_gradients);
+    tutti_status (*gradient)(struct graph *graph, const struct node *node, const struct node_gradients *g);
     /* Inference: rewrites node *n to its inference form, and sets *n to the last node that is done. Or sets *same to
      * the value that replaces its first output; the plan then drops the node. NULL: the node stays as it is. */
     tutti_status (*inference)(struct graph *graph, size_t *n, int *same);

@@ -80,32 +80,30 @@ done:
 }
 
 /* The gradient of a window is the window of dy that has the input's shape. */
-static tutti_status gradient_of_window(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient_of_window(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
     const struct window_attributes *a = window_attributes(node);
     struct window_attributes attributes = { .shape = graph_at(graph, node->inputs[0])->shape, .reversed = a->reversed };
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
     for (int i = 0; i < attributes.shape.rank; i++) {
         attributes.begins[i] = -a->begins[i];
         if (a->reversed >> i & 1)
             attributes.begins[i] =
                 graph_at(graph, node->outputs[0])->shape.sizes[i] + a->begins[i] - attributes.shape.sizes[i];
     }
-    input_gradients[0] = graph_append(graph, &operation_window, &attributes, output_gradients, 1, node->layer);
+    g->inputs[0] = graph_append(graph, &operation_window, &attributes, g->outputs, 1, node->layer);
     return graph->status;
 }
 
-static tutti_status gradient_of_concat(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient_of_concat(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
     const int axis = axis_attributes(node)->axis;
     struct window_attributes attributes = { 0 };
-    if (output_gradients[0] == NO_VALUE) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE) return TUTTI_OK;
     for (int i = 0; i < node->input_count; i++) {
         attributes.shape = graph_at(graph, node->inputs[i])->shape;
-        if (wanted[i])
-            input_gradients[i] = graph_append(graph, &operation_window, &attributes, output_gradients, 1, node->layer);
+        if (g->wanted[i])
+            g->inputs[i] = graph_append(graph, &operation_window, &attributes, g->outputs, 1, node->layer);
         attributes.begins[axis] += attributes.shape.sizes[axis];
     }
     return graph->status;

@@ -65,18 +65,17 @@ static int as_rows(struct graph *graph, int dy, int layer)
 }
 
 /* The weights' gradient first: then the saved input is free while the data gradient is made. */
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    const int dy = output_gradients[0], x = node->inputs[0], w = node->inputs[1], layer = node->layer;
+    const int dy = g->outputs[0], x = node->inputs[0], w = node->inputs[1], layer = node->layer;
     if (dy == NO_VALUE) return TUTTI_OK;
     const int rows[] = { x, as_rows(graph, dy, layer) };
     const struct axis_attributes features = { .axis = graph_at(graph, dy)->shape.rank - 1 };
-    if (wanted[1]) input_gradients[1] = graph_append(graph, &operation_dense_weight_gradient, NULL, rows, 2, layer);
-    if (node->input_count > 2 && node->inputs[2] != NO_VALUE && wanted[2])
-        input_gradients[2] = graph_append(graph, &operation_channel_sum, &features, &rows[1], 1, layer);
-    if (wanted[0])
-        input_gradients[0] = graph_append(graph, &operation_dense_data_gradient, NULL, (int[]) { dy, w }, 2, layer);
+    if (g->wanted[1]) g->inputs[1] = graph_append(graph, &operation_dense_weight_gradient, NULL, rows, 2, layer);
+    if (node->input_count > 2 && node->inputs[2] != NO_VALUE && g->wanted[2])
+        g->inputs[2] = graph_append(graph, &operation_channel_sum, &features, &rows[1], 1, layer);
+    if (g->wanted[0])
+        g->inputs[0] = graph_append(graph, &operation_dense_data_gradient, NULL, (int[]) { dy, w }, 2, layer);
     return graph->status;
 }
 

@@ -30,15 +30,13 @@ bool in_place_first_two(const struct problem *problem, int input)
     return input == 0 || input == 1;
 }
 
-tutti_status gradient_by_itself(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+tutti_status gradient_by_itself(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
     int inputs[GRAPH_MAX_INPUTS];
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
     memcpy(inputs, node->inputs, sizeof inputs);
-    inputs[0] = output_gradients[0];
-    input_gradients[0] =
-        graph_append(graph, node->operation, &node->attributes, inputs, node->input_count, node->layer);
+    inputs[0] = g->outputs[0];
+    g->inputs[0] = graph_append(graph, node->operation, &node->attributes, inputs, node->input_count, node->layer);
     return graph->status;
 }
 

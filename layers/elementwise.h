@@ -18,8 +18,7 @@ const char *fits_gpu_class(const struct problem *problem);
 bool in_place_first(const struct problem *problem, int input);
 bool in_place_first_two(const struct problem *problem, int input);
 /* The gradient of an operation that is linear in its first input and its own transpose: the operation itself. */
-tutti_status gradient_by_itself(struct graph *graph, const struct node *node, const int *output_gradients,
-    const bool *wanted, int *input_gradients);
+tutti_status gradient_by_itself(struct graph *graph, const struct node *node, const struct node_gradients *g);
 /* Work-items of a group for kernels that take any: `wanted`, or the largest power of two that the device has. */
 size_t group_size(const struct capabilities *device, size_t wanted);
 /* Sets a work-item for each of `items`, in groups of that size; for each of `planes`, unless it is 0. */

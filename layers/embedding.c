@@ -49,13 +49,12 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     return TUTTI_OK;
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE || !wanted[1]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[1]) return TUTTI_OK;
     const struct embedding_gradient_attributes attributes = { .shape = graph_at(graph, node->inputs[1])->shape };
-    const int inputs[] = { node->inputs[0], output_gradients[0] };
-    input_gradients[1] = graph_append(graph, &operation_embedding_gradient, &attributes, inputs, 2, node->layer);
+    const int inputs[] = { node->inputs[0], g->outputs[0] };
+    g->inputs[1] = graph_append(graph, &operation_embedding_gradient, &attributes, inputs, 2, node->layer);
     return graph->status;
 }
 

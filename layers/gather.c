@@ -12,17 +12,16 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     return indexed_shape(node, graph_at(graph, node->inputs[0]), graph_at(graph, node->inputs[1]), &outputs[0]);
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
     const struct value *data = graph_at(graph, node->inputs[0]);
     struct indexed_attributes attributes = *indexed_attributes(node);
     attributes.reduction = SCATTER_ADD;
     attributes.batched = data->batched;
     attributes.shape = data->shape;
-    const int inputs[] = { node->inputs[1], output_gradients[0] };
-    input_gradients[0] = graph_append(graph, &operation_gather_gradient, &attributes, inputs, 2, node->layer);
+    const int inputs[] = { node->inputs[1], g->outputs[0] };
+    g->inputs[0] = graph_append(graph, &operation_gather_gradient, &attributes, inputs, 2, node->layer);
     return graph->status;
 }
 

@@ -51,20 +51,19 @@ static tutti_status infer_grid_gradient(const struct graph *graph, struct node *
     return TUTTI_OK;
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    const int dy = output_gradients[0], x = node->inputs[0], grid = node->inputs[1], layer = node->layer;
+    const int dy = g->outputs[0], x = node->inputs[0], grid = node->inputs[1], layer = node->layer;
     struct grid_sample_attributes attributes = *grid_sample_attributes(node);
     if (dy == NO_VALUE) return TUTTI_OK;
-    if (wanted[1]) {
+    if (g->wanted[1]) {
         const int made =
             graph_append(graph, &operation_grid_sample_grid_gradient, &attributes, (int[]) { x, grid, dy }, 3, layer);
-        input_gradients[1] = broadcast_gradient(graph, made, grid, layer);
+        g->inputs[1] = broadcast_gradient(graph, made, grid, layer);
     }
-    if (!wanted[0] || graph->status != TUTTI_OK) return graph->status;
+    if (!g->wanted[0] || graph->status != TUTTI_OK) return graph->status;
     attributes.shape = graph_at(graph, x)->shape;
-    input_gradients[0] =
+    g->inputs[0] =
         graph_append(graph, &operation_grid_sample_data_gradient, &attributes, (int[]) { grid, dy }, 2, layer);
     return graph->status;
 }

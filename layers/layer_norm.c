@@ -58,16 +58,15 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     return TUTTI_OK;
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[OUTPUT_Y] == NO_VALUE) return TUTTI_OK;
-    const int inputs[] = { node->inputs[0], output_gradients[OUTPUT_Y], node->inputs[1], node->outputs[OUTPUT_MEAN],
+    if (g->outputs[OUTPUT_Y] == NO_VALUE) return TUTTI_OK;
+    const int inputs[] = { node->inputs[0], g->outputs[OUTPUT_Y], node->inputs[1], node->outputs[OUTPUT_MEAN],
         node->outputs[OUTPUT_RSTD] };
     if (graph_append(graph, &operation_layer_norm_gradient, NULL, inputs, 5, node->layer) == NO_VALUE)
         return graph->status;
     for (int i = 0; i < 3; i++)
-        if (wanted[i]) input_gradients[i] = graph_last(graph)->outputs[i];
+        if (g->wanted[i]) g->inputs[i] = graph_last(graph)->outputs[i];
     return TUTTI_OK;
 }
 

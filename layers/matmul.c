@@ -90,26 +90,24 @@ static int gradient_of_single(struct graph *graph, const struct node *node, int 
     return shape.shape.rank == 2 ? gradient : graph_append(graph, &operation_reshape, &shape, &gradient, 1, layer);
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    const int dy = output_gradients[0], a = node->inputs[0], b = node->inputs[1], layer = node->layer;
+    const int dy = g->outputs[0], a = node->inputs[0], b = node->inputs[1], layer = node->layer;
     const bool ta = matmul_attributes(node)->transpose_a, tb = matmul_attributes(node)->transpose_b;
     if (dy == NO_VALUE) return TUTTI_OK;
-    if (wanted[1]) {
+    if (g->wanted[1]) {
         const bool single = !same_leading(graph_at(graph, a), graph_at(graph, b)) && !ta &&
             is_single(graph_at(graph, b), graph_at(graph, a));
         if (single) {
-            input_gradients[1] = gradient_of_single(graph, node, dy);
+            g->inputs[1] = gradient_of_single(graph, node, dy);
         } else {
-            const int each =
-                tb ? product(graph, node, dy, true, a, ta) : product(graph, node, a, !ta, dy, false);
-            input_gradients[1] = broadcast_gradient(graph, each, b, layer);
+            const int each = tb ? product(graph, node, dy, true, a, ta) : product(graph, node, a, !ta, dy, false);
+            g->inputs[1] = broadcast_gradient(graph, each, b, layer);
         }
     }
-    if (wanted[0]) {
+    if (g->wanted[0]) {
         const int each = ta ? product(graph, node, b, tb, dy, true) : product(graph, node, dy, false, b, !tb);
-        input_gradients[0] = broadcast_gradient(graph, each, a, layer);
+        g->inputs[0] = broadcast_gradient(graph, each, a, layer);
     }
     return graph->status;
 }

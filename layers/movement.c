@@ -26,15 +26,13 @@ static tutti_status infer_expand(const struct graph *graph, struct node *node, s
     return TUTTI_OK;
 }
 
-static tutti_status gradient_of_expand(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient_of_expand(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
     const float factor = expand_attributes(node)->factor;
-    input_gradients[0] = broadcast_gradient(graph, output_gradients[0], node->inputs[0], node->layer);
+    g->inputs[0] = broadcast_gradient(graph, g->outputs[0], node->inputs[0], node->layer);
     const struct pointwise_attributes scale = { .low = factor };
-    if (factor != 1)
-        input_gradients[0] = graph_append(graph, &operation_scale, &scale, input_gradients, 1, node->layer);
+    if (factor != 1) g->inputs[0] = graph_append(graph, &operation_scale, &scale, g->inputs, 1, node->layer);
     return graph->status;
 }
 
@@ -55,14 +53,13 @@ static tutti_status infer_transpose(const struct graph *graph, struct node *node
     return TUTTI_OK;
 }
 
-static tutti_status gradient_of_transpose(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient_of_transpose(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
     struct transpose_attributes attributes = { 0 };
     for (int i = 0; i < graph_at(graph, node->inputs[0])->shape.rank; i++)
         attributes.order[transpose_attributes(node)->order[i]] = i;
-    input_gradients[0] = graph_append(graph, &operation_transpose, &attributes, output_gradients, 1, node->layer);
+    g->inputs[0] = graph_append(graph, &operation_transpose, &attributes, g->outputs, 1, node->layer);
     return graph->status;
 }
 

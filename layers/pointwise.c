@@ -93,14 +93,13 @@ static int append_gradient(struct graph *graph, const struct node *node, int inp
     return graph_append(graph, &operation_pointwise_gradient, &attributes, inputs, POINTWISE_VARIABLES, node->layer);
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE) return TUTTI_OK;
     for (int i = 0; i < node->input_count; i++) {
-        if (!wanted[i] || !*node->operation->pointwise->derivatives[i].text) continue;
-        const int whole = append_gradient(graph, node, i, output_gradients[0]);
-        input_gradients[i] = broadcast_gradient(graph, whole, node->inputs[i], node->layer);
+        if (!g->wanted[i] || !*node->operation->pointwise->derivatives[i].text) continue;
+        const int whole = append_gradient(graph, node, i, g->outputs[0]);
+        g->inputs[i] = broadcast_gradient(graph, whole, node->inputs[i], node->layer);
     }
     return graph->status;
 }

@@ -79,21 +79,19 @@ static int gradient_of_product(struct graph *graph, const struct node *node, int
     return graph_append(graph, &operation_mul, NULL, (int[]) { derivative, g }, 2, layer);
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
     const tutti_shape whole = graph_at(graph, node->inputs[0])->shape,
                       kept = kept_shape(node, graph_at(graph, node->inputs[0]));
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
     if (node->operation == &operation_reduce_max || node->operation == &operation_reduce_min)
-        input_gradients[0] = gradient_of_extreme(graph, node, output_gradients[0]);
+        g->inputs[0] = gradient_of_extreme(graph, node, g->outputs[0]);
     else if (node->operation == &operation_reduce_prod)
-        input_gradients[0] = gradient_of_product(graph, node, output_gradients[0]);
+        g->inputs[0] = gradient_of_product(graph, node, g->outputs[0]);
     else if (node->operation == &operation_reduce_mean)
-        input_gradients[0] =
-            repeat(graph, node, output_gradients[0], (float)shape_elements(&kept) / (float)shape_elements(&whole));
+        g->inputs[0] = repeat(graph, node, g->outputs[0], (float)shape_elements(&kept) / (float)shape_elements(&whole));
     else
-        input_gradients[0] = repeat(graph, node, output_gradients[0], 1);
+        g->inputs[0] = repeat(graph, node, g->outputs[0], 1);
     return graph->status;
 }
 

@@ -41,17 +41,16 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     return TUTTI_OK;
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE || !wanted[X]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[X]) return TUTTI_OK;
     const struct resample_attributes attributes = { .axis = resample_attributes(node)->axis };
-    int inputs[INPUTS] = { output_gradients[0] };
+    int inputs[INPUTS] = { g->outputs[0] };
     for (int i = 0; i < TABLE_INPUTS; i++) {
         inputs[TABLE + i] = node->inputs[TRANSPOSED + i];
         inputs[TRANSPOSED + i] = node->inputs[TABLE + i];
     }
-    input_gradients[X] = graph_append(graph, &operation_resample, &attributes, inputs, INPUTS, node->layer);
+    g->inputs[X] = graph_append(graph, &operation_resample, &attributes, inputs, INPUTS, node->layer);
     return graph->status;
 }
 

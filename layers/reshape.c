@@ -42,13 +42,12 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     return check_sequences(&x->shape, &to);
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
     const struct value *x = graph_at(graph, node->inputs[0]);
     const struct reshape_attributes attributes = { x->shape, x->axes };
-    input_gradients[0] = graph_append(graph, &operation_reshape, &attributes, output_gradients, 1, node->layer);
+    g->inputs[0] = graph_append(graph, &operation_reshape, &attributes, g->outputs, 1, node->layer);
     return graph->status;
 }
 

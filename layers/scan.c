@@ -24,23 +24,20 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
 }
 
 /* The gradient of an element is the sum of the gradients from it on: those are the sums that contain it. */
-static tutti_status gradient_of_sum(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient_of_sum(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
     struct scan_attributes attributes = *scan_attributes(node);
     attributes.reverse = !attributes.reverse;
-    input_gradients[0] = graph_append(graph, &operation_cumsum, &attributes, output_gradients, 1, node->layer);
+    g->inputs[0] = graph_append(graph, &operation_cumsum, &attributes, g->outputs, 1, node->layer);
     return graph->status;
 }
 
-static tutti_status gradient_of_product(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient_of_product(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    const int inputs[] = { node->inputs[0], output_gradients[0] };
-    input_gradients[0] =
-        graph_append(graph, &operation_cumprod_gradient, scan_attributes(node), inputs, 2, node->layer);
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
+    const int inputs[] = { node->inputs[0], g->outputs[0] };
+    g->inputs[0] = graph_append(graph, &operation_cumprod_gradient, scan_attributes(node), inputs, 2, node->layer);
     return graph->status;
 }
 

@@ -79,27 +79,26 @@ static tutti_status infer_scatter_gradient(const struct graph *graph, struct nod
     return indexed_shape(node, dy, indices, &outputs[GRADIENT_DUPDATES]);
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    const int dy = output_gradients[0], layer = node->layer, reduction = indexed_attributes(node)->reduction;
+    const int dy = g->outputs[0], layer = node->layer, reduction = indexed_attributes(node)->reduction;
     const int data = node->inputs[SCATTER_DATA], indices = node->inputs[SCATTER_INDICES],
               updates = node->inputs[SCATTER_UPDATES];
-    if (dy == NO_VALUE || (!wanted[SCATTER_DATA] && !wanted[SCATTER_UPDATES])) return TUTTI_OK;
+    if (dy == NO_VALUE || (!g->wanted[SCATTER_DATA] && !g->wanted[SCATTER_UPDATES])) return TUTTI_OK;
     struct indexed_attributes attributes = *indexed_attributes(node);
     attributes.axis += graph_at(graph, dy)->batched - graph_at(graph, data)->batched;
     const bool reads = reduction > SCATTER_ADD;
     const int inputs[] = { indices, dy, reads ? data : NO_VALUE, reads ? updates : NO_VALUE };
     int ddata = dy, dupdates = NO_VALUE;
     if (reduction == SCATTER_ADD) {
-        if (wanted[SCATTER_UPDATES])
+        if (g->wanted[SCATTER_UPDATES])
             dupdates = graph_append(graph, &operation_gather, &attributes, (int[]) { dy, indices }, 2, layer);
     } else {
         ddata = graph_append(graph, &operation_scatter_gradient, &attributes, inputs, 4, layer);
         if (graph->status == TUTTI_OK) dupdates = graph_last(graph)->outputs[GRADIENT_DUPDATES];
     }
-    if (wanted[SCATTER_DATA]) input_gradients[SCATTER_DATA] = broadcast_gradient(graph, ddata, data, layer);
-    if (wanted[SCATTER_UPDATES]) input_gradients[SCATTER_UPDATES] = broadcast_gradient(graph, dupdates, updates, layer);
+    if (g->wanted[SCATTER_DATA]) g->inputs[SCATTER_DATA] = broadcast_gradient(graph, ddata, data, layer);
+    if (g->wanted[SCATTER_UPDATES]) g->inputs[SCATTER_UPDATES] = broadcast_gradient(graph, dupdates, updates, layer);
     return graph->status;
 }
 

@@ -24,12 +24,11 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     return infer(graph, node, outputs);
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    const int inputs[] = { node->outputs[0], output_gradients[0] };
-    input_gradients[0] = graph_append(graph, &operation_softmax_gradient, NULL, inputs, 2, node->layer);
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
+    const int inputs[] = { node->outputs[0], g->outputs[0] };
+    g->inputs[0] = graph_append(graph, &operation_softmax_gradient, NULL, inputs, 2, node->layer);
     return graph->status;
 }
 

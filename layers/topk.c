@@ -25,18 +25,17 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     return TUTTI_OK;
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[VALUES] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (g->outputs[VALUES] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
     const struct value *x = graph_at(graph, node->inputs[0]);
     const struct indexed_attributes attributes = { .kind = INDEXED_ELEMENTS,
         .axis = topk_attributes(node)->axis,
         .reduction = SCATTER_ADD,
         .batched = x->batched,
         .shape = x->shape };
-    const int inputs[] = { node->outputs[INDICES], output_gradients[VALUES] };
-    input_gradients[0] = graph_append(graph, &operation_gather_gradient, &attributes, inputs, 2, node->layer);
+    const int inputs[] = { node->outputs[INDICES], g->outputs[VALUES] };
+    g->inputs[0] = graph_append(graph, &operation_gather_gradient, &attributes, inputs, 2, node->layer);
     return graph->status;
 }
 

@@ -142,7 +142,8 @@ static tutti_status visit(struct gradients *g, size_t n)
     }
     if (!any_input || !(any_output || any_statistic)) return TUTTI_OK;
     size_t before = g->graph->node_count;
-    tutti_status status = node.operation->gradient(g->graph, &node, output_gradients, wanted, input_gradients);
+    tutti_status status = node.operation->gradient(
+        g->graph, &node, &(struct node_gradients) { output_gradients, wanted, input_gradients });
     if (status == TUTTI_OK) status = g->graph->status;
     for (size_t i = before; status == TUTTI_OK && i < g->graph->node_count; i++) g->graph->nodes[i].layer = node.layer;
     for (int i = 0; status == TUTTI_OK && i < node.input_count; i++) {

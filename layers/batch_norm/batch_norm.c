@@ -94,21 +94,20 @@ static tutti_status infer_fold(const struct graph *graph, struct node *node, str
 }
 
 /* The "gradients" of the running statistics are outputs of the forward node. */
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (wanted[NORM_MEAN]) input_gradients[NORM_MEAN] = node->outputs[NORM_BATCH_MEAN];
-    if (wanted[NORM_VAR]) input_gradients[NORM_VAR] = node->outputs[NORM_BATCH_VAR];
-    if (output_gradients[NORM_Y] == NO_VALUE) return TUTTI_OK;
-    int inputs[] = { node->inputs[NORM_X], output_gradients[NORM_Y], node->inputs[NORM_GAMMA],
-        node->outputs[NORM_SAVED_MEAN], node->outputs[NORM_SAVED_RSTD] };
+    if (g->wanted[NORM_MEAN]) g->inputs[NORM_MEAN] = node->outputs[NORM_BATCH_MEAN];
+    if (g->wanted[NORM_VAR]) g->inputs[NORM_VAR] = node->outputs[NORM_BATCH_VAR];
+    if (g->outputs[NORM_Y] == NO_VALUE) return TUTTI_OK;
+    int inputs[] = { node->inputs[NORM_X], g->outputs[NORM_Y], node->inputs[NORM_GAMMA], node->outputs[NORM_SAVED_MEAN],
+        node->outputs[NORM_SAVED_RSTD] };
     const struct batch_norm_attributes *attributes = batch_norm_attributes(node);
     if (graph_append(graph, &operation_batch_norm_gradient, attributes, inputs, 5, node->layer) == NO_VALUE)
         return graph->status;
     const struct node *made = graph_last(graph);
-    if (wanted[NORM_X]) input_gradients[NORM_X] = made->outputs[GRADIENT_DX];
-    if (wanted[NORM_GAMMA]) input_gradients[NORM_GAMMA] = made->outputs[GRADIENT_DGAMMA];
-    if (wanted[NORM_BETA]) input_gradients[NORM_BETA] = made->outputs[GRADIENT_DBETA];
+    if (g->wanted[NORM_X]) g->inputs[NORM_X] = made->outputs[GRADIENT_DX];
+    if (g->wanted[NORM_GAMMA]) g->inputs[NORM_GAMMA] = made->outputs[GRADIENT_DGAMMA];
+    if (g->wanted[NORM_BETA]) g->inputs[NORM_BETA] = made->outputs[GRADIENT_DBETA];
     return graph->status;
 }
 

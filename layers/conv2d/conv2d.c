@@ -157,23 +157,22 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
 /* -------------------------------------------------------------------------------------------------- gradient ---- */
 
 /* The weights' gradient first: then the saved input is free while the data gradient is made. */
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    int dy = output_gradients[0];
+    int dy = g->outputs[0];
     if (dy == NO_VALUE) return TUTTI_OK;
     const struct axis_attributes channels = { CHANNEL_AXIS };
     struct conv2d_attributes attributes = *conv2d_attributes(node);
-    if (wanted[1]) {
+    if (g->wanted[1]) {
         attributes.shape = graph_at(graph, node->inputs[1])->shape;
-        input_gradients[1] = graph_append(
+        g->inputs[1] = graph_append(
             graph, &operation_conv2d_weight_gradient, &attributes, (int[]) { node->inputs[0], dy }, 2, node->layer);
     }
-    if (node->input_count > 2 && node->inputs[2] != NO_VALUE && wanted[2])
-        input_gradients[2] = graph_append(graph, &operation_channel_sum, &channels, &dy, 1, node->layer);
-    if (wanted[0]) {
+    if (node->input_count > 2 && node->inputs[2] != NO_VALUE && g->wanted[2])
+        g->inputs[2] = graph_append(graph, &operation_channel_sum, &channels, &dy, 1, node->layer);
+    if (g->wanted[0]) {
         attributes.shape = graph_at(graph, node->inputs[0])->shape;
-        input_gradients[0] = graph_append(
+        g->inputs[0] = graph_append(
             graph, &operation_conv2d_data_gradient, &attributes, (int[]) { dy, node->inputs[1] }, 2, node->layer);
     }
     return graph->status;
@@ -181,19 +180,19 @@ static tutti_status gradient(
 
 /* The gradient of a transposed convolution: of the data gradient of a convolution whose output is its input. */
 static tutti_status gradient_of_data_gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+    struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    const int g = output_gradients[0];
-    if (g == NO_VALUE) return TUTTI_OK;
+    const int dy = g->outputs[0];
+    if (dy == NO_VALUE) return TUTTI_OK;
     struct conv2d_attributes attributes = *conv2d_attributes(node);
     attributes.shape = graph_at(graph, node->inputs[1])->shape;
-    if (wanted[1])
-        input_gradients[1] = graph_append(
-            graph, &operation_conv2d_weight_gradient, &attributes, (int[]) { g, node->inputs[0] }, 2, node->layer);
+    if (g->wanted[1])
+        g->inputs[1] = graph_append(
+            graph, &operation_conv2d_weight_gradient, &attributes, (int[]) { dy, node->inputs[0] }, 2, node->layer);
     attributes.shape = (tutti_shape) { 0 };
-    if (wanted[0])
-        input_gradients[0] =
-            graph_append(graph, &operation_conv2d, &attributes, (int[]) { g, node->inputs[1] }, 2, node->layer);
+    if (g->wanted[0])
+        g->inputs[0] =
+            graph_append(graph, &operation_conv2d, &attributes, (int[]) { dy, node->inputs[1] }, 2, node->layer);
     return graph->status;
 }
 

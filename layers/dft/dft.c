@@ -58,10 +58,9 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 }
 
 /* The gradient is a transform with the other sign, in which x and y have changed sides. */
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
     struct dft_attributes a = *dft_attributes(node);
     const int64_t from = a.from;
     a.count = graph_at(graph, node->inputs[0])->shape.sizes[a.axis];
@@ -69,7 +68,7 @@ static tutti_status gradient(
     a.to = from;
     a.inverse = !a.inverse;
     if (a.form != DFT_COMPLEX) a.form = real_input(&a) ? DFT_COMPLEX_TO_REAL : DFT_REAL_TO_COMPLEX;
-    input_gradients[0] = graph_append(graph, &operation_dft, &a, output_gradients, 1, node->layer);
+    g->inputs[0] = graph_append(graph, &operation_dft, &a, g->outputs, 1, node->layer);
     return graph->status;
 }
 

@@ -104,18 +104,17 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     return TUTTI_OK;
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
-    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;
     const bool max = pool_is_max(node);
     const struct operation *operation = max ? &operation_max_pool_gradient
         : pool_is_adaptive(node)            ? &operation_adaptive_average_pool_gradient
                                             : &operation_average_pool_gradient;
-    const int inputs[] = { output_gradients[0], max ? node->outputs[1] : NO_VALUE };
+    const int inputs[] = { g->outputs[0], max ? node->outputs[1] : NO_VALUE };
     struct pool_attributes attributes = *pool_attributes(node);
     attributes.shape = graph_at(graph, node->inputs[0])->shape;
-    input_gradients[0] = graph_append(graph, operation, &attributes, inputs, max ? 2 : 1, node->layer);
+    g->inputs[0] = graph_append(graph, operation, &attributes, inputs, max ? 2 : 1, node->layer);
     return graph->status;
 }
 

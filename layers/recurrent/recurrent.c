@@ -166,8 +166,7 @@ static int gradient_of_peepholes(struct graph *graph, const struct node *node, c
     return graph_append(graph, &operation_concat, &(struct axis_attributes) { 0 }, sums, 3, node->layer);
 }
 
-static tutti_status gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
     const struct recurrent_attributes *a = recurrent_attributes(node);
     const int *in = node->inputs, layer = node->layer;
@@ -175,23 +174,22 @@ static tutti_status gradient(
     const bool lstm = a->kind == RECURRENT_LSTM;
     const int inputs[BACKWARD_INPUTS] = { in[RECURRENT_R], node->outputs[RECURRENT_Y],
         a->kind == RECURRENT_SIMPLE ? NO_VALUE : node->outputs[RECURRENT_SAVED], in[RECURRENT_H0], in[RECURRENT_C0],
-        in[RECURRENT_PEEPHOLES], in[RECURRENT_LENGTHS], output_gradients[RECURRENT_Y], output_gradients[RECURRENT_LAST],
-        lstm ? output_gradients[RECURRENT_LAST_C] : NO_VALUE };
+        in[RECURRENT_PEEPHOLES], in[RECURRENT_LENGTHS], g->outputs[RECURRENT_Y], g->outputs[RECURRENT_LAST],
+        lstm ? g->outputs[RECURRENT_LAST_C] : NO_VALUE };
     if (graph_append(graph, &operation_recurrent_gradient, a, inputs, BACKWARD_INPUTS, layer) == NO_VALUE)
         return graph->status;
     int backward[GRAPH_MAX_OUTPUTS];
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) backward[i] = graph_last(graph)->outputs[i];
-    if (wanted[RECURRENT_GATES]) input_gradients[RECURRENT_GATES] = backward[BACKWARD_DGATES];
-    if (wanted[RECURRENT_H0]) input_gradients[RECURRENT_H0] = backward[BACKWARD_DH0];
-    if (wanted[RECURRENT_C0]) input_gradients[RECURRENT_C0] = backward[BACKWARD_DC0];
-    if (wanted[RECURRENT_R]) input_gradients[RECURRENT_R] = gradient_of_r(graph, node, backward, width);
-    if (wanted[RECURRENT_BIAS]) {
+    if (g->wanted[RECURRENT_GATES]) g->inputs[RECURRENT_GATES] = backward[BACKWARD_DGATES];
+    if (g->wanted[RECURRENT_H0]) g->inputs[RECURRENT_H0] = backward[BACKWARD_DH0];
+    if (g->wanted[RECURRENT_C0]) g->inputs[RECURRENT_C0] = backward[BACKWARD_DC0];
+    if (g->wanted[RECURRENT_R]) g->inputs[RECURRENT_R] = gradient_of_r(graph, node, backward, width);
+    if (g->wanted[RECURRENT_BIAS]) {
         const bool after = a->kind == RECURRENT_GRU && a->after;
-        input_gradients[RECURRENT_BIAS] =
-            sum_over_steps(graph, backward[after ? BACKWARD_OTHER : BACKWARD_DGATES], layer);
+        g->inputs[RECURRENT_BIAS] = sum_over_steps(graph, backward[after ? BACKWARD_OTHER : BACKWARD_DGATES], layer);
     }
-    if (wanted[RECURRENT_PEEPHOLES])
-        input_gradients[RECURRENT_PEEPHOLES] = gradient_of_peepholes(graph, node, backward, width);
+    if (g->wanted[RECURRENT_PEEPHOLES])
+        g->inputs[RECURRENT_PEEPHOLES] = gradient_of_peepholes(graph, node, backward, width);
     return graph->status;
 }
 

@@ -34,12 +34,11 @@ static tutti_status faulty_infer(const struct graph *graph, struct node *node, s
     return TUTTI_OK;
 }
 
-static tutti_status faulty_gradient(
-    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+static tutti_status faulty_gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
     (void)graph;
     (void)node;
-    if (wanted[1]) input_gradients[1] = output_gradients[0];
+    if (g->wanted[1]) g->inputs[1] = g->outputs[0];
     return TUTTI_OK;
 }
 
