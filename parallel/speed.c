@@ -4,22 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
+
 /* Weight of the prior that a is 0, relative to one size's relative error. It decides if the sizes are so close
  * together that noise would determine the slope; if they differ by a third, it hardly counts. */
 #define PRIOR 0.02
-
-static int ascending(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
 
 double speed_median(const double *values, int count)
 {
     double sorted[SPEED_RECENT];
     if (count == 0) return 0;
     memcpy(sorted, values, (size_t)count * sizeof(*sorted));
-    qsort(sorted, (size_t)count, sizeof(*sorted), ascending);
+    qsort(sorted, (size_t)count, sizeof(*sorted), number_compare);
     return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
 }
 

@@ -385,7 +385,7 @@ static void choose_product(const struct problem *problem, struct product *p)
     *p = best;
 }
 
-static struct product product_of(const struct problem *problem)
+static void design_product(const struct problem *problem, void *design)
 {
     const bool gradient = conv2d_is_data_gradient(problem);
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -398,12 +398,7 @@ static struct product product_of(const struct problem *problem)
     choose_product(problem, &p);
     p.scratch = conv2d_scratch_of(problem, (size_t)scratch_bytes(problem, &p));
     p.tasks = conv2d_scratch_tasks(problem, &p.scratch, p.chunks);
-    return p;
-}
-
-static void design_product(const struct problem *problem, void *design)
-{
-    *(struct product *)design = product_of(problem);
+    *(struct product *)design = p;
 }
 
 static size_t product_workspace(const struct problem *problem)
@@ -532,7 +527,7 @@ static int64_t parts_floats(const struct weights *w)
     return (w->chain ? 3 : 1) * w->parts.count * w->parts.blocks * w->parts.length * BLOCK;
 }
 
-static struct weights weight_gradient_of(const struct problem *problem)
+static void design_weight_gradient(const struct problem *problem, void *design)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct weights w = { .grid = grid_of(problem, false) };
@@ -557,12 +552,7 @@ static struct weights weight_gradient_of(const struct problem *problem)
         .offset = conv2d_scratch_workspace(&w.scratch, w.tasks) / sizeof(float) };
     /* Without room for their sums and errors, parts are chains. */
     if ((size_t)parts_floats(&w) * sizeof(float) > problem->device->allocation_max / 4) w.chain = 0;
-    return w;
-}
-
-static void design_weight_gradient(const struct problem *problem, void *design)
-{
-    *(struct weights *)design = weight_gradient_of(problem);
+    *(struct weights *)design = w;
 }
 
 static size_t weight_gradient_workspace(const struct problem *problem)

@@ -220,7 +220,7 @@ static int64_t choose_depth(const struct problem *problem, struct direct *d, boo
     return whole ? 0 : tiles * d->block_h * d->block_w * d->packing.vectors * v;
 }
 
-static struct direct direct_of(const struct problem *problem)
+static void design_product(const struct problem *problem, void *design)
 {
     bool gradient = conv2d_is_data_gradient(problem);
     struct direct d = { .z = conv2d_sizes_of(problem), .channels = conv2d_channels_of(problem, gradient) };
@@ -241,12 +241,7 @@ static struct direct direct_of(const struct problem *problem)
     size_t sums = (size_t)choose_depth(problem, &d, gradient) * sizeof(float);
     d.scratch = conv2d_scratch_of(problem, (size_t)(unit_bytes * (double)d.units_max) + sums);
     d.tasks = conv2d_scratch_tasks(problem, &d.scratch, d.chunks);
-    return d;
-}
-
-static void design_product(const struct problem *problem, void *design)
-{
-    *(struct direct *)design = direct_of(problem);
+    *(struct direct *)design = d;
 }
 
 static size_t product_workspace(const struct problem *problem)
@@ -383,7 +378,7 @@ static void choose_splits(const struct problem *problem, struct direct_weights *
     d->units_max = divide_up(d->units_split, divide_up(d->units_split, d->units_max));
 }
 
-static struct direct_weights weight_gradient_of(const struct problem *problem)
+static void design_weight_gradient(const struct problem *problem, void *design)
 {
     struct direct_weights d = { .z = conv2d_sizes_of(problem), .image = reads_image(problem) };
     int64_t v = problem->device->vector_width, taps = d.z.r * d.z.s;
@@ -413,12 +408,7 @@ static struct direct_weights weight_gradient_of(const struct problem *problem)
     d.tasks = conv2d_scratch_tasks(
         problem, &d.scratch, d.splits * divide_up(d.c_blocks, d.task_c) * divide_up(d.k_blocks, d.task_k));
     d.parts_offset = conv2d_scratch_workspace(&d.scratch, d.tasks) / sizeof(float);
-    return d;
-}
-
-static void design_weight_gradient(const struct problem *problem, void *design)
-{
-    *(struct direct_weights *)design = weight_gradient_of(problem);
+    *(struct direct_weights *)design = d;
 }
 
 static size_t weight_gradient_workspace(const struct problem *problem)

@@ -178,7 +178,7 @@ static void choose_depth(const struct problem *problem, struct design *p)
         p->depth = channels;
 }
 
-static struct design design_of(const struct problem *problem)
+static void design_product(const struct problem *problem, void *design)
 {
     struct design p = { .z = conv2d_sizes_of(problem) };
     p.gradient = conv2d_is_data_gradient(problem);
@@ -196,12 +196,7 @@ static struct design design_of(const struct problem *problem)
     p.groups = p.groups_image * p.z.n;
     choose_tasks(problem, &p);
     choose_depth(problem, &p);
-    return p;
-}
-
-static void design_product(const struct problem *problem, void *design)
-{
-    *(struct design *)design = design_of(problem);
+    *(struct design *)design = p;
 }
 
 static size_t prepared(const struct problem *problem)
@@ -330,7 +325,7 @@ static void choose_tasks_weights(const struct problem *problem, struct weights_d
     }
 }
 
-static struct weights_design weight_gradient_of(const struct problem *problem)
+static void design_weight_gradient(const struct problem *problem, void *design)
 {
     struct weights_design w = { .z = conv2d_sizes_of(problem) };
     int64_t v = problem->device->vector_width;
@@ -352,12 +347,7 @@ static struct weights_design weight_gradient_of(const struct problem *problem)
     w.splits = w.splits_least = divide_up(w.runs, w.runs_split);
     choose_tasks_weights(problem, &w);
     w.parts_from = gathered_floats(problem);
-    return w;
-}
-
-static void design_weight_gradient(const struct problem *problem, void *design)
-{
-    *(struct weights_design *)design = weight_gradient_of(problem);
+    *(struct weights_design *)design = w;
 }
 
 static size_t weight_gradient_workspace(const struct problem *problem)

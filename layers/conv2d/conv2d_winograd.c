@@ -144,7 +144,7 @@ static void design_deep(const struct problem *problem, struct design *p, int64_t
     p->sources.from = conv2d_scratch_workspace(&p->scratch, p->tasks) / sizeof(float);
 }
 
-static struct design design_of(const struct problem *problem)
+static void design(const struct problem *problem, void *design)
 {
     bool gradient = conv2d_is_data_gradient(problem);
     struct design p = { .channels = conv2d_channels_of(problem, gradient),
@@ -156,12 +156,7 @@ static struct design design_of(const struct problem *problem)
         design_deep(problem, &p, conv2d_tasks_wanted(problem, winograd_flops(problem)));
     else
         design_fused(problem, &p);
-    return p;
-}
-
-static void design(const struct problem *problem, void *design)
-{
-    *(struct design *)design = design_of(problem);
+    *(struct design *)design = p;
 }
 
 static size_t product_workspace(const struct problem *problem)
