@@ -162,7 +162,7 @@ static tutti_status find_row(struct csv *csv, size_t *at, enum found *found)
     return TUTTI_OK;
 }
 
-/* Writes a NUL after each field, and takes one of two quotes away. */
+/* Writes a NUL after each field, and takes one of two quotes away, and blanks within quotes at both ends. */
 static tutti_status list_fields(struct csv *csv, struct csv_row *row)
 {
     void *fields = csv->fields;
@@ -170,10 +170,13 @@ static tutti_status list_fields(struct csv *csv, struct csv_row *row)
     csv->fields = fields;
     if (status != TUTTI_OK) return status;
     for (size_t i = 0; i < csv->count; i++) {
-        const struct span *span = &csv->spans[i];
+        struct span *span = &csv->spans[i];
         char *to = csv->fields[i] = csv->buffer + span->begin;
         if (span->quoted) {
             for (size_t k = span->begin; k < span->end; k++) csv->line += csv->buffer[k] == '\n';
+            while (span->begin < span->end && is_space(csv, csv->buffer[span->begin])) span->begin++;
+            while (span->end > span->begin && is_space(csv, csv->buffer[span->end - 1])) span->end--;
+            to = csv->fields[i] = csv->buffer + span->begin;
             if (span->doubled) {
                 for (const char *from = to, *end = csv->buffer + span->end; from < end; from += 1 + (*from == '"'))
                     *to++ = *from;
@@ -255,24 +258,36 @@ bool csv_has_name(const char *path)
     return false;
 }
 
-/* The one of the separators that the first row has most often; blanks, where there is none of them. */
+static bool is_digit(char character)
+{
+    return character >= '0' && character <= '9';
+}
+
+/* The one of the separators that the first row has most often; blanks, where there is none of them. Commas that all
+ * stand between digits, at most one in a field of another separator, are decimal. */
 static char find_separator(const struct csv *csv)
 {
     static const char candidates[] = ",;\t|";
     enum { CANDIDATES = sizeof candidates - 1 };
-    int counts[CANDIDATES] = { 0 }, best = 0;
-    bool quoted = false, blanks = false;
+    int counts[CANDIDATES] = { 0 }, best = 0, other = 1, commas = 0;
+    bool quoted = false, blanks = false, decimal = true;
     if (has_end(csv->path, ".tsv") || has_end(csv->path, ".tsv.gz")) return '\t';
     const size_t begin = skip_spaces(csv, csv->at);
     for (size_t i = begin; i < csv->filled && (quoted || !ends_line(csv->buffer[i])); i++) {
         const char byte = csv->buffer[i];
         const char *found = byte ? strchr(candidates, byte) : NULL;
         if (byte == '"') quoted = !quoted;
-        if (found && !quoted) counts[found - candidates]++;
+        if (found && !quoted) {
+            counts[found - candidates]++;
+            commas = byte == ',' ? commas + 1 : 0;
+        }
+        if (byte == ',' && !quoted)
+            decimal &= commas == 1 && i > begin && is_digit(csv->buffer[i - 1]) && is_digit(csv->buffer[i + 1]);
         if (!quoted && i > begin && byte != ' ' && !ends_line(byte)) blanks |= csv->buffer[i - 1] == ' ';
     }
-    for (int i = 1; i < CANDIDATES; i++)
-        if (counts[i] > counts[best]) best = i;
+    for (int i = 2; i < CANDIDATES; i++)
+        if (counts[i] > counts[other]) other = i;
+    if (counts[other] > counts[0] || (decimal && counts[other] > 0)) best = other;
     return counts[best] == 0 && blanks ? ' ' : candidates[best];
 }
 
@@ -325,11 +340,6 @@ struct decimal {
     int power;
     bool negative, exact; /* all digits are there */
 };
-
-static bool is_digit(char character)
-{
-    return character >= '0' && character <= '9';
-}
 
 /* Adds digits to a number, which is wrong if there are too many. Returns the end of the digits. */
 static const char *add_digits(const char *text, uint64_t *number)

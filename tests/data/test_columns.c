@@ -28,6 +28,7 @@ START_TEST(ways_to_write_numbers)
     static const char *const texts[] = {
         "a,y\n10,1\n30,2\n",
         "a,y\n1e1,1\n+30.0,2\n",
+        "a,y\n\" 10\",1\n\"30\t \",\" 2\"\n",
         "a,y\n10%,1\n30 %,2\n",
         "a,y\n\"1,000\",1\n\"1,002,000\",2\n",
         "a,y\n1'000,1\n3'000,2\n",

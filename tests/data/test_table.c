@@ -217,6 +217,24 @@ START_TEST(separators)
 }
 END_TEST
 
+/* Decimal commas in a first row without names are no separators. */
+START_TEST(decimal_commas)
+{
+    static const struct {
+        const char *text;
+        int inputs;
+    } cases[] = { { "5,3;107,2;aaa\n1,5;2,5;bbb\n1;2;aaa\n", 2 }, { "5,3;7\n1;2\n", 1 }, { "5,3\t7,5\n1,2\t3\n", 1 },
+        { "1,2,3;4\n1,2,3;5\n", 2 }, { "1,2,a;b\n1,2,c;d\n", 2 }, { "a,b;c\n1,2\n", 1 }, { "1,2,3\n4,5,6\n", 2 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_text("data.csv", cases[i].text);
+        struct collection *table = opened(table_open, "data.csv", &none);
+        ck_assert_msg(
+            table->info.shape.sizes[0] == cases[i].inputs, "%zu: %d inputs", i, (int)table->info.shape.sizes[0]);
+        table->free(table);
+    }
+}
+END_TEST
+
 START_TEST(packed_files)
 {
     char packed[4000];
@@ -339,6 +357,7 @@ Suite *table_suite(void)
     tcase_add_test(tests, refuses_rows);
     tcase_add_test(tests, skips_rows);
     tcase_add_test(tests, separators);
+    tcase_add_test(tests, decimal_commas);
     tcase_add_test(tests, packed_files);
     tcase_add_test(tests, one_table);
     tcase_add_test(tests, exact_numbers);
