@@ -31,14 +31,27 @@ tutti_status table_check_text(const char *path, const char *text)
     return fail(TUTTI_FORMAT, "%s: a name is not UTF-8, or has control characters in it", path);
 }
 
-/* Gives columns without names their numbers, from 1 on. */
+/* The number of a column from 1 on, unless another one has it as its name. */
+static char *number_of(char *const *texts, int count, int column)
+{
+    char *name = memory_format("%d", column + 1);
+    for (int i = 0; i < count && name; i++) {
+        if (strcmp(texts[i], name)) continue;
+        free(name);
+        return memory_format("column %d", column + 1);
+    }
+    return name;
+}
+
+/* Gives columns without names their numbers. */
 static tutti_status name_columns(const char *path, char **texts, int count, bool header)
 {
     for (int i = 0; i < count; i++) {
         if (!header || !texts[i][0]) {
+            char *name = header ? number_of(texts, count, i) : memory_format("%d", i + 1);
+            if (!name) return TUTTI_NO_MEMORY;
             free(texts[i]);
-            texts[i] = memory_format("%d", i + 1);
-            if (!texts[i]) return TUTTI_NO_MEMORY;
+            texts[i] = name;
         }
         const tutti_status status = table_check_text(path, texts[i]);
         if (status != TUTTI_OK) return status;

@@ -18,19 +18,56 @@ static bool is_number(const char *text)
 
 /* ----------------------------------------------------------------------------------------------- first row ---- */
 
-/* A row of names has a text where the row after it has a number, or nothing; or it has no text in a first column that
- * others have, as R and pandas write it. */
-static bool is_header(const struct csv_row *next, char **texts, int count)
+/* A number in any way to write it, or a date. */
+static bool is_value(const char *text)
+{
+    for (int i = 0; i < COLUMN_KINDS; i++)
+        if (column_kinds[i] != &column_boolean && column_kinds[i] != &column_category &&
+            column_kinds[i]->recognise(text))
+            return true;
+    return false;
+}
+
+/* Whether texts are 0, 1, 2 ..., as pandas names columns without names. */
+static bool counts_up(char *const *texts, int count)
+{
+    char number[20];
+    for (int i = 0; i < count; i++) {
+        snprintf(number, sizeof number, "%d", i);
+        if (strcmp(texts[i], number)) return false;
+    }
+    return true;
+}
+
+/* Whether only the last text is no number of a column. */
+static bool counts_to_text(char *const *texts, int count)
+{
+    const char *last = texts[count - 1];
+    return count > 2 && counts_up(texts, count - 1) && !column_is_missing(last) && !is_value(last);
+}
+
+/* No text in a first column that others have, as R and pandas write it. */
+static bool has_index(const struct csv_row *next, char **texts, int count)
 {
     bool numbers = false, missing = false;
     for (int i = 0; i < count; i++) numbers |= is_number(texts[i]);
     for (int i = 1; i < count; i++) missing |= !*texts[i];
+    if (count < 2 || *texts[0] || missing || !*next->fields[0]) return false;
+    return !numbers || (counts_up(texts + 1, count - 1) && (count > 2 || !strcmp(next->fields[0], "0")));
+}
+
+/* A row of names has a text where the row after it has a number, a date or nothing, or it has an index. */
+static bool is_header(const struct csv_row *next, char **texts, int count)
+{
+    bool numbers = false;
+    for (int i = 0; i < count; i++) numbers |= is_number(texts[i]);
     if (next->count == 0) return !numbers;
-    if (count > 1 && !*texts[0] && *next->fields[0] && !numbers && !missing) return true;
-    for (int i = 0; i < count && i < next->count; i++)
-        if (!column_is_missing(texts[i]) && !is_number(texts[i]) &&
-            (column_is_missing(next->fields[i]) || is_number(next->fields[i])))
-            return true;
+    if (has_index(next, texts, count)) return true;
+    for (int i = 0; i < count && i < next->count; i++) {
+        const char *below = next->fields[i];
+        if (column_is_missing(texts[i]) || is_number(texts[i])) continue;
+        if (is_number(below) || (!is_value(texts[i]) && (column_is_missing(below) || is_value(below)))) return true;
+    }
     return false;
 }
 
@@ -45,12 +82,12 @@ static tutti_status copy_row(const struct csv_row *row, char ***texts)
 static bool has_equal(const struct csv_row *row, char **texts, int count)
 {
     for (int i = 0; i < count && i < row->count; i++)
-        if (*texts[i] && !strcmp(texts[i], row->fields[i])) return true;
+        if (*texts[i] && !is_number(texts[i]) && !strcmp(texts[i], row->fields[i])) return true;
     return false;
 }
 
-/* Where all is text, names are what no row below has in its column, while values are there again. `next` is the
- * second row. */
+/* Texts without a number below are names if no row below has them in their columns, while values are there again.
+ * `next` is the second row. */
 static tutti_status is_alone(struct csv *csv, const struct csv_row *next, char **texts, int count, bool *alone)
 {
     struct csv_row row = *next;
@@ -81,12 +118,18 @@ static void report_header(const struct table *table, const char *path, char **te
         numbers += is_number(texts[i]);
         filled += !column_is_missing(texts[i]);
     }
-    if (header && numbers > 0)
+    if (alone)
+        text_append(&line, "the first row is taken as names of columns: none of its texts is in the rows below");
+    else if (header && count > 1 && !*texts[0] && counts_up(texts + 1, count - 1))
+        text_append(&line, "the first row is taken as names of columns: they are 0, 1, ... after an empty one");
+    else if (header && numbers > 0)
         text_append(&line,
             "the first row is taken as names of columns, although some are numbers: there is a text above "
             "a number");
-    else if (alone)
-        text_append(&line, "the first row is taken as names of columns: none of them is in the rows below");
+    else if (!header && counts_to_text(texts, count))
+        text_append(&line,
+            "the first row is taken as data, and columns are called 1, 2, ...: it looks like names, but too few "
+            "rows show that its text is none of the texts below");
     else if (!header && numbers == 0 && filled > 0)
         text_append(&line,
             "the first row is taken as data, and columns are called 1, 2, ...: none of its texts is above "
@@ -111,9 +154,10 @@ static tutti_status read_first(const struct table *table, const char *path, char
     TRY(copy_row(&row, texts));
     TRY(csv_next(csv, &row));
     *header = is_header(&row, *texts, *count);
-    bool numbers = false;
-    for (int i = 0; i < *count; i++) numbers |= is_number((*texts)[i]);
-    if (!*header && !numbers && row.count > 0) TRY(is_alone(csv, &row, *texts, *count, &alone));
+    bool values = false;
+    for (int i = 0; i < *count; i++) values |= is_value((*texts)[i]);
+    if (!*header && (!values || counts_to_text(*texts, *count)) && row.count > 0)
+        TRY(is_alone(csv, &row, *texts, *count, &alone));
     *header |= alone;
     if (!table->columns) report_header(table, path, *texts, *count, *header, alone);
 done:
@@ -126,8 +170,10 @@ done:
 
 /* ---------------------------------------------------------------------------------------------------- rows ---- */
 
-static bool is_blank(const struct csv_row *row)
+/* Nothing is in the row. Of rows to predict, it is one whose inputs are all missing. */
+static bool is_blank(const struct table *table, const struct csv_row *row)
 {
+    if (table->unlabelled && row->count == table->reading.field_count) return false;
     for (int i = 0; i < row->count; i++)
         if (row->fields[i][0]) return false;
     return true;
@@ -146,12 +192,12 @@ tutti_status table_walk(struct table *table, int file, int64_t most,
     if (status == TUTTI_OK) status = table_set_columns(table, path, texts, count, &header);
     if (status == TUTTI_OK) status = csv_open(path, &csv);
     if (status != TUTTI_OK) return status;
-    table->reading.comma = csv_separator(csv) == ';';
+    if (file == 0) table->reading.comma = csv_separator(csv) == ';';
     if (header) TRY(csv_next(csv, &fields));
     for (int64_t number = 1; number <= most; number++) {
         TRY(csv_next(csv, &fields));
         if (fields.count == 0) break;
-        if (!is_blank(&fields)) TRY(row(table, file, &fields, number));
+        if (!is_blank(table, &fields)) TRY(row(table, file, &fields, number));
     }
 done:
     csv_close(csv);

@@ -1,6 +1,7 @@
 /* Columns of tables as inputs: numbers in all the ways they are written, texts, dates, missing values. */
 #include "kinds.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,6 +254,43 @@ START_TEST(headers_of_texts)
 }
 END_TEST
 
+/* Names that are numbers, as pandas writes those of tables without names, and names above other values than numbers. */
+START_TEST(headers_above_values)
+{
+    static const struct {
+        const char *text, *note; /* NULL: nothing is told */
+        int samples;
+        const char *first; /* name of the first input, where there is a header */
+    } cases[] = {
+        { ",0,1,2\n0,5.2,107.2,0\n1,5.5,9,1\n", "they are 0, 1, ...", 2, "0" },
+        { ",0\n0,5\n1,6\n", "they are 0, 1, ...", 2, NULL },
+        { ",0,1\n,5,6\n3,4,5\n", NULL, 3, NULL }, /* values that are missing */
+        { "0,1,species\n5.2,107.2,a\n0,1,b\n1,3,a\n2,2,a\n3,7,b\n", "taken as names", 5, "0" },
+        { "0,1,species\n5.2,107.2,a\n1,3,b\n", "looks like names", 3, NULL },
+        { "0,1,a\n5.2,107.2,a\n0,1,b\n1,3,a\n2,2,a\n3,7,b\n", "looks like names", 6, NULL },
+        { "when;rate;kind\n2001-01-01;12 %;x\n2001-01-02;13 %;y\n", NULL, 2, "when" },
+        { "size;kind\n1,5;x\n2,5;y\n", NULL, 2, "size" },
+        { "a,b,c\n\"1,234\",x,y\n\"1,235\",y,x\n", NULL, 2, "a" },
+        { "2001-01-01,x\n2001-01-02,y\n", NULL, 2, NULL },
+        { "yes,x\nno,y\n", "taken as data", 2, NULL },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_text("data.csv", cases[i].text);
+        *heard = '\0';
+        struct collection *table = opened(table_open, "data.csv", &fills);
+        ck_assert_msg(table->samples == cases[i].samples, "%zu: %d samples", i, (int)table->samples);
+        ck_assert_msg(!cases[i].note || strstr(heard, cases[i].note), "%zu: %s", i, heard);
+        ck_assert_msg(cases[i].note || !strstr(heard, "first row is taken as names"), "%zu: %s", i, heard);
+        json_t *object = json_object();
+        ck_assert_int_eq(table->describe(table, object), 0);
+        const char *first = json_string_value(json_array_get(json_object_get(object, "columns"), 0));
+        ck_assert_msg(!strcmp(first, cases[i].first ? cases[i].first : "1"), "%zu: %s", i, first);
+        json_decref(object);
+        table->free(table);
+    }
+}
+END_TEST
+
 /* Another table, by what is kept with the weights: each column becomes what it was. */
 START_TEST(described_columns)
 {
@@ -309,6 +347,7 @@ Suite *columns_suite(void)
     tcase_add_test(tests, numbers_and_texts);
     tcase_add_test(tests, chosen_columns);
     tcase_add_test(tests, headers_of_texts);
+    tcase_add_test(tests, headers_above_values);
     tcase_add_test(tests, described_columns);
     suite_add_tcase(suite, tests);
     return suite;
