@@ -41,6 +41,7 @@ static bool read_object(const json_t *object, struct preparation *p)
     for (size_t i = 0; i < sizeof(images) / sizeof(images[0]); i++) p->bytes = p->bytes || !strcmp(kind, images[i]);
     p->recordings = !strcmp(kind, "recordings");
     p->table = !strcmp(kind, "table");
+    p->texts = p->table && json_object_get(object, "prepared") && !json_object_get(object, "mean");
     return read_numbers(object, "mean", "std", &p->mean, &p->std, &p->count) &&
         read_numbers(object, "target_mean", "target_std", &p->target_mean, &p->target_std, &p->target_count);
 }
@@ -77,7 +78,7 @@ static const char *formula(const struct preparation *p)
 
 void preparation_report(const struct preparation *p, const char *weights, bool prepares)
 {
-    const bool nothing = !p->bytes && !p->recordings && p->count == 0;
+    const bool nothing = !p->bytes && !p->recordings && !p->texts && p->count == 0;
     if (!p->known)
         fprintf(stderr, "inputs are not prepared: %s not record what was done in training\n",
             weights ? "the weights do" : "the network does");
@@ -86,6 +87,11 @@ void preparation_report(const struct preparation *p, const char *weights, bool p
             p->target_count ? "; outputs are in the units of the data" : "");
     else if (nothing && p->target_count == 0)
         fprintf(stderr, "inputs are not prepared, nor were they in training\n");
+    else if (p->texts)
+        fprintf(stderr,
+            "inputs are not prepared: the training's table has texts, dates or missing values, which became other "
+            "inputs%s; --data does so here\n",
+            p->target_count ? ", and outputs are standardised" : "");
     else
         fprintf(stderr, "inputs are not prepared: in training a number x became %s%s; --prepare does so here\n",
             formula(p), p->target_count ? ", and outputs are standardised" : "");
@@ -100,6 +106,8 @@ int preparation_apply(
             weights ? "these weights do not record" : "without --weights of a training it is not known");
     if (p->recordings)
         return wrong_use("infer", "--prepare makes no spectrograms: name the recordings instead of --inputs");
+    if (p->texts)
+        return wrong_use("infer", "--prepare: the training's table has texts, dates or missing values: use --data");
     if (p->bytes && array->type != NPZ_U8)
         return wrong_use("infer", "--prepare needs bytes from 0 to 255, as in training: the array is %s, not uint8",
             npz_type_name(array->type));

@@ -10,6 +10,7 @@ struct preparation {
     bool bytes;      /* samples are bytes, divided by 255 before */
     bool recordings; /* spectrograms, which arrays are not made to */
     bool table;      /* bytes are numbers as others */
+    bool texts;      /* not all columns of the table are plain numbers, which arrays are not made to */
     double *mean, *std;
     double *target_mean, *target_std; /* outputs times std plus mean are in the units of the data */
     int count, target_count;          /* 0: nothing is done */

@@ -3,6 +3,7 @@ import json
 import random
 
 import harness
+import npz
 
 MODEL = ("mlp", "--weights", "m.safetensors")
 KINDS = "versicolor", "setosa", "virginica"
@@ -116,6 +117,11 @@ class Tables(harness.CommandTest):
         write(self.folder / "new" / "test.csv", [{**rows[301], "colour": "purple"}], *reversed(names[1:]))
         line, = self.good("infer", *MODEL, "--data", "new", "--json").lines()
         self.assertIn("value", line)
+        width = json.loads(self.metadata("m.safetensors")["data"])["shape"][0]
+        npz.write(self.folder / "raw.npz", input=("<f4", (1, width), [0] * width))
+        raw = ("infer", *MODEL, "--inputs", "raw.npz", "--outputs", "o.npz", "--input", width, "--classes", 1)
+        self.refused(2, ["--prepare", "use --data"], *raw, "--prepare")
+        self.assertIn("inputs are not prepared: the training's table has texts", self.good(*raw).errors)
         self.refused(1, ["row 4", "'rate'", "--missing fill"], *words, "--missing", "refuse")
         outcome = self.good(*words, "--epochs", "1", "--only", "colour,when", "--id", "name", "--save", "n")
         known = json.loads(self.metadata("n.safetensors")["data"])
