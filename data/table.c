@@ -206,6 +206,7 @@ done:
 static tutti_status read_table(struct table *table)
 {
     tutti_status status = TUTTI_OK;
+    if (table->described && table->reading.options->without_targets) TRY(table_look_for_targets(table));
     if (table->described) return table_read(table);
     TRY(table_choose_kinds(table, false));
     status = table_read(table);

@@ -23,6 +23,8 @@ struct table_reading {
     bool class_asked;     /* the caller wants the target's texts to be classes */
     bool comma;           /* "1,234" is a fraction */
     bool chosen;          /* kinds are those of all rows: what is of another kind is damaged */
+    bool enough;          /* no more rows are asked for */
+    bool no_targets;      /* the target's column is empty in all rows to predict: it counts as not there */
     bool misfit;          /* ... else something was found that is of another kind than the first rows */
     bool quiet;           /* files are read again: notes have been given */
     struct text left_out; /* the first rows that are left out, and why */
@@ -41,6 +43,7 @@ struct table {
     struct column *columns;       /* those of the first file, or of the training */
     int column_count, target;
     bool described; /* columns and classes are those of the training */
+    bool whole;     /* ... and columns that are no inputs are among them */
     bool by_class;
     bool unlabelled;  /* a file has no column for the target */
     int cells, width; /* numbers of a row, and features of a sample */
@@ -59,7 +62,7 @@ struct table {
 tutti_status table_find_files(struct table *table, const char *path);
 
 /* table_describe.c: sets columns to those that a network was trained on; NULL: no change.
- * Errors: TUTTI_MISMATCH if it was trained on other data. */
+ * Errors: TUTTI_MISMATCH if it was trained on other data, TUTTI_INVALID if options choose columns otherwise. */
 tutti_status table_restore(struct table *table, const char *description);
 /* collection.describe */
 int table_describe(const struct collection *collection, struct json_t *object);
@@ -80,11 +83,13 @@ tutti_status table_choose_kinds(struct table *table, bool all);
 /* Leaves out inputs that turn out to say nothing once all rows are read. Errors: TUTTI_FORMAT if none is left. */
 tutti_status table_check_inputs(struct table *table);
 
-/* table_file.c: calls a function for the rows of a file that are not empty, `number` from 1 on, until it fails or for
- * the first `most` rows. */
+/* table_file.c: calls a function for the rows of a file that are not empty, `number` from 1 on, until it fails, for
+ * the first `most` rows, or until it sets reading.enough. */
 tutti_status table_walk(struct table *table, int file, int64_t most,
     tutti_status (*row)(struct table *table, int file, const struct csv_row *row, int64_t number));
 /* table_rows.c: reads the rows of all files; those that it had are forgotten. */
 tutti_status table_read(struct table *table);
+/* Finds whether the target's column is empty in all rows to predict: reading.no_targets. */
+tutti_status table_look_for_targets(struct table *table);
 
 #endif

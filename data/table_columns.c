@@ -160,6 +160,12 @@ static tutti_status set_roles(struct table *table, const char *path, char *const
     TRY(find_listed(path, names, count, options->drop, drop));
     TRY(find_listed(path, names, count, options->only, only));
     TRY(find_listed(path, names, count, options->row_names, row_names));
+    if (drop[table->target] || only[table->target] || row_names[table->target])
+        FAIL(TUTTI_INVALID, "%s: column '%s' is the target, and not of %s: name another one by --target", path,
+            names[table->target],
+            drop[table->target]       ? "--drop"
+                : only[table->target] ? "--only"
+                                      : "--id");
     for (int i = 0; i < count; i++) {
         struct column *column = &table->columns[i];
         if (column->role == COLUMN_TARGET) continue;
@@ -331,10 +337,17 @@ static bool are_numbers(const struct table *table)
     return true;
 }
 
-/* Where a file has no names, columns are numbers, or those of the table's first file in its order. */
+/* Where a file has no names, columns are those of the training or of the table's first file in its order. Rows to
+ * predict may lack the target. */
 static tutti_status check_unnamed(const struct table *table, const char *path, int count)
 {
-    if (table->described && are_numbers(table)) return TUTTI_OK;
+    const bool targets = !table->described || !table->reading.options->without_targets;
+    if (table->described && are_numbers(table)) {
+        if (!table->whole || count == table->column_count || (!targets && count == table->column_count - 1))
+            return TUTTI_OK;
+        return fail(TUTTI_MISMATCH, "%s has %d columns without names, but the training had %d, with the target '%s'",
+            path, count, table->column_count, name_of(table, table->target));
+    }
     if (table->described)
         return fail(TUTTI_MISMATCH,
             "%s has no names of columns in its first row, but the network was trained on columns with names, such as "
@@ -343,6 +356,15 @@ static tutti_status check_unnamed(const struct table *table, const char *path, i
     if (count == table->column_count) return TUTTI_OK;
     return fail(
         TUTTI_FORMAT, "%s has %d columns, but %s has %d", path, count, table->files[0].path, table->column_count);
+}
+
+/* Columns of a file without names, which perhaps lacks the target. */
+static void place_unnamed(struct table *table, int count)
+{
+    const bool lacks = count < table->column_count;
+    for (int i = 0; i < table->column_count; i++) table->columns[i].field = i - (lacks && i > table->target);
+    if (lacks) table->columns[table->target].field = -1;
+    table->unlabelled |= lacks;
 }
 
 /* A first row that has the names of all inputs is no data, whatever the second row is. */
@@ -364,16 +386,18 @@ static tutti_status match_columns(struct table *table, const char *path, char **
     if (!taken) return TUTTI_NO_MEMORY;
     TRY(find_names(table, texts, count, taken, header));
     if (!*header) TRY(check_unnamed(table, path, count));
-    if (!*header && !table->described) {
-        for (int i = 0; i < count; i++) table->columns[i].field = i;
-        goto done;
-    }
     TRY(name_columns(path, texts, count, *header));
     TRY(rename_target(table, path, texts, count));
+    if (!*header && (!table->described || table->whole)) {
+        place_unnamed(table, count);
+        goto done;
+    }
     TRY(find_fields(table, texts, count, taken));
     TRY(report_missing(table, path, texts));
     report_others(table, path, texts, taken);
 done:
+    if (table->reading.no_targets) table->columns[table->target].field = -1;
+    table->unlabelled |= table->reading.no_targets;
     free(taken);
     return status;
 }

@@ -143,6 +143,7 @@ static tutti_status restore(struct table *table, const json_t *object)
     table->columns = memory_new(count, sizeof *table->columns);
     if (!table->columns) return TUTTI_NO_MEMORY;
     table->described = true;
+    table->whole = prepared != NULL;
     table->target = -1;
     table->by_class = json_array_size(json_object_get(object, "classes")) > 0;
     for (size_t i = 0; prepared && i < count && status == TUTTI_OK; i++)
@@ -155,15 +156,25 @@ static tutti_status restore(struct table *table, const json_t *object)
     return table->by_class || table->columns[table->target].kind->is_number ? TUTTI_OK : damaged();
 }
 
+/* What the columns become is known. */
+static tutti_status check_options(const tutti_data_options *options)
+{
+    const char *given = options->drop ? "--drop" : options->only ? "--only" : options->row_names ? "--id" : NULL;
+    if (!given && options->normalise) given = "--normalise";
+    if (!given) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "leave out %s: columns and their normalisation are those of the training", given);
+}
+
 tutti_status table_restore(struct table *table, const char *description)
 {
     if (!description) return TUTTI_OK;
     json_t *object = json_loads(description, 0, NULL);
     const char *kind = json_string_value(json_object_get(object, "kind"));
     tutti_status status = TUTTI_OK;
-    if (kind && !strcmp(kind, "table"))
+    if (kind && !strcmp(kind, "table")) status = check_options(table->reading.options);
+    if (kind && !strcmp(kind, "table") && status == TUTTI_OK)
         status = restore(table, object);
-    else if (kind)
+    else if (kind && status == TUTTI_OK)
         status = fail(TUTTI_MISMATCH, "%s: the network was trained on %s, but these data are a table",
             table->files[0].path, text_printable(kind).text);
     json_decref(object);

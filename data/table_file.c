@@ -194,7 +194,7 @@ tutti_status table_walk(struct table *table, int file, int64_t most,
     if (status != TUTTI_OK) return status;
     if (file == 0) table->reading.comma = csv_separator(csv) == ';';
     if (header) TRY(csv_next(csv, &fields));
-    for (int64_t number = 1; number <= most; number++) {
+    for (int64_t number = 1; number <= most && !table->reading.enough; number++) {
         TRY(csv_next(csv, &fields));
         if (fields.count == 0) break;
         if (!is_blank(table, &fields)) TRY(row(table, file, &fields, number));

@@ -83,6 +83,11 @@ static tutti_status read_input(struct table *table, struct column *column, const
     return status == TUTTI_FORMAT ? refuse(table, column, text) : status;
 }
 
+static const char *text_of(const struct csv_row *row, const struct column *column)
+{
+    return column->field >= 0 ? row->fields[column->field] : "";
+}
+
 static tutti_status read_fields(struct table *table, const char *path, const struct csv_row *row)
 {
     double *values = table->rows.values + (size_t)table->collection.samples * (size_t)table->cells;
@@ -91,15 +96,14 @@ static tutti_status read_fields(struct table *table, const char *path, const str
         return fail(TUTTI_FORMAT, "%d fields, but there are %d columns", row->count, table->reading.field_count);
     for (int i = 0; i < table->column_count && status == TUTTI_OK; i++) {
         struct column *column = &table->columns[i];
-        const char *text = column->field >= 0 ? row->fields[column->field] : "";
         if (column->role == COLUMN_INPUT)
-            status = read_input(table, column, text, &values[column->cell]);
-        else if (column->role == COLUMN_TARGET)
-            status = read_target(table, path, text);
+            status = read_input(table, column, text_of(row, column), &values[column->cell]);
         else if (column->role == COLUMN_NAME)
-            status = names_add(&table->rows.names, text, NULL, &table->rows.name_at[table->collection.samples]);
+            status = names_add(
+                &table->rows.names, text_of(row, column), NULL, &table->rows.name_at[table->collection.samples]);
     }
-    return status;
+    /* After the inputs: a row that is left out adds no class. */
+    return status == TUTTI_OK ? read_target(table, path, text_of(row, &table->columns[table->target])) : status;
 }
 
 /* Counts a row that is left out, and keeps why if it is one of the first. */
@@ -168,4 +172,26 @@ tutti_status table_read(struct table *table)
     }
     report_left_out(table);
     return TUTTI_OK;
+}
+
+static tutti_status look_at_target(struct table *table, int file, const struct csv_row *row, int64_t number)
+{
+    const int field = table->columns[table->target].field;
+    (void)file;
+    (void)number;
+    table->reading.enough |=
+        row->count == table->reading.field_count && (field < 0 || !column_is_missing(row->fields[field]));
+    return TUTTI_OK;
+}
+
+tutti_status table_look_for_targets(struct table *table)
+{
+    tutti_status status = TUTTI_OK;
+    table->reading.quiet = true;
+    for (int file = 0; file < table->file_count && status == TUTTI_OK && !table->reading.enough; file++)
+        status = table_walk(table, file, INT64_MAX, look_at_target);
+    table->reading.quiet = false;
+    table->reading.no_targets = !table->reading.enough;
+    table->reading.enough = false;
+    return status;
 }

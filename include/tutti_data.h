@@ -46,14 +46,14 @@ typedef struct tutti_data_options {
      * NULL: the data stand for themselves */
     const char *description;
     /* Tables: columns, by name or number, as "a,b": `drop` leaves these out, `only` all others but the target. NULL:
-     * none. row_names: a column that names rows and is no input; NULL: none */
+     * none. row_names: a column that names rows and is no input; NULL: none. All are refused with a description */
     const char *drop, *only, *row_names;
     /* Tables: a missing number becomes the median, a missing text a category of its own, and another input says which
      * ones are missing; rows without a target are left out. false: missing values are refused */
     bool fill_missing;
-    /* Tables, with a description: rows to predict may have no column for the target. All are then the part test, and
-     * their targets are 0, or -1 and tutti_data_info.classes 0 where the network gives classes, as of pictures without
-     * classes */
+    /* Tables, with a description: rows to predict may have no column for the target, or nothing in it. All are then the
+     * part test, and their targets are 0, or -1 and tutti_data_info.classes 0 where the network gives classes, as of
+     * pictures without classes */
     bool without_targets;
 } tutti_data_options;
 

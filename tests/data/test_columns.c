@@ -171,6 +171,18 @@ START_TEST(late_rows)
 }
 END_TEST
 
+/* A row that is left out adds no class. */
+START_TEST(classes_of_rows)
+{
+    put_text("data.csv", "kind,a\nx,1\ny,2\nz,?\ny,3\n");
+    struct collection *table =
+        opened(table_open, "data.csv", &(tutti_data_options) { .target = "kind", .skip_damaged = true, .note = hear });
+    ck_assert_int_eq(table->samples, 3);
+    ck_assert_int_eq(table->info.classes, 2);
+    table->free(table);
+}
+END_TEST
+
 START_TEST(useless_columns)
 {
     put_rows(1500, many_texts);
@@ -230,6 +242,14 @@ START_TEST(chosen_columns)
     options.only = NULL;
     options.drop = "1,2,3";
     expect_refused(table_open, "data.csv", &options, "data.csv", "to predict it from");
+    options.drop = "y";
+    expect_refused(table_open, "data.csv", &options, "'y' is the target", "--target");
+    options.drop = NULL;
+    options.only = "a,y";
+    expect_refused(table_open, "data.csv", &options, "'y' is the target", "--only");
+    options.only = NULL;
+    options.row_names = "4";
+    expect_refused(table_open, "data.csv", &options, "'y' is the target", "--id");
 }
 END_TEST
 
@@ -343,6 +363,7 @@ Suite *columns_suite(void)
     tcase_add_test(tests, missing_numbers);
     tcase_add_test(tests, dates);
     tcase_add_test(tests, late_rows);
+    tcase_add_test(tests, classes_of_rows);
     tcase_add_test(tests, useless_columns);
     tcase_add_test(tests, numbers_and_texts);
     tcase_add_test(tests, chosen_columns);

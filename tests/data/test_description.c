@@ -108,6 +108,80 @@ START_TEST(first_rows)
 }
 END_TEST
 
+/* Rows to predict, by the option without_targets; what they are is expected in `rows`. */
+static void predicted(const char *name, const char *description, const char *target, int count, const float (*rows)[2])
+{
+    *heard = '\0';
+    const tutti_data_options options = {
+        .description = description, .target = target, .note = hear, .without_targets = true, .fill_missing = true
+    };
+    tutti_data *data = tutti_data_open(in_kinds(name), &options);
+    ck_assert_msg(data, "%s", tutti_message(NULL));
+    const tutti_source *test = tutti_data_source(data, TUTTI_DATA_TEST);
+    ck_assert_ptr_nonnull(test);
+    ck_assert_int_eq(test->samples, count);
+    for (int i = 0; i < count; i++) {
+        float row[2], number;
+        read_test(data, i, 2, row, &number);
+        ck_assert_msg(
+            row[0] == rows[i][0] && row[1] == rows[i][1], "row %d: %g, %g", i, (double)row[0], (double)row[1]);
+    }
+    tutti_data_free(data);
+}
+
+/* Columns without names are those of the training in its order, with or without the target. */
+START_TEST(columns_without_names)
+{
+    put_text("n/train.csv", "1,100,10\n3,300,30\n");
+    put_text("n/test.csv", "5,500,20\n");
+    char *description = described("n", &(tutti_data_options) { .target = "2" });
+    put_text("m.csv", "5,20\n3,10\n");
+    predicted("m.csv", description, NULL, 2, (const float[][2]) { { 3, 0 }, { 1, -1 } });
+    predicted("n", description, NULL, 1, (const float[][2]) { { 3, 0 } });
+    put_text("m.csv", "5,,20\n3,NA,10\n,,\n");
+    predicted("m.csv", description, NULL, 3, (const float[][2]) { { 3, 0 }, { 1, -1 }, { 0, 0 } });
+    put_text("m.csv", "5,500,20,1\n");
+    REFUSED("m.csv", description, NULL, "has 4 columns", "had 3");
+    put_text("m.csv", "5\n");
+    const tutti_data_options options = { .description = description, .without_targets = true };
+    ck_assert_ptr_null(tutti_data_open(in_kinds("m.csv"), &options));
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "has 1 columns"));
+    free(description);
+}
+END_TEST
+
+/* Rows to predict are all kept: with an empty column for the target, and where nothing is known. */
+START_TEST(empty_rows)
+{
+    char *description = describe_numbers();
+    put_text("m.csv", "a,b\n,\n3,30\n");
+    predicted("m.csv", description, NULL, 2, (const float[][2]) { { 0, 0 }, { 1, 1 } });
+    put_text("m.csv", "a,y,b\n,,\n3,,30\n");
+    predicted("m.csv", description, NULL, 2, (const float[][2]) { { 0, 0 }, { 1, 1 } });
+    put_text("o/train.csv", "a,y,b\n3,,30\n3,1,10\n"); /* some have it */
+    put_text("o/test.csv", "a,y,b\n,,\n3,,30\n3,1,10\n");
+    predicted("o", description, NULL, 1, (const float[][2]) { { 1, -1 } });
+    ck_assert_ptr_nonnull(strstr(heard, "left out 2 rows"));
+    free(description);
+}
+END_TEST
+
+START_TEST(options_of_the_training)
+{
+    char *description = describe_numbers();
+    const tutti_data_options options[] = { { .drop = "a" }, { .only = "a" }, { .row_names = "a" },
+        { .normalise = "none" } };
+    static const char *const names[] = { "--drop", "--only", "--id", "--normalise" };
+    for (int i = 0; i < 4; i++) {
+        tutti_data_options given = options[i];
+        given.description = description;
+        ck_assert_ptr_null(tutti_data_open(in_kinds("t"), &given));
+        ck_assert_msg(strstr(tutti_message(NULL), names[i]), "%s", tutti_message(NULL));
+    }
+    free(description);
+}
+END_TEST
+
 START_TEST(other_targets)
 {
     char *description = describe_numbers();
@@ -234,6 +308,9 @@ Suite *description_suite(void)
     tcase_add_checked_fixture(tests, kinds_begin, kinds_end);
     tcase_add_test(tests, columns_by_name);
     tcase_add_test(tests, first_rows);
+    tcase_add_test(tests, columns_without_names);
+    tcase_add_test(tests, empty_rows);
+    tcase_add_test(tests, options_of_the_training);
     tcase_add_test(tests, other_targets);
     tcase_add_test(tests, equal_names);
     tcase_add_test(tests, classes_by_name);
