@@ -48,7 +48,10 @@ tutti_status column_profile(struct column *column, const char *text)
     double number = 0, ignored;
     if (column_is_missing(text)) return TUTTI_OK;
     if (profile->filled++ == 0) memset(profile->formats, 0xff, sizeof profile->formats);
-    if (column_number.read(column, text, &number) == TUTTI_OK) profile->numbers++;
+    if (column_number.read(column, text, &number) == TUTTI_OK) {
+        profile->numbers++;
+        profile->points = profile->points || strchr(text, '.');
+    }
     if (number != floor(number)) profile->fractions = true;
     for (int i = 0; i < COLUMN_KINDS; i++)
         if (profile->formats[i]) profile->formats[i] &= column_kinds[i]->recognise(text);
@@ -65,16 +68,32 @@ static bool fits(const struct column_profile *profile, int kind)
     return !column_kinds[kind]->mostly || 2 * others > profile->filled;
 }
 
+enum { THOUSANDS = 3, COMMA, DATE, CATEGORY };
+
+bool column_may_be_comma(const struct column *column)
+{
+    const struct column_profile *profile = &column->profile;
+    return profile->numbers == profile->filled && profile->points && profile->formats[COMMA];
+}
+
+bool column_date_is_open(const struct column *column)
+{
+    const unsigned formats = column->profile.formats[DATE];
+    return column->kind == &column_date && column->profile.filled > 0 &&
+        column_date_order(formats, true) != column_date_order(formats, false);
+}
+
 const struct column_kind *column_choose(struct column *column, bool comma)
 {
     const struct column_profile *profile = &column->profile;
-    enum { THOUSANDS = 3, COMMA, CATEGORY = COLUMN_KINDS - 1 };
     column->format = 1;
     if (profile->filled == 0) return NULL;
     for (int i = 0; i < CATEGORY; i++) {
         if (i == THOUSANDS && comma && fits(profile, COMMA)) continue;
         if (!fits(profile, i)) continue;
-        column->format = profile->formats[i] & ~(profile->formats[i] - 1); /* the first of several */
+        column->format = column_kinds[i] == &column_date
+            ? column_date_order(profile->formats[i], comma)
+            : profile->formats[i] & ~(profile->formats[i] - 1); /* the first of several */
         return column_kinds[i];
     }
     const bool texts = profile->formats[CATEGORY] && !profile->many;

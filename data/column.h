@@ -39,6 +39,7 @@ struct column_profile {
     int64_t filled, numbers;        /* texts that are not missing; of these, plain numbers */
     unsigned formats[COLUMN_KINDS]; /* that all of them have; 0: some are not of the kind */
     bool fractions;                 /* some numbers are not whole */
+    bool points;                    /* some numbers have a point */
     bool many;                      /* there are more different texts than can be categories */
 };
 
@@ -102,6 +103,15 @@ bool column_is_missing(const char *text);
 tutti_status column_profile(struct column *column, const char *text);
 /* Chooses the kind by the profile; `comma`: "1,234" is a fraction. NULL: none takes all texts that are not missing. */
 const struct column_kind *column_choose(struct column *column, bool comma);
+/* Whether all texts are plain numbers, but such as 999 and 1.234, where a point may stand before thousands. */
+bool column_may_be_comma(const struct column *column);
+/* Of dates such as 01/02/2001, the format among those that all have; `comma`: the day comes first. */
+unsigned column_date_order(unsigned formats, bool comma);
+/* Whether the texts would be dates with day and month exchanged, too; then, by the order that was chosen, whether a
+ * value has a day that shows that they are not. */
+bool column_date_is_open(const struct column *column);
+bool column_date_has_late_day(double value);
+bool column_date_is_day_first(const struct column *column);
 /* Takes the kind of this name; NULL: there is none. */
 const struct column_kind *column_kind_named(const char *name);
 

@@ -168,6 +168,26 @@ static unsigned recognise_date(const char *text)
     return formats;
 }
 
+unsigned column_date_order(unsigned formats, bool comma)
+{
+    const unsigned day_first = 1U << DAY_FIRST, month_first = 1U << MONTH_FIRST;
+    if (comma && (formats & day_first) && (formats & month_first)) return day_first;
+    return formats & ~(formats - 1); /* the first of several */
+}
+
+bool column_date_is_day_first(const struct column *column)
+{
+    return column->format == 1U << DAY_FIRST;
+}
+
+bool column_date_has_late_day(double value)
+{
+    struct date date;
+    if (isnan(value)) return false;
+    date_of((int64_t)floor(value / DAY), &date);
+    return date.day > 12;
+}
+
 static tutti_status read_date(struct column *column, const char *text, double *value)
 {
     for (int i = 0; i < DATE_FORMATS; i++)

@@ -81,6 +81,24 @@ static tutti_status number_cells(struct table *table)
         table->columns[table->target].name);
 }
 
+static bool is_grouped(const struct column *column)
+{
+    return column->kind == &column_comma && column_may_be_comma(column);
+}
+
+/* Where other columns have decimal commas, points before three digits stand before thousands. */
+static void group_thousands(struct table *table)
+{
+    bool commas = false;
+    for (int i = 0; i < table->column_count; i++)
+        commas |= is_wanted(&table->columns[i]) && table->columns[i].kind == &column_comma;
+    for (int i = 0; i < table->column_count && commas; i++) {
+        struct column *column = &table->columns[i];
+        if (is_wanted(column) && column->kind == &column_number && column_may_be_comma(column))
+            column->kind = &column_comma;
+    }
+}
+
 tutti_status table_choose_kinds(struct table *table, bool all)
 {
     const int64_t most = all ? INT64_MAX : FIRST_ROWS;
@@ -99,6 +117,7 @@ tutti_status table_choose_kinds(struct table *table, bool all)
         table_classes_free(&column->categories); /* they are counted again when rows are read */
     }
     table->reading.quiet = true;
+    group_thousands(table);
     TRY(number_cells(table));
 done:
     return status;
@@ -135,10 +154,30 @@ static bool is_unique(const struct table *table, const struct column *column)
     return texts >= LEAST;
 }
 
+static void report_kind(const struct table *table, const struct column *column)
+{
+    struct text line = { 0 };
+    if (is_grouped(column))
+        text_append(&line,
+            "column '%s': a point before three digits stands before thousands, since other columns have decimal "
+            "commas",
+            column->name);
+    if (column->role == COLUMN_INPUT && column_date_is_open(column)) {
+        for (int64_t row = 0; row < table->collection.samples; row++)
+            if (column_date_has_late_day(value_at(table, column, row))) return;
+        text_append(&line, "column '%s': dates such as 01/02/2001 are read with the %s first: no day is above 12",
+            column->name, column_date_is_day_first(column) ? "day" : "month");
+    }
+    table_note(table, NULL, &line);
+    text_free(&line);
+}
+
 tutti_status table_check_inputs(struct table *table)
 {
     int inputs = 0;
     table->reading.quiet = false;
+    for (int i = 0; i < table->column_count; i++)
+        if (is_wanted(&table->columns[i])) report_kind(table, &table->columns[i]);
     for (int i = 0; i < table->column_count; i++) {
         struct column *column = &table->columns[i];
         if (column->role != COLUMN_INPUT) continue;

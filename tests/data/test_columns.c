@@ -92,7 +92,7 @@ START_TEST(dates)
         "a;y\n2001-01-01;1\n2001-01-03;2\n",
         "a;y\n2001/1/1;1\n2001/1/3;2\n",
         "a;y\n01.01.2001;1\n03.01.2001;2\n",
-        "a;y\n01/01/2001;1\n01/03/2001;2\n",
+        "a,y\n01/01/2001,1\n01/03/2001,2\n",
         "a;y\n1 Jan 2001;1\n3 January 2001;2\n",
         "a;y\nJan. 1, 2001;1\nJan 3, 2001;2\n",
         "a;y\n2001-01-01T12:00:00Z;1\n2001-01-03 14:00+02:00;2\n",
@@ -115,6 +115,53 @@ START_TEST(dates)
     put_text("data.csv", "a,y\n2001-02-29,1\n2001-02-29,2\n"); /* no date */
     table = opened(table_open, "data.csv", &fills);
     EXPECT_ROW(table, 0, 0, 1); /* others, and this text */
+    table->free(table);
+}
+END_TEST
+
+/* Where no day is above 12, a line says which order was taken; that of tables with decimal commas is another one. */
+START_TEST(orders_of_dates)
+{
+    static const struct {
+        const char *text, *note; /* NULL: nothing is told */
+        float month;             /* of the second row: 0 where all have the same */
+    } cases[] = {
+        { "a,y\n01/02/2001,1\n01/03/2001,2\n", "'a': dates such as 01/02/2001 are read with the month first", 0 },
+        { "a;y\n01/02/2001;1\n01/03/2001;2\n", "'a': dates such as 01/02/2001 are read with the day first", 1 },
+        { "a;y\n01/13/2001;1\n01/03/2001;2\n", NULL, 0 },
+        { "a,y\n01.02.2001,1\n01.03.2001,2\n", NULL, 1 },
+        { "a,y\n2001-02-01,1\n2001-03-01,2\n", NULL, 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float row[WIDTH], target;
+        put_text("data.csv", cases[i].text);
+        *heard = '\0';
+        struct collection *table = opened(table_open, "data.csv", &fills);
+        ck_assert_msg(cases[i].note ? strstr(heard, cases[i].note) != NULL : !*heard, "%zu: %s", i, heard);
+        ck_assert_int_eq(read_floats(table, 1, row, &target), TUTTI_OK);
+        ck_assert_msg(fabsf(row[1] - cases[i].month) < 1e-5f, "%zu: %g", i, (double)row[1]);
+        table->free(table);
+    }
+}
+END_TEST
+
+/* 1.234 is a thousand where other columns have decimal commas. */
+START_TEST(points_before_thousands)
+{
+    put_text("data.csv", "a;b;y\n1.234;1,5;1\n999;2,5;2\n1.469;1,5;1\n");
+    struct collection *table = opened(table_open, "data.csv", &fills);
+    EXPECT_ROW(table, 0, 0, -0.70710678f); /* the mean of a is 1234 */
+    ck_assert_ptr_nonnull(strstr(heard, "column 'a': a point before three digits"));
+    table->free(table);
+    *heard = '\0';
+    put_text("data.csv", "a;b;y\n1.234;1,5;1\n1.25;2,5;2\n");
+    table = opened(table_open, "data.csv", &fills);
+    EXPECT_ROW(table, 0, -1, -1);
+    ck_assert_str_eq(heard, "");
+    table->free(table);
+    put_text("data.csv", "a;b;y\n1.234;1.5;1\n999;2.5;2\n1.469;1.5;1\n");
+    table = opened(table_open, "data.csv", &fills);
+    ck_assert_str_eq(heard, "");
     table->free(table);
 }
 END_TEST
@@ -362,6 +409,8 @@ Suite *columns_suite(void)
     tcase_add_test(tests, text_columns);
     tcase_add_test(tests, missing_numbers);
     tcase_add_test(tests, dates);
+    tcase_add_test(tests, orders_of_dates);
+    tcase_add_test(tests, points_before_thousands);
     tcase_add_test(tests, late_rows);
     tcase_add_test(tests, classes_of_rows);
     tcase_add_test(tests, useless_columns);

@@ -136,6 +136,15 @@ START_TEST(reads_parts)
     expect_refused(table_open, "parts", &none, "val.csv", "'c'");
     put_text("parts/val.csv", "1,2,3\n");
     expect_refused(table_open, "parts", &none, "val.csv", "3 columns");
+    put_text("named/train.csv", "a,b\n1,2\n3,4\n");
+    put_text("named/validation.csv", "a,b\n5,6\n");
+    table = opened(table_open, "named", &none);
+    ck_assert(table->samples == 3 && table->parts[2] == TUTTI_DATA_VAL);
+    table->free(table);
+    put_text("named/valid.csv", "a,b\n5,6\n7,8\n"); /* the first of several */
+    table = opened(table_open, "named", &none);
+    ck_assert_int_eq(table->samples, 4);
+    table->free(table);
     put_text("index.csv", ",b\n0,6\n1,8\n"); /* then the index is all there is */
     table = opened(table_open, "index.csv", &none);
     ck_assert_int_eq(table->info.shape.sizes[0], 1);
