@@ -219,6 +219,8 @@ static tutti_status load_data(struct training *training, const struct settings *
     TRY(data_check_training(&training->data, s->data));
     TRY(user_data_saved_check(known, training->resume, &training->data.info));
     if (!own.quiet) TRY(data_check_first(&training->data, &training->data.train));
+    if (!own.quiet && !training->resume && s->finetune.weights)
+        user_data_warn_columns(s->finetune.weights, training->data.opened);
     training->train = &training->data.train.source;
     training->test = &training->data.test.source;
 done:

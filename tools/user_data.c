@@ -137,3 +137,30 @@ tutti_status user_data_saved_check(
     return fail(TUTTI_MISMATCH, "class '%s' of %s is missing in these data: continue with the data that it trained on",
         text_printable(info->missing_class).text, weights);
 }
+
+/* The name of an input column, or NULL. */
+static const char *column_at(const json_t *object, size_t at)
+{
+    return json_string_value(json_array_get(json_object_get(object, "columns"), at));
+}
+
+void user_data_warn_columns(const char *weights, const tutti_data *data)
+{
+    char *before = tutti_weights_metadata(weights, "data"), *now = before ? tutti_data_json(data) : NULL;
+    json_t *saved = now ? json_loads(before, 0, NULL) : NULL, *present = now ? json_loads(now, 0, NULL) : NULL;
+    size_t at = 0;
+    const char *first, *second;
+    do {
+        first = column_at(saved, at);
+        second = column_at(present, at);
+        at++;
+    } while (first && second && !strcmp(first, second));
+    if (at > 1 ? first || second : first && second)
+        fprintf(stderr, "warning: input column %zu is %s%s%s, but in the training of %s it was %s%s%s\n", at,
+            second ? "'" : "", second ? second : "none", second ? "'" : "", weights, first ? "'" : "",
+            first ? first : "none", first ? "'" : "");
+    json_decref(saved);
+    json_decref(present);
+    free(before);
+    free(now);
+}

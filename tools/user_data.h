@@ -73,5 +73,8 @@ void user_data_saved_apply(const struct user_data_saved *saved, struct user_data
  * TUTTI_MISMATCH names the first one that is missing. */
 tutti_status user_data_saved_check(
     const struct user_data_saved *saved, const char *weights, const tutti_data_info *info);
+/* Prints one line if a training that begins with weights has other columns of a table than that of the weights had, or
+ * in another order. */
+void user_data_warn_columns(const char *weights, const tutti_data *data);
 
 #endif

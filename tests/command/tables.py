@@ -128,6 +128,18 @@ class Tables(harness.CommandTest):
         self.assertEqual(known["columns"], ["colour", "when"])
         self.refused(1, "'colours'", *words, "--drop", "colours")
 
+    def test_columns_of_weights(self):
+        """A training that begins with weights says that its columns are others; options of the data are the training's."""
+        self.train("--epochs", "1", "--save", "m")
+        words = ("--epochs", "1", "--weights", "m.safetensors")
+        self.assertNotIn("input column", self.train(*words).errors)
+        self.put("plain", "petal", "sepal", "species")
+        self.assertIn("warning: input column 1 is 'petal', but in the training of m.safetensors it was 'sepal'\n",
+                      self.train(*words).errors)
+        self.refused(1, ["--drop", "of the training"], "train", "mlp", "--data", "plain", "--resume", "m", "--drop", "sepal",
+                     "--epochs", "2")
+        self.refused(1, ["'species' is the target", "--target"], "train", "mlp", "--data", "plain", "--drop", "species")
+
     def test_other_kinds(self):
         self.train("--epochs", "1", "--save", "m")
         self.refused(1, ["trained on a table", "digits"], "eval", *MODEL, "--data", "digits")
