@@ -136,6 +136,13 @@ START_TEST(reads_parts)
     expect_refused(table_open, "parts", &none, "val.csv", "'c'");
     put_text("parts/val.csv", "1,2,3\n");
     expect_refused(table_open, "parts", &none, "val.csv", "3 columns");
+    put_text("commas/train.csv", "a;b\n1,234;2\n5,678;4\n"); /* it says what a comma is, not the last file */
+    put_text("commas/test.csv", "a,b\n\"3,456\",6\n");
+    float row, target;
+    table = opened(table_open, "commas", &none);
+    ck_assert_int_eq(read_floats(table, 2, &row, &target), TUTTI_OK);
+    ck_assert(row == 0);
+    table->free(table);
     put_text("named/train.csv", "a,b\n1,2\n3,4\n");
     put_text("named/validation.csv", "a,b\n5,6\n");
     table = opened(table_open, "named", &none);
