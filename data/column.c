@@ -68,7 +68,7 @@ static bool fits(const struct column_profile *profile, int kind)
     return !column_kinds[kind]->mostly || 2 * others > profile->filled;
 }
 
-enum { THOUSANDS = 3, COMMA, DATE, CATEGORY };
+enum { THOUSANDS = 3, COMMA, CATEGORY = COLUMN_KINDS - 1 };
 
 bool column_may_be_comma(const struct column *column)
 {
@@ -76,11 +76,11 @@ bool column_may_be_comma(const struct column *column)
     return profile->numbers == profile->filled && profile->points && profile->formats[COMMA];
 }
 
-bool column_date_is_open(const struct column *column)
+unsigned column_formats(const struct column *column)
 {
-    const unsigned formats = column->profile.formats[DATE];
-    return column->kind == &column_date && column->profile.filled > 0 &&
-        column_date_order(formats, true) != column_date_order(formats, false);
+    int kind = 0;
+    while (kind < COLUMN_KINDS && column_kinds[kind] != column->kind) kind++;
+    return kind < COLUMN_KINDS && column->profile.filled > 0 ? column->profile.formats[kind] : 0;
 }
 
 const struct column_kind *column_choose(struct column *column, bool comma)
@@ -91,9 +91,7 @@ const struct column_kind *column_choose(struct column *column, bool comma)
     for (int i = 0; i < CATEGORY; i++) {
         if (i == THOUSANDS && comma && fits(profile, COMMA)) continue;
         if (!fits(profile, i)) continue;
-        column->format = column_kinds[i] == &column_date
-            ? column_date_order(profile->formats[i], comma)
-            : profile->formats[i] & ~(profile->formats[i] - 1); /* the first of several */
+        column->format = profile->formats[i] & ~(profile->formats[i] - 1); /* the first of several */
         return column_kinds[i];
     }
     const bool texts = profile->formats[CATEGORY] && !profile->many;

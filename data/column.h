@@ -105,13 +105,16 @@ tutti_status column_profile(struct column *column, const char *text);
 const struct column_kind *column_choose(struct column *column, bool comma);
 /* Whether all texts are plain numbers, but such as 999 and 1.234, where a point may stand before thousands. */
 bool column_may_be_comma(const struct column *column);
-/* Of dates such as 01/02/2001, the format among those that all have; `comma`: the day comes first. */
-unsigned column_date_order(unsigned formats, bool comma);
-/* Whether the texts would be dates with day and month exchanged, too; then, by the order that was chosen, whether a
- * value has a day that shows that they are not. */
+/* The formats of the column's kind that all texts of the profile have. */
+unsigned column_formats(const struct column *column);
+
+/* column_dates.c: takes the day as first where all texts may be dates with either order. */
+void column_date_take_day_first(struct column *column);
+/* Whether all texts are dates with either order; once they are read, whether a value has a day that is no month. */
 bool column_date_is_open(const struct column *column);
 bool column_date_has_late_day(double value);
 bool column_date_is_day_first(const struct column *column);
+
 /* Takes the kind of this name; NULL: there is none. */
 const struct column_kind *column_kind_named(const char *name);
 

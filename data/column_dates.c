@@ -168,11 +168,15 @@ static unsigned recognise_date(const char *text)
     return formats;
 }
 
-unsigned column_date_order(unsigned formats, bool comma)
+bool column_date_is_open(const struct column *column)
 {
-    const unsigned day_first = 1U << DAY_FIRST, month_first = 1U << MONTH_FIRST;
-    if (comma && (formats & day_first) && (formats & month_first)) return day_first;
-    return formats & ~(formats - 1); /* the first of several */
+    const unsigned either = 1U << DAY_FIRST | 1U << MONTH_FIRST;
+    return column->kind == &column_date && (column_formats(column) & either) == either;
+}
+
+void column_date_take_day_first(struct column *column)
+{
+    if (column_date_is_open(column)) column->format = 1U << DAY_FIRST;
 }
 
 bool column_date_is_day_first(const struct column *column)

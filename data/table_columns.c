@@ -359,9 +359,16 @@ static tutti_status check_unnamed(const struct table *table, const char *path, i
 }
 
 /* Columns of a file without names, which perhaps lacks the target. */
-static void place_unnamed(struct table *table, int count)
+static void place_unnamed(struct table *table, const char *path, int count)
 {
     const bool lacks = count < table->column_count;
+    struct text line = { 0 };
+    if (lacks) {
+        text_append(&line, "columns have no names: they are taken as those of the training without the target '%s'",
+            name_of(table, table->target));
+        table_note(table, path, &line);
+        text_free(&line);
+    }
     for (int i = 0; i < table->column_count; i++) table->columns[i].field = i - (lacks && i > table->target);
     if (lacks) table->columns[table->target].field = -1;
     table->unlabelled |= lacks;
@@ -389,7 +396,7 @@ static tutti_status match_columns(struct table *table, const char *path, char **
     TRY(name_columns(path, texts, count, *header));
     TRY(rename_target(table, path, texts, count));
     if (!*header && (!table->described || table->whole)) {
-        place_unnamed(table, count);
+        place_unnamed(table, path, count);
         goto done;
     }
     TRY(find_fields(table, texts, count, taken));

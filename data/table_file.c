@@ -18,14 +18,16 @@ static bool is_number(const char *text)
 
 /* ----------------------------------------------------------------------------------------------- first row ---- */
 
-/* A number in any way to write it, or a date. */
+/* A number in any way to write it. */
+static bool is_written_number(const char *text)
+{
+    return column_number.recognise(text) || column_percent.recognise(text) || column_thousands.recognise(text) ||
+        column_comma.recognise(text);
+}
+
 static bool is_value(const char *text)
 {
-    for (int i = 0; i < COLUMN_KINDS; i++)
-        if (column_kinds[i] != &column_boolean && column_kinds[i] != &column_category &&
-            column_kinds[i]->recognise(text))
-            return true;
-    return false;
+    return is_written_number(text) || column_date.recognise(text);
 }
 
 /* Whether texts are 0, 1, 2 ..., as pandas names columns without names. */
@@ -113,9 +115,10 @@ static tutti_status is_alone(struct csv *csv, const struct csv_row *next, char *
 static void report_header(const struct table *table, const char *path, char **texts, int count, bool header, bool alone)
 {
     struct text line = { 0 };
-    int numbers = 0, filled = 0;
+    int numbers = 0, written = 0, filled = 0;
     for (int i = 0; i < count; i++) {
         numbers += is_number(texts[i]);
+        written += is_written_number(texts[i]);
         filled += !column_is_missing(texts[i]);
     }
     if (alone)
@@ -130,7 +133,7 @@ static void report_header(const struct table *table, const char *path, char **te
         text_append(&line,
             "the first row is taken as data, and columns are called 1, 2, ...: it looks like names, but too few "
             "rows show that its text is none of the texts below");
-    else if (!header && numbers == 0 && filled > 0)
+    else if (!header && written == 0 && filled > 0)
         text_append(&line,
             "the first row is taken as data, and columns are called 1, 2, ...: none of its texts is above "
             "a number");
@@ -154,9 +157,9 @@ static tutti_status read_first(const struct table *table, const char *path, char
     TRY(copy_row(&row, texts));
     TRY(csv_next(csv, &row));
     *header = is_header(&row, *texts, *count);
-    bool values = false;
-    for (int i = 0; i < *count; i++) values |= is_value((*texts)[i]);
-    if (!*header && (!values || counts_to_text(*texts, *count)) && row.count > 0)
+    bool written = false;
+    for (int i = 0; i < *count; i++) written |= is_written_number((*texts)[i]);
+    if (!*header && (!written || counts_to_text(*texts, *count)) && row.count > 0)
         TRY(is_alone(csv, &row, *texts, *count, &alone));
     *header |= alone;
     if (!table->columns) report_header(table, path, *texts, *count, *header, alone);

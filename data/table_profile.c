@@ -60,6 +60,7 @@ static void choose_input(const struct table *table, struct column *column, bool 
     const struct column_profile *profile = &column->profile;
     const struct column_kind *before = column->kind; /* by the first rows */
     column->kind = column_choose(column, table->reading.comma);
+    if (table->reading.comma) column_date_take_day_first(column);
     column->bounded = all;
     if (column->kind == &column_category && before != column->kind && profile->numbers > 0) report_mixed(table, column);
     if (column->kind) return;
