@@ -228,7 +228,6 @@ struct helper {
 
 /* The helpers of a runtime. All are for one device, or for devices of the same name. */
 struct builder_pool {
-    bool kept; /* helpers that have nothing to do wait for the next call of builder_prepare() */
     char *path;
     struct builder_greeting greeting;
     struct helper list[MOST_HELPERS];
@@ -523,6 +522,12 @@ static void note_answer(struct helpers *helpers, const struct helper *helper, bo
         launch->options, (int)(helper->last - helper->first), 1e3 * (clock_seconds() - helper->since));
 }
 
+/* Whether helpers that have nothing to do wait for the next call of builder_prepare(). */
+static bool keeps(struct tutti_runtime *runtime)
+{
+    return atomic_load(&runtime->keeps_helpers);
+}
+
 /* Gives the helper its next unit. One that replaces another helper first gets that one's. Without a unit it ends, or
  * waits for the next call where helpers are kept. */
 static void give_unit(struct helpers *helpers, struct helper *helper)
@@ -531,7 +536,7 @@ static void give_unit(struct helpers *helpers, struct helper *helper)
         helper->again = false;
         if (!next_unit(helpers->forms, &helpers->next, &helper->first)) {
             helper->state = HELPER_IDLE;
-            if (!helpers->pool->kept) helper_end(helper);
+            if (!keeps(helpers->device->runtime)) helper_end(helper);
             return;
         }
         helper->last = helpers->next;
@@ -658,19 +663,21 @@ static struct builder_pool *pool_of(struct tutti_runtime *runtime)
 
 void builder_keep(struct tutti_runtime *runtime, bool keep)
 {
-    pthread_mutex_lock(&one_at_a_time);
-    struct builder_pool *pool = keep ? pool_of(runtime) : runtime->builder;
-    if (pool) pool->kept = keep;
-    if (pool && !keep) pool_sweep(pool, false);
+    atomic_store(&runtime->keeps_helpers, keep);
+    if (keep || pthread_mutex_trylock(&one_at_a_time) != 0) return; /* whoever compiles may take minutes */
+    if (runtime->builder) pool_sweep(runtime->builder, false);
     pthread_mutex_unlock(&one_at_a_time);
 }
 
 void builder_close(struct tutti_runtime *runtime)
 {
-    builder_keep(runtime, false);
-    if (runtime->builder) free(runtime->builder->path);
+    if (!runtime->builder) return;
+    pthread_mutex_lock(&one_at_a_time);
+    pool_sweep(runtime->builder, false);
+    free(runtime->builder->path);
     free(runtime->builder);
     runtime->builder = NULL;
+    pthread_mutex_unlock(&one_at_a_time);
 }
 
 static void run_helpers(struct helpers *helpers, void (*progress)(void *user, int built, int total), void *user)
@@ -687,7 +694,7 @@ static void run_helpers(struct helpers *helpers, void (*progress)(void *user, in
     if (helpers->built) store_save(device, STORE_COMPILED);
     log_debug(&device->runtime->log, "%d of %d programs were compiled ahead by %d helper processes in %.1f s",
         helpers->built, helpers->total, pool->count, clock_seconds() - start);
-    pool_sweep(pool, pool->kept);
+    pool_sweep(pool, keeps(device->runtime));
 }
 
 /* Asks the driver without the lock: the driver may hang, and other devices must not wait for it. */
@@ -719,8 +726,9 @@ void builder_prepare(const struct launch_list *list, void (*progress)(void *user
     helpers.forms = &forms;
     helpers.total = count_units(&forms);
     if (helpers.total == 0 && ask_driver(list, &forms)) helpers.total = count_units(&forms);
-    device->asked_cache = true; /* what is compiled from now on is known */
-    if (helpers.total == 0) goto done;
+    device->asked_cache = true;              /* what is compiled from now on is known */
+    helpers.pool = pool_of(device->runtime); /* again: ask_driver() gave the lock away */
+    if (helpers.total == 0 || !helpers.pool) goto done;
     pool_set(helpers.pool, device, path);
     path = NULL;
     run_helpers(&helpers, progress, user);

@@ -26,8 +26,8 @@ const char *builder_refusal(struct device *device, const struct launch *launch);
 /* Compiles what these launches need and this driver has not compiled before. Does nothing on other drivers. Never
  * fails. Buffers of the launches need not exist: only NULL and not NULL are told apart. */
 void builder_prepare(const struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
-/* Keeps helpers from now on, until this is called with false, which ends them; at first they end with each call of
- * builder_prepare(). */
+/* Keeps helpers from now on, until this is called with false, which ends them, unless another thread compiles: they
+ * wait in vain then. At first they end with each call of builder_prepare(). */
 void builder_keep(struct tutti_runtime *runtime, bool keep);
 void builder_close(struct tutti_runtime *runtime);
 /* Whether all kernels of the list are in the driver's own cache, as far as is known: they need no warming up. */

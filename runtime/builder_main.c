@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -24,6 +23,7 @@ enum { MOST_WRITTEN = 256 << 20 }; /* bytes of one file, messages included */
 
 struct helper {
     struct builder_limits limits;
+    pid_t parent;
     atomic_int begun; /* seconds that the process had computed when it began with a unit; -1: it waits for one */
     cl_device_id device;
     cl_context context;
@@ -214,7 +214,8 @@ static size_t resident_pages(void)
     return resident;
 }
 
-/* Ends the process when it holds more memory than it may, or has computed longer for a unit. The system's limits on
+/* Ends the process when its parent has ended (the parent's thread may end: the system's signal for that would not tell
+ * them apart), when it holds more memory than it may, or has computed longer for a unit. The system's limits on
  * addresses or data would count memory that buffers reserve and never touch. Elapsed time says little on a machine
  * with other work. */
 static void *watch(void *argument)
@@ -222,6 +223,7 @@ static void *watch(void *argument)
     const struct helper *helper = argument;
     const size_t pages = ((size_t)helper->limits.mebibytes << 20) / (size_t)sysconf(_SC_PAGESIZE);
     while (true) {
+        if (getppid() != helper->parent) _exit(0);
         if (resident_pages() > pages) _exit(BUILDER_OUT_OF_MEMORY);
         const int begun = atomic_load(&helper->begun);
         if (begun >= 0 && processor_seconds() > begun + (int)helper->limits.seconds + 1) _exit(BUILDER_OUT_OF_TIME);
@@ -229,14 +231,13 @@ static void *watch(void *argument)
     }
 }
 
-/* Sets the limits of files and core dumps, starts the watch over memory and time, and has this process end with its
- * parent. */
+/* Sets the limits of files and core dumps, and starts the watch over memory, time and the parent. */
 static bool set_limits(struct helper *helper)
 {
     const struct rlimit written = { .rlim_cur = MOST_WRITTEN, .rlim_max = MOST_WRITTEN }, core = { 0 };
     pthread_t thread;
-    return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && setrlimit(RLIMIT_FSIZE, &written) == 0 &&
-        setrlimit(RLIMIT_CORE, &core) == 0 && pthread_create(&thread, NULL, watch, helper) == 0;
+    return setrlimit(RLIMIT_FSIZE, &written) == 0 && setrlimit(RLIMIT_CORE, &core) == 0 &&
+        pthread_create(&thread, NULL, watch, helper) == 0;
 }
 
 /* Closes whatever the embedding program had open. */
@@ -250,7 +251,7 @@ static void close_others(void)
 
 int main(void)
 {
-    struct helper helper = { .begun = -1 };
+    struct helper helper = { .begun = -1, .parent = getppid() };
     struct builder_greeting greeting;
     close_others();
     alarm(BUILDER_PATIENCE_S);

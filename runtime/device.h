@@ -126,6 +126,7 @@ struct tutti_runtime {
     bool tuning_off;    /* shipped tables alone */
     int threads;
     struct builder_pool *builder; /* builder.c: NULL before the first helper process */
+    atomic_bool keeps_helpers;    /* builder_keep() */
 };
 
 struct found_device;
