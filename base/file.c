@@ -27,6 +27,11 @@ struct atomic_file {
  * lives. The name cannot be foreseen, and what lies under it already is neither opened nor followed. -1 with errno. */
 static int open_temporary(struct atomic_file *file)
 {
+    struct stat target;
+    if (lstat(file->path, &target) == 0 && !S_ISREG(target.st_mode) && !S_ISLNK(target.st_mode)) {
+        errno = S_ISDIR(target.st_mode) ? EISDIR : EINVAL; /* renaming would replace a device */
+        return -1;
+    }
     for (int attempt = 0; attempt < 100; attempt++) {
         struct stat info;
         uint64_t number;

@@ -129,6 +129,16 @@ int files_check_output(const char *command, const char *option, const char *path
 {
     struct stat info;
     if (!path) return EXIT_DONE;
+    if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) return files_check_parent(command, option, path);
+    fprintf(stderr, "tutti %s: --%s %s: this cannot be written: it is %s\n", command, option, path,
+        S_ISDIR(info.st_mode) ? "a folder" : "a device, not a file");
+    return EXIT_WORK_FAILED;
+}
+
+int files_check_log(const char *command, const char *option, const char *path)
+{
+    struct stat info;
+    if (!path) return EXIT_DONE;
     if (stat(path, &info) != 0) return files_check_parent(command, option, path);
     const char *reason = S_ISDIR(info.st_mode) ? "it is a folder" : access(path, W_OK) ? strerror(errno) : NULL;
     if (!reason) return EXIT_DONE;

@@ -12,8 +12,9 @@ const char *files_conversion(const char *path);
 /* Check a file to read, by its beginning, and one to write, by its folder. They print a line and return an exit
  * status. `option` is for messages; a path that is NULL is good. */
 int files_check_weights(const char *command, const char *option, const char *path);
-int files_check_checkpoint(const char *name); /* both files of `train --resume` */
-int files_check_output(const char *command, const char *option, const char *path);
+int files_check_checkpoint(const char *name);                                      /* both files of `train --resume` */
+int files_check_output(const char *command, const char *option, const char *path); /* replaced by renaming */
+int files_check_log(const char *command, const char *option, const char *path);    /* appended to, as a pipe may be */
 /* Files next to the path, whose names begin with it. */
 int files_check_parent(const char *command, const char *option, const char *path);
 /* A folder that will be made. */

@@ -430,7 +430,7 @@ static int check_files(const struct training *training, const struct settings *s
     int result = files_check_weights("train", "weights", training->resume ? NULL : s->finetune.weights);
     if (result == EXIT_DONE) result = files_check_checkpoint(training->resume);
     if (result == EXIT_DONE) result = files_check_output("train", "report", s->report.page);
-    if (result == EXIT_DONE) result = files_check_output("train", "log", s->report.log);
+    if (result == EXIT_DONE) result = files_check_log("train", "log", s->report.log);
     if (result == EXIT_DONE) result = files_check_folder("train", "tensorboard", s->report.tensorboard);
     return result == EXIT_DONE ? files_check_output("train", "find-lr", s->finetune.find_rate) : result;
 }

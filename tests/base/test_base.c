@@ -398,6 +398,18 @@ static void expect_message(tutti_status found, tutti_status wanted, const char *
     ck_assert_msg(strstr(status_message(), part) != NULL, "'%s' is not in '%s'", part, status_message());
 }
 
+/* Renaming would replace it: /dev/null became a file. */
+START_TEST(a_pipe_is_not_replaced)
+{
+    struct stat info;
+    const char *path = in_folder("pipe");
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    expect_message(write_file(path, "x", 1), TUTTI_FILE, "pipe");
+    ck_assert_int_eq(lstat(path, &info), 0);
+    ck_assert(S_ISFIFO(info.st_mode));
+}
+END_TEST
+
 START_TEST(files_appear_whole)
 {
     struct atomic_file *file;
@@ -582,6 +594,7 @@ static TCase *files(void)
 {
     TCase *tests = tcase_create("files");
     tcase_add_checked_fixture(tests, folder_begin, folder_end);
+    tcase_add_test(tests, a_pipe_is_not_replaced);
     tcase_add_test(tests, files_appear_whole);
     tcase_add_test(tests, temporary_files_belong_to_who_locks_them);
     tcase_add_test(tests, abandoned_files_leave_nothing);

@@ -117,6 +117,19 @@ class Folders(harness.CommandTest):
         self.assertEqual(result["accuracy"], lines[-2]["test_accuracy"])
         self.assertAlmostEqual(result["loss"], lines[-2]["test_loss"], places=4)
 
+    def test_what_infer_does_not_read(self):
+        """A damaged file of another class does not matter; a recording among pictures is refused once, not freed twice."""
+        self.train("--epochs", "1", "--save", "m")
+        (self.folder / "set" / "red" / "000.ppm").write_bytes(b"")
+        self.good("infer", "lenet", "--weights", "m.safetensors", "--data", "set", "--part", "train", "--count", "1")
+        tone(self.folder / "a.wav", 8000, 440)
+        self.refused(1, "a.wav", "infer", "lenet", "--weights", "m.safetensors", "set/blue/000.ppm", "a.wav")
+
+    def test_outputs_that_are_no_files(self):
+        os.mkfifo(self.folder / "pipe")
+        self.refused(1, ["pipe", "not a file"], "train", "lenet", "--data", "set", *TRAIN, "--report", "pipe")
+        self.assertTrue((self.folder / "pipe").is_fifo())
+
     def test_wrong_uses(self):
         self.refused(1, "CxHxW", "train", "lenet", "--data", "set", "--input", "16")
         self.refused(1, "wobble", "train", "lenet", "--data", "set", *TRAIN, "--augment", "wobble")
