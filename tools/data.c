@@ -177,4 +177,5 @@ tutti_status data_keep(const struct data *data, tutti_trainer *trainer)
 void data_free(struct data *data)
 {
     tutti_data_free(data->opened);
+    data->opened = NULL;
 }

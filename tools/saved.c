@@ -62,7 +62,7 @@ static tutti_status load_data(struct saved_options *options, struct data *data, 
     if (options->weights) TRY(user_data_saved_read(options->weights, &options->known));
     user_data_saved_apply(options->known, &options->own);
     TRY(saved_load_data(options, data, part));
-    TRY(data_check_first(data, *part));
+    if (!options->own.data.without_targets) TRY(data_check_first(data, *part)); /* infer may read fewer */
 done:
     return status;
 }
