@@ -168,10 +168,12 @@ static tutti_status measure(struct collection *collection, const signed char *pa
     return array_targets_measure(&arrays->targets, arrays->pairs.targets, arrays->begins, part);
 }
 
-/* Means and deviations of numbers; describe.c adds those of images. */
+/* Means and deviations of numbers, and whether they are bytes that are divided by 255; describe.c does the same for
+ * images. */
 static int describe(const struct collection *collection, json_t *object)
 {
-    const struct standards *standards = &((const struct arrays *)collection)->standardised.standards;
+    const struct arrays *arrays = (const struct arrays *)collection;
+    const struct standards *standards = &arrays->standardised.standards;
     json_t *mean = standards->count ? json_array() : NULL, *std = standards->count ? json_array() : NULL;
     int failed = 0;
     for (int i = 0; i < standards->count; i++) {
@@ -180,6 +182,7 @@ static int describe(const struct collection *collection, json_t *object)
     }
     if (mean) failed |= json_object_set_new(object, "mean", mean);
     if (std) failed |= json_object_set_new(object, "std", std);
+    if (!arrays->images && arrays->type == NPZ_U8) failed |= json_object_set_new(object, "bytes", json_true());
     return failed;
 }
 

@@ -115,7 +115,7 @@ static tutti_status prepare(struct tutti_data *data, const char *path)
             (tutti_source) { .samples = data->parts[part].count, .read = reads[part], .user = data };
     TRY(thread_pool_new(&data->pool, data->options.threads));
     if (data->collection->fit) TRY(data->collection->fit(data->collection, data->part_of));
-    TRY(description_check_normalised(&data->description, &data->collection->info));
+    TRY(description_check_normalised(&data->description, data->collection));
     fill_values(data);
 done:
     return status;

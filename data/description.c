@@ -312,10 +312,37 @@ tutti_status description_match(
     return status;
 }
 
-tutti_status description_check_normalised(const struct description *description, const tutti_data_info *info)
+/* Compares the numbers by which arrays are standardised. */
+static tutti_status check_standards(const struct description *description, const struct collection *collection)
 {
+    tutti_status status = TUTTI_OK;
+    json_t *now = json_object();
+    if (!now || collection->describe(collection, now) != 0) FAIL(TUTTI_NO_MEMORY, "no memory for a description");
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "mean" : "std";
+        const json_t *is = json_object_get(now, name), *was = json_object_get(description->object, name);
+        const size_t count = json_array_size(is);
+        bool same = count == json_array_size(was);
+        for (size_t k = 0; k < count && same; k++)
+            same = (float)json_number_value(json_array_get(is, k)) == (float)json_number_value(json_array_get(was, k));
+        if (!same)
+            FAIL(TUTTI_MISMATCH,
+                "the arrays are standardised otherwise than in training (by %zu means, and by %zu then): leave the "
+                "option for it out",
+                count, json_array_size(was));
+    }
+done:
+    json_decref(now);
+    return status;
+}
+
+tutti_status description_check_normalised(const struct description *description, const struct collection *collection)
+{
+    const tutti_data_info *info = &collection->info;
     const json_t *mean = json_object_get(description->object, "mean");
     const json_t *std = json_object_get(description->object, "std");
+    if (description->object && info->channels == 0 && !strcmp(info->kind, "arrays"))
+        return check_standards(description, collection);
     if (info->channels == 0 || json_array_size(mean) != (size_t)info->channels) return TUTTI_OK;
     for (int c = 0; c < info->channels; c++) {
         const double means[] = { (double)info->mean[c], json_number_value(json_array_get(mean, (size_t)c)) };

@@ -24,6 +24,6 @@ tutti_status description_apply(const struct description *description, tutti_data
 tutti_status description_match(
     const struct description *description, const tutti_data_options *options, struct collection *collection);
 /* Checks by what the collection's channels are normalised, once that is known. */
-tutti_status description_check_normalised(const struct description *description, const tutti_data_info *info);
+tutti_status description_check_normalised(const struct description *description, const struct collection *collection);
 
 #endif

@@ -121,6 +121,9 @@ int preparation_apply(
     for (int64_t i = 0; i < count; i++) {
         const int64_t channel = i % input->elements / run;
         const double x = npz_number(array, (size_t)i) / scale;
+        if (p->count && !isfinite(x))
+            return wrong_use("infer", "--prepare: a number of sample %lld is not finite: training refuses such samples",
+                (long long)(i / input->elements));
         numbers[i] = (float)(p->count ? fmax(-MOST, fmin(MOST, (x - p->mean[channel]) / p->std[channel])) : x);
     }
     return EXIT_DONE;

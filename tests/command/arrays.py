@@ -62,6 +62,30 @@ class Arrays(harness.CommandTest):
         self.refused(2, ["--prepare needs bytes", "float32"], "infer", "mlp", "--weights", "m.safetensors", "--inputs", "in.npz",
                      "--outputs", "out.npz", *words, "--prepare")
 
+    def test_bytes_that_are_no_images(self):
+        """Their floats are not taken for them, and numbers that are not finite are refused as in training."""
+        numbers = [i * 37 % 256 for i in range(60 * 4)]
+        npz.write(self.folder / "set.npz", x=("|u1", (60, 4), numbers), y=("<i4", (60,), [i % 2 for i in range(60)]))
+        words = ("--input", 4, "--classes", 2)
+        for options in ((), ("--normalise", "measured")):
+            self.good("train", "mlp", "--data", "set.npz", "--epochs", 1, "--save", "m", *options)
+            npz.write(self.folder / "in.npz", input=("|u1", (2, 4), numbers[:8]))
+            _, errors = self.outputs("mlp", *words, "--prepare")
+            self.assertIn("x / 255", errors)
+            npz.write(self.folder / "in.npz", input=("<f4", (2, 4), [float(number) for number in numbers[:8]]))
+            self.refused(2, "not uint8", "infer", "mlp", "--weights", "m.safetensors", "--inputs", "in.npz", "--outputs", "out.npz",
+                         *words, "--prepare")
+
+    def test_numbers_that_are_not_finite(self):
+        npz.write(self.folder / "set.npz", x=("<f4", (40, 3), [i * 7 % 11 for i in range(120)]), y=("<i4", (40,), [i % 2 for i in range(40)]))
+        self.good("train", "mlp", "--data", "set.npz", "--epochs", 1, "--save", "m", "--normalise", "measured")
+        for number in (math.nan, math.inf):
+            npz.write(self.folder / "in.npz", input=("<f4", (2, 3), [1, 2, 3, 4, number, 6]))
+            self.refused(2, ["sample 1", "not finite"], "infer", "mlp", "--weights", "m.safetensors", "--inputs", "in.npz",
+                         "--outputs", "out.npz", "--input", 3, "--classes", 2, "--prepare")
+        self.refused(1, "standardised otherwise", "train", "mlp", "--data", "set.npz", "--resume", "m", "--epochs", 2, "--normalise", "none")
+        self.good("train", "mlp", "--data", "set.npz", "--resume", "m", "--epochs", 2)
+
     def test_standardised(self):
         """What --normalise did is kept with the weights."""
         rows = [(1000.0 + i % 7, float(i * 5 % 11 - 5)) for i in range(40)]
