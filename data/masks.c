@@ -253,12 +253,13 @@ done:
     return status;
 }
 
-static tutti_status name_classes(struct pictures *pictures, const char *path, const bool *seen)
+static tutti_status name_classes(
+    struct pictures *pictures, const char *path, const bool *seen, const tutti_data_options *options)
 {
     int named = 0;
     const int classes = map_values(pictures, seen);
     tutti_status status = read_names(pictures, path, &named);
-    if (status == TUTTI_OK && named == 0) status = check_values(path, seen);
+    if (status == TUTTI_OK && named == 0 && !options->description) status = check_values(path, seen);
     if (status == TUTTI_OK && named > 0 && named < classes)
         return fail(TUTTI_FORMAT, "%s/classes.txt names %d classes, but the masks have numbers up to %d", path, named,
             classes - 1);
@@ -277,7 +278,7 @@ static tutti_status find_classes(struct pictures *pictures, const char *path, co
     scan->pictures = pictures;
     scan->options = options;
     tutti_status status = scan_masks(scan);
-    if (status == TUTTI_OK) status = name_classes(pictures, path, scan->seen);
+    if (status == TUTTI_OK) status = name_classes(pictures, path, scan->seen, options);
     free(scan);
     return status;
 }
