@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "data/column.h"
+#include "formats/json_shape.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -30,19 +31,6 @@ static bool read_statistics(const json_t *mean, const json_t *std, char **text)
     }
     *text = text_take(&made);
     return *text != NULL;
-}
-
-static bool read_shape(const json_t *list, tutti_shape *shape)
-{
-    const size_t rank = json_array_size(list);
-    if (rank > TUTTI_MAX_RANK) return false;
-    for (size_t i = 0; i < rank; i++) {
-        const json_int_t size = json_integer_value(json_array_get(list, i));
-        if (size < 1 || size > INT32_MAX) return false;
-        shape->sizes[i] = size;
-    }
-    shape->rank = (int)rank;
-    return true;
 }
 
 /* Before classes that are whole numbers had one name, they were saved as they stood in the file. */
@@ -77,7 +65,7 @@ static bool read_object(struct description *description)
     if (!read_statistics(json_object_get(object, "target_mean"), json_object_get(object, "target_std"),
             &description->normalise_targets))
         return false;
-    return read_shape(json_object_get(object, "shape"), &description->shape) &&
+    return json_shape_read(json_object_get(object, "shape"), &description->shape) &&
         read_classes(json_object_get(object, "classes"), description);
 }
 

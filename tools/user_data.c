@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "formats/json_shape.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -51,19 +52,6 @@ tutti_status user_data_open(
 
 /* --------------------------------------------------------------------------------------------------- saved ---- */
 
-static bool read_shape(const json_t *list, tutti_shape *shape)
-{
-    const size_t rank = json_array_size(list);
-    if (rank > TUTTI_MAX_RANK) return false;
-    for (size_t i = 0; i < rank; i++) {
-        const json_int_t size = json_integer_value(json_array_get(list, i));
-        if (size < 1 || size > INT32_MAX) return false;
-        shape->sizes[i] = size;
-    }
-    shape->rank = (int)rank;
-    return true;
-}
-
 static bool read_classes(const json_t *list, struct user_data_saved *saved)
 {
     const size_t count = json_array_size(list);
@@ -82,7 +70,7 @@ static bool read_object(const json_t *object, struct user_data_saved *saved)
     const json_int_t rate = json_integer_value(json_object_get(object, "rate"));
     if (rate < 0 || rate > INT32_MAX) return false;
     saved->rate = (int)rate;
-    return read_shape(json_object_get(object, "shape"), &saved->shape) &&
+    return json_shape_read(json_object_get(object, "shape"), &saved->shape) &&
         read_classes(json_object_get(object, "classes"), saved);
 }
 
