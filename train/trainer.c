@@ -255,11 +255,10 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     TRY(ranks_open(trainer, training, plan_training(trainer, output, training)));
     trainer->options.exchange = trainer->count > 1 || ranks_sum_mode(trainer);
     builder_keep(network->runtime, true);
-    TRY(ranks_begin(trainer, make_all(trainer)));
+    status = ranks_begin(trainer, make_all(trainer));
     builder_keep(network->runtime, false);
-    return trainer;
+    if (status == TUTTI_OK) return trainer;
 done:
-    if (trainer) builder_keep(network->runtime, false);
     tutti_trainer_free(trainer);
     return NULL;
 }
