@@ -41,7 +41,7 @@ static bool counts_up(char *const *texts, int count)
     return true;
 }
 
-/* Whether only the last text is no number of a column. */
+/* Whether the texts are 0, 1, 2 ... and, last, a text that is no value. */
 static bool counts_to_text(char *const *texts, int count)
 {
     const char *last = texts[count - 1];

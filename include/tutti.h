@@ -156,9 +156,9 @@ typedef struct tutti_runtime_options {
  * device opens.
  *
  * Some drivers compile one kernel at a time (POCL). For these, tutti_open(), tutti_compile() and the first use of
- * another batch size start helper processes that compile in parallel. Those that tutti_open() started end with the
- * first tutti_compile(), or after ten seconds. A SIGCHLD handler of the program sees these processes end. They inherit
- * the environment and no open file. TUTTI_HELPER=off disables them. */
+ * another batch size start helper processes, which compile in parallel. Helpers of tutti_open() wait for work for ten
+ * seconds; the next tutti_compile() uses them and ends them. A SIGCHLD handler of the program sees these processes end.
+ * They inherit the environment and no open file. TUTTI_HELPER=off disables them. */
 TUTTI_API tutti_runtime *tutti_open(const tutti_runtime_options *options);
 /* Closes the devices. Free everything made from the runtime first. */
 TUTTI_API void tutti_close(tutti_runtime *runtime);

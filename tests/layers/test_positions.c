@@ -34,7 +34,7 @@ static tutti_trainer *grid_trainer(tutti_precision precision, tutti_network **ne
     return trainer;
 }
 
-/* Of the mean of all squared positions, by an element of `moved`. */
+/* Returns the gradient of the mean of all squared positions with respect to an element of `moved`. */
 static double gradient_of(int row, int column)
 {
     double sum = 0;
