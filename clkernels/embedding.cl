@@ -1,5 +1,6 @@
 /* The gradient of a table whose rows were read by index; launched by layers/embedding.c. ids [count], table
- * [rows][width], dy [count][width]. The gradient of a row that does not exist goes nowhere.
+ * [rows][width], dy [count][width]. The gradient of a row that does not exist goes nowhere. FROM_END 1: negative ids
+ * count from the end.
  *   dtable[r] = added[r] + sum of dy[p] over all p where ids[p] is r, in their order
  * added [rows][width] is read where ADD is 1, and is 0 else; it may be dtable, where gradients of a table are added up.
  *
@@ -11,8 +12,14 @@
 #include "parameters.h"
 #include "arguments/embedding.h"
 #include "sum.h"
-#if ROWS
 #include "vector.h"
+
+INLINE int row_of(int id, int rows)
+{
+    return FROM_END && id < 0 ? id + rows : id;
+}
+
+#if ROWS
 
 TASK void embedding_gradient(TASKS_ARGUMENTS(PARAMETER))
 {
@@ -23,12 +30,12 @@ TASK void embedding_gradient(TASKS_ARGUMENTS(PARAMETER))
         for (int i = 0; i < length; i++) dtable[at + i] = ADD ? added[at + i] : 0.0f;
     }
     for (int p = 0; ERRORS && p < count; p++) { /* of the rows that are read: there may be many more */
-        const int id = ids[p];
+        const int id = row_of(ids[p], rows);
         if (id < first || id >= end) continue;
         for (int i = 0; i < length; i++) errors[(size_t)id * width + column + i] = 0.0f;
     }
     for (int p = 0; p < count; p++) {
-        const int id = ids[p];
+        const int id = row_of(ids[p], rows);
         if (id < first || id >= end) continue;
         global const float *from = dy + (size_t)p * width + column;
         global float *to = dtable + (size_t)id * width + column;
@@ -61,14 +68,14 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void embedding_gradien
     global const int *ids, global const float *dy, global float *dtable, int count, int rows, int width)
 {
     local float scratch[GROUP];
-    const int item = get_local_id(0), p = get_group_id(0), id = ids[p];
+    const int item = get_local_id(0), p = get_group_id(0), id = row_of(ids[p], rows);
     float earlier = 0.0f;
-    for (int i = item; i < p && earlier == 0.0f; i += GROUP) earlier = ids[i] == id ? 1.0f : 0.0f;
+    for (int i = item; i < p && earlier == 0.0f; i += GROUP) earlier = row_of(ids[i], rows) == id ? 1.0f : 0.0f;
     const bool first = group_max(earlier, scratch) == 0.0f && id >= 0 && id < rows;
     for (int i = item; first && i < width; i += GROUP) {
         float sum = 0.0f, error = 0.0f;
         for (int q = p; q < count; q++)
-            if (ids[q] == id) SUM_ADD(float, sum, error, dy[(size_t)q * width + i]);
+            if (row_of(ids[q], rows) == id) SUM_ADD(float, sum, error, dy[(size_t)q * width + i]);
         dtable[(size_t)id * width + i] += sum;
     }
 }

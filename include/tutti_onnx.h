@@ -131,7 +131,7 @@ typedef struct tutti_onnx_export_options {
  * Inputs, outputs and parameters keep their names, parameters their shapes. The first axis of inputs and outputs is
  * the batch, of any size ("N"); TUTTI_SEQUENCE is "T". Inputs of int64 become int32, as the network's are. Dropout
  * stays in the file, where it does nothing. Other runtimes compute the same up to rounding; but they refuse indices
- * that are out of range, and an embedding there counts negative ids from the end.
+ * that are out of range, and count negative ids of an embedding from the end, as the operation does with from_end=1.
  *
  * Errors; a file that was there before stays:
  *   TUTTI_INVALID       no output has a name, or the trainer is of another network

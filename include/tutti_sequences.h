@@ -10,7 +10,8 @@ extern "C" {
 #endif
 
 /* Rows of a table: ids [...] of int32 -> y [..., width], y[p] = weight[ids[p]]. A number below 0, or of `rows` or more,
- * gives a row of zeros and has no gradient. name: NULL or the layer's.
+ * gives a row of zeros and has no gradient; "embedding" of tutti_op() can count those below 0 from the end (from_end).
+ * name: NULL or the layer's.
  * Parameter: weight [rows, width]; its initial values are normal with deviation 1, as PyTorch's. */
 TUTTI_API tutti_tensor tutti_embedding(
     tutti_network *network, const char *name, tutti_tensor ids, int64_t rows, int64_t width);

@@ -315,7 +315,11 @@ ATTRIBUTES_DESCRIBE(
  * length, heads, half]. */
 static int turned_by(const struct append_context *c, int table, int ids, bool joined)
 {
-    if (ids != NO_VALUE) table = append_two(c, &operation_embedding, table == NO_VALUE ? NO_VALUE : ids, table);
+    if (ids != NO_VALUE) {
+        const struct embedding_attributes from_end = { true }; /* as ONNX's */
+        const int inputs[] = { table == NO_VALUE ? NO_VALUE : ids, table };
+        table = graph_append(c->graph, &operation_embedding, &from_end, inputs, 2, c->layer);
+    }
     const struct value *value = graph_at(c->graph, table);
     if (!value) return NO_VALUE;
     tutti_shape shape = value->shape;

@@ -11,7 +11,9 @@
 #include "runtime/arguments.h"
 #include "tutti_sequences.h"
 
-ATTRIBUTES_DESCRIBE(embedding_gradient, ATTRIBUTE(embedding_gradient, SHAPE, shape))
+ATTRIBUTES_DESCRIBE(embedding, ATTRIBUTE(embedding, FLAG, from_end))
+ATTRIBUTES_DESCRIBE(
+    embedding_gradient, ATTRIBUTE(embedding_gradient, FLAG, from_end), ATTRIBUTE(embedding_gradient, SHAPE, shape))
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
@@ -52,7 +54,10 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
 static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
     if (g->outputs[0] == NO_VALUE || !g->wanted[1]) return TUTTI_OK;
-    const struct embedding_gradient_attributes attributes = { .shape = graph_at(graph, node->inputs[1])->shape };
+    const struct embedding_gradient_attributes attributes = {
+        .from_end = embedding_attributes(node)->from_end,
+        .shape = graph_at(graph, node->inputs[1])->shape,
+    };
     const int inputs[] = { node->inputs[0], g->outputs[0] };
     g->inputs[1] = graph_append(graph, &operation_embedding_gradient, &attributes, inputs, 2, node->layer);
     return graph->status;
@@ -97,6 +102,11 @@ static cl_mem added(const struct operands *operands)
     return operands->add ? operands->add : operands->outputs[0];
 }
 
+static bool from_end(const struct problem *problem)
+{
+    return embedding_gradient_attributes(problem->node)->from_end;
+}
+
 static struct launch *add(
     const struct problem *problem, struct launch_list *list, const char *kernel, const char *options)
 {
@@ -126,7 +136,8 @@ static void emit_blocks(const struct problem *problem, const struct operands *op
     const int64_t each = blocks >= units ? s.rows : divide_up(s.rows, divide_up(TASKS * units, blocks));
     const bool errors = errors_of_blocks(problem) > 0;
     char options[64] = "";
-    number_append(options, sizeof options, "-DROWS=1 -DADD=%d -DERRORS=%d", operands->add != NULL, errors);
+    number_append(options, sizeof options, "-DROWS=1 -DADD=%d -DERRORS=%d -DFROM_END=%d", operands->add != NULL, errors,
+        from_end(problem));
     struct launch *launch = add(problem, list, "embedding_gradient", options);
     ARGUMENTS_SET(launch, tasks, .ids = operands->inputs[0], .dy = operands->inputs[1], .dtable = operands->outputs[0],
         .added = added(operands), .errors = errors ? operands->workspace : operands->outputs[0], .count = s.count,
@@ -138,7 +149,8 @@ static size_t options_of(const struct problem *problem, const struct operands *o
 {
     const size_t group = group_size(problem->device, GROUP);
     options[0] = '\0';
-    number_append(options, size, "-DROWS=0 -DADD=%d -DGROUP=%zu", operands->add != NULL, group);
+    number_append(
+        options, size, "-DROWS=0 -DADD=%d -DGROUP=%zu -DFROM_END=%d", operands->add != NULL, group, from_end(problem));
     return group;
 }
 
@@ -179,6 +191,7 @@ static void describe(const struct problem *problem, struct loop *loop)
     row->index = 1;
     row->index_stride = table->shape.sizes[1];
     row->index_size = table->shape.sizes[0];
+    row->index_from_end = embedding_attributes(problem->node)->from_end;
     *index = loop_operand(&indices, &problem->outputs[0]->shape, indices.batched);
     index->input = 0;
 }
@@ -187,6 +200,7 @@ const struct operation operation_embedding = {
     .name = "embedding",
     .inputs = { { "ids", PORT_ANY_TYPE }, { "table" } },
     .outputs = { { "y" } },
+    .attributes = &embedding_attributes_type,
     .infer = infer,
     .gradient = gradient,
     .loop = describe,

@@ -117,10 +117,16 @@ struct layer_norm_attributes {
 };
 ATTRIBUTES(layer_norm)
 
-/* embedding.c: ids i32 [...], table [rows, width], y [..., width]. Numbers that are not of a row give zeros. */
+/* embedding.c: ids i32 [...], table [rows, width], y [..., width]. Numbers that are not of a row give zeros. from_end:
+ * negative ones count from the end of the table. */
+struct embedding_attributes {
+    bool from_end;
+};
 struct embedding_gradient_attributes {
+    bool from_end;
     tutti_shape shape; /* of the table */
 };
+ATTRIBUTES(embedding)
 ATTRIBUTES(embedding_gradient)
 
 /* resample.c: along the axis, each element is a weighted sum of elements at constant positions; `outside` where there

@@ -94,14 +94,9 @@ tutti_status build_attention(struct onnx_node *node)
 static tutti_tensor rows_of_own_table(
     const struct onnx_node *node, const struct operand *ids, const struct operand *table)
 {
-    float positions[1024];
     const int64_t rows = table->shape.sizes[0];
-    tutti_shape column = ids->shape, matrix = { .rank = 3, .sizes = { 1, rows, table->shape.sizes[1] } };
-    column.sizes[column.rank++] = 1;
-    for (int64_t i = 0; i < rows; i++) positions[i] = (float)i;
-    const tutti_tensor pair[] = { node_reshape(node, ids->tensor, &column),
-        tutti_constant(node->import->network, NULL, TUTTI_SHAPE(rows), positions) };
-    const tutti_tensor read = node_plain(node, "equal", pair, 2);
+    const tutti_shape matrix = { .rank = 3, .sizes = { 1, rows, table->shape.sizes[1] } };
+    const tutti_tensor read = node_op(node, "one_hot", &ids->tensor, 1, "depth=%" PRId64, rows);
     const tutti_tensor tables = node_reshape(node, table->tensor, &matrix);
     return node_plain(node, "matmul", (tutti_tensor[]) { read, tables }, 2);
 }

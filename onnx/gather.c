@@ -137,7 +137,7 @@ tutti_status build_gather(struct onnx_node *node)
     const bool is_table = !x.batch.batched && x.shape.rank == 2 && asked == 0;
     if (!is_table || known || !second->converts || second->index.factor) return gather(node, &x, &indices);
     const tutti_tensor pair[] = { indices.tensor, x.tensor };
-    return node_set_output(node, node_plain(node, "embedding", pair, 2), indices.batch);
+    return node_set_output(node, node_op(node, "embedding", pair, 2, "from_end=1"), indices.batch);
 }
 
 /* ------------------------------------------------------------------------------------------------ elements ---- */

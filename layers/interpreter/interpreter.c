@@ -47,7 +47,8 @@ static double operand_at(const struct problem *problem, const struct node_arrays
             return (double)operand->outside;
     int64_t place = place_in(operand, at, loop->rank);
     if (operand->indexed) {
-        const double index = operand_at(problem, arrays, loop, &loop->operands[operand->index], at);
+        double index = operand_at(problem, arrays, loop, &loop->operands[operand->index], at);
+        if (operand->index_from_end && index < 0) index += (double)operand->index_size;
         if (!(index >= 0 && index < (double)operand->index_size)) return 0;
         place += (int64_t)index * operand->index_stride;
     }
@@ -101,11 +102,17 @@ tutti_status interpret_channel_sum(const struct problem *problem, const struct n
     return TUTTI_OK;
 }
 
+/* Returns the number of a row, which may not exist; from_end: negative ids count from the end. */
+static double row_of(double id, int64_t rows, bool from_end)
+{
+    return from_end && id < 0 ? id + (double)rows : id;
+}
+
 tutti_status interpret_embedding(const struct problem *problem, const struct node_arrays *arrays)
 {
     const int64_t rows = problem->inputs[1]->shape.sizes[0], width = value_size(problem->outputs[0], 0);
     for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) {
-        const double id = arrays->inputs[0][i / width];
+        const double id = row_of(arrays->inputs[0][i / width], rows, embedding_attributes(problem->node)->from_end);
         arrays->outputs[0][i] = id >= 0 && id < (double)rows ? arrays->inputs[1][(int64_t)id * width + i % width] : 0;
     }
     return TUTTI_OK;
@@ -117,7 +124,8 @@ tutti_status interpret_embedding_gradient(const struct problem *problem, const s
     const int64_t rows = table->shape.sizes[0], width = value_size(table, 0);
     memset(arrays->outputs[0], 0, (size_t)value_elements(table) * sizeof *arrays->outputs[0]);
     for (int64_t i = 0; i < value_elements(problem->inputs[1]); i++) {
-        const double id = arrays->inputs[0][i / width];
+        const double id =
+            row_of(arrays->inputs[0][i / width], rows, embedding_gradient_attributes(problem->node)->from_end);
         if (id >= 0 && id < (double)rows) arrays->outputs[0][(int64_t)id * width + i % width] += arrays->inputs[1][i];
     }
     return TUTTI_OK;

@@ -21,8 +21,8 @@ struct loop_operand {
     int64_t low[TUTTI_MAX_RANK], high[TUTTI_MAX_RANK];
     float outside;
     /* Embedding: adds index_stride * (element of operand `index`) to the position. The element is 0 if the index is
-     * not in [0, index_size). */
-    bool indexed;
+     * not in [0, index_size); with index_from_end, negative ones count from the end. */
+    bool indexed, index_from_end;
     int index;
     int64_t index_stride, index_size;
     /* Set by emit(). */

@@ -82,6 +82,7 @@ static bool map_operand(const struct loop *consumer, const struct loop_operand *
     operand->input = given->input;
     operand->offset = given->offset;
     operand->indexed = given->indexed;
+    operand->index_from_end = given->index_from_end;
     operand->index = given->index;
     operand->index_stride = given->index_stride;
     operand->index_size = given->index_size;
@@ -101,8 +102,9 @@ static bool operand_equal(const struct loop_operand *a, const struct loop_operan
 {
     return a->input == b->input && a->offset == b->offset && !memcmp(a->strides, b->strides, sizeof a->strides) &&
         a->guarded == b->guarded && a->outside == b->outside && !memcmp(a->low, b->low, sizeof a->low) &&
-        !memcmp(a->high, b->high, sizeof a->high) && a->indexed == b->indexed && a->index == b->index &&
-        a->index_stride == b->index_stride && a->index_size == b->index_size;
+        !memcmp(a->high, b->high, sizeof a->high) && a->indexed == b->indexed &&
+        a->index_from_end == b->index_from_end && a->index == b->index && a->index_stride == b->index_stride &&
+        a->index_size == b->index_size;
 }
 
 /* Returns the number of an equal operand of the loop; appends the operand if there is none. */

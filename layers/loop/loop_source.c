@@ -117,6 +117,20 @@ static void print_inner(struct text *text, const struct loop *loop, const struct
     if (stride) text_append(text, " %c (%s) * %" PRId64, stride < 0 ? '-' : '+', at, magnitude(stride));
 }
 
+/* "*(p1 + 3)": the index; "(*(p1) + (*(p1) < 0 ? 7 : 0))" where negative ones count from the end. */
+static void print_index(
+    struct text *text, const struct loop *loop, const struct loop_operand *o, const char *pointer, const char *at)
+{
+    const struct loop_operand *index = &loop->operands[o->index];
+    text_append(text, "%s*(%s%d", o->index_from_end ? "(" : "", pointer, o->index);
+    print_inner(text, loop, index, at);
+    text_append(text, ")");
+    if (!o->index_from_end) return;
+    text_append(text, " + (*(%s%d", pointer, o->index);
+    print_inner(text, loop, index, at);
+    text_append(text, ") < 0 ? %" PRId64 " : 0))", o->index_size);
+}
+
 static void print_indexed(
     struct text *text, const struct loop *loop, int k, bool vector, const char *pointer, const char *at)
 {
@@ -125,9 +139,9 @@ static void print_indexed(
     text_append(text, "%s(GATHER%s(%s, %s%d", vector && !vectors ? "(VF)" : "", vectors ? "_VECTOR" : "",
         type_name(o->type), pointer, k);
     print_inner(text, loop, o, at);
-    text_append(text, ", *(%s%d", pointer, o->index);
-    print_inner(text, loop, &loop->operands[o->index], at);
-    text_append(text, "), %" PRId64 ", %" PRId64 "))", o->index_size, o->index_stride);
+    text_append(text, ", ");
+    print_index(text, loop, o, pointer, at);
+    text_append(text, ", %" PRId64 ", %" PRId64 "))", o->index_size, o->index_stride);
 }
 
 /* The operand's element at its pointer, or `at` elements further along the innermost axis; `outside` where a guard says

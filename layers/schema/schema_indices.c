@@ -97,7 +97,10 @@ static const struct op_schema schemas[] = {
                 "the axis that has a length for each position; -1: none" }),
         &operation_reverse_sequence, .complete = complete_reverse },
     { "embedding", "row ids[p] of the table for each p; zeros where there is no such row",
-        INPUTS({ "ids", "of int32" }, { "table", "[rows, width]" }), .operation = &operation_embedding },
+        INPUTS({ "ids", "of int32" }, { "table", "[rows, width]" }),
+        OP_ATTRIBUTES(
+            ROW(FLAG, "from_end", ATTRIBUTE_OF(embedding, from_end), "0", "1: negative ids count from the end")),
+        &operation_embedding },
     { 0 },
 };
 

@@ -18,7 +18,7 @@ static const struct op_schema schemas[] = {
     { "rotary_embedding", "pairs of the last axis of x, turned by angles",
         INPUTS({ "x", "[heads, length, width], or with `heads` [length, heads width]" },
             { "cos", "[length, width / 2], or with ids a table" }, { "sin", "as cos" },
-            { "ids", "[length] of int32: rows of the tables", true }),
+            { "ids", "[length] of int32: rows of the tables, negative ones from the end", true }),
         OP_ATTRIBUTES(
             { "heads", TUTTI_ATTRIBUTE_INTEGER, ATTRIBUTE_OF(rotary, heads), "0", "0: heads are an axis of x" },
             { "width", TUTTI_ATTRIBUTE_INTEGER, ATTRIBUTE_OF(rotary, width), "0",

@@ -222,7 +222,8 @@ static tutti_tensor build_rotary(tutti_network *network, const struct test_case 
     inputs[1] = tutti_parameter(network, "cos", table, NULL);
     inputs[2] = tutti_parameter(network, "sin", table, NULL);
     int32_t positions[MOST_KEYS];
-    for (int32_t i = 0; i < s; i++) positions[i] = (int32_t)s - i;
+    const int32_t rows = case_get(c, "from_end", 0) ? (int32_t)s + 1 : 0; /* of the table, if ids count from its end */
+    for (int32_t i = 0; i < s; i++) positions[i] = (int32_t)s - i - rows;
     if (ids) inputs[3] = tutti_constant_typed(network, NULL, TUTTI_DTYPE_I32, &s, 1, positions);
     char attributes[64];
     snprintf(attributes, sizeof attributes, "heads=%d width=%d interleaved=%d", joined ? (int)h : 0,
@@ -253,6 +254,7 @@ static const char *const rotary_cases[] = {
     "rotary n2 h3 s5 d8 width4 joined1",
     "rotary n1 h2 s3 d6 width4 interleaved1 joined1 ids1",
     "rotary n2 h3 s4 d6 ids1",
+    "rotary n2 h3 s4 d6 ids1 from_end1",
     NULL,
 };
 

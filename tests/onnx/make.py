@@ -46,12 +46,13 @@ def numbers(*shape):
     return (random.integers(-64, 64, shape) / 32).astype(numpy.float32)
 
 
-def record(path, feeds, more=None):
-    """Runs the file in onnxruntime."""
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+def record(path, feeds, more=None, evaluator=None):
+    """Runs the file in onnxruntime, or in another class of sessions."""
+    session = evaluator(str(path)) if evaluator else onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = session.output_names if evaluator else [value.name for value in session.get_outputs()]
     outputs = session.run(None, feeds)
     arrays = {f"input.{name}": array for name, array in feeds.items()}
-    arrays |= {f"output.{value.name}": array.astype(WIDER.get(str(array.dtype), array.dtype)) for value, array in zip(session.get_outputs(), outputs)}
+    arrays |= {f"output.{name}": array.astype(WIDER.get(str(array.dtype), array.dtype)) for name, array in zip(names, outputs)}
     save(path.with_suffix(".safetensors"), arrays | (more or {}))
 
 
@@ -339,7 +340,7 @@ class Graph:
         self.outputs += [] if hidden else made
         return made[0]
 
-    def write(self, folder, symbolic=True):
+    def write(self, folder, symbolic=True, evaluator=None):
         assert len(self.outputs) <= 16, (self.name, len(self.outputs))
         kinds = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32, "bool": TensorProto.BOOL,
                  "uint8": TensorProto.UINT8}
@@ -352,7 +353,7 @@ class Graph:
         del model.graph.value_info[:]
         path = folder / f"{self.name}.onnx"
         onnx.save(model, path)
-        record(path, self.inputs)
+        record(path, self.inputs, evaluator=evaluator)
 
 
 def pointwise(folder):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the files of tests/onnx/files about types and known numbers, as make.py makes the others: casts of what depends on the
 samples (casts.onnx), arithmetic on constants of all types (known.onnx), scales that give no whole size (resized.onnx)
-convolutions of tables (tables.onnx), and attributes of old opsets (oldest.onnx).
+convolutions of tables (tables.onnx), attributes of old opsets (oldest.onnx), and negative indices (from_end.onnx, turned.onnx).
 
     .dev/torch/bin/python tests/onnx/make_values.py tests/onnx/files
 """
@@ -9,7 +9,8 @@ import pathlib
 import sys
 
 import numpy
-from make import SAMPLES, Graph, numbers, random
+import onnx.reference
+from make import SAMPLES, Graph, numbers, random, record
 from onnx import TensorProto as T
 from onnx import helper, numpy_helper
 
@@ -212,6 +213,26 @@ def gathered(folder):
     graph.write(folder, symbolic=False)
 
 
+def from_end(folder):
+    """Negative indices count from the end: of rows of a table, which trains, and of tables of angles. The gradient is that in
+    double precision. onnxruntime refuses negative positions in RotaryEmbedding, so ONNX's own evaluator computes that file."""
+    table, ids = numbers(7, 5), random.integers(-7, 7, (SAMPLES, 4))
+    graph = Graph("from_end", 18, ids=ids)
+    graph.add("ReduceMean", graph.add("Gather", table, "ids", hidden=True), numpy.array([1]), keepdims=0)
+    graph.write(folder)
+    labels, logits = numpy.arange(SAMPLES) % 5, numpy.float64(table)[ids].mean(1)
+    exps = numpy.exp(logits - logits.max(1, keepdims=True))
+    probabilities = exps / exps.sum(1, keepdims=True)
+    gradient = numpy.zeros(table.shape)
+    numpy.add.at(gradient, ids, ((probabilities - numpy.eye(5)[labels]) / SAMPLES / 4)[:, None])
+    loss = -numpy.log(probabilities[numpy.arange(SAMPLES), labels]).mean()
+    record(folder / "from_end.onnx", graph.inputs, {"gradient.w0": numpy.float32(gradient), "labels": numpy.int32(labels),
+                                                    "loss": numpy.float32([loss])})
+    graph = Graph("turned", 23, x=numbers(SAMPLES, 2, 3, 4), ids=random.integers(-5, 5, (SAMPLES, 3)))
+    graph.add("RotaryEmbedding", "x", numbers(5, 2), numbers(5, 2), "ids")
+    graph.write(folder, evaluator=onnx.reference.ReferenceEvaluator)
+
+
 if __name__ == "__main__":
-    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables, oldest, gathered):
+    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables, oldest, gathered, from_end):
         make(pathlib.Path(sys.argv[1]))

@@ -182,7 +182,7 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
     "softmaxes", "weights", "batches", "batches_fixed", "copies", "copies_new", "ties", "ties_new", "siamese",
     "siamese_new", "buffers", "states", "attentions", "relative_new", "lstm_quantised", "lstm_quantised_gates",
-    "tables", "sklearn_logistic", "sklearn_mlp", "oldest", "gathered" };
+    "tables", "sklearn_logistic", "sklearn_mlp", "oldest", "gathered", "from_end", "turned" };
 
 static void infer_by_kernels(struct session *s, const tutti_fetch *fetches)
 {
@@ -258,7 +258,7 @@ static void check_gradient(const struct session *s, const char *file, const stru
 
 static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new", "quantised",
     "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new", "siamese", "siamese_new",
-    "buffers", "states", "attentions", "relative_new" };
+    "buffers", "states", "attentions", "relative_new", "from_end" };
 
 static double train_by_kernels(struct session *s, const struct safetensors_tensor *labels)
 {
