@@ -5,10 +5,10 @@
  *
  * scatter: an update u of an element e, one after the other along `count`. JOINED(e, u) is u, e + u, e u, their maximum
  * or minimum, by REDUCTION 0 to 4.
- *   WHAT 0   e = JOINED(e, u); with ERRORS 1, of sums, as sum.h says, with `errors` as y
- *   WHAT 1   the same, and the update's place in dupdates becomes e as it was before
- *   WHAT 2   from the last one to the first: y is the gradient g of what came out, and dupdates as WHAT 1 left it.
- *            dupdates = g * dJOINED/du; g = g * dJOINED/de
+ *   MODE FORWARD          e = JOINED(e, u); with ERRORS 1, of sums, as sum.h says, with `errors` as y
+ *   MODE FORWARD_SAVING   the same, and the update's place in dupdates becomes e as it was before
+ *   MODE BACKWARD         from the last one to the first: y is the gradient g of what came out, and dupdates as
+ *                         FORWARD_SAVING left it. dupdates = g * dJOINED/du; g = g * dJOINED/de
  * A work-item, in the CPU class a task, alone writes `columns` of the columns [sample, row, i] and `each` of their
  * elements, and reads all indices of these columns. get_global_id(1): which elements. Where TOGETHER is 1, y has no
  * samples: the updates of all samples go there, in their order. */
@@ -17,6 +17,8 @@
 #include "arguments/gather.h"
 #include "sum.h"
 #include "vector.h"
+
+enum { FORWARD, FORWARD_SAVING, BACKWARD };
 
 kernel void scatter_begin(
     global const float *data, global float *y, global float *errors, long floats, long all, long chunk)
@@ -40,7 +42,7 @@ INLINE float joined(float e, float u)
     return REDUCTION == 0 ? u : REDUCTION == 1 ? e + u : REDUCTION == 2 ? e * u : wins(e, u) ? u : e;
 }
 
-INLINE void visit(global float *y, global float *error, float u, global float *du)
+INLINE void apply_update(global float *y, global float *error, float u, global float *du)
 {
     const float e = *y;
     if (ERRORS) {
@@ -50,8 +52,8 @@ INLINE void visit(global float *y, global float *error, float u, global float *d
         *error = lost;
         return;
     }
-    if (WHAT == 1) *du = e;
-    if (WHAT < 2) {
+    if (MODE == FORWARD_SAVING) *du = e;
+    if (MODE != BACKWARD) {
         *y = joined(e, u);
         return;
     }
@@ -74,17 +76,17 @@ kernel void scatter(SCATTER_ARGUMENTS(PARAMETER) INDICES_ARGUMENTS(PARAMETER))
     errors += line * axis * inner;
     for (long sample = first; sample < last; sample++)
         for (int step = 0; step < count; step++) {
-            const int k = WHAT < 2 ? step : count - 1 - step;
+            const int k = MODE != BACKWARD ? step : count - 1 - step;
             global const INDEX *at = indices + sample * index_sample + row * index_row + (long)k * index_next;
             const long place = (row * count + k) * inner, made = sample * rows * count * inner + place;
             int element = index_inner ? 0 : element_of(at, numbers, sizes);
             for (int i = begin; i < end; i++) {
                 if (index_inner) element = element_of(at + (long)i * index_inner, numbers, sizes);
-                if (WHAT && element < 0 && low == 0) dupdates[made + i] = 0.0f;
+                if (MODE != FORWARD && element < 0 && low == 0) dupdates[made + i] = 0.0f;
                 if (element < low || element >= high) continue;
                 const float u = READS ? updates[sample * update_sample + place + i] : 0.0f;
                 const long to = (long)element * inner + i;
-                visit(y + to, errors + to, u, dupdates + made + i);
+                apply_update(y + to, errors + to, u, dupdates + made + i);
             }
         }
 }

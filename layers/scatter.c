@@ -145,7 +145,7 @@ static void emit_begin(const struct scatter *s, const struct value *data, cl_mem
     const struct capabilities *device = &list->device->can;
     const int64_t all = value_elements(s->made), chunk = elementwise_task_floats(device, all);
     struct launch *launch = launch_add(list, "scatter", "scatter_begin",
-        "%s -DREDUCTION=1 -DWHAT=0 -DREADS=1 -DTOGETHER=0 -DDATA=%d -DERRORS=%d", indexed_options(s->indices),
+        "%s -DREDUCTION=1 -DMODE=FORWARD -DREADS=1 -DTOGETHER=0 -DDATA=%d -DERRORS=%d", indexed_options(s->indices),
         data != NULL, s->errors != NULL);
     LAUNCH_BUFFERS(launch, data ? from : s->of_made, s->of_made, s->errors ? s->errors : s->of_made);
     launch_long(launch, data ? value_elements(data) : all);
@@ -158,20 +158,24 @@ static void emit_begin(const struct scatter *s, const struct value *data, cl_mem
     launch_work(launch, 0, (data ? 8 : 4) * (double)all);
 }
 
-/* what: WHAT in clkernels/scatter.cl. */
-static void emit_updates(const struct scatter *s, int what, struct launch_list *list)
+/* MODE in clkernels/scatter.cl. */
+enum mode { FORWARD, FORWARD_SAVING, BACKWARD };
+static const char *const modes[] = { "FORWARD", "FORWARD_SAVING", "BACKWARD" };
+
+static void emit_updates(const struct scatter *s, enum mode mode, struct launch_list *list)
 {
     const struct capabilities *device = &list->device->can;
     const struct division d = divide(s, device);
     const struct indexed_sizes *z = &s->z;
     const int64_t updates = z->samples * z->outer * z->count * z->inner;
     struct launch *launch = launch_add(list, "scatter", "scatter",
-        "%s -DREDUCTION=%d -DWHAT=%d -DREADS=%d -DTOGETHER=%d -DDATA=1 -DERRORS=%d", indexed_options(s->indices),
-        s->attributes->reduction, what, s->updates != NULL, s->together, s->errors != NULL);
+        "%s -DREDUCTION=%d -DMODE=%s -DREADS=%d -DTOGETHER=%d -DDATA=1 -DERRORS=%d", indexed_options(s->indices),
+        s->attributes->reduction, modes[mode], s->updates != NULL, s->together, s->errors != NULL);
     ARGUMENTS_SET(launch, scatter, .indices = s->of_indices, .updates = s->updates ? s->of_updates : s->of_made,
-        .y = s->of_made, .errors = s->errors ? s->errors : s->of_made, .dupdates = what ? s->dupdates : s->of_made,
-        .samples = z->samples, .update_sample = s->updates && s->updates->batched ? z->outer * z->count * z->inner : 0,
-        .columns = d.columns, .outer = d.slices, .each = d.each);
+        .y = s->of_made, .errors = s->errors ? s->errors : s->of_made,
+        .dupdates = mode != FORWARD ? s->dupdates : s->of_made, .samples = z->samples,
+        .update_sample = s->updates && s->updates->batched ? z->outer * z->count * z->inner : 0, .columns = d.columns,
+        .outer = d.slices, .each = d.each);
     indexed_arguments(launch, z);
     if (device->class == DEVICE_CPU)
         launch_tasks(launch, (size_t)(d.pieces * d.slices), (size_t)d.blocks, 1);
@@ -229,7 +233,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     const struct scatter s =
         scatter_of(problem, operands, problem->inputs[SCATTER_DATA], SCATTER_INDICES, SCATTER_UPDATES);
     emit_begin(&s, problem->inputs[SCATTER_DATA], operands->inputs[SCATTER_DATA], list);
-    emit_updates(&s, 0, list);
+    emit_updates(&s, FORWARD, list);
 }
 
 static void emit_gather_gradient(
@@ -238,7 +242,7 @@ static void emit_gather_gradient(
     const struct scatter s =
         scatter_of(problem, operands, problem->outputs[GRADIENT_DDATA], GRADIENT_INDICES, GRADIENT_DY);
     emit_begin(&s, NULL, NULL, list);
-    emit_updates(&s, 0, list);
+    emit_updates(&s, FORWARD, list);
 }
 
 static void emit_scatter_gradient(
@@ -249,10 +253,10 @@ static void emit_scatter_gradient(
     s.dupdates = operands->outputs[GRADIENT_DUPDATES];
     if (s.attributes->reduction > SCATTER_ADD) {
         emit_begin(&s, problem->inputs[GRADIENT_DATA], operands->inputs[GRADIENT_DATA], list);
-        emit_updates(&s, 1, list);
+        emit_updates(&s, FORWARD_SAVING, list);
     }
     emit_begin(&s, problem->inputs[GRADIENT_DY], operands->inputs[GRADIENT_DY], list);
-    emit_updates(&s, 2, list);
+    emit_updates(&s, BACKWARD, list);
 }
 
 static const struct implementation columns = { .name = "columns", .workspace = workspace, .emit = emit };
