@@ -274,7 +274,7 @@ static const struct implementation *const forward_implementations[] = { &conv2d_
     &conv2d_winograd_rows[CONV2D_FORWARD], OTHERS(CONV2D_FORWARD) };
 static const struct implementation *const data_gradient_implementations[] = { FIRST(CONV2D_DATA_GRADIENT),
     OTHERS(CONV2D_DATA_GRADIENT) };
-static const struct implementation *const weight_gradient_implementations[] = { &conv2d_bf16_image_weights,
+static const struct implementation *const weight_gradient_implementations[] = { &conv2d_bf16_image_weight_gradient,
     FIRST(CONV2D_WEIGHT_GRADIENT), &conv2d_winograd_rows[CONV2D_WEIGHT_GRADIENT], OTHERS(CONV2D_WEIGHT_GRADIENT) };
 
 const struct operation operation_conv2d = {

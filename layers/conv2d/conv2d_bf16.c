@@ -1,7 +1,7 @@
 /* conv2d, bf16: any kernel, stride, padding and dilation, by bf16 dot products, on CPU-class
  * devices whose processor has instructions for them (runtime/matrix.h). Kernels: layers/conv2d/conv2d_bf16_cpu.cl
- * (forward and data gradient), conv2d_bf16_pack_cpu.cl (their weights), conv2d_bf16_weights_cpu.cl. The forward pass of
- * bf16_image is here, too; conv2d_bf16_image.c has its weight gradient. */
+ * (forward and data gradient), conv2d_bf16_pack_cpu.cl (their weights), conv2d_bf16_weight_gradient_cpu.cl. The forward
+ * pass of bf16_image is here, too; conv2d_bf16_image.c has its weight gradient. */
 
 #include "layers/conv2d/arguments/conv2d_bf16.h"
 #include "base/memory.h"
@@ -569,8 +569,8 @@ static void emit_weight_gradient(
     const struct weights *w = problem->design;
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     char shape[MACROS], elements[ELEMENT_OPTIONS];
-    struct launch *launch = launch_add(list, "conv2d_bf16_weights_cpu", "conv2d_bf16_weights", "%s -DCHAIN=%d%s",
-        macros(problem, &w->grid, false, w->scratch.global, shape), (int)w->chain,
+    struct launch *launch = launch_add(list, "conv2d_bf16_weight_gradient_cpu", "conv2d_bf16_weight_gradient",
+        "%s -DCHAIN=%d%s", macros(problem, &w->grid, false, w->scratch.global, shape), (int)w->chain,
         element_options(problem, elements, sizeof elements));
     ARGUMENTS_SET(launch, bf16_weights, .x = operands->inputs[0], .dy = operands->inputs[1],
         .workspace = operands->workspace, .offset = (int64_t)w->parts.offset, .CB = divide_up(z.c, BLOCK),

@@ -1,5 +1,5 @@
 /* conv2d, bf16_image: the weight gradient of a first layer, whose image is plain, by bf16 dot products of bfloat16
- * numbers. Kernel: layers/conv2d/conv2d_bf16_image_weights_cpu.cl. The forward pass is conv2d_bf16.c's. */
+ * numbers. Kernel: layers/conv2d/conv2d_bf16_image_weight_gradient_cpu.cl. The forward pass is conv2d_bf16.c's. */
 #include "base/memory.h"
 #include "layers/conv2d/arguments/conv2d_bf16.h"
 #include "layers/conv2d/conv2d_bf16.h"
@@ -119,12 +119,13 @@ static void emit(const struct problem *problem, const struct operands *operands,
     const struct image_weights *w = problem->design;
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     char elements[ELEMENT_OPTIONS];
-    struct launch *launch = launch_add(list, "conv2d_bf16_image_weights_cpu", "conv2d_bf16_image_weights",
-        "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DCHANNELS=%d -DGRADIENT=0 -DPARTS=%d -DBF16_FORM=%d "
-        "-DSCRATCH_GLOBAL=%d -DCHAIN=%d%s",
-        (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.c, bf16_terms(problem->compute),
-        (int)problem->device->bf16[problem->compute].form, w->scratch.global, (int)w->chain,
-        element_options(problem, elements, sizeof elements));
+    struct launch *launch =
+        launch_add(list, "conv2d_bf16_image_weight_gradient_cpu", "conv2d_bf16_image_weight_gradient",
+            "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DCHANNELS=%d -DGRADIENT=0 -DPARTS=%d -DBF16_FORM=%d "
+            "-DSCRATCH_GLOBAL=%d -DCHAIN=%d%s",
+            (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.c, bf16_terms(problem->compute),
+            (int)problem->device->bf16[problem->compute].form, w->scratch.global, (int)w->chain,
+            element_options(problem, elements, sizeof elements));
     ARGUMENTS_SET(launch, image_weights, .x = operands->inputs[0], .dy = operands->inputs[1],
         .workspace = operands->workspace, .offset = (int64_t)parts_offset(w), .KB = w->k_blocks, .height = z.h,
         .width = z.w, .result_height = z.oh, .result_width = z.ow, .padding_h = z.padding_h, .padding_w = z.padding_w,
@@ -136,7 +137,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     conv2d_parts_emit(problem, operands, list, w->splits, parts_offset(w));
 }
 
-const struct implementation conv2d_bf16_image_weights = {
+const struct implementation conv2d_bf16_image_weight_gradient = {
     .name = "bf16_image",
     .fits = fits,
     .passed_over = passed_over,

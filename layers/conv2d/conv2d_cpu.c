@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "layers/conv2d/arguments/conv2d_pack_cpu.h"
 #include "layers/conv2d/arguments/conv2d_same_layout.h"
 #include "layers/conv2d/arguments/conv2d_sum_cpu.h"
-#include "layers/conv2d/arguments/conv2d_weights_cpu.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
 
@@ -91,7 +91,7 @@ void conv2d_packing_emit(const struct problem *problem, const struct operands *o
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     cl_mem bias = gradient ? NULL : operands->inputs[2];
-    struct launch *launch = launch_add(list, "conv2d_weights_cpu", gradient ? "pack_gradient" : "pack_forward",
+    struct launch *launch = launch_add(list, "conv2d_pack_cpu", gradient ? "pack_gradient" : "pack_forward",
         "-DNV=%d -DSV=%d -DHAS_BIAS=%d", (int)packing->vectors, (int)packing->source_block, bias != NULL);
     ARGUMENTS_SET(launch, pack, .w = operands->inputs[1], .bias = conv2d_or(bias, operands->inputs[1]),
         .packed = operands->prepared, .C = z.c, .K = z.k, .taps = packing->taps, .padded = packing->padded);
@@ -100,7 +100,7 @@ void conv2d_packing_emit(const struct problem *problem, const struct operands *o
         launch, (size_t)(gradient ? packing->panels : chunks), (size_t)(gradient ? chunks : packing->panels), 1);
     launch_work(launch, 0, 8.0 * (double)(z.c * z.k * packing->taps));
     if (!packing->bf16) return;
-    launch = launch_add(list, "conv2d_weights_cpu", "pair", "-DNV=%d -DSV=%d -DHAS_BIAS=%d", (int)packing->vectors,
+    launch = launch_add(list, "conv2d_pack_cpu", "pair", "-DNV=%d -DSV=%d -DHAS_BIAS=%d", (int)packing->vectors,
         (int)packing->source_block, bias != NULL);
     ARGUMENTS_SET(launch, pair, .packed = operands->prepared, .panels = packing->panels, .padded = packing->padded);
     launch_tasks(launch, (size_t)chunks, (size_t)packing->panels, 1);

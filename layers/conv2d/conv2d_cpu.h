@@ -18,7 +18,7 @@
 #include "layers/conv2d/conv2d.h"
 
 /* bf16_image and winograd_rows have no data gradient. */
-extern const struct implementation conv2d_bf16_image, conv2d_bf16_image_weights;
+extern const struct implementation conv2d_bf16_image, conv2d_bf16_image_weight_gradient;
 extern const struct implementation conv2d_bf16[CONV2D_PASSES], conv2d_winograd[CONV2D_PASSES],
     conv2d_pointwise[CONV2D_PASSES], conv2d_depthwise[CONV2D_PASSES], conv2d_winograd_rows[CONV2D_PASSES],
     conv2d_direct[CONV2D_PASSES];
@@ -58,7 +58,7 @@ struct conv2d_channels {
 };
 struct conv2d_channels conv2d_channels_of(const struct problem *problem, bool gradient);
 
-/* Weights packed by layers/conv2d/conv2d_weights_cpu.cl. */
+/* Weights packed by layers/conv2d/conv2d_pack_cpu.cl. */
 struct conv2d_packing {
     int64_t vectors;      /* NV: blocks of output channels in a panel */
     int64_t padded;       /* source channels, rounded up for the unrolled loop */

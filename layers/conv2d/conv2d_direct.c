@@ -1,8 +1,8 @@
 /* conv2d, direct: any kernel, stride, padding and dilation on CPU-class devices. The kernels are
- * layers/conv2d/conv2d_direct_cpu.cl (forward and data gradient) and conv2d_direct_weights_cpu.cl. */
+ * layers/conv2d/conv2d_direct_cpu.cl (forward and data gradient) and conv2d_direct_weight_gradient_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d/arguments/conv2d_direct_cpu.h"
-#include "layers/conv2d/arguments/conv2d_direct_weights_cpu.h"
+#include "layers/conv2d/arguments/conv2d_direct_weight_gradient_cpu.h"
 #include "layers/conv2d/conv2d_cpu.h"
 #include "layers/epilogue.h"
 #include "runtime/gemm.h"
@@ -424,8 +424,8 @@ static void emit_weight_gradient(
 {
     const struct direct_weights *d = problem->design;
     const struct conv2d_sizes *z = &d->z;
-    struct launch *launch = launch_add(list, "conv2d_direct_weights_cpu",
-        d->image ? "conv2d_direct_weights_image" : "conv2d_direct_weights",
+    struct launch *launch = launch_add(list, "conv2d_direct_weight_gradient_cpu",
+        d->image ? "conv2d_direct_weight_gradient_image" : "conv2d_direct_weight_gradient",
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DXV=%d -DCT=%d -DRT=%d -DST=%d "
         "-DNV=%d -DSCRATCH_GLOBAL=%d",
         (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w,

@@ -10,7 +10,7 @@
  * r*dilation)/stride of dy, which is row (a + ORIGIN_H - r*DILATION_H)/STRIDE_H of the WINDOW rows packed for q.
  *
  *   source   blocked [N][ceil(C/V)][H][W][V], or plain [N][C][H][W] (XV 1)
- *   packed   bias and weights, see conv2d_weights_cpu.cl
+ *   packed   bias and weights, see conv2d_pack_cpu.cl
  *   result   blocked, and `add` like it; result may be add
  *
  * A task takes chunks of units (see conv2d_rows.h) and a range of panels of NV blocks of output channels. In

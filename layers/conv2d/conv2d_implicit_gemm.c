@@ -4,8 +4,8 @@
 #include "layers/conv2d/arguments/conv2d_implicit_gemm.h"
 #include "base/memory.h"
 #include "layers/conv2d/arguments/conv2d_channels_last.h"
-#include "layers/conv2d/arguments/conv2d_channels_last_weights.h"
-#include "layers/conv2d/arguments/conv2d_implicit_gemm_weights.h"
+#include "layers/conv2d/arguments/conv2d_channels_last_weight_gradient.h"
+#include "layers/conv2d/arguments/conv2d_implicit_gemm_weight_gradient.h"
 #include "layers/conv2d/arguments/conv2d_pack_gpu.h"
 #include "layers/conv2d/conv2d.h"
 #include "layers/epilogue.h"
@@ -263,9 +263,9 @@ static void emit_weight_gradient(
     const struct conv2d_sizes *z = &m->z;
     const struct tile *t = &m->tile;
     struct launch *launch = m->last
-        ? launch_add(list, "conv2d_channels_last_weights", "weight_gradient", TILE_OPTIONS " -DFLAT=%d",
+        ? launch_add(list, "conv2d_channels_last_weight_gradient", "weight_gradient", TILE_OPTIONS " -DFLAT=%d",
               TILE_VALUES(t, m->form, problem->compute), reads_image(z))
-        : launch_add(list, "conv2d_implicit_gemm_weights", "weight_gradient", TILE_OPTIONS " -DPOINT=%d%s",
+        : launch_add(list, "conv2d_implicit_gemm_weight_gradient", "weight_gradient", TILE_OPTIONS " -DPOINT=%d%s",
               TILE_VALUES(t, m->form, problem->compute), is_pointwise(z),
               TILE_CHAINS(m->form, z->n * z->oh * z->ow, m->pixels_of_split));
     const cl_mem dw = m->splits > 1 ? operands->workspace : operands->outputs[0];

@@ -5,7 +5,7 @@
  *   weight gradient  dw[k][c] = sum over p of x[p][c] dy[p][k]
  *
  * A blocked image is, for each block of channels, a matrix [pixels][V]: its floats are broadcast where they lie.
- * Weights are packed by conv2d_weights_cpu.cl.
+ * Weights are packed by conv2d_pack_cpu.cl.
  *
  * The pixels of the smaller side are walked: with stride 2, forward and weight gradient first gather those of x that
  * are used. They are taken in groups of MW neighbours of an image, whose last group overlaps the one before; pixels
@@ -16,7 +16,7 @@
  * Launched by conv2d_pointwise.c: pointwise with (panel ranges, chunks of groups) tasks; gather with (images x blocks);
  * pointwise_weights with (channel ranges, output ranges, splits of the pixels).
  *
- * BF16_FORM (bf16_dots.h): the source is stored as bfloat16, and conv2d_weights_cpu.cl has made pairs of the weights.
+ * BF16_FORM (bf16_dots.h): the source is stored as bfloat16, and conv2d_pack_cpu.cl has made pairs of the weights.
  *
  * Macros: MG, MW, NV, CU (source channels unrolled), YS (stride of pixels written; 2: the data gradient of
  * stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what they must), STATISTICS,

@@ -1,5 +1,5 @@
 /* Tiles of conv2d by Winograd on CPU-class devices, and the preparations of conv2d_winograd.c and
- * conv2d_winograd_weights.c. Kernels: layers/conv2d/conv2d_winograd_prepare_cpu.cl. */
+ * conv2d_winograd_weight_gradient.c. Kernels: layers/conv2d/conv2d_winograd_prepare_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d/arguments/conv2d_winograd_prepare_cpu.h"
 #include "layers/conv2d/conv2d_winograd.h"

@@ -41,9 +41,9 @@ FORMS = "channels_last|depthwise_channels_last"
 BY_MATRIX = ["--tf32", "--force", f"conv2d={FORMS},conv2d_weight_gradient={FORMS}"]
 CHANNELS_LAST = ["conv2d n1 c4 h3 k4 r2", "conv2d n1 c3 h4 k8 r3 pad1", "conv2d n1 c8 h5 w4 k8 r3 pad1 stride2 groups8",
                  "batch_norm n2 c4 h3 w5 depthwise1 nobias1 residual2 act1"]
-CHANNELS_LAST_TEXTS = set("""channel_sum conv2d_channels_last conv2d_channels_last_weights conv2d_depthwise_channels_last
+CHANNELS_LAST_TEXTS = set("""channel_sum conv2d_channels_last conv2d_channels_last_weight_gradient conv2d_depthwise_channels_last
     reorder_gpu""".split())
-TEXTS = set("""arena batch_norm_plain channel_sum conv2d_depthwise_gpu conv2d_implicit_gemm conv2d_implicit_gemm_weights conv2d_pack_gpu
+TEXTS = set("""arena batch_norm_plain channel_sum conv2d_depthwise_gpu conv2d_implicit_gemm conv2d_implicit_gemm_weight_gradient conv2d_pack_gpu
     conv2d_plain conv2d_winograd_gpu dropout embedding gemm_finish gemm_plain gemm_tiled generated layer_norm loss_gpu loss_sum
     optimizer pool_plain random_like rows softmax_gpu wire""".split())     # that both have to run
 

@@ -1,5 +1,5 @@
 /* Weight gradient of an R x R convolution on a CPU-class device by Winograd, for layers with so many channels that tasks of
- * conv2d_winograd_weights_cpu.cl, each with its own block of channels, would transform the same tiles again and again.
+ * conv2d_winograd_weight_gradient_cpu.cl, each with its own block of channels, would transform the same tiles again and again.
  * Here all are transformed once, and the products are matrix products of all channels; those that take longest, of a kernel's
  * last number, come first.
  *
@@ -10,11 +10,11 @@
  *               d[chunks][blocks of K, rounded up to NV][NUMBERS][T + 1],
  *               m[KERNEL_NUMBERS][blocks of K / NV][V * blocks of C][NV] and a vector after each of the KERNEL_NUMBERS
  *
- * Launched by conv2d_winograd_weights.c in this order: winograd_gradients with (blocks of K, rounded up; chunks),
+ * Launched by conv2d_winograd_weight_gradient.c in this order: winograd_gradients with (blocks of K, rounded up; chunks),
  * winograd_weight_products with (KERNEL_NUMBERS, ranges of panels of NV blocks of K), winograd_weight_results with (blocks of C, panels)
  * tasks. */
 #include "parameters.h"
-#include "arguments/conv2d_winograd_weights_deep_cpu.h"
+#include "arguments/conv2d_winograd_weight_gradient_deep_cpu.h"
 #define TILES global
 #define PRODUCTS global
 #include "winograd.h"

@@ -2,7 +2,8 @@
  *
  *   dw[k,c,r,s] = sum over n,oh,ow of dy[n,k,oh,ow] x[n, c, oh*stride - padding + r*dilation, ...]
  *
- *   x    blocked [N][ceil(C/V)][H][W][V] (conv2d_direct_weights), or a plain image (conv2d_direct_weights_image, XV 1)
+ *   x    blocked [N][ceil(C/V)][H][W][V] (conv2d_direct_weight_gradient), or a plain image
+ *        (conv2d_direct_weight_gradient_image, XV 1)
  *   dy   blocked
  *   part in the workspace from `offset` on: [splits][ceil(K/V)][C][R][S][V], which conv2d_sum adds and writes plain
  *
@@ -13,7 +14,7 @@
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, XV, CT or RT and ST, NV, SCRATCH_GLOBAL. */
 #include "parameters.h"
-#include "arguments/conv2d_direct_weights_cpu.h"
+#include "arguments/conv2d_direct_weight_gradient_cpu.h"
 #include "conv2d_chain.h"
 #include "conv2d_cpu_kernel.h"
 #define WINDOW R
@@ -86,7 +87,7 @@ INLINE void multiply(SCRATCH pixel *restrict m, int ld, SCRATCH const float *res
     end_chain(acc, m, ld, add);
 }
 
-OUTLINE void conv2d_direct_weights_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
+OUTLINE void conv2d_direct_weight_gradient_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
 {
     const struct units u = { per_image, segments, segment, width };
     const int c_tasks = (CB + channel_blocks - 1) / channel_blocks, k_tasks = (KB + output_blocks - 1) / output_blocks;
@@ -122,9 +123,9 @@ OUTLINE void conv2d_direct_weights_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER), int
     }
 }
 
-kernel TASK void conv2d_direct_weights(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER))
+kernel TASK void conv2d_direct_weight_gradient(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER))
 {
-    conv2d_direct_weights_body(DIRECT_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
+    conv2d_direct_weight_gradient_body(DIRECT_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
 }
 #else
 INLINE void end_chain_image(
@@ -177,7 +178,7 @@ INLINE void multiply_image(SCRATCH VF_unaligned *restrict m, int ld, int r0, int
     end_chain_image(acc, m, ld, r0, s0, blocks);
 }
 
-OUTLINE void conv2d_direct_weights_image_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
+OUTLINE void conv2d_direct_weight_gradient_image_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
 {
     const struct units u = { per_image, segments, segment, width };
     const int k_tasks = (KB + output_blocks - 1) / output_blocks, length = C * R * S;
@@ -203,8 +204,8 @@ OUTLINE void conv2d_direct_weights_image_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER
     }
 }
 
-kernel TASK void conv2d_direct_weights_image(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER))
+kernel TASK void conv2d_direct_weight_gradient_image(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER))
 {
-    conv2d_direct_weights_image_body(DIRECT_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
+    conv2d_direct_weight_gradient_image_body(DIRECT_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
 }
 #endif

@@ -13,7 +13,7 @@
  * Launched by conv2d_cpu.c before the weights are used, with tasks for panels and for chunks of V source channels:
  * pack_forward and pair (chunks, panels), pack_gradient (panels, chunks), so that neighbouring tasks read neighbouring memory. */
 #include "parameters.h"
-#include "arguments/conv2d_weights_cpu.h"
+#include "arguments/conv2d_pack_cpu.h"
 #include "conv2d_cpu_kernel.h"
 #include "bf16_round.h"
 

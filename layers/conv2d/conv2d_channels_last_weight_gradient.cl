@@ -9,7 +9,7 @@
  * Launched by layers/conv2d/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h. add may
  * be NULL. */
 #include "parameters.h"
-#include "arguments/conv2d_channels_last_weights.h"
+#include "arguments/conv2d_channels_last_weight_gradient.h"
 #include "compute.h"
 #include "tile_product.h"
 

@@ -1,8 +1,9 @@
 /* conv2d by Winograd on CPU-class devices (conv2d_winograd.h): weight gradient. Kernels:
- * layers/conv2d/conv2d_winograd_weights_cpu.cl, conv2d_winograd_weights_deep_cpu.cl (with many channels). */
+ * layers/conv2d/conv2d_winograd_weight_gradient_cpu.cl, conv2d_winograd_weight_gradient_deep_cpu.cl (with many
+ * channels). */
 #include "base/memory.h"
-#include "layers/conv2d/arguments/conv2d_winograd_weights_cpu.h"
-#include "layers/conv2d/arguments/conv2d_winograd_weights_deep_cpu.h"
+#include "layers/conv2d/arguments/conv2d_winograd_weight_gradient_cpu.h"
+#include "layers/conv2d/arguments/conv2d_winograd_weight_gradient_deep_cpu.h"
 #include "layers/conv2d/conv2d_winograd.h"
 #include "layers/epilogue.h"
 
@@ -111,7 +112,7 @@ static void emit_weight_gradient_deep(const struct problem *problem, const struc
     struct launch_list *list, const struct winograd_weights *p)
 {
     const struct conv2d_sizes *z = &p->z;
-    const char *text = "conv2d_winograd_weights_deep_cpu";
+    const char *text = "conv2d_winograd_weight_gradient_deep_cpu";
     const int64_t v = problem->device->vector_width, numbers = p->tiles.numbers,
                   kernel_numbers = p->tiles.kernel_numbers;
     winograd_emit_sources(operands, list, &p->tiles, p->vectors,
@@ -151,7 +152,8 @@ void winograd_emit_weight_gradient(
         emit_weight_gradient_deep(problem, operands, list, p);
         return;
     }
-    struct launch *launch = add_weights(problem, list, p, "conv2d_winograd_weights_cpu", "winograd_weight_gradient");
+    struct launch *launch =
+        add_weights(problem, list, p, "conv2d_winograd_weight_gradient_cpu", "winograd_weight_gradient");
     ARGUMENTS_SET(launch, weights, .x = operands->inputs[0], .dy = operands->inputs[1],
         .workspace = conv2d_or(operands->workspace, operands->outputs[0]), .offset = (int64_t)p->parts_from,
         .add = conv2d_or(operands->add, operands->outputs[0]), .dw = operands->outputs[0], .C = p->z.c, .K = p->z.k,

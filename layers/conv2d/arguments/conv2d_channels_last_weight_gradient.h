@@ -1,4 +1,4 @@
-/* Arguments of conv2d_channels_last_weights.cl. */
+/* Arguments of conv2d_channels_last_weight_gradient.cl. */
 #define IMAGE_LAST_WEIGHTS_ARGUMENTS(X)                                                                             \
     X##_FIRST(global const float *restrict, x) X##_BUFFER(global const float *restrict, dy)                         \
         X##_BUFFER(global const float *, add) X##_BUFFER(global float *, dw) X##_INT(N) X##_INT(C) X##_INT(K)       \

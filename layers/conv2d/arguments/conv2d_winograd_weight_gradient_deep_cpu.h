@@ -1,4 +1,4 @@
-/* Arguments of conv2d_winograd_weights_deep_cpu.cl. */
+/* Arguments of conv2d_winograd_weight_gradient_deep_cpu.cl. */
 #define WINOGRAD_GRADIENTS_ARGUMENTS(X)                                                                      \
     X##_FIRST(const global float *restrict, dy) X##_BUFFER(global float *restrict, workspace) X##_LONG(d_at) \
         X##_INT(K) X##_INT(result_height) X##_INT(result_width) X##_INT(tile_rows) X##_INT(tile_columns)     \

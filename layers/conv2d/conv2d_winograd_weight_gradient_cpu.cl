@@ -8,10 +8,10 @@
  *            m[KERNEL_NUMBERS][blocks of K / NV][channels][NV] and a vector after each of the KERNEL_NUMBERS
  *
  * A task sums the products of a block of channels over a share of the tiles, T at a time; in registers are CT channels x
- * NV vectors. Launched by conv2d_winograd_weights.c with channel blocks x output blocks x splits tasks, or fewer, which
+ * NV vectors. Launched by conv2d_winograd_weight_gradient.c with channel blocks x output blocks x splits tasks, or fewer, which
  * loop. */
 #include "parameters.h"
-#include "arguments/conv2d_winograd_weights_cpu.h"
+#include "arguments/conv2d_winograd_weight_gradient_cpu.h"
 #define TILES SCRATCH
 #define PRODUCTS SCRATCH
 #include "winograd.h"

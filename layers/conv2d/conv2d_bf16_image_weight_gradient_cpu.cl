@@ -47,7 +47,7 @@ INLINE float16 load_columns(const global float *row, int first, int step, int wi
     return columns;
 }
 
-/* A word of each of 16 pairs in each copy, copy_words apart; see conv2d_bf16_weights_cpu.cl. */
+/* A word of each of 16 pairs in each copy, copy_words apart; see conv2d_bf16_weight_gradient_cpu.cl. */
 INLINE void store_pair_words(float16 even, float16 odd, SCRATCH pair_word *to, long copy_words, bool careful, int16 *largest)
 {
 #if PARTS == 1
@@ -197,7 +197,7 @@ INLINE void put_sums(SCRATCH const float *sums, int k_blocks_max, global float *
         }
 }
 
-OUTLINE BF16_TARGET void conv2d_bf16_image_weights_body(
+OUTLINE BF16_TARGET void conv2d_bf16_image_weight_gradient_body(
     CONV2D_BF16_IMAGE_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
 {
     const int tiles = (result_width + 31) / 32, source_rows = (rows_max - 1) * STRIDE_H + R;
@@ -245,7 +245,7 @@ OUTLINE BF16_TARGET void conv2d_bf16_image_weights_body(
     }
 }
 
-BF16_TARGET TASK void conv2d_bf16_image_weights(CONV2D_BF16_IMAGE_WEIGHTS_ARGUMENTS(PARAMETER))
+BF16_TARGET TASK void conv2d_bf16_image_weight_gradient(CONV2D_BF16_IMAGE_WEIGHTS_ARGUMENTS(PARAMETER))
 {
-    conv2d_bf16_image_weights_body(CONV2D_BF16_IMAGE_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
+    conv2d_bf16_image_weight_gradient_body(CONV2D_BF16_IMAGE_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
 }

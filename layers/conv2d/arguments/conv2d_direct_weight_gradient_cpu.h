@@ -1,4 +1,4 @@
-/* Arguments of conv2d_direct_weights_cpu.cl. */
+/* Arguments of conv2d_direct_weight_gradient_cpu.cl. */
 #define DIRECT_WEIGHTS_ARGUMENTS(X)                                                                               \
     X##_FIRST(const global float *restrict, x) X##_BUFFER(const global float *restrict, dy)                       \
         X##_BUFFER(global float *, workspace) X##_LONG(offset) X##_INT(C) X##_INT(CB) X##_INT(KB) X##_INT(height) \

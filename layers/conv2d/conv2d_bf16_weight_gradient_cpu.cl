@@ -211,7 +211,7 @@ struct share {
     int x_first, x_blocks, k_first, k_blocks;
 };
 
-OUTLINE BF16_TARGET void conv2d_bf16_weights_body(CONV2D_BF16_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
+OUTLINE BF16_TARGET void conv2d_bf16_weight_gradient_body(CONV2D_BF16_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
 {
     const int tiles = (units_max * grid_rows * pitch + 31) / 32,
               k_tasks_group = (k_blocks_group + k_blocks_max - 1) / k_blocks_max;
@@ -288,7 +288,7 @@ OUTLINE BF16_TARGET void conv2d_bf16_weights_body(CONV2D_BF16_WEIGHTS_ARGUMENTS(
     BF16_END
 }
 
-BF16_TARGET TASK void conv2d_bf16_weights(CONV2D_BF16_WEIGHTS_ARGUMENTS(PARAMETER))
+BF16_TARGET TASK void conv2d_bf16_weight_gradient(CONV2D_BF16_WEIGHTS_ARGUMENTS(PARAMETER))
 {
-    conv2d_bf16_weights_body(CONV2D_BF16_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
+    conv2d_bf16_weight_gradient_body(CONV2D_BF16_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
 }
