@@ -149,11 +149,17 @@ static bool copy_groups(const char *text, const char *between, char point, char 
     return !*at;
 }
 
-static tutti_status read_thousands(struct column *column, const char *text, double *value)
+/* Reads a number whose thousands, if they are apart, have characters of `between` between them. */
+static tutti_status read_grouped(const char *text, const char *between, char point, double *value)
 {
     char digits[MOST_DIGITS];
+    return copy_groups(text, between, point, digits) && is_finite_number(digits, value) ? TUTTI_OK : TUTTI_FORMAT;
+}
+
+static tutti_status read_thousands(struct column *column, const char *text, double *value)
+{
     (void)column;
-    return copy_groups(text, ",'", '.', digits) && is_finite_number(digits, value) ? TUTTI_OK : TUTTI_FORMAT;
+    return read_grouped(text, ",'", '.', value);
 }
 
 static unsigned recognise_thousands(const char *text)
@@ -170,9 +176,8 @@ const struct column_kind column_thousands = { .name = "thousands",
 
 static tutti_status read_comma(struct column *column, const char *text, double *value)
 {
-    char digits[MOST_DIGITS];
     (void)column;
-    return copy_groups(text, ".'", ',', digits) && is_finite_number(digits, value) ? TUTTI_OK : TUTTI_FORMAT;
+    return read_grouped(text, ".'", ',', value);
 }
 
 static unsigned recognise_comma(const char *text)
