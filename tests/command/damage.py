@@ -12,13 +12,13 @@ import harness
 
 class BadData(harness.CommandTest):
     def refuse(self, words, content, name="train-images-idx3-ubyte"):
-        data = harness.write_mnist(self.folder / "data")
+        data = harness.write_mnist(self.folder / "data", side=28)
         (data / name).write_bytes(content)
         self.refused(1, [name, *words], "train", "mlp", "--data", data, "--save", "m")
         self.assertFalse((self.folder / "m.safetensors").exists())
 
     def test_idx(self):
-        good, labels = harness.images(200)
+        good, labels = harness.images(200, 28)
         self.refuse([], b"")
         self.refuse([], good[:3])
         self.refuse([], good[:-1])
@@ -31,7 +31,7 @@ class BadData(harness.CommandTest):
         self.refuse([], harness.idx(100, data=labels[8:108]), "train-labels-idx1-ubyte")  # fewer labels than images
 
     def test_gzip(self):
-        data = harness.write_mnist(self.folder / "packed", packed=True)
+        data = harness.write_mnist(self.folder / "packed", packed=True, side=28)
         self.good("train", "mlp", "--data", data, "--steps", "1", "--batch", "20")
         name = "train-images-idx3-ubyte.gz"
         packed = (data / name).read_bytes()
@@ -64,7 +64,7 @@ class BadData(harness.CommandTest):
 class BadCheckpoints(harness.CommandTest):
     def setUp(self):
         super().setUp()
-        self.data = harness.write_mnist(self.folder / "data")
+        self.data = harness.write_mnist(self.folder / "data", side=28)
         self.good("train", "mlp", "--data", self.data, "--epochs", "1", "--save", "m")
 
     def damaged(self, content):
@@ -134,7 +134,7 @@ def without_override():
 class Saving(harness.CommandTest):
     def setUp(self):
         super().setUp()
-        self.data = harness.write_mnist(self.folder / "data")
+        self.data = harness.write_mnist(self.folder / "data", side=28)
 
     def test_full_disk(self):
         self.good("train", "mlp", "--data", self.data, "--epochs", "1", "--save", "m")
@@ -172,7 +172,7 @@ class Saving(harness.CommandTest):
 
 class Memory(harness.CommandTest):
     def test_micro_batches(self):
-        data = harness.write_mnist(self.folder / "data")
+        data = harness.write_mnist(self.folder / "data", side=28)
         lines = self.good("train", "lenet", "--data", data, "--batch", "100", "--memory-limit", "16", "--epochs", "1",
                           "--json").lines()
         self.assertLessEqual(lines[-1]["devices"][0]["memory_bytes"], 16 << 20)

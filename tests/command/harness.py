@@ -72,19 +72,24 @@ def idx(*sizes, data):
     return struct.pack(">HBB", 0, 8, len(sizes)) + struct.pack(f">{len(sizes)}I", *sizes) + bytes(data)
 
 
-def images(samples, side=28):
-    """Grey images whose brightest column tells the label, and the labels."""
+def columns(labels, side):
+    """Grey images whose brightest column tells the label."""
+    return bytes((255 if column // (side // 10) == label else (i * 31 + row * 17 + column * 3) % 64)
+                 for i, label in enumerate(labels) for row in range(side) for column in range(side))
+
+
+def images(samples, side):
+    """Such images, and the labels."""
     labels = [i * 7 % 10 for i in range(samples)]
-    pixels = bytes((255 if column // 2 == label else (i * 31 + row * 17 + column * 3) % 64)
-                   for i, label in enumerate(labels) for row in range(side) for column in range(side))
+    pixels = columns(labels, side)
     return idx(samples, side, side, data=pixels), idx(samples, data=labels)
 
 
-def write_mnist(folder, training=200, test=50, packed=False):
-    """A small data set with MNIST's file names."""
+def write_mnist(folder, training=200, test=50, packed=False, side=10):
+    """A small data set with MNIST's file names; with its size of images for networks that need it."""
     folder.mkdir(exist_ok=True)
     for name, samples in (("train", training), ("t10k", test)):
-        for kind, content in zip(("images-idx3", "labels-idx1"), images(samples)):
+        for kind, content in zip(("images-idx3", "labels-idx1"), images(samples, side)):
             path = folder / f"{name}-{kind}-ubyte"
             if packed:
                 path.with_name(path.name + ".gz").write_bytes(gzip.compress(content))
