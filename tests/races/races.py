@@ -34,6 +34,8 @@ SLOW = ["conv2d n2 c1 h12 w11 k2 r3 pad1", "matmul n3 m5 k7 u4", "conv2d n1 c3 h
 SLOWEST = ["conv2d n1 c4 h2 k5 r3 pad1", "conv2d n1 c3 h4 w5 k3 r3 pad1 groups3"]     # alone in running the texts of convolutions
 # Values: next to a dense layer, whose tiles `dense` and `matmul` watch, and interpreting a tile takes long.
 BESIDE_DENSE = ["cross_entropy n3 c7", "mean_squared_error n3 c5", "embedding n2 rows3 c5 length3 tied1"]
+# Races, of "few": what it is there for; other cases run the other kernels.
+IN_PARTS = ["--force", "conv2d=plain,conv2d_data_gradient=plain,conv2d_weight_gradient=implicit_gemm", SLOW[0]]
 BY_PLAIN = ["--force", "dense=plain,dense_weight_gradient=plain,dense_data_gradient=plain"]
 # With matrix instructions, which EMULATION gives, and channels last: of a value that was made so, of an image, of one channel
 # each, with statistics and without.
@@ -132,9 +134,12 @@ def main():
         few = file.read().splitlines()
     watched, channels_last = few, CHANNELS_LAST
     raced = [[case] for case in few]
+    half = []
     if tier == "all":
         raced += [["--at-most", str(SMALL), "--part", f"{i + 1}/{PARTS}"] for i in range(PARTS)]
     else:
+        raced[raced.index([SLOW[0]])] = IN_PARTS
+        half = ["half"]
         watched = [case for case in few if case not in SLOW + SLOWEST]
         channels_last = [case for case in CHANNELS_LAST if case not in SLOW]
     raced += [[case] for case in MORE if [case] not in raced and (tier == "all" or case not in SLOW)]
@@ -145,9 +150,9 @@ def main():
         # What takes longest comes first, as in CASES, so that no core is left alone with it.
         jobs = [start(pool, {"OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable", "OPENCL_LAYERS": writes},
                       racy, {"unwritten": "Uninitialized value"},
-                      [[*operations, *(BY_PLAIN if case in BESIDE_DENSE else []), case] for case in watched] + [[arenas, "least"]]),
+                      [[*operations, *(BY_PLAIN if case in BESIDE_DENSE else []), case] for case in watched] + [[arenas, "least", *half]]),
                 start(pool, {"OCLGRIND_DATA_RACES": "1"}, racy, {"race": "data race", "outside": "Invalid write"},
-                      [[*operations, *case] for case in raced] + [[arenas, "once"]])]
+                      [[*operations, *case] for case in raced] + [[arenas, "once", *half]])]
         by_matrix = {" ".join(BY_MATRIX + [case]): pool.submit(timed, check, [*operations, *BY_MATRIX, case], {
             "OCLGRIND_DATA_RACES": "1", "OPENCL_LAYERS": emulation, "EMULATED_MATRIX": "1"}) for case in channels_last}
         values_texts = TEXTS if tier == "all" else {text for text in TEXTS if not text.startswith("conv2d_")}
