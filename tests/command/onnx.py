@@ -12,12 +12,13 @@ DIGITS, TOKENS = FILES / "digits.onnx", FILES / "transformer.onnx"
 
 class Onnx(harness.CommandTest):
     def test_training(self):
-        lines = self.good("train", DIGITS, "--epochs", 2, "--save", "m", "--json").lines()
+        data = ("--data", harness.write_mnist(self.folder / "data", 1000, 200, side=28), "--json")
+        lines = self.good("train", DIGITS, *data, "--epochs", 5, "--batch", 20, "--save", "m").lines()
         self.assertGreater(lines[-1]["test_accuracy"], 0.9)
-        weights = ("--weights", "m.safetensors", "--json")
+        weights = ("--weights", "m.safetensors", *data)
         saved = self.good("eval", DIGITS, *weights).lines()[0]
         self.assertAlmostEqual(saved["accuracy"], lines[-1]["test_accuracy"], places=6)
-        own = self.good("eval", DIGITS, "--json").lines()[0] # the file's weights, which were never trained
+        own = self.good("eval", DIGITS, *data).lines()[0] # the file's weights, which were never trained
         self.assertLess(own["accuracy"], 0.5)
         classes = self.good("infer", DIGITS, *weights, "--count", 100).lines()
         self.assertGreater(sum(line["class"] == line["label"] for line in classes), 80)
@@ -109,8 +110,9 @@ class Onnx(harness.CommandTest):
         mlp = FILES / "residual.onnx" # 4 classes
         lines = self.good("show", mlp, "--head", 7, "--json").lines()
         self.assertEqual(lines[-1]["parameters"] - self.good("show", mlp, "--json").lines()[-1]["parameters"], 3 * 9)
-        self.good("train", DIGITS, "--head", 10, "--steps", 2, "--freeze", "*conv*", "--save", "m")
-        self.good("eval", DIGITS, "--head", 10, "--weights", "m.safetensors")
+        data = ("--data", harness.write_mnist(self.folder / "data", side=28))
+        self.good("train", DIGITS, *data, "--head", 10, "--steps", 2, "--freeze", "*conv*", "--save", "m")
+        self.good("eval", DIGITS, *data, "--head", 10, "--weights", "m.safetensors")
         self.good("export", DIGITS, "--head", 10, "--weights", "m.safetensors", "--output", "m.onnx")
         self.refused(1, "cannot be replaced", "show", FILES / "convolutions.onnx", "--head", 3)
         self.refused(1, ["cannot be replaced: output 'normalizer1_0'", "LinearClassifier 'node0'", "lists its classes"], "train", FILES / "classifier.onnx",
@@ -210,13 +212,14 @@ class Onnx(harness.CommandTest):
 
     def test_export(self):
         npz.write(self.folder / "in.npz", input=("<f4", (3, 1, 28, 28), [i % 17 / 17 for i in range(3 * 784)]))
-        self.good("train", "lenet", "--steps", 3, "--batch", 16, "--save", "m")
+        data = ("--data", harness.write_mnist(self.folder / "data", side=28))
+        self.good("train", "lenet", *data, "--steps", 3, "--batch", 16, "--save", "m")
         weights = ("--weights", "m.safetensors")
         self.good("export", "lenet", *weights, "--output", "m.onnx")
         self.good("infer", "lenet", *weights, "--inputs", "in.npz", "--outputs", "a.npz")
         self.good("infer", "m.onnx", "--inputs", "in.npz", "--outputs", "b.npz")
         self.close(npz.read(self.folder / "b.npz")["output"], npz.read(self.folder / "a.npz")["output"])
-        self.good("eval", "m.onnx", *weights) # parameters keep their names
+        self.good("eval", "m.onnx", *weights, *data) # parameters keep their names
         self.refused(1, "none", "export", DIGITS, "--output", "none/m.onnx")
 
     def test_arrays_that_do_not_fit(self):
