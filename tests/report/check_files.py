@@ -58,6 +58,10 @@ def records(data):
 
 
 class Files(harness.CommandTest):
+    def train(self, *arguments):
+        data = harness.write_mnist(self.folder / "data", side=28)
+        return self.good("train", "mlp", "--data", data, "--batch", "20", *arguments)
+
     def page(self, name):
         text = (self.folder / name).read_text()
         page = Nesting(text)
@@ -67,7 +71,7 @@ class Files(harness.CommandTest):
 
     def test_training(self):
         hostile = "<script>alert(1)</script>&'\".html".replace("/", "")
-        self.good("train", "mlp", "--epochs", "2", "--report", hostile, "--log", "m.csv", "--tensorboard", "board")
+        self.train("--epochs", "2", "--report", hostile, "--log", "m.csv", "--tensorboard", "board")
         text, page, data = self.page(hostile)
         self.assertNotIn("<script>", text)
         self.assertIn("&#60;script&#62;", text)
@@ -92,13 +96,13 @@ class Files(harness.CommandTest):
         self.assertEqual(sum(b"step/loss" in body for body in bodies), len(rows) - 2)
 
     def test_results_are_the_same_with_a_report(self):
-        self.good("train", "mlp", "--steps", "30", "--devices", "0", "--save", "with", "--report", "r.html")
-        self.good("train", "mlp", "--steps", "30", "--devices", "0", "--save", "without")
+        self.train("--steps", "30", "--devices", "0", "--save", "with", "--report", "r.html")
+        self.train("--steps", "30", "--devices", "0", "--save", "without")
         self.assertEqual(self.pair("with"), self.pair("without"))
 
     def test_pictures_are_png(self):
         import base64
-        self.good("train", "mlp", "--epochs", "1", "--report", "r.html")
+        self.train("--epochs", "1", "--report", "r.html")
         data = base64.b64decode(self.page("r.html")[1].pictures[0].split(",")[1], validate=True)
         self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
         chunks, at = {}, 8
