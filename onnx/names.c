@@ -1,6 +1,7 @@
 /* PyTorch's exporters store a weight that a product reads transposed in this form, under a name such as val_7: it gets
  * the name and the shape of its layer's weight again, or is tied to the parameter of that name, of which it is a copy.
  */
+#include "onnx/folded.h"
 #include "onnx/views.h"
 
 #include "base/memory.h"
@@ -48,8 +49,10 @@ static tutti_status name_of(
     const struct import *import, size_t n, size_t input, const struct onnx_value *value, char **name)
 {
     const Onnx__NodeProto *node = import->model->graph->node[n];
+    const bool folded = value->origin.folded_from != NULL;
     *name = NULL;
-    if (value->origin.folded_from || value->origin.state_name) {
+    if (folded && !folded_keeps_order(value, is_matrix_of_product(node, input, value))) return TUTTI_OK;
+    if (folded || value->origin.state_name) {
         if (value->origin.state_name && !(*name = memory_copy_text(value->origin.state_name))) return TUTTI_NO_MEMORY;
         return TUTTI_OK;
     }
@@ -122,10 +125,11 @@ static tutti_status restore(
     tutti_status status = name_of(import, n, input, value, &name);
     struct onnx_value *other = name ? import_find(import, name) : NULL;
     if (other == value) other = NULL;
-    if (status == TUTTI_OK && other && other->initialiser)
-        status = view_find(import, value, other, is_matrix_of_product(node, input, value), &same);
+    const bool is_matrix = is_matrix_of_product(node, input, value);
+    if (status == TUTTI_OK && other && other->initialiser) status = view_find(import, value, other, is_matrix, &same);
+    if (status == TUTTI_OK && !same && value->origin.folded_from) status = folded_tie(import, value, is_matrix, &same);
     if (status == TUTTI_OK && !same && !value->origin.folded_from)
-        status = twins_find(twins, value, is_matrix_of_product(node, input, value), name, &same);
+        status = twins_find(twins, value, is_matrix, name, &same);
     if (status == TUTTI_OK && !same && name && !other) status = rename_weight(import, node, input, value, &name);
     if (same && value->view.of)
         import_note(import, "%s is %s in another form: both are one parameter", value->name,

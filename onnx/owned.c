@@ -1,6 +1,6 @@
 /* Finds which initialisers are parameters. Those that come from parameters of the exported module's state dict train.
  * Buffers, and initialisers that exporters computed without parameters, as tables of positions, are constants. */
-#include "onnx/signature.h"
+#include "onnx/folded.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,66 +29,7 @@ static bool is_in_state(const struct signature *signature, const struct onnx_val
         const struct signature_entry *entry = signature_find(signature, value->origin.state_name);
         return entry && entry->parameter;
     }
-    for (const char *at = value->origin.folded_from ? strchr(value->origin.folded_from, '\'') : NULL; at;) {
-        const char *end = strchr(at + 1, '\'');
-        for (size_t i = 0; end && i < signature->count; i++) {
-            const struct signature_entry *entry = &signature->entries[i];
-            const size_t length = (size_t)(end - at - 1);
-            if (entry->parameter && strlen(entry->name) == length && !memcmp(entry->name, at + 1, length)) return true;
-        }
-        at = end ? strchr(end + 1, '\'') : NULL;
-    }
-    return false;
-}
-
-static int compare_floats(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-/* Whether a number fits float16 or bfloat16, whose numbers are short enough to be equal by chance. */
-static bool is_half(float number)
-{
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return (bits & 0x1fff) == 0;
-}
-
-/* Whether so many elements are equal to others that they are copies: at least a quarter of those that are not 0, as
- * in a matrix of relative positions; if all are halves, every one of them. If all elements are equal, as those of
- * norms that were never trained, they are not copies. */
-static bool repeats(float *sorted, size_t count)
-{
-    size_t different = 0, single = 0, all = 0;
-    bool halves = true;
-    qsort(sorted, count, sizeof *sorted, compare_floats);
-    for (size_t i = 0, end; i < count; i = end) {
-        for (end = i + 1; end < count && sorted[end] == sorted[i];) end++;
-        if (sorted[i] == 0) continue;
-        all += end - i;
-        different++;
-        single += end - i == 1;
-        halves &= is_half(sorted[i]);
-    }
-    return different > 1 && (halves ? single == 0 : different <= all - all / 4);
-}
-
-/* Finds whether an initialiser that the exporter computed from a parameter has elements several times, as a table's
- * rows in an order. Copies that train apart would be another network, so the initialiser does not train then. */
-static tutti_status keep_copies(struct import *import, struct onnx_value *value)
-{
-    const tutti_status status = import_load(import, value);
-    if (status != TUTTI_OK || !value->array || !value->array->floats) return status;
-    value->constant = repeats(value->array->floats, value->array->count);
-    if (value->constant)
-        import_note(import,
-            "warning: the exporter folded the parameter %s into %s, which has elements several times: it does not "
-            "train; torch.onnx.export(..., optimize=False) keeps the parameter",
-            value->origin.state_name, value->name);
-    array_free(value->array); /* its order is lost */
-    value->array = NULL;
-    return TUTTI_OK;
+    return folded_has_parameter(signature, value);
 }
 
 static tutti_status find_by_state(struct import *import, const struct signature *signature)
@@ -98,8 +39,8 @@ static tutti_status find_by_state(struct import *import, const struct signature 
         struct onnx_value *value = &import->values[i];
         if (!value->initialiser || value->view.of || !onnx_type_is_float(value->type)) continue;
         value->constant = !is_in_state(signature, value);
-        if (!value->constant && value->origin.folded_from && value->origin.state_name && value->stored)
-            status = keep_copies(import, value);
+        if (!value->constant && value->origin.folded_from && value->stored)
+            status = folded_check(import, signature, value);
     }
     return status;
 }

@@ -1,5 +1,6 @@
 """Exports a case of differential.py, computes what onnxruntime and PyTorch say, and asks Tutti (differ.c)."""
 import copy
+import itertools
 import json
 import os
 import select
@@ -160,11 +161,15 @@ def folded_away(path, module, spec):
     return nodes.count("BatchNormalization") < norms or bool(used & gone)
 
 
+def float_initialisers(path):
+    arrays = {array.name: onnx.numpy_helper.to_array(array) for array in onnx.load(path).graph.initializer}
+    return {name: array for name, array in arrays.items() if array.dtype == numpy.float32}
+
+
 def aliases(path, module):
-    """Initialisers that are a parameter whose name the file does not tell, with its name: the exporter folded a change of
-    shape or a transposition, outside a layer whose scope would tell."""
-    stored = {array.name: onnx.numpy_helper.to_array(array) for array in onnx.load(path).graph.initializer}
-    named = dict(module.named_parameters())
+    """Initialisers that are a parameter whose name the file does not tell, with its name and its order of axes: the
+    exporter folded a change of shape or of the order, outside a layer whose scope would tell."""
+    stored, named = float_initialisers(path), dict(module.named_parameters())
     linear = {f"{name}.weight".lstrip(".") for name, part in module.named_modules() if type(part) is torch.nn.Linear}
     found = {}
     for name, parameter in named.items():
@@ -172,11 +177,35 @@ def aliases(path, module):
             continue
         value = parameter.detach().numpy()
         for label, array in stored.items():
-            if label in named or array.size != value.size or array.dtype != value.dtype:
+            if label in named or array.size != value.size:
                 continue
-            for form in (value, value.T):
-                if (array.reshape(-1) == form.reshape(-1)).all():
-                    found[label] = (name, form is not value)
+            for order in itertools.permutations(range(value.ndim)):
+                if label not in found and (array.reshape(-1) == value.transpose(order).reshape(-1)).all():
+                    found[label] = (name, order)
+    return found
+
+
+def joined(path, module, gradients):
+    """Initialisers that hold several parameters of a recurrent layer, as ONNX's LSTM, GRU and RNN read them: for each its
+    gradient, and the parameters' names."""
+    stored, found = float_initialisers(path), {}
+    gates = {torch.nn.LSTM: (0, 3, 1, 2), torch.nn.GRU: (1, 0, 2), torch.nn.RNN: (0,)}
+    for layer, part in module.named_modules():
+        if type(part) not in gates:
+            continue
+        prefix, ends = layer + "." if layer else "", ("", "_reverse") if part.bidirectional else ("",)
+        for level, kinds in itertools.product(range(part.num_layers), (("weight_ih",), ("weight_hh",), ("bias_ih", "bias_hh"))):
+            names = [[f"{prefix}{kind}_l{level}{end}" for kind in kinds] for end in ends]
+            flat = [name for of_end in names for name in of_end]
+            if any(name not in gradients or name in stored for name in flat):
+                continue
+            def join(of):
+                turned = lambda x: numpy.concatenate([numpy.split(x, len(gates[type(part)]))[gate] for gate in gates[type(part)]])
+                return numpy.stack([numpy.concatenate([turned(of(name)) for name in of_end]) for of_end in names])
+            value = join(lambda name: module.get_parameter(name).detach().numpy())
+            for label, array in stored.items():
+                if array.shape == value.shape and (array == value).all():
+                    found[label] = (join(gradients.get), flat)
     return found
 
 
@@ -217,12 +246,21 @@ def references(spec, module, path):
     arrays["limit.output.0"] = numpy.array([limit_of(y, own, precision)], numpy.float32)
     if trains(module, spec) and not folded_away(path, module, spec):
         arrays |= training(spec, module, double, x, floats, exact)
-        for label, (name, turned) in aliases(path, module).items():
-            if f"gradient.{name}" in arrays:
-                gradient = arrays[f"gradient.{name}"]
-                arrays[f"alias.{label}"] = numpy.ascontiguousarray(gradient.T) if turned else gradient
-                arrays[f"limit.alias.{label}"] = arrays[f"limit.gradient.{name}"]
+        add_other_names(arrays, path, module)
     return arrays
+
+
+def add_other_names(arrays, path, module):
+    gradients = {key.removeprefix("gradient."): value for key, value in arrays.items() if key.startswith("gradient.")}
+    for label, (gradient, names) in joined(path, module, gradients).items():
+        arrays[f"gradient.{label}"] = gradient
+        arrays[f"limit.gradient.{label}"] = max(arrays[f"limit.gradient.{name}"] for name in names)
+        for key in [f"{limit}{kind}.{name}" for limit in ("", "limit.") for kind in ("gradient", "after") for name in names]:
+            arrays.pop(key, None)
+    for label, (name, order) in aliases(path, module).items():
+        if f"gradient.{name}" in arrays:
+            arrays[f"alias.{label}"] = numpy.ascontiguousarray(arrays[f"gradient.{name}"].transpose(order))
+            arrays[f"limit.alias.{label}"] = arrays[f"limit.gradient.{name}"]
 
 
 def training(spec, module, double, x, floats, exact):

@@ -1,0 +1,275 @@
+#include "onnx/folded.h"
+
+#include "base/memory.h"
+#include "onnx/views.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------------ names ---- */
+
+/* Operations of torch.export, by what they do with elements. Tensors have their names, as "permute_1". */
+static const char *const reshapes[] = { "unsqueeze", "squeeze", "view", "reshape", "_unsafe_view", "flatten",
+    "unflatten", "contiguous", "clone", "alias", "detach", "to", "_to_copy", NULL };
+static const char *const transposes[] = { "t", "T", "mT", "numpy_T", "transpose", "permute", "val", NULL };
+static const char *const moves[] = { "flip", "roll", "movedim", "swapaxes", "slice", "select", "narrow", "split",
+    "split_with_sizes", "chunk", "unbind", "getitem", "index", "index_select", "gather", "embedding", "cat", "concat",
+    "stack", "expand", "repeat", "tile", "diagonal", NULL };
+static const char *const constants[] = { "zeros", "ones", "full", "arange", "empty", "scalar_tensor", "lift_fresh_copy",
+    "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "eye", "linspace", "_val", NULL };
+
+/* "permute", "permute_1", "split_1_split_0" and "scalar_tensor_default" of the operations in the list. */
+static bool is_made_by(const char *name, const char *const *operations)
+{
+    for (; *operations; operations++) {
+        const size_t length = strlen(*operations);
+        const char *rest = name + length;
+        if (strncmp(name, *operations, length) || (*rest && *rest != '_')) continue;
+        rest += strspn(rest, "_0123456789");
+        if (!*rest || !strncmp(rest, "split", strlen("split")) || !strncmp(rest, "default", strlen("default")))
+            return true;
+    }
+    return false;
+}
+
+char *folded_next(const char **at)
+{
+    const char *begin = *at ? strchr(*at, '\'') : NULL, *end = begin ? strchr(begin + 1, '\'') : NULL;
+    *at = end ? end + 1 : NULL;
+    return end ? memory_format("%.*s", (int)(end - begin - 1), begin + 1) : NULL;
+}
+
+static bool is_wide(const struct onnx_value *value)
+{
+    int wide = 0;
+    for (size_t i = 0; i < value->stored->n_dims; i++) wide += value->stored->dims[i] != 1;
+    return wide > 1;
+}
+
+bool folded_keeps_order(const struct onnx_value *value, bool is_matrix)
+{
+    const bool reshaped = is_made_by(value->name, reshapes), transposed = is_made_by(value->name, transposes);
+    const bool vector = !is_wide(value);
+    bool only_shapes = true, alone = true;
+    const char *at = value->origin.folded_from;
+    for (char *name; (name = folded_next(&at)) != NULL; free(name)) {
+        if (value->origin.state_name && !strcmp(name, value->origin.state_name)) continue;
+        alone = false;
+        only_shapes &= is_made_by(name, reshapes) || is_made_by(name, constants) ||
+            !strncmp(name, "val_", strlen("val_")) || (vector && is_made_by(name, transposes));
+    }
+    return (is_matrix && transposed && alone) || ((reshaped || (vector && transposed)) && only_shapes);
+}
+
+/* ------------------------------------------------------------------------------------------------------- ties ---- */
+
+static bool has_source(const struct onnx_value *value, const char *source)
+{
+    bool found = false;
+    const char *at = value->origin.folded_from;
+    for (char *name; (name = folded_next(&at)) != NULL; free(name)) found |= !strcmp(name, source);
+    return found;
+}
+
+static size_t elements(const struct onnx_value *value)
+{
+    size_t count = 0;
+    return value->stored && array_count((int)value->stored->n_dims, value->stored->dims, &count) ? count : 0;
+}
+
+static tutti_status tie_to_source(
+    const struct import *import, struct onnx_value *value, const char *source, bool transposed, bool *same)
+{
+    struct onnx_value *of = import_find(import, source);
+    if (of == value || !of || !of->initialiser || !of->origin.kind || strcmp(of->origin.kind, "PARAMETER")) of = NULL;
+    if (of) return elements(of) == elements(value) ? view_find(import, value, of, transposed, same) : TUTTI_OK;
+    for (of = import->values; of < value && !*same; of++) {
+        if (!of->initialiser || !of->origin.folded_from || of->view.of || of->origin.renamed) continue;
+        if (elements(of) != elements(value) || !has_source(of, source)) continue;
+        const tutti_status status = view_find(import, value, of, false, same);
+        if (status != TUTTI_OK) return status;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status folded_tie(const struct import *import, struct onnx_value *value, bool transposed, bool *same)
+{
+    tutti_status status = TUTTI_OK;
+    const char *at = value->origin.folded_from;
+    for (char *name; status == TUTTI_OK && !*same && (name = folded_next(&at)) != NULL; free(name))
+        if (!value->origin.state_name || !strcmp(name, value->origin.state_name))
+            status = tie_to_source(import, value, name, transposed, same);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------------------- copies ---- */
+
+static int compare_floats(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Whether a number fits float16 or bfloat16, whose numbers are short enough to be equal by chance. */
+static bool is_half(float number)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return (bits & 0x1fff) == 0;
+}
+
+/* Whether so many elements are equal to others that they are copies: at least a quarter of those that are not 0, as
+ * in a matrix of relative positions; if all are halves, every one of them. If all elements are equal, as those of
+ * norms that were never trained, they are not copies. */
+static bool repeats(float *sorted, size_t count)
+{
+    size_t different = 0, single = 0, all = 0;
+    bool halves = true;
+    qsort(sorted, count, sizeof *sorted, compare_floats);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && sorted[end] == sorted[i];) end++;
+        if (sorted[i] == 0) continue;
+        all += end - i;
+        different++;
+        single += end - i == 1;
+        halves &= is_half(sorted[i]);
+    }
+    return different > 1 && (halves ? single == 0 : different <= all - all / 4);
+}
+
+/* Frees elements whose order is lost. */
+static void drop_array(struct onnx_value *value)
+{
+    array_free(value->array);
+    value->array = NULL;
+}
+
+/* Finds whether an initialiser that the exporter computed from a parameter has elements several times, as a table's
+ * rows in an order. Copies that train apart would be another network, so the initialiser does not train then. */
+static tutti_status keep_copies(struct import *import, struct onnx_value *value)
+{
+    const tutti_status status = import_load(import, value);
+    if (status != TUTTI_OK || !value->array || !value->array->floats) return status;
+    value->constant = repeats(value->array->floats, value->array->count);
+    if (value->constant)
+        import_note(import,
+            "warning: the exporter folded the parameter %s into %s, which has elements several times: it does not "
+            "train; torch.onnx.export(..., optimize=False) keeps the parameter",
+            value->origin.state_name, value->name);
+    drop_array(value);
+    return TUTTI_OK;
+}
+
+/* Elements that both have, but for zeros. */
+static size_t count_common(const float *a, size_t a_count, const float *b, size_t b_count, bool *halves)
+{
+    size_t common = 0;
+    for (size_t i = 0, k = 0; i < a_count && k < b_count;) {
+        common += a[i] == b[k] && a[i] != 0;
+        *halves &= is_half(a[i]) && is_half(b[k]);
+        const bool first = a[i] <= b[k], second = b[k] <= a[i];
+        i += first;
+        k += second;
+    }
+    return common;
+}
+
+/* Whether two initialisers hold the same elements of a parameter, by the measure of repeats(). */
+static tutti_status overlap(const struct import *import, struct onnx_value *a, struct onnx_value *b, bool *same)
+{
+    bool halves = true;
+    tutti_status status = import_load(import, a);
+    if (status == TUTTI_OK) status = import_load(import, b);
+    if (status == TUTTI_OK && a->array && b->array && a->array->floats && b->array->floats) {
+        const size_t least = a->array->count < b->array->count ? a->array->count : b->array->count;
+        qsort(a->array->floats, a->array->count, sizeof(float), compare_floats);
+        qsort(b->array->floats, b->array->count, sizeof(float), compare_floats);
+        const size_t common =
+            count_common(a->array->floats, a->array->count, b->array->floats, b->array->count, &halves);
+        *same = common > 0 && (halves ? common == least : common >= least - least / 4 * 3);
+    }
+    drop_array(a);
+    drop_array(b);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- what trains ---- */
+
+static bool is_parameter(const struct signature *signature, const char *name)
+{
+    const struct signature_entry *entry = signature_find(signature, name);
+    return entry && entry->parameter;
+}
+
+bool folded_has_parameter(const struct signature *signature, const struct onnx_value *value)
+{
+    bool found = false;
+    const char *at = value->origin.folded_from;
+    for (char *name; (name = folded_next(&at)) != NULL; free(name)) found |= is_parameter(signature, name);
+    return found;
+}
+
+/* Whether an operation that does more than move elements took part. Names that are not of operations are those of
+ * parameters, and of inputs whose sizes alone were needed. */
+static bool is_computed(const struct import *import, const struct signature *signature, const struct onnx_value *value)
+{
+    static const char *const *const harmless[] = { reshapes, transposes, moves, constants };
+    bool computed = false;
+    char *name = memory_copy_text(value->name);
+    for (const char *at = value->origin.folded_from; name; name = folded_next(&at)) {
+        const struct onnx_value *known = import_find(import, name);
+        bool moved = known && known != value && !known->initialiser;
+        for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) moved |= is_made_by(name, harmless[i]);
+        computed |= !moved && !signature_find(signature, name);
+        free(name);
+    }
+    return computed;
+}
+
+/* What else in the file has elements of the parameter: its own initialiser, or one computed from it. NULL: nothing. */
+static tutti_status find_other(struct import *import, const struct signature *signature, struct onnx_value *value,
+    const char *parameter, const struct onnx_value **other)
+{
+    const struct onnx_value *own = import_find(import, parameter);
+    tutti_status status = TUTTI_OK;
+    if (own && own != value && own->initialiser && own->usage.nodes) return *other = own, TUTTI_OK;
+    for (size_t i = 0; i < import->value_count && status == TUTTI_OK && !*other; i++) {
+        struct onnx_value *of = &import->values[i];
+        bool same = false;
+        if (of == value || !of->initialiser || !of->stored || !of->origin.folded_from || !of->usage.nodes) continue;
+        if (of->view.of || !onnx_type_is_float(of->type) || !has_source(of, parameter)) continue;
+        same = is_computed(import, signature, value) || is_computed(import, signature, of);
+        if (!same) status = overlap(import, value, of, &same);
+        if (same) *other = of;
+    }
+    return status;
+}
+
+tutti_status folded_check(struct import *import, const struct signature *signature, struct onnx_value *value)
+{
+    struct name_list list = { .length = 0 };
+    const struct onnx_value *other = NULL;
+    tutti_status status = value->origin.state_name ? keep_copies(import, value) : TUTTI_OK;
+    if (status != TUTTI_OK || value->constant || !value->usage.nodes) return status;
+    const char *at = value->origin.folded_from;
+    for (char *name; status == TUTTI_OK && (name = folded_next(&at)) != NULL; free(name)) {
+        if (!is_parameter(signature, name)) continue;
+        name_list_add(&list, name);
+        if (!other) status = find_other(import, signature, value, name, &other);
+    }
+    value->constant = other != NULL;
+    if (other)
+        import_note(import,
+            "warning: the exporter computed %s from %s%s, of which %s has elements, too: %s does not train; "
+            "torch.onnx.export(..., optimize=False) keeps the parameters",
+            value->name, list.names, name_list_end(&list), other->name, value->name);
+    else if (is_computed(import, signature, value))
+        import_note(import,
+            "warning: the exporter computed %s from %s%s: %s trains in their place; "
+            "torch.onnx.export(..., optimize=False) keeps the parameters",
+            value->name, list.names, name_list_end(&list), value->name);
+    else if (!value->origin.renamed)
+        import_note(import, "%s holds %s%s in an order that the file does not tell: it keeps the file's name",
+            value->name, list.names, name_list_end(&list));
+    return status;
+}

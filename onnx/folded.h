@@ -1,0 +1,22 @@
+/* Initialisers that PyTorch's newer exporter computed from parameters (dynamo=True, unless optimize=False). The file
+ * lists the names of all tensors of such a computation, but not its operations. */
+#ifndef ONNX_FOLDED_H
+#define ONNX_FOLDED_H
+
+#include "onnx/signature.h"
+
+/* The next name in a list such as "['fc.weight', 'val_1']", which the caller frees. `at` starts at the list and moves
+ * on. NULL: there is none, or no memory. */
+char *folded_next(const char **at);
+/* Whether the initialiser has the elements of the parameter `state_name` in the parameter's own order; if
+ * `is_matrix`, a product reads it, transposed. */
+bool folded_keeps_order(const struct onnx_value *value, bool is_matrix);
+/* Makes the initialiser a view of a parameter that it was computed from, or of an earlier initialiser that was
+ * computed from the same parameter, if it has its elements; *same: whether it does. */
+tutti_status folded_tie(const struct import *import, struct onnx_value *value, bool transposed, bool *same);
+/* Whether a parameter of the state dict is among the tensors that the initialiser was computed from. */
+bool folded_has_parameter(const struct signature *signature, const struct onnx_value *value);
+/* Decides whether the initialiser trains, and notes what it holds. */
+tutti_status folded_check(struct import *import, const struct signature *signature, struct onnx_value *value);
+
+#endif
