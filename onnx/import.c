@@ -671,10 +671,12 @@ static tutti_status read_parameters(struct import *import)
 {
     struct signature signature = { 0 };
     tutti_status status = signature_read(import, &signature);
+    if (status == TUTTI_OK) status = import_restore_biases(import, &signature);
     if (status == TUTTI_OK) status = import_take_apart(import, &signature);
     if (status == TUTTI_OK) status = import_join_cut(import);
     if (status == TUTTI_OK) status = import_restore_names(import);
     if (status == TUTTI_OK) status = import_find_constants(import, &signature);
+    if (status == TUTTI_OK) import_note_left_out(import, &signature);
     signature_free(&signature);
     return status;
 }

@@ -18,6 +18,7 @@ struct separation {
     const struct signature *signature;
     const Onnx__NodeProto *node;
     const char *layer; /* of the node; "": the whole module */
+    bool scoped;       /* the file tells the layer */
 };
 
 /* --------------------------------------------------------------------------------------------------- Identity ---- */
@@ -287,7 +288,7 @@ static tutti_status name_tied(const struct separation *s, size_t input, struct o
 static tutti_status take_node_apart(const struct separation *s)
 {
     tutti_status status = TUTTI_OK;
-    const bool state = s->signature->count && import_scopes(s->node);
+    const bool state = s->signature->count && s->scoped;
     for (size_t i = 0; i < s->node->n_input && status == TUTTI_OK; i++) {
         struct onnx_value *value = *s->node->input[i] ? import_find(s->import, s->node->input[i]) : NULL;
         if (state) status = name_tied(s, i, value);
@@ -317,6 +318,26 @@ static void note_shared(const struct import *import)
             list.count, list.count == 1 ? "" : "s", list.names, name_list_end(&list));
 }
 
+static bool reads(const Onnx__NodeProto *node, const Onnx__NodeProto *from)
+{
+    for (size_t i = 0; i < node->n_input; i++)
+        for (size_t k = 0; k < from->n_output; k++)
+            if (*from->output[k] && !strcmp(node->input[i], from->output[k])) return true;
+    return false;
+}
+
+/* The node itself, or if it tells no scopes, as some that the exporter made, the first one after it that reads its
+ * outputs and does. */
+static const Onnx__NodeProto *find_scoped(const Onnx__GraphProto *graph, size_t n)
+{
+    enum { MOST_NODES = 64 };
+    const Onnx__NodeProto *node = graph->node[n];
+    const size_t end = graph->n_node - n > MOST_NODES ? n + MOST_NODES : graph->n_node;
+    for (size_t i = n + 1; !import_scopes(node) && i < end; i++)
+        if (reads(graph->node[i], node)) node = graph->node[i];
+    return import_scopes(node) ? node : graph->node[n];
+}
+
 tutti_status import_take_apart(struct import *import, const struct signature *signature)
 {
     const Onnx__GraphProto *graph = import->model->graph;
@@ -332,8 +353,9 @@ tutti_status import_take_apart(struct import *import, const struct signature *si
     for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++) {
         char *layer = NULL;
         if (is_mark_of_merging(import, graph->node[i])) undo_identity(import, graph->node[i]);
-        if (!import->paths) layer = import_layer(graph->node[i]);
-        const struct separation s = { import, signature, graph->node[i], layer ? layer : "" };
+        const Onnx__NodeProto *scoped = import->scopes ? find_scoped(graph, i) : graph->node[i];
+        if (!import->paths) layer = import_layer(scoped);
+        const struct separation s = { import, signature, graph->node[i], layer ? layer : "", import_scopes(scoped) };
         status = take_node_apart(&s);
         free(layer);
     }
