@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ".webp" of "Cat.WEBP"; a name that ends in something long, or in strange characters, has no extension. */
+/* ".svg" of "Cat.SVG"; a name that ends in something long, or in strange characters, has no extension. */
 static void find_extension(const char *name, char extension[12])
 {
     const char *dot = strrchr(name, '.');

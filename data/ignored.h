@@ -11,7 +11,7 @@ enum { IGNORED_KINDS = 24 };
 
 struct ignored {
     struct ignored_kind {
-        char extension[12]; /* ".webp", in lower case; "": files without one */
+        char extension[12]; /* ".svg", in lower case; "": files without one */
         int64_t count;
     } kinds[IGNORED_KINDS];
     int kind_count;
@@ -25,13 +25,13 @@ void ignored_add(struct ignored *ignored, const char *parent, const char *name, 
 /* Returns whether anything was counted. */
 bool ignored_any(const struct ignored *ignored);
 
-#define IGNORED_PICTURES "picture (JPEG, PNG, BMP, PPM, PGM)"
+#define IGNORED_PICTURES "picture (JPEG, PNG, WebP, TIFF, HEIC, AVIF, GIF, BMP, PPM, PGM)"
 #define IGNORED_RECORDINGS "recording (WAV)"
 
 struct ignored_text {
     char text[400];
 };
-/* "12 .webp files, 1 .txt file, 2 folders", the most frequent kinds first; "" if nothing was counted. */
+/* "12 .svg files, 1 .txt file, 2 folders", the most frequent kinds first; "" if nothing was counted. */
 struct ignored_text ignored_list(const struct ignored *ignored);
 /* Refuses a folder that should be a class but has nothing that can be read: names it, what it has, and what could be
  * read. `what` is IGNORED_PICTURES or IGNORED_RECORDINGS. */

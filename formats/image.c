@@ -8,7 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-static const struct image_kind *const kinds[] = { &image_jpeg, &image_png, &image_bmp, &image_pnm };
+static const struct image_kind *const kinds[] = { &image_jpeg, &image_png, &image_bmp, &image_pnm, &image_gif,
+    &image_webp, &image_tiff, &image_heif };
 
 void image_free(struct image *image)
 {
@@ -18,7 +19,8 @@ void image_free(struct image *image)
 
 bool image_has_name(const char *name)
 {
-    static const char *const ends[] = { ".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".pnm" };
+    static const char *const ends[] = { ".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".pnm", ".gif", ".webp",
+        ".tif", ".tiff", ".heic", ".heif", ".avif" };
     const char *end = strrchr(name, '.');
     for (size_t i = 0; end && i < sizeof(ends) / sizeof(*ends); i++)
         if (!strcasecmp(end, ends[i])) return true;
@@ -42,7 +44,8 @@ static const struct image_kind *find_kind(const struct image_file *file)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (kinds[i]->matches(file)) return kinds[i];
     (void)fail(TUTTI_FORMAT, "%s: %s", file->name,
-        file->count == 0 ? "the file is empty" : "this is not a JPEG, PNG, BMP, PPM or PGM file");
+        file->count == 0 ? "the file is empty"
+                         : "this is not a JPEG, PNG, WebP, TIFF, HEIC, AVIF, GIF, BMP, PPM or PGM file");
     return NULL;
 }
 
@@ -70,6 +73,7 @@ tutti_status image_decode(
     if (wish->channels != 1 && wish->channels != 3)
         return fail(TUTTI_INVALID, "%s: pictures have 1 or 3 channels, not %d", name, wish->channels);
     if (!kind) return TUTTI_FORMAT;
+    if (kind->whole) return kind->decode(&file, NULL, wish, image);
     const tutti_status status = kind->read_header(&file, &header);
     if (status != TUTTI_OK) return status;
     if (header.orientation >= 5) {

@@ -1,5 +1,6 @@
-/* Pictures in files: JPEG, PNG, BMP, PPM and PGM, from bytes in memory. Files are hostile: sizes are checked before
- * memory is allocated, and an image has at most IMAGE_MAX_PIXELS. */
+/* Pictures in files: JPEG, PNG, GIF, BMP, PPM and PGM, and, in a helper process (decoder.h), WebP, TIFF, HEIC and AVIF,
+ * from bytes in memory. Files are hostile: sizes are checked before memory is allocated, and an image has at most
+ * IMAGE_MAX_PIXELS. */
 #ifndef FORMATS_IMAGE_H
 #define FORMATS_IMAGE_H
 
@@ -15,9 +16,9 @@ struct image {
 void image_free(struct image *image);
 
 /* The picture's size as a person sees it (EXIF's orientation turns it), from its header. Errors: TUTTI_FORMAT, and
- * TUTTI_UNSUPPORTED if this build lacks the library of the format; the message begins with `name`. */
+ * TUTTI_UNSUPPORTED if the library of the format is missing; the message begins with `name`. */
 tutti_status image_size(const void *bytes, size_t count, const char *name, int *width, int *height);
-/* Whether a file name ends in .jpg, .jpeg, .png, .bmp, .ppm, .pgm or .pnm, in any case. */
+/* Whether a file name ends as those of these files do, in any case. */
 bool image_has_name(const char *name);
 
 /* What the caller needs of a picture. */
@@ -26,8 +27,8 @@ struct image_wish {
     /* The picture may come smaller than it is, where its format is then read faster (JPEG: 1/2, 1/4, 1/8 by its
      * transform), but not smaller than this in either direction. 0: as it is. */
     int least_width, least_height;
-    /* The numbers of a PNG file's pixels are classes: the place in its palette, or grey of 1 to 16 bits as it is
-     * stored, where more than 255 is an error. */
+    /* The numbers of a PNG, TIFF or GIF file's pixels are classes: the place in its palette, or grey of 1 to 16 bits as
+     * it is stored, where more than 255 is an error. */
     bool mask;
 };
 /* Reads the picture: turned as EXIF says, alpha laid over white, CMYK and palettes converted, 16 bits rounded to 8.

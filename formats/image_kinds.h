@@ -21,8 +21,10 @@ struct image_kind {
     /* `wish` has the sizes of the picture as stored. */
     tutti_status (*decode)(const struct image_file *file, const struct image_header *header,
         const struct image_wish *wish, struct image *image);
+    bool whole; /* decode() reads the header by itself, and the picture at full size */
 };
-extern const struct image_kind image_bmp, image_jpeg, image_png, image_pnm;
+extern const struct image_kind image_bmp, image_gif, image_heif, image_jpeg, image_png, image_pnm, image_tiff,
+    image_webp;
 
 /* Sets the size; TUTTI_FORMAT where it is zero, negative or too large. The orientation becomes 1. */
 tutti_status image_set_size(struct image_header *header, const struct image_file *file, int64_t width, int64_t height);

@@ -10,6 +10,7 @@ test_packages=("${build_packages[@]}" g++ check libopenmpi-dev openmpi-bin pytho
 # tests/offline, whose table holds what Debian 12's make of the kernels; Mesa's libraries for tests/vendors. Of intel-opencl-icd
 # and mesa-opencl-icd only what they need: these are unpacked into .dev/, so that no driver is added to the machine's.
 declare -A group_packages=(
+    [formats]="libwebp7 libtiff6 libheif1 libheif-plugin-libde265|libheif1 libheif-plugin-dav1d|libheif1"
     [conventions]="clang-format clang-format-14" # versions differ in what they make of a file
     [command]="locales"
     [hosts]="iproute2"

@@ -71,9 +71,9 @@ class Folders(harness.CommandTest):
     def test_classes_that_cannot_be_read(self):
         (self.folder / "set" / "grey").mkdir()
         self.refused(1, ["set/grey", "fill or remove it"], "train", "lenet", "--data", "set", *TRAIN)
-        for name in ("0.webp", "1.webp", "2.gif"):
+        for name in ("0.jxl", "1.jxl", "2.svg"):
             (self.folder / "set" / "grey" / name).write_bytes(b"x")
-        self.refused(1, ["set/grey", "2 .webp files, 1 .gif file"], "train", "lenet", "--data", "set", *TRAIN)
+        self.refused(1, ["set/grey", "2 .jxl files, 1 .svg file"], "train", "lenet", "--data", "set", *TRAIN)
         (self.folder / "set" / "grey").rename(self.folder / "set" / "red" / "grey")
         self.assertIn("ignored: 1 folder, such as set/red/grey\n", self.train("--steps", "1").errors)
         for name in ("blue", "green"):

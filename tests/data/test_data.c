@@ -33,8 +33,8 @@ START_TEST(folder_of_classes)
     write_classes(in_files("photos"), 10, 0);
     write_file(in_files("photos/a/.hidden"), "x", 1);
     write_file(in_files("photos/a/notes.txt"), "x", 1);
-    write_file(in_files("photos/b/1.WebP"), "x", 1);
-    write_file(in_files("photos/b/2.webp"), "x", 1);
+    write_file(in_files("photos/b/1.JxL"), "x", 1);
+    write_file(in_files("photos/b/2.jxl"), "x", 1);
     write_file(in_files("photos/LICENSE"), "x", 1);
     tutti_data *data = tutti_data_open(in_files("photos"), &options);
     ck_assert_msg(data != NULL, "%s", status_message());
@@ -53,7 +53,7 @@ START_TEST(folder_of_classes)
     for (int i = 0; i < 24; i++) ck_assert_int_eq(bytes[i * SAMPLE], 50 + 50 * labels[i]);
     ck_assert_int_eq(heard.count, 1);
     ck_assert_ptr_nonnull(strstr(heard.lines[0],
-        "ignored: 2 .webp files, 1 file without an extension, 1 .txt file, 1 hidden file or folder, such as /"));
+        "ignored: 2 .jxl files, 1 file without an extension, 1 .txt file, 1 hidden file or folder, such as /"));
     ck_assert_ptr_nonnull(strstr(heard.lines[0], "photos/LICENSE"));
     tutti_data_free(data);
 }
@@ -71,13 +71,14 @@ static void expect_refusal(const char *path, const char *folder, const char *rea
 START_TEST(classes_without_pictures)
 {
     write_classes(in_files("photos"), 3, 0);
-    write_file(in_files("photos/cat/1.webp"), "x", 1);
-    write_file(in_files("photos/cat/2.webp"), "x", 1);
-    write_file(in_files("photos/cat/3.gif"), "x", 1);
-    expect_refusal(in_files("photos"), "photos/cat: ", "only 2 .webp files, 1 .gif file: convert its files");
+    write_file(in_files("photos/cat/1.jxl"), "x", 1);
+    write_file(in_files("photos/cat/2.jxl"), "x", 1);
+    write_file(in_files("photos/cat/3.svg"), "x", 1);
+    expect_refusal(in_files("photos"), "photos/cat: ", "only 2 .jxl files, 1 .svg file: convert its files");
     write_classes(in_files("empty"), 3, 0);
     mkdir(in_files("empty/d"), 0700);
-    expect_refusal(in_files("empty"), "empty/d: ", "no picture (JPEG, PNG, BMP, PPM, PGM) in it: fill or remove it");
+    expect_refusal(in_files("empty"),
+        "empty/d: ", "no picture (JPEG, PNG, WebP, TIFF, HEIC, AVIF, GIF, BMP, PPM, PGM) in it: fill or remove it");
     write_classes(in_files("parts/train"), 3, 0);
     write_classes(in_files("parts/val"), 1, 0);
     write_file(in_files("parts/val/e/sub/0.ppm"), "x", 1);
@@ -88,12 +89,12 @@ END_TEST
 /* What is found is named, with what may be done about it. */
 START_TEST(unknown_data)
 {
-    write_file(in_files("cats/a/1.webp"), "x", 1);
-    write_file(in_files("cats/a/2.webp"), "x", 1);
-    write_file(in_files("cats/b/1.webp"), "x", 1);
+    write_file(in_files("cats/a/1.jxl"), "x", 1);
+    write_file(in_files("cats/a/2.jxl"), "x", 1);
+    write_file(in_files("cats/b/1.jxl"), "x", 1);
     write_file(in_files("cats/readme.txt"), "x", 1);
     expect_refusal(in_files("cats"),
-        "cats: ", "It has 1 .txt file, 2 folders, and in its folders 3 .webp files: convert pictures to JPEG or PNG");
+        "cats: ", "It has 1 .txt file, 2 folders, and in its folders 3 .jxl files: convert pictures to JPEG or PNG");
     write_file(in_files("notes/LICENSE"), "x", 1);
     expect_refusal(in_files("notes"), "notes: ", "1 file without an extension: docs/data.md says");
     mkdir(in_files("empty"), 0700);
@@ -271,13 +272,13 @@ START_TEST(masks_that_teach_nothing)
     values[0] = 1;
     write_pgm(in_files("set/train/masks/1.pgm"), 10, 10, values);
     write_ppm(in_files("set/val/images/0.ppm"), 10, 10, 1, 2, 3, 0);
-    write_file(in_files("set/val/masks/0.tif"), "x", 1);
-    expect_refusal(in_files("set"), "set/val: ", "cannot be read there: 1 .tif file");
+    write_file(in_files("set/val/masks/0.jxl"), "x", 1);
+    expect_refusal(in_files("set"), "set/val: ", "cannot be read there: 1 .jxl file");
     write_pgm(in_files("set/val/masks/0.pgm"), 10, 10, values);
     tutti_data *data = tutti_data_open(in_files("set"), &options);
     ck_assert_msg(data != NULL, "%s", status_message());
     ck_assert_int_eq(heard.count, 1);
-    ck_assert_ptr_nonnull(strstr(heard.lines[0], "ignored: 1 .tif file, such as /"));
+    ck_assert_ptr_nonnull(strstr(heard.lines[0], "ignored: 1 .jxl file, such as /"));
     tutti_data_free(data);
 }
 END_TEST

@@ -11,6 +11,7 @@ Suite *idx_suite(void);
 Suite *dataset_suite(void);
 Suite *digits_suite(void);
 Suite *image_suite(void);
+Suite *decoded_suite(void);
 Suite *json_lines_suite(void);
 Suite *npz_suite(void);
 

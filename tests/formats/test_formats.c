@@ -82,6 +82,7 @@ int main(void)
     SRunner *runner = srunner_create(safetensors_suite());
     srunner_add_suite(runner, idx_suite());
     srunner_add_suite(runner, dataset_suite());
+    srunner_add_suite(runner, decoded_suite());
     srunner_add_suite(runner, digits_suite());
     srunner_add_suite(runner, image_suite());
     srunner_add_suite(runner, json_lines_suite());

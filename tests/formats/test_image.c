@@ -160,7 +160,9 @@ START_TEST(knows_names)
         image_has_name("a.jpg") && image_has_name("b/c.JPEG") && image_has_name(".x.Png") && image_has_name("a.bmp"));
     ck_assert(image_has_name("a.ppm") && image_has_name("a.pgm") && image_has_name("a.pnm"));
     ck_assert(
-        !image_has_name("jpg") && !image_has_name("a.jpg.txt") && !image_has_name("") && !image_has_name("a.gif"));
+        image_has_name("a.gif") && image_has_name("a.webp") && image_has_name("a.TIF") && image_has_name("a.heic"));
+    ck_assert(
+        !image_has_name("jpg") && !image_has_name("a.jpg.txt") && !image_has_name("") && !image_has_name("a.svg"));
 }
 END_TEST
 
@@ -231,7 +233,7 @@ static void expect_refused(const void *bytes, size_t count, const char *reason)
 START_TEST(refuses_other_files)
 {
     expect_refused("", 0, "the file is empty");
-    expect_refused("GIF89a......", 12, "not a JPEG, PNG, BMP, PPM or PGM");
+    expect_refused("GIF88a......", 12, "not a JPEG, PNG, WebP, TIFF, HEIC, AVIF, GIF, BMP, PPM or PGM");
     expect_refused("P5 0 1 255 x", 12, "impossible size");
     expect_refused("P5 16385 16385 255 x", 20, "more than the");
     expect_refused("P5 999999999999 1 255 x", 23, "too large");
