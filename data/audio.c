@@ -40,12 +40,12 @@ static void name_file(const struct collection *collection, int64_t index, char *
 
 /* ------------------------------------------------------------------------------------------------- samples ---- */
 
-static tutti_status open_file(const struct audio *audio, int64_t index, struct wav *wav)
+static tutti_status open_file(const struct audio *audio, int64_t index, struct sound *sound)
 {
-    const tutti_status status = wav_open(path_of(audio, index), wav);
-    if (status != TUTTI_OK || resample_is_possible(wav->rate, audio->rate)) return status;
-    const int rate = wav->rate;
-    wav_close(wav);
+    const tutti_status status = sound_open(path_of(audio, index), sound);
+    if (status != TUTTI_OK || resample_is_possible(sound->rate, audio->rate)) return status;
+    const int rate = sound->rate;
+    sound_close(sound);
     return fail(TUTTI_FORMAT, "%s: it has %d samples a second: samples of %d are made of %d times as many at most",
         path_of(audio, index), rate, audio->rate, RESAMPLE_MOST_RATIO);
 }
@@ -67,19 +67,19 @@ static bool is_changed(const struct audio *audio, const struct draw *draw)
 /* Reads a piece of a file. A file that is shorter lies in the middle of silence. */
 static tutti_status read_waveform(const struct audio *audio, int64_t index, const struct draw *draw, float *samples)
 {
-    struct wav wav;
-    tutti_status status = open_file(audio, index, &wav);
+    struct sound sound;
+    tutti_status status = open_file(audio, index, &sound);
     if (status != TUTTI_OK) return status;
-    const int64_t frames = resample_length(wav.rate, audio->rate, wav.frames), more = frames - audio->length;
+    const int64_t frames = resample_length(sound.rate, audio->rate, sound.frames), more = frames - audio->length;
     const int64_t count = more > 0 ? audio->length : frames;
     const size_t length = (size_t)audio->length;
     TRY(resample_read(
-        &wav, audio->rate, more > 0 ? piece_begin(draw, more) : 0, count, samples + (audio->length - count) / 2));
+        &sound, audio->rate, more > 0 ? piece_begin(draw, more) : 0, count, samples + (audio->length - count) / 2));
     if (!is_changed(audio, draw)) goto done;
     augment_gain(&audio->augment, draw, length, samples);
     TRY(augment_noise(&audio->augment, draw, length, samples));
 done:
-    wav_close(&wav);
+    sound_close(&sound);
     return status;
 }
 
@@ -152,15 +152,15 @@ static tutti_status read_headers(struct audio *audio, int rate)
         return fail(TUTTI_INVALID, "recordings have 1 to %d samples a second, not %d", WAV_MOST_RATE, rate);
     audio->rate = rate;
     for (int64_t i = 0; i < audio->collection.samples; i++) {
-        struct wav wav;
-        status = wav_open(path_of(audio, i), &wav);
-        if (status == TUTTI_NO_MEMORY) return status;
+        struct sound sound;
+        status = sound_open(path_of(audio, i), &sound);
+        if (status == TUTTI_NO_MEMORY || status == TUTTI_UNSUPPORTED) return status;
         if (status != TUTTI_OK) continue; /* told when it is read */
-        if (!audio->rate) audio->rate = wav.rate;
-        if (resample_is_possible(wav.rate, audio->rate))
-            audio->files[i].frames = resample_length(wav.rate, audio->rate, wav.frames);
+        if (!audio->rate) audio->rate = sound.rate;
+        if (resample_is_possible(sound.rate, audio->rate))
+            audio->files[i].frames = resample_length(sound.rate, audio->rate, sound.frames);
         any = true;
-        wav_close(&wav);
+        sound_close(&sound);
     }
     return any ? TUTTI_OK : status;
 }

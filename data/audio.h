@@ -5,7 +5,7 @@
 #include "data/collection.h"
 #include "data/mel.h"
 #include "data/names.h"
-#include "formats/wav.h"
+#include "formats/sound.h"
 
 struct audio_file {
     size_t name;
@@ -26,8 +26,8 @@ struct audio {
     struct augment augment;
 };
 
-/* audio_files.c: finds the classes and their files in a folder. A WAV file, or a folder that has some but no classes,
- * is a test part without classes. No samples: there are no WAV files. */
+/* audio_files.c: finds the classes and their files in a folder. A recording, or a folder that has some but no
+ * classes, is a test part without classes. No samples: there are no recordings. */
 tutti_status audio_list(struct audio *audio, const char *path, bool folder, const tutti_data_options *options);
 
 #endif

@@ -1,4 +1,5 @@
-/* A folder of WAV files for each class, perhaps below train/, val/ and test/; or, for inference, files without classes.
+/* A folder of recordings for each class, perhaps below train/, val/ and test/; or, for inference, files without
+ * classes.
  */
 #include "data/audio.h"
 
@@ -10,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calls `visit` for each WAV file of each folder that is a class. */
+/* Calls `visit` for each recording of each folder that is a class. */
 struct walk {
     struct audio *audio;
     int part;
     tutti_status (*visit)(struct audio *audio, const char *class_name, const char *path, int part);
-    char *without; /* the first folder without a WAV file, which may be a class that cannot be read */
+    char *without; /* the first folder without a recording, which may be a class that cannot be read */
     struct ignored ignored;
 };
 
@@ -28,7 +29,7 @@ static tutti_status walk_class(struct walk *walk, const char *folder, const char
     walk->ignored.hidden += listing.hidden;
     for (size_t i = 0; i < listing.count && status == TUTTI_OK; i++) {
         const char *name = listing_name(&listing, i);
-        if (listing.entries[i].folder || !wav_has_name(name)) {
+        if (listing.entries[i].folder || !sound_has_name(name)) {
             ignored_add(&walk->ignored, folder, name, listing.entries[i].folder);
             continue;
         }
@@ -164,7 +165,7 @@ done:
 tutti_status audio_list(struct audio *audio, const char *path, bool folder, const tutti_data_options *options)
 {
     struct walk walk = { .audio = audio, .part = TUTTI_DATA_TEST, .visit = add_unlabelled };
-    if (!folder) return wav_has_name(path) ? add_unlabelled(audio, NULL, path, TUTTI_DATA_TEST) : TUTTI_OK;
+    if (!folder) return sound_has_name(path) ? add_unlabelled(audio, NULL, path, TUTTI_DATA_TEST) : TUTTI_OK;
     tutti_status status = list_classes(audio, path, options);
     if (status != TUTTI_OK || audio->classes > 0) return status;
     status = walk_class(&walk, path, NULL);

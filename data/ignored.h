@@ -26,7 +26,7 @@ void ignored_add(struct ignored *ignored, const char *parent, const char *name, 
 bool ignored_any(const struct ignored *ignored);
 
 #define IGNORED_PICTURES "picture (JPEG, PNG, WebP, TIFF, HEIC, AVIF, GIF, BMP, PPM, PGM)"
-#define IGNORED_RECORDINGS "recording (WAV)"
+#define IGNORED_RECORDINGS "recording (WAV, FLAC, MP3, Ogg, Opus, AIFF, AU, CAF)"
 
 struct ignored_text {
     char text[400];

@@ -85,20 +85,20 @@ static int64_t input_of(const struct resampler *resampler, int64_t output, int64
 }
 
 /* Inputs from `first` on, with silence outside of the recording. */
-static tutti_status read_inputs(const struct wav *wav, int64_t first, int64_t count, float *inputs)
+static tutti_status read_inputs(struct sound *sound, int64_t first, int64_t count, float *inputs)
 {
-    const int64_t from = first > 0 ? first : 0, to = first + count < wav->frames ? first + count : wav->frames;
+    const int64_t from = first > 0 ? first : 0, to = first + count < sound->frames ? first + count : sound->frames;
     memset(inputs, 0, (size_t)count * sizeof *inputs);
-    return from < to ? wav_read(wav, from, to - from, inputs + (from - first)) : TUTTI_OK;
+    return from < to ? sound_read(sound, from, to - from, inputs + (from - first)) : TUTTI_OK;
 }
 
 static tutti_status read_block(
-    const struct resampler *resampler, const struct wav *wav, int64_t first, int64_t count, float *mono)
+    const struct resampler *resampler, struct sound *sound, int64_t first, int64_t count, float *mono)
 {
     int64_t place;
     const int64_t begins = input_of(resampler, first, &place) - resampler->reach;
     const int64_t ends = input_of(resampler, first + count - 1, &place) + resampler->reach + 1;
-    const tutti_status status = read_inputs(wav, begins, ends - begins, resampler->inputs);
+    const tutti_status status = read_inputs(sound, begins, ends - begins, resampler->inputs);
     for (int64_t i = 0; i < count && status == TUTTI_OK; i++) {
         const float *input = resampler->inputs + (input_of(resampler, first + i, &place) - resampler->reach - begins);
         float *row = resampler->weights + (resampler->keeps ? place * resampler->taps : 0);
@@ -110,14 +110,14 @@ static tutti_status read_block(
     return status;
 }
 
-tutti_status resample_read(const struct wav *wav, int rate, int64_t first, int64_t count, float *mono)
+tutti_status resample_read(struct sound *sound, int rate, int64_t first, int64_t count, float *mono)
 {
     struct resampler resampler;
-    if (wav->rate == rate) return wav_read(wav, first, count, mono);
-    tutti_status status = begin(&resampler, wav->rate, rate, count);
+    if (sound->rate == rate) return sound_read(sound, first, count, mono);
+    tutti_status status = begin(&resampler, sound->rate, rate, count);
     for (int64_t at = 0; at < count && status == TUTTI_OK; at += resampler.at_once) {
         const int64_t block = count - at < resampler.at_once ? count - at : resampler.at_once;
-        status = read_block(&resampler, wav, first + at, block, mono + at);
+        status = read_block(&resampler, sound, first + at, block, mono + at);
     }
     end(&resampler);
     return status;

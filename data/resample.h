@@ -3,15 +3,15 @@
 #ifndef DATA_RESAMPLE_H
 #define DATA_RESAMPLE_H
 
-#include "formats/wav.h"
+#include "formats/sound.h"
 
 /* The largest factor between two rates: what a header says decides how much is read and computed. */
 enum { RESAMPLE_MOST_RATIO = 100 };
 bool resample_is_possible(int from, int to);
 /* Samples at the rate `to` of a recording of so many frames. */
 int64_t resample_length(int from, int to, int64_t frames);
-/* Reads as wav_read() does, from the recording at `rate`, and reads no more of the file than these samples need. The
- * recording is silent outside. The rates must be possible. Errors: those of wav_read(), TUTTI_NO_MEMORY. */
-tutti_status resample_read(const struct wav *wav, int rate, int64_t first, int64_t count, float *mono);
+/* Reads as sound_read() does, from the recording at `rate`, and reads no more of the file than these samples need. The
+ * recording is silent outside. The rates must be possible. Errors: those of sound_read(), TUTTI_NO_MEMORY. */
+tutti_status resample_read(struct sound *sound, int rate, int64_t first, int64_t count, float *mono);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "data/listing.h"
 #include "formats/image.h"
-#include "formats/wav.h"
+#include "formats/sound.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static bool is_other(const char *name)
         const size_t end = strlen(ends[i]);
         if (length >= end && !strcasecmp(name + length - end, ends[i])) return true;
     }
-    return image_has_name(name) || wav_has_name(name);
+    return image_has_name(name) || sound_has_name(name);
 }
 
 /* Finds the one table in a folder that has neither folders nor data of other kinds. */

@@ -45,8 +45,7 @@ static int advice_of(const char *extension)
     static const struct {
         const char *extensions; /* between blanks */
         int advice;
-    } known[] = { { " .svg .jp2 .jxl .dng .cr2 .nef .psd ", PICTURES },
-        { " .mp3 .flac .ogg .opus .aif .aiff .m4a .au ", RECORDINGS },
+    } known[] = { { " .svg .jp2 .jxl .dng .cr2 .nef .psd ", PICTURES }, { " .m4a .aac .wma .amr .ape ", RECORDINGS },
         { " .xls .xlsx .ods .parquet .arrow .feather .arff .json .jsonl .txt .dat .data ", OTHER_TABLES },
         { " .csv .tsv ", TABLES }, { " .mat .pkl .pt .pth .h5 .hdf5 .npz .npy ", ARRAYS },
         { " .zip .gz .tgz .7z .rar .xz .bz2 ", ARCHIVES } };

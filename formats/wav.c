@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PCM = 1, FLOATS = 3, EXTENSIBLE = 0xfffe };
+enum { EXTENSIBLE = 0xfffe };
 enum { RIFF_BYTES = 12, CHUNK_BYTES = 8, FORMAT_BYTES = 16, EXTENSIBLE_BYTES = 40, MOST_CHUNKS = 1000 };
 enum { MOST_LEVEL = 1 << 20, BLOCK = 1 << 16 };
 #define UNKNOWN 0xffffffffu /* the size of a chunk that was written into a pipe */
@@ -31,6 +31,15 @@ static uint32_t u32(const unsigned char *at)
 
 /* --------------------------------------------------------------------------------------------------- header ---- */
 
+static bool has_bits(enum wav_code code, uint32_t bits)
+{
+    switch (code) {
+    case WAV_PCM: return bits == 8 || bits == 16 || bits == 24 || bits == 32;
+    case WAV_FLOATS: return bits == 32 || bits == 64;
+    default: return bits == 8;
+    }
+}
+
 static tutti_status read_format(struct wav *wav, uint64_t at, uint32_t size)
 {
     unsigned char bytes[EXTENSIBLE_BYTES] = { 0 };
@@ -42,12 +51,14 @@ static tutti_status read_format(struct wav *wav, uint64_t at, uint32_t size)
     if (got < FORMAT_BYTES) return fail(TUTTI_FORMAT, "%s: its format is cut: it is damaged", wav->path);
     if (code == EXTENSIBLE && got == EXTENSIBLE_BYTES) code = u16(bytes + 24); /* the first bytes of its GUID */
     const uint32_t channels = u16(bytes + 2), rate = u32(bytes + 4), bits = u16(bytes + 14);
-    wav->floats = code == FLOATS;
-    if (code != PCM && code != FLOATS)
-        return fail(
-            TUTTI_FORMAT, "%s: it is coded as 0x%04x: WAV files of PCM and of floats can be read", wav->path, code);
-    if (wav->floats ? bits != 32 && bits != 64 : bits != 8 && bits != 16 && bits != 24 && bits != 32)
-        return fail(TUTTI_FORMAT, "%s: its samples have %u bits: 8, 16, 24, 32, and floats of 32 and 64 can be read",
+    if (code != WAV_PCM && code != WAV_FLOATS && code != WAV_ALAW && code != WAV_MULAW)
+        return fail(TUTTI_FORMAT,
+            "%s: it is coded as 0x%04x: WAV files of PCM, floats, A-law and mu-law can be read: convert it", wav->path,
+            code);
+    wav->code = (enum wav_code)code;
+    if (!has_bits(wav->code, bits))
+        return fail(TUTTI_FORMAT,
+            "%s: its samples have %u bits: 8, 16, 24, 32, floats of 32 and 64, and A-law and mu-law of 8 can be read",
             wav->path, bits);
     if (channels < 1 || channels > WAV_MAX_CHANNELS || rate < 1 || rate > WAV_MOST_RATE ||
         u16(bytes + 12) != channels * bits / 8)
@@ -128,10 +139,21 @@ static double one_float(const unsigned char *at, int bits)
     return bits == 64 ? wide : (double)narrow;
 }
 
+/* ITU-T G.711: a sign, a segment and four bits; 1 is 32768. */
+static double one_law(unsigned byte, bool alaw)
+{
+    byte ^= alaw ? 0xd5 : 0xff;
+    const int segment = byte >> 4 & 7, bits = byte & 15;
+    int level = alaw ? 16 * bits + 8 : ((8 * bits + 132) << segment) - 132;
+    if (alaw && segment > 0) level = (level + 256) << (segment - 1);
+    return (byte & 0x80 ? -level : level) / 32768.0;
+}
+
 /* PCM: bytes are unsigned, wider samples signed. */
 static double one_sample(const struct wav *wav, const unsigned char *at)
 {
-    if (wav->floats) return one_float(at, wav->bits);
+    if (wav->code == WAV_FLOATS) return one_float(at, wav->bits);
+    if (wav->code != WAV_PCM) return one_law(at[0], wav->code == WAV_ALAW);
     switch (wav->bits) {
     case 8: return (at[0] - 128) / 128.0;
     case 16: return (int16_t)u16(at) / 32768.0;

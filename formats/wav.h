@@ -1,4 +1,4 @@
-/* Recordings: WAV files (RIFF) with PCM of 8 to 32 bits or floats. */
+/* Recordings: WAV files (RIFF) with PCM of 8 to 32 bits, floats, A-law or mu-law. */
 #ifndef FORMATS_WAV_H
 #define FORMATS_WAV_H
 
@@ -10,7 +10,7 @@ struct wav {
     char *path;
     int descriptor;
     int rate, channels, bits; /* samples of each second; of a sample in the file */
-    bool floats;
+    enum wav_code { WAV_PCM = 1, WAV_FLOATS = 3, WAV_ALAW = 6, WAV_MULAW = 7 } code;
     int64_t frames; /* samples of each channel */
     uint64_t begin; /* bytes before the first one */
 };

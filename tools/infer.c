@@ -40,7 +40,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         MODEL_ARGUMENT,
         .more = "FILE",
         .more_count = &s->files,
-        .details = "Prints the likeliest classes of each FILE: a picture, a recording (WAV) or a folder of them.\n"
+        .details = "Prints the likeliest classes of each FILE: a picture, a recording or a folder of them.\n"
                    "--inputs and --outputs take any model: the file has an array [samples, ...] for each input, by its "
                    "name; a\n"
                    "model that is not a file has \"input\" and \"output\".",

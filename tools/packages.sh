@@ -11,6 +11,7 @@ test_packages=("${build_packages[@]}" g++ check libopenmpi-dev openmpi-bin pytho
 # and mesa-opencl-icd only what they need: these are unpacked into .dev/, so that no driver is added to the machine's.
 declare -A group_packages=(
     [formats]="libwebp7 libtiff6 libheif1 libheif-plugin-libde265|libheif1 libheif-plugin-dav1d|libheif1"
+    [data]="libwebp7 libtiff6 libheif1 libsndfile1"
     [conventions]="clang-format clang-format-14" # versions differ in what they make of a file
     [command]="locales"
     [hosts]="iproute2"

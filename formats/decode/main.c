@@ -127,7 +127,7 @@ static void close_others(void)
 
 static const struct library *find_library(const char *name)
 {
-    static const struct library *const libraries[] = { &library_heif, &library_tiff, &library_webp };
+    static const struct library *const libraries[] = { &library_heif, &library_sound, &library_tiff, &library_webp };
     for (size_t i = 0; name && i < sizeof libraries / sizeof *libraries; i++)
         if (!strcmp(libraries[i]->name, name)) return libraries[i];
     return NULL;

@@ -155,6 +155,7 @@ int main(void)
     srunner_add_suite(runner, columns_suite());
     srunner_add_suite(runner, arrays_suite());
     srunner_add_suite(runner, recordings_suite());
+    srunner_add_suite(runner, sounds_suite());
     srunner_add_suite(runner, targets_suite());
     srunner_add_suite(runner, resample_suite());
     srunner_add_suite(runner, floats_suite());

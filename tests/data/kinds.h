@@ -13,6 +13,7 @@ Suite *description_suite(void);
 Suite *columns_suite(void);
 Suite *arrays_suite(void);
 Suite *recordings_suite(void);
+Suite *sounds_suite(void);
 Suite *targets_suite(void);
 Suite *resample_suite(void);
 Suite *floats_suite(void);

@@ -99,9 +99,9 @@ START_TEST(unknown_data)
     expect_refusal(in_files("notes"), "notes: ", "1 file without an extension: docs/data.md says");
     mkdir(in_files("empty"), 0700);
     expect_refusal(in_files("empty"), "empty: ", "this folder is empty");
-    write_file(in_files("song.mp3"), "x", 1);
+    write_file(in_files("song.m4a"), "x", 1);
     expect_refusal(
-        in_files("song.mp3"), "song.mp3: ", "not a file of data that can be read: convert recordings to WAV");
+        in_files("song.m4a"), "song.m4a: ", "not a file of data that can be read: convert recordings to WAV");
     write_file(in_files("t.xlsx"), "x", 1);
     expect_refusal(in_files("t.xlsx"), "t.xlsx: ", "save the table as CSV");
 }

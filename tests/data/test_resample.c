@@ -12,11 +12,11 @@
 
 static const tutti_data_options none = { .size = 0 };
 
-static struct wav open_wav(const char *name)
+static struct sound open_sound(const char *name)
 {
-    struct wav wav;
-    ck_assert_msg(wav_open(in_kinds(name), &wav) == TUTTI_OK, "%s", status_message());
-    return wav;
+    struct sound sound;
+    ck_assert_msg(sound_open(in_kinds(name), &sound) == TUTTI_OK, "%s", status_message());
+    return sound;
 }
 
 static struct npz *open_references(void)
@@ -42,16 +42,16 @@ START_TEST(equals_the_formula)
         const struct npz_array *expected = npz_find(file, name);
         ck_assert_ptr_nonnull(expected);
         put_wav("a.wav", (struct format) { 3, 1, from, 32 }, signal->data, signal->bytes);
-        struct wav wav = open_wav("a.wav");
-        const int64_t count = resample_length(from, to, wav.frames);
+        struct sound sound = open_sound("a.wav");
+        const int64_t count = resample_length(from, to, sound.frames);
         ck_assert_int_eq(count, expected->sizes[0]);
         for (int64_t first = 0; first < count; first += 77) { /* a piece is that of the whole */
             const int64_t piece = count - first < 200 ? count - first : 200;
-            ck_assert_int_eq(resample_read(&wav, to, first, piece, found), TUTTI_OK);
+            ck_assert_int_eq(resample_read(&sound, to, first, piece, found), TUTTI_OK);
             for (int64_t k = 0; k < piece; k++)
                 ck_assert_float_eq_tol(found[k], ((float *)expected->data)[first + k], 2e-6f);
         }
-        wav_close(&wav);
+        sound_close(&sound);
     }
     npz_close(file);
 }
@@ -63,12 +63,12 @@ static double loudness_of(double hertz, int from, int to)
     float samples[4000];
     double squares = 0;
     put_tone("tone.wav", from, hertz, 0.5);
-    struct wav wav = open_wav("tone.wav");
-    const int64_t count = resample_length(from, to, wav.frames) - 200;
+    struct sound sound = open_sound("tone.wav");
+    const int64_t count = resample_length(from, to, sound.frames) - 200;
     ck_assert_int_le(count, 4000);
-    ck_assert_int_eq(resample_read(&wav, to, 100, count, samples), TUTTI_OK);
+    ck_assert_int_eq(resample_read(&sound, to, 100, count, samples), TUTTI_OK);
     for (int64_t i = 0; i < count; i++) squares += (double)samples[i] * (double)samples[i];
-    wav_close(&wav);
+    sound_close(&sound);
     return sqrt(squares / (double)count);
 }
 
@@ -94,19 +94,20 @@ START_TEST(bears_any_header)
         ck_assert_int_eq(resample_is_possible(from, 44100), high <= RESAMPLE_MOST_RATIO * low);
         if (!resample_is_possible(from, 44100)) continue;
         put_wav("a.wav", (struct format) { 1, 1, from, 16 }, zeros, sizeof zeros);
-        struct wav wav = open_wav("a.wav");
-        const int64_t length = resample_length(from, 44100, wav.frames), count = length < 100 ? length : 100;
-        ck_assert_int_eq(resample_read(&wav, 44100, length - count, count, found), TUTTI_OK);
-        wav_close(&wav);
+        struct sound sound = open_sound("a.wav");
+        const int64_t length = resample_length(from, 44100, sound.frames), count = length < 100 ? length : 100;
+        ck_assert_int_eq(resample_read(&sound, 44100, length - count, count, found), TUTTI_OK);
+        sound_close(&sound);
     }
     ck_assert(resample_is_possible(100, 1) && !resample_is_possible(101, 1) && !resample_is_possible(1, 101));
     ck_assert_int_gt(resample_length(1, 100, INT64_MAX), INT64_MAX / 4);
     put("a.wav", zeros, wav_header(zeros, (struct format) { 1, 1, 44099, 16 }, 0xffffffff)); /* as long as its file */
     if (truncate(in_kinds("a.wav"), 1ll << 36) != 0) return;
-    struct wav wav = open_wav("a.wav");
-    ck_assert_int_eq(resample_read(&wav, 44100, resample_length(44099, 44100, wav.frames) / 2, 100, found), TUTTI_OK);
+    struct sound sound = open_sound("a.wav");
+    ck_assert_int_eq(
+        resample_read(&sound, 44100, resample_length(44099, 44100, sound.frames) / 2, 100, found), TUTTI_OK);
     ck_assert_float_eq(found[50], 0);
-    wav_close(&wav);
+    sound_close(&sound);
 }
 END_TEST
 
