@@ -81,7 +81,7 @@ static struct array_rows *place(struct array_pairs *pairs, const struct role *ro
 static tutti_status find_members(const char *path, struct array_pairs *pairs)
 {
     char known[200] = "";
-    tutti_status status = npz_open(path, &pairs->npz);
+    tutti_status status = npz_open_with_texts(path, &pairs->npz);
     if (status != TUTTI_OK) return status;
     for (int i = 0; i < npz_count(pairs->npz); i++) {
         const struct npz_array *array = npz_at(pairs->npz, i);
@@ -150,6 +150,9 @@ static tutti_status check_pair(const char *path, const struct array_rows *inputs
     if (x->rank < 1 || y->rank < 1 || x->sizes[0] != y->sizes[0])
         return fail(TUTTI_FORMAT, "%s: '%s' and '%s' have not equally many samples: %lld and %lld", path, inputs->name,
             targets->name, x->rank ? (long long)x->sizes[0] : 1LL, y->rank ? (long long)y->sizes[0] : 1LL);
+    if (x->text > 0)
+        return fail(TUTTI_FORMAT, "%s: '%s' has texts: inputs are numbers; texts may be targets, or columns of a table",
+            path, inputs->name);
     if (x->bytes == 0 || y->bytes == 0)
         return fail(TUTTI_FORMAT, "%s: '%s' or its targets are empty", path, inputs->name);
     return TUTTI_OK;
@@ -157,8 +160,9 @@ static tutti_status check_pair(const char *path, const struct array_rows *inputs
 
 static bool same_rows(const struct npz_array *a, const struct npz_array *b)
 {
-    bool same = a->type == b->type && a->rank == b->rank;
-    for (int i = 1; same && i < a->rank; i++) same = a->sizes[i] == b->sizes[i];
+    bool same = a->type == b->type && a->rank == b->rank && (a->text > 0) == (b->text > 0);
+    const int last = a->text > 0 && b->text > 0 ? a->rank - 1 : a->rank; /* texts may be longer */
+    for (int i = 1; same && i < last; i++) same = a->sizes[i] == b->sizes[i];
     return same;
 }
 

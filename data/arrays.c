@@ -3,6 +3,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
+#include "data/pictures.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CLASSES = 1 << 16, AT_ONCE = 4096, MOST_MEASURED = 2000, FEW_CHANNELS = 4 };
+enum { AT_ONCE = 4096, MOST_MEASURED = 2000, FEW_CHANNELS = 4 };
 
 struct arrays {
     struct collection collection; /* first: they are one */
@@ -24,7 +26,8 @@ struct arrays {
     bool images, channels_last;
     char (*class_names)[12];
     const char **class_list;
-    bool measure, random; /* training samples are augmented */
+    struct array_classes classes; /* where they are not 0, 1, 2 and so on */
+    bool measure, random;         /* training samples are augmented */
     struct augment augment;
 };
 
@@ -36,6 +39,7 @@ static void free_arrays(struct collection *collection)
     standards_free(&arrays->standardised.standards);
     free(arrays->class_names);
     free(arrays->class_list);
+    array_classes_free(&arrays->classes);
     free(collection->parts);
     free(collection->labels);
     free(arrays);
@@ -218,24 +222,21 @@ static tutti_status set_input(struct arrays *arrays, const char *path, const str
     return TUTTI_OK;
 }
 
-/* Reads the labels of a slot; *most becomes the largest label. */
-static tutti_status read_labels(struct arrays *arrays, const char *path, int slot, int32_t *most)
+/* Reads the labels of a slot; *most becomes the largest label. *plain is false if one is not a number of a class. */
+static tutti_status read_labels(struct arrays *arrays, int slot, int32_t *most, bool *plain)
 {
     const struct array_rows *from = &arrays->pairs.targets[slot];
     const int64_t samples = from->array->sizes[0];
     int32_t *labels = arrays->collection.labels + arrays->begins[slot];
     tutti_status status = TUTTI_OK;
+    *plain = from->array->text == 0;
     void *memory = malloc(AT_ONCE * npz_type_size(from->array->type));
     if (!memory) return fail(TUTTI_NO_MEMORY, "no memory for labels");
-    for (int64_t first = 0; first < samples; first += AT_ONCE) {
+    for (int64_t first = 0; first < samples && *plain; first += AT_ONCE) {
         const int64_t count = samples - first < AT_ONCE ? samples - first : AT_ONCE;
         TRY(array_rows_read(from, first, count, memory));
-        if (!array_to_labels(from->array->type, memory, (size_t)count, MOST_CLASSES - 1, labels + first))
-            FAIL(TUTTI_FORMAT,
-                "%s: '%s' has a class below 0 or above %d among rows %" PRId64 " to %" PRId64
-                ": save numbers to predict as floats",
-                path, from->name, MOST_CLASSES - 1, first, first + count - 1);
-        for (int64_t i = 0; i < count; i++)
+        *plain = array_to_labels(from->array->type, memory, (size_t)count, ARRAYS_CLASSES - 1, labels + first);
+        for (int64_t i = 0; i < count && *plain; i++)
             if (labels[first + i] > *most) *most = labels[first + i];
     }
 done:
@@ -243,16 +244,32 @@ done:
     return status;
 }
 
-static tutti_status set_classes(struct arrays *arrays, const char *path)
+static tutti_status set_named_classes(struct arrays *arrays, const char *path, const tutti_data_options *options)
+{
+    tutti_data_info *info = &arrays->collection.info;
+    const tutti_status status =
+        array_classes_read(&arrays->classes, arrays->pairs.targets, arrays->begins, arrays->collection.labels);
+    if (status != TUTTI_OK) return status_context(status, "%s", path);
+    info->classes = (int)arrays->classes.count;
+    info->class_names = arrays->classes.names;
+    info->target_dtype = TUTTI_DTYPE_I32;
+    data_note(options, "%s: the %d classes have the names of their labels, '%s' to '%s'", path, info->classes,
+        text_printable(info->class_names[0]).text, text_printable(info->class_names[info->classes - 1]).text);
+    return TUTTI_OK;
+}
+
+static tutti_status set_classes(struct arrays *arrays, const char *path, const tutti_data_options *options)
 {
     struct collection *collection = &arrays->collection;
     int32_t most = 0;
+    bool plain = true;
     collection->labels = memory_new((size_t)collection->samples, sizeof *collection->labels);
     if (!collection->labels) return TUTTI_NO_MEMORY;
     for (int slot = 0; slot < ARRAYS_SLOTS; slot++) {
         if (!arrays->pairs.targets[slot].name) continue;
-        const tutti_status status = read_labels(arrays, path, slot, &most);
+        const tutti_status status = read_labels(arrays, slot, &most, &plain);
         if (status != TUTTI_OK) return status;
+        if (!plain) return set_named_classes(arrays, path, options);
     }
     arrays->class_names = memory_new((size_t)most + 1, sizeof *arrays->class_names);
     arrays->class_list = memory_new((size_t)most + 1, sizeof *arrays->class_list);
@@ -271,14 +288,15 @@ static tutti_status set_targets(
     struct arrays *arrays, const char *path, const struct array_rows *targets, const tutti_data_options *options)
 {
     const struct npz_array *y = targets->array;
-    const size_t elements = y->bytes / (size_t)y->sizes[0] / npz_type_size(y->type);
+    const size_t size = npz_type_size(y->type) * (size_t)(y->text > 0 ? y->text : 1);
+    const size_t elements = y->bytes / (size_t)y->sizes[0] / size;
     if (y->type == NPZ_F16 || y->type == NPZ_F32 || y->type == NPZ_F64)
         return array_targets_open(&arrays->targets, y, options, &arrays->collection.info);
     if (elements > 1)
         return fail(TUTTI_FORMAT,
-            "%s: '%s' has %zu integers for a sample: a class is one integer, and numbers to predict are floats", path,
-            targets->name, elements);
-    return set_classes(arrays, path);
+            "%s: '%s' has %zu labels for a sample: a class is one integer or text, and numbers to predict are floats",
+            path, targets->name, elements);
+    return set_classes(arrays, path, options);
 }
 
 static tutti_status set_parts(struct arrays *arrays)

@@ -42,6 +42,22 @@ tutti_status array_targets_measure(
 tutti_status array_targets_read(
     const struct array_targets *targets, const struct array_rows *from, int64_t row, float *target);
 
+/* array_classes.c: classes by name, in the order of their numbers, else of strcmp(). */
+enum { ARRAYS_CLASSES = 1 << 16 }; /* at most */
+struct array_classes {
+    struct array_class {
+        int64_t number; /* 0: it is a text */
+        char *name;
+    } * list;
+    size_t count, room;
+    const char **names; /* of the list */
+};
+/* Finds the classes of all targets, and the class of each sample. `classes` is zero; free it also on failure. The other
+ * arguments are those of array_targets_measure(). */
+tutti_status array_classes_read(
+    struct array_classes *classes, const struct array_rows *from, const int64_t *begins, int32_t *labels);
+void array_classes_free(struct array_classes *classes);
+
 /* array_inputs.c: samples of numbers that are standardised: each number of a sample with one axis by itself, else each
  * channel, the first axis. */
 struct array_inputs {

@@ -4,6 +4,7 @@
 #include "base/status.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,12 +83,26 @@ static bool take_text(struct header *header, char *text, size_t size)
     return true;
 }
 
+/* Texts of a fixed length, of bytes (S5) or of Unicode's characters (U5). */
+static bool is_text(const char *text, struct npz_array *array)
+{
+    char *end = NULL;
+    if (!*text || !strchr("<>|=", *text) || (text[1] != 'S' && text[1] != 'U')) return false;
+    const long length = text[2] >= '1' && text[2] <= '9' ? strtol(text + 2, &end, 10) : 0;
+    if (length < 1 || length > INT_MAX / 4 || *end) return false;
+    array->type = text[1] == 'S' ? NPZ_U8 : NPZ_U32;
+    array->text = (int)length;
+    return true;
+}
+
 static tutti_status read_type(struct header *header, struct npz_array *array)
 {
     char text[16];
     if (!take_text(header, text, sizeof text))
         return fail(TUTTI_FORMAT, "its elements are structures or texts: only numbers can be read");
     header->swapped = text[0] == '>';
+    array->text = 0;
+    if (is_text(text, array)) return TUTTI_OK;
     for (int i = 0; i < TYPES; i++)
         if (strchr("<>|=", text[0]) && !strcmp(text + 1, types[i].code)) {
             array->type = (enum npz_type)i;
@@ -224,16 +239,26 @@ static tutti_status find_text(const unsigned char *bytes, size_t size, struct he
     return TUTTI_OK;
 }
 
+static tutti_status add_text_axis(struct npz_array *array, const struct npy_layout *layout)
+{
+    if (array->rank == NPZ_MAX_RANK || layout->columns_first)
+        return fail(TUTTI_FORMAT, "it has texts on %d axes, which cannot be read", array->rank);
+    array->sizes[array->rank++] = array->text;
+    return TUTTI_OK;
+}
+
 tutti_status npy_describe(
     const unsigned char *bytes, size_t available, uint64_t size, struct npz_array *array, struct npy_layout *layout)
 {
     tutti_status status = TUTTI_OK;
     struct header header = { 0 };
     array->data = NULL;
+    array->text = 0;
     TRY(find_text(bytes, available, &header));
     layout->begin = (size_t)((const unsigned char *)header.end - bytes);
     TRY(read_header(&header, array));
     layout->columns_first = header.columns_first && array->rank > 1;
+    if (array->text > 0) TRY(add_text_axis(array, layout));
     layout->swapped = header.swapped;
     if (!count_bytes(array, &array->bytes) || array->bytes != size - layout->begin)
         FAIL(TUTTI_FORMAT, "it has %" PRIu64 " bytes of elements, which do not fit its shape: it is damaged",

@@ -13,6 +13,7 @@
 #include <string.h>
 
 struct npz {
+    bool texts; /* arrays of these may be read */
     struct npz_array *arrays;
     char **names;
     int count;
@@ -34,7 +35,10 @@ static tutti_status add(struct npz *file, char *name, const unsigned char *bytes
     struct npz_array *array = &file->arrays[file->count];
     if (!name) return TUTTI_NO_MEMORY;
     array->name = file->names[file->count++] = name;
-    const tutti_status status = npy_decode(bytes, size, array);
+    tutti_status status = npy_decode(bytes, size, array);
+    if (status == TUTTI_OK && array->text > 0 && !file->texts)
+        status = fail(TUTTI_FORMAT, "its elements have type '%s%d', texts, but only numbers can be read here",
+            array->type == NPZ_U32 ? "<U" : "|S", array->text);
     return status == TUTTI_OK ? status : status_context(status, "array \"%s\"", name);
 }
 
@@ -89,17 +93,28 @@ static bool is_one_array(const char *path)
     return npy_is(begin, size);
 }
 
-tutti_status npz_open(const char *path, struct npz **opened)
+static tutti_status open_file(const char *path, bool texts, struct npz **opened)
 {
     *opened = NULL;
     struct npz *file = memory_new(1, sizeof *file);
     if (!file) return TUTTI_NO_MEMORY;
+    file->texts = texts;
     const tutti_status status = is_one_array(path) ? read_array(file, path) : read_zip(file, path);
     if (status == TUTTI_OK)
         *opened = file;
     else
         npz_close(file);
     return status;
+}
+
+tutti_status npz_open(const char *path, struct npz **opened)
+{
+    return open_file(path, false, opened);
+}
+
+tutti_status npz_open_with_texts(const char *path, struct npz **opened)
+{
+    return open_file(path, true, opened);
 }
 
 void npz_close(struct npz *file)

@@ -27,6 +27,8 @@ size_t npz_type_size(enum npz_type type);      /* bytes of an element */
 struct npz_array {
     const char *name; /* without ".npy"; "" in a .npy file */
     enum npz_type type;
+    /* Characters of each text, which has one more axis of as many U8 (bytes) or U32 (Unicode); 0: numbers. */
+    int text;
     int rank; /* 0: a scalar */
     int64_t sizes[NPZ_MAX_RANK];
     void *data; /* row-major, in the machine's order of bytes */
@@ -41,7 +43,8 @@ int64_t npz_integer(const struct npz_array *array, size_t element);
  * or has arrays of other types, as of Python's objects; TUTTI_FILE if it cannot be read. */
 struct npz;
 tutti_status npz_open(const char *path, struct npz **file);
-void npz_close(struct npz *file); /* frees names and data, too; accepts NULL */
+tutti_status npz_open_with_texts(const char *path, struct npz **file); /* arrays of texts, too */
+void npz_close(struct npz *file);                                      /* frees names and data, too; accepts NULL */
 int npz_count(const struct npz *file);
 /* Return the array at a position, 0 to count - 1, or of a name; NULL if there is none. Valid until npz_close(). */
 const struct npz_array *npz_at(const struct npz *file, int position);

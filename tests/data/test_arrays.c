@@ -194,6 +194,63 @@ START_TEST(standardises_numbers)
 }
 END_TEST
 
+static void expect_classes(const struct collection *data, const char *const *names, int count)
+{
+    ck_assert_int_eq(data->info.classes, count);
+    for (int i = 0; i < count; i++) ck_assert_str_eq(data->info.class_names[i], names[i]);
+}
+
+/* Writes a .npy file of three elements of this type. */
+static void put_texts(const char *name, const char *type, const void *elements, size_t bytes)
+{
+    unsigned char file[400] = "\x93NUMPY\1\0v\0";
+    const int length =
+        snprintf((char *)file + 10, 200, "{'descr': '%s', 'fortran_order': False, 'shape': (3,), }", type);
+    memset(file + 10 + length, ' ', (size_t)(118 - length));
+    memcpy(file + 128, elements, bytes);
+    put(name, file, 128 + bytes);
+}
+
+/* Labels that are texts or negative are classes by their names, in order; other data have them by name. */
+START_TEST(names_classes)
+{
+    static const uint32_t wide[3][3] = { { 'd', 'o', 'g' }, { 0xfc, 'x', 0 }, { 'c', 'a', 't' } };
+    int64_t signs[3] = { 1, -1, 1 };
+    float numbers[3] = { 0, 1, 2 }, sample;
+    int32_t label;
+    const struct npz_array x = array("x", NPZ_F32, 2, (int64_t[]) { 3, 1 }, numbers);
+    save("t/x.npy", &x, 1);
+    put_texts("t/y.npy", "<U3", wide, sizeof wide);
+    struct collection *data = opened(arrays_open, "t", &(tutti_data_options) { .note = hear });
+    expect_classes(data, (const char *[]) { "cat", "dog", "\u00fcx" }, 3);
+    ck_assert_ptr_nonnull(strstr(heard, "the 3 classes have the names of their labels, 'cat' to '"));
+    static const int32_t expected[] = { 1, 2, 0 };
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(read_floats(data, i, &sample, &label), TUTTI_OK);
+        ck_assert_int_eq(label, expected[i]);
+    }
+    data->free(data);
+    put_texts("t/y.npy", "|S4", "bird\0\0\0\0bee", 12);
+    expect_refused(arrays_open, "t", &none, "t: 'y'", "in row 1: it is empty");
+    put_texts("t/y.npy", "|S4", "bird\xff\0\0\0bee", 12);
+    expect_refused(arrays_open, "t", &none, "t: 'y'", "in row 1: it is empty, not UTF-8");
+    put_texts("t/y.npy", "|S4", "bird\0\0\0\0bee", 11);
+    expect_refused(arrays_open, "t", &none, "y.npy", "do not fit its shape");
+    put_texts("t/y.npy", "|S4", "bee\0bird\nb\0", 12);
+    data = opened(arrays_open, "t", &none);
+    expect_classes(data, (const char *[]) { "\nb", "bee", "bird" }, 3);
+    data->free(data);
+    put_texts("t/x.npy", "|S4", "bee\0bird\nb\0", 12);
+    expect_refused(arrays_open, "t", &none, "t: 'x'", "inputs are numbers");
+    save("n.npz", (struct npz_array[]) { x, array("y", NPZ_I64, 1, (int64_t[]) { 3 }, signs) }, 2);
+    data = opened(arrays_open, "n.npz", &none);
+    expect_classes(data, (const char *[]) { "-1", "1" }, 2);
+    ck_assert_int_eq(data->labels[0], 1);
+    ck_assert_int_eq(data->labels[1], 0);
+    data->free(data);
+}
+END_TEST
+
 START_TEST(refuses_arrays)
 {
     float numbers[6] = { 0, 1, NAN, 3, 4, 5 }, sample[2];
@@ -202,10 +259,10 @@ START_TEST(refuses_arrays)
     struct npz_array x = array("x", NPZ_F32, 2, (int64_t[]) { 3, 2 }, numbers);
     struct npz_array y = array("y", NPZ_I64, 1, (int64_t[]) { 3 }, labels), z = array("z", NPZ_I64, 0, NULL, labels);
     save("a.npz", (struct npz_array[]) { x, y }, 2);
-    expect_refused(arrays_open, "a.npz", &none, "a.npz", "class below 0");
+    struct collection *named = opened(arrays_open, "a.npz", &none);
+    expect_classes(named, (const char *[]) { "-1", "0", "70000" }, 3);
+    named->free(named);
     labels[1] = 0;
-    save("a.npz", (struct npz_array[]) { x, y }, 2);
-    expect_refused(arrays_open, "a.npz", &none, "a.npz", "above 65535");
     labels[2] = 1;
     save("a.npz", (struct npz_array[]) { x, y }, 2);
     struct collection *data = opened(arrays_open, "a.npz", &none);
@@ -306,6 +363,7 @@ Suite *arrays_suite(void)
     tcase_add_test(tests, reads_parts);
     tcase_add_test(tests, converts_numbers);
     tcase_add_test(tests, standardises_numbers);
+    tcase_add_test(tests, names_classes);
     tcase_add_test(tests, refuses_arrays);
     tcase_add_test(tests, reads_rows);
     tcase_add_test(tests, reads_layouts);
