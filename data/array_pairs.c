@@ -55,8 +55,33 @@ static bool find_role(const char *name, struct role *role)
     return role->target || among(input_names, COUNT(input_names), text + begin, length);
 }
 
+/* Copies [pixels][channels] to [channels][pixels]. */
+static void put_channels_first(const struct npz_array *array, const char *from, char *to)
+{
+    const size_t size = npz_type_size(array->type), channels = (size_t)array->sizes[array->rank - 1];
+    const size_t pixels = array->bytes / (size_t)array->sizes[0] / size / channels;
+    for (size_t i = 0; i < pixels; i++)
+        for (size_t c = 0; c < channels; c++, from += size) memcpy(to + (c * pixels + i) * size, from, size);
+}
+
+static tutti_status read_channels_last(const struct array_rows *from, int64_t first, int64_t count, void *elements)
+{
+    const size_t row = from->array->bytes / (size_t)from->array->sizes[0];
+    const struct array_rows plain = { from->name, from->rows, from->array, false };
+    tutti_status status = TUTTI_OK;
+    char *memory = memory_new(row, 1);
+    if (!memory) return TUTTI_NO_MEMORY;
+    for (int64_t i = 0; i < count && status == TUTTI_OK; i++) {
+        status = array_rows_read(&plain, first + i, 1, memory);
+        if (status == TUTTI_OK) put_channels_first(from->array, memory, (char *)elements + (size_t)i * row);
+    }
+    free(memory);
+    return status;
+}
+
 tutti_status array_rows_read(const struct array_rows *from, int64_t first, int64_t count, void *elements)
 {
+    if (from->channels_last) return read_channels_last(from, first, count, elements);
     if (from->rows) return npy_rows_read(from->rows, first, count, elements);
     const size_t row = from->array->bytes / (size_t)from->array->sizes[0];
     memcpy(elements, (const char *)from->array->data + (size_t)first * row, (size_t)count * row);

@@ -24,6 +24,7 @@ struct arrays {
     struct array_targets targets;
     struct array_inputs standardised; /* of samples that are not images */
     bool images, channels_last;
+    bool chosen; /* by tutti_data_options.layout */
     char (*class_names)[12];
     const char **class_list;
     struct array_classes classes; /* where they are not 0, 1, 2 and so on */
@@ -184,6 +185,8 @@ static int describe(const struct collection *collection, json_t *object)
         failed |= json_array_append_new(mean, json_real(standards->mean[i]));
         failed |= json_array_append_new(std, json_real(standards->std[i]));
     }
+    if (arrays->chosen)
+        failed |= json_object_set_new(object, "layout", json_string(arrays->channels_last ? "nhwc" : "nchw"));
     if (mean) failed |= json_object_set_new(object, "mean", mean);
     if (std) failed |= json_object_set_new(object, "std", std);
     if (!arrays->images && arrays->type == NPZ_U8) failed |= json_object_set_new(object, "bytes", json_true());
@@ -192,15 +195,38 @@ static int describe(const struct collection *collection, json_t *object)
 
 /* ------------------------------------------------------------------------------------------------- opening ---- */
 
+static bool has_few_channels_last(const struct npz_array *x)
+{
+    return x->rank == 4 && x->sizes[3] <= FEW_CHANNELS && x->sizes[1] > FEW_CHANNELS;
+}
+
+/* Sets whether the last axis has the channels: the options say so, or, of bytes, the sizes. */
+static tutti_status set_layout(
+    struct arrays *arrays, const char *path, const struct npz_array *x, const tutti_data_options *options)
+{
+    const char *layout = options->layout, *name = arrays->pairs.inputs[slot_of(arrays, 0)].name;
+    if (layout && strcmp(layout, "nchw") != 0 && strcmp(layout, "nhwc") != 0)
+        return fail(TUTTI_INVALID, "layouts are nchw and nhwc, not '%s'", text_printable(layout).text);
+    if (layout && !strcmp(layout, "nhwc") && x->rank != 4)
+        return fail(TUTTI_INVALID, "%s: '%s' has samples of %d axes: layouts are for three, such as [n, h, w, c]", path,
+            name, x->rank - 1);
+    arrays->chosen = layout != NULL;
+    arrays->channels_last = layout ? !strcmp(layout, "nhwc") : x->type == NPZ_U8 && has_few_channels_last(x);
+    if (!layout && x->type != NPZ_U8 && has_few_channels_last(x) && x->sizes[2] > FEW_CHANNELS)
+        data_note(options,
+            "%s: '%s' looks like [n, h, w, c], channels last as Keras has them, but is read as [n, c, h, w]: give "
+            "--layout nhwc (or nchw, if it is that)",
+            path, name);
+    return TUTTI_OK;
+}
+
 /* [samples, height, width], with channels after the samples or at the end. */
 static bool set_images(struct arrays *arrays, const struct npz_array *x, tutti_shape *shape)
 {
     if (x->type != NPZ_U8 || (x->rank != 3 && x->rank != 4)) return false;
-    arrays->channels_last = x->rank == 4 && x->sizes[3] <= FEW_CHANNELS && x->sizes[1] > FEW_CHANNELS;
     const int height = x->rank == 3 || arrays->channels_last ? 1 : 2;
     const int64_t channels = x->rank == 3 ? 1 : x->sizes[arrays->channels_last ? 3 : 1];
     *shape = (tutti_shape) { .rank = 3, .sizes = { channels, x->sizes[height], x->sizes[height + 1] } };
-    if (channels > DATA_MAX_CHANNELS) arrays->channels_last = false;
     return channels <= DATA_MAX_CHANNELS;
 }
 
@@ -219,6 +245,9 @@ static tutti_status set_input(struct arrays *arrays, const char *path, const str
     if (arrays->images) return TUTTI_OK;
     info->shape = (tutti_shape) { .rank = x->rank > 1 ? x->rank - 1 : 1, .sizes = { 1 } };
     for (int i = 1; i < x->rank; i++) info->shape.sizes[i - 1] = x->sizes[i];
+    if (!arrays->channels_last) return TUTTI_OK;
+    info->shape = (tutti_shape) { .rank = 3, .sizes = { x->sizes[3], x->sizes[1], x->sizes[2] } };
+    for (int slot = 0; slot < ARRAYS_SLOTS; slot++) arrays->pairs.inputs[slot].channels_last = true;
     return TUTTI_OK;
 }
 
@@ -346,6 +375,7 @@ static tutti_status finish(struct arrays *arrays, const char *path, const tutti_
     int slot = 0;
     while (!arrays->pairs.inputs[slot].name) slot++;
     TRY(set_parts(arrays));
+    TRY(set_layout(arrays, path, arrays->pairs.inputs[slot].array, options));
     TRY(set_input(arrays, path, arrays->pairs.inputs[slot].array));
     TRY(set_targets(arrays, path, &arrays->pairs.targets[slot], options));
     TRY(set_augment(arrays, path, options));

@@ -11,6 +11,7 @@ struct array_rows {
     char *name;                    /* for messages; NULL: there is none */
     struct npy_rows *rows;         /* or NULL */
     const struct npz_array *array; /* type and shape */
+    bool channels_last;            /* rows are read with their last axis first */
 };
 tutti_status array_rows_read(const struct array_rows *from, int64_t first, int64_t count, void *elements);
 

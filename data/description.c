@@ -117,6 +117,7 @@ tutti_status description_apply(const struct description *description, tutti_data
     if (!options->normalise && !table) options->normalise = description->normalise;
     if (!options->normalise_targets)
         options->normalise_targets = description->normalise_targets ? description->normalise_targets : "none";
+    if (!options->layout) options->layout = json_string_value(json_object_get(description->object, "layout"));
     if (!options->target) options->target = json_string_value(json_object_get(description->object, "target"));
     if (options->channels == 0 && options->height == 0 && options->width == 0 && description->shape.rank == 3) {
         options->channels = (int)description->shape.sizes[0];

@@ -55,6 +55,9 @@ typedef struct tutti_data_options {
      * part test, and their targets are 0, or -1 and tutti_data_info.classes 0 where the network gives classes, as of
      * pictures without classes */
     bool without_targets;
+    /* Arrays whose samples have three axes: "nchw", channels first, or "nhwc", channels last, as Keras has them;
+     * samples then come with channels first. NULL: nchw, but nhwc for bytes whose last axis has at most 4 */
+    const char *layout;
 } tutti_data_options;
 
 typedef struct tutti_data_info {

@@ -12,6 +12,7 @@
 
 const char *const own_normalisations[] = { "imagenet", "measured", "none", NULL };
 const char *const own_missing[] = { "fill", "refuse", NULL };
+const char *const own_layouts[] = { "nchw", "nhwc", NULL };
 
 static void print_note(void *user, const char *line)
 {

@@ -29,6 +29,9 @@ struct user_data_options {
         { "target", OPTION((o).data.target), "COLUMN", "of a table: the column to predict (default the last)" },      \
         { "missing", OPTION((o).missing), "HOW", "of a table: fill in missing values, or refuse them (default fill)", \
             .choices = own_missing },                                                                                 \
+        { "layout", OPTION((o).data.layout), "ORDER",                                                                 \
+            "of arrays [n, ...]: where channels are, as PyTorch or Keras has them (default nchw)",                    \
+            .choices = own_layouts },                                                                                 \
     {                                                                                                                 \
         "data-threads", OPTION((o).data.threads), "N", "threads that read and decode (default one per processor)", 1, \
             1024                                                                                                      \
@@ -47,7 +50,7 @@ struct user_data_options {
         "oversample", OPTION((o).data.oversample), NULL, "draw each class equally often"                      \
     }
 
-extern const char *const own_normalisations[], *const own_missing[];
+extern const char *const own_normalisations[], *const own_missing[], *const own_layouts[];
 
 /* Opens the data; notes go to standard error. */
 tutti_status user_data_open(

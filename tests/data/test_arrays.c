@@ -4,6 +4,7 @@
 #include "base/half.h"
 #include "formats/npy_rows.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,6 +201,43 @@ static void expect_classes(const struct collection *data, const char *const *nam
     for (int i = 0; i < count; i++) ck_assert_str_eq(data->info.class_names[i], names[i]);
 }
 
+/* Floats with channels last are read so where the options say it; the description keeps it. */
+START_TEST(reads_channels_last)
+{
+    static float numbers[2][6][5][3], labels[2] = { 0, 1 };
+    float sample[90], target;
+    for (int i = 0; i < 180; i++) (&numbers[0][0][0][0])[i] = (float)i;
+    const struct npz_array x = array("x", NPZ_F32, 4, (int64_t[]) { 2, 6, 5, 3 }, numbers);
+    const struct npz_array y = array("y", NPZ_F32, 1, (int64_t[]) { 2 }, labels);
+    save("k.npz", (struct npz_array[]) { x, y }, 2);
+    struct collection *data = opened(arrays_open, "k.npz", &(tutti_data_options) { .note = hear });
+    ck_assert_int_eq(data->info.shape.sizes[0], 6);
+    ck_assert_ptr_nonnull(strstr(heard, "'x' looks like [n, h, w, c]"));
+    ck_assert_ptr_nonnull(strstr(heard, "give --layout nhwc"));
+    data->free(data);
+    *heard = '\0';
+    data = opened(arrays_open, "k.npz", &(tutti_data_options) { .layout = "nchw", .note = hear });
+    ck_assert_str_eq(heard, "");
+    data->free(data);
+    tutti_data_options options = { .layout = "nhwc", .note = hear, .normalise = "0,0,88/1,1,2" };
+    data = opened(arrays_open, "k.npz", &options);
+    ck_assert(data->info.shape.sizes[0] == 3 && data->info.shape.sizes[1] == 6 && data->info.shape.sizes[2] == 5);
+    ck_assert_int_eq(read_floats(data, 1, sample, &target), TUTTI_OK);
+    ck_assert(
+        sample[0] == 90 && sample[1] == 93 && sample[30] == 91 && sample[60] == 2 && sample[89] == (179 - 88) / 2.0f);
+    json_t *described = json_object();
+    ck_assert_int_eq(data->describe(data, described), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(described, "layout")), "nhwc");
+    json_decref(described);
+    data->free(data);
+    options.layout = "chwn";
+    expect_refused(arrays_open, "k.npz", &options, "chwn", "nchw and nhwc");
+    options.layout = "nhwc";
+    save("k.npz", (struct npz_array[]) { y, array("x", NPZ_F32, 3, (int64_t[]) { 2, 30, 3 }, numbers) }, 2);
+    expect_refused(arrays_open, "k.npz", &options, "'x'", "samples of 2 axes");
+}
+END_TEST
+
 /* Writes a .npy file of three elements of this type. */
 static void put_texts(const char *name, const char *type, const void *elements, size_t bytes)
 {
@@ -363,6 +401,7 @@ Suite *arrays_suite(void)
     tcase_add_test(tests, reads_parts);
     tcase_add_test(tests, converts_numbers);
     tcase_add_test(tests, standardises_numbers);
+    tcase_add_test(tests, reads_channels_last);
     tcase_add_test(tests, names_classes);
     tcase_add_test(tests, refuses_arrays);
     tcase_add_test(tests, reads_rows);
