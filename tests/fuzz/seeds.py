@@ -77,6 +77,9 @@ def write_images(folder):
     for name, array in numpy.load(TESTS / "formats/files/images.npz").items():
         if name.startswith("file/"):
             (folder / name[5:]).write_bytes(b"\0" + array.tobytes())
+    for name, array in numpy.load(TESTS / "formats/files/decoded.npz").items():
+        if name.startswith("file/") and name.endswith(".gif"):   # what this process decodes by itself
+            (folder / name[5:]).write_bytes(b"\0" + array.tobytes())
     for name, array in numpy.load(TESTS / "data/files/masks.npz").items():
         if name.startswith("file/"):
             (folder / f"mask-{name[5:]}").write_bytes(b"\x20" + array.tobytes())
