@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/table_words.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -23,7 +24,7 @@ void column_free(struct column *column)
 /* Numbers are told from words by their first characters: they are most of what is asked. */
 bool column_is_missing(const char *text)
 {
-    static const char *const words[] = { "na", "n/a", "nan", "null", "none", "#n/a", "<na>" };
+    static const char *const words[] = { TABLE_MISSING_WORDS };
     switch (*text) {
     case '\0': return true;
     case '?':

@@ -2,6 +2,7 @@
 #include "data/column.h"
 
 #include "base/status.h"
+#include "base/table_words.h"
 #include "formats/csv.h"
 
 #include <float.h>
@@ -66,8 +67,7 @@ const struct column_kind column_number = {
 
 /* ------------------------------------------------------------------------------------------------- boolean ---- */
 
-static const char *const words[][2] = { { "false", "true" }, { "no", "yes" }, { "n", "y" }, { "f", "t" },
-    { "off", "on" } };
+static const char *const words[][2] = { TABLE_TRUTH_WORDS };
 enum { WORDS = sizeof words / sizeof *words };
 
 static unsigned recognise_boolean(const char *text)
