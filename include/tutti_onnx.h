@@ -49,6 +49,9 @@ typedef struct tutti_onnx_options {
     /* Inputs whose batch axis is not `batch_axis`, `batch_axis_count` of them. */
     const struct tutti_onnx_axis *batch_axes;
     int batch_axis_count;
+    /* Reads the network alone from a file with preparation (tutti_onnx_export_options.with_preparation): its input is
+     * prepared by the caller, as in training, and nodes after its output are left out. Other files stay. */
+    bool without_preparation;
 } tutti_onnx_options;
 
 /* The batch axis of an input. This struct never grows. */
@@ -122,6 +125,14 @@ typedef struct tutti_onnx_export_options {
     /* If parameters and constants have more bytes in total, they are written to a file of their own, PATH.data, which
      * is required for more than 2 GB. 0: 1 GiB */
     uint64_t external_bytes;
+    /* What tutti_data_json() said of the data that the network was trained on, as tutti_weights_metadata(path, "data")
+     * returns it: kept in the file, where tutti_onnx_metadata(path, "tutti.data") reads it. NULL: not known */
+    const char *data;
+    /* With `data`: nodes prepare raw data for the network, and convert what it gives, so that other runtimes give what
+     * `tutti infer` gives. Inputs are pixels, from 0 to 255; or the columns of a table, texts or doubles, of which NaN
+     * is missing. Outputs are probabilities and the name of the likeliest class, or numbers in the units of the data.
+     * docs/deploy.md lists them. */
+    bool with_preparation;
 } tutti_onnx_export_options;
 
 /* Writes a network as an ONNX file of opset 17, or of the first one that has all its operators: the layers that the
@@ -134,12 +145,18 @@ typedef struct tutti_onnx_export_options {
  * that are out of range, and count negative ids of an embedding from the end, as the operation does with from_end=1.
  *
  * Errors; a file that was there before stays:
- *   TUTTI_INVALID       no output has a name, or the trainer is of another network
- *   TUTTI_UNSUPPORTED   operations that have no form in ONNX, all of them in one message; or this build has no
- *                       protobuf-c
+ *   TUTTI_INVALID       no output has a name, the trainer is of another network, or preparation lacks `data`
+ *   TUTTI_UNSUPPORTED   operations that have no form in ONNX, all of them in one message; preparation that has none,
+ *                       as of recordings and dates; or this build has no protobuf-c
+ *   TUTTI_MISMATCH      the network is not one for these data
+ *   TUTTI_FORMAT        what is said of the data is damaged
  *   TUTTI_FILE          the file cannot be written */
 TUTTI_API tutti_status tutti_export_onnx(
     const tutti_network *network, tutti_trainer *trainer, const char *path, const tutti_onnx_export_options *options);
+
+/* Returns the text that a file has for a key in metadata_props: "tutti.data" is that of the options above. Free it with
+ * free(). Returns NULL if the file cannot be read, or has none. */
+TUTTI_API char *tutti_onnx_metadata(const char *path, const char *key);
 
 #ifdef __cplusplus
 }

@@ -86,58 +86,6 @@ static void check_operations(struct export *export)
 
 /* --------------------------------------------------------------------------------------- ports of the file ---- */
 
-static enum onnx_type port_type(tutti_dtype dtype)
-{
-    switch (dtype) {
-    case TUTTI_DTYPE_F16: return ONNX_FLOAT16;
-    case TUTTI_DTYPE_BF16: return ONNX_BFLOAT16;
-    case TUTTI_DTYPE_I32:
-    case TUTTI_DTYPE_I64: return ONNX_INT32;
-    case TUTTI_DTYPE_U8: return ONNX_UINT8;
-    case TUTTI_DTYPE_BOOL: return ONNX_BOOL;
-    default: return ONNX_FLOAT;
-    }
-}
-
-static Onnx__TensorShapeProto__Dimension *new_dimension(struct export *export, int64_t size, const char *symbol)
-{
-    Onnx__TensorShapeProto__Dimension *dimension = export_new(export, 1, sizeof *dimension);
-    if (!dimension) return NULL;
-    onnx__tensor_shape_proto__dimension__init(dimension);
-    dimension->has_dim_value = !symbol;
-    dimension->dim_value = symbol ? 0 : size;
-    dimension->dim_param = (char *)symbol;
-    return dimension;
-}
-
-/* Adds an input or an output of the file. */
-static void add_port(struct export *export, struct export_list *list, const char *name, const tutti_tensor_info *info)
-{
-    Onnx__ValueInfoProto *port = export_new(export, 1, sizeof *port);
-    Onnx__TypeProto *type = export_new(export, 1, sizeof *type);
-    Onnx__TypeProto__Tensor *tensor = export_new(export, 1, sizeof *tensor);
-    Onnx__TensorShapeProto *shape = export_new(export, 1, sizeof *shape);
-    Onnx__TensorShapeProto__Dimension **sizes = export_new(export, TUTTI_MAX_RANK + 1, sizeof *sizes);
-    if (!port || !type || !tensor || !shape || !sizes) return;
-    onnx__value_info_proto__init(port);
-    onnx__type_proto__init(type);
-    onnx__type_proto__tensor__init(tensor);
-    onnx__tensor_shape_proto__init(shape);
-    if (info->for_each_sample) sizes[shape->n_dim++] = new_dimension(export, 0, "N");
-    for (int i = 0; i < info->shape.rank; i++) {
-        const int64_t size = info->shape.sizes[i];
-        sizes[shape->n_dim++] = new_dimension(export, size, size == TUTTI_SEQUENCE ? "T" : NULL);
-    }
-    shape->dim = sizes;
-    tensor->has_elem_type = true;
-    tensor->elem_type = port_type(info->dtype);
-    tensor->shape = shape;
-    type->tensor_type = tensor;
-    port->name = (char *)name;
-    port->type = type;
-    (void)export_add(export, list, port);
-}
-
 static void add_inputs(struct source *source)
 {
     struct export *export = source->export;
@@ -146,7 +94,7 @@ static void add_inputs(struct source *source)
         if (!export->needed[input.id]) continue;
         const tutti_tensor_info info = source_tensor(source, input);
         export->tensor_names[input.id] = export_name(export, info.name);
-        add_port(export, &export->inputs, export->tensor_names[input.id], &info);
+        export_add_port(export, &export->inputs, export->tensor_names[input.id], &info);
     }
 }
 
@@ -162,7 +110,7 @@ static void add_outputs(struct source *source)
         const char *taken = export_name(export, name);
         if (info.kind == TUTTI_TENSOR_LAYER && !export->tensor_names[output.id])
             export->tensor_names[output.id] = taken;
-        add_port(export, &export->outputs, taken, &info);
+        export_add_port(export, &export->outputs, taken, &info);
     }
 }
 
@@ -218,11 +166,17 @@ static void add_node(struct export *export, int position)
 static void add_all(struct export *export)
 {
     struct source source = { .export = export, .info = { .operation = "network" } };
+    if (export->data.prepares) {
+        add_parameters(&source); /* whose names stay, too */
+        export_name_columns(export);
+    }
     add_inputs(&source);
     add_parameters(&source);
     add_outputs(&source);
+    if (export->data.prepares && export->status == TUTTI_OK) export_prepare(export);
     for (int i = 0; i < tutti_network_nodes(export->network) && export->status == TUTTI_OK; i++) add_node(export, i);
     if (export->status == TUTTI_OK) add_copies(&source);
+    if (export->data.prepares && export->status == TUTTI_OK) export_finish(export);
 }
 
 static void keep_name(void *name)
@@ -240,6 +194,8 @@ static void export_free(struct export *export)
     free(export->initialisers.items);
     free(export->inputs.items);
     free(export->outputs.items);
+    free(export->values.items);
+    export_data_close(export);
 }
 
 tutti_status tutti_export_onnx(
@@ -251,12 +207,15 @@ tutti_status tutti_export_onnx(
     if (status != TUTTI_OK) return status;
     if (tutti_network_output(network, 0, NULL, NULL) != TUTTI_OK)
         return fail(TUTTI_INVALID, "%s: the network has no output with a name: call tutti_output()", path);
+    status = export_data_open(&export, read.data, read.with_preparation);
+    if (status != TUTTI_OK) goto done;
     count_tensors(&export);
     if (export.status == TUTTI_OK) find_needed(&export);
     if (export.status == TUTTI_OK) check_operations(&export);
     if (export.status == TUTTI_OK) add_all(&export);
     status = export.status == TUTTI_OK ? TUTTI_OK : status_context(export.status, "%s", path);
     if (status == TUTTI_OK) status = export_write(&export, path, read.external_bytes);
+done:
     export_free(&export);
     return status;
 }

@@ -14,6 +14,26 @@ struct export_list {
     size_t count, capacity;
 };
 
+/* A column of a table that is an input, as tutti_data_json() describes it. */
+struct export_column {
+    const struct json_t *object;
+    const char *name, *port; /* port: in the file */
+    enum { COLUMN_NUMBER, COLUMN_TRUTH, COLUMN_CATEGORY } is;
+    bool indicator; /* its last feature says whether the value is missing */
+    size_t categories;
+};
+
+/* What the data of the training were. */
+struct export_data {
+    struct json_t *object; /* NULL: it is not known */
+    const char *text, *kind;
+    bool prepares;                 /* nodes prepare inputs as for the training, and convert outputs */
+    const char *begin, *end;       /* then: names of the network's own input and output */
+    struct export_column *columns; /* of a table */
+    size_t column_count;
+    bool numbers; /* all columns are numbers */
+};
+
 struct export
 {
     const tutti_network *network;
@@ -23,12 +43,16 @@ struct export
     size_t tensor_count;
     void *names, *node_names; /* trees of tsearch(): names of the file's tensors and nodes */
     struct export_list nodes, initialisers, inputs, outputs;
+    struct export_list values;  /* where the network begins and ends within the graph */
     struct export_list owned;   /* memory that lives until the file is written */
     const char *batch, *length; /* [1]: the number of samples, the length of sequences; NULL: not written yet */
     int64_t opset;              /* the lowest opset that has all operators of the file */
     tutti_status status;        /* the first failure; later calls do nothing that can be seen */
     Onnx__NodeProto no_node;    /* filled in by calls after a failure */
     Onnx__AttributeProto no_attribute;
+    Onnx__ValueInfoProto no_port;
+    struct export_data data;
+    bool uses_ml; /* operators of ai.onnx.ml */
 };
 
 /* Zeroed memory that lives as long as the export; NULL after a failure, which is kept. */
@@ -38,6 +62,10 @@ bool export_add(struct export *export, struct export_list *list, void *item);
 void export_fail(struct export *export, tutti_status status);
 /* A name that no tensor of the file has yet: the text, or the text with a number. "" after a failure. */
 const char *export_name(struct export *export, const char *text);
+/* Makes an input or an output of the file; never NULL. */
+Onnx__ValueInfoProto *export_port(
+    struct export *export, const char *name, enum onnx_type type, const tutti_shape *sample, bool for_each_sample);
+void export_add_port(struct export *export, struct export_list *list, const char *name, const tutti_tensor_info *info);
 /* Writes the messages as a file. */
 tutti_status export_write(struct export *export, const char *path, uint64_t external_bytes);
 
@@ -98,6 +126,8 @@ const char *source_integer(struct source *source, int64_t number); /* without ax
 const char *source_scalar(struct source *source, float number);
 const char *source_vector(struct source *source, const float *values, int64_t count);
 const char *source_matrix(struct source *source, const float *values, int64_t rows, int64_t columns);
+/* As a node, which no program takes for a parameter. */
+const char *source_constant(struct source *source, enum onnx_type type, const tutti_shape *shape, const void *values);
 
 /* Adds a node of ONNX; returns it for its attributes, never NULL. Inputs that are "" are absent, those at the end that
  * are NULL are left out. */
@@ -163,5 +193,21 @@ export_function export_gather, export_scatter, export_one_hot;
 export_function export_topk, export_cumsum, export_cumprod, export_trilu, export_reverse_sequence;
 /* export_recurrent.c, export_spectral.c */
 export_function export_recurrent, export_dft;
+
+/* ---- of the training's data; after a failure of the export, functions do nothing ---- */
+
+/* export_data.c: reads what tutti_data_json() says, NULL: nothing; with `prepares` for nodes. */
+tutti_status export_data_open(struct export *export, const char *text, bool prepares);
+void export_data_close(struct export *export);
+/* `count` numbers of a list, deviations above 0; NULL after a failure. */
+const double *export_data_numbers(
+    struct export *export, const struct json_t *object, const char *name, size_t count, bool deviations);
+/* export_columns.c: takes the names of a table's inputs; adds these inputs and the nodes that make the network's
+ * features of them, which the last node gives. */
+void export_name_columns(struct export *export);
+void export_columns(struct export *export);
+/* export_preparation.c: adds inputs for raw data, and nodes up to the network's input; and those after its output. */
+void export_prepare(struct export *export);
+void export_finish(struct export *export);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "onnx/metadata.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,17 +96,35 @@ static void fill_graph(const struct export *export, Onnx__GraphProto *graph)
     graph->n_input = export->inputs.count;
     graph->output = (Onnx__ValueInfoProto **)export->outputs.items;
     graph->n_output = export->outputs.count;
+    graph->value_info = (Onnx__ValueInfoProto **)export->values.items;
+    graph->n_value_info = export->values.count;
 }
 
-static tutti_status write_model(const struct export *export, struct atomic_file *file)
+/* What is known of the training's data; where the network begins and ends among nodes that prepare them. */
+static tutti_status add_metadata(struct export *export, Onnx__ModelProto *model)
 {
+    const char *const texts[][2] = { { METADATA_DATA, export->data.text }, { METADATA_BEGIN, export->data.begin },
+        { METADATA_END, export->data.end } };
+    const size_t count = sizeof texts / sizeof *texts;
+    model->metadata_props = export_new(export, count, sizeof *model->metadata_props);
+    for (size_t i = 0; i < count && model->metadata_props; i++)
+        if (texts[i][1]) model->metadata_props[model->n_metadata_props++] = new_entry(export, texts[i][0], texts[i][1]);
+    return export->status;
+}
+
+static tutti_status write_model(struct export *export, struct atomic_file *file)
+{
+    enum { ML_OPSET = 2 };
     Onnx__GraphProto graph;
-    Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT, *opsets = &opset;
+    Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT, ml = opset, *opsets[] = { &opset, &ml };
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     fill_graph(export, &graph);
     opset.domain = "";
     opset.has_version = true;
     opset.version = export->opset;
+    ml.domain = "ai.onnx.ml";
+    ml.has_version = true;
+    ml.version = ML_OPSET;
     model.has_ir_version = true;
     model.ir_version = ir_version(export->opset);
     model.producer_name = "tutti";
@@ -113,8 +132,9 @@ static tutti_status write_model(const struct export *export, struct atomic_file 
     model.doc_string =
         "A trained network, as it is in inference. N: the number of samples; T: the length of sequences.";
     model.graph = &graph;
-    model.opset_import = &opsets;
-    model.n_opset_import = 1;
+    model.opset_import = opsets;
+    model.n_opset_import = export->uses_ml ? 2 : 1;
+    if (add_metadata(export, &model) != TUTTI_OK) return export->status;
     const size_t bytes = onnx__model_proto__get_packed_size(&model);
     if (bytes > INT32_MAX) return fail(TUTTI_UNSUPPORTED, "the file would have %zu bytes: 2 GB are possible", bytes);
     unsigned char *packed = memory_new(bytes, 1);

@@ -91,13 +91,13 @@ const char *source_temporary(struct source *source)
 
 /* --------------------------------------------------------------------------------------------------- arrays ---- */
 
-/* Takes the values, which live as long as the export or the network. */
-static void add_array(struct export *export, const char *name, enum onnx_type type, const int64_t *sizes, int rank,
-    const void *values, size_t bytes)
+/* Takes the values, which live as long as the export or the network. NULL after a failure. */
+static Onnx__TensorProto *new_array(struct export *export, const char *name, enum onnx_type type, const int64_t *sizes,
+    int rank, const void *values, size_t bytes)
 {
     Onnx__TensorProto *tensor = export_new(export, 1, sizeof *tensor);
     int64_t *dims = export_new(export, (size_t)rank, sizeof *dims);
-    if (!tensor || !dims) return;
+    if (!tensor || !dims) return NULL;
     onnx__tensor_proto__init(tensor);
     if (rank) memcpy(dims, sizes, (size_t)rank * sizeof *dims);
     tensor->n_dims = (size_t)rank;
@@ -106,7 +106,14 @@ static void add_array(struct export *export, const char *name, enum onnx_type ty
     tensor->data_type = type;
     tensor->name = (char *)name;
     tensor->raw_data = (ProtobufCBinaryData) { bytes, (uint8_t *)values };
-    (void)export_add(export, &export->initialisers, tensor);
+    return tensor;
+}
+
+static void add_array(struct export *export, const char *name, enum onnx_type type, const int64_t *sizes, int rank,
+    const void *values, size_t bytes)
+{
+    Onnx__TensorProto *tensor = new_array(export, name, type, sizes, rank, values, bytes);
+    if (tensor) (void)export_add(export, &export->initialisers, tensor);
 }
 
 static const char *add_copy(
@@ -340,6 +347,7 @@ enum {
     ONNX_ATTRIBUTE_FLOAT = 1,
     ONNX_ATTRIBUTE_INT = 2,
     ONNX_ATTRIBUTE_STRING = 3,
+    ONNX_ATTRIBUTE_TENSOR = 4,
     ONNX_ATTRIBUTE_INTS = 7,
     ONNX_ATTRIBUTE_STRINGS = 8
 };
@@ -395,6 +403,21 @@ void made_texts(struct made made, const char *name, const char *const *texts, in
     Onnx__AttributeProto *attribute = add_attribute(made, name, ONNX_ATTRIBUTE_STRINGS);
     attribute->strings = strings;
     attribute->n_strings = (size_t)count;
+}
+
+const char *source_constant(struct source *source, enum onnx_type type, const tutti_shape *shape, const void *values)
+{
+    struct export *export = source->export;
+    size_t bytes = type == ONNX_FLOAT ? sizeof(float) : sizeof(double); /* and int64_t */
+    for (int i = 0; i < shape->rank; i++) bytes *= (size_t)shape->sizes[i];
+    const char *name = source_temporary(source);
+    void *copy = export_new(export, bytes, 1);
+    if (!copy) return name;
+    memcpy(copy, values, bytes);
+    Onnx__AttributeProto *value =
+        add_attribute(source_node_of(source, "Constant", NULL, 0, name), "value", ONNX_ATTRIBUTE_TENSOR);
+    value->t = new_array(export, name, type, shape->sizes, shape->rank, copy, bytes);
+    return name;
 }
 
 void made_output(struct made made, const char *name)

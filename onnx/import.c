@@ -1,5 +1,6 @@
 /* tutti_import_onnx(): reads a file, checks it as a whole, and adds the layers of its nodes to a network. */
 #include "onnx/head.h"
+#include "onnx/metadata.h"
 #include "onnx/operators.h"
 #include "onnx/signature.h"
 
@@ -728,6 +729,7 @@ tutti_status tutti_import_onnx(
     if (status == TUTTI_OK) status = OPTIONS_READ(&read, options, tutti_onnx_options);
     if (status != TUTTI_OK) return status;
     TRY(proto_read(path, &model));
+    if (read.without_preparation) TRY(metadata_cut(model));
     import.model = model;
     import.folder = folder_of(path);
     status = import.folder ? import_model(&import, runtime, &read) : TUTTI_NO_MEMORY;

@@ -19,3 +19,10 @@ tutti_status tutti_export_onnx(
     (void)network, (void)trainer, (void)options;
     return fail(TUTTI_UNSUPPORTED, "%s: this build writes no ONNX files: %s", path, install);
 }
+
+char *tutti_onnx_metadata(const char *path, const char *key)
+{
+    (void)key;
+    fail(TUTTI_UNSUPPORTED, "%s: this build reads no ONNX files: %s", path, install);
+    return NULL;
+}

@@ -173,6 +173,11 @@ void proto_free_tensor(Onnx__TensorProto *tensor)
     if (tensor) onnx__tensor_proto__free_unpacked(tensor, &(ProtobufCAllocator) { take, give, NULL });
 }
 
+void proto_free_value(Onnx__ValueInfoProto *value)
+{
+    if (value) onnx__value_info_proto__free_unpacked(value, &(ProtobufCAllocator) { take, give, NULL });
+}
+
 void proto_free_attribute(Onnx__AttributeProto *attribute)
 {
     if (attribute) onnx__attribute_proto__free_unpacked(attribute, &(ProtobufCAllocator) { take, give, NULL });

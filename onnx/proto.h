@@ -30,6 +30,7 @@ tutti_status proto_copy_attribute(const Onnx__AttributeProto *attribute, size_t 
 tutti_status proto_copy_tensor(const Onnx__TensorProto *tensor, size_t *left, Onnx__TensorProto **copy);
 void proto_free_tensor(Onnx__TensorProto *tensor);          /* accepts NULL */
 void proto_free_node(Onnx__NodeProto *node);                /* accepts NULL */
+void proto_free_value(Onnx__ValueInfoProto *value);         /* accepts NULL */
 void proto_free_attribute(Onnx__AttributeProto *attribute); /* accepts NULL */
 size_t proto_copies(const Onnx__ModelProto *model);
 
