@@ -70,17 +70,20 @@ static int read_inputs(struct session *session, const struct saved_options *opti
     if (result == EXIT_DONE) result = ports_read(session, inputs, file, false, ports);
     if (result == EXIT_DONE && ports->prepares)
         result = preparation_apply(
-            preparation, options->weights, ports_array(file, ports, &ports->inputs[0]), &ports->inputs[0]);
+            preparation, saved_weights(options), ports_array(file, ports, &ports->inputs[0]), &ports->inputs[0]);
     npz_close(file);
-    if (result == EXIT_DONE) preparation_report(preparation, options->weights, ports->prepares);
+    if (result == EXIT_DONE) preparation_report(preparation, saved_weights(options), ports->prepares);
     return result;
 }
 
 static int infer(struct session *session, const struct saved_options *options, const char *inputs, const char *outputs,
     const struct preparation *preparation, struct ports *ports)
 {
-    if (ports->prepares && session->file.network)
-        return wrong_use("infer", "--prepare is for the models of `tutti train`, not for ONNX files");
+    if (ports->prepares && preparation->nodes)
+        return wrong_use("infer", "--prepare: nodes of the file prepare its inputs already");
+    if (ports->prepares && session->file.network && (!preparation->known || session->file.input_count != 1))
+        return wrong_use(
+            "infer", "--prepare is for the models of `tutti train`, and ONNX files that `tutti export` made of them");
     int result = read_inputs(session, options, inputs, preparation, ports);
     if (result == EXIT_DONE) result = ports_compile(session, ports, session->training.batch);
     if (result == EXIT_DONE) result = saved_load("infer", options, session);
@@ -98,7 +101,7 @@ int arrays_infer(
     struct preparation preparation;
     int result = ports_find(session, &ports);
     ports.prepares = prepare;
-    const tutti_status status = preparation_read(options->weights, &preparation);
+    const tutti_status status = preparation_read(saved_weights(options), &preparation);
     if (status != TUTTI_OK) result = work_failed("infer", status, status_message());
     if (result == EXIT_DONE) result = infer(session, options, inputs, outputs, &preparation, &ports);
     preparation_free(&preparation);

@@ -1,4 +1,5 @@
-/* tutti export: a network with its weights as an ONNX file. */
+/* tutti export: a network with its weights as an ONNX file, which records what the data of the training were. */
+#include "base/status.h"
 #include "tools/commands.h"
 #include "tools/files.h"
 #include "tools/saved.h"
@@ -9,6 +10,7 @@ struct settings {
     struct saved_options saved;
     const char *output, *input;
     int64_t classes;
+    bool with_preparation;
 };
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
@@ -16,30 +18,64 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     const struct option options[] = {
         { "weights", OPTION(s->saved.weights), "FILE", "safetensors file with the weights, written by train --save" },
         { "output", OPTION(s->output), "FILE", "ONNX file to write" },
-        { "input", OPTION(s->input), "CxHxW", "shape of a sample (default the model's)" },
-        { "classes", OPTION(s->classes), "N", "number of outputs (default the model's)", 1, 1e6 },
+        { "with-preparation", OPTION(s->with_preparation), NULL,
+            "write nodes that prepare raw pixels or columns of a table as in training, and convert the outputs" },
+        { "input", OPTION(s->input), "CxHxW", "shape of a sample (default that of the weights, or the model's)" },
+        { "classes", OPTION(s->classes), "N", "number of outputs (default that of the weights, or the model's)", 1,
+            1e6 },
         DEVICE_OPTION(s->saved.session.runtime),
         ONNX_OPTIONS(s->saved.session.onnx),
     };
     const struct usage usage = { .command = "export",
         .summary = "Writes MODEL with its weights as an ONNX file, for inference in other programs",
         MODEL_ARGUMENT,
-        .details = "More than 1 GiB of weights lie in a file next to it, FILE.data.",
+        .details =
+            "More than 1 GiB of weights lie in a file next to it, FILE.data.\n"
+            "The file says what the data of the training were. With --with-preparation its inputs are pixels, or "
+            "the\n"
+            "columns of the table, and its outputs probabilities with the class, or numbers in the units of the "
+            "data.",
         OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->saved.model);
 }
 
-static int export(const struct settings *s, struct session *session)
+enum { SHAPE_TEXT = 96 };
+
+/* Reads what the weights record of their data, and takes the shape of samples, as text, and the number of outputs from
+ * it where they are not given. */
+static int read_known(struct settings *s, char shape[SHAPE_TEXT])
 {
+    const char *weights = saved_weights(&s->saved);
+    const tutti_status status = weights ? user_data_saved_read(weights, &s->saved.known) : TUTTI_OK;
+    const struct user_data_saved *known = s->saved.known;
+    if (status != TUTTI_OK) return work_failed("export", status, status_message());
+    if (!known || !session_model(s->saved.model)->build) return EXIT_DONE;
+    const tutti_shape *sizes = &known->shape;
+    if (!s->classes) s->classes = known->class_count ? known->class_count : known->target_count;
+    if (sizes->rank == 1) snprintf(shape, SHAPE_TEXT, "%lld", (long long)sizes->sizes[0]);
+    if (sizes->rank == 3)
+        snprintf(shape, SHAPE_TEXT, "%lldx%lldx%lld", (long long)sizes->sizes[0], (long long)sizes->sizes[1],
+            (long long)sizes->sizes[2]);
+    if (!s->input && (sizes->rank == 1 || sizes->rank == 3)) s->input = shape;
+    return EXIT_DONE;
+}
+
+static int export(struct settings *s, struct session *session)
+{
+    char shape[SHAPE_TEXT];
     if (!s->output) return wrong_use("export", "--output is missing: name the ONNX file to write");
     int result = files_check_output("export", "output", s->output);
+    if (result != EXIT_DONE) return result;
+    result = read_known(s, shape);
     if (result == EXIT_DONE) result = saved_build("export", &s->saved, s->input, s->classes, NULL, session);
     if (result != EXIT_DONE) return result;
     session->training.loss = TUTTI_LOSS_NONE;
     session->training.batch = 1;
     result = session_compile(session);
     if (result != EXIT_DONE || (result = saved_load("export", &s->saved, session)) != EXIT_DONE) return result;
-    const tutti_status status = tutti_export_onnx(session->network, session->trainer, s->output, NULL);
+    const tutti_onnx_export_options options = { .data = s->saved.known ? s->saved.known->text : NULL,
+        .with_preparation = s->with_preparation };
+    const tutti_status status = tutti_export_onnx(session->network, session->trainer, s->output, &options);
     return status == TUTTI_OK ? EXIT_DONE : work_failed("export", status, tutti_message(session->runtime));
 }
 
@@ -51,5 +87,6 @@ int command_export(int argc, char **argv)
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     const int result = export(&settings, &session);
     session_close(&session);
+    saved_free(&settings.saved);
     return result;
 }

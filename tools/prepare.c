@@ -2,6 +2,9 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
+#include "tools/user_data.h"
+#include "tutti_onnx.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -49,8 +52,11 @@ static bool read_object(const json_t *object, struct preparation *p)
 tutti_status preparation_read(const char *weights, struct preparation *preparation)
 {
     *preparation = (struct preparation) { .known = false };
-    char *text = weights ? tutti_weights_metadata(weights, "data") : NULL;
+    char *text = weights ? user_data_saved_text(weights) : NULL;
     if (!text) return TUTTI_OK;
+    char *begin = text_ends_with(weights, ".onnx") ? tutti_onnx_metadata(weights, "tutti.network_input") : NULL;
+    preparation->nodes = begin != NULL;
+    free(begin);
     json_t *object = json_loads(text, 0, NULL);
     const bool good = read_object(object, preparation);
     json_decref(object);
@@ -79,9 +85,11 @@ static const char *formula(const struct preparation *p)
 void preparation_report(const struct preparation *p, const char *weights, bool prepares)
 {
     const bool nothing = !p->bytes && !p->recordings && !p->texts && p->count == 0;
-    if (!p->known)
+    if (p->nodes)
+        fprintf(stderr, "inputs are prepared by nodes of the file, and so are outputs\n");
+    else if (!p->known)
         fprintf(stderr, "inputs are not prepared: %s not record what was done in training\n",
-            weights ? "the weights do" : "the network does");
+            weights && !text_ends_with(weights, ".onnx") ? "the weights do" : "the network does");
     else if (prepares)
         fprintf(stderr, "inputs are prepared as in training: %s%s\n", formula(p),
             p->target_count ? "; outputs are in the units of the data" : "");

@@ -7,6 +7,7 @@
 /* As the weights record it. */
 struct preparation {
     bool known;      /* they do */
+    bool nodes;      /* it is an ONNX file whose nodes do all of it */
     bool bytes;      /* samples are bytes, divided by 255 before */
     bool recordings; /* spectrograms, which arrays are not made to */
     bool table;      /* bytes are numbers as others */
@@ -16,7 +17,8 @@ struct preparation {
     int count, target_count;          /* 0: nothing is done */
 };
 
-/* Reads it from a file of weights; NULL: there is none. Free it with preparation_free(), also on failure. */
+/* Reads it from a file of weights, or an ONNX file; NULL: there is none. Free it with preparation_free(), also on
+ * failure. */
 tutti_status preparation_read(const char *weights, struct preparation *preparation);
 void preparation_free(struct preparation *preparation);
 /* Says on standard error what is done to inputs, or would be with --prepare. */

@@ -13,6 +13,11 @@ static int weights_missing(const char *command)
     return wrong_use(command, "--weights is missing: name the safetensors file to use");
 }
 
+const char *saved_weights(const struct saved_options *options)
+{
+    return options->weights || session_model(options->model)->build ? options->weights : options->model;
+}
+
 int saved_load(const char *command, const struct saved_options *options, struct session *session)
 {
     if (!options->weights) return EXIT_DONE;
@@ -31,6 +36,7 @@ int saved_build(const char *command, const struct saved_options *options, const 
     if (result == EXIT_DONE) result = session_open(session, command, &options->session);
     if (result != EXIT_DONE) return result;
     session->as_it_is = true;
+    session->raw = arrays != NULL;
     session->arrays = arrays;
     return session_build(session, model, shape, classes ? (int)classes : model->classes);
 }
@@ -40,7 +46,7 @@ tutti_status saved_load_data(struct saved_options *options, struct data *data, s
     tutti_status status = TUTTI_OK;
     const struct model *model = session_model(options->model);
     if (options->known && options->known->rate == 0 && wav_has_name(options->data))
-        FAIL(TUTTI_MISMATCH, "%s was not trained on recordings: %s is one", options->weights, options->data);
+        FAIL(TUTTI_MISMATCH, "%s was not trained on recordings: %s is one", saved_weights(options), options->data);
     TRY(data_load(data, options->data, &options->own));
     if (data_is_unlabelled(data)) {
         data->classes = options->known ? options->known->class_count : model->classes;
@@ -59,7 +65,8 @@ static tutti_status load_data(struct saved_options *options, struct data *data, 
     const struct model *model = session_model(options->model);
     options->own.shape = model->input;
     options->own.data.numbers = model->loss == TUTTI_MSE;
-    if (options->weights) TRY(user_data_saved_read(options->weights, &options->known));
+    const char *weights = saved_weights(options);
+    if (weights) TRY(user_data_saved_read(weights, &options->known));
     user_data_saved_apply(options->known, &options->own);
     TRY(saved_load_data(options, data, part));
     if (!options->own.data.without_targets) TRY(data_check_first(data, *part)); /* infer may read fewer */

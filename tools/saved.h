@@ -47,6 +47,8 @@ void saved_free(struct saved_options *options);
  * that a file leaves open; NULL and 0: the model's. Returns an exit status. */
 int saved_build(const char *command, const struct saved_options *options, const char *input, int64_t classes,
     const char *arrays, struct session *session);
+/* The file that may record the data of the training: of weights, or an ONNX file. NULL: there is none. */
+const char *saved_weights(const struct saved_options *options);
 /* Loads the weights into the compiled network, if there are some. Returns an exit status. */
 int saved_load(const char *command, const struct saved_options *options, struct session *session);
 

@@ -214,6 +214,7 @@ static int import_file(struct session *session, tutti_shape shape, const char *a
     tutti_onnx_options options = *onnx_options_of(read);
     options.input = shape;
     options.logits = !session->as_it_is;
+    options.without_preparation = !session->raw;
     options.note = print_note;
     options.user = session;
     session->file = (tutti_onnx) { .size = sizeof session->file };

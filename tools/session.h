@@ -78,6 +78,7 @@ struct session {
     int64_t classes, labels;         /* labels: of a sample, one for each pixel */
     bool any_ports;                  /* a file may have any inputs and outputs */
     bool as_it_is;                   /* and a Softmax at its end is kept */
+    bool raw;                        /* ... with its nodes that prepare inputs and convert outputs */
     bool tells;                      /* of an ONNX file: what its exporter did, on standard error */
     bool lists_constants;            /* of such a file: prints which initialisers train, and which do not */
     tutti_trainer *trainer;

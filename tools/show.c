@@ -120,7 +120,7 @@ static int show(struct settings *s, struct session *session)
     int result = s->input ? parse_shape("show", s->input, &shape) : EXIT_DONE;
     if (result != EXIT_DONE || (result = session_open(session, "show", &s->session)) != EXIT_DONE) return result;
     session->any_ports = true;
-    session->as_it_is = s->expect;
+    session->as_it_is = session->raw = s->expect;
     session->tells = s->why;
     session->arrays = s->expect;
     result = session_build(session, model, shape, s->classes ? (int)s->classes : model->classes);

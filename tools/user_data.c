@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "formats/json_shape.h"
+#include "tutti_onnx.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -71,13 +72,20 @@ static bool read_object(const json_t *object, struct user_data_saved *saved)
     const json_int_t rate = json_integer_value(json_object_get(object, "rate"));
     if (rate < 0 || rate > INT32_MAX) return false;
     saved->rate = (int)rate;
+    saved->target_count = (int)json_array_size(json_object_get(object, "target_mean"));
     return json_shape_read(json_object_get(object, "shape"), &saved->shape) &&
         read_classes(json_object_get(object, "classes"), saved);
 }
 
+char *user_data_saved_text(const char *weights)
+{
+    return text_ends_with(weights, ".onnx") ? tutti_onnx_metadata(weights, "tutti.data")
+                                            : tutti_weights_metadata(weights, "data");
+}
+
 tutti_status user_data_saved_read(const char *weights, struct user_data_saved **made)
 {
-    char *text = tutti_weights_metadata(weights, "data");
+    char *text = user_data_saved_text(weights);
     *made = NULL;
     if (!text) return TUTTI_OK; /* a file that cannot be read fails when it is loaded */
     json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);

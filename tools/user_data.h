@@ -61,9 +61,11 @@ struct user_data_saved {
     char *text; /* tutti_data_options.description */
     tutti_shape shape;
     char **classes;
-    int class_count;
-    int rate; /* of recordings; 0: other data */
+    int class_count, target_count; /* targets: that are numbers */
+    int rate;                      /* of recordings; 0: other data */
 };
+/* The text, which the caller frees, of weights or of an ONNX file; NULL: the file has none. */
+char *user_data_saved_text(const char *weights);
 /* *saved is NULL if the file has no such text. Errors: TUTTI_FORMAT if the text is damaged. */
 tutti_status user_data_saved_read(const char *weights, struct user_data_saved **saved);
 /* Reads it from the weights of the checkpoint NAME. */
