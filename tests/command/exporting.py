@@ -2,6 +2,10 @@
 import json
 import math
 import random
+import re
+import shutil
+import subprocess
+import unittest
 
 import harness
 import nodes
@@ -73,6 +77,23 @@ class Export(harness.CommandTest):
         self.good("export", "m.onnx", "--output", "again.onnx", "--with-preparation")
         again = nodes.File(self.folder / "again.onnx")
         self.assertEqual((again.inputs, again.outputs, again.metadata), (file.inputs, file.outputs, file.metadata))
+
+    @unittest.skipUnless(shutil.which("cc"), "no compiler")
+    def test_the_program_of_the_documentation(self):
+        program = re.search(r"```c\n(.*?)```", (harness.SOURCE / "docs" / "deploy.md").read_text(encoding="utf-8"), re.S)[1]
+        (self.folder / "names.c").write_text(program, encoding="utf-8")
+        library = harness.TUTTI.parent.parent
+        subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", "names.c", "-o", "names",
+                        f"-I{harness.SOURCE}/include", f"-L{library}", "-ltutti", f"-Wl,-rpath,{library}"], cwd=self.folder, check=True)
+        self.good("train", "lenet", "--save", "m", "--steps", 2, "--batch", 8)
+        self.good("export", "lenet", *WEIGHTS, "--output", "m.onnx", "--with-preparation")
+        pixels = [[(i * k) % 256 for i in range(784)] for k in (3, 5)]
+        for name, picture in zip("ab", pixels):
+            (self.folder / name).write_bytes(bytes(picture))
+        outputs, _ = self.computed(["m.onnx"], pixels=("|u1", (2, 1, 28, 28), sum(pixels, [])))
+        printed = subprocess.run(["./names", "m.onnx", "a", "b"], cwd=self.folder, check=True, capture_output=True, text=True).stdout
+        wanted = [f"{name}: {row.index(max(row))}, {max(row):.6f}" for name, row in zip("ab", outputs["probabilities"])]
+        self.assertEqual(printed.splitlines(), wanted)
 
     def test_a_table_of_numbers(self):
         random.seed(3)
