@@ -19,7 +19,8 @@ enum {
     NOTES = 2048,
     SIZES = 4096,
     AXES = 8192,
-    CONSTANTS = 16384
+    CONSTANTS = 16384,
+    BARE = 32768
 };
 enum { INPUTS = 8, OPEN = 8, ELEMENTS = 64, INT64 = 7, FLOAT = 1, BOOL = 9, SIBLING = 4096 };
 
@@ -110,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.batch_axis = bits & SECOND ? 1 : 0;
     if (bits & SHAPE) options.input = TUTTI_SHAPE(3, 5);
     options.train_constants = bits & CONSTANTS;
+    options.without_preparation = bits & BARE;
     if (bits & AXES) options.batch_axis_count = batch_axes(model->graph, axes);
     if (bits & NOTES) options.note = ignore;
     if (bits & SIZES) options.size_count = open_sizes(model->graph, sizes);

@@ -505,6 +505,78 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------ preparation ---- */
+
+#define TABLE(columns) "{\"kind\":\"table\",\"classes\":[\"a\",\"b\"],\"prepared\":[" columns "]}"
+#define COLUMN(kind, more) "{\"name\":\"c\",\"role\":\"input\",\"kind\":\"" kind "\"" more "}"
+#define NUMBER(std) COLUMN("number", ",\"mean\":[1],\"std\":[" std "],\"median\":0,\"indicator\":true")
+#define TEXTS COLUMN("category", ",\"categories\":[\"x\",\"y\"],\"indicator\":true")
+#define TRUTHS COLUMN("boolean", ",\"format\":2,\"mean\":[0],\"std\":[1],\"median\":0,\"indicator\":false")
+
+static const struct {
+    const char *data;
+    tutti_status status;
+    const char *words;
+} preparations[] = {
+    { TABLE(NUMBER("2") "," TEXTS "," TRUTHS), TUTTI_OK, "" },
+    { "{\"kind\":\"arrays\",\"mean\":[1,1,1,1,1,1,1],\"std\":[1,1,1,1,1,1,1]}", TUTTI_OK, "" },
+    { "{\"kind\":\"arrays\",\"bytes\":true,\"target_mean\":[1,2],\"target_std\":[3,4]}", TUTTI_OK, "" },
+    { "{\"kind\":\"line\"}", TUTTI_OK, "" },
+    { NULL, TUTTI_INVALID, "not known" },
+    { "{", TUTTI_FORMAT, "damaged" },
+    { "[]", TUTTI_FORMAT, "damaged" },
+    { "{\"kind\":\"table\"}", TUTTI_FORMAT, "damaged" },
+    { TABLE("{}"), TUTTI_FORMAT, "damaged" },
+    { TABLE(NUMBER("0") "," TEXTS "," TRUTHS), TUTTI_FORMAT, "damaged" },
+    { TABLE(COLUMN("category", "")), TUTTI_FORMAT, "damaged" },
+    { TABLE(COLUMN("number", "")), TUTTI_MISMATCH, "make 1 inputs, but the network has 7" },
+    { TABLE(COLUMN("date", "")), TUTTI_UNSUPPORTED, "column 'c' has dates" },
+    { TABLE(COLUMN("poem", "")), TUTTI_UNSUPPORTED, "column 'c' is of a kind" },
+    { "{\"kind\":\"recordings\"}", TUTTI_UNSUPPORTED, "spectrograms" },
+    { "{\"kind\":\"images\",\"mean\":[1],\"std\":[1]}", TUTTI_MISMATCH, "1 means" },
+    { "{\"kind\":\"line\",\"classes\":[\"a\"]}", TUTTI_MISMATCH, "one for each class" },
+    { "{\"kind\":\"line\",\"classes\":[\"a\",2]}", TUTTI_FORMAT, "names of the classes" },
+};
+
+/* A dense layer of seven numbers, which says two. */
+static void make_small(struct net *net)
+{
+    net->network = tutti_network_new(runtime);
+    ck_assert_ptr_nonnull(net->network);
+    const tutti_tensor x = tutti_input(net->network, "input", TUTTI_SHAPE(7));
+    GOOD(tutti_output(net->network, "output", tutti_dense(net->network, x, 2, NULL)));
+    run(net, true);
+}
+
+/* The network that is read is the one that was written, whatever lies around it. */
+START_TEST(preparation_is_cut_off_or_refused)
+{
+    struct net net = { 0 }, again = { 0 };
+    tutti_onnx made = { .size = sizeof made };
+    const char *path = in_folder("prepared", ".onnx");
+    const tutti_onnx_export_options options = { .data = preparations[_i].data, .with_preparation = true };
+    make_small(&net);
+    ck_assert_int_eq(tutti_export_onnx(net.network, net.trainer, path, &options), preparations[_i].status);
+    if (preparations[_i].status == TUTTI_OK) {
+        GOOD(tutti_import_onnx(
+            runtime, path, &(tutti_onnx_options) { .logits = true, .without_preparation = true }, &made));
+        again.network = made.network;
+        run(&again, true);
+        compare("prepared", &again.outputs[0], &net.outputs[0]);
+        char *text = tutti_onnx_metadata(path, "tutti.data");
+        ck_assert_str_eq(text, options.data);
+        free(text);
+        ck_assert_ptr_null(tutti_onnx_metadata(path, "none"));
+        net_free(&again);
+        if (!getenv("TUTTI_EXPORTS")) remove(path);
+    } else {
+        ck_assert_msg(strstr(tutti_message(NULL), preparations[_i].words) != NULL, "%s", tutti_message(NULL));
+        ck_assert_int_ne(access(path, F_OK), 0);
+    }
+    net_free(&net);
+}
+END_TEST
+
 int main(int count, char **words)
 {
     few = count > 1 && !strcmp(words[1], "few");
@@ -518,7 +590,11 @@ int main(int count, char **words)
     tcase_add_test(tests, large_arrays_lie_in_a_file);
     tcase_add_test(tests, bytes_stay_the_same);
     tcase_add_test(tests, refusals);
+    TCase *prepared = tcase_create("preparation");
+    tcase_add_checked_fixture(prepared, begin, end);
+    tcase_add_loop_test(prepared, preparation_is_cut_off_or_refused, 0, sizeof preparations / sizeof *preparations);
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, prepared);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);
