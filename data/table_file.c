@@ -18,6 +18,13 @@ static bool is_number(const char *text)
 
 /* ----------------------------------------------------------------------------------------------- first row ---- */
 
+/* What the first row is taken for, and by what. */
+struct header {
+    bool names;
+    bool alone;         /* none of its texts is below */
+    bool above_missing; /* nothing but texts above missing values says so */
+};
+
 /* A number in any way to write it. */
 static bool is_written_number(const char *text)
 {
@@ -111,8 +118,25 @@ static tutti_status is_alone(struct csv *csv, const struct csv_row *next, char *
     return status;
 }
 
+/* Whether texts above missing values are all that tells names from data. */
+static bool is_above_missing(const struct csv_row *next, char **texts, int count)
+{
+    int missing = 0;
+    if (next->count == 0 || has_index(next, texts, count)) return false;
+    for (int i = 0; i < count && i < next->count; i++) {
+        const char *below = next->fields[i];
+        if (column_is_missing(texts[i]) || is_number(texts[i])) continue;
+        if (is_number(below)) return false;
+        if (is_value(texts[i])) continue;
+        if (is_value(below)) return false;
+        missing += column_is_missing(below);
+    }
+    return missing > 0;
+}
+
 /* Tells what was decided on the first row where it may be wrong: names that are numbers, or texts above texts. */
-static void report_header(const struct table *table, const char *path, char **texts, int count, bool header, bool alone)
+static void report_header(
+    const struct table *table, const char *path, char **texts, int count, const struct header *header)
 {
     struct text line = { 0 };
     int numbers = 0, written = 0, filled = 0;
@@ -121,19 +145,23 @@ static void report_header(const struct table *table, const char *path, char **te
         written += is_written_number(texts[i]);
         filled += !column_is_missing(texts[i]);
     }
-    if (alone)
+    if (header->alone)
         text_append(&line, "the first row is taken as names of columns: none of its texts is in the rows below");
-    else if (header && count > 1 && !*texts[0] && counts_up(texts + 1, count - 1))
+    else if (header->names && count > 1 && !*texts[0] && counts_up(texts + 1, count - 1))
         text_append(&line, "the first row is taken as names of columns: they are 0, 1, ... after an empty one");
-    else if (header && numbers > 0)
+    else if (header->above_missing)
+        text_append(&line,
+            "the first row is taken as names of columns: there are texts above missing values, and none above a "
+            "number");
+    else if (header->names && numbers > 0)
         text_append(&line,
             "the first row is taken as names of columns, although some are numbers: there is a text above "
             "a number");
-    else if (!header && counts_to_text(texts, count))
+    else if (!header->names && counts_to_text(texts, count))
         text_append(&line,
             "the first row is taken as data, and columns are called 1, 2, ...: it looks like names, but too few "
             "rows show that its text is none of the texts below");
-    else if (!header && written == 0 && filled > 0)
+    else if (!header->names && written == 0 && filled > 0)
         text_append(&line,
             "the first row is taken as data, and columns are called 1, 2, ...: none of its texts is above "
             "a number");
@@ -142,27 +170,30 @@ static void report_header(const struct table *table, const char *path, char **te
 }
 
 /* Copies the fields of the first row, and tells whether they are names. */
-static tutti_status read_first(const struct table *table, const char *path, char ***texts, int *count, bool *header)
+static tutti_status read_first(const struct table *table, const char *path, char ***texts, int *count, bool *names)
 {
     struct csv *csv = NULL;
     struct csv_row row;
-    bool alone = false;
+    struct header header = { 0 };
     tutti_status status = csv_open(path, &csv);
     *texts = NULL;
     *count = 0;
+    *names = false;
     if (status != TUTTI_OK) return status;
     TRY(csv_next(csv, &row));
     if (row.count == 0) FAIL(TUTTI_FORMAT, "%s: the file is empty", path);
     *count = row.count;
     TRY(copy_row(&row, texts));
     TRY(csv_next(csv, &row));
-    *header = is_header(&row, *texts, *count);
+    header.names = is_header(&row, *texts, *count);
+    header.above_missing = header.names && is_above_missing(&row, *texts, *count);
     bool written = false;
     for (int i = 0; i < *count; i++) written |= is_written_number((*texts)[i]);
-    if (!*header && (!written || counts_to_text(*texts, *count)) && row.count > 0)
-        TRY(is_alone(csv, &row, *texts, *count, &alone));
-    *header |= alone;
-    if (!table->columns) report_header(table, path, *texts, *count, *header, alone);
+    if (!header.names && (!written || counts_to_text(*texts, *count)) && row.count > 0)
+        TRY(is_alone(csv, &row, *texts, *count, &header.alone));
+    *names = header.names || header.alone;
+    header.names = *names;
+    if (!table->columns) report_header(table, path, *texts, *count, &header);
 done:
     csv_close(csv);
     if (status == TUTTI_OK) return status;

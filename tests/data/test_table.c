@@ -101,11 +101,14 @@ START_TEST(tells_decisions)
         { "x,y\n1,0\n2,1\n3,0\n4,1\n", NULL,
             "column 'y' has 2 different whole numbers, which are predicted as numbers: "
             "--target 'y:class' makes them classes\n" },
-        { "x,y\n1,0\n2,1\n3,0\n4,1\n", "y:class", NULL },
-        { "x,y\n1,0\n2,1\n3,0\n4,0.5\n", NULL, NULL },
+        { "x,y\n1,0\n2,1\n3,0\n4,1\n", "y:class", NULL }, { "x,y\n1,0\n2,1\n3,0\n4,0.5\n", NULL, NULL },
         { "x,y\n1,0\n2,1\n3,2\n4,3\n", NULL, NULL }, /* each has its own */
         { "1,2\n3,4.5\n", NULL, NULL },
         { "x,2\n3,4.5\n", NULL, "the first row is taken as names of columns, although some are numbers" },
+        { "a,b,c\nred,,x\nblue,u,y\nred,u,x\nblue,u,y\n", NULL,
+            "the first row is taken as names of columns: there are texts above missing values, and none above a "
+            "number" },
+        { "a,b,c\nred,,1\nblue,u,2\nred,u,3\nblue,u,4\n", NULL, NULL }, /* a text above a number is enough */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         *heard = '\0';
