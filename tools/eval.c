@@ -18,6 +18,7 @@ static enum parsed parse(struct saved_options *s, struct judge *judge, int argc,
     const struct usage usage = { .command = "eval",
         .summary = "Measures the loss and accuracy of saved weights, and scores of each class",
         MODEL_ARGUMENT,
+        .from_options = { "weights" },
         OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->model);
 }
@@ -64,7 +65,8 @@ int command_eval(int argc, char **argv)
     struct judge judge = { 0 };
     enum parsed parsed = parse(&settings, &judge, argc, argv);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
-    int result = evaluate(&settings, &session, &data, &judge);
+    int result = saved_choose("eval", &settings);
+    if (result == EXIT_DONE) result = evaluate(&settings, &session, &data, &judge);
     judge_close(&judge);
     session_close(&session);
     data_free(&data);

@@ -29,6 +29,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     const struct usage usage = { .command = "export",
         .summary = "Writes MODEL with its weights as an ONNX file, for inference in other programs",
         MODEL_ARGUMENT,
+        .from_options = { "weights" },
         .details =
             "More than 1 GiB of weights lie in a file next to it, FILE.data.\n"
             "The file says what the data of the training were. With --with-preparation its inputs are pixels, or "
@@ -85,7 +86,8 @@ int command_export(int argc, char **argv)
     struct session session = { 0 };
     const enum parsed parsed = parse(&settings, argc, argv);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
-    const int result = export(&settings, &session);
+    int result = saved_choose("export", &settings.saved);
+    if (result == EXIT_DONE) result = export(&settings, &session);
     session_close(&session);
     saved_free(&settings.saved);
     return result;

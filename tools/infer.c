@@ -38,6 +38,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     const struct usage usage = { .command = "infer",
         .summary = "Predicts the class of each sample with saved weights, and prints its index, class and probability",
         MODEL_ARGUMENT,
+        .from_options = { "weights" },
         .more = "FILE",
         .more_count = &s->files,
         .details = "Prints the likeliest classes of each FILE: a picture, a recording or a folder of them.\n"
@@ -261,7 +262,8 @@ int command_infer(int argc, char **argv)
     struct data data = { 0 };
     enum parsed parsed = parse(&settings, argc, argv);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
-    int result = infer(&settings, &session, &data, argv + 1);
+    int result = saved_choose("infer", &settings.saved);
+    if (result == EXIT_DONE) result = infer(&settings, &session, &data, argv + 1);
     session_close(&session);
     data_free(&data);
     saved_free(&settings.saved);

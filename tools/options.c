@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { NAMES_BYTES = 1024, HELP_COLUMN = 26, MOST_OPTIONS = 200 };
 
@@ -100,17 +101,22 @@ static void print_options(const struct usage *usage)
 static void print_help(const struct usage *usage)
 {
     char names[NAMES_BYTES];
+    const bool optional = usage->argument_optional || usage->from_options[0];
     printf("Usage: tutti %s%s%s%s%s%s%s [options]\n\n%s.\n", usage->command,
-        !usage->argument               ? ""
-            : usage->argument_optional ? " ["
-                                       : " ",
-        usage->argument ? usage->argument : "", usage->argument_optional ? "]" : "", usage->more ? " [" : "",
+        !usage->argument ? ""
+            : optional   ? " ["
+                         : " ",
+        usage->argument ? usage->argument : "", optional ? "]" : "", usage->more ? " [" : "",
         usage->more ? usage->more : "", usage->more ? " ...]" : "", usage->summary);
     if (usage->arguments)
         printf("\n%s is %s%s%sone of:\n%s.\n%s%s", usage->argument, usage->suffix ? "a file *" : "",
             usage->suffix ? usage->suffix : "", usage->suffix ? " or " : "",
             join_names(usage->arguments, names, sizeof(names)), usage->arguments_take ? usage->arguments_take : "",
             usage->arguments_take ? "\n" : "");
+    if (usage->from_options[0])
+        printf("%s may be left out with --%s%s%s: weights say of which model they are.\n", usage->argument,
+            usage->from_options[0], usage->from_options[1] ? " or --" : "",
+            usage->from_options[1] ? usage->from_options[1] : "");
     print_options(usage);
     if (usage->details) printf("\n%s\n", usage->details);
     printf("\nExit status: 0 success, 1 the work failed, 2 wrong arguments.\n");
@@ -233,19 +239,40 @@ static bool has_suffix(const char *text, const char *suffix)
     return suffix && length > end && !strcmp(text + length - end, suffix);
 }
 
+/* Whether an option was given that says the argument. */
+static bool is_in_options(const struct usage *usage)
+{
+    for (int i = 0; i < 2 && usage->from_options[i]; i++) {
+        const struct option *option = find_option(usage, usage->from_options[i], strlen(usage->from_options[i]));
+        if (option && *(const char **)option->value) return true;
+    }
+    return false;
+}
+
+/* Whether the first argument is one of those that may follow the left-out one. */
+static bool is_left_out(const struct usage *usage, const char *argument)
+{
+    if (!usage->more || !argument || !is_in_options(usage)) return false;
+    if (position_of(argument, usage->arguments) >= 0 || has_suffix(argument, usage->suffix)) return false;
+    if (has_suffix(argument, ".safetensors")) return false;
+    return access(argument, F_OK) == 0 || !text_nearest(argument, usage->arguments);
+}
+
 static int check_argument(const struct usage *usage, const char *argument)
 {
     char names[NAMES_BYTES];
-    if (!usage->argument || (!argument && usage->argument_optional)) return EXIT_DONE;
+    if (!usage->argument || (!argument && (usage->argument_optional || is_in_options(usage)))) return EXIT_DONE;
     if (!argument && usage->arguments)
-        return wrong_use(usage->command, "%s is missing; use one of %s", usage->argument,
-            join_names(usage->arguments, names, sizeof(names)));
+        return wrong_use(usage->command, "%s is missing; use one of %s%s%s", usage->argument,
+            join_names(usage->arguments, names, sizeof(names)),
+            usage->from_options[0] ? ", or name its weights by --" : "",
+            usage->from_options[0] ? usage->from_options[0] : "");
     if (!argument) return wrong_use(usage->command, "%s is missing (see --help)", usage->argument);
     const char *conversion = usage->suffix ? files_conversion(argument) : NULL;
     if (conversion) return wrong_use(usage->command, "%s \"%s\": this is %s", usage->argument, argument, conversion);
     if (usage->suffix && has_suffix(argument, ".safetensors"))
-        return wrong_use(usage->command, "%s \"%s\": these are weights: name their model, and --weights %s",
-            usage->argument, argument, argument);
+        return wrong_use(usage->command, "%s \"%s\": these are weights: write --weights %s%s", usage->argument,
+            argument, argument, usage->from_options[0] ? "" : ", and the model");
     if (usage->arguments && position_of(argument, usage->arguments) < 0 && !has_suffix(argument, usage->suffix))
         return wrong_use(usage->command, "unknown %s \"%s\"%s use one of %s%s%s", usage->argument, argument,
             separate(text_suggest(argument, usage->arguments)).text, join_names(usage->arguments, names, sizeof(names)),
@@ -255,7 +282,7 @@ static int check_argument(const struct usage *usage, const char *argument)
 
 enum parsed options_parse(const struct usage *usage, int argc, char **argv, const char **argument)
 {
-    const char *found = NULL;
+    char *found = NULL;
     int more = 0;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
@@ -264,7 +291,7 @@ enum parsed options_parse(const struct usage *usage, int argc, char **argv, cons
         }
     }
     for (int i = 1; i < argc; i++) {
-        if (argv[i][0] != '-') {
+        if (argv[i][0] != '-' || (!argv[i][1] && usage->more)) {
             if (found && usage->more) {
                 argv[++more] = argv[i];
                 continue;
@@ -280,6 +307,11 @@ enum parsed options_parse(const struct usage *usage, int argc, char **argv, cons
         } else if (parse_option(usage, argc, argv, &i) != EXIT_DONE) {
             return PARSED_WRONG;
         }
+    }
+    if (is_left_out(usage, found)) {
+        memmove(argv + 2, argv + 1, (size_t)more++ * sizeof(*argv));
+        argv[1] = found;
+        found = NULL;
     }
     if (check_argument(usage, found) != EXIT_DONE) return PARSED_WRONG;
     if (argument) *argument = found;

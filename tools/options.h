@@ -64,12 +64,15 @@ struct usage {
     const char *summary;  /* one line */
     const char *argument; /* the noun of the one positional argument ("MODEL"), or NULL */
     bool argument_optional;
+    const char *from_options[2];  /* options that say the argument, which may be left out with one of them; or NULL */
     const char *const *arguments; /* what it may be, ended by NULL; NULL: anything */
     const char *arguments_take;   /* a line on what they take, or NULL */
     const char *suffix;           /* of files that it may be, too (".onnx"), or NULL */
-    const char *more;             /* the noun of arguments that may follow it ("PHOTO"), or NULL */
-    int *more_count;              /* gets their number; they are moved to argv[1 ...] */
-    const char *details;          /* text after the options, or NULL */
+    /* The noun of arguments that may follow it ("PHOTO"), or NULL. With one of from_options, the first one may be of
+     * these. */
+    const char *more;
+    int *more_count;     /* gets their number; they are moved to argv[1 ...] */
+    const char *details; /* text after the options, or NULL */
     const struct option *options;
     int count;
 };

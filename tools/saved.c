@@ -18,6 +18,11 @@ const char *saved_weights(const struct saved_options *options)
     return options->weights || session_model(options->model)->build ? options->weights : options->model;
 }
 
+int saved_choose(const char *command, struct saved_options *options)
+{
+    return saved_model_choose(command, "weights", options->weights, &options->model, &options->network);
+}
+
 int saved_load(const char *command, const struct saved_options *options, struct session *session)
 {
     if (!options->weights) return EXIT_DONE;
@@ -29,7 +34,9 @@ int saved_build(const char *command, const struct saved_options *options, const 
     const char *arrays, struct session *session)
 {
     const struct model *model = session_model(options->model);
-    tutti_shape shape = model->input;
+    const struct saved_model *known = &options->network;
+    tutti_shape shape = model->build && known->shape.rank > 0 ? known->shape : model->input;
+    if (!classes) classes = model->build && known->outputs > 0 ? known->outputs : model->classes;
     if (!options->weights && model->build) return weights_missing(command);
     int result = files_check_weights(command, "weights", options->weights);
     if (result == EXIT_DONE && input) result = parse_shape(command, input, &shape);
@@ -38,7 +45,7 @@ int saved_build(const char *command, const struct saved_options *options, const 
     session->as_it_is = true;
     session->raw = arrays != NULL;
     session->arrays = arrays;
-    return session_build(session, model, shape, classes ? (int)classes : model->classes);
+    return session_build(session, model, shape, (int)classes);
 }
 
 tutti_status saved_load_data(struct saved_options *options, struct data *data, struct samples **part)

@@ -3,6 +3,7 @@
 #define TOOLS_SAVED_H
 
 #include "tools/data.h"
+#include "tools/saved_model.h"
 #include "tools/session.h"
 
 struct saved_options {
@@ -10,6 +11,7 @@ struct saved_options {
     bool json;
     struct session_options session;
     struct user_data_options own;
+    struct saved_model network;    /* as the weights say */
     struct user_data_saved *known; /* of the weights, once they are opened; freed by saved_free() */
 };
 #define SAVED_DEFAULTS                                \
@@ -33,6 +35,8 @@ extern const char *const saved_parts[];
         { "part", OPTION((s).part), "PART", "part of the data", .choices = saved_parts }, OWN_OPTIONS((s).own), \
         SESSION_OPTIONS((s).session)
 
+/* Takes the model of the weights if none was given, and refuses another one. Returns an exit status. */
+int saved_choose(const char *command, struct saved_options *options);
 /* Loads the data, opens the devices, builds and compiles the model and loads its weights, which an ONNX file has
  * itself; with_loss: as for training. Fills options->data where it was not given. Returns an exit status. */
 int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
@@ -44,7 +48,7 @@ void saved_free(struct saved_options *options);
 
 /* Opens the devices and builds the model as it is: a file with all its inputs and outputs. `input` is the shape of a
  * sample as text, `classes` the number of outputs, and `arrays` a file with arrays for the inputs, which say the sizes
- * that a file leaves open; NULL and 0: the model's. Returns an exit status. */
+ * that a file leaves open; NULL and 0: those that the weights say, else the model's. Returns an exit status. */
 int saved_build(const char *command, const struct saved_options *options, const char *input, int64_t classes,
     const char *arrays, struct session *session);
 /* The file that may record the data of the training: of weights, or an ONNX file. NULL: there is none. */

@@ -3,6 +3,7 @@
 #include "tools/arrays.h"
 #include "tools/commands.h"
 #include "tools/picture.h"
+#include "tools/saved_model.h"
 #include "tools/session.h"
 #include "tutti_inspect.h"
 
@@ -10,8 +11,9 @@
 #include <string.h>
 
 struct settings {
-    const char *model, *mode, *input, *expect;
+    const char *model, *weights, *mode, *input, *expect;
     int64_t classes;
+    struct saved_model saved;
     bool why, passes, json;
     struct picture_options picture;
     struct session_options session;
@@ -22,8 +24,10 @@ static const char *const modes[] = { "train", "infer", NULL };
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "input", OPTION(s->input), "CxHxW", "shape of a sample (default the model's)" },
-        { "classes", OPTION(s->classes), "N", "number of outputs (default the model's)", 1, 1e6 },
+        { "weights", OPTION(s->weights), "FILE", "safetensors file: take model, shape and number of outputs from it" },
+        { "input", OPTION(s->input), "CxHxW", "shape of a sample (default that of the weights, or the model's)" },
+        { "classes", OPTION(s->classes), "N", "number of outputs (default that of the weights, or the model's)", 1,
+            1e6 },
         { "batch", OPTION(s->session.training.batch), "N", "samples of a step (default the model's)", 1, 1e9 },
         { "mode", OPTION(s->mode), "MODE", "kind of step", .choices = modes },
         { "why", OPTION(s->why), NULL,
@@ -37,6 +41,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     const struct usage usage = { .command = "show",
         .summary = "Prints the layers of MODEL and the memory it needs on each device",
         MODEL_ARGUMENT,
+        .from_options = { "weights" },
         .details = "FLOPs are those of the forward pass of one sample; a multiply-add counts as two.",
         OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->model);
@@ -114,7 +119,9 @@ static int print_explanations(const struct settings *s, const struct session *se
 static int show(struct settings *s, struct session *session)
 {
     const struct model *model = session_model(s->model);
-    tutti_shape shape = model->input;
+    const struct saved_model *saved = &s->saved;
+    tutti_shape shape = model->build && saved->shape.rank > 0 ? saved->shape : model->input;
+    const int64_t outputs = model->build && saved->outputs > 0 ? saved->outputs : model->classes;
     double flops = 0;
     if (s->expect && model->build) return expects_a_file("show");
     int result = s->input ? parse_shape("show", s->input, &shape) : EXIT_DONE;
@@ -123,7 +130,7 @@ static int show(struct settings *s, struct session *session)
     session->as_it_is = session->raw = s->expect;
     session->tells = s->why;
     session->arrays = s->expect;
-    result = session_build(session, model, shape, s->classes ? (int)s->classes : model->classes);
+    result = session_build(session, model, shape, (int)(s->classes ? s->classes : outputs));
     if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);
     if (result != EXIT_DONE) return result;
     tutti_status status = print_layers(session, s->json, &flops);
@@ -148,7 +155,8 @@ int command_show(int argc, char **argv)
     struct session session = { 0 };
     enum parsed parsed = parse(&settings, argc, argv);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
-    int result = show(&settings, &session);
+    int result = saved_model_choose("show", "weights", settings.weights, &settings.model, &settings.saved);
+    if (result == EXIT_DONE) result = show(&settings, &session);
     session_close(&session);
     return result;
 }

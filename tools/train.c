@@ -10,6 +10,7 @@
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/results.h"
+#include "tools/saved_model.h"
 #include "tools/schedule_options.h"
 #include "tutti_finetune.h"
 #include "tutti_hosts.h"
@@ -30,6 +31,7 @@ struct settings {
     struct user_data_options own;
     struct schedule_options schedule;
     struct report_options report;
+    struct saved_model saved; /* of --resume, or --weights */
 };
 
 struct training {
@@ -150,6 +152,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     const struct usage usage = { .command = "train",
         .summary = "Trains MODEL on all chosen devices together",
         MODEL_ARGUMENT,
+        .from_options = { "weights", "resume" },
         .details = details,
         OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->model);
@@ -366,6 +369,13 @@ static int prepare(struct training *training, struct settings *s, const struct m
     return EXIT_DONE;
 }
 
+/* Has data and network described in the file of weights. */
+static tutti_status keep_facts(const struct training *training)
+{
+    const tutti_status status = data_keep(&training->data, training->session.trainer);
+    return status == TUTTI_OK ? saved_model_keep(&training->session) : status;
+}
+
 /* Fits once, or until what is frozen thaws, and then again. */
 static int fit_all(struct training *training, struct settings *s)
 {
@@ -379,7 +389,7 @@ static int fit_all(struct training *training, struct settings *s)
     training->samples_before = results->samples;
     const int result = finetune_thaw(&s->finetune, &training->session);
     if (result != EXIT_DONE) return result;
-    status = data_keep(&training->data, training->session.trainer);
+    status = keep_facts(training);
     if (status != TUTTI_OK) return work_failed("train", status, tutti_message(training->session.runtime));
     status = fit(training);
     return status == TUTTI_OK ? EXIT_DONE : report_failed_fit(training, status);
@@ -450,7 +460,7 @@ static int train(struct training *training, struct settings *s)
     session->training.loss = training->data.numbers ? TUTTI_MSE : TUTTI_CROSS_ENTROPY;
     choose_training(s, model, &session->training);
     if ((result = compile(training)) != EXIT_DONE) return result;
-    if ((status = data_keep(&training->data, session->trainer)) != TUTTI_OK)
+    if ((status = keep_facts(training)) != TUTTI_OK)
         return work_failed("train", status, tutti_message(session->runtime));
     if (!training->resume && (result = finetune_load(&s->finetune, session)) != EXIT_DONE) return result;
     if (s->finetune.find_rate) return find_lr_run(session, training->train, s->finetune.find_rate, s->json);
@@ -535,6 +545,17 @@ static int lock_name(struct training *training, const struct settings *s)
     return result != EXIT_DONE || status == TUTTI_OK ? result : EXIT_WORK_FAILED;
 }
 
+/* Takes the model of the checkpoint, or of the weights to begin with, if none is given. */
+static int choose_model(struct settings *s)
+{
+    char name[NAME_BYTES + 64];
+    if (!s->resume)
+        return s->model ? EXIT_DONE : saved_model_choose("train", "weights", s->finetune.weights, &s->model, &s->saved);
+    snprintf(name, sizeof(name), "%s.safetensors", s->resume);
+    if (s->finetune.folds && access(name, F_OK) != 0) snprintf(name, sizeof(name), "%s.fold1.safetensors", s->resume);
+    return saved_model_choose("train", "resume", name, &s->model, &s->saved);
+}
+
 int command_train(int argc, char **argv)
 {
     char saved[NAME_BYTES], resumed[NAME_BYTES];
@@ -543,7 +564,8 @@ int command_train(int argc, char **argv)
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     if (settings.save) settings.save = files_checkpoint(settings.save, saved, sizeof(saved));
     if (settings.resume) settings.resume = files_checkpoint(settings.resume, resumed, sizeof(resumed));
-    int result = finetune_check(&settings.finetune, settings.resume);
+    int result = choose_model(&settings);
+    if (result == EXIT_DONE) result = finetune_check(&settings.finetune, settings.resume);
     if (result == EXIT_DONE)
         result = schedule_check(&settings.schedule, &settings.fitting, settings.save || settings.resume);
     if (result != EXIT_DONE) return result;

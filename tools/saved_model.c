@@ -1,0 +1,99 @@
+#include "tools/saved_model.h"
+
+#include "base/status.h"
+#include "base/text.h"
+#include "formats/json_shape.h"
+#include "tools/files.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Reads a text of the weights as JSON; NULL: there is none, or it is damaged. */
+static json_t *load(const char *weights, const char *key, bool *damaged)
+{
+    char *text = tutti_weights_metadata(weights, key);
+    json_t *object = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    *damaged |= text && !json_is_object(object);
+    free(text);
+    return object;
+}
+
+static bool read_object(const json_t *object, struct saved_model *saved)
+{
+    const char *name = json_string_value(json_object_get(object, "name"));
+    const json_int_t outputs = json_integer_value(json_object_get(object, "outputs"));
+    if (!name || !*name || strlen(name) >= sizeof saved->name || outputs < 0 || outputs > INT32_MAX) return false;
+    strcpy(saved->name, name);
+    saved->outputs = (int64_t)outputs;
+    return json_shape_read(json_object_get(object, "shape"), &saved->shape);
+}
+
+/* Older weights say only what their data were. */
+static bool read_data(const json_t *object, struct saved_model *saved)
+{
+    const size_t classes = json_array_size(json_object_get(object, "classes"));
+    const size_t numbers = json_array_size(json_object_get(object, "target_mean"));
+    saved->outputs = (int64_t)(classes ? classes : numbers);
+    return saved->outputs <= INT32_MAX && json_shape_read(json_object_get(object, "shape"), &saved->shape);
+}
+
+tutti_status saved_model_read(const char *weights, struct saved_model *saved)
+{
+    bool damaged = false;
+    *saved = (struct saved_model) { .name = "" };
+    json_t *object = load(weights, "model", &damaged), *data = object ? NULL : load(weights, "data", &damaged);
+    if (object) damaged |= !read_object(object, saved);
+    if (data) damaged |= !read_data(data, saved);
+    json_decref(object);
+    json_decref(data);
+    if (!damaged) return TUTTI_OK;
+    return fail(TUTTI_FORMAT, "%s: what it says of its network is damaged", weights);
+}
+
+tutti_status saved_model_keep(const struct session *session)
+{
+    json_t *shape = json_array();
+    for (int i = 0; i < session->shape.rank; i++)
+        json_array_append_new(shape, json_integer((json_int_t)session->shape.sizes[i]));
+    json_t *object = json_pack(
+        "{s:s, s:o, s:I}", "name", session->model->name, "shape", shape, "outputs", (json_int_t)session->classes);
+    char *text = json_dumps(object, JSON_COMPACT);
+    const tutti_status status = text
+        ? tutti_set_metadata(session->trainer, "model", text)
+        : fail(TUTTI_INVALID, "the name of the network is not UTF-8, or there is no memory");
+    free(text);
+    json_decref(object);
+    return status;
+}
+
+static int nothing_saved(const char *command, const char *option, const char *weights)
+{
+    const int result = files_check_weights(command, option, weights);
+    if (result != EXIT_DONE) return result;
+    return wrong_use(
+        command, "MODEL is missing: --%s %s does not say of which model these weights are: name it", option, weights);
+}
+
+int saved_model_choose(
+    const char *command, const char *option, const char *weights, const char **model, struct saved_model *saved)
+{
+    if (!weights) return EXIT_DONE;
+    const tutti_status status = saved_model_read(weights, saved);
+    if (status != TUTTI_OK) return work_failed(command, status, status_message());
+    const bool built_in = saved->name[0] && session_model(saved->name)->build;
+    if (*model && built_in && session_model(*model)->build && strcmp(*model, saved->name)) {
+        const tutti_status other =
+            fail(TUTTI_MISMATCH, "--%s %s has the weights of %s, not of %s: leave MODEL out, or name %s", option,
+                weights, saved->name, *model, saved->name);
+        return work_failed(command, other, status_message());
+    }
+    if (*model) return EXIT_DONE;
+    if (!saved->name[0]) return nothing_saved(command, option, weights);
+    if (!built_in && (!text_ends_with(saved->name, SESSION_FILES) || access(saved->name, R_OK) != 0))
+        return wrong_use(command, "MODEL is missing: --%s %s has the weights of \"%s\", which is not here: name it",
+            option, weights, text_printable(saved->name).text);
+    *model = saved->name;
+    return EXIT_DONE;
+}

@@ -1,0 +1,25 @@
+/* What weights say of their network, so that MODEL may be left out where they are given. */
+#ifndef TOOLS_SAVED_MODEL_H
+#define TOOLS_SAVED_MODEL_H
+
+#include "tools/session.h"
+
+enum { SAVED_MODEL_NAME = 4096 };
+
+struct saved_model {
+    char name[SAVED_MODEL_NAME]; /* of a model, or the path of a file; "": they do not say */
+    tutti_shape shape;           /* of a sample; rank 0: unknown */
+    int64_t outputs;             /* of a sample; 0: unknown */
+};
+
+/* Reads it; what is unknown stays empty. Errors: TUTTI_FORMAT if it is damaged. */
+tutti_status saved_model_read(const char *weights, struct saved_model *saved);
+/* Adds the session's network to what its trainer saves. */
+tutti_status saved_model_keep(const struct session *session);
+/* Reads what weights, those of the option, say of their network, and sets *model to its name if that is NULL. Refuses
+ * another model than theirs, and weights that do not say. `saved` must outlive *model. Weights NULL: no change. Returns
+ * an exit status. */
+int saved_model_choose(
+    const char *command, const char *option, const char *weights, const char **model, struct saved_model *saved);
+
+#endif
