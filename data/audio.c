@@ -236,11 +236,12 @@ tutti_status audio_open(const char *path, const tutti_data_options *options, str
 {
     struct stat found;
     *made = NULL;
-    if (stat(path, &found) != 0) return TUTTI_OK;
+    if (!options->files && stat(path, &found) != 0) return TUTTI_OK;
     struct audio *audio = memory_new(1, sizeof *audio);
     if (!audio) return TUTTI_NO_MEMORY;
     audio->collection.free = free_audio;
-    tutti_status status = audio_list(audio, path, S_ISDIR(found.st_mode), options);
+    tutti_status status =
+        options->files ? audio_list_files(audio, options) : audio_list(audio, path, S_ISDIR(found.st_mode), options);
     const bool any = status == TUTTI_OK && audio->collection.samples > 0;
     if (any) status = finish(audio, options);
     if (any && status == TUTTI_OK)

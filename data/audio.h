@@ -29,5 +29,7 @@ struct audio {
 /* audio_files.c: finds the classes and their files in a folder. A recording, or a folder that has some but no
  * classes, is a test part without classes. No samples: there are no recordings. */
 tutti_status audio_list(struct audio *audio, const char *path, bool folder, const tutti_data_options *options);
+/* Adds the files of the options, without classes. */
+tutti_status audio_list_files(struct audio *audio, const tutti_data_options *options);
 
 #endif

@@ -162,6 +162,14 @@ done:
     return status;
 }
 
+tutti_status audio_list_files(struct audio *audio, const tutti_data_options *options)
+{
+    tutti_status status = TUTTI_OK;
+    for (int64_t i = 0; i < options->file_count && status == TUTTI_OK; i++)
+        status = add_unlabelled(audio, NULL, options->files[i], TUTTI_DATA_TEST);
+    return status;
+}
+
 tutti_status audio_list(struct audio *audio, const char *path, bool folder, const tutti_data_options *options)
 {
     struct walk walk = { .audio = audio, .part = TUTTI_DATA_TEST, .visit = add_unlabelled };

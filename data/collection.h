@@ -16,7 +16,8 @@ struct collection {
     bool floats;                /* images are bytes here, but are told as floats, normalised when read */
     /* [samples]: a tutti_data_part as the data say it, or PART_OPEN: a part is drawn by the seed. */
     signed char *parts;
-    int32_t *labels; /* [samples] where there are classes, else NULL */
+    int32_t *labels;     /* [samples] where there are classes, else NULL */
+    const int64_t *rows; /* [samples] where they are rows of files, from 1 on, else NULL */
     /* Writes a sample and its target as `info` says. Several threads call it at a time. Errors: TUTTI_FORMAT or
      * TUTTI_FILE with the file's name: the sample is damaged. */
     tutti_status (*read)(
@@ -38,7 +39,8 @@ tutti_status sets_open(const char *path, const tutti_data_options *options, stru
 tutti_status folder_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status masks_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status tar_open(const char *path, const tutti_data_options *options, struct collection **made);
-/* A picture, or a folder of pictures without classes: for inference. audio_open() knows such recordings, too. */
+/* A picture, or a folder of pictures without classes: for inference. audio_open() knows such recordings, too. Both take
+ * the files of the options; the path is NULL then. */
 tutti_status photos_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status table_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status arrays_open(const char *path, const tutti_data_options *options, struct collection **made);

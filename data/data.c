@@ -43,10 +43,21 @@ static tutti_status find_built_in(const char **path, bool *built_in)
     return TUTTI_OK;
 }
 
-static tutti_status open_collection(const char *path, const tutti_data_options *options, struct collection **made)
+/* The description says what files of samples are. */
+static tutti_status open_files(
+    const struct description *description, const tutti_data_options *options, struct collection **made)
+{
+    if (options->file_count < 1) return fail(TUTTI_INVALID, "a list of files has at least one file");
+    const bool recordings = description->kind && !strcmp(description->kind, "recordings");
+    return recordings ? audio_open(NULL, options, made) : photos_open(NULL, options, made);
+}
+
+static tutti_status open_collection(const struct description *description, const char *path,
+    const tutti_data_options *options, struct collection **made)
 {
     struct stat found;
     bool built_in;
+    if (options->files) return open_files(description, options, made);
     const tutti_status known = find_built_in(&path, &built_in);
     if (known != TUTTI_OK) return known;
     if (!built_in && stat(path, &found) != 0)
@@ -87,6 +98,11 @@ static int read_test(void *user, const int64_t *indices, int64_t count, const tu
     return data_read(user, TUTTI_DATA_TEST, indices, count, buffers, buffer_count);
 }
 
+static int read_all(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
+{
+    return data_read(user, TUTTI_DATA_ALL, indices, count, buffers, buffer_count);
+}
+
 /* Computes what each byte of each channel becomes for networks of floats. */
 static void fill_values(struct tutti_data *data)
 {
@@ -99,11 +115,11 @@ static void fill_values(struct tutti_data *data)
 static tutti_status prepare(struct tutti_data *data, const char *path)
 {
     static int (*const reads[DATA_PARTS])(
-        void *, const int64_t *, int64_t, const tutti_buffer *, int) = { read_train, read_val, read_test };
+        void *, const int64_t *, int64_t, const tutti_buffer *, int) = { read_train, read_val, read_test, read_all };
     tutti_status status;
     TRY(description_open(&data->description, data->options.description));
     TRY(description_apply(&data->description, &data->options));
-    TRY(open_collection(path, &data->options, &data->collection));
+    TRY(open_collection(&data->description, path, &data->options, &data->collection));
     status = description_match(&data->description, &data->options, data->collection);
     if (status != TUTTI_OK) return status_context(status, "%s", path);
     TRY(prepare_mixing(data));
@@ -138,6 +154,7 @@ tutti_data *tutti_data_open(const char *path, const tutti_data_options *given)
     status = prepare(data, path);
     data->options.augment = data->options.target = NULL; /* the caller's, until here */
     data->options.normalise = data->options.normalise_targets = data->options.description = NULL;
+    data->options.files = NULL;
     data->options.drop = data->options.only = data->options.row_names = NULL;
     if (status == TUTTI_OK) return data;
     tutti_data_free(data);
@@ -167,7 +184,7 @@ tutti_status tutti_data_describe(const tutti_data *data, tutti_data_info *info)
     if (!data || !info) return fail(TUTTI_INVALID, "the data or the info is NULL: pass both");
     tutti_data_info told = data->collection->info;
     told.class_counts = data->class_counts;
-    told.damaged = atomic_load(&data->damaged_count);
+    told.damaged += atomic_load(&data->damaged_count);
     if (data->collection->floats) told.dtype = TUTTI_DTYPE_F32;
     if (data->mixes && told.classes > 0) {
         told.target_dtype = TUTTI_DTYPE_F32;
@@ -193,6 +210,13 @@ tutti_status tutti_data_name(const tutti_data *data, tutti_data_part part, int64
         return fail(TUTTI_INVALID, "there is no sample %lld in this part", (long long)index);
     data->collection->name(data->collection, data->parts[part].samples[index], text, size);
     return TUTTI_OK;
+}
+
+int64_t tutti_data_row(const tutti_data *data, tutti_data_part part, int64_t index)
+{
+    if (!tutti_data_source(data, part) || index < 0 || index >= data->parts[part].count) return 0;
+    const struct collection *collection = data->collection;
+    return collection->rows ? collection->rows[data->parts[part].samples[index]] : 0;
 }
 
 int tutti_data_label(const tutti_data *data, tutti_data_part part, int64_t index)

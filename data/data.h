@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { DATA_PARTS = 3, DATA_UNUSED = DATA_PARTS };
+enum { DATA_PARTS = 4, DATA_UNUSED = DATA_PARTS };
 
 struct data_part {
     int64_t *samples; /* [count]: numbers in the collection, in the order of the source */
@@ -22,7 +22,7 @@ struct tutti_data {
     struct collection *collection;
     tutti_data_options options;
     struct description description; /* of the data that the network was trained on */
-    signed char *part_of;           /* [samples]: a tutti_data_part, or DATA_UNUSED */
+    signed char *part_of;           /* [samples]: a tutti_data_part but ALL, or DATA_UNUSED */
     struct data_part parts[DATA_PARTS];
     int64_t *class_counts;  /* of training samples; NULL without labels */
     struct augment augment; /* its mixing alone is done here */

@@ -105,13 +105,18 @@ static tutti_status count_classes(struct tutti_data *data)
     return TUTTI_OK;
 }
 
+static bool belongs(const struct tutti_data *data, int64_t sample, int part)
+{
+    return part == TUTTI_DATA_ALL || data->part_of[sample] == part;
+}
+
 /* Counts the samples of a part. Where oversampling is asked for, the training part has each class as often as the
  * most frequent one: *most times. */
 static tutti_status count_part(const struct tutti_data *data, int part, int64_t *count, int64_t *most)
 {
     const bool even = part == TUTTI_DATA_TRAIN && data->options.oversample && data->class_counts;
     *count = *most = 0;
-    for (int64_t i = 0; i < data->collection->samples; i++) *count += data->part_of[i] == part;
+    for (int64_t i = 0; i < data->collection->samples; i++) *count += belongs(data, i, part);
     if (!even) return TUTTI_OK;
     int64_t classes = 0;
     for (int c = 0; c < data->collection->info.classes; c++) {
@@ -165,7 +170,7 @@ static tutti_status list_part(struct tutti_data *data, int number)
     if (!part->samples || !part->next || !last) FAIL(TUTTI_NO_MEMORY, "no memory for the list of samples");
     int64_t used = 0;
     for (int64_t i = 0; i < collection->samples; i++)
-        if (data->part_of[i] == number) part->samples[used++] = i;
+        if (belongs(data, i, number)) part->samples[used++] = i;
     if (used < part->count) repeat_rare(data, part, used, most, last);
     link_classes(collection, part, last);
 done:

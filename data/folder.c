@@ -188,11 +188,25 @@ tutti_status folder_open(const char *path, const tutti_data_options *options, st
 
 /* -------------------------------------------------------------------------------------------------- photos ---- */
 
+static tutti_status add_files(struct pictures *pictures, const tutti_data_options *options, bool *found)
+{
+    tutti_status status = TUTTI_OK;
+    for (int64_t i = 0; i < options->file_count; i++) {
+        struct picture picture = { .bytes = 0 };
+        TRY(names_add(&pictures->names, options->files[i], NULL, &picture.name));
+        TRY(pictures_add(pictures, &picture, TUTTI_DATA_TEST, -1));
+    }
+    *found = true;
+done:
+    return status;
+}
+
 static tutti_status read_photos(
     struct pictures *pictures, const char *path, const tutti_data_options *options, bool *found)
 {
     tutti_status status;
     struct walk walk = { .pictures = pictures };
+    if (options->files) return add_files(pictures, options, found);
     if (is_folder(path)) {
         TRY(add_images(&walk, path, TUTTI_DATA_TEST, -1));
         *found = pictures->collection.samples > 0;

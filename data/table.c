@@ -193,6 +193,8 @@ static tutti_status finish(struct table *table, const tutti_data_options *option
     info->target_dtype = table->by_class ? TUTTI_DTYPE_I32 : TUTTI_DTYPE_F32;
     if (!table->by_class) info->target_shape = (tutti_shape) { .rank = 1, .sizes = { 1 } };
     info->damaged = table->damaged;
+    info->column_names = table->header;
+    collection->rows = table->rows.numbers;
     collection->read = read_row;
     collection->name = name_row;
     collection->fit = fit;
@@ -206,7 +208,9 @@ done:
 static tutti_status read_table(struct table *table)
 {
     tutti_status status = TUTTI_OK;
-    if (table->described && table->reading.options->without_targets) TRY(table_look_for_targets(table));
+    table->reading.no_targets = table->described && table->reading.options->ignore_targets;
+    if (table->described && table->reading.options->without_targets && !table->reading.no_targets)
+        TRY(table_look_for_targets(table));
     if (table->described) return table_read(table);
     TRY(table_choose_kinds(table, false));
     status = table_read(table);

@@ -9,7 +9,8 @@ extern "C" {
 #endif
 
 typedef struct tutti_data tutti_data;
-typedef enum tutti_data_part { TUTTI_DATA_TRAIN, TUTTI_DATA_VAL, TUTTI_DATA_TEST } tutti_data_part;
+/* ALL: the samples of all parts, in the order of the data, and those that no part has. */
+typedef enum tutti_data_part { TUTTI_DATA_TRAIN, TUTTI_DATA_VAL, TUTTI_DATA_TEST, TUTTI_DATA_ALL } tutti_data_part;
 
 typedef struct tutti_data_options {
     size_t size; /* sizeof(tutti_data_options), or 0 */
@@ -58,6 +59,12 @@ typedef struct tutti_data_options {
     /* Arrays whose samples have three axes: "nchw", channels first, or "nhwc", channels last, as Keras has them;
      * samples then come with channels first. NULL: nchw, but nhwc for bytes whose last axis has at most 4 */
     const char *layout;
+    /* Tables, with a description: the target's column is not read, whatever is in it, as if it were not there */
+    bool ignore_targets;
+    /* Pictures, or recordings if the description is of some: these files, [file_count], are the samples, all of the
+     * part test and without classes. `path` is for messages then. NULL: path says what the samples are */
+    const char *const *files;
+    int64_t file_count;
 } tutti_data_options;
 
 typedef struct tutti_data_info {
@@ -80,6 +87,7 @@ typedef struct tutti_data_info {
     const double *target_mean, *target_std;
     /* The first class of tutti_data_options.description that these data do not have. NULL: they have all */
     const char *missing_class;
+    bool column_names; /* a table whose first row has the names of its columns */
 } tutti_data_info;
 
 /* Opens a folder or file and divides its samples into parts. docs/data.md describes its contents: data of your own,
@@ -108,6 +116,8 @@ TUTTI_API tutti_status tutti_data_name(
 /* Returns the class of a sample without reading it; -1 if its target is not one class: numbers, or a class for each
  * pixel. */
 TUTTI_API int tutti_data_label(const tutti_data *data, tutti_data_part part, int64_t index);
+/* Returns the row of a table that a sample is, in its file, from 1 on after the names of columns; 0: it is none. */
+TUTTI_API int64_t tutti_data_row(const tutti_data *data, tutti_data_part part, int64_t index);
 /* Returns, as one JSON object, what a program must know of the data to use a network that was trained on them: kind,
  * shape, class names, mean and std, those of targets, columns. Save it with the weights: tutti_set_metadata(trainer,
  * "data", text). Free it with free(). NULL: failure. */

@@ -166,6 +166,36 @@ START_TEST(empty_rows)
 }
 END_TEST
 
+/* Targets that are not read may be anything; rows are counted as in the file, and all parts are in its order. */
+START_TEST(all_rows)
+{
+    char *description = describe_numbers();
+    tutti_data_options options = {
+        .description = description, .ignore_targets = true, .skip_damaged = true, .note = hear
+    };
+    tutti_data_info info = { .size = sizeof info };
+    put_text("m.csv", "a,y,b\n5,what,20\n3,,30\nx,1,1\n3,7,30\n");
+    tutti_data *data = tutti_data_open(in_kinds("m.csv"), &options);
+    ck_assert_msg(data, "%s", tutti_message(NULL));
+    ck_assert_int_eq(tutti_data_describe(data, &info), TUTTI_OK);
+    ck_assert_int_eq(info.damaged, 1);
+    ck_assert(info.column_names);
+    ck_assert_int_eq(tutti_data_source(data, TUTTI_DATA_TEST)->samples, 3);
+    const int64_t rows[] = { 1, 2, 4 };
+    for (int i = 0; i < 3; i++) ck_assert_int_eq(tutti_data_row(data, TUTTI_DATA_ALL, i), rows[i]);
+    ck_assert_int_eq(tutti_data_row(data, TUTTI_DATA_ALL, 3), 0);
+    tutti_data_free(data);
+    put_text("m.csv", "a,y,b\n5,1,20\n3,2,30\n4,3,1\n3,7,30\n");
+    options.ignore_targets = false;
+    data = tutti_data_open(in_kinds("m.csv"), &options);
+    ck_assert_msg(data, "%s", tutti_message(NULL));
+    ck_assert_int_eq(tutti_data_source(data, TUTTI_DATA_ALL)->samples, 4);
+    for (int i = 0; i < 4; i++) ck_assert_int_eq(tutti_data_row(data, TUTTI_DATA_ALL, i), i + 1);
+    tutti_data_free(data);
+    free(description);
+}
+END_TEST
+
 START_TEST(options_of_the_training)
 {
     char *description = describe_numbers();
@@ -310,6 +340,7 @@ Suite *description_suite(void)
     tcase_add_test(tests, first_rows);
     tcase_add_test(tests, columns_without_names);
     tcase_add_test(tests, empty_rows);
+    tcase_add_test(tests, all_rows);
     tcase_add_test(tests, options_of_the_training);
     tcase_add_test(tests, other_targets);
     tcase_add_test(tests, equal_names);

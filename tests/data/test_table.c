@@ -113,8 +113,8 @@ START_TEST(tells_decisions)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         *heard = '\0';
         put_text("data.csv", cases[i].text);
-        struct collection *table =
-            opened(table_open, "data.csv", &(tutti_data_options) { .target = cases[i].target, .note = hear });
+        struct collection *table = opened(table_open, "data.csv",
+            &(tutti_data_options) { .target = cases[i].target, .note = hear, .fill_missing = true });
         if (cases[i].note)
             ck_assert_msg(strstr(heard, cases[i].note), "%zu: %s", i, heard);
         else
