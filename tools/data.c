@@ -25,8 +25,8 @@ static struct samples samples_of(const struct data *data, tutti_data_part part)
 struct samples *data_part(struct data *data, const char *part)
 {
     if (!strcmp(part, "train")) return data->train.count > 0 ? &data->train : NULL;
-    const bool val = !strcmp(part, "val");
-    struct samples found = samples_of(data, val ? TUTTI_DATA_VAL : TUTTI_DATA_TEST);
+    const bool val = !strcmp(part, "val"), all = !strcmp(part, "all");
+    struct samples found = samples_of(data, all ? TUTTI_DATA_ALL : val ? TUTTI_DATA_VAL : TUTTI_DATA_TEST);
     if (found.count == 0) found = samples_of(data, val ? TUTTI_DATA_TEST : TUTTI_DATA_VAL);
     if (found.count == 0) return NULL;
     data->test = found;

@@ -22,8 +22,8 @@ struct data {
 const char *data_default(bool numbers);
 /* Opens the data (tutti_data.h). */
 tutti_status data_load(struct data *data, const char *where, const struct user_data_options *own);
-/* Selects the part that is measured: "train", "val" or "test"; if only one of the last two exists, that one. Returns
- * NULL if there is none. */
+/* Selects the part that is measured: "train", "val", "test" or "all"; if only one of val and test exists, that one.
+ * Returns NULL if there is none. */
 struct samples *data_part(struct data *data, const char *part);
 /* Returns the number of outputs for a sample: classes, or numbers. */
 int data_outputs(const struct data *data);

@@ -46,7 +46,7 @@ static int evaluate(struct saved_options *s, struct session *session, struct dat
 {
     struct samples *part = NULL;
     int result = saved_open("eval", s, true, session, data, &part);
-    if (result == EXIT_DONE) result = judge_open(judge, session, data);
+    if (result == EXIT_DONE) result = judge_open(judge, session, data, part);
     if (result != EXIT_DONE) return result;
     tutti_metrics metrics;
     double started = clock_seconds();

@@ -49,6 +49,8 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     return options_parse(&usage, argc, argv, &s->saved.model);
 }
 
+enum { SAMPLE_NAME = 1100 };
+
 /* Inference of one part of the data: buffers for a batch, and the bytes of a sample. */
 struct work {
     const struct settings *settings;
@@ -66,15 +68,19 @@ struct work {
 static tutti_status print_numbers(const struct work *w, int64_t index, const float *outputs)
 {
     struct json_line line;
+    char title[SAMPLE_NAME];
+    const tutti_status status = tutti_data_name(w->data->opened, w->samples->part, index, title, sizeof(title));
+    if (status != TUTTI_OK) return status;
     if (!w->settings->saved.json) {
         printf("%lld", (long long)index);
         for (int64_t i = 0; i < w->outputs; i++)
             printf(" %.*g", data_digits(w->data, i), data_in_units(w->data, i, (double)outputs[i]));
-        printf("\n");
+        printf("  %s\n", title);
         return TUTTI_OK;
     }
     json_line_begin(&line, stdout);
     json_line_integer(&line, "index", index);
+    json_line_text(&line, "sample", title);
     if (w->outputs == 1) {
         json_line_digits(&line, "value", data_in_units(w->data, 0, (double)outputs[0]), data_digits(w->data, 0));
     } else {
@@ -87,7 +93,7 @@ static tutti_status print_numbers(const struct work *w, int64_t index, const flo
 
 static tutti_status print_sample(const struct work *w, int64_t index, int64_t position)
 {
-    char title[1100];
+    char title[SAMPLE_NAME];
     const float *outputs = w->results + position * w->outputs;
     const struct settings *s = w->settings;
     const struct user_data_saved *known = s->saved.known;

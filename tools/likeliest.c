@@ -121,8 +121,8 @@ tutti_status likeliest_print(const struct likeliest *likeliest, bool json)
     if (json)
         status = print_json(likeliest, values, order, count);
     else if (likeliest->index >= 0)
-        printf("%lld %s %.4f\n", (long long)likeliest->index, name_of(likeliest, order[0], (char[24]) { "" }),
-            values[order[0]]);
+        printf("%lld %s %.4f  %s\n", (long long)likeliest->index, name_of(likeliest, order[0], (char[24]) { "" }),
+            values[order[0]], likeliest->title);
     else
         print_text(likeliest, values, order, count);
     free(values);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-const char *const saved_parts[] = { "test", "val", "train", NULL };
+const char *const saved_parts[] = { "test", "val", "train", "all", NULL };
 
 static int weights_missing(const char *command)
 {

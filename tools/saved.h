@@ -28,12 +28,13 @@ extern const char *const saved_parts[];
         "batch", OPTION((s).session.training.batch), "N", "samples computed at once, over all devices", 1, 1e9 \
     }
 /* Options after the command's own ones. */
-#define SAVED_MORE_OPTIONS(s)                                                                                   \
-    OPTION_HEADING("Data"),                                                                                     \
-        { "data", OPTION((s).data), "DIR",                                                                      \
-            "folder or file of the data, digits or line (default digits; for linear: line)" },                  \
-        { "part", OPTION((s).part), "PART", "part of the data", .choices = saved_parts }, OWN_OPTIONS((s).own), \
-        SESSION_OPTIONS((s).session)
+#define SAVED_MORE_OPTIONS(s)                                                                  \
+    OPTION_HEADING("Data"),                                                                    \
+        { "data", OPTION((s).data), "DIR",                                                     \
+            "folder or file of the data, digits or line (default digits; for linear: line)" }, \
+        { "part", OPTION((s).part), "PART", "part of the data, as the training divided them",  \
+            .choices = saved_parts },                                                          \
+        OWN_OPTIONS((s).own), SESSION_OPTIONS((s).session)
 
 /* Takes the model of the weights if none was given, and refuses another one. Returns an exit status. */
 int saved_choose(const char *command, struct saved_options *options);

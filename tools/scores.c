@@ -15,10 +15,12 @@ enum {
     TABLE_CLASSES = 50,  /* that are shown one by one */
     JSON_CLASSES = 1000, /* whose matrix is written as JSON */
     WORST = 5,           /* mistakes for people */
-    NAME_WIDTH = 20
+    NAME_WIDTH = 20,
+    SAMPLE_NAME = 1100
 };
 
-int judge_open(struct judge *judge, const struct session *session, const struct data *data)
+int judge_open(
+    struct judge *judge, const struct session *session, const struct data *data, const struct samples *samples)
 {
     const bool numbers = data->numbers;
     float *units = NULL;
@@ -27,6 +29,8 @@ int judge_open(struct judge *judge, const struct session *session, const struct 
     if (numbers && options.labels != data_outputs(data))
         return wrong_use(session->command, "%s gives %lld numbers for a sample, but the data have %d",
             session->model->name, (long long)options.labels, data_outputs(data));
+    judge->data = data->opened;
+    judge->part = samples->part;
     judge->classes = options.classes;
     judge->names = numbers ? NULL : data->info.class_names;
     if (numbers && data->info.target_std) {
@@ -137,12 +141,20 @@ static void print_confusion(FILE *file, const struct judge *judge)
     }
 }
 
+/* What a person calls the sample: its file, or its row. */
+static const char *sample_of(const struct judge *judge, int64_t index, char *buffer, size_t size)
+{
+    if (tutti_data_name(judge->data, judge->part, index, buffer, size) != TUTTI_OK)
+        snprintf(buffer, size, "sample %" PRId64, index);
+    return buffer;
+}
+
 static void print_mistakes(FILE *file, const struct judge *judge)
 {
     tutti_mistake m = { .size = sizeof(m) };
-    char right[24], wrong[24];
+    char right[24], wrong[24], name[SAMPLE_NAME];
     for (int i = 0; i < WORST && tutti_scores_mistake(judge->scores, i, &m) == TUTTI_OK; i++) {
-        fprintf(file, "%s sample %" PRId64 ": ", i == 0 ? "worst:" : "      ", m.index);
+        fprintf(file, "%s %s: ", i == 0 ? "worst:" : "      ", sample_of(judge, m.index, name, sizeof(name)));
         if (judge->classes)
             fprintf(file, "%s taken for %s (%.1f %%), ", name_of(judge, m.target, right, sizeof(right)),
                 name_of(judge, m.predicted, wrong, sizeof(wrong)), 100 * m.probability);
@@ -200,9 +212,11 @@ static void classes_json(struct json_line *line, const struct judge *judge)
 static void mistakes_json(struct json_line *line, const struct judge *judge)
 {
     tutti_mistake m = { .size = sizeof(m) };
+    char name[SAMPLE_NAME];
     json_line_print(line, "worst [");
     for (int i = 0; tutti_scores_mistake(judge->scores, i, &m) == TUTTI_OK; i++) {
         json_line_print(line, "{ index %lld", (long long)m.index);
+        json_line_text(line, "sample", sample_of(judge, m.index, name, sizeof(name)));
         if (judge->classes)
             json_line_print(line, "label %lld class %lld probability %g", (long long)m.target, (long long)m.predicted,
                 m.probability);

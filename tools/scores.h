@@ -12,6 +12,8 @@ struct judge {
     int64_t classes;          /* 0: numbers */
     const char *const *names; /* of classes; NULL: they have numbers only */
     const char *file;         /* --scores: a table of all, or NULL */
+    const tutti_data *data;   /* that the predictions are of, and their part */
+    tutti_data_part part;
 };
 
 /* A line of a table of options, over a struct judge. */
@@ -21,9 +23,10 @@ struct judge {
             "write the scores of each class and the confusion matrix to this file as CSV" \
     }
 
-/* Makes scores for what the session's network predicts: classes, or numbers if the data have such targets. `data`
- * must outlive it. Returns an exit status. */
-int judge_open(struct judge *judge, const struct session *session, const struct data *data);
+/* Makes scores for what the session's network predicts: classes, or numbers if the data have such targets, on a part
+ * of the data, which must outlive it. Returns an exit status. */
+int judge_open(
+    struct judge *judge, const struct session *session, const struct data *data, const struct samples *samples);
 void judge_close(struct judge *judge);
 /* Prints one line; prints everything: also the classes as a table, their confusion if it fits a terminal, and the
  * worst mistakes. */

@@ -464,7 +464,8 @@ static int train(struct training *training, struct settings *s)
         return work_failed("train", status, tutti_message(session->runtime));
     if (!training->resume && (result = finetune_load(&s->finetune, session)) != EXIT_DONE) return result;
     if (s->finetune.find_rate) return find_lr_run(session, training->train, s->finetune.find_rate, s->json);
-    if ((result = judge_open(&training->judge, session, &training->data)) != EXIT_DONE) return result;
+    if ((result = judge_open(&training->judge, session, &training->data, &training->data.test)) != EXIT_DONE)
+        return result;
     if ((result = open_report(training, s)) != EXIT_DONE) return result;
     training->results.saved = s->save ? s->save : s->resume;
     if (s->finetune.folds && training->results.saved) training->results.saved = training->saved;

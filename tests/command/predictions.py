@@ -74,4 +74,23 @@ class Models(WithTables):
         self.refused(2, ["\"resnet\"", "did you mean resnet18?"], "infer", "resnet", *WEIGHTS)
 
 
+class Parts(WithTables):
+    def test_parts(self):
+        """As the training divided the rows; all are in the order of the table, and have names."""
+        self.train("--steps", "3", "--split", "0.3", "--seed", "5", "--save", "m")
+        words = (*WEIGHTS, "--data", "train.csv", "--json")
+        rows = {part: [line["sample"] for line in self.good("infer", *words, "--part", part).lines()]
+                for part in ("train", "val", "all")}
+        self.assertEqual(len(rows["val"]), 45)
+        self.assertEqual(sorted(rows["train"] + rows["val"]), sorted(rows["all"]))
+        self.assertEqual(rows["all"], [f"row {i}" for i in range(1, 151)])
+        for part, names in rows.items():
+            result, = self.good("eval", *words, "--part", part).lines()
+            self.assertEqual(result["samples"], len(names))
+            for mistake in result["scores"]["worst"]:
+                self.assertEqual(mistake["sample"], names[mistake["index"]])
+        self.assertRegex(self.good("eval", *words[:-1], "--part", "all").output, r"worst: row \d+: \w+ taken for \w+")
+        self.assertRegex(self.good("infer", *words[:-1], "--part", "all").output, r"(?m)^149 \w+ [01]\.\d{4}  row 150$")
+
+
 harness.main()

@@ -63,7 +63,7 @@ class Regression(harness.CommandTest):
         told, = self.good("eval", *WORDS, "--data", "houses", "--json").lines()
         for name in ("loss", "r2", "mae", "rmse"):
             self.assertAlmostEqual(told["scores"][name] / scores[name], 1, places=4)
-        self.assertRegex(self.good("eval", *WORDS, "--data", "houses").output, r"worst: sample \d+: off by \d+")
+        self.assertRegex(self.good("eval", *WORDS, "--data", "houses").output, r"worst: test\.csv row \d+: off by \d+")
         rows = (self.folder / "l.csv").read_text().splitlines()
         row = dict(zip(rows[0].split(","), rows[-1].split(",")))
         self.assertAlmostEqual(float(row["mae"]) / scores["mae"], 1, places=5)
@@ -93,8 +93,8 @@ class Regression(harness.CommandTest):
             self.assertAlmostEqual(line["values"][0], row[0], delta=20)
             self.assertAlmostEqual(line["values"][1], row[1], delta=0.1)
         text = self.good(*words, "--data", "a.npz", "--count", 1).output.split()
-        self.assertEqual(text[0], "0")
-        for number, value in zip(text[1:], lines[0]["values"], strict=True):
+        self.assertEqual((text[0], text[-1], lines[0]["sample"]), ("0", lines[0]["sample"], "test_x[0]"))
+        for number, value in zip(text[1:-1], lines[0]["values"], strict=True):
             self.assertAlmostEqual(float(number) / value, 1, places=5)
         npz.write(self.folder / "in.npz", input=("<f4", (1, 2), x[160])) # the network by itself
         self.good(*words, "--inputs", "in.npz", "--outputs", "out.npz", "--input", "2", "--classes", "2")

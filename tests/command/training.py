@@ -122,7 +122,7 @@ class Training(harness.CommandTest):
         few = self.good("infer", "mlp", *weights, "--first", "10", "--count", "5", "--batch", "2").lines()
         self.assertEqual([line["class"] for line in few], [line["class"] for line in lines[10:15]])
         text = self.good("infer", "mlp", *weights[:-1], "--count", "3").output
-        self.assertRegex(text, r"^0 \d [01]\.\d{4}\n1 \d [01]\.\d{4}\n2 \d [01]\.\d{4}\n$")
+        self.assertRegex(text, r"^0 \d [01]\.\d{4}  test image 0\n1 \d [01]\.\d{4}  test image 1\n2 \d [01]\.\d{4}  test image 2\n$")
 
 
 class Resuming(harness.CommandTest):
