@@ -302,9 +302,9 @@ static void report_others(const struct table *table, const char *path, char **te
     struct text names = { 0 }, line = { 0 };
     const int count = append_names(&names, texts, table->reading.field_count, taken, false);
     if (count > 0) {
-        text_append(&line, "the column%s %s %s left out: %s %s not %s", count == 1 ? "" : "s",
+        text_append(&line, "the column%s %s %s left out: %s %s not have %s", count == 1 ? "" : "s",
             names.data ? names.data : "", count == 1 ? "is" : "are", what_others(table),
-            table->described ? "had" : "has", count == 1 ? "it" : "them");
+            table->described ? "did" : "does", count == 1 ? "it" : "them");
         table_note(table, path, &line);
     }
     text_free(&names);

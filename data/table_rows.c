@@ -48,10 +48,9 @@ static tutti_status refuse(struct table *table, const struct column *column, con
     if (column->role == COLUMN_TARGET)
         return fail(TUTTI_FORMAT, "column '%s': '%s' is not %s; --target '%s:class' makes it a class", column->name,
             shown, column->kind->noun, column->name);
-    return fail(TUTTI_FORMAT,
-        "column '%s': '%s' is not %s that can be read, as most of the column are: correct it, or leave the column out "
-        "by --drop",
-        column->name, shown, column->kind->noun);
+    return fail(TUTTI_FORMAT, "column '%s': '%s' is not %s that can be read, as %s: correct it%s", column->name, shown,
+        column->kind->noun, table->described ? "those of the training were" : "most of the column are",
+        table->described ? "" : ", or leave the column out by --drop");
 }
 
 static tutti_status read_target(struct table *table, const char *path, const char *text)

@@ -1,6 +1,5 @@
 #include "tools/likeliest.h"
 
-#include "base/memory.h"
 #include "formats/json_lines.h"
 
 #include <math.h>
@@ -107,24 +106,23 @@ static tutti_status print_json(const struct likeliest *l, const double *values, 
     return json_line_end(&line);
 }
 
-tutti_status likeliest_print(const struct likeliest *likeliest, bool json)
+void likeliest_values(const struct likeliest *likeliest, double *values)
 {
-    int64_t order[SHOWN];
-    tutti_status status = TUTTI_OK;
-    double *values = memory_new((size_t)likeliest->classes, sizeof(*values));
-    if (!values) return TUTTI_NO_MEMORY;
     if (likeliest->labels > 1)
         pixel_shares(likeliest, values);
     else
         probabilities(likeliest->outputs, likeliest->classes, values);
+}
+
+tutti_status likeliest_print(const struct likeliest *likeliest, const double *values, bool json)
+{
+    int64_t order[SHOWN];
     const int count = find_largest(values, likeliest->classes, order);
-    if (json)
-        status = print_json(likeliest, values, order, count);
-    else if (likeliest->index >= 0)
+    if (json) return print_json(likeliest, values, order, count);
+    if (likeliest->index >= 0)
         printf("%lld %s %.4f  %s\n", (long long)likeliest->index, name_of(likeliest, order[0], (char[24]) { "" }),
             values[order[0]], likeliest->title);
     else
         print_text(likeliest, values, order, count);
-    free(values);
-    return status;
+    return TUTTI_OK;
 }

@@ -13,7 +13,9 @@ struct likeliest {
     int64_t label;            /* the true class; negative: unknown */
 };
 
+/* Computes the probability of each class, or its share of the pixels, [classes]. */
+void likeliest_values(const struct likeliest *likeliest, double *values);
 /* Prints it to standard output. Errors: TUTTI_NO_MEMORY, or TUTTI_FILE if it cannot be written. */
-tutti_status likeliest_print(const struct likeliest *likeliest, bool json);
+tutti_status likeliest_print(const struct likeliest *likeliest, const double *values, bool json);
 
 #endif

@@ -11,6 +11,7 @@ enum {
     EXIT_DONE = 0,
     EXIT_WORK_FAILED = 1,
     EXIT_WRONG_USE = 2,
+    EXIT_PARTLY_DONE = 3, /* infer: some files or rows could not be predicted */
     EXIT_HUNG_UP = 129,
     EXIT_INTERRUPTED = 130,
     EXIT_TERMINATED = 143

@@ -65,20 +65,27 @@ done:
     return status;
 }
 
-/* Loads the data as the weights record them, and chooses the part. */
-static tutti_status load_data(struct saved_options *options, struct data *data, struct samples **part)
+/* Whether data of this kind cannot be replaced by the built-in ones. */
+static bool needs_data(const struct user_data_saved *known)
 {
-    tutti_status status = TUTTI_OK;
+    return known && known->kind && (!strcmp(known->kind, "table") || !strcmp(known->kind, "recordings"));
+}
+
+int saved_begin(const char *command, struct saved_options *options, bool with_loss)
+{
     const struct model *model = session_model(options->model);
+    if (!options->weights && model->build) return weights_missing(command);
+    const int result = files_check_weights(command, "weights", options->weights);
+    if (result != EXIT_DONE) return result;
+    options->own.data.without_targets = !with_loss;
     options->own.shape = model->input;
     options->own.data.numbers = model->loss == TUTTI_MSE;
     const char *weights = saved_weights(options);
-    if (weights) TRY(user_data_saved_read(weights, &options->known));
+    if (!weights) return EXIT_DONE;
+    const tutti_status status = user_data_saved_read(weights, &options->known);
+    if (status != TUTTI_OK) return work_failed(command, status, status_message());
     user_data_saved_apply(options->known, &options->own);
-    TRY(saved_load_data(options, data, part));
-    if (!options->own.data.without_targets) TRY(data_check_first(data, *part)); /* infer may read fewer */
-done:
-    return status;
+    return EXIT_DONE;
 }
 
 void saved_free(struct saved_options *options)
@@ -87,23 +94,13 @@ void saved_free(struct saved_options *options)
     options->known = NULL;
 }
 
-int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
-    struct data *data, struct samples **part)
+int saved_compile(const char *command, struct saved_options *options, bool with_loss, struct session *session,
+    const struct data *data, int64_t samples)
 {
     const struct model *model = session_model(options->model);
-    const bool numbers = model->loss == TUTTI_MSE;
-    if (!options->weights && model->build) return weights_missing(command);
-    options->own.data.without_targets = !with_loss;
-    if (!options->data) options->data = data_default(numbers);
-    int result = files_check_weights(command, "weights", options->weights);
+    int result = session_check_input(command, model, &data->info.shape, &data->info);
     if (result != EXIT_DONE) return result;
-    const tutti_status status = load_data(options, data, part);
-    if (status != TUTTI_OK) return work_failed(command, status, status_message());
-    if (with_loss && data_is_unlabelled(data))
-        return wrong_use(
-            command, "%s has files without classes: put those of each class into a folder of its own", options->data);
-    if ((result = session_check_input(command, model, &data->info.shape, &data->info)) != EXIT_DONE) return result;
-    if (options->session.training.batch > (*part)->count) options->session.training.batch = (*part)->count;
+    if (options->session.training.batch > samples) options->session.training.batch = samples;
     if ((result = session_open(session, command, &options->session)) != EXIT_DONE) return result;
     session->pixels = data_pixels(data);
     result = session_build(session, model, data->info.shape, data_outputs(data));
@@ -113,4 +110,26 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     session->training.loss = with_loss ? loss : TUTTI_LOSS_NONE;
     result = session_compile(session);
     return result == EXIT_DONE ? saved_load(command, options, session) : result;
+}
+
+int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
+    struct data *data, struct samples **part)
+{
+    int result = saved_begin(command, options, with_loss);
+    if (result != EXIT_DONE) return result;
+    if (!options->data && needs_data(options->known))
+        return wrong_use(command, "the data are missing: %s was trained on %s%s: name %s by --data", options->weights,
+            strcmp(options->known->kind, "table") ? "" : "a ", options->known->kind,
+            strcmp(options->known->kind, "table") ? "some" : "one");
+    if (!options->data) options->data = data_default(options->own.data.numbers);
+    /* What stands in for a damaged sample would be predicted under its name. */
+    if (!with_loss && options->known && options->known->kind && strcmp(options->known->kind, "table"))
+        options->own.data.skip_damaged = false;
+    tutti_status status = saved_load_data(options, data, part);
+    if (status == TUTTI_OK && with_loss) status = data_check_first(data, *part); /* infer may read fewer */
+    if (status != TUTTI_OK) return work_failed(command, status, status_message());
+    if (with_loss && data_is_unlabelled(data))
+        return wrong_use(
+            command, "%s has files without classes: put those of each class into a folder of its own", options->data);
+    return saved_compile(command, options, with_loss, session, data, (*part)->count);
 }

@@ -8,7 +8,7 @@
 
 struct saved_options {
     const char *model, *weights, *data, *part;
-    bool json;
+    bool json, part_given;
     struct session_options session;
     struct user_data_options own;
     struct saved_model network;    /* as the weights say */
@@ -28,12 +28,12 @@ extern const char *const saved_parts[];
         "batch", OPTION((s).session.training.batch), "N", "samples computed at once, over all devices", 1, 1e9 \
     }
 /* Options after the command's own ones. */
-#define SAVED_MORE_OPTIONS(s)                                                                  \
-    OPTION_HEADING("Data"),                                                                    \
-        { "data", OPTION((s).data), "DIR",                                                     \
-            "folder or file of the data, digits or line (default digits; for linear: line)" }, \
-        { "part", OPTION((s).part), "PART", "part of the data, as the training divided them",  \
-            .choices = saved_parts },                                                          \
+#define SAVED_MORE_OPTIONS(s)                                                                                         \
+    OPTION_HEADING("Data"),                                                                                           \
+        { "data", OPTION((s).data), "DIR",                                                                            \
+            "folder or file of the data, digits or line (default digits; for linear: line)" },                        \
+        { "part", OPTION((s).part), "PART", "part of the data, as the training divided them", .choices = saved_parts, \
+            .given = &(s).part_given },                                                                               \
         OWN_OPTIONS((s).own), SESSION_OPTIONS((s).session)
 
 /* Takes the model of the weights if none was given, and refuses another one. Returns an exit status. */
@@ -43,7 +43,11 @@ int saved_choose(const char *command, struct saved_options *options);
 int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
     struct data *data, struct samples **part);
 
-/* Loads other data for the same network. */
+/* The steps of it: reads what the weights say; loads data, also others for the same network; compiles for batches of
+ * at most so many samples. */
+int saved_begin(const char *command, struct saved_options *options, bool with_loss);
+int saved_compile(const char *command, struct saved_options *options, bool with_loss, struct session *session,
+    const struct data *data, int64_t samples);
 tutti_status saved_load_data(struct saved_options *options, struct data *data, struct samples **part);
 void saved_free(struct saved_options *options);
 

@@ -73,6 +73,8 @@ static bool read_object(const json_t *object, struct user_data_saved *saved)
     if (rate < 0 || rate > INT32_MAX) return false;
     saved->rate = (int)rate;
     saved->target_count = (int)json_array_size(json_object_get(object, "target_mean"));
+    const char *kind = json_string_value(json_object_get(object, "kind"));
+    if (kind && !(saved->kind = memory_copy_text(kind))) return false;
     return json_shape_read(json_object_get(object, "shape"), &saved->shape) &&
         read_classes(json_object_get(object, "classes"), saved);
 }
@@ -117,6 +119,7 @@ void user_data_saved_free(struct user_data_saved *saved)
     for (int i = 0; i < saved->class_count; i++) free(saved->classes[i]);
     free(saved->classes);
     free(saved->text);
+    free(saved->kind);
     free(saved);
 }
 

@@ -59,6 +59,7 @@ tutti_status user_data_open(
 /* What weights record of the data that they were trained on: the text that tutti_data_json() gave. */
 struct user_data_saved {
     char *text; /* tutti_data_options.description */
+    char *kind; /* tutti_data_info.kind; NULL: it does not say */
     tutti_shape shape;
     char **classes;
     int class_count, target_count; /* targets: that are numbers */

@@ -123,7 +123,7 @@ class Folders(harness.CommandTest):
         (self.folder / "set" / "red" / "000.ppm").write_bytes(b"")
         self.good("infer", "lenet", "--weights", "m.safetensors", "--data", "set", "--part", "train", "--count", "1")
         tone(self.folder / "a.wav", 8000, 440)
-        self.refused(1, "a.wav", "infer", "lenet", "--weights", "m.safetensors", "set/blue/000.ppm", "a.wav")
+        self.refused(3, "a.wav", "infer", "lenet", "--weights", "m.safetensors", "set/blue/000.ppm", "a.wav")
 
     def test_outputs_that_are_no_files(self):
         os.mkfifo(self.folder / "pipe")
@@ -174,7 +174,8 @@ class Others(harness.CommandTest):
         self.assertAlmostEqual(result["loss"], lines[-2]["test_loss"], places=4)
         self.assertGreater(result["scores"]["r2"], 0.99)
         self.refused(1, "'z'", "train", "linear", "--data", "plane.csv", "--target", "z")
-        for command in (("train", "resnet18"), ("eval", "resnet18", "--weights", "m.safetensors")):
+        (self.folder / "bare.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")  # does not say its model
+        for command in (("train", "resnet18"), ("eval", "resnet18", "--weights", "bare.safetensors")):
             self.refused(2, ["resnet18 needs images [C, H, W]; these data are a table of 2 columns: use linear", "mlp"], *command, *words)
         self.refused(2, "lenet needs images [C, H, W]; these data are points of a line", "train", "lenet", "--data", "line")
         self.refused(2, "lenet needs images [C, H, W]; --input is [7]", "show", "lenet", "--input", 7)
@@ -234,7 +235,7 @@ class Others(harness.CommandTest):
         tone(self.folder / "short.wav", 8000, 1500, 0.24)
         tone(self.folder / "long.wav", 8000, 1500, 2)
         self.good("infer", "lenet", "--weights", "bare.safetensors", "short.wav", "short.wav")
-        self.refused(1, ["long.wav", "another size"], "infer", "lenet", "--weights", "bare.safetensors", "short.wav", "long.wav")
+        self.refused(3, ["long.wav", "another size"], "infer", "lenet", "--weights", "bare.safetensors", "short.wav", "long.wav")
         for name in ("t.csv", "x.npy"):
             self.refused(2, [name, "--data", "--inputs"], *words, name)
 

@@ -1,8 +1,13 @@
 """Predictions with saved weights: MODEL left out, new tables, pictures and recordings, and files of predictions."""
+import csv
 import json
+import math
 import random
+import subprocess
+import wave
 
 import harness
+import pictures
 
 KINDS = "versicolor", "setosa", "virginica"
 WEIGHTS = ("--weights", "m.safetensors")
@@ -91,6 +96,168 @@ class Parts(WithTables):
                 self.assertEqual(mistake["sample"], names[mistake["index"]])
         self.assertRegex(self.good("eval", *words[:-1], "--part", "all").output, r"worst: row \d+: \w+ taken for \w+")
         self.assertRegex(self.good("infer", *words[:-1], "--part", "all").output, r"(?m)^149 \w+ [01]\.\d{4}  row 150$")
+
+
+class Tables(WithTables):
+    def setUp(self):
+        super().setUp()
+        self.train("--epochs", "10", "--save", "m")
+
+    def table(self, name):
+        with open(self.folder / name, newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_new_rows(self):
+        """All rows in their order, without the target or with anything in its column; the output has their columns."""
+        words = ("infer", *WEIGHTS, "new.csv")
+        lines = self.good(*words, "--json").lines()
+        self.assertEqual([line["sample"] for line in lines], [f"row {i}" for i in range(1, 31)])
+        right = [line["likeliest"][0]["name"] == row["species"] for line, row in zip(lines, self.new)]
+        self.assertGreater(sum(right), 28)
+        outcome = self.good(*words, "--output", "out.csv")
+        self.assertEqual(outcome.output, "")
+        self.assertIn("out.csv: 30 predictions", outcome.errors)
+        rows = self.table("out.csv")
+        self.assertEqual(list(rows[0]), ["petal", "sepal", "prediction"] + [f"probability_{name}" for name in sorted(KINDS)])
+        for row, line, new in zip(rows, lines, self.new, strict=True):
+            self.assertEqual((row["petal"], row["sepal"]), (new["petal"], new["sepal"]))
+            self.assertEqual(row["prediction"], line["likeliest"][0]["name"])
+            for likely in line["likeliest"]:
+                self.assertAlmostEqual(float(row[f"probability_{likely['name']}"]), likely["probability"], places=6)
+        (self.folder / "some.csv").write_text("species;note;petal;sepal\n?;\"a; \"\"b\"\", c\";100;5\nrose;;70;6\n")
+        self.good("infer", *WEIGHTS, "some.csv", "--output", "some_out.csv")
+        rows = self.table("some_out.csv")
+        self.assertEqual([(row["species"], row["note"]) for row in rows], [("?", 'a; "b", c'), ("rose", "")])
+        self.good("infer", *WEIGHTS, "out.csv", "--output", "again.tsv")
+        self.assertIn("\tprediction\t", (self.folder / "again.tsv").read_text().splitlines()[0])
+        self.assertIn("\tprediction_2\t", (self.folder / "again.tsv").read_text().splitlines()[0])
+
+    def test_bad_rows(self):
+        """They keep their place, without a prediction."""
+        (self.folder / "bad.csv").write_text("petal,sepal\n100,5\n70,six\n40\n,\n40,7\n")
+        outcome = self.tutti("infer", *WEIGHTS, "bad.csv", "none.csv", "train.pdf", "--output", "out.csv")
+        self.assertEqual(outcome.status, 3, outcome)
+        for words in ("row 2 (line 3): column 'sepal': 'six'", "none.csv: this cannot be opened", "train.pdf: this cannot"):
+            self.assertIn(words, outcome.errors)
+        rows = self.table("out.csv")
+        self.assertEqual([bool(row["prediction"]) for row in rows], [True, False, False, True, True])
+        self.assertEqual([row["petal"] for row in rows], ["100", "70", "40", "", "40"])
+        outcome = self.good("infer", *WEIGHTS, "--data", "train.csv", "--part", "val", "--output", "val.csv", "--json")
+        self.assertEqual([line["label_name"] for line in outcome.lines()], [row["species"] for row in self.table("val.csv")])
+
+    def test_several_tables(self):
+        """In folders and in a list of names; the output says the file of each row."""
+        put(self.folder / "deep" / "a.csv", self.new[:4], "petal", "sepal")
+        put(self.folder / "deep" / "b.csv", self.new[4:6], "sepal", "petal")
+        (self.folder / "deep" / "notes.txt").write_text("no table")
+        outcome = self.tutti("infer", *WEIGHTS, "deep", "new.csv", "--output", "out.csv")
+        self.assertEqual(outcome.status, 3, outcome)
+        self.assertIn("deep/b.csv: its columns are not those of the table before", outcome.errors)
+        rows = self.table("out.csv")
+        self.assertEqual([row["file"] for row in rows], ["deep/a.csv"] * 4 + ["new.csv"] * 30)
+        done = subprocess.run([harness.TUTTI, "infer", *WEIGHTS, "-", "--json"], cwd=self.folder, input="new.csv\r\n\ndeep\n",
+                              capture_output=True, text=True, check=True)
+        self.assertEqual(len(done.stdout.splitlines()), 36)
+
+    def test_refused_before_any_work(self):
+        def refused(status, words, *arguments):
+            self.refused(status, words, "infer", *WEIGHTS, *arguments, OCL_ICD_VENDORS="/nonexistent")
+        before = (self.folder / "new.csv").read_bytes()
+        (self.folder / "link.csv").symlink_to("new.csv")
+        refused(2, ["new.csv", "which is read"], "new.csv", "--output", "new.csv")
+        refused(2, ["link.csv", "new.csv, which is read"], "new.csv", "--output", "link.csv")
+        refused(2, ["train.csv, which is read"], "--data", "train.csv", "--output", "train.csv")
+        refused(2, ["new.csv", "which is read"], ".", "--output", "new.csv")
+        refused(2, ["out.xlsx", ".csv or .tsv"], "new.csv", "--output", "out.xlsx")
+        refused(1, ["none/out.csv", "folder none"], "new.csv", "--output", "none/out.csv")
+        refused(2, ["--inputs", "--outputs"], "--inputs", "a.npz", "--outputs", "b.npz", "--output", "out.csv")
+        refused(2, "--part", "new.csv", "--part", "val")
+        refused(2, ["the data are missing", "trained on a table", "--data"])
+        refused(1, "none.csv: this cannot be opened", "none.csv")
+        refused(2, "these are weights", "m.state.safetensors")
+        self.assertEqual((self.folder / "new.csv").read_bytes(), before)
+        self.assertFalse((self.folder / "out.csv").exists())
+
+    def test_numbers(self):
+        self.good("train", "mlp", "--data", "train.csv", "--target", "petal", "--devices", "0", "--lr", "0.01", "--save", "n",
+                  "--epochs", "10")
+        put(self.folder / "rest.csv", self.new, "species", "sepal")
+        words = ("infer", "--weights", "n.safetensors", "rest.csv")
+        lines = self.good(*words, "--json").lines()
+        self.assertEqual((lines[4]["index"], lines[4]["sample"]), (4, "row 5"))
+        self.good(*words, "--output", "out.csv")
+        for row, line, new in zip(self.table("out.csv"), lines, self.new, strict=True):
+            self.assertEqual(list(row), ["species", "sepal", "prediction"])
+            self.assertAlmostEqual(float(row["prediction"]) / line["value"], 1, places=6)
+            self.assertLess(abs(line["value"] - float(new["petal"])), 60)
+
+
+class Files(harness.CommandTest):
+    def output(self, *arguments):
+        outcome = self.tutti("infer", *WEIGHTS, *arguments, "--output", "out.csv")
+        with open(self.folder / "out.csv", newline="") as file:
+            return outcome, list(csv.DictReader(file))
+
+    def test_pictures(self):
+        """Files, folders and what is below them, in order; those that cannot be read are named, the rest is predicted."""
+        pictures.write_classes(self.folder / "set", 10)
+        self.good("train", "lenet", "--data", "set", "--input", "3x16x16", "--batch", "8", "--lr", "0.01", "--devices", "0",
+                  "--epochs", "6", "--save", "m")
+        below = self.folder / "new" / "below"
+        below.mkdir(parents=True)
+        (self.folder / "set" / "red" / "000.ppm").rename(self.folder / "new" / "b.ppm")
+        (self.folder / "set" / "blue" / "000.ppm").rename(below / "a.ppm")
+        (below / "again").symlink_to("..")
+        (self.folder / "new" / "notes.txt").write_text("no picture")
+        (self.folder / "cut.ppm").write_bytes(b"P6\n16 16\n255\n")
+        (self.folder / "a.wav").write_bytes(b"RIFF")
+        outcome, rows = self.output("set/green/001.ppm", "cut.ppm", "a.wav", "new", "none.ppm")
+        self.assertEqual(outcome.status, 3, outcome)
+        for name in ("cut.ppm", "a.wav", "none.ppm"):
+            self.assertEqual(outcome.errors.count(f"tutti infer: {name}"), 1, outcome)
+        self.assertIn("tutti infer: 3 could not be predicted, and 3 were\n", outcome.errors)
+        self.assertEqual([(row["file"], row["prediction"]) for row in rows],
+                         [("set/green/001.ppm", "green"), ("cut.ppm", ""), ("new/b.ppm", "red"), ("new/below/a.ppm", "blue")])
+        self.assertEqual(list(rows[0]), ["file", "prediction", "probability_blue", "probability_green", "probability_red"])
+        lines = self.good("infer", *WEIGHTS, "--json", "new").lines()
+        self.assertEqual([line["sample"] for line in lines], ["new/b.ppm", "new/below/a.ppm"])
+        result, = self.good("eval", *WEIGHTS, "--data", "set", "--part", "all", "--json").lines()
+        self.assertEqual(result["samples"], 28)
+        self.some_classes()
+
+    def some_classes(self):
+        """eval on data with one of the classes, and with one that the network does not know."""
+        (self.folder / "set" / "green").rename(self.folder / "green")
+        result, = self.good("eval", *WEIGHTS, "--data", "set", "--part", "all", "--json").lines()
+        support = {row["name"]: row["support"] for row in result["scores"]["classes"]}
+        self.assertEqual((support, result["accuracy"]), ({"blue": 9, "green": 0, "red": 9}, 1))
+        (self.folder / "green").rename(self.folder / "set" / "grass")
+        self.refused(1, ["class", "'grass'", "'green'"], "eval", *WEIGHTS, "--data", "set")
+
+    def test_recordings(self):
+        for i in range(8):
+            tone(self.folder / "set" / "low" / f"{i}.wav", 300 + 10 * i)
+            tone(self.folder / "set" / "high" / f"{i}.wav", 1500 + 10 * i)
+        self.good("train", "lenet", "--data", "set", "--batch", "4", "--lr", "0.01", "--epochs", "6", "--save", "m",
+                  "--devices", "0")
+        tone(self.folder / "new" / "deep" / "a.wav", 1520)
+        tone(self.folder / "b.wav", 320)
+        pictures.ppm(self.folder / "new" / "c.ppm", 2, 2, bytes(12))
+        (self.folder / "cut.wav").write_bytes((self.folder / "b.wav").read_bytes()[:30])
+        outcome, rows = self.output("b.wav", "cut.wav", "new")
+        self.assertEqual(outcome.status, 3, outcome)
+        self.assertEqual([(row["file"], row["prediction"]) for row in rows],
+                         [("b.wav", "low"), ("cut.wav", ""), ("new/deep/a.wav", "high")])
+
+
+def tone(path, hertz, rate=8000):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    values = (int(8000 * math.sin(2 * math.pi * hertz * i / rate)) for i in range(rate // 2))
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(b"".join(value.to_bytes(2, "little", signed=True) for value in values))
 
 
 harness.main()

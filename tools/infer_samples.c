@@ -1,0 +1,208 @@
+#include "tools/infer_samples.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "formats/json_lines.h"
+#include "tools/likeliest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLE_NAME = 1100 };
+
+/* Buffers for a batch, and the bytes of a sample. */
+struct work {
+    struct infer_request *request;
+    struct session *session;
+    const struct data *data;
+    struct samples *samples;
+    struct predicted predicted;
+    int64_t outputs; /* numbers for a sample */
+    size_t input_bytes, target_bytes;
+    unsigned char *inputs, *targets;
+    float *results;
+    double *values; /* of a sample: probabilities, or numbers */
+    int64_t *indices;
+    bool *bad; /* samples of the batch that cannot be read */
+};
+
+/* ---------------------------------------------------------------------------------------------------- print ---- */
+
+/* Prints a sample's numbers, which are in the units of the data. */
+static tutti_status print_numbers(const struct work *w, int64_t index, const char *title)
+{
+    struct json_line line;
+    if (!w->request->saved->json) {
+        printf("%lld", (long long)index);
+        for (int64_t i = 0; i < w->outputs; i++) printf(" %.*g", data_digits(w->data, i), w->values[i]);
+        printf("  %s\n", title);
+        return TUTTI_OK;
+    }
+    json_line_begin(&line, stdout);
+    json_line_integer(&line, "index", index);
+    json_line_text(&line, "sample", title);
+    if (w->outputs == 1) {
+        json_line_digits(&line, "value", w->values[0], data_digits(w->data, 0));
+    } else {
+        json_line_print(&line, "values [");
+        for (int64_t i = 0; i < w->outputs; i++) json_line_digits(&line, NULL, w->values[i], data_digits(w->data, i));
+    }
+    return json_line_end(&line);
+}
+
+/* Whether predictions are printed: not if they are written to a file, unless both are asked for. */
+static bool prints(const struct work *w)
+{
+    return !w->request->predictions.path || w->request->saved->json;
+}
+
+static tutti_status use_numbers(struct work *w, int64_t index, const float *outputs, const char *title)
+{
+    for (int64_t i = 0; i < w->outputs; i++) w->values[i] = data_in_units(w->data, i, (double)outputs[i]);
+    return prints(w) ? print_numbers(w, index, title) : TUTTI_OK;
+}
+
+static tutti_status use_classes(
+    struct work *w, int64_t index, int64_t position, const float *outputs, const char *title)
+{
+    int32_t label = -1;
+    if (w->target_bytes == sizeof(label)) memcpy(&label, w->targets + (size_t)position * sizeof(label), sizeof(label));
+    const struct likeliest likeliest = { .title = title,
+        .index = w->request->alone ? -1 : index,
+        .names = w->predicted.names,
+        .outputs = outputs,
+        .classes = w->predicted.count,
+        .labels = w->session->labels,
+        .label = label };
+    likeliest_values(&likeliest, w->values);
+    return prints(w) ? likeliest_print(&likeliest, w->values, w->request->saved->json) : TUTTI_OK;
+}
+
+static tutti_status use_sample(struct work *w, int64_t index, int64_t position)
+{
+    char title[SAMPLE_NAME];
+    const float *outputs = w->results + position * w->outputs;
+    const tutti_data *opened = w->data->opened;
+    struct infer_request *request = w->request;
+    const int64_t row = tutti_data_row(opened, w->samples->part, index);
+    tutti_status status = tutti_data_name(opened, w->samples->part, index, title, sizeof(title));
+    if (status != TUTTI_OK) return status;
+    if (w->bad[position]) return predictions_add(&request->predictions, &w->predicted, row, title, NULL);
+    status = w->data->numbers ? use_numbers(w, index, outputs, title) : use_classes(w, index, position, outputs, title);
+    request->done++;
+    return status == TUTTI_OK ? predictions_add(&request->predictions, &w->predicted, row, title, w->values) : status;
+}
+
+/* ----------------------------------------------------------------------------------------------------- read ---- */
+
+static tutti_status read_some(const struct work *w, int64_t at, int64_t count)
+{
+    const tutti_buffer buffers[] = { { "input", w->session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32,
+                                         w->inputs + (size_t)at * w->input_bytes, w->input_bytes },
+        { "targets", w->data->info.target_dtype, w->targets + (size_t)at * w->target_bytes, w->target_bytes } };
+    return (tutti_status)w->samples->source.read(w->samples->source.user, w->indices + at, count, buffers, 2);
+}
+
+/* Reads a batch. If that fails for a file, reads its samples one by one, and names those that cannot be read. */
+static tutti_status read_batch(const struct work *w, int64_t count)
+{
+    memset(w->bad, 0, (size_t)count * sizeof *w->bad);
+    tutti_status status = read_some(w, 0, count);
+    if (status != TUTTI_FILE && status != TUTTI_FORMAT && status != TUTTI_UNSUPPORTED) return status;
+    for (int64_t i = 0; i < count; i++) {
+        status = read_some(w, i, 1);
+        if (status == TUTTI_OK) continue;
+        if (status != TUTTI_FILE && status != TUTTI_FORMAT && status != TUTTI_UNSUPPORTED) return status;
+        fprintf(stderr, "tutti infer: %s\n", tutti_message(NULL));
+        memset(w->inputs + (size_t)i * w->input_bytes, 0, w->input_bytes);
+        w->bad[i] = true;
+        w->request->bad++;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status infer_batches(struct work *w)
+{
+    const struct infer_request *r = w->request;
+    const struct session_arrays arrays = session_arrays(w->session, w->inputs, NULL, w->results);
+    const int64_t end = r->count && r->count < w->samples->count - r->first ? r->first + r->count : w->samples->count;
+    const int64_t batch = w->session->training.batch;
+    for (int64_t first = r->first; first < end; first += batch) {
+        const int64_t count = end - first < batch ? end - first : batch;
+        for (int64_t i = 0; i < count; i++) w->indices[i] = first + i;
+        tutti_status status = read_batch(w, count);
+        if (status != TUTTI_OK) return fail(status, "%s", tutti_message(NULL));
+        status = tutti_infer(w->session->trainer, arrays.feeds, 1, count, &arrays.fetch, 1);
+        if (status != TUTTI_OK) return fail(status, "%s", tutti_message(w->session->runtime));
+        for (int64_t i = 0; i < count && status == TUTTI_OK; i++) status = use_sample(w, first + i, i);
+        if (status != TUTTI_OK) return status;
+    }
+    return TUTTI_OK;
+}
+
+/* --------------------------------------------------------------------------------------------------- set up ---- */
+
+static size_t elements_of(const tutti_shape *shape)
+{
+    size_t elements = 1;
+    for (int i = 0; i < shape->rank; i++) elements *= (size_t)shape->sizes[i];
+    return elements;
+}
+
+static tutti_status infer_with_file(struct work *w)
+{
+    struct predictions *predictions = &w->request->predictions;
+    tutti_status status = predictions_begin(predictions, &w->predicted);
+    if (status == TUTTI_OK) status = infer_batches(w);
+    return status == TUTTI_OK ? predictions_end(predictions, &w->predicted) : status;
+}
+
+/* Says what the outputs are. */
+static void set_predicted(struct work *w)
+{
+    const struct infer_request *r = w->request;
+    const struct user_data_saved *known = r->saved->known;
+    const bool numbers = w->data->numbers;
+    const char *const *names = numbers ? NULL : w->data->info.class_names;
+    if (!numbers && !names && known && known->class_count > 0) names = (const char *const *)known->classes;
+    w->predicted = (struct predicted) { .data = w->data,
+        .table = r->table,
+        .whole = r->first == 0 && r->count == 0 && r->saved->own.data.ignore_targets,
+        .names = names,
+        .count = numbers ? w->outputs : w->outputs / w->session->labels,
+        .numbers = numbers,
+        .shares = w->session->labels > 1 };
+}
+
+tutti_status infer_samples(
+    struct infer_request *request, struct session *session, const struct data *data, struct samples *samples)
+{
+    struct work w = { .request = request, .session = session, .data = data, .samples = samples };
+    tutti_status status = TUTTI_NO_MEMORY;
+    const size_t batch = (size_t)session->training.batch;
+    tutti_shape output = { 0 };
+    size_t inputs, outputs;
+    (void)tutti_shape_of(session->network, session->output, &output);
+    w.outputs = (int64_t)elements_of(&output);
+    w.input_bytes = elements_of(&data->info.shape) * (session->pixels ? 1 : sizeof(float));
+    w.target_bytes = elements_of(&data->info.target_shape) * sizeof(float);
+    if (!size_multiply(batch, w.input_bytes, &inputs) || !size_multiply(batch, (size_t)w.outputs, &outputs))
+        FAIL(TUTTI_INVALID, "--batch %lld does not fit the memory of this machine: lower it", (long long)batch);
+    set_predicted(&w);
+    w.inputs = memory_new(inputs, 1);
+    w.results = memory_new(outputs, sizeof(float));
+    w.values = memory_new((size_t)w.predicted.count, sizeof(double));
+    w.indices = memory_new(batch, sizeof(int64_t));
+    w.targets = memory_new(batch, w.target_bytes);
+    w.bad = memory_new(batch, sizeof(bool));
+    if (w.inputs && w.results && w.values && w.indices && w.targets && w.bad) status = infer_with_file(&w);
+done:
+    free(w.inputs);
+    free(w.results);
+    free(w.values);
+    free(w.indices);
+    free(w.targets);
+    free(w.bad);
+    return status;
+}

@@ -1,0 +1,52 @@
+/* infer --output: predictions as a table, which appears under its name when it is complete. */
+#ifndef TOOLS_PREDICTIONS_H
+#define TOOLS_PREDICTIONS_H
+
+#include "base/text.h"
+#include "formats/csv.h"
+#include "tools/data.h"
+
+struct predictions {
+    const char *path; /* NULL: none is written, and the functions below do nothing */
+    bool several;     /* rows of several tables: the first column is their file */
+    struct atomic_file *file;
+    struct text text; /* not yet written */
+    int64_t count;    /* rows with a prediction */
+    bool begun;       /* the names of columns are written */
+    char **columns;   /* of the tables, [column_count]; 0: samples have a column for their file */
+    int column_count;
+    int fields; /* after those columns */
+    /* The table whose rows are written. */
+    const char *table;
+    struct csv *csv;
+    bool whole; /* rows without a prediction are written, too */
+    int64_t row;
+};
+
+/* What the predictions of some samples are. */
+struct predicted {
+    const struct data *data;
+    const char *table; /* the file whose rows the samples are, or NULL */
+    bool whole;
+    const char *const *names; /* of the classes; NULL: they have numbers */
+    int64_t count;            /* classes, or numbers */
+    bool numbers, shares;
+};
+
+/* Check the path, and that it is not one of the files that are read. They print a line and return an exit status. */
+int predictions_check(const struct predictions *predictions, const char *command);
+int predictions_check_input(const struct predictions *predictions, const char *command, const char *input);
+
+/* Opens the file at the first call. Errors: TUTTI_MISMATCH if a table has other columns than the one before. */
+tutti_status predictions_begin(struct predictions *predictions, const struct predicted *predicted);
+/* Adds a sample: its row in the table, or its name; probabilities of the classes, or numbers. NULL: it has no
+ * prediction. */
+tutti_status predictions_add(struct predictions *predictions, const struct predicted *predicted, int64_t row,
+    const char *name, const double *values);
+/* After the last sample of predictions_begin(). */
+tutti_status predictions_end(struct predictions *predictions, const struct predicted *predicted);
+/* Shows the file under its name, if it was begun. */
+tutti_status predictions_commit(struct predictions *predictions);
+void predictions_free(struct predictions *predictions);
+
+#endif
