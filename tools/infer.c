@@ -215,12 +215,10 @@ static int infer_files(struct settings *s, struct session *session, struct data 
 static int infer_data(struct settings *s, struct session *session, struct data *data)
 {
     struct samples *part = NULL;
-    tutti_data_options *own = &s->saved.own.data;
     const char *path = s->saved.data;
     struct stat found;
     int result = predictions_check_input(&s->request.predictions, "infer", path);
     if (result != EXIT_DONE) return result;
-    s->skips = own->skip_damaged;
     result = saved_open("infer", &s->saved, false, session, data, &part);
     if (result != EXIT_DONE) return result;
     const bool is_file = path && stat(path, &found) == 0 && S_ISREG(found.st_mode);
@@ -254,6 +252,7 @@ static int infer(struct settings *s, struct session *session, struct data *data,
     if (s->inputs || s->outputs) return infer_arrays(s, session);
     if (s->classes || s->expect || s->prepare)
         return wrong_use("infer", "--classes, --prepare and --expect can only be used with --inputs");
+    s->skips = s->saved.own.data.skip_damaged;
     int result = predictions_check(predictions, "infer");
     if (result == EXIT_DONE) result = predictions_check_input(predictions, "infer", s->saved.weights);
     if (result != EXIT_DONE) return result;

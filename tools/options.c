@@ -273,6 +273,10 @@ static int check_argument(const struct usage *usage, const char *argument)
     if (usage->suffix && has_suffix(argument, ".safetensors"))
         return wrong_use(usage->command, "%s \"%s\": these are weights: write --weights %s%s", usage->argument,
             argument, argument, usage->from_options[0] ? "" : ", and the model");
+    if (usage->more && usage->from_options[0] && !has_suffix(argument, usage->suffix) &&
+        position_of(argument, usage->arguments) < 0 && access(argument, F_OK) == 0)
+        return wrong_use(usage->command, "--%s is missing: \"%s\" is not a %s, which %s say, but a file",
+            usage->from_options[0], argument, usage->argument, usage->from_options[0]);
     if (usage->arguments && position_of(argument, usage->arguments) < 0 && !has_suffix(argument, usage->suffix))
         return wrong_use(usage->command, "unknown %s \"%s\"%s use one of %s%s%s", usage->argument, argument,
             separate(text_suggest(argument, usage->arguments)).text, join_names(usage->arguments, names, sizeof(names)),

@@ -54,15 +54,15 @@ tutti_status saved_model_read(const char *weights, struct saved_model *saved)
 
 tutti_status saved_model_keep(const struct session *session)
 {
+    if (!text_is_utf8(session->model->name)) return TUTTI_OK; /* a path that JSON cannot have */
     json_t *shape = json_array();
     for (int i = 0; i < session->shape.rank; i++)
         json_array_append_new(shape, json_integer((json_int_t)session->shape.sizes[i]));
     json_t *object = json_pack(
         "{s:s, s:o, s:I}", "name", session->model->name, "shape", shape, "outputs", (json_int_t)session->classes);
     char *text = json_dumps(object, JSON_COMPACT);
-    const tutti_status status = text
-        ? tutti_set_metadata(session->trainer, "model", text)
-        : fail(TUTTI_INVALID, "the name of the network is not UTF-8, or there is no memory");
+    const tutti_status status = text ? tutti_set_metadata(session->trainer, "model", text)
+                                     : fail(TUTTI_NO_MEMORY, "no memory for a description of the network");
     free(text);
     json_decref(object);
     return status;

@@ -64,8 +64,30 @@ class Models(WithTables):
         self.assertEqual(self.pair("whole"), self.pair("m"))
         self.assertEqual(self.good("show", "mlp", *WEIGHTS).output, self.good("show", *WEIGHTS).output)
 
+    def test_older_weights(self):
+        """They say what their data were, but not their model."""
+        self.train("--epochs", "1", "--save", "m")
+        content = (self.folder / "m.safetensors").read_bytes()
+        end = 8 + int.from_bytes(content[:8], "little")
+        header = json.loads(content[8:end])
+        known = header["__metadata__"].pop("model")
+        def save(name):
+            text = json.dumps(header).encode()
+            (self.folder / name).write_bytes(len(text).to_bytes(8, "little") + text + content[end:])
+        save("old.safetensors")
+        old = ("--weights", "old.safetensors")
+        self.refused(2, ["old.safetensors does not say", "name it"], "infer", *old, "new.csv")
+        self.assertEqual(self.good("infer", "mlp", *old, "new.csv").output, self.good("infer", *WEIGHTS, "new.csv").output)
+        self.assertEqual(self.good("show", "mlp", *old).output, self.good("show", *WEIGHTS).output)
+        for damage, words in ((known[:-1], "damaged"), (known.replace("mlp", "gone.onnx"), "\"gone.onnx\", which is not here"),
+                              (known.replace("[2]", "[-2]"), "damaged"), (known.replace("mlp", "vgg99"), "vgg99")):
+            header["__metadata__"]["model"] = damage
+            save("bad.safetensors")
+            self.refused(1 if words == "damaged" else 2, words, "eval", "--weights", "bad.safetensors", "--data", "train.csv")
+
     def test_refused(self):
         self.refused(2, ["MODEL is missing", harness.MODELS, "--weights"], "infer")
+        self.refused(2, ["--weights is missing", "new.csv", "not a MODEL"], "infer", "new.csv")
         self.refused(1, ["--weights none", "cannot be read"], "infer", "--weights", "none")
         self.refused(1, ["--resume none.safetensors", "cannot be read"], "train", "--resume", "none")
         (self.folder / "bare.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
@@ -172,7 +194,7 @@ class Tables(WithTables):
         refused(1, ["none/out.csv", "folder none"], "new.csv", "--output", "none/out.csv")
         refused(2, ["--inputs", "--outputs"], "--inputs", "a.npz", "--outputs", "b.npz", "--output", "out.csv")
         refused(2, "--part", "new.csv", "--part", "val")
-        refused(2, ["the data are missing", "trained on a table", "--data"])
+        refused(2, ["the data are missing", "trained on a table", "as FILE, or by --data"])
         refused(1, "none.csv: this cannot be opened", "none.csv")
         refused(2, "these are weights", "m.state.safetensors")
         self.assertEqual((self.folder / "new.csv").read_bytes(), before)
