@@ -348,11 +348,13 @@ static tutti_status check_unnamed(const struct table *table, const char *path, i
         return fail(TUTTI_MISMATCH, "%s has %d columns without names, but the training had %d, with the target '%s'",
             path, count, table->column_count, name_of(table, table->target));
     }
+    int input = 0;
+    while (table->columns[input].role != COLUMN_INPUT) input++;
     if (table->described)
         return fail(TUTTI_MISMATCH,
             "%s has no names of columns in its first row, but the network was trained on columns with names, such as "
             "'%s'",
-            path, name_of(table, 0));
+            path, name_of(table, input));
     if (count == table->column_count) return TUTTI_OK;
     return fail(
         TUTTI_FORMAT, "%s has %d columns, but %s has %d", path, count, table->files[0].path, table->column_count);

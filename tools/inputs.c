@@ -92,6 +92,8 @@ static tutti_status add_entry(struct inputs *inputs, const char *folder, const c
         status = add_folder(inputs, path, above);
     } else if (is_wanted(inputs, name)) {
         status = add(inputs, path, is_sample(inputs, name));
+    } else {
+        inputs->ignored++;
     }
     free(path);
     return status;
@@ -141,7 +143,11 @@ static tutti_status add_named(struct inputs *inputs, const char *path)
         return TUTTI_OK;
     }
     if (!S_ISDIR(found.st_mode)) return add(inputs, path, is_sample(inputs, path));
+    inputs->ignored = 0;
     status = add_folder(inputs, path, NULL);
+    if (inputs->count > before && inputs->ignored > 0)
+        fprintf(stderr, "%s: %lld file%s left out, of other kinds than the network's\n", path,
+            (long long)inputs->ignored, inputs->ignored == 1 ? " is" : "s are");
     if (status != TUTTI_OK || inputs->count > before || inputs->bad > bad) return status;
     if (inputs->kind != INPUTS_TABLES) return add(inputs, path, false); /* perhaps a data set */
     fail(TUTTI_FILE, "%s: there is no table in this folder (.csv, .tsv, .csv.gz)", path);

@@ -19,7 +19,8 @@ struct inputs {
         bool sample;
     } * list;
     size_t count, room;
-    int64_t bad; /* named in a line, and left out */
+    int64_t bad;     /* named in a line, and left out */
+    int64_t ignored; /* files of other kinds in a folder */
 };
 
 /* Adds what an argument names. Files that are not there, or of another kind than the network's data, are named in a

@@ -240,6 +240,7 @@ class Files(harness.CommandTest):
         self.assertIn("tutti infer: 3 could not be predicted, and 3 were\n", outcome.errors)
         self.assertEqual([(row["file"], row["prediction"]) for row in rows],
                          [("set/green/001.ppm", "green"), ("cut.ppm", ""), ("new/b.ppm", "red"), ("new/below/a.ppm", "blue")])
+        self.assertIn("new: 1 file is left out, of other kinds", outcome.errors)
         self.assertEqual(list(rows[0]), ["file", "prediction", "probability_blue", "probability_green", "probability_red"])
         lines = self.good("infer", *WEIGHTS, "--json", "new").lines()
         self.assertEqual([line["sample"] for line in lines], ["new/b.ppm", "new/below/a.ppm"])
