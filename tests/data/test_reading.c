@@ -99,6 +99,39 @@ START_TEST(rare_classes_are_repeated)
 }
 END_TEST
 
+/* In their order, without classes, whatever folders they are in; all parts are all samples, and a part is some. */
+START_TEST(files_and_parts)
+{
+    unsigned char bytes[MOST * SAMPLE];
+    int32_t labels[MOST];
+    char name[200];
+    tutti_data_options options = small_options(NULL);
+    write_classes(in_files("photos"), 4, 0);
+    const char *const files[] = { in_files("photos/c/000.ppm"), in_files("none.ppm"), in_files("photos/a/001.ppm") };
+    options.files = files;
+    options.file_count = 0;
+    ck_assert_ptr_null(tutti_data_open("files", &options));
+    options.file_count = 3;
+    tutti_data *data = tutti_data_open("files", &options);
+    ck_assert_msg(data, "%s", status_message());
+    ck_assert_int_eq(part_count(data, TUTTI_DATA_TEST), 3);
+    ck_assert_int_ne(read_part(data, TUTTI_DATA_TEST, bytes, labels), 0);
+    ck_assert_ptr_nonnull(strstr(status_message(), "none.ppm"));
+    ck_assert_int_eq(tutti_data_name(data, TUTTI_DATA_TEST, 2, name, sizeof name), TUTTI_OK);
+    ck_assert_ptr_nonnull(strstr(name, "photos/a/001.ppm"));
+    tutti_data_free(data);
+    options.files = NULL;
+    data = tutti_data_open(in_files("photos"), &options);
+    ck_assert_msg(data, "%s", status_message());
+    ck_assert_int_eq(part_count(data, TUTTI_DATA_ALL), 12);
+    ck_assert_int_eq(part_count(data, TUTTI_DATA_TRAIN) + part_count(data, TUTTI_DATA_VAL), 12);
+    ck_assert_int_eq(read_part(data, TUTTI_DATA_ALL, bytes, labels), 0);
+    for (int i = 0; i < 12; i++) ck_assert_int_eq(labels[i], i / 4);
+    ck_assert_int_eq(tutti_data_row(data, TUTTI_DATA_ALL, 0), 0);
+    tutti_data_free(data);
+}
+END_TEST
+
 /* A network whose input is floats gets them normalised, from the same bytes. */
 START_TEST(floats_are_normalised)
 {
@@ -166,6 +199,7 @@ TCase *reading_case(void)
     tcase_add_test(reading, threads_and_cache_change_nothing);
     tcase_add_test(reading, damaged_files_are_named);
     tcase_add_test(reading, rare_classes_are_repeated);
+    tcase_add_test(reading, files_and_parts);
     tcase_add_test(reading, floats_are_normalised);
     tcase_add_loop_test(reading, mixed_targets, 0, 2);
     return reading;
