@@ -205,10 +205,13 @@ static void append_names(struct text *text, const char *const *names, int count)
 static void report_unknown(
     const struct description *description, const char *const *unknown, int count, struct text *differences)
 {
+    const struct suggestion suggestion = text_suggest(unknown[0], description->classes);
     begin(differences);
-    text_append(differences, "the data have class%s that the network was not trained on: ", count == 1 ? "" : "es");
+    text_append(
+        differences, "the data have %s that the network was not trained on: ", count == 1 ? "a class" : "classes");
     append_names(differences, unknown, count);
-    text_append(differences, "; it knows ");
+    text_append(differences, "%s %s knows ", suggestion.text[0] ? suggestion.text : ";",
+        suggestion.text[0] ? "The network" : "it");
     append_names(differences, description->classes, description->class_count);
 }
 

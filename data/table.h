@@ -74,6 +74,9 @@ int table_describe(const struct collection *collection, struct json_t *object);
  * missing. */
 tutti_status table_set_columns(struct table *table, const char *path, char **texts, int count, bool *header);
 void table_free_texts(char **texts, int count);
+/* Finds the columns of a list such as "a,b", and calls these `wanted`. A name with commas stands by itself. `path`: who
+ * has the columns. Errors: TUTTI_INVALID if one is not there. */
+tutti_status table_find_listed(const char *path, char *const *names, int count, const char *list, bool *wanted);
 /* Checks that a text can be a name. */
 tutti_status table_check_text(const char *path, const char *text);
 /* Tells a line, which may have failed, to the caller; file NULL: none. */

@@ -117,11 +117,25 @@ static int find_column(char *const *names, int count, const char *text, bool *by
     return suffixed ? found : column_numbered(count, text, all);
 }
 
+/* "; did you mean NAME?" where a name that may be taken is near. `taken` may be NULL. */
+static struct suggestion suggest(char *const *names, int count, const bool *taken, const char *text)
+{
+    struct suggestion suggestion = { "" };
+    const char **choices = memory_new((size_t)count + 1, sizeof *choices);
+    for (int i = 0, used = 0; choices && i < count; i++)
+        if (!taken || !taken[i]) choices[used++] = names[i];
+    if (choices) suggestion = text_suggest(text, choices);
+    free(choices);
+    return suggestion;
+}
+
 static tutti_status no_column(const char *path, char *const *names, int count, const char *text)
 {
     struct text list = { 0 };
+    const struct suggestion suggestion = suggest(names, count, NULL, text);
     for (int i = 0; i < count && i < MOST_NAMED; i++) text_append(&list, "%s%s", i ? ", " : "", names[i]);
-    const tutti_status status = fail(TUTTI_INVALID, "%s has no column '%s': it has %s%s", path, text,
+    const tutti_status status = fail(TUTTI_INVALID, "%s has no column '%s'%s %s %s%s", path, text_printable(text).text,
+        suggestion.text[0] ? suggestion.text : ":", suggestion.text[0] ? "It has" : "it has",
         list.data ? list.data : "", count > MOST_NAMED ? ", ..." : "");
     text_free(&list);
     return status;
@@ -129,8 +143,7 @@ static tutti_status no_column(const char *path, char *const *names, int count, c
 
 /* ------------------------------------------------------------------------------------------- the first file ---- */
 
-/* Finds the columns of a list such as "a,b", and calls these `wanted`. A name with commas stands by itself. */
-static tutti_status find_listed(const char *path, char *const *names, int count, const char *list, bool *wanted)
+tutti_status table_find_listed(const char *path, char *const *names, int count, const char *list, bool *wanted)
 {
     bool ignored;
     int found = list ? column_named(names, count, list, strlen(list)) : -1;
@@ -157,9 +170,9 @@ static tutti_status set_roles(struct table *table, const char *path, char *const
     bool *drop = memory_new((size_t)count, sizeof *drop), *only = memory_new((size_t)count, sizeof *only);
     bool *row_names = memory_new((size_t)count, sizeof *row_names);
     if (!drop || !only || !row_names) goto done;
-    TRY(find_listed(path, names, count, options->drop, drop));
-    TRY(find_listed(path, names, count, options->only, only));
-    TRY(find_listed(path, names, count, options->row_names, row_names));
+    TRY(table_find_listed(path, names, count, options->drop, drop));
+    TRY(table_find_listed(path, names, count, options->only, only));
+    TRY(table_find_listed(path, names, count, options->row_names, row_names));
     if (drop[table->target] || only[table->target] || row_names[table->target])
         FAIL(TUTTI_INVALID, "%s: column '%s' is the target, and not of %s: name another one by --target", path,
             names[table->target],
@@ -277,21 +290,24 @@ static const char *what_others(const struct table *table)
     return table->described ? "the training" : table->files[0].path;
 }
 
-static tutti_status report_missing(struct table *table, const char *path, char **texts)
+static tutti_status report_missing(struct table *table, const char *path, char **texts, const bool *taken)
 {
     struct text missing = { 0 }, names = { 0 };
+    struct suggestion suggestion = { "" };
     int count = 0;
     if (table->described && table->reading.options->without_targets && table->columns[table->target].field < 0)
         table->unlabelled = true;
     for (int i = 0; i < table->column_count; i++)
-        if (table->columns[i].field < 0 && is_needed(table, i) && ++count <= MOST_NAMED)
+        if (table->columns[i].field < 0 && is_needed(table, i) && ++count <= MOST_NAMED) {
             text_append(&missing, "%s'%s'", count > 1 ? ", " : "", name_of(table, i));
+            if (!suggestion.text[0]) suggestion = suggest(texts, table->reading.field_count, taken, name_of(table, i));
+        }
     if (count == 0) return TUTTI_OK;
     if (count > MOST_NAMED) text_append(&missing, " and %d more", count - MOST_NAMED);
     (void)append_names(&names, texts, table->reading.field_count, NULL, true);
-    const tutti_status status =
-        fail(table->described ? TUTTI_MISMATCH : TUTTI_FORMAT, "%s lacks the column%s %s of %s: it has %s", path,
-            count == 1 ? "" : "s", missing.data ? missing.data : "", what_others(table), names.data ? names.data : "");
+    const tutti_status status = fail(table->described ? TUTTI_MISMATCH : TUTTI_FORMAT,
+        "%s lacks the column%s %s of %s: it has %s%s%s", path, count == 1 ? "" : "s", missing.data ? missing.data : "",
+        what_others(table), names.data ? names.data : "", suggestion.text, suggestion.text[0] ? " Rename it" : "");
     text_free(&missing);
     text_free(&names);
     return status;
@@ -311,6 +327,13 @@ static void report_others(const struct table *table, const char *path, char **te
     text_free(&line);
 }
 
+/* "y" and "y:class" name the column y. */
+static bool is_name_of_target(const char *text, const char *name)
+{
+    const size_t length = strlen(name);
+    return !strncmp(text, name, length) && (!text[length] || !strcmp(text + length, ":class"));
+}
+
 /* The caller may name the target's column in the file, where it is called otherwise than in the training. */
 static tutti_status rename_target(struct table *table, const char *path, char **texts, int count)
 {
@@ -319,6 +342,7 @@ static tutti_status rename_target(struct table *table, const char *path, char **
     bool by_class = false;
     if (!table->described || !wanted) return TUTTI_OK;
     const int found = find_column(texts, count, wanted, &by_class);
+    if (found < 0 && !is_name_of_target(wanted, *name)) return no_column(path, texts, count, wanted);
     if (found < 0 || !strcmp(texts[found], *name)) return TUTTI_OK; /* report_missing() tells if it is missing */
     if (column_named(texts, count, *name, strlen(*name)) >= 0)
         return fail(TUTTI_MISMATCH, "%s: the network was trained to predict '%s', not '%s'", path, *name, texts[found]);
@@ -402,7 +426,7 @@ static tutti_status match_columns(struct table *table, const char *path, char **
         goto done;
     }
     TRY(find_fields(table, texts, count, taken));
-    TRY(report_missing(table, path, texts));
+    TRY(report_missing(table, path, texts, taken));
     report_others(table, path, texts, taken);
 done:
     if (table->reading.no_targets) table->columns[table->target].field = -1;

@@ -156,13 +156,69 @@ static tutti_status restore(struct table *table, const json_t *object)
     return table->by_class || table->columns[table->target].kind->is_number ? TUTTI_OK : damaged();
 }
 
-/* What the columns become is known. */
-static tutti_status check_options(const tutti_data_options *options)
+/* Whether a list of an option says again what a column was in the training. */
+static bool agrees(const struct column *column, enum column_role role, bool listed)
 {
-    const char *given = options->drop ? "--drop" : options->only ? "--only" : options->row_names ? "--id" : NULL;
-    if (!given && options->normalise) given = "--normalise";
-    if (!given) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "leave out %s: columns and their normalisation are those of the training", given);
+    if (role == COLUMN_INPUT) /* --only: some of its columns may have turned out to say nothing */
+        return listed ? column->role == COLUMN_INPUT || column->role == COLUMN_LEFT_OUT : column->role != COLUMN_INPUT;
+    return !listed || column->role == role;
+}
+
+/* A list of columns may be given again, as when the command of the training is repeated, but not another one. `role`:
+ * what the option makes of columns. */
+static tutti_status check_list(const struct table *table, const char *option, const char *list, enum column_role role)
+{
+    const int count = table->column_count;
+    tutti_status status = TUTTI_NO_MEMORY;
+    if (!list) return TUTTI_OK;
+    char **names = memory_new((size_t)count, sizeof *names);
+    bool *listed = memory_new((size_t)count, sizeof *listed);
+    if (!names || !listed) goto done;
+    for (int i = 0; i < count; i++) names[i] = table->columns[i].name;
+    status = table_find_listed("the training", names, count, list, listed);
+    if (status == TUTTI_INVALID && !table->whole && role != COLUMN_INPUT) status = TUTTI_OK; /* it knows inputs only */
+    if (status != TUTTI_OK) goto done;
+    for (int i = 0; i < count; i++)
+        if (!agrees(&table->columns[i], role, listed[i]))
+            FAIL(TUTTI_INVALID,
+                "--%s %s: columns are those of the training, where '%s' was %s: leave --%s out, or give it as then",
+                option, list, names[i],
+                table->columns[i].role == COLUMN_INPUT        ? "an input"
+                    : table->columns[i].role == COLUMN_TARGET ? "the target"
+                    : table->columns[i].role == COLUMN_NAME   ? "the name of rows"
+                                                              : "left out",
+                option);
+done:
+    free(names);
+    free(listed);
+    return status;
+}
+
+/* Whether inputs that are numbers stayed as they are. */
+static bool was_none(const struct table *table)
+{
+    for (int i = 0; i < table->column_count; i++) {
+        const struct column *column = &table->columns[i];
+        if (column->role != COLUMN_INPUT || !column->kind->is_number) continue;
+        if (column->mean[0] != 0 || column->std[0] != 1) return false;
+    }
+    return true;
+}
+
+/* What the columns become is known: options may say it again. */
+static tutti_status check_options(const struct table *table)
+{
+    const tutti_data_options *options = table->reading.options;
+    tutti_status status = TUTTI_OK;
+    TRY(check_list(table, "drop", options->drop, COLUMN_LEFT_OUT));
+    TRY(check_list(table, "only", options->only, COLUMN_INPUT));
+    TRY(check_list(table, "id", options->row_names, COLUMN_NAME));
+    if (options->normalise && strcmp(options->normalise, was_none(table) ? "none" : "measured"))
+        FAIL(TUTTI_INVALID,
+            "--normalise %s: columns are normalised as in the training, where it was %s: leave --normalise out",
+            options->normalise, was_none(table) ? "none" : "measured");
+done:
+    return status;
 }
 
 tutti_status table_restore(struct table *table, const char *description)
@@ -171,10 +227,10 @@ tutti_status table_restore(struct table *table, const char *description)
     json_t *object = json_loads(description, 0, NULL);
     const char *kind = json_string_value(json_object_get(object, "kind"));
     tutti_status status = TUTTI_OK;
-    if (kind && !strcmp(kind, "table")) status = check_options(table->reading.options);
-    if (kind && !strcmp(kind, "table") && status == TUTTI_OK)
+    if (kind && !strcmp(kind, "table")) {
         status = restore(table, object);
-    else if (kind && status == TUTTI_OK)
+        if (status == TUTTI_OK) status = check_options(table);
+    } else if (kind)
         status = fail(TUTTI_MISMATCH, "%s: the network was trained on %s, but these data are a table",
             table->files[0].path, text_printable(kind).text);
     json_decref(object);

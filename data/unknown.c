@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "data/data.h"
 
 #include <stdio.h>
@@ -36,8 +37,9 @@ static tutti_status count_files(const char *folder, struct ignored *ignored, str
 }
 
 static const char *const advice[] = { "convert pictures to JPEG or PNG", "convert recordings to WAV",
-    "save the table as CSV", "name one of the tables itself", "save arrays as .npz or .npy, called x and y",
-    "unpack the archive", "docs/data.md says which files and folders are read" };
+    "convert the table to CSV, by duckdb or pandas", "name one of the tables itself",
+    "save arrays as .npz or .npy, called x and y", "unpack the archive",
+    "docs/data.md says which files and folders are read" };
 enum { PICTURES, RECORDINGS, OTHER_TABLES, TABLES, ARRAYS, ARCHIVES, ANYTHING, ADVICE };
 
 static int advice_of(const char *extension)
@@ -46,7 +48,7 @@ static int advice_of(const char *extension)
         const char *extensions; /* between blanks */
         int advice;
     } known[] = { { " .svg .jp2 .jxl .dng .cr2 .nef .psd ", PICTURES }, { " .m4a .aac .wma .amr .ape ", RECORDINGS },
-        { " .xls .xlsx .ods .parquet .arrow .feather .arff .json .jsonl .txt .dat .data ", OTHER_TABLES },
+        { " .xls .xlsx .ods .parquet .pq .arrow .feather .arff .json .jsonl .txt .dat .data ", OTHER_TABLES },
         { " .csv .tsv ", TABLES }, { " .mat .pkl .pt .pth .h5 .hdf5 .npz .npy ", ARRAYS },
         { " .zip .gz .tgz .7z .rar .xz .bz2 ", ARCHIVES } };
     char word[16];
@@ -71,6 +73,46 @@ static const char *choose_advice(const struct content *content)
     return advice[best];
 }
 
+/* Tables in other formats, and how the file becomes a table in CSV. */
+static const struct conversion {
+    const char *ends, *format;
+    bool duckdb;
+    const char *pandas;
+} conversions[] = {
+    { " .parquet .pq ", "Parquet", true, "parquet" },
+    { " .arrow .feather ", "Arrow", false, "feather" },
+    { " .json .jsonl .ndjson ", "JSON", true, NULL },
+    { " .xls .xlsx .ods ", "a spreadsheet", false, "excel" },
+    { " .pkl .pickle ", "Python's pickle", false, "pickle" },
+};
+
+static const struct conversion *conversion_of(const char *end)
+{
+    char word[16];
+    const int length = snprintf(word, sizeof(word), " %s ", end);
+    for (size_t i = 0; length < (int)sizeof(word) && i < sizeof(conversions) / sizeof(conversions[0]); i++)
+        if (strcasestr(conversions[i].ends, word)) return &conversions[i];
+    return NULL;
+}
+
+/* Names the commands that convert the file, if its format is known. */
+static tutti_status refuse_file(const char *path, const char *advice_on)
+{
+    const char *slash = strrchr(path, '/'), *point = strrchr(slash ? slash : path, '.');
+    const struct conversion *known = point ? conversion_of(point) : NULL;
+    struct text how = { 0 };
+    if (!known) return fail(TUTTI_FILE, "%s: this is not a file of data that can be read: %s", path, advice_on);
+    const int stem = (int)(point - path);
+    if (known->duckdb) text_append(&how, "duckdb -c \"COPY (FROM '%s') TO '%.*s.csv'\"", path, stem, path);
+    if (known->pandas)
+        text_append(&how, "%spandas.read_%s(\"%s\").to_csv(\"%.*s.csv\", index=False)",
+            known->duckdb ? ", or in Python by " : "", known->pandas, path, stem, path);
+    const tutti_status status =
+        fail(TUTTI_FILE, "%s is %s: convert it to CSV by %s", path, known->format, how.data ? how.data : "a program");
+    text_free(&how);
+    return status;
+}
+
 tutti_status data_unknown(const char *path)
 {
     struct stat found;
@@ -85,9 +127,10 @@ tutti_status data_unknown(const char *path)
     if (status != TUTTI_OK) goto done;
     const struct ignored_text here = ignored_list(&content->here), below = ignored_list(&content->below);
     if (!is_folder)
-        status = fail(TUTTI_FILE, "%s: this is not a file of data that can be read: %s", path, choose_advice(content));
+        status = refuse_file(path, choose_advice(content));
     else if (!here.text[0])
-        status = fail(TUTTI_FILE, "%s: this folder is empty", path);
+        status = fail(TUTTI_FILE,
+            "%s: this folder is empty: put a table into it, or the files of each class into a folder of its own", path);
     else
         status = fail(TUTTI_FILE, "%s: no data are recognised in this folder. It has %s%s%s: %s", path, here.text,
             below.text[0] ? ", and in its folders " : "", below.text, choose_advice(content));

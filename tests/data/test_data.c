@@ -103,7 +103,7 @@ START_TEST(unknown_data)
     expect_refusal(
         in_files("song.m4a"), "song.m4a: ", "not a file of data that can be read: convert recordings to WAV");
     write_file(in_files("t.xlsx"), "x", 1);
-    expect_refusal(in_files("t.xlsx"), "t.xlsx: ", "save the table as CSV");
+    expect_refusal(in_files("t.xlsx"), "t.xlsx is a spreadsheet", "pandas.read_excel(\"");
 }
 END_TEST
 
