@@ -228,6 +228,7 @@ static tutti_status finish(struct audio *audio, const tutti_data_options *option
     collection->name = name_file;
     collection->fit = measure;
     collection->describe = describe;
+    collection->inspect = audio_inspect;
 done:
     return status;
 }

@@ -31,5 +31,7 @@ struct audio {
 tutti_status audio_list(struct audio *audio, const char *path, bool folder, const tutti_data_options *options);
 /* Adds the files of the options, without classes. */
 tutti_status audio_list_files(struct audio *audio, const tutti_data_options *options);
+/* audio_inspect.c: collection.inspect */
+int audio_inspect(const struct collection *collection, int64_t most, struct json_t *object);
 
 #endif

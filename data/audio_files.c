@@ -156,7 +156,7 @@ static tutti_status list_classes(struct audio *audio, const char *path, const tu
     walk.visit = add_file;
     walk.ignored = (struct ignored) { 0 };
     TRY(walk_all(&walk, path));
-    ignored_note(&walk.ignored, options);
+    ignored_note(&walk.ignored, options, &audio->collection.ignored);
 done:
     free(walk.without);
     return status;
@@ -177,7 +177,7 @@ tutti_status audio_list(struct audio *audio, const char *path, bool folder, cons
     tutti_status status = list_classes(audio, path, options);
     if (status != TUTTI_OK || audio->classes > 0) return status;
     status = walk_class(&walk, path, NULL);
-    if (audio->collection.samples > 0) ignored_note(&walk.ignored, options);
+    if (audio->collection.samples > 0) ignored_note(&walk.ignored, options, &audio->collection.ignored);
     free(walk.without);
     return status;
 }

@@ -3,6 +3,7 @@
 #define DATA_COLLECTION_H
 
 #include "data/augment.h"
+#include "data/ignored.h"
 #include "tutti_data.h"
 
 struct json_t; /* jansson's */
@@ -16,8 +17,9 @@ struct collection {
     bool floats;                /* images are bytes here, but are told as floats, normalised when read */
     /* [samples]: a tutti_data_part as the data say it, or PART_OPEN: a part is drawn by the seed. */
     signed char *parts;
-    int32_t *labels;     /* [samples] where there are classes, else NULL */
-    const int64_t *rows; /* [samples] where they are rows of files, from 1 on, else NULL */
+    int32_t *labels;        /* [samples] where there are classes, else NULL */
+    const int64_t *rows;    /* [samples] where they are rows of files, from 1 on, else NULL */
+    struct ignored ignored; /* what lies among the data and is none of them */
     /* Writes a sample and its target as `info` says. Several threads call it at a time. Errors: TUTTI_FORMAT or
      * TUTTI_FILE with the file's name: the sample is damaged. */
     tutti_status (*read)(
@@ -29,6 +31,9 @@ struct collection {
     tutti_status (*fit)(struct collection *collection, const signed char *part);
     /* Adds what tutti_data_json() says beyond `info`, such as columns; 0, or -1 on failure. NULL: nothing. */
     int (*describe)(const struct collection *collection, struct json_t *object);
+    /* Adds what tutti_data_inspect() says of this kind of data, such as the sizes of pictures; 0, or -1 on failure.
+     * Files are opened for it, `most` of them. NULL: what samples have in them is measured. */
+    int (*inspect)(const struct collection *collection, int64_t most, struct json_t *object);
     void (*free)(struct collection *collection);
 };
 enum { PART_OPEN = -1 };

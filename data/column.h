@@ -46,6 +46,7 @@ struct column_profile {
 struct column {
     char *name;
     enum column_role role;
+    const char *reason; /* of one that is left out; NULL: not known */
     const struct column_kind *kind;
     unsigned format; /* of a kind that has several: one bit */
     int field;       /* where it stands in a row of the present file; -1: not there */
@@ -114,6 +115,8 @@ void column_date_take_day_first(struct column *column);
 bool column_date_is_open(const struct column *column);
 bool column_date_has_late_day(double value);
 bool column_date_is_day_first(const struct column *column);
+/* "2001-12-31", perhaps with the time; "14:30" in a column of times. */
+void column_date_print(const struct column *column, double value, char *text, size_t size);
 
 /* Takes the kind of this name; NULL: there is none. */
 const struct column_kind *column_kind_named(const char *name);

@@ -4,6 +4,7 @@
 #include "base/status.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -190,6 +191,19 @@ bool column_date_has_late_day(double value)
     if (isnan(value)) return false;
     date_of((int64_t)floor(value / DAY), &date);
     return date.day > 12;
+}
+
+void column_date_print(const struct column *column, double value, char *text, size_t size)
+{
+    struct date date;
+    const double days = floor(value / DAY);
+    const int minutes = (int)((value - days * DAY) / 60);
+    const bool time_only = column->format == 1U << TIME_ONLY, day_only = !time_only && value <= days * DAY;
+    char day[32] = "", time[32] = "";
+    date_of((int64_t)days, &date);
+    if (!time_only) snprintf(day, sizeof day, "%04d-%02d-%02d", date.year, date.month, date.day);
+    if (!day_only) snprintf(time, sizeof time, "%s%02d:%02d", time_only ? "" : " ", minutes / 60, minutes % 60);
+    snprintf(text, size, "%s%s", day, time);
 }
 
 static tutti_status read_date(struct column *column, const char *text, double *value)

@@ -150,7 +150,7 @@ static tutti_status read_folder(
     walk.finds_classes = false;
     TRY(walk_parts(&walk, path, parts, count));
     *found = pictures->collection.samples > 0;
-    if (*found) ignored_note(&walk.ignored, options);
+    if (*found) ignored_note(&walk.ignored, options, &pictures->collection.ignored);
 done:
     names_free(&walk.classes);
     free(walk.without);
@@ -210,7 +210,7 @@ static tutti_status read_photos(
     if (is_folder(path)) {
         TRY(add_images(&walk, path, TUTTI_DATA_TEST, -1));
         *found = pictures->collection.samples > 0;
-        if (*found) ignored_note(&walk.ignored, options);
+        if (*found) ignored_note(&walk.ignored, options, &pictures->collection.ignored);
         return TUTTI_OK;
     }
     if (!image_has_name(path)) return TUTTI_OK;

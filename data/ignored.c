@@ -44,8 +44,9 @@ void ignored_add(struct ignored *ignored, const char *parent, const char *name, 
         ignored->folders++;
     else
         count_file(ignored, name);
-    if (!ignored->example[0])
-        snprintf(ignored->example, sizeof(ignored->example), "%s%s%s", parent ? parent : "", parent ? "/" : "", name);
+    if (ignored->example_count == IGNORED_EXAMPLES) return;
+    snprintf(ignored->examples[ignored->example_count++], sizeof(ignored->examples[0]), "%s%s%s", parent ? parent : "",
+        parent ? "/" : "", name);
 }
 
 bool ignored_any(const struct ignored *ignored)
@@ -107,9 +108,10 @@ tutti_status ignored_refuse(const char *folder, const char *what)
         any ? "convert its files, or move it away" : "fill or remove it");
 }
 
-void ignored_note(const struct ignored *ignored, const tutti_data_options *options)
+void ignored_note(const struct ignored *ignored, const tutti_data_options *options, struct ignored *kept)
 {
+    *kept = *ignored;
     if (!ignored_any(ignored)) return;
-    data_note(options, "ignored: %s%s%s", ignored_list(ignored).text, ignored->example[0] ? ", such as " : "",
-        ignored->example);
+    data_note(options, "ignored: %s%s%s", ignored_list(ignored).text, ignored->example_count ? ", such as " : "",
+        ignored->examples[0]);
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { IGNORED_KINDS = 24 };
+enum { IGNORED_KINDS = 24, IGNORED_EXAMPLES = 3 };
 
 struct ignored {
     struct ignored_kind {
@@ -17,7 +17,8 @@ struct ignored {
     int kind_count;
     int64_t others; /* files of more kinds than there is room for */
     int64_t folders, hidden;
-    char example[200]; /* the first path */
+    char examples[IGNORED_EXAMPLES][200]; /* the first paths */
+    int example_count;
 };
 
 /* Counts a file or folder. `parent` may be NULL. */
@@ -36,7 +37,7 @@ struct ignored_text ignored_list(const struct ignored *ignored);
 /* Refuses a folder that should be a class but has nothing that can be read: names it, what it has, and what could be
  * read. `what` is IGNORED_PICTURES or IGNORED_RECORDINGS. */
 tutti_status ignored_refuse(const char *folder, const char *what);
-/* Calls note() of the options with one line, if anything was counted. */
-void ignored_note(const struct ignored *ignored, const tutti_data_options *options);
+/* Calls note() of the options with one line, if anything was counted, and keeps what was counted in `kept`. */
+void ignored_note(const struct ignored *ignored, const tutti_data_options *options, struct ignored *kept);
 
 #endif

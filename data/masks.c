@@ -283,9 +283,9 @@ static tutti_status find_classes(struct pictures *pictures, const char *path, co
     return status;
 }
 
-static void report(const struct pictures *pictures, const tutti_data_options *options, const struct unused *unused)
+static void report(struct pictures *pictures, const tutti_data_options *options, const struct unused *unused)
 {
-    ignored_note(&unused->ignored, options);
+    ignored_note(&unused->ignored, options, &pictures->collection.ignored);
     if (unused->without > 0)
         data_note(options, "images without a mask, which are ignored: %lld, such as %s", (long long)unused->without,
             names_at(&pictures->names, unused->example));

@@ -129,6 +129,7 @@ tutti_status pictures_finish(struct pictures *pictures, const tutti_data_options
     collection->read = pictures_read;
     collection->name = name_picture;
     collection->fit = pictures_measure;
+    collection->inspect = pictures_inspect;
     collection->free = free_pictures;
     return cache_new(&pictures->cache, 2 * (size_t)collection->samples, cache);
 }

@@ -51,6 +51,7 @@ tutti_status pictures_read(
     struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target);
 tutti_status pictures_measure(struct collection *collection, const signed char *part);
 void pictures_free_readers(struct pictures *pictures);
+int pictures_inspect(const struct collection *collection, int64_t most, struct json_t *object); /* pictures_inspect.c */
 
 /* Calls note() of the options, if there is one. */
 void data_note(const tutti_data_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -199,6 +199,7 @@ static tutti_status finish(struct table *table, const tutti_data_options *option
     collection->name = name_row;
     collection->fit = fit;
     collection->describe = table_describe;
+    collection->inspect = table_inspect;
     if (table->described) TRY(place_features(table));
 done:
     return status;

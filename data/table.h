@@ -14,6 +14,8 @@ struct table_file {
     char *path;
     int part;       /* PART_OPEN: the rows of the file are divided */
     int64_t begins; /* its first row among those of all files */
+    bool header;    /* its first row has names */
+    char separator;
 };
 
 /* What is known while files are read. */
@@ -67,6 +69,9 @@ tutti_status table_find_files(struct table *table, const char *path);
 tutti_status table_restore(struct table *table, const char *description);
 /* collection.describe */
 int table_describe(const struct collection *collection, struct json_t *object);
+
+/* table_inspect.c: collection.inspect */
+int table_inspect(const struct collection *collection, int64_t most, struct json_t *object);
 
 /* table_columns.c: sets the fields of the columns in a file by its first row, which it frees. The first file sets the
  * columns, too. In others, columns are found by name, and others than those of the table are left out with a note;

@@ -186,6 +186,9 @@ static tutti_status set_roles(struct table *table, const char *path, char *const
             column->role = COLUMN_NAME;
         else if (drop[i] || (options->only ? !only[i] : i == 0 && no_name))
             column->role = COLUMN_LEFT_OUT;
+        column->reason = drop[i] ? "--drop names it"
+            : options->only      ? "--only does not name it"
+                                 : "it has no name, as an index";
     }
 done:
     free(drop);

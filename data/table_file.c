@@ -226,7 +226,8 @@ tutti_status table_walk(struct table *table, int file, int64_t most,
     if (status == TUTTI_OK) status = table_set_columns(table, path, texts, count, &header);
     if (status == TUTTI_OK) status = csv_open(path, &csv);
     if (status != TUTTI_OK) return status;
-    table->header = header;
+    table->files[file].header = header;
+    table->files[file].separator = csv_separator(csv);
     if (file == 0) table->reading.comma = csv_separator(csv) == ';';
     if (header) TRY(csv_next(csv, &fields));
     for (int64_t number = 1; number <= most && !table->reading.enough; number++) {

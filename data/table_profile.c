@@ -42,6 +42,7 @@ static void leave_out(const struct table *table, struct column *column, const ch
 {
     struct text line = { 0 };
     column->role = COLUMN_LEFT_OUT;
+    column->reason = reason;
     text_append(&line, "column '%s' is left out: %s", column->name, reason);
     table_note(table, NULL, &line);
     text_free(&line);

@@ -290,7 +290,7 @@ static void report(const struct walk *walk, const tutti_data_options *options)
 {
     if (walk->incomplete > 0)
         data_note(options, "images without a class next to them, which are ignored: %lld", (long long)walk->incomplete);
-    ignored_note(&walk->ignored, options);
+    ignored_note(&walk->ignored, options, &walk->pictures->collection.ignored);
 }
 
 tutti_status tar_open(const char *path, const tutti_data_options *options, struct collection **made)

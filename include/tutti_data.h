@@ -122,6 +122,11 @@ TUTTI_API int64_t tutti_data_row(const tutti_data *data, tutti_data_part part, i
  * shape, class names, mean and std, those of targets, columns. Save it with the weights: tutti_set_metadata(trainer,
  * "data", text). Free it with free(). NULL: failure. */
 TUTTI_API char *tutti_data_json(const tutti_data *data);
+/* Returns, as one JSON object, what a person wants to know of data before a training: samples of each part and class,
+ * what was ignored; of tables each column with its values and what becomes of it; of pictures their sizes and formats,
+ * of recordings rates and lengths, of other data the range of their numbers (docs/data.md#before-a-training). `most`:
+ * files or samples that are opened for it, evenly spaced; 0: all. Free it with free(). NULL: failure. */
+TUTTI_API char *tutti_data_inspect(const tutti_data *data, int64_t most);
 
 #ifdef __cplusplus
 }
