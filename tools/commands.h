@@ -5,6 +5,7 @@
 #include "tools/options.h"
 
 int command_devices(int argc, char **argv);
+int command_inspect(int argc, char **argv);
 int command_train(int argc, char **argv);
 int command_eval(int argc, char **argv);
 int command_infer(int argc, char **argv);

@@ -12,6 +12,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } commands[] = {
     { "devices", "lists the OpenCL devices and checks them", command_devices },
+    { "inspect", "says what data are, and what a training would make of them", command_inspect },
     { "train", "trains a network", command_train },
     { "eval", "measures the loss and accuracy of saved weights", command_eval },
     { "infer", "predicts classes with saved weights", command_infer },

@@ -41,7 +41,7 @@ tutti_status user_data_open(
     const char *where, const struct user_data_options *own, tutti_data **data, tutti_data_info *info)
 {
     tutti_data_options options = own->data;
-    options.note = own->quiet ? NULL : print_note;
+    if (!options.note && !own->quiet) options.note = print_note;
     options.fill_missing = !own->missing || !strcmp(own->missing, "fill");
     if (own->cache_given) options.cache = own->cache_mib ? own->cache_mib << 20 : -1;
     const tutti_status status = read_size(own, &options);

@@ -6,7 +6,7 @@ import subprocess
 
 import harness
 
-COMMANDS = ("devices", "train", "eval", "infer", "export", "bench", "tune", "report", "show", "op")
+COMMANDS = ("devices", "inspect", "train", "eval", "infer", "export", "bench", "tune", "report", "show", "op")
 
 
 class Help(harness.CommandTest):
