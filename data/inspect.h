@@ -8,7 +8,7 @@
 
 enum { COUNTED_TEXT = 64, COUNTED_MOST = 1000 };
 
-/* What is equal has the same text, such as "320 x 240". */
+/* What is equal has the same text, such as "320x240". */
 struct counts {
     struct counted {
         char text[COUNTED_TEXT];

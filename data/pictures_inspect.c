@@ -52,7 +52,7 @@ done:
     return status;
 }
 
-/* A header may be behind much else: then the whole file is read. */
+/* A header may come after much else: then the whole file is read. */
 static tutti_status read_size(
     struct found *found, const struct pictures *pictures, int64_t index, struct image_facts *facts, int size[2])
 {
@@ -83,7 +83,7 @@ static tutti_status read_picture(struct found *found, const struct pictures *pic
         if (found->damaged++ == 0) found->example = memory_copy_text(status_message());
         return TUTTI_OK;
     }
-    snprintf(text, sizeof text, "%d x %d", size[0], size[1]);
+    snprintf(text, sizeof text, "%dx%d", size[0], size[1]);
     counts_add(&found->sizes, text);
     counts_add(&found->formats, facts.format);
     if (facts.colours) counts_add(&found->colours, facts.colours);

@@ -191,7 +191,7 @@ static json_t *becomes(const struct table *table, const struct column *column)
         if (table->by_class)
             text_append(&text, "the target: %zu classes", table->classes.count);
         else
-            text_append(&text, "the target: a number, standardised");
+            text_append(&text, "the target: a number");
     }
     json_t *string = text.failed ? NULL : json_string(text.data);
     text_free(&text);

@@ -16,6 +16,7 @@ struct inspection {
     const char *path, *page;
     struct user_data_options own;
     bool all, json;
+    bool damaged; /* some rows */
     struct data data;
     json_t *notes, *facts;
     char *problem; /* why a training would refuse the data */
@@ -49,13 +50,30 @@ static enum parsed parse(struct inspection *i, int argc, char **argv)
     return options_parse(&usage, argc, argv, &i->path);
 }
 
+static bool is_kind(const struct inspection *i, const char *kind)
+{
+    return !strcmp(i->data.info.kind, kind);
+}
+
 /* -------------------------------------------------------------------------------------------------- opening ---- */
 
-/* What was ignored is among the facts. */
+/* What was ignored, and columns that are left out, are among the facts. */
 static void keep_note(void *user, const char *line)
 {
     struct inspection *i = user;
-    if (strncmp(line, "ignored: ", strlen("ignored: ")) != 0) json_array_append_new(i->notes, json_string(line));
+    const bool ignored = !strncmp(line, "ignored: ", strlen("ignored: "));
+    if (!ignored && !strstr(line, "' is left out: ") && !strstr(line, ": it is left out, as an index"))
+        json_array_append_new(i->notes, json_string(line));
+}
+
+/* Opens the data again, without what is damaged. */
+static tutti_status load_sound(struct inspection *i)
+{
+    struct user_data_options sound = i->own;
+    sound.data.skip_damaged = true;
+    json_array_clear(i->notes);
+    data_free(&i->data);
+    return data_load(&i->data, i->path, &sound);
 }
 
 /* Where damaged rows stop a training, what the others are can still be said. */
@@ -64,13 +82,13 @@ static tutti_status load(struct inspection *i)
     i->own.data.note = keep_note;
     i->own.data.user = i;
     tutti_status status = data_load(&i->data, i->path, &i->own);
-    if (status == TUTTI_OK || i->own.data.skip_damaged) return status;
+    if (i->own.data.skip_damaged) return status;
+    if (status == TUTTI_OK && (!i->page || is_kind(i, "table"))) return status;
+    if (status == TUTTI_OK) return load_sound(i); /* for the pictures of the page */
     i->problem = memory_copy_text(status_message());
     if (!i->problem) return TUTTI_NO_MEMORY;
-    struct user_data_options without = i->own;
-    without.data.skip_damaged = true;
-    json_array_clear(i->notes);
-    if (data_load(&i->data, i->path, &without) != TUTTI_OK) return fail(status, "%s", i->problem);
+    if (load_sound(i) != TUTTI_OK) return fail(status, "%s", i->problem);
+    i->damaged = true;
     char *problem = memory_format("%s. --skip-damaged leaves such rows out", i->problem);
     free(i->problem);
     i->problem = problem;
@@ -78,11 +96,6 @@ static tutti_status load(struct inspection *i)
 }
 
 /* ---------------------------------------------------------------------------------------------- suggestions ---- */
-
-static bool is_kind(const struct inspection *i, const char *kind)
-{
-    return !strcmp(i->data.info.kind, kind);
-}
 
 static int64_t shorter_side(const struct inspection *i)
 {
@@ -154,6 +167,12 @@ static void append_option(struct text *text, const char *option, const char *val
     append_word(text, value);
 }
 
+/* Rows or files are damaged, and the rest can train. */
+static bool needs_skipping(const struct inspection *i)
+{
+    return i->damaged || json_integer_value(json_object_get(json_object_get(i->facts, "opened"), "damaged")) > 0;
+}
+
 /* The command that trains on these data with these options. */
 static char *suggest(const struct inspection *i)
 {
@@ -178,7 +197,7 @@ static char *suggest(const struct inspection *i)
     append_option(&text, "augment", data->augment);
     if (data->split > 0) text_append(&text, " --split %g", data->split);
     if (data->seed > 0) text_append(&text, " --seed %llu", (unsigned long long)data->seed);
-    if (data->skip_damaged) text_append(&text, " --skip-damaged");
+    if (data->skip_damaged || needs_skipping(i)) text_append(&text, " --skip-damaged");
     if (data->oversample) text_append(&text, " --oversample");
     return text_take(&text);
 }
@@ -208,8 +227,8 @@ static tutti_status gather(struct inspection *i)
     int failed = json_object_set_new(i->facts, "path", json_string(text_is_utf8(i->path) ? i->path : "?"));
     failed |= json_object_set(i->facts, "notes", i->notes);
     if (i->problem) failed |= json_object_set_new(i->facts, "problem", json_string(i->problem));
-    if (i->facts) next = suggest(i);
-    failed |= json_object_set_new(i->facts, "next", next ? json_string(next) : NULL);
+    if (i->facts && (!i->problem || i->damaged)) next = suggest(i);
+    if (next) failed |= json_object_set_new(i->facts, "next", json_string(next));
     failed |= json_object_set_new(i->facts, "models", list_models(i));
     free(next);
     return failed ? fail(TUTTI_NO_MEMORY, "there is no memory for what is to be said") : TUTTI_OK;

@@ -1,6 +1,6 @@
 /* What `tutti inspect` says of data, from one object of facts: that of tutti_data_inspect(), with "path", "notes"
- * (texts), "problem" (why a training would refuse the data), "next" (a command) and "models" (those that take the
- * data). */
+ * (texts), "problem" (why a training would refuse the data), "next" (a command, if they can train) and "models" (those
+ * that take the data). */
 #ifndef TOOLS_INSPECT_H
 #define TOOLS_INSPECT_H
 

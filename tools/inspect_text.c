@@ -87,9 +87,9 @@ void inspect_append_list(struct text *text, const json_t *list, const char *coun
     for (size_t i = 0; i < size && i < most; i++) {
         const json_t *one = json_array_get(list, i), *count = json_object_get(one, counted);
         text_append(text, "%s%s", i ? ", " : "", text_at(one, "name"));
-        if (count) text_append(text, " %lld", (long long)json_integer_value(count));
+        if (count) text_append(text, " (%lld)", (long long)json_integer_value(count));
     }
-    if (size > most) text_append(text, " ... and %zu more", size - most);
+    if (size > most) text_append(text, " ... %zu more", size - most);
 }
 
 /* ------------------------------------------------------------------------------------------------- columns ---- */
@@ -103,17 +103,17 @@ static void append_categories(struct text *text, const json_t *column, int width
     for (size_t i = 0; i < json_array_size(list); i++) {
         struct text next = { 0 };
         const json_t *one = json_array_get(list, i);
-        text_append(&next, "%s%s %lld", i ? ", " : "", text_at(one, "name"), (long long)integer_at(one, "samples"));
+        text_append(&next, "%s%s (%lld)", i ? ", " : "", text_at(one, "name"), (long long)integer_at(one, "samples"));
         if (next.failed) return;
-        const int used = text->data ? length_of(text->data + begin) : 0, rest = i + 1 < different ? 16 : 0;
+        const int used = text->data ? length_of(text->data + begin) : 0, rest = i + 1 < different ? 12 : 0;
         const bool fits = used + length_of(next.data) + rest <= width;
         if (fits || i == 0) text_append(text, "%s", next.data);
         text_free(&next);
         if (fits) continue;
-        if (different > i + (i == 0)) text_append(text, " ... and %zu more", different - i - (i == 0));
+        if (different > i + (i == 0)) text_append(text, " ... %zu more", different - i - (i == 0));
         return;
     }
-    if (different > json_array_size(list)) text_append(text, " ... and %zu more", different - json_array_size(list));
+    if (different > json_array_size(list)) text_append(text, " ... %zu more", different - json_array_size(list));
 }
 
 static void append_range(struct text *text, const json_t *column, bool quartiles, bool mean)
@@ -300,7 +300,9 @@ void inspect_append_title(struct text *text, const json_t *facts)
     else if (is_kind(facts, "recordings"))
         append_count(text, samples, "recording");
     else
-        text_append(text, "%s: %lld samples", text_at(facts, "kind"), (long long)samples);
+        text_append(text, "%lld samples (%s)", (long long)samples, text_at(facts, "kind"));
+    if (!json_object_get(facts, "classes") && (is_kind(facts, "images") || is_kind(facts, "recordings")))
+        text_append(text, " without classes");
     if (json_array_size(json_object_get(facts, "classes")) > 0) {
         text_append(text, ", ");
         append_count(text, (json_int_t)json_array_size(json_object_get(facts, "classes")), "class");
@@ -317,8 +319,8 @@ static void line_target(const json_t *facts, bool all, struct text *text)
     if (classes)
         append_count(text, (json_int_t)json_array_size(classes), "class");
     else
-        text_append(text, "a number, which is predicted as such; --target %s:class makes its values classes", target);
-    text_append(text, "; --target COLUMN takes another one");
+        text_append(text, "a number; --target '%s:class' would make its values classes", target);
+    text_append(text, "; --target COLUMN predicts another column");
 }
 
 static void line_classes(const json_t *facts, bool all, struct text *text)
@@ -348,7 +350,7 @@ static void line_inputs(const json_t *facts, bool all, struct text *text)
         return;
     }
     append_shape(text, shape);
-    if (resized) text_append(text, " here: pictures are resized to the model's size, or to --input CxHxW");
+    if (resized) text_append(text, ", or --input CxHxW: pictures are resized");
     if (!is_kind(facts, "recordings")) return;
     text_append(text, ": spectrograms of pieces of %.3g s at %lld Hz",
         json_number_value(json_object_get(facts, "piece_seconds")), (long long)integer_at(facts, "rate"));
@@ -369,7 +371,7 @@ static void line_files(const json_t *facts, bool all, struct text *text)
 
 static void append_spread(struct text *text, const json_t *spread, const char *noun)
 {
-    text_append(text, "%s ", noun);
+    text_append(text, "%s", noun);
     append_value(text, json_object_get(spread, "least"));
     text_append(text, " to ");
     append_value(text, json_object_get(spread, "largest"));
@@ -386,9 +388,9 @@ static void line_sizes(const json_t *facts, bool all, struct text *text)
         text_append(text, "all %s", text_at(json_array_get(sizes, 0), "name"));
         return;
     }
-    append_spread(text, json_object_get(facts, "width"), "widths");
-    append_spread(text, json_object_get(facts, "height"), "; heights");
-    text_append(text, "; %lld different, ", (long long)different);
+    append_spread(text, json_object_get(facts, "width"), "widths ");
+    append_spread(text, json_object_get(facts, "height"), "; heights ");
+    text_append(text, "; %lld different: ", (long long)different);
     inspect_append_list(text, sizes, "files", all ? SIZE_MAX : SHOWN_SIZES);
 }
 
@@ -434,7 +436,7 @@ static void line_ignored(const json_t *facts, bool all, struct text *text)
     const json_t *ignored = json_object_get(facts, "ignored"), *examples = json_object_get(ignored, "examples");
     (void)all;
     if (!ignored) return;
-    text_append(text, "%s, which are not read", text_at(ignored, "text"));
+    text_append(text, "%s", text_at(ignored, "text"));
     for (size_t i = 0; i < json_array_size(examples); i++)
         text_append(text, "%s%s", i ? ", " : ", such as ", json_string_value(json_array_get(examples, i)));
 }
@@ -485,15 +487,14 @@ static void print_line(const char *label, const char *text, int width)
         char *word = memory_format("%.*s", (int)bytes, text);
         if (!word) return;
         const int length = length_of(word);
-        if (column > LABEL && column + length > width) column = printf("\n%*s", LABEL, "") - 1;
+        if (column > LABEL && column + 1 + length > width)
+            column = printf("\n%*s", LABEL, "") - 1;
+        else if (column > LABEL)
+            column += printf(" ");
         print_text(word, length);
         free(word);
-        column += length + 1;
-        text += bytes;
-        if (*text == ' ') {
-            text++;
-            if (column < width) putchar(' ');
-        }
+        column += length;
+        text += bytes + (text[bytes] == ' ');
     }
     putchar('\n');
 }
@@ -527,5 +528,5 @@ void inspect_print(const json_t *facts, bool all)
     for (size_t i = 0; i < json_array_size(notes); i++)
         print_line("note", json_string_value(json_array_get(notes, i)), width);
     print_models(json_object_get(facts, "models"), width);
-    printf("  next     %s\n", text_at(facts, "next"));
+    if (*text_at(facts, "next")) printf("  next     %s\n", text_at(facts, "next"));
 }
