@@ -57,13 +57,25 @@ static bool is_kind(const struct inspection *i, const char *kind)
 
 /* -------------------------------------------------------------------------------------------------- opening ---- */
 
+/* A text for JSON, which is UTF-8: other bytes become question marks. */
+static json_t *text_json(const char *text)
+{
+    if (text_is_utf8(text)) return json_string(text);
+    char *copy = memory_copy_text(text);
+    for (char *at = copy; at && *at; at++)
+        if ((unsigned char)*at >= 0x80) *at = '?';
+    json_t *made = copy ? json_string(copy) : NULL;
+    free(copy);
+    return made;
+}
+
 /* What was ignored, and columns that are left out, are among the facts. */
 static void keep_note(void *user, const char *line)
 {
     struct inspection *i = user;
     const bool ignored = !strncmp(line, "ignored: ", strlen("ignored: "));
     if (!ignored && !strstr(line, "' is left out: ") && !strstr(line, ": it is left out, as an index"))
-        json_array_append_new(i->notes, json_string(line));
+        json_array_append_new(i->notes, text_json(line));
 }
 
 /* Opens the data again, without what is damaged. */
@@ -224,11 +236,11 @@ static tutti_status gather(struct inspection *i)
     free(text);
     if (!i->problem && !data_is_unlabelled(&i->data) && data_check_training(&i->data, i->path) != TUTTI_OK)
         i->problem = memory_copy_text(status_message());
-    int failed = json_object_set_new(i->facts, "path", json_string(text_is_utf8(i->path) ? i->path : "?"));
+    int failed = json_object_set_new(i->facts, "path", text_json(i->path));
     failed |= json_object_set(i->facts, "notes", i->notes);
-    if (i->problem) failed |= json_object_set_new(i->facts, "problem", json_string(i->problem));
+    if (i->problem) failed |= json_object_set_new(i->facts, "problem", text_json(i->problem));
     if (i->facts && (!i->problem || i->damaged)) next = suggest(i);
-    if (next) failed |= json_object_set_new(i->facts, "next", json_string(next));
+    if (next) failed |= json_object_set_new(i->facts, "next", text_json(next));
     failed |= json_object_set_new(i->facts, "models", list_models(i));
     free(next);
     return failed ? fail(TUTTI_NO_MEMORY, "there is no memory for what is to be said") : TUTTI_OK;

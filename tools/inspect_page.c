@@ -170,7 +170,7 @@ tutti_status inspect_page(const json_t *facts, const struct data *data, const ch
     int failed = json_object_set(page, "title", json_object_get(facts, "path"));
     failed |= set_text(inspected, "what", &title);
     failed |= add_lines(inspected, facts, all);
-    failed |= json_object_set(inspected, "next", json_object_get(facts, "next"));
+    if (json_object_get(facts, "next")) failed |= json_object_set(inspected, "next", json_object_get(facts, "next"));
     if (columns) failed |= add_columns(inspected, columns, all);
     if (json_array_size(classes) > 0) failed |= add_classes(inspected, classes, all);
     failed |= json_object_set_new(page, "inspected", inspected);

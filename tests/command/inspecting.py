@@ -1,6 +1,7 @@
 """What `tutti inspect` says of tables, pictures, recordings and arrays, and of what is none of these."""
 import json
 import math
+import os
 import random
 import struct
 import wave
@@ -131,6 +132,7 @@ class Inspect(harness.CommandTest):
         facts = self.facts("photos")
         self.assertIn("of one class, 'cat'", facts["problem"])
         self.assertNotIn("next", facts)
+        self.good("inspect", "photos", "--report", "p.html", **NO_DEVICE)
         self.assertEqual(self.facts("photos/cat")["next"], "tutti infer MODEL --weights FILE.safetensors photos/cat")
 
     def test_recordings(self):
@@ -200,6 +202,15 @@ class Inspect(harness.CommandTest):
         self.assertNotIn("\033", text)
         self.assertIn("a?[31m (1), b? (1)", text)
         json.loads(self.good("inspect", "set", "--json", **NO_DEVICE).output)
+
+    def test_names_that_are_not_utf8(self):
+        name = os.fsdecode(b"t\xff.csv")
+        self.put(name, ("a", "b"), *((i, "x" if i == 3 else i) for i in range(9)))
+        facts = self.facts(name)
+        self.assertEqual((facts["path"], facts["next"]), ("t?.csv", "tutti train mlp --data 't?.csv' --skip-damaged"))
+        (self.folder / os.fsdecode(b"p\xff") / "a").mkdir(parents=True)
+        (self.folder / os.fsdecode(b"p\xff") / "a" / os.fsdecode(b"\xfe.ppm")).write_bytes(b"P6 2 2 255\n")
+        self.assertIn("p?/a/?.ppm: ", self.facts(os.fsdecode(b"p\xff"))["opened"]["example"])
 
 
 harness.main()
