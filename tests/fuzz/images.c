@@ -1,5 +1,6 @@
 /* Picture files: the first byte has the wish, the others are the file. */
 #include "formats/image.h"
+#include "formats/image_facts.h"
 #include "tests/fuzz/target.h"
 
 #include <stdlib.h>
@@ -33,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .mask = data[0] & 32 };
     struct image image = { 0 };
     int width, height;
+    if (!image_facts(data + 1, size - 1).format) abort();
     tutti_status status = image_size(data + 1, size - 1, "picture", &width, &height);
     if (status == TUTTI_OK && width <= MOST_PIXELS / height) {
         status = image_decode(data + 1, size - 1, "picture", &wish, &image);

@@ -4,6 +4,7 @@
 #include "data/collection.h"
 #include "tests/fuzz/target.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,14 @@ int LLVMFuzzerInitialize(int *count, char ***words)
     input_open();
     input_link("input.csv", path, sizeof path);
     return 0;
+}
+
+/* Whatever a table holds can be told. */
+static void inspect(const struct collection *table)
+{
+    json_t *facts = json_object();
+    if (!facts || table->inspect(table, 0, facts) != 0) abort();
+    json_decref(facts);
 }
 
 static void read_rows(struct collection *table)
@@ -43,6 +52,7 @@ static void read_rows(struct collection *table)
     }
     for (int i = 0; i < table->info.classes; i++)
         if (!table->info.class_names[i]) abort();
+    inspect(table);
     free(part);
     free(row);
 }
