@@ -20,6 +20,7 @@ struct model {
     tutti_loss loss;
     tutti_optimizer optimizer;
     float learning_rate, momentum, weight_decay;
+    float table_rate; /* learning rate of AdamW on tables; 0: they are trained as other data */
     int64_t batch;
     /* Appends the layers to x and returns the logits (linear: the outputs) [classes], or [classes, H, W] of each pixel.
      * Errors stay in the network. */

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-/* In the order of tutti_schedule_kind, from COSINE on. */
-const char *const schedule_names[] = { "cosine", "step", "one-cycle", "plateau", NULL };
+/* In the order of tutti_schedule_kind. */
+const char *const schedule_names[] = { "constant", "cosine", "step", "one-cycle", "plateau", NULL };
 
 /* "200" or "5e". */
 static bool read_warmup(const char *text, int64_t *steps, int64_t *epochs)

@@ -7,6 +7,7 @@
 
 struct schedule_options {
     tutti_schedule options;
+    bool kind_given;
     const char *warmup;
     int64_t accumulate;
 };
@@ -15,8 +16,9 @@ extern const char *const schedule_names[];
 
 /* Lines of a table of options, over a struct schedule_options, a tutti_fitting and a tutti_training. */
 #define SCHEDULE_OPTIONS(s, fitting, training)                                                                        \
-    { "schedule", OPTION((s).options.kind), "KIND", "how the learning rate changes (default constant)",               \
-        TUTTI_SCHEDULE_COSINE, .choices = schedule_names },                                                           \
+    { "schedule", OPTION((s).options.kind), "KIND",                                                                   \
+        "how the learning rate changes (default constant; for tables cosine)", .choices = schedule_names,             \
+        .given = &(s).kind_given },                                                                                   \
         { "warmup", OPTION((s).warmup), "N",                                                                          \
             "raise the learning rate linearly over the first N steps; Ne: N epochs" },                                \
         { "step-size", OPTION((s).options.step_size), "N",                                                            \

@@ -3,6 +3,7 @@
 #include "base/threads.h"
 #include "tools/commands.h"
 #include "tools/data.h"
+#include "tools/defaults.h"
 #include "tools/files.h"
 #include "tools/find_lr.h"
 #include "tools/finetune.h"
@@ -11,7 +12,6 @@
 #include "tools/report.h"
 #include "tools/results.h"
 #include "tools/saved_model.h"
-#include "tools/schedule_options.h"
 #include "tutti_finetune.h"
 #include "tutti_hosts.h"
 
@@ -20,11 +20,12 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { DEFAULT_EPOCHS = 5, MOST_OPTIMIZERS = 32, NAME_BYTES = 4096 };
+enum { MOST_OPTIMIZERS = 32, NAME_BYTES = 4096 };
 
 struct settings {
     const char *model, *data, *save, *resume;
-    bool json, optimizer_given, momentum_given, weight_decay_given;
+    bool json;
+    struct defaults_given given;
     tutti_fitting fitting;
     struct finetune finetune;
     struct session_options session;
@@ -101,6 +102,9 @@ static const char *const details =
     "digits drawn by the program; \"line\" are points of y = 3 x + 2, for the linear model. With another\n"
     "optimizer than the model's, learning rate, momentum and weight decay default to those of the library.\n"
     "\n"
+    "On tables, models that take any numbers train by AdamW with a cosine schedule, and batch and epochs follow from\n"
+    "the number of rows (docs/tables.md). A line on standard error lists what was not given.\n"
+    "\n"
     "After each epoch and at the end, --save writes NAME.safetensors (weights) and NAME.state.safetensors (the\n"
     "rest). --resume saves to the same NAME unless --save is given; NAME may end as these files. Ctrl-C saves and\n"
     "exits with status 130, SIGTERM with 143, SIGHUP with 129; a second signal ends the program at once.\n"
@@ -121,21 +125,24 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         OWN_TRAINING_OPTIONS(s->own),
         OPTION_HEADING("Training"),
         { "epochs", OPTION(s->fitting.epochs), "N",
-            "epochs, including those done before --resume (default 5; without limit if --steps is given)", 1, 1e9 },
+            "epochs, including those done before --resume (default 5, of tables by their rows; no limit with --steps)",
+            1, 1e9 },
         { "steps", OPTION(s->fitting.steps), "N", "stop after this many steps", 1, 1e12 },
-        { "batch", OPTION(training->batch), "N", "samples of a step, over all devices (default the model's)", 1, 1e9 },
+        { "batch", OPTION(training->batch), "N",
+            "samples of a step, over all devices (default the model's, of tables by their rows)", 1, 1e9 },
         { "no-shuffle", OPTION(s->fitting.no_shuffle), NULL,
             "use the samples in the order of the data in every epoch" },
-        { "optimizer", OPTION(training->optimizer), "NAME", "optimizer (default the model's)", .choices = optimizers,
-            .given = &s->optimizer_given },
-        { "lr", OPTION(training->learning_rate), "X", "learning rate (default the model's)", 1e-30, 1e30 },
+        { "optimizer", OPTION(training->optimizer), "NAME", "optimizer (default the model's; of tables: adamw)",
+            .choices = optimizers, .given = &s->given.optimizer },
+        { "lr", OPTION(training->learning_rate), "X",
+            "learning rate (default the model's, which may have another for tables)", 1e-30, 1e30 },
         { "momentum", OPTION(training->momentum), "X", "momentum, for sgd and rmsprop (default the model's)", 0, 1,
-            .given = &s->momentum_given },
+            .given = &s->given.momentum },
         { "nesterov", OPTION(training->nesterov), NULL, "use Nesterov's momentum, for sgd" },
         { "centered", OPTION(training->centered), NULL, "divide by the deviation of the gradient, for rmsprop" },
         { "amsgrad", OPTION(training->amsgrad), NULL, "keep the largest mean of squares, for adam and adamw" },
-        { "weight-decay", OPTION(training->weight_decay), "X", "weight decay (default the model's)", 0, 1e30,
-            .given = &s->weight_decay_given },
+        { "weight-decay", OPTION(training->weight_decay), "X", "weight decay (default the model's; of tables: 0.01)", 0,
+            1e30, .given = &s->given.weight_decay },
         { "seed", OPTION(training->seed), "N", "seed of initial weights, shuffling and dropout", 0, 9e15 },
         SCHEDULE_OPTIONS(s->schedule, s->fitting, *training),
         FINETUNE_OPTIONS(s->finetune),
@@ -156,16 +163,6 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .details = details,
         OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->model);
-}
-
-/* Takes the model's settings where options are not given; another optimizer starts from the library's defaults. */
-static void choose_training(const struct settings *s, const struct model *model, tutti_training *training)
-{
-    if (!s->optimizer_given) training->optimizer = model->optimizer;
-    if (training->optimizer != model->optimizer) return;
-    if (training->learning_rate == 0) training->learning_rate = model->learning_rate;
-    if (!s->momentum_given) training->momentum = model->momentum;
-    if (!s->weight_decay_given) training->weight_decay = model->weight_decay;
 }
 
 /* The rate of an epoch counts training alone, without tests and saving. */
@@ -231,6 +228,14 @@ done:
     return status;
 }
 
+static void choose_defaults(const struct training *training, struct settings *s, const struct model *model)
+{
+    const struct defaults_options options = { &s->given, &s->session.training, &s->fitting, &s->schedule };
+    char *line = defaults_choose(&options, model, &training->data.info, training->train->samples);
+    if (line && speaks(training)) fprintf(stderr, "not given:%s\n", line);
+    free(line);
+}
+
 /* Loads the data and checks what the options ask of it. */
 static int prepare_data(struct training *training, struct settings *s, const struct model *model)
 {
@@ -245,9 +250,7 @@ static int prepare_data(struct training *training, struct settings *s, const str
         return wrong_use("train",
             "--batch %lld is larger than the training data: %s has %lld samples; use at most that many",
             (long long)*batch, s->data, (long long)samples);
-    if (!*batch) *batch = model->batch < samples ? model->batch : samples;
-    if (s->fitting.steps && !s->fitting.epochs) s->schedule.options.steps = TUTTI_SCHEDULE_CALL;
-    if (!s->fitting.epochs) s->fitting.epochs = s->fitting.steps ? PROGRESS_ENDLESS : DEFAULT_EPOCHS;
+    choose_defaults(training, s, model);
     return schedule_accumulate(&s->schedule, samples, &s->session.training);
 }
 
@@ -458,7 +461,6 @@ static int train(struct training *training, struct settings *s)
     if (status == TUTTI_HOST_LOST) return work_failed("train", status, tutti_message(session->runtime));
     if (status != TUTTI_OK) return EXIT_WORK_FAILED; /* the rank that failed has told why */
     session->training.loss = training->data.numbers ? TUTTI_MSE : TUTTI_CROSS_ENTROPY;
-    choose_training(s, model, &session->training);
     if ((result = compile(training)) != EXIT_DONE) return result;
     if ((status = keep_facts(training)) != TUTTI_OK)
         return work_failed("train", status, tutti_message(session->runtime));

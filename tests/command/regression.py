@@ -45,7 +45,7 @@ class Regression(harness.CommandTest):
         return json.loads(content[8:end]), content[end:]
 
     def test_prices(self):
-        outcome = self.train("--json", "--save", "m", "--report", "r.html", "--log", "l.csv")
+        outcome = self.train("--epochs", "5", "--json", "--save", "m", "--report", "r.html", "--log", "l.csv")
         lines = outcome.lines()
         scores = lines[-1]["scores"]
         self.assertGreater(scores["r2"], 0.9)
@@ -118,9 +118,9 @@ class Regression(harness.CommandTest):
                 self.assertGreater(line["loss"], 1e9)
 
     def test_resumed(self):
-        self.train("--epochs", "2", "--save", "whole")
-        self.train("--epochs", "1", "--save", "part")
-        self.train("--epochs", "2", "--resume", "part")
+        self.train("--epochs", "2", "--save", "whole", "--schedule", "constant")
+        self.train("--epochs", "1", "--save", "part", "--schedule", "constant")
+        self.train("--epochs", "2", "--resume", "part", "--schedule", "constant")
         self.assertEqual(self.pair("whole"), self.pair("part"))
 
 

@@ -1,5 +1,6 @@
 """Tables by the command: what weights know of their columns and classes counts for every other table."""
 import json
+import pathlib
 import random
 
 import harness
@@ -43,6 +44,22 @@ class Tables(harness.CommandTest):
         outcome = self.good("eval", *MODEL, "--data", data, "--json", *arguments)
         return outcome.lines()[0], outcome.errors
 
+    def test_defaults(self):
+        """Iris is learned without an option; what was not given is told, and what was given counts."""
+        iris = ("train", "mlp", "--data", pathlib.Path(__file__).with_name("iris.csv"), "--devices", "0")
+        outcome = self.good(*iris, "--json")
+        self.assertGreaterEqual(outcome.lines()[-1]["test_accuracy"], 0.95)
+        self.assertIn("not given: --batch 16 --epochs 100 --optimizer adamw --lr 0.001 --weight-decay 0.01 --schedule cosine\n",
+                      outcome.errors)
+        few = (*iris, "--epochs", "1", "--batch", "40")
+        self.assertIn("not given: --lr 0.001 --weight-decay 0.01 --schedule cosine\n", self.good(*few, "--optimizer", "adamw").errors)
+        self.assertIn("not given: --optimizer adamw --weight-decay 0.01\n",
+                      self.good(*few, "--lr", "0.01", "--schedule", "constant").errors)
+        for words in (("--optimizer", "sgd"), ("--momentum", "0.5"), ("--optimizer", "lion", "--lr", "0.001")):
+            self.assertIn("not given: --schedule cosine\n", self.good(*few, *words).errors)
+        self.assertNotIn("not given", self.good(*few, "--optimizer", "sgd", "--schedule", "constant").errors)
+        self.assertNotIn("not given", self.good("train", "mlp", "--steps", "1", "--batch", "4", "--devices", "0").errors)
+
     def test_columns_by_name(self):
         self.train("--epochs", "10", "--save", "m")
         before, _ = self.evaluate("plain")
@@ -59,10 +76,11 @@ class Tables(harness.CommandTest):
         self.refused(1, ["'species'", "not 'petal'"], "eval", *MODEL, "--data", "plain", "--target", "petal")
 
     def test_resumed_by_name(self):
-        self.train("--epochs", "2", "--save", "whole")
-        self.train("--epochs", "1", "--save", "part")
+        constant = "--schedule", "constant"
+        self.train("--epochs", "2", "--save", "whole", *constant)
+        self.train("--epochs", "1", "--save", "part", *constant)
         self.put("plain", "species", "petal", "id", "sepal")
-        self.train("--epochs", "2", "--resume", "part")
+        self.train("--epochs", "2", "--resume", "part", *constant)
         whole, part = self.pair("whole"), self.pair("part")
         self.assertEqual(whole, part)
         self.put("plain", "petal", "species")
