@@ -20,7 +20,8 @@ struct model {
     tutti_loss loss;
     tutti_optimizer optimizer;
     float learning_rate, momentum, weight_decay;
-    float table_rate; /* learning rate of AdamW on tables; 0: they are trained as other data */
+    /* Of AdamW on tables; rate 0: they are trained as other data. */
+    float table_rate, table_weight_decay;
     int64_t batch;
     /* Appends the layers to x and returns the logits (linear: the outputs) [classes], or [classes, H, W] of each pixel.
      * Errors stay in the network. */
@@ -34,6 +35,7 @@ const struct model *model_at(int position);
 
 tutti_tensor model_linear(tutti_network *network, tutti_tensor x, int outputs);
 tutti_tensor model_mlp(tutti_network *network, tutti_tensor x, int classes);
+tutti_tensor model_tabular(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_lenet(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_vgg16(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_resnet18(tutti_network *network, tutti_tensor x, int classes);

@@ -7,17 +7,22 @@
 
 enum { DEFAULT_EPOCHS = 5 };
 
-/* Tables: the fewest steps that most of them need, and the limits of what follows from it. Measured on the tables of
- * docs/tables.md. */
+/* Tables: the steps that large ones need. Small ones end earlier, for they would be learned by heart. Measured on the
+ * tables of docs/tables.md. */
 enum {
     TABLE_STEPS = 4000,
     TABLE_LEAST_EPOCHS = 10,
-    TABLE_MOST_EPOCHS = 100,
+    TABLE_FEW_EPOCHS = 20, /* of the smallest tables */
+    TABLE_MOST_EPOCHS = 64,
     TABLE_ROWS_OF_BATCH = 64, /* rows for each sample of a batch */
     TABLE_LEAST_BATCH = 16,
     TABLE_MOST_BATCH = 256
 };
-#define TABLE_WEIGHT_DECAY 0.01f
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
 
 static int64_t table_batch(int64_t samples)
 {
@@ -28,8 +33,9 @@ static int64_t table_batch(int64_t samples)
 
 static int64_t table_epochs(int64_t samples, int64_t batch)
 {
-    const int64_t steps = (samples + batch - 1) / batch, epochs = TABLE_STEPS / steps;
-    return epochs < TABLE_LEAST_EPOCHS ? TABLE_LEAST_EPOCHS : epochs > TABLE_MOST_EPOCHS ? TABLE_MOST_EPOCHS : epochs;
+    const int64_t steps = (samples + batch - 1) / batch, rows = samples / TABLE_ROWS_OF_BATCH;
+    const int64_t most = clamp(rows, TABLE_FEW_EPOCHS, TABLE_MOST_EPOCHS);
+    return clamp(TABLE_STEPS / steps, TABLE_LEAST_EPOCHS, most);
 }
 
 /* Takes the model's optimizer where none is given; another optimizer starts from the library's defaults. */
@@ -61,8 +67,8 @@ static void choose_adamw(const struct defaults_options *o, const struct model *m
         text_append(line, " --lr %g", (double)model->table_rate);
     }
     if (!o->given->weight_decay) {
-        training->weight_decay = TABLE_WEIGHT_DECAY;
-        text_append(line, " --weight-decay %g", (double)TABLE_WEIGHT_DECAY);
+        training->weight_decay = model->table_weight_decay;
+        text_append(line, " --weight-decay %g", (double)model->table_weight_decay);
     }
 }
 

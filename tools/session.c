@@ -75,8 +75,9 @@ int session_check_input(
     struct text names = { 0 };
     if (!model->build || model->takes != MODEL_TAKES_IMAGES || shape->rank == 3) return EXIT_DONE;
     name_models(&names, " or ");
-    const int result = wrong_use(command, "%s needs images [C, H, W]; %s: use %s", model->name,
-        describe_samples(shape, info, found, sizeof(found)), names.data ? names.data : "mlp");
+    const int result = wrong_use(command, "%s needs images [C, H, W]; %s: use %s%s", model->name,
+        describe_samples(shape, info, found, sizeof(found)), names.data ? names.data : "mlp",
+        info && !strcmp(info->kind, "table") ? "; tabular was made for tables" : "");
     text_free(&names);
     return result;
 }

@@ -94,7 +94,7 @@ const char *const *session_models(void);
 /* The model with this name, or one for the file: it has no `build`, and shape and classes are 0. */
 const struct model *session_model(const char *name);
 
-/* "linear and mlp take any numbers, the others images [C, H, W].", for --help. */
+/* "linear, mlp and tabular take any numbers, the others images [C, H, W].", for --help. */
 const char *session_models_take(void);
 /* The MODEL argument, in a struct usage. */
 #define MODEL_ARGUMENT \

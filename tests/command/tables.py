@@ -49,16 +49,26 @@ class Tables(harness.CommandTest):
         iris = ("train", "mlp", "--data", pathlib.Path(__file__).with_name("iris.csv"), "--devices", "0")
         outcome = self.good(*iris, "--json")
         self.assertGreaterEqual(outcome.lines()[-1]["test_accuracy"], 0.95)
-        self.assertIn("not given: --batch 16 --epochs 100 --optimizer adamw --lr 0.001 --weight-decay 0.01 --schedule cosine\n",
+        self.assertIn("not given: --batch 16 --epochs 20 --optimizer adamw --lr 0.001 --weight-decay 0.3 --schedule cosine\n",
                       outcome.errors)
         few = (*iris, "--epochs", "1", "--batch", "40")
-        self.assertIn("not given: --lr 0.001 --weight-decay 0.01 --schedule cosine\n", self.good(*few, "--optimizer", "adamw").errors)
-        self.assertIn("not given: --optimizer adamw --weight-decay 0.01\n",
+        self.assertIn("not given: --lr 0.001 --weight-decay 0.3 --schedule cosine\n", self.good(*few, "--optimizer", "adamw").errors)
+        self.assertIn("not given: --optimizer adamw --weight-decay 0.3\n",
                       self.good(*few, "--lr", "0.01", "--schedule", "constant").errors)
         for words in (("--optimizer", "sgd"), ("--momentum", "0.5"), ("--optimizer", "lion", "--lr", "0.001")):
             self.assertIn("not given: --schedule cosine\n", self.good(*few, *words).errors)
         self.assertNotIn("not given", self.good(*few, "--optimizer", "sgd", "--schedule", "constant").errors)
         self.assertNotIn("not given", self.good("train", "mlp", "--steps", "1", "--batch", "4", "--devices", "0").errors)
+
+    def test_tabular(self):
+        self.good("train", "tabular", "--data", "plain", "--devices", "0", "--save", "m")
+        words = ("tabular", "--weights", "m.safetensors", "--data", "plain")
+        result, = self.good("eval", *words, "--json").lines()
+        self.assertGreater(result["accuracy"], 0.95)
+        lines = self.good("infer", *words, "--json").lines()
+        right = sum(line["likeliest"][0]["name"] == row["species"] for line, row in zip(lines, self.test_rows, strict=True))
+        self.assertAlmostEqual(right / len(lines), result["accuracy"], places=6)
+        self.refused(2, "use linear, mlp or tabular; tabular was made for tables", "train", "lenet", "--data", "plain")
 
     def test_columns_by_name(self):
         self.train("--epochs", "10", "--save", "m")

@@ -42,6 +42,7 @@ static const struct {
 } sizes[] = {
     { "linear", 2, 2 },
     { "mlp", 669706, 6 },
+    { "tabular", 416010, 20 },
     { "lenet", 454922, 8 },
     { "vgg16", 138357544, 32 },
     { "resnet18", 11689512, 62 },
@@ -220,6 +221,8 @@ static const struct {
     { "vit_b_16", { 3, { 1, 28, 40 } }, 10 },
     { "unet", { 3, { 1, 28, 45 } }, 5 },
     { "linear", { 1, { 13 } }, 4 },
+    { "tabular", { 1, { 1 } }, 2 },
+    { "tabular", { 1, { 1000 } }, 1 },
 };
 
 START_TEST(other_sizes)

@@ -1,0 +1,58 @@
+/* A residual network for tables, as the ResNet of Gorishniy et al. (Revisiting deep learning models for tabular data,
+ * 2021). Before it, each column becomes hinges max(0, slope x + offset) besides itself, as in their work on embeddings
+ * of numbers (2022): a network of dense layers alone finds it hard to bend at a value of one column. Dropout and batch
+ * normalisation are for tables of some hundred rows. */
+#include "models/models.h"
+
+#include <stdio.h>
+
+enum { WIDTH = 256, BLOCKS = 2, HINGES = 8, MOST_COLUMNS = 128 };
+#define DROPOUT_OF_COLUMNS 0.1f
+#define DROPOUT 0.2f
+
+/* x [columns] -> [columns * (1 + HINGES)] */
+static tutti_tensor append_hinges(tutti_network *network, tutti_tensor x, int64_t columns)
+{
+    const tutti_parameter_options normal = { .init = TUTTI_INIT_NORMAL, .init_scale = 1 };
+    tutti_scope_push(network, "hinges");
+    const tutti_tensor slope = tutti_parameter(network, "slope", TUTTI_SHAPE(columns, HINGES), &normal);
+    const tutti_tensor offset = tutti_parameter(network, "offset", TUTTI_SHAPE(columns, HINGES), &normal);
+    tutti_tensor y = tutti_reshape(network, x, TUTTI_SHAPE(columns, 1));
+    y = tutti_relu(network, tutti_add(network, tutti_mul(network, y, slope), offset));
+    tutti_scope_pop(network);
+    const tutti_tensor both[] = { x, tutti_flatten(network, y) };
+    return tutti_concat(network, both, 2, 0);
+}
+
+static tutti_tensor dense(tutti_network *network, tutti_tensor x, int64_t units, const char *name)
+{
+    return tutti_dense(network, x, units, &(tutti_dense_options) { .name = name });
+}
+
+static tutti_tensor batch_norm(tutti_network *network, tutti_tensor x)
+{
+    return tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "bn" });
+}
+
+static tutti_tensor residual_block(tutti_network *network, tutti_tensor x, int number)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "blocks.%d", number);
+    tutti_scope_push(network, name);
+    tutti_tensor y = tutti_relu(network, dense(network, batch_norm(network, x), WIDTH, "fc1"));
+    y = dense(network, tutti_dropout(network, y, DROPOUT), WIDTH, "fc2");
+    tutti_scope_pop(network);
+    return tutti_add(network, x, y);
+}
+
+tutti_tensor model_tabular(tutti_network *network, tutti_tensor x, int classes)
+{
+    tutti_shape shape = { 0 };
+    x = tutti_flatten(network, x);
+    (void)tutti_shape_of(network, x, &shape);
+    if (shape.sizes[0] <= MOST_COLUMNS) x = append_hinges(network, x, shape.sizes[0]);
+    x = dense(network, tutti_dropout(network, x, DROPOUT_OF_COLUMNS), WIDTH, "first");
+    for (int i = 0; i < BLOCKS; i++) x = residual_block(network, x, i);
+    x = tutti_dropout(network, tutti_relu(network, batch_norm(network, x)), DROPOUT);
+    return dense(network, x, classes, "last");
+}
