@@ -5,9 +5,11 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"
+#include "formats/sound.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct found {
     struct counts rates, channels, samples;
@@ -16,25 +18,39 @@ struct found {
     char *example; /* why the first damaged one cannot be read */
 };
 
+/* How the samples are stored: of a WAV file its bits, of others their format. */
+static void count_form(struct found *found, const struct sound *sound)
+{
+    static const char *const codes[] = { [WAV_FLOATS] = ", floats", [WAV_ALAW] = ", A-law", [WAV_MULAW] = ", mu-law" };
+    const struct wav *wav = &sound->wav;
+    const char *extension = strrchr(sound->path, '.');
+    char text[COUNTED_TEXT];
+    if (!wav->path) {
+        counts_add(&found->samples, extension ? extension + 1 : sound->path);
+        return;
+    }
+    snprintf(text, sizeof text, "%d", wav->channels);
+    counts_add(&found->channels, wav->channels == 1 ? "mono" : wav->channels == 2 ? "stereo" : text);
+    snprintf(text, sizeof text, "%d bits%s", wav->bits, wav->code == WAV_PCM ? "" : codes[wav->code]);
+    counts_add(&found->samples, text);
+}
+
 static tutti_status read_file(struct found *found, const char *path)
 {
-    struct wav wav;
+    struct sound sound;
     char text[COUNTED_TEXT];
-    const tutti_status status = wav_open(path, &wav);
+    const tutti_status status = sound_open(path, &sound);
     if (status == TUTTI_NO_MEMORY) return status;
     if (status != TUTTI_OK) {
         if (found->damaged++ == 0) found->example = memory_copy_text(status_message());
         return TUTTI_OK;
     }
-    snprintf(text, sizeof text, "%d Hz", wav.rate);
+    snprintf(text, sizeof text, "%d Hz", sound.rate);
     counts_add(&found->rates, text);
-    snprintf(text, sizeof text, "%d", wav.channels);
-    counts_add(&found->channels, wav.channels == 1 ? "mono" : wav.channels == 2 ? "stereo" : text);
-    snprintf(text, sizeof text, "%d bits%s", wav.bits, wav.floats ? ", floats" : "");
-    counts_add(&found->samples, text);
-    found->seconds[found->read] = (double)wav.frames / wav.rate;
+    count_form(found, &sound);
+    found->seconds[found->read] = (double)sound.frames / sound.rate;
     found->total += found->seconds[found->read++];
-    wav_close(&wav);
+    sound_close(&sound);
     return TUTTI_OK;
 }
 

@@ -193,7 +193,7 @@ static tutti_status finish(struct table *table, const tutti_data_options *option
     info->target_dtype = table->by_class ? TUTTI_DTYPE_I32 : TUTTI_DTYPE_F32;
     if (!table->by_class) info->target_shape = (tutti_shape) { .rank = 1, .sizes = { 1 } };
     info->damaged = table->damaged;
-    info->column_names = table->header;
+    info->column_names = table->files[table->file_count - 1].header;
     collection->rows = table->rows.numbers;
     collection->read = read_row;
     collection->name = name_row;

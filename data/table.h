@@ -48,7 +48,6 @@ struct table {
     bool whole;     /* ... and columns that are no inputs are among them */
     bool by_class;
     bool unlabelled;  /* a file has no column for the target */
-    bool header;      /* the first row of the last file has names */
     int cells, width; /* numbers of a row, and features of a sample */
     struct table_rows rows;
     struct table_classes classes;
