@@ -4,6 +4,11 @@
 
 #include "tools/options.h"
 
+struct command {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+};
+
 int command_devices(int argc, char **argv);
 int command_inspect(int argc, char **argv);
 int command_train(int argc, char **argv);
@@ -15,5 +20,7 @@ int command_report(int argc, char **argv);
 int command_tune(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_op(int argc, char **argv);
+/* tutti completion SHELL: prints what completes words of these commands in bash, zsh or fish. */
+int command_completion(const struct command *commands, int count, int argc, char **argv);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/threads.h"
 #include "formats/json_lines.h"
 #include "tools/commands.h"
+#include "tools/files.h"
 #include "tools/saved.h"
 #include "tools/scores.h"
 

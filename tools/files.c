@@ -34,6 +34,19 @@ const char *files_checkpoint(const char *given, char *buffer, size_t size)
     return buffer;
 }
 
+const char *files_weights(const char *given)
+{
+    enum { PATH_BYTES = 4096 };
+    static char path[PATH_BYTES + 16];
+    char name[PATH_BYTES];
+    struct stat info;
+    if (!given) return NULL;
+    const bool there = stat(given, &info) == 0 && !S_ISDIR(info.st_mode);
+    if (there && !ends_with(given, ".state.safetensors")) return given;
+    snprintf(path, sizeof(path), "%s.safetensors", files_checkpoint(given, name, sizeof(name)));
+    return access(path, F_OK) == 0 ? path : given;
+}
+
 const char *files_conversion(const char *path)
 {
     static const char pytorch[] = "a file of PyTorch: save its weights by safetensors.torch.save_file("
@@ -71,11 +84,7 @@ static tutti_status check_safetensors(const char *option, const char *path)
     FILE *file = fopen(path, "rb");
     if (!file) {
         const int reason = errno;
-        char *longer = memory_format("%s.safetensors", path);
-        const bool there = longer && access(longer, R_OK) == 0;
-        free(longer);
-        return fail(TUTTI_FILE, "--%s %s: this file cannot be read: %s%s%s%s", option, path, strerror(reason),
-            there ? "; did you mean " : "", there ? path : "", there ? ".safetensors?" : "");
+        return fail(TUTTI_FILE, "--%s %s: this file cannot be read: %s", option, path, strerror(reason));
     }
     const bool good = begins_well(file);
     fclose(file);

@@ -7,10 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name, *summary;
-    int (*run)(int argc, char **argv);
-} commands[] = {
+static const struct command commands[] = {
     { "devices", "lists the OpenCL devices and checks them", command_devices },
     { "inspect", "says what data are, and what a training would make of them", command_inspect },
     { "train", "trains a network", command_train },
@@ -32,11 +29,12 @@ static void print_help(FILE *stream)
         "Trains one neural network on every OpenCL device of this machine.\n\nCommands:\n");
     for (int i = 0; i < COMMANDS; i++) fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
     fprintf(stream,
-        "\ntutti help COMMAND, or tutti COMMAND --help, describes a command and its options; tutti version prints\n"
-        "the version. With --json, a command writes one JSON object per line to standard output, and text for\n"
-        "people to standard error.\n\n"
-        "Environment variables: TUTTI_DEVICES (as --devices), TUTTI_LOG (error, warn, info, debug),\n"
-        "TUTTI_CACHE_DIR (folder of compiled kernels), TUTTI_TUNING (as --tuning).\n");
+        "\ntutti help COMMAND, or tutti COMMAND --help, describes a command and its\n"
+        "options; tutti version prints the version. With --json, a command writes one\n"
+        "JSON object per line to standard output, and text for people to standard error.\n\n"
+        "Environment variables: TUTTI_DEVICES (as --devices), TUTTI_LOG (error, warn,\n"
+        "info, debug), TUTTI_CACHE_DIR (folder of compiled kernels), TUTTI_TUNING (as\n"
+        "--tuning).\n");
 }
 
 static int unknown_command(const char *name)
@@ -60,6 +58,7 @@ static int flush_output(int status)
 
 static int run(const char *name, int argc, char **argv)
 {
+    if (!strcmp(name, "completion")) return flush_output(command_completion(commands, COMMANDS, argc, argv));
     for (int i = 0; i < COMMANDS; i++)
         if (!strcmp(name, commands[i].name)) return flush_output(commands[i].run(argc, argv));
     return unknown_command(name);

@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "tools/tutti.1"
 HELP = ROOT / "tests/command/expected"
 LINE = re.compile(r"^  (--[a-z0-9-]+)( \S+)? +(.*)$")  # option, what it takes, what it does
+BROKEN = re.compile(r"\n {29}(?=\S)")  # within what it does
 SECTION = re.compile(r"^\.SH OPTIONS\n.*?(?=^\.SH )", re.M | re.S)
 
 
@@ -23,7 +24,7 @@ def options():
     """Commands by option, argument and description."""
     found = {}
     for path in sorted(HELP.glob("*.txt")):
-        for line in path.read_text().splitlines():
+        for line in BROKEN.sub(" ", path.read_text()).splitlines():
             match = LINE.match(line)
             if match:
                 found.setdefault(match.groups(""), []).append(path.stem)

@@ -3,6 +3,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "tools/files.h"
+#include "tools/help.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAMES_BYTES = 1024, HELP_COLUMN = 26, MOST_OPTIONS = 200 };
+enum { NAMES_BYTES = 1024, MOST_OPTIONS = 200 };
+
+/* Looks at usages instead of reading words. */
+static options_visitor *visitor;
+static void *visitor_user;
 
 int wrong_use(const char *command, const char *format, ...)
 {
@@ -23,18 +28,6 @@ int wrong_use(const char *command, const char *format, ...)
     fputc('\n', stderr);
     va_end(arguments);
     return EXIT_WRONG_USE;
-}
-
-/* Joins names by ", " into buffer, and cuts them if it is full. */
-static const char *join_names(const char *const *names, char *buffer, size_t size)
-{
-    size_t used = 0;
-    buffer[0] = '\0';
-    for (int i = 0; names[i] && used < size; i++) {
-        int wrote = snprintf(buffer + used, size - used, "%s%s", i ? ", " : "", names[i]);
-        used += (size_t)(wrote > 0 ? wrote : 0);
-    }
-    return buffer;
 }
 
 /* What stands between an unknown name and the list of known ones. */
@@ -51,75 +44,6 @@ static int position_of(const char *text, const char *const *choices)
         if (!strcmp(text, choices[i])) return i;
     }
     return -1;
-}
-
-/* Formats the default as --help shows it; an empty text if there is none. */
-static void format_default(const struct option *option, char *buffer, size_t size)
-{
-    buffer[0] = '\0';
-    if (option->kind == OPTION_TEXT && *(const char **)option->value)
-        snprintf(buffer, size, " (default %s)", *(const char **)option->value);
-    else if (option->kind == OPTION_INTEGER && *(int64_t *)option->value)
-        snprintf(buffer, size, " (default %lld)", (long long)*(int64_t *)option->value);
-    else if (option->kind == OPTION_NUMBER && *(double *)option->value != 0)
-        number_print(buffer, size, " (default %g)", *(double *)option->value);
-}
-
-static void print_help_option(void)
-{
-    printf("  %-*s %s\n", HELP_COLUMN, "--help", "print this text");
-}
-
-static void print_option(const struct option *option)
-{
-    char names[NAMES_BYTES], head[64], initial[128];
-    const bool flag = option->kind == OPTION_FLAG;
-    snprintf(head, sizeof(head), "--%s%s%s", option->name, flag ? "" : " ", flag ? "" : option->noun);
-    format_default(option, initial, sizeof(initial));
-    printf("  %-*s %s", HELP_COLUMN, head, option->help);
-    if (option->choices) printf(": %s", join_names(option->choices, names, sizeof(names)));
-    printf("%s\n", initial);
-}
-
-/* Options before the first heading, --help among them, and those of each heading. */
-static void print_options(const struct usage *usage)
-{
-    bool grouped = false;
-    printf("\nOptions:\n");
-    for (int i = 0; i < usage->count; i++) {
-        const char *heading = usage->options[i].heading;
-        if (heading && !grouped) print_help_option();
-        grouped |= heading != NULL;
-        if (heading)
-            printf("\n%s:\n", heading);
-        else
-            print_option(&usage->options[i]);
-    }
-    if (!grouped) print_help_option();
-}
-
-static void print_help(const struct usage *usage)
-{
-    char names[NAMES_BYTES];
-    const bool optional = usage->argument_optional || usage->from_options[0];
-    printf("Usage: tutti %s%s%s%s%s%s%s [options]\n\n%s.\n", usage->command,
-        !usage->argument ? ""
-            : optional   ? " ["
-                         : " ",
-        usage->argument ? usage->argument : "", optional ? "]" : "", usage->more ? " [" : "",
-        usage->more ? usage->more : "", usage->more ? " ...]" : "", usage->summary);
-    if (usage->arguments)
-        printf("\n%s is %s%s%sone of:\n%s.\n%s%s", usage->argument, usage->suffix ? "a file *" : "",
-            usage->suffix ? usage->suffix : "", usage->suffix ? " or " : "",
-            join_names(usage->arguments, names, sizeof(names)), usage->arguments_take ? usage->arguments_take : "",
-            usage->arguments_take ? "\n" : "");
-    if (usage->from_options[0])
-        printf("%s may be left out with --%s%s%s: weights say of which model they are.\n", usage->argument,
-            usage->from_options[0], usage->from_options[1] ? " or --" : "",
-            usage->from_options[1] ? usage->from_options[1] : "");
-    print_options(usage);
-    if (usage->details) printf("\n%s\n", usage->details);
-    printf("\nExit status: 0 success, 1 the work failed, 2 wrong arguments.\n");
 }
 
 /* Returns the option whose name is like the given word; NULL: none is. */
@@ -193,7 +117,7 @@ static int set_value(const struct usage *usage, const struct option *option, con
     if (option->kind >= OPTION_INT) return set_number(usage, option, text);
     if (chosen < 0)
         return wrong_use(usage->command, "--%s: \"%s\" is unknown%s use one of %s", option->name, text,
-            separate(text_suggest(text, option->choices)).text, join_names(option->choices, names, sizeof(names)));
+            separate(text_suggest(text, option->choices)).text, help_join(option->choices, names, sizeof(names)));
     if (!*text) return wrong_use(usage->command, "--%s needs %s, not an empty value", option->name, option->noun);
     if (option->kind == OPTION_TEXT) *(const char **)option->value = text;
     if (option->kind == OPTION_CHOICE) *(unsigned *)option->value = (unsigned)option->low + (unsigned)chosen;
@@ -264,7 +188,7 @@ static int check_argument(const struct usage *usage, const char *argument)
     if (!usage->argument || (!argument && (usage->argument_optional || is_in_options(usage)))) return EXIT_DONE;
     if (!argument && usage->arguments)
         return wrong_use(usage->command, "%s is missing; use one of %s%s%s", usage->argument,
-            join_names(usage->arguments, names, sizeof(names)),
+            help_join(usage->arguments, names, sizeof(names)),
             usage->from_options[0] ? ", or name its weights by --" : "",
             usage->from_options[0] ? usage->from_options[0] : "");
     if (!argument) return wrong_use(usage->command, "%s is missing (see --help)", usage->argument);
@@ -279,7 +203,7 @@ static int check_argument(const struct usage *usage, const char *argument)
             usage->from_options[0], argument, usage->argument, usage->from_options[0]);
     if (usage->arguments && position_of(argument, usage->arguments) < 0 && !has_suffix(argument, usage->suffix))
         return wrong_use(usage->command, "unknown %s \"%s\"%s use one of %s%s%s", usage->argument, argument,
-            separate(text_suggest(argument, usage->arguments)).text, join_names(usage->arguments, names, sizeof(names)),
+            separate(text_suggest(argument, usage->arguments)).text, help_join(usage->arguments, names, sizeof(names)),
             usage->suffix ? ", or a file *" : "", usage->suffix ? usage->suffix : "");
     return EXIT_DONE;
 }
@@ -288,9 +212,13 @@ enum parsed options_parse(const struct usage *usage, int argc, char **argv, cons
 {
     char *found = NULL;
     int more = 0;
+    if (visitor) {
+        visitor(usage, visitor_user);
+        return PARSED_HELP;
+    }
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-            print_help(usage);
+            help_print(usage);
             return PARSED_HELP;
         }
     }
@@ -321,6 +249,12 @@ enum parsed options_parse(const struct usage *usage, int argc, char **argv, cons
     if (argument) *argument = found;
     if (usage->more) *usage->more_count = more;
     return PARSED_RUN;
+}
+
+void options_visit(options_visitor *visit, void *user)
+{
+    visitor = visit;
+    visitor_user = user;
 }
 
 int parsed_exit(enum parsed parsed)

@@ -73,7 +73,8 @@ struct usage {
      * these. */
     const char *more;
     int *more_count;     /* gets their number; they are moved to argv[1 ...] */
-    const char *details; /* text after the options, or NULL */
+    const char *table;   /* lines after the options that stay as they are, or NULL */
+    const char *details; /* text after these, or NULL: lines are broken anew, but for empty ones */
     const struct option *options;
     int count;
 };
@@ -84,6 +85,9 @@ enum parsed { PARSED_RUN, PARSED_HELP, PARSED_WRONG };
 /* Reads argv[1 ...]: "--name value", "--name=value", flags, and the positional argument into *argument. --help prints
  * the help to standard output; a wrong use prints one line to standard error. */
 enum parsed options_parse(const struct usage *usage, int argc, char **argv, const char **argument);
+/* Has options_parse() call `visit` with the usage of a command, and return PARSED_HELP; NULL: it reads words again. */
+typedef void options_visitor(const struct usage *usage, void *user);
+void options_visit(options_visitor *visit, void *user);
 /* PARSED_HELP and PARSED_WRONG as exit statuses. */
 int parsed_exit(enum parsed parsed);
 

@@ -54,6 +54,26 @@ const char *session_models_take(void)
     return buffer;
 }
 
+const char *session_models_defaults(void)
+{
+    static char buffer[2048];
+    struct text text = { 0 };
+    text_append(&text, "Defaults of the models:\n  %-16s %-10s %-9s %-8s %-8s %-12s %s\n", "model", "input",
+        "optimizer", "lr", "momentum", "weight-decay", "batch");
+    for (int i = 0; model_at(i); i++) {
+        const struct model *model = model_at(i);
+        char sizes[64] = "";
+        for (int axis = 0; axis < model->input.rank; axis++)
+            number_append(sizes, sizeof(sizes), "%s%lld", axis ? "x" : "", (long long)model->input.sizes[axis]);
+        text_append(&text, "  %-16s %-10s %-9s %-8g %-8g %-12g %lld\n", model->name, sizes,
+            tutti_optimizer_name(model->optimizer), (double)model->learning_rate, (double)model->momentum,
+            (double)model->weight_decay, (long long)model->batch);
+    }
+    snprintf(buffer, sizeof(buffer), "%s", text.data ? text.data : "");
+    text_free(&text);
+    return buffer;
+}
+
 /* "a table of 4 columns" */
 static const char *describe_samples(const tutti_shape *shape, const tutti_data_info *info, char *buffer, size_t size)
 {

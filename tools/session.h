@@ -96,6 +96,8 @@ const struct model *session_model(const char *name);
 
 /* "linear, mlp and tabular take any numbers, the others images [C, H, W].", for --help. */
 const char *session_models_take(void);
+/* A table of how `tutti train` trains each model unless options say otherwise, for --help. */
+const char *session_models_defaults(void);
 /* The MODEL argument, in a struct usage. */
 #define MODEL_ARGUMENT \
     .argument = "MODEL", .arguments = session_models(), .arguments_take = session_models_take(), .suffix = SESSION_FILES

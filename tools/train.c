@@ -161,6 +161,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Trains MODEL on all chosen devices together",
         MODEL_ARGUMENT,
         .from_options = { "weights", "resume" },
+        .table = session_models_defaults(),
         .details = details,
         OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->model);
@@ -568,6 +569,7 @@ int command_train(int argc, char **argv)
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     if (settings.save) settings.save = files_checkpoint(settings.save, saved, sizeof(saved));
     if (settings.resume) settings.resume = files_checkpoint(settings.resume, resumed, sizeof(resumed));
+    settings.finetune.weights = files_weights(settings.finetune.weights);
     int result = choose_model(&settings);
     if (result == EXIT_DONE) result = finetune_check(&settings.finetune, settings.resume);
     if (result == EXIT_DONE)

@@ -1,8 +1,13 @@
 """Help, wrong use and the devices: what the command says before any work."""
+import contextlib
+import fcntl
+import os
 import pathlib
 import platform
 import re
+import struct
 import subprocess
+import termios
 
 import harness
 
@@ -28,6 +33,20 @@ class Help(harness.CommandTest):
         for command in COMMANDS:
             self.assertEqual(self.good("help", command).output, self.good(command, "--help").output)
         self.assertEqual(self.good("help").output, self.good("--help").output)
+
+    def test_help_is_as_wide_as_the_terminal(self):
+        pty, terminal = os.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
+        process = subprocess.Popen([harness.TUTTI, "train", "--help"], stdout=terminal)
+        os.close(terminal)
+        text = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while True:
+                text += os.read(pty, 65536)
+        os.close(pty)
+        self.assertEqual(process.wait(), 0)
+        lines = text.decode().splitlines()
+        self.assertTrue(100 < max(map(len, lines)) <= 120, lines)
 
     def test_help_needs_no_device(self):
         self.good("train", "--help", OCL_ICD_VENDORS="/nonexistent")
@@ -103,7 +122,6 @@ class WrongUse(harness.CommandTest):
         (self.folder / "folder").mkdir()
         for words, arguments in (
                 (["--weights none", "cannot be read"], ("eval", "mlp", "--weights", "none")),
-                (["--weights m:", "did you mean m.safetensors?"], ("infer", "mlp", "--weights", "m")),
                 (["--weights text.safetensors", "not a safetensors file"], ("train", "mlp", "--weights", "text.safetensors")),
                 (["--weights folder", "this is a folder"], ("train", "mlp", "--weights", "folder")),
                 (["a.pth", "PyTorch", "torch.onnx.export"], ("export", "mlp", "--weights", "a.pth", "--output", "a.onnx")),
@@ -123,6 +141,24 @@ class WrongUse(harness.CommandTest):
         self.refused(2, ["m.pt", "PyTorch"], "train", "m.pt")
         self.refused(2, ["m.keras", "Keras"], "show", "m.keras")
         self.refused(2, ["these are weights", "--weights m.safetensors"], "eval", "m.safetensors")
+
+    def test_names_of_checkpoints(self):
+        """NAME, NAME.safetensors and NAME.state.safetensors are one checkpoint, for --resume and for --weights."""
+        self.good("train", "mlp", "--steps", "1", "--save", "m")
+        results = {name: self.good("eval", "mlp", "--weights", name, "--json").lines()[0]["loss"]
+                   for name in ("m", "m.safetensors", "m.state.safetensors", self.folder / "m")}
+        self.assertEqual(len(set(results.values())), 1, results)
+        (self.folder / "m").mkdir()
+        self.good("train", "mlp", "--steps", "1", "--weights", "m")
+        self.good("export", "mlp", "--weights", "m.state.safetensors", "--output", "m.onnx")
+        before = self.pair("m")
+        for name in ("m", "m.safetensors", "m.state.safetensors"):
+            for end, content in zip((".safetensors", ".state.safetensors"), before):
+                (self.folder / f"m{end}").write_bytes(content)
+            self.good("train", "mlp", "--steps", "1", "--resume", name, "--save", "n")
+            results[name] = self.pair("n")
+        self.assertEqual(results["m"], results["m.safetensors"])
+        self.assertEqual(results["m"], results["m.state.safetensors"])
 
     def test_first_past_the_end(self):
         self.good("train", "mlp", "--steps", "1", "--save", "m")
