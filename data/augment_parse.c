@@ -1,7 +1,9 @@
 #include "base/numbers.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "data/augment_steps.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* What each kind is called, and the names of its words with what follows them. */
@@ -134,6 +136,25 @@ static bool has_word(enum augment_kind kind, const char *name)
     }
 }
 
+static tutti_status refuse(enum augment_kind kind, const char *text, int length, const char *name)
+{
+    enum { MOST_WORDS = 40 };
+    char words[512];
+    const char *names[MOST_WORDS + 1] = { NULL };
+    snprintf(words, sizeof words, "%s", kinds[kind].words);
+    char *rest = words;
+    for (int i = 0; i < MOST_WORDS && rest; i++) {
+        char *word = strsep(&rest, ",");
+        names[i] = word + strspn(word, " ");
+        word[strcspn(word, "=")] = '\0';
+    }
+    bool known = false; /* to this kind, with another value, or to another one */
+    for (int i = 0; i < AUGMENT_KINDS; i++) known |= has_word((enum augment_kind)i, name);
+    const struct suggestion near = known ? (struct suggestion) { "" } : text_suggest(name, names);
+    return fail(TUTTI_INVALID, "augmentation \"%.*s\" is none of those of %s%s %s%s", length, text, kinds[kind].name,
+        near.text[0] ? near.text : ":", near.text[0] ? "There are " : "", kinds[kind].words);
+}
+
 static tutti_status read_words(const char *text, bool with_presets, enum augment_kind kind, struct augment *augment)
 {
     while (*text) {
@@ -149,8 +170,7 @@ static tutti_status read_words(const char *text, bool with_presets, enum augment
             const tutti_status status = read_words(preset, false, kind, augment);
             if (status != TUTTI_OK) return status;
         } else if (!has_word(kind, word) || !read_word(word, value, augment)) {
-            return fail(TUTTI_INVALID, "augmentation \"%.*s\" is none of those of %s: %s",
-                (int)(length < LONGEST ? length : LONGEST), text, kinds[kind].name, kinds[kind].words);
+            return refuse(kind, text, (int)(length < LONGEST ? length : LONGEST), word);
         }
         text += length;
         if (*text) text++;
@@ -166,7 +186,7 @@ tutti_status augment_parse(const char *text, enum augment_kind kind, struct augm
 
 bool augment_is_random(const struct augment *a)
 {
-    return a->crop || a->pad > 0 || a->flip || a->flip_vertical || a->rotate > 0 || a->brightness > 0 || a->contrast > 0 ||
-        a->saturation > 0 || a->hue > 0 || a->erase > 0 || a->random_count > 0 || a->gain > 0 || a->noise > 0 ||
-        a->mask_time > 0 || a->mask_frequency > 0;
+    return a->crop || a->pad > 0 || a->flip || a->flip_vertical || a->rotate > 0 || a->brightness > 0 ||
+        a->contrast > 0 || a->saturation > 0 || a->hue > 0 || a->erase > 0 || a->random_count > 0 || a->gain > 0 ||
+        a->noise > 0 || a->mask_time > 0 || a->mask_frequency > 0;
 }

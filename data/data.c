@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/path.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -52,6 +53,16 @@ static tutti_status open_files(
     return recordings ? audio_open(NULL, options, made) : photos_open(NULL, options, made);
 }
 
+static tutti_status refuse_missing(const char *path, int reason)
+{
+    static const char *const names[] = { "digits", "line", NULL };
+    struct suggestion near = path_suggest(path, NULL);
+    if (!near.text[0]) near = text_suggest(path, names);
+    if (reason != ENOENT) return fail(TUTTI_FILE, "%s: this cannot be opened: %s", path, strerror(reason));
+    return fail(TUTTI_FILE, "%s: there is no such file or folder%s", path,
+        near.text[0] ? near.text : ": name one that exists, digits or line");
+}
+
 static tutti_status open_collection(const struct description *description, const char *path,
     const tutti_data_options *options, struct collection **made)
 {
@@ -60,8 +71,7 @@ static tutti_status open_collection(const struct description *description, const
     if (options->files) return open_files(description, options, made);
     const tutti_status known = find_built_in(&path, &built_in);
     if (known != TUTTI_OK) return known;
-    if (!built_in && stat(path, &found) != 0)
-        return fail(TUTTI_FILE, "%s: this cannot be opened: %s", path, strerror(errno));
+    if (!built_in && stat(path, &found) != 0) return refuse_missing(path, errno);
     for (size_t i = 0; i < sizeof(openers) / sizeof(openers[0]) && !*made; i++) {
         const tutti_status status = openers[i](path, options, made);
         if (status != TUTTI_OK) return status;

@@ -148,9 +148,10 @@ static void compare_kinds(const struct description *description, const tutti_dat
 {
     if (!description->kind || !strcmp(group_of(description->kind), group_of(info->kind))) return;
     begin(differences);
-    text_append(differences, "the network was trained on %s%s, but these data are %s%s",
-        strcmp(description->kind, "table") ? "" : "a ", text_printable(description->kind).text,
-        strcmp(info->kind, "table") ? "" : "a ", info->kind);
+    const char *article = strcmp(description->kind, "table") ? "" : "a ";
+    const struct printable kind = text_printable(description->kind);
+    text_append(differences, "the network was trained on %s%s, but these data are %s%s: it takes %s%s only", article,
+        kind.text, strcmp(info->kind, "table") ? "" : "a ", info->kind, article, kind.text);
 }
 
 static void append_shape(struct text *text, const tutti_shape *shape)

@@ -226,6 +226,9 @@ static tutti_status set_columns(struct table *table, const char *path, char **te
         inputs = 1;
         index = false;
     }
+    if (inputs < 1 && count > 1)
+        return fail(TUTTI_FORMAT, "%s: no column is left to predict '%s' from: --drop, --only or --id take all others",
+            path, name_of(table, table->target));
     if (inputs < 1)
         return fail(TUTTI_FORMAT, "%s has %d column%s: it needs one to predict, and others to predict it from", path,
             count, count == 1 ? "" : "s");

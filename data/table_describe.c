@@ -231,8 +231,8 @@ tutti_status table_restore(struct table *table, const char *description)
         status = restore(table, object);
         if (status == TUTTI_OK) status = check_options(table);
     } else if (kind)
-        status = fail(TUTTI_MISMATCH, "%s: the network was trained on %s, but these data are a table",
-            table->files[0].path, text_printable(kind).text);
+        status = fail(TUTTI_MISMATCH, "%s: the network was trained on %s, but these data are a table: it takes %s only",
+            table->files[0].path, text_printable(kind).text, text_printable(kind).text);
     json_decref(object);
     return status;
 }

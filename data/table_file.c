@@ -181,7 +181,7 @@ static tutti_status read_first(const struct table *table, const char *path, char
     *names = false;
     if (status != TUTTI_OK) return status;
     TRY(csv_next(csv, &row));
-    if (row.count == 0) FAIL(TUTTI_FORMAT, "%s: the file is empty", path);
+    if (row.count == 0) FAIL(TUTTI_FORMAT, "%s: the file is empty: name one that has rows", path);
     *count = row.count;
     TRY(copy_row(&row, texts));
     TRY(csv_next(csv, &row));

@@ -92,7 +92,9 @@ static tutti_status read_fields(struct table *table, const char *path, const str
     double *values = table->rows.values + (size_t)table->collection.samples * (size_t)table->cells;
     tutti_status status = TUTTI_OK;
     if (row->count != table->reading.field_count)
-        return fail(TUTTI_FORMAT, "%d fields, but there are %d columns", row->count, table->reading.field_count);
+        return fail(TUTTI_FORMAT,
+            "%d field%s, but there are %d columns: correct the row, or leave such rows out by --skip-damaged",
+            row->count, row->count == 1 ? "" : "s", table->reading.field_count);
     for (int i = 0; i < table->column_count && status == TUTTI_OK; i++) {
         struct column *column = &table->columns[i];
         if (column->role == COLUMN_INPUT)

@@ -37,10 +37,10 @@ static tutti_status count_files(const char *folder, struct ignored *ignored, str
 }
 
 static const char *const advice[] = { "convert pictures to JPEG or PNG", "convert recordings to WAV",
-    "convert the table to CSV, by duckdb or pandas", "name one of the tables itself",
-    "save arrays as .npz or .npy, called x and y", "unpack the archive",
-    "docs/data.md says which files and folders are read" };
-enum { PICTURES, RECORDINGS, OTHER_TABLES, TABLES, ARRAYS, ARCHIVES, ANYTHING, ADVICE };
+    "convert the table to CSV, by duckdb or pandas", "if it is a table, let its name end in .csv",
+    "name one of the tables itself", "save arrays as .npz or .npy, called x and y",
+    "unpack the archive, and name the folder", "docs/data.md says which files and folders are read" };
+enum { PICTURES, RECORDINGS, OTHER_TABLES, TEXTS, TABLES, ARRAYS, ARCHIVES, ANYTHING, ADVICE };
 
 static int advice_of(const char *extension)
 {
@@ -48,9 +48,9 @@ static int advice_of(const char *extension)
         const char *extensions; /* between blanks */
         int advice;
     } known[] = { { " .svg .jp2 .jxl .dng .cr2 .nef .psd ", PICTURES }, { " .m4a .aac .wma .amr .ape ", RECORDINGS },
-        { " .xls .xlsx .ods .parquet .pq .arrow .feather .arff .json .jsonl .txt .dat .data ", OTHER_TABLES },
-        { " .csv .tsv ", TABLES }, { " .mat .pkl .pt .pth .h5 .hdf5 .npz .npy ", ARRAYS },
-        { " .zip .gz .tgz .7z .rar .xz .bz2 ", ARCHIVES } };
+        { " .xls .xlsx .ods .parquet .pq .arrow .feather .arff .json .jsonl ", OTHER_TABLES },
+        { " .txt .dat .data ", TEXTS }, { " .csv .tsv ", TABLES },
+        { " .mat .pkl .pt .pth .h5 .hdf5 .npz .npy ", ARRAYS }, { " .zip .gz .tgz .7z .rar .xz .bz2 ", ARCHIVES } };
     char word[16];
     snprintf(word, sizeof(word), " %s ", extension);
     for (size_t i = 0; extension[0] && i < sizeof(known) / sizeof(known[0]); i++)
@@ -101,6 +101,9 @@ static tutti_status refuse_file(const char *path, const char *advice_on)
     const char *slash = strrchr(path, '/'), *point = strrchr(slash ? slash : path, '.');
     const struct conversion *known = point ? conversion_of(point) : NULL;
     struct text how = { 0 };
+    if (text_ends_with(path, ".safetensors") || text_ends_with(path, ".onnx"))
+        return fail(
+            TUTTI_FILE, "%s: this is a network or its weights, not data: name it as MODEL or by --weights", path);
     if (!known) return fail(TUTTI_FILE, "%s: this is not a file of data that can be read: %s", path, advice_on);
     const int stem = (int)(point - path);
     if (known->duckdb) text_append(&how, "duckdb -c \"COPY (FROM '%s') TO '%.*s.csv'\"", path, stem, path);

@@ -237,10 +237,19 @@ static bool matches(const struct parameter *parameter, const char *pattern)
     return is_one && fnmatch(pattern, parameter->name, 0) == 0;
 }
 
-static tutti_status check_found(int found, const char *pattern)
+static tutti_status check_found(const tutti_network *network, int found, const char *pattern)
 {
+    enum { MOST_NAMED = 6 };
+    struct text names = { 0 };
+    int count = 0;
     if (found > 0) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "no parameter has a name like '%s': tutti_parameter_info() lists them", pattern);
+    for (size_t i = 0; i < network->parameter_count; i++)
+        if (matches(&network->parameters[i], "*") && count++ < MOST_NAMED)
+            text_append(&names, "%s%s", count > 1 ? ", " : "", network->parameters[i].name);
+    const tutti_status status = fail(TUTTI_INVALID, "no parameter has a name like '%s': there are %s%s", pattern,
+        names.data ? names.data : "none", count > MOST_NAMED ? ", ..." : "");
+    text_free(&names);
+    return status;
 }
 
 static tutti_status set_kind(
@@ -256,7 +265,7 @@ static tutti_status set_kind(
         found++;
         if (parameter->kind == from) parameter->kind = to;
     }
-    TRY(check_found(found, pattern));
+    TRY(check_found(network, found, pattern));
 done:
     return status;
 }
@@ -302,7 +311,7 @@ tutti_status tutti_group(tutti_network *network, const char *pattern, const tutt
         parameter->has_weight_decay = options.has_weight_decay;
         parameter->weight_decay = options.weight_decay;
     }
-    TRY(check_found(found, pattern));
+    TRY(check_found(network, found, pattern));
 done:
     return status;
 }

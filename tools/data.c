@@ -103,7 +103,9 @@ tutti_status data_check_training(const struct data *data, const char *where)
 {
     if (data->train.count == 0)
         return fail(TUTTI_INVALID,
-            "%s: there is nothing to train with: put the files of each class into a folder of its own", where);
+            "%s: these files have no classes to train with: put those of each class into a folder of its own, and name "
+            "the folder of these folders",
+            where);
     if (data->test.count == 0)
         return fail(TUTTI_INVALID, "%s: no sample is left to look at: %s needs at least two", where,
             data->numbers ? "it" : "each class");
@@ -111,8 +113,11 @@ tutti_status data_check_training(const struct data *data, const char *where)
     const tutti_data_info *info = &data->info;
     if (info->classes > 0 && info->class_counts && count_trained(info, &last) < 2)
         return fail(TUTTI_INVALID,
-            "%s: all training samples are of one class, '%s': a network learns to tell apart at least two", where,
-            text_printable(info->class_names[last]).text);
+            "%s: all training samples are of one class, '%s': a network learns to tell apart at least two: add samples "
+            "of "
+            "another%s",
+            where, text_printable(info->class_names[last]).text,
+            strcmp(info->kind, "table") ? "" : ", or name another column by --target");
     return TUTTI_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "tools/files.h"
 
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "tools/options.h"
 #include "tools/session.h"
@@ -84,12 +85,15 @@ static tutti_status check_safetensors(const char *option, const char *path)
     FILE *file = fopen(path, "rb");
     if (!file) {
         const int reason = errno;
-        return fail(TUTTI_FILE, "--%s %s: this file cannot be read: %s", option, path, strerror(reason));
+        const struct suggestion near = path_suggest(path, ".safetensors");
+        return fail(TUTTI_FILE, "--%s %s: this file cannot be read: %s%s", option, path, strerror(reason),
+            near.text[0] ? near.text : ": name one that `tutti train --save NAME` has written");
     }
     const bool good = begins_well(file);
     fclose(file);
     if (good) return TUTTI_OK;
-    return fail(TUTTI_FORMAT, "--%s %s: this is not a safetensors file, or it is cut off", option, path);
+    return fail(TUTTI_FORMAT,
+        "--%s %s: this is not a safetensors file, or it is cut off: name another one, or copy it again", option, path);
 }
 
 int files_check_weights(const char *command, const char *option, const char *path)
@@ -128,8 +132,8 @@ int files_check_parent(const char *command, const char *option, const char *path
     else if (access(folder, W_OK | X_OK) != 0)
         reason = strerror(errno);
     if (reason)
-        fprintf(stderr, "tutti %s: --%s %s: nothing can be written in the folder %s: %s\n", command, option, path,
-            folder, reason);
+        fprintf(stderr, "tutti %s: --%s %s: nothing can be written in the folder %s: %s: make it, or name another\n",
+            command, option, path, folder, reason);
     free(folder);
     return reason ? EXIT_WORK_FAILED : EXIT_DONE;
 }
@@ -139,7 +143,7 @@ int files_check_output(const char *command, const char *option, const char *path
     struct stat info;
     if (!path) return EXIT_DONE;
     if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) return files_check_parent(command, option, path);
-    fprintf(stderr, "tutti %s: --%s %s: this cannot be written: it is %s\n", command, option, path,
+    fprintf(stderr, "tutti %s: --%s %s: this cannot be written: it is %s: name a file\n", command, option, path,
         S_ISDIR(info.st_mode) ? "a folder" : "a device, not a file");
     return EXIT_WORK_FAILED;
 }

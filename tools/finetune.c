@@ -13,8 +13,10 @@ int finetune_check(const struct finetune *f, const char *resume)
 {
     if (f->weights && resume && !f->folds)
         return wrong_use("train", "--weights and --resume contradict each other: a checkpoint has its weights");
-    if (f->unfreeze_after && !f->freeze) return wrong_use("train", "--unfreeze-after needs --freeze");
-    if (f->unfreeze && !f->unfreeze_after) return wrong_use("train", "--unfreeze needs --unfreeze-after");
+    if (f->unfreeze_after && !f->freeze)
+        return wrong_use("train", "--unfreeze-after needs --freeze: what is trained later");
+    if (f->unfreeze && !f->unfreeze_after)
+        return wrong_use("train", "--unfreeze needs --unfreeze-after: the epoch after which it is trained");
     if (f->find_rate && (resume || f->folds))
         return wrong_use("train", "--find-lr trains nothing: leave out %s%s", resume ? "--resume" : "--folds",
             resume ? ", or begin with --weights" : "");
@@ -86,7 +88,9 @@ static int freeze_all(const struct finetune *f, const struct session *session)
     const int result = each_pattern(session, "freeze", f->freeze, false, freeze);
     if (result != EXIT_DONE) return result;
     const int left = count_trained(session->network, &all);
-    if (left == 0) return wrong_use("train", "--freeze %s: no parameter is left to train", f->freeze);
+    if (left == 0)
+        return wrong_use(
+            "train", "--freeze %s: no parameter is left to train: leave the last layer out of it", f->freeze);
     if (session->rank == 0) fprintf(stderr, "froze %d of %d parameter tensors\n", before - left, before);
     return EXIT_DONE;
 }

@@ -81,16 +81,31 @@ static bool in_range(const struct option *option, double value)
     return isfinite(value) && (option->low == option->high || (value >= option->low && value <= option->high));
 }
 
+/* "; did you mean 0.1?" for 0,1. */
+static struct suggestion suggest_point(const char *text)
+{
+    struct suggestion suggestion = { "" };
+    char copy[32], *comma, *end;
+    if (strlen(text) >= sizeof(copy) || strchr(text, '.')) return suggestion;
+    strcpy(copy, text);
+    if (!(comma = strchr(copy, ','))) return suggestion;
+    *comma = '.';
+    (void)number_read(copy, &end);
+    if (end > comma && !*end) snprintf(suggestion.text, sizeof(suggestion.text), "; did you mean %s?", copy);
+    return suggestion;
+}
+
 static int bad_number(const struct usage *usage, const struct option *option, bool whole, const char *text)
 {
     const char *kind = whole ? "a whole number" : "a number";
+    const struct suggestion near = whole ? (struct suggestion) { "" } : suggest_point(text);
     if (option->low == option->high)
-        return wrong_use(usage->command, "--%s needs %s, not \"%s\"", option->name, kind, text);
+        return wrong_use(usage->command, "--%s needs %s, not \"%s\"%s", option->name, kind, text, near.text);
     if (option->high >= 9e15)
-        return wrong_use(
-            usage->command, "--%s needs %s of at least %.15g, not \"%s\"", option->name, kind, option->low, text);
-    return wrong_use(usage->command, "--%s needs %s from %.15g to %.15g, not \"%s\"", option->name, kind, option->low,
-        option->high, text);
+        return wrong_use(usage->command, "--%s needs %s of at least %.15g, not \"%s\"%s", option->name, kind,
+            option->low, text, near.text);
+    return wrong_use(usage->command, "--%s needs %s from %.15g to %.15g, not \"%s\"%s", option->name, kind, option->low,
+        option->high, text, near.text);
 }
 
 static int set_number(const struct usage *usage, const struct option *option, const char *text)
@@ -148,12 +163,13 @@ static int parse_option(const struct usage *usage, int argc, char **argv, int *p
     if (!option) return unknown_option(usage, word);
     if (option->given) *option->given = true;
     if (option->kind == OPTION_FLAG) {
-        if (equals) return wrong_use(usage->command, "--%s does not accept a value", option->name);
+        if (equals) return wrong_use(usage->command, "--%s takes no value: leave \"%s\" out", option->name, equals);
         *(bool *)option->value = true;
         return EXIT_DONE;
     }
     if (equals) return set_value(usage, option, equals + 1);
-    if (*position + 1 >= argc) return wrong_use(usage->command, "--%s needs a value (%s)", option->name, option->noun);
+    if (*position + 1 >= argc)
+        return wrong_use(usage->command, "--%s needs a value: --%s %s", option->name, option->name, option->noun);
     return set_value(usage, option, argv[++*position]);
 }
 
@@ -201,11 +217,28 @@ static int check_argument(const struct usage *usage, const char *argument)
         position_of(argument, usage->arguments) < 0 && access(argument, F_OK) == 0)
         return wrong_use(usage->command, "--%s is missing: \"%s\" is not a %s, which %s say, but a file",
             usage->from_options[0], argument, usage->argument, usage->from_options[0]);
+    if (usage->arguments && position_of(argument, usage->arguments) < 0 && !has_suffix(argument, usage->suffix) &&
+        find_option(usage, "data", strlen("data")) && access(argument, F_OK) == 0)
+        return wrong_use(usage->command, "\"%s\" is a file or folder, not a %s: name one of %s, and --data %s",
+            argument, usage->argument, help_join(usage->arguments, names, sizeof(names)), argument);
     if (usage->arguments && position_of(argument, usage->arguments) < 0 && !has_suffix(argument, usage->suffix))
         return wrong_use(usage->command, "unknown %s \"%s\"%s use one of %s%s%s", usage->argument, argument,
             separate(text_suggest(argument, usage->arguments)).text, help_join(usage->arguments, names, sizeof(names)),
             usage->suffix ? ", or a file *" : "", usage->suffix ? usage->suffix : "");
     return EXIT_DONE;
+}
+
+/* An argument after the one, or where there is none: perhaps data without their option. */
+static void one_too_many(const struct usage *usage, const char *first, const char *argument)
+{
+    const bool data = find_option(usage, "data", strlen("data")) && access(argument, F_OK) == 0;
+    if (data)
+        wrong_use(usage->command, "\"%s\" is one argument too many; did you mean --data %s?", argument, argument);
+    else if (first)
+        wrong_use(usage->command, "\"%s\" is one argument too many: %s is \"%s\" already; name one of them", argument,
+            usage->argument, first);
+    else
+        wrong_use(usage->command, "\"%s\" is one argument too many: %s takes options only", argument, usage->command);
 }
 
 enum parsed options_parse(const struct usage *usage, int argc, char **argv, const char **argument)
@@ -229,7 +262,7 @@ enum parsed options_parse(const struct usage *usage, int argc, char **argv, cons
                 continue;
             }
             if (!usage->argument || found) {
-                wrong_use(usage->command, "unexpected argument \"%s\" (see --help)", argv[i]);
+                one_too_many(usage, found, argv[i]);
                 return PARSED_WRONG;
             }
             found = argv[i];

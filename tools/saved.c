@@ -122,6 +122,7 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
         return wrong_use(command, "the data are missing: %s was trained on %s%s: name %s%s by --data", options->weights,
             strcmp(options->known->kind, "table") ? "" : "a ", options->known->kind,
             strcmp(options->known->kind, "table") ? "some" : "one", with_loss ? "" : " as FILE, or");
+    options->own.defaulted = !options->data;
     if (!options->data) options->data = data_default(options->own.data.numbers);
     /* What stands in for a damaged sample would be predicted under its name. */
     if (!with_loss && options->known && options->known->kind && strcmp(options->known->kind, "table"))

@@ -127,8 +127,8 @@ static int parse_shares(struct session *session, const char *text)
         rest = end + 1;
     }
     if (count != devices)
-        return wrong_use(session->command, "--shares has %d numbers (%s) for %d devices; it needs one for each device",
-            count, text, devices);
+        return wrong_use(session->command, "--shares has %d numbers (%s) for %d device%s; it needs one for each device",
+            count, text, devices, devices == 1 ? "" : "s");
     session->training.shares = session->shares;
     return EXIT_DONE;
 }
@@ -316,8 +316,10 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     (void)count_labels(session);
     if (status == TUTTI_OK) return EXIT_DONE;
     char sizes[96], message[1200];
-    snprintf(message, sizeof(message), "%s for inputs %s: %s", model->name, format_shape(&shape, sizes, sizeof(sizes)),
-        tutti_message(session->runtime));
+    const bool small = status == TUTTI_SHAPE && shape.rank == 3;
+    snprintf(message, sizeof(message), "%s for inputs %s: %s%s", model->name,
+        format_shape(&shape, sizes, sizeof(sizes)), tutti_message(session->runtime),
+        small ? ": images may be too small: try a larger --input" : "");
     return work_failed(session->command, status, message);
 }
 
@@ -341,7 +343,10 @@ int session_check_data(const struct session *session, const tutti_shape *masks)
     (void)tutti_shape_of(session->network, session->output, &output);
     if (masks) return check_masks(session, &output, masks);
     if (output.rank == 1) return EXIT_DONE;
-    return wrong_use(session->command, "%s gives classes for each pixel, %s, but the data have one class for an image",
+    return wrong_use(session->command,
+        "%s gives classes for each pixel, %s, but the data have one class for an image: use another model, or images/ "
+        "with "
+        "masks/",
         session->model->name, format_shape(&output, sizes, sizeof(sizes)));
 }
 

@@ -167,6 +167,29 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     return options_parse(&usage, argc, argv, &s->model);
 }
 
+/* Options of another optimizer than the one that trains. */
+static int check_optimizer(const struct settings *s, const struct model *model)
+{
+    const tutti_training *training = &s->session.training;
+    const tutti_optimizer used = training->optimizer;
+    const bool sgd = used == TUTTI_SGD, adam = used == TUTTI_ADAM || used == TUTTI_ADAMW;
+    const struct {
+        bool wrong;
+        const char *option, *others;
+    } rules[] = {
+        { training->nesterov && !sgd, "nesterov", "sgd" },
+        { training->centered && used != TUTTI_RMSPROP, "centered", "rmsprop" },
+        { training->amsgrad && !adam, "amsgrad", "adam and adamw" },
+        { s->given.momentum && training->momentum != 0 && !sgd && used != TUTTI_RMSPROP, "momentum",
+            "sgd and rmsprop" },
+    };
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+        if (rules[i].wrong)
+            return wrong_use("train", "--%s is an option of %s, but %s trains %s: leave one of them out",
+                rules[i].option, rules[i].others, tutti_optimizer_name(used), model->name);
+    return EXIT_DONE;
+}
+
 /* The rate of an epoch counts training alone, without tests and saving. */
 static void add_epoch_time(struct results *results, const tutti_progress *step)
 {
@@ -230,12 +253,13 @@ done:
     return status;
 }
 
-static void choose_defaults(const struct training *training, struct settings *s, const struct model *model)
+static int choose_defaults(const struct training *training, struct settings *s, const struct model *model)
 {
     const struct defaults_options options = { &s->given, &s->session.training, &s->fitting, &s->schedule };
     char *line = defaults_choose(&options, model, &training->data.info, training->train->samples);
     if (line && speaks(training)) fprintf(stderr, "not given:%s\n", line);
     free(line);
+    return check_optimizer(s, model);
 }
 
 /* Loads the data and checks what the options ask of it. */
@@ -252,8 +276,8 @@ static int prepare_data(struct training *training, struct settings *s, const str
         return wrong_use("train",
             "--batch %lld is larger than the training data: %s has %lld samples; use at most that many",
             (long long)*batch, s->data, (long long)samples);
-    choose_defaults(training, s, model);
-    return schedule_accumulate(&s->schedule, samples, &s->session.training);
+    const int result = choose_defaults(training, s, model);
+    return result == EXIT_DONE ? schedule_accumulate(&s->schedule, samples, &s->session.training) : result;
 }
 
 static tutti_status fit(struct training *training)
@@ -454,6 +478,7 @@ static int train(struct training *training, struct settings *s)
 {
     struct session *session = &training->session;
     const struct model *model = session_model(s->model);
+    s->own.defaulted |= !s->data; /* also in later folds */
     if (!s->data) s->data = data_default(model->loss == TUTTI_MSE);
     finetune_begin(&s->finetune, training->resume, training->hosts);
     int result = check_files(training, s);

@@ -47,9 +47,13 @@ tutti_status user_data_open(
     const tutti_status status = read_size(own, &options);
     if (status != TUTTI_OK) return status;
     *data = tutti_data_open(where, &options);
-    if (!*data) return fail(TUTTI_FILE, "%s", tutti_message(NULL));
+    if (!*data)
+        return fail(TUTTI_FILE, "%s%s", tutti_message(NULL), own->defaulted ? "; name your data by --data" : "");
     *info = (tutti_data_info) { .size = sizeof *info };
-    return tutti_data_describe(*data, info);
+    const tutti_status described = tutti_data_describe(*data, info);
+    if (described != TUTTI_OK || !own->input || strcmp(info->kind, "table")) return described;
+    return fail(
+        TUTTI_INVALID, "--input %s is the size of images, but %s is a table: leave --input out", own->input, where);
 }
 
 /* --------------------------------------------------------------------------------------------------- saved ---- */

@@ -9,7 +9,8 @@ struct user_data_options {
     tutti_data_options data;
     int64_t cache_mib; /* if it is given */
     bool cache_given;
-    bool quiet; /* does not print notes: another rank does */
+    bool quiet;     /* does not print notes: another rank does */
+    bool defaulted; /* nobody has named the data */
     const char *missing;
     const char *input;
     tutti_shape shape; /* of images if `input` is NULL: the model's, or that of saved weights */

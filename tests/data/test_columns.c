@@ -288,7 +288,7 @@ START_TEST(chosen_columns)
     table->free(table);
     options.only = NULL;
     options.drop = "1,2,3";
-    expect_refused(table_open, "data.csv", &options, "data.csv", "to predict it from");
+    expect_refused(table_open, "data.csv", &options, "data.csv", "no column is left to predict");
     options.drop = "y";
     expect_refused(table_open, "data.csv", &options, "'y' is the target", "--target");
     options.drop = NULL;

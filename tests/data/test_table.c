@@ -185,7 +185,7 @@ START_TEST(refuses_rows)
         { "a,b\n1,2\n1,x\n", "column 'b'", "b:class" },
         { "a;b\n1;2\n1,5;3\n", "column 'a'", "1,5" },
         { "a,b\n1,2\n1,2,3\n", "row 2", "3 fields" },
-        { "a,b\n1,2\n1\n", "row 2", "1 fields" },
+        { "a,b\n1,2\n1\n", "row 2", "1 field, but" },
         { "a,b\n1,\"2\n", "line 2", "within quotes" },
         { "a,b\n1,\"2\"3\n", "line 2", "after the quotes" },
         { "a\n1\n", "1 column", "others to predict" },
