@@ -11,8 +11,13 @@
 #include <string.h>
 #include <strings.h>
 #include <zlib.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
-enum { CHUNK = 1 << 18 };
+/* Bytes after what is filled in the buffer that may be looked at. */
+enum { CHUNK = 1 << 18, BLOCK = 64, PADDING = BLOCK };
+#define NOWHERE (SIZE_MAX / 2) /* no byte of the buffer is less than a block after it */
 
 /* A field between two positions of the buffer; quotes around it are not part of it, but doubled ones are within. */
 struct span {
@@ -26,8 +31,12 @@ struct csv {
     char *buffer; /* with a line end after what is filled */
     size_t at, filled, capacity;
     bool ended;
-    char separator;             /* ' ': blanks, as many as there are */
-    unsigned char special[256]; /* bytes that end a field without quotes */
+    char separator; /* ' ': blanks, as many as there are */
+    /* Bytes that end a field without quotes, and where they are from position `block` of the buffer on. */
+    unsigned char special[256];
+    size_t block;
+    uint64_t ends;                 /* a bit for each byte */
+    char separators[16], tabs[16]; /* the separator; the tab, where that is a blank, or zeros */
     int64_t line, row_line;
     struct span *spans; /* of the present row */
     char **fields;
@@ -50,7 +59,8 @@ static tutti_status fill(struct csv *csv)
     if (rest > 0 && csv->at > 0) memmove(csv->buffer, csv->buffer + csv->at, rest);
     csv->at = 0;
     csv->filled = rest;
-    const tutti_status status = memory_grow(&buffer, &csv->capacity, rest + more + 1, 1);
+    csv->block = NOWHERE;
+    const tutti_status status = memory_grow(&buffer, &csv->capacity, rest + more + 1 + PADDING, 1);
     csv->buffer = buffer;
     if (status != TUTTI_OK) return status;
     const int count = gzread(csv->file, csv->buffer + rest, (unsigned)more);
@@ -64,6 +74,7 @@ static tutti_status fill(struct csv *csv)
     csv->ended = count == 0;
     csv->filled += (size_t)count;
     csv->buffer[csv->filled] = '\n';
+    memset(csv->buffer + csv->filled + 1, 0, PADDING);
     return TUTTI_OK;
 }
 
@@ -88,18 +99,27 @@ static size_t skip_spaces(const struct csv *csv, size_t at)
 /* What has been found of a row: all of it, or the end of the buffer, where more may follow. */
 enum found { FOUND_ROW, FOUND_END };
 
-static tutti_status add_span(struct csv *csv, struct span span)
+static tutti_status make_span(struct csv *csv)
 {
     void *spans = csv->spans;
     if (csv->count == CSV_MAX_COLUMNS) return row_failed(csv, "the row has more than 65536 fields");
-    if (csv->count < csv->spans_capacity) {
-        csv->spans[csv->count++] = span;
-        return TUTTI_OK;
-    }
     const tutti_status status = memory_grow(&spans, &csv->spans_capacity, csv->count + 1, sizeof *csv->spans);
     csv->spans = spans;
-    if (status == TUTTI_OK) csv->spans[csv->count++] = span;
     return status;
+}
+
+/* Members by themselves: a struct that is written in parts and read as a whole at once makes processors wait. */
+static inline tutti_status add_span(struct csv *csv, size_t begin, size_t end, bool quoted, bool doubled)
+{
+    const bool room = csv->count < csv->spans_capacity && csv->count < CSV_MAX_COLUMNS;
+    const tutti_status status = room ? TUTTI_OK : make_span(csv);
+    if (status != TUTTI_OK) return status;
+    struct span *span = &csv->spans[csv->count++];
+    span->begin = begin;
+    span->end = end;
+    span->quoted = quoted;
+    span->doubled = doubled;
+    return TUTTI_OK;
 }
 
 /* Finds the end of a field with quotes; *at is after the first one. Two quotes in a row are one in the text. */
@@ -126,19 +146,52 @@ static tutti_status find_quoted(struct csv *csv, size_t *at, enum found *found)
     const bool blank = csv->separator == ' ' && is_space(csv, csv->buffer[*at - 1]);
     if (*at < csv->filled && next != csv->separator && !ends_line(next) && !blank)
         return row_failed(csv, "there is text after the quotes that end a field");
-    return add_span(csv, span);
+    return add_span(csv, span.begin, span.end, true, span.doubled);
+}
+
+/* Marks the bytes of a block that end a field. Not inlined: its constants would be loaded for each field. */
+__attribute__((noinline)) static uint64_t mark_ends(const struct csv *csv, const char *block)
+{
+    uint64_t ends = 0;
+#ifdef __SSE2__
+    const __m128i separator = _mm_loadu_si128((const __m128i *)(const void *)csv->separators);
+    const __m128i tab = _mm_loadu_si128((const __m128i *)(const void *)csv->tabs);
+    for (int i = 0; i < BLOCK; i += (int)sizeof(__m128i)) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(block + i));
+        const __m128i lines =
+            _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\r')));
+        const __m128i others = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_setzero_si128()), _mm_cmpeq_epi8(bytes, tab));
+        const __m128i all = _mm_or_si128(_mm_or_si128(lines, others), _mm_cmpeq_epi8(bytes, separator));
+        ends |= (uint64_t)(unsigned)_mm_movemask_epi8(all) << i;
+    }
+#else
+    for (int i = 0; i < BLOCK; i++) ends |= (uint64_t)csv->special[(unsigned char)block[i]] << i;
+#endif
+    return ends;
+}
+
+/* Finds the next byte that ends a field: a line end is after all that is filled. */
+static size_t find_end(struct csv *csv, size_t at)
+{
+    for (;; at = csv->block + BLOCK) {
+        if (at - csv->block >= BLOCK) {
+            csv->block = at;
+            csv->ends = mark_ends(csv, csv->buffer + at);
+        }
+        const uint64_t after = csv->ends >> (at - csv->block);
+        if (after) return at + (size_t)__builtin_ctzll(after);
+    }
 }
 
 static tutti_status find_plain(struct csv *csv, size_t *at)
 {
     const char *buffer = csv->buffer;
     const size_t begin = *at;
-    size_t end = begin;
-    while (!csv->special[(unsigned char)buffer[end]]) end++; /* a line end is after all that is filled */
+    size_t end = find_end(csv, begin);
     *at = end;
     if (buffer[end] == '\0') return row_failed(csv, "there is a zero byte: this is not text in UTF-8");
     while (end > begin && is_space(csv, buffer[end - 1])) end--;
-    return add_span(csv, (struct span) { begin, end, false, false });
+    return add_span(csv, begin, end, false, false);
 }
 
 /* Finds the fields of the row at *at, and what is after it. Nothing in the buffer changes, so that it can be found
@@ -312,6 +365,9 @@ tutti_status csv_open(const char *path, struct csv **opened)
     if (csv->filled >= 3 && !memcmp(csv->buffer, "\xef\xbb\xbf", 3)) csv->at = 3;
     while (csv->at < csv->filled && ends_line(csv->buffer[csv->at])) pass_line_end(csv, csv->buffer[csv->at]);
     csv->separator = find_separator(csv);
+    csv->block = NOWHERE;
+    memset(csv->separators, csv->separator, sizeof csv->separators);
+    memset(csv->tabs, csv->separator == ' ' ? '\t' : '\0', sizeof csv->tabs);
     csv->special['\0'] = csv->special['\n'] = csv->special['\r'] = csv->special[(unsigned char)csv->separator] = 1;
     if (csv->separator == ' ') csv->special['\t'] = 1;
     *opened = csv;
@@ -344,20 +400,22 @@ struct decimal {
 /* Adds digits to a number, which is wrong if there are too many. Returns the end of the digits. */
 static const char *add_digits(const char *text, uint64_t *number)
 {
-    for (; is_digit(*text); text++) *number = 10 * *number + (uint64_t)(*text - '0');
+    uint64_t sum = *number;
+    for (unsigned digit; (digit = (unsigned)(unsigned char)*text - '0') < 10; text++) sum = 10 * sum + digit;
+    *number = sum;
     return text;
 }
 
 /* false: it is no power. */
 static bool read_power(const char *text, int *power)
 {
-    enum { MOST_POWER = 100000 };
+    enum { MOST_EXPONENT = 100000 };
     const bool down = *text == '-';
     int number = 0;
     text += *text == '-' || *text == '+';
     if (!is_digit(*text)) return false;
     for (; is_digit(*text); text++)
-        if (number < MOST_POWER) number = 10 * number + (*text - '0');
+        if (number < MOST_EXPONENT) number = 10 * number + (*text - '0');
     *power += down ? -number : number;
     return !*text;
 }
@@ -386,18 +444,41 @@ static bool read_decimal(const char *text, struct decimal *decimal)
     return !*text || ((*text == 'e' || *text == 'E') && read_power(text + 1, &decimal->power));
 }
 
+static const double powers[] = { 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+enum { MOST_POWER = sizeof powers / sizeof *powers - 1 };
+static const uint64_t most_exact = (uint64_t)1 << 53;
+
+/* Reads a number such as -12.5, which most are, as csv_number() does; false: it is written otherwise. */
+static bool read_short(const char *text, double *number)
+{
+    enum { MOST_DIGITS = 18 };
+    const bool negative = *text == '-';
+    const char *at = text + negative, *first = at;
+    uint64_t digits = 0;
+    at = add_digits(at, &digits);
+    ptrdiff_t count = at - first, fraction = 0;
+    if (*at == '.') {
+        first = at + 1;
+        at = add_digits(first, &digits);
+        fraction = at - first;
+        count += fraction;
+    }
+    if (*at || count == 0 || count > MOST_DIGITS || digits > most_exact) return false;
+    const double whole = negative ? -(double)digits : (double)digits;
+    *number = fraction ? whole / powers[fraction] : whole;
+    return true;
+}
+
 bool csv_number(const char *text, double *number)
 {
-    static const double powers[] = { 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
-        1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
-    enum { MOST = sizeof powers / sizeof *powers - 1 };
-    const uint64_t exact = (uint64_t)1 << 53;
     struct decimal decimal;
     char *end;
+    if (read_short(text, number)) return true;
     if (!read_decimal(text, &decimal)) return false;
     /* Digits and power are doubles without rounding: their quotient or product is rounded once, as number_read()
      * rounds. */
-    if (decimal.exact && decimal.digits <= exact && decimal.power >= -MOST && decimal.power <= MOST) {
+    if (decimal.exact && decimal.digits <= most_exact && decimal.power >= -MOST_POWER && decimal.power <= MOST_POWER) {
         const double digits = decimal.negative ? -(double)decimal.digits : (double)decimal.digits;
         *number = decimal.power < 0 ? digits / powers[-decimal.power] : digits * powers[decimal.power];
         return true;
