@@ -71,6 +71,7 @@ static tutti_status open_collection(const struct description *description, const
     if (options->files) return open_files(description, options, made);
     const tutti_status known = find_built_in(&path, &built_in);
     if (known != TUTTI_OK) return known;
+    if (!strcmp(path, "-")) return table_open(path, options, made); /* standard input */
     if (!built_in && stat(path, &found) != 0) return refuse_missing(path, errno);
     for (size_t i = 0; i < sizeof(openers) / sizeof(openers[0]) && !*made; i++) {
         const tutti_status status = openers[i](path, options, made);
@@ -131,7 +132,7 @@ static tutti_status prepare(struct tutti_data *data, const char *path)
     TRY(description_apply(&data->description, &data->options));
     TRY(open_collection(&data->description, path, &data->options, &data->collection));
     status = description_match(&data->description, &data->options, data->collection);
-    if (status != TUTTI_OK) return status_context(status, "%s", path);
+    if (status != TUTTI_OK) return status_context(status, "%s", strcmp(path, "-") ? path : "standard input");
     TRY(prepare_mixing(data));
     data->damaged = memory_new((size_t)data->collection->samples, sizeof(*data->damaged));
     if (!data->damaged) return TUTTI_NO_MEMORY;

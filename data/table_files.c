@@ -84,6 +84,7 @@ static tutti_status find_only(struct table *table, const char *folder)
 tutti_status table_find_files(struct table *table, const char *path)
 {
     struct stat found;
+    if (!strcmp(path, "-")) return add_file(table, CSV_STANDARD_INPUT, PART_OPEN);
     if (stat(path, &found) != 0) return TUTTI_OK;
     if (!S_ISDIR(found.st_mode)) return csv_has_name(path) ? add_file(table, path, PART_OPEN) : TUTTI_OK;
     const tutti_status status = find_parts(table, path);

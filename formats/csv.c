@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"
+#include "formats/standard_input.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 #include <zlib.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -349,6 +351,20 @@ char csv_separator(const struct csv *csv)
     return csv->separator;
 }
 
+static tutti_status open_file(struct csv *csv)
+{
+    int descriptor;
+    if (strcmp(csv->path, CSV_STANDARD_INPUT)) {
+        csv->file = gzopen(csv->path, "rbe");
+    } else {
+        const tutti_status status = standard_input_open(&descriptor);
+        if (status != TUTTI_OK) return status;
+        csv->file = gzdopen(descriptor, "rb");
+        if (!csv->file) (void)close(descriptor);
+    }
+    return csv->file ? TUTTI_OK : fail(TUTTI_FILE, "cannot read '%s': %s", csv->path, strerror(errno));
+}
+
 tutti_status csv_open(const char *path, struct csv **opened)
 {
     tutti_status status = TUTTI_NO_MEMORY;
@@ -358,8 +374,7 @@ tutti_status csv_open(const char *path, struct csv **opened)
     csv->line = csv->row_line = 1;
     csv->path = memory_copy_text(path);
     if (!csv->path) goto done;
-    csv->file = gzopen(path, "rbe");
-    if (!csv->file) FAIL(TUTTI_FILE, "cannot read '%s': %s", path, strerror(errno));
+    TRY(open_file(csv));
     (void)gzbuffer(csv->file, CHUNK);
     TRY(fill(csv));
     if (csv->filled >= 3 && !memcmp(csv->buffer, "\xef\xbb\xbf", 3)) csv->at = 3;

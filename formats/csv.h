@@ -5,6 +5,9 @@
 
 #include "tutti.h"
 
+/* The path that stands for standard input, as messages call it. */
+#define CSV_STANDARD_INPUT "standard input"
+
 enum { CSV_MAX_COLUMNS = 1 << 16, CSV_MAX_ROW_BYTES = 1 << 24 };
 
 struct csv_row {

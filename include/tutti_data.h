@@ -92,9 +92,9 @@ typedef struct tutti_data_info {
 
 /* Opens a folder or file and divides its samples into parts. docs/data.md describes its contents: data of your own,
  * or the files of MNIST and CIFAR. Images of these have their own size and are floats, x / 255 unless `normalise`
- * says otherwise. "digits" is a set of 28 x 28 digits that are drawn, "line" a set of points of y = 3 x + 2. Where a
- * file or folder has such a name, "./digits" is the folder and "builtin:digits" the set; "digits" is refused. Free it
- * with tutti_data_free(). Returns NULL on failure.
+ * says otherwise. "-" is a table from standard input, "digits" is a set of 28 x 28 digits that are drawn, "line" a set
+ * of points of y = 3 x + 2. Where a file or folder has such a name, "./digits" is the folder and "builtin:digits" the
+ * set; "digits" is refused. Free it with tutti_data_free(). Returns NULL on failure.
  *
  * WebP, TIFF, HEIC and AVIF files, and recordings other than WAV, are decoded by child processes without rights, which
  * end with this process. A SIGCHLD handler of the program sees them end. They inherit the environment and no open file.

@@ -31,7 +31,8 @@ extern const char *const saved_parts[];
 #define SAVED_MORE_OPTIONS(s)                                                                                         \
     OPTION_HEADING("Data"),                                                                                           \
         { "data", OPTION((s).data), "DIR",                                                                            \
-            "folder or file of the data, digits or line (default digits; for linear: line)" },                        \
+            "folder or file of the data, - for a table from standard input, digits or line (default digits; for "     \
+            "linear: line)" },                                                                                        \
         { "part", OPTION((s).part), "PART", "part of the data, as the training divided them", .choices = saved_parts, \
             .given = &(s).part_given },                                                                               \
         OWN_OPTIONS((s).own), SESSION_OPTIONS((s).session)

@@ -120,7 +120,8 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     const struct option options[] = {
         OPTION_HEADING("Data"),
         { "data", OPTION(s->data), "DIR",
-            "folder or file of the data, digits or line (default digits; for linear: line)" },
+            "folder or file of the data, - for a table from standard input, digits or line (default digits; for "
+            "linear: line)" },
         OWN_OPTIONS(s->own),
         OWN_TRAINING_OPTIONS(s->own),
         OPTION_HEADING("Training"),

@@ -37,11 +37,11 @@ class CommandTest(unittest.TestCase):
     def environment(self, extra):
         return {**os.environ, **{key: str(value) for key, value in extra.items()}}
 
-    def tutti(self, *arguments, before=None, **environment):
-        """Runs tutti in the test's own folder."""
+    def tutti(self, *arguments, before=None, given=b"", **environment):
+        """Runs tutti in the test's own folder; `given` is its standard input."""
         done = subprocess.run([TUTTI, *map(str, arguments)], cwd=self.folder, env=self.environment(environment), timeout=600,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, preexec_fn=before, check=False)
-        return Outcome(done.returncode, done.stdout, done.stderr)
+                              input=given, capture_output=True, preexec_fn=before, check=False)
+        return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def start(self, *arguments, **environment):
         return subprocess.Popen([TUTTI, *map(str, arguments)], cwd=self.folder, env=self.environment(environment), text=True,

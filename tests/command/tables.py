@@ -1,4 +1,5 @@
 """Tables by the command: what weights know of their columns and classes counts for every other table."""
+import gzip
 import json
 import pathlib
 import random
@@ -167,6 +168,35 @@ class Tables(harness.CommandTest):
         self.refused(1, ["--drop", "of the training"], "train", "mlp", "--data", "plain", "--resume", "m", "--drop", "sepal",
                      "--epochs", "2")
         self.refused(1, ["'species' is the target", "--target"], "train", "mlp", "--data", "plain", "--drop", "species")
+
+    def test_options_given_again(self):
+        """The command of a training can be repeated with --resume; other options of columns are refused."""
+        self.put("plain", "id", "sepal", "petal", "species")
+        words = ("train", "mlp", "--data", "plain", "--devices", "0")
+        self.train("--epochs", "1", "--drop", "petal", "--id", "id", "--save", "m")
+        for again in (("--drop", "petal", "--id", "id"), ("--drop", "petal"), ("--only", "sepal"), ("--normalise", "measured"), ()):
+            self.good(*words, "--epochs", "2", "--resume", "m", *again)
+        for other, message in ((("--drop", "sepal"), "'sepal' was an input"), (("--only", "petal"), "'sepal' was an input"),
+                               (("--id", "petal"), "'petal' was left out"), (("--drop", "petals"), "did you mean petal?"),
+                               (("--normalise", "none"), "where it was measured")):
+            self.refused(1, message, *words, "--epochs", "2", "--resume", "m", *other)
+
+    def test_standard_input(self):
+        """A table from standard input trains as the same file does, plain and packed, by folds, and is predicted."""
+        write(self.folder / "flowers.csv", self.rows, "sepal", "petal", "species")
+        content = (self.folder / "flowers.csv").read_bytes()
+        words = "train", "mlp", "--devices", "0", "--epochs", "2", "--lr", "0.01"
+        self.good(*words, "--data", "flowers.csv", "--save", "file")
+        for name, given in (("plain", content), ("packed", gzip.compress(content)), ("tabs", content.replace(b",", b"\t"))):
+            self.good(*words, "--data", "-", "--save", name, given=given)
+            self.assertEqual(self.pair(name), self.pair("file"), name)
+        self.good(*words, "--data", "-", "--folds", "2", given=content)
+        infer = ("infer", "mlp", "--weights", "file", "--json", "--data")
+        self.assertEqual(self.good(*infer, "-", given=content).output, self.good(*infer, "flowers.csv").output)
+        self.refused(1, ["standard input: the file is empty"], *words, "--data", "-")
+        self.refused(1, ["standard input has no column 'kind'"], *words, "--data", "-", "--target", "kind", given=content)
+        self.refused(1, ["standard input: line 1", "zero byte"], *words, "--data=-", given=b"\0\1\2" * 100)
+        self.refused(1, ["TMPDIR"], *words, "--data", "-", given=content, TMPDIR=self.folder / "none")
 
     def test_other_kinds(self):
         self.train("--epochs", "1", "--save", "m")
