@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -555,6 +556,28 @@ START_TEST(reads_are_limited)
 }
 END_TEST
 
+/* The same end does not make names alike. */
+START_TEST(near_paths_are_found)
+{
+    static const char *const files[] = { "flowers.csv", "m.safetensors", "m.state.safetensors", "lenet.safetensors" };
+    static const struct {
+        const char *path, *end, *nearest;
+    } cases[] = { { "flower.csv", NULL, "flowers.csv" }, { "flowers", NULL, "flowers.csv" }, { "none.csv", NULL, NULL },
+        { "lenett", ".safetensors", "lenet.safetensors" },
+        { "lenett.safetensors", ".safetensors", "lenet.safetensors" }, { "other.safetensors", ".safetensors", NULL },
+        { "flowers", ".safetensors", NULL } };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        ck_assert_int_eq(file_write(in_folder(files[i]), "x", 1), TUTTI_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[200], wanted[200] = "";
+        snprintf(path, sizeof path, "%s/%s", folder, cases[i].path);
+        if (cases[i].nearest) snprintf(wanted, sizeof wanted, "; did you mean %s/%s?", folder, cases[i].nearest);
+        ck_assert_str_eq(path_suggest(path, cases[i].end).text, wanted);
+    }
+    ck_assert_str_eq(path_suggest("/nonexistent/a", NULL).text, "");
+}
+END_TEST
+
 START_TEST(folders_are_made_with_those_above)
 {
     ck_assert_int_eq(folder_make(in_folder("b/c/d")), TUTTI_OK);
@@ -604,6 +627,7 @@ static TCase *files(void)
     tcase_add_test(tests, paths_that_do_not_exist_are_refused);
     tcase_add_test(tests, reads_are_limited);
     tcase_add_test(tests, folders_are_made_with_those_above);
+    tcase_add_test(tests, near_paths_are_found);
     return tests;
 }
 

@@ -14,6 +14,7 @@ Suite *image_suite(void);
 Suite *decoded_suite(void);
 Suite *json_lines_suite(void);
 Suite *npz_suite(void);
+Suite *csv_suite(void);
 
 /* Makes an empty folder for a test and removes it with all that is in it. */
 void folder_begin(void);

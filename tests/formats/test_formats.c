@@ -87,6 +87,7 @@ int main(void)
     srunner_add_suite(runner, image_suite());
     srunner_add_suite(runner, json_lines_suite());
     srunner_add_suite(runner, npz_suite());
+    srunner_add_suite(runner, csv_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
