@@ -2,15 +2,22 @@
  * and helpers that do not do what they should. */
 #include "formats.h"
 
+#include "formats/decode/decode.h"
 #include "formats/decoder.h"
 #include "formats/image.h"
 #include "formats/npz.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct npz *pictures;
@@ -270,6 +277,48 @@ static bool child_has(const char *const *lines, size_t count)
     return all;
 }
 
+static void *add_one(void *number)
+{
+    ++*(int *)number;
+    return NULL;
+}
+
+/* Returns what a process without rights can do: bits, of which the last one is what it should. */
+static int try_all(void)
+{
+    int done = 0, number = 0;
+    pthread_t thread;
+    const int file = open("/dev/zero", O_RDONLY);
+    if (file < 0 || !sandbox_enter()) return 255;
+    if (open("/dev/zero", O_RDONLY) >= 0) done |= 1;
+    if (socket(AF_INET, SOCK_STREAM, 0) >= 0) done |= 2;
+    if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) done |= 4;
+    if (kill(getppid(), 0) == 0) done |= 8;
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    if (child > 0) done |= 16;
+    if (execl("/bin/true", "true", (char *)NULL) == 0 || unlink("/nowhere") == 0) done |= 32;
+    char *memory = malloc(1 << 20);
+    const bool reads = memory && read(file, memory, 1 << 20) == 1 << 20;
+    if (pthread_create(&thread, NULL, add_one, &number) == 0) pthread_join(thread, NULL);
+    if (reads && number == 1) done |= 64;
+    free(memory);
+    return done;
+}
+
+START_TEST(has_no_rights)
+{
+    int how = 0;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) _exit(try_all());
+    ck_assert_int_gt(child, 0);
+    ck_assert_int_eq(waitpid(child, &how, 0), child);
+    ck_assert(WIFEXITED(how));
+    ck_assert_int_eq(WEXITSTATUS(how), 64);
+}
+END_TEST
+
 START_TEST(takes_rights)
 {
     static const char *const lines[] = { "Name:\ttutti-decode\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n" };
@@ -290,6 +339,7 @@ Suite *decoded_suite(void)
     tcase_add_test(tests, refuses_damaged_gif);
     tcase_add_test(tests, names_missing_helpers);
     tcase_add_test(tests, survives_bad_helpers);
+    tcase_add_test(tests, has_no_rights);
     tcase_add_test(tests, takes_rights);
     suite_add_tcase(suite, tests);
     return suite;
