@@ -231,9 +231,16 @@ static tutti_status send_request(
 /* What a helper writes may be anything. */
 static void make_printable(struct decode_answer *answer)
 {
+    char *end = answer->text;
     answer->text[sizeof(answer->text) - 1] = '\0';
-    for (char *c = answer->text; *c; c++)
-        if (*c < ' ' || *c > '~') *c = '?';
+    for (char *c = answer->text; *c; c++) {
+        if (strchr(" \t\r\n", *c))
+            *c = ' ';
+        else if (*c < ' ' || *c > '~')
+            *c = '?';
+        if (*c != ' ') end = c + 1;
+    }
+    *end = '\0';
 }
 
 tutti_status decoder_ask(struct decoder *decoder, const char *name, const struct decode_request *request,
@@ -320,7 +327,7 @@ tutti_status decoder_take(enum decoder_kind kind, const char *name, const char *
     char *path = helper_path();
     if (!path)
         return fail(TUTTI_UNSUPPORTED,
-            "%s is %s: reading it needs tutti-decode, which belongs in the folder %s next to the library", name, what,
+            "%s is %s: reading it needs tutti-decode, which belongs in %s, seen from the library's folder", name, what,
             TUTTI_LIBEXEC_FROM_LIB);
     struct decoder *decoder = memory_new(1, sizeof(*decoder));
     if (decoder) *decoder = (struct decoder) { .kind = kind, .process = -1, .socket = -1 };

@@ -9,6 +9,7 @@ import time
 import wave
 
 import harness
+import npz
 import pictures
 
 TRAIN = ("--input", "3x16x16", "--batch", "12", "--lr", "0.01", "--devices", "0")
@@ -67,6 +68,11 @@ class Folders(harness.CommandTest):
             self.refused(1, ["\"digits\" is a folder here", "./digits", "builtin:digits"], *arguments)
         for words in ((), ("--data", "builtin:digits")):
             self.assertIn("digits: 10000 training", self.good("train", "lenet", "--steps", "1", *words).errors)
+
+    def test_a_decoder_that_is_missing(self):
+        (self.folder / "set" / "red" / "0.webp").write_bytes(b"RIFF\4\0\0\0WEBP")
+        words = ["set/red/0.webp is WebP", "'/nowhere', cannot be started"]
+        self.refused(1, words, "train", "lenet", "--data", "set", *TRAIN, "--steps", 1, "--split", 0.001, TUTTI_DECODER="/nowhere")
 
     def test_classes_that_cannot_be_read(self):
         (self.folder / "set" / "grey").mkdir()
@@ -149,6 +155,17 @@ def tone(path, rate, hertz, seconds=0.5):
 
 
 class Others(harness.CommandTest):
+    def test_arrays_of_keras(self):
+        images = [(i * 7 + k // 784 % 2) % 5 / 5 for i in range(2) for k in range(12 * 784)]
+        npz.write(self.folder / "k.npz", x=("<f4", (24, 28, 28, 1), images), y=("<i4", (24,), [1, -1] * 12))
+        words = ("train", "lenet", "--data", "k.npz", "--steps", 2, "--batch", 8, "--devices", 0)
+        outcome = self.tutti(*words)
+        self.assertEqual(outcome.status, 1, outcome)
+        self.assertIn("'x' looks like [n, h, w, c], channels last as Keras has them", outcome.errors)
+        self.assertIn("the 2 classes have the names of their labels, '-1' to '1'", self.good(*words, "--layout", "nhwc", "--save", "m").errors)
+        lines = self.good("eval", "lenet", "--weights", "m.safetensors", "--data", "k.npz", "--json").lines()
+        self.assertIn('"-1"', json.dumps(lines))
+
     def test_masks(self):
         pictures.write_masks(self.folder / "set", 10)
         words = ("--data", "set", "--input", "3x16x16")
