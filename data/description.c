@@ -33,6 +33,29 @@ static bool read_statistics(const json_t *mean, const json_t *std, char **text)
     return *text != NULL;
 }
 
+/* What is particular to a kind of data (tutti_data_info.kind). */
+struct kind_rules {
+    const char *name, *article;
+    bool alone;           /* no other kind can stand for it: its samples are prepared in a way of their own */
+    bool renames_classes; /* some are saved by former names */
+    bool own_statistics;  /* it reads its normalisation itself */
+    bool standardised;    /* by statistics of each number, where it has no channels */
+};
+
+/* The last ones are those of all other kinds. */
+static const struct kind_rules *rules_of(const char *kind)
+{
+    static const struct kind_rules rules[] = {
+        { "table", "a ", .alone = true, .renames_classes = true, .own_statistics = true },
+        { "recordings", "", .alone = true },
+        { "arrays", "", .standardised = true },
+        { NULL, "" },
+    };
+    const struct kind_rules *of = rules;
+    while (of->name && (!kind || strcmp(kind, of->name) != 0)) of++;
+    return of;
+}
+
 /* Before classes that are whole numbers had one name, they were saved as they stood in the file. */
 static bool rename_class(json_t *list, size_t at)
 {
@@ -44,12 +67,12 @@ static bool rename_class(json_t *list, size_t at)
 static bool read_classes(json_t *list, struct description *description)
 {
     const size_t count = json_array_size(list);
-    const bool table = description->kind && !strcmp(description->kind, "table");
+    const bool renames = rules_of(description->kind)->renames_classes;
     if (count > INT32_MAX) return false;
     description->classes = memory_new(count + 1, sizeof *description->classes);
     if (!description->classes) return false;
     for (size_t i = 0; i < count; i++) {
-        if (table && !rename_class(list, i)) return false;
+        if (renames && !rename_class(list, i)) return false;
         if (!(description->classes[i] = json_string_value(json_array_get(list, i)))) return false;
     }
     description->class_count = (int)count;
@@ -113,8 +136,8 @@ tutti_status description_apply(const struct description *description, tutti_data
         options->folds = (int)folds;
         options->fold = (int)fold;
     }
-    const bool table = description->kind && !strcmp(description->kind, "table"); /* which reads its own */
-    if (!options->normalise && !table) options->normalise = description->normalise;
+    if (!options->normalise && !rules_of(description->kind)->own_statistics)
+        options->normalise = description->normalise;
     if (!options->normalise_targets)
         options->normalise_targets = description->normalise_targets ? description->normalise_targets : "none";
     if (!options->layout) options->layout = json_string_value(json_object_get(description->object, "layout"));
@@ -135,23 +158,14 @@ static void begin(struct text *differences)
     if (differences->size > 0) text_append(differences, "; ");
 }
 
-/* Kinds that no other kind can stand for: their samples are prepared in a way of their own. */
-static const char *group_of(const char *kind)
-{
-    static const char *const alone[] = { "table", "recordings" };
-    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
-        if (!strcmp(kind, alone[i])) return alone[i];
-    return "";
-}
-
 static void compare_kinds(const struct description *description, const tutti_data_info *info, struct text *differences)
 {
-    if (!description->kind || !strcmp(group_of(description->kind), group_of(info->kind))) return;
+    const struct kind_rules *was = rules_of(description->kind), *is = rules_of(info->kind);
+    if (!description->kind || was == is || (!was->alone && !is->alone)) return;
     begin(differences);
-    const char *article = strcmp(description->kind, "table") ? "" : "a ";
     const struct printable kind = text_printable(description->kind);
-    text_append(differences, "the network was trained on %s%s, but these data are %s%s: it takes %s%s only", article,
-        kind.text, strcmp(info->kind, "table") ? "" : "a ", info->kind, article, kind.text);
+    text_append(differences, "the network was trained on %s%s, but these data are %s%s: it takes %s%s only", was->article,
+        kind.text, is->article, info->kind, was->article, kind.text);
 }
 
 static void append_shape(struct text *text, const tutti_shape *shape)
@@ -334,7 +348,7 @@ tutti_status description_check_normalised(const struct description *description,
     const tutti_data_info *info = &collection->info;
     const json_t *mean = json_object_get(description->object, "mean");
     const json_t *std = json_object_get(description->object, "std");
-    if (description->object && info->channels == 0 && !strcmp(info->kind, "arrays"))
+    if (description->object && info->channels == 0 && rules_of(info->kind)->standardised)
         return check_standards(description, collection);
     if (info->channels == 0 || json_array_size(mean) != (size_t)info->channels) return TUTTI_OK;
     for (int c = 0; c < info->channels; c++) {
