@@ -60,11 +60,6 @@ struct loop_expression *loop_add_expression(struct loop *loop, const struct expr
     return expression;
 }
 
-int loop_result(const struct loop *loop)
-{
-    return loop->expression_count ? LOOP_EXPRESSION + loop->expression_count - 1 : 0;
-}
-
 double loop_evaluate(const struct loop *loop, const double *operands)
 {
     double results[LOOP_EXPRESSION + LOOP_EXPRESSIONS] = { 0 };

@@ -70,7 +70,10 @@ struct loop_expression *loop_add_expression(struct loop *loop, const struct expr
  * an axis that is missing or has size 1 has stride 0. The batch axis of the value is the batch axis of the loop. */
 struct loop_operand loop_operand(const struct value *value, const tutti_shape *shape, bool batched);
 /* The loop's result, as a variable of the next expression. */
-int loop_result(const struct loop *loop);
+static inline int loop_result(const struct loop *loop)
+{
+    return loop->expression_count ? LOOP_EXPRESSION + loop->expression_count - 1 : 0;
+}
 /* Computes an element in double precision from the operands' elements. */
 double loop_evaluate(const struct loop *loop, const double *operands);
 /* Describes the node as a loop, with what is fused. False if the operation has no loop. */
