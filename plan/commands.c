@@ -4,7 +4,7 @@
 
 #include "base/invariant.h"
 #include "base/memory.h"
-#include "plan/pipeline.h"
+#include "plan/outputs.h"
 
 /* A range is closed at this size: large enough that a transfer is not all latency, small enough to overlap computing.
  * The first bucket (of the last layers) and the statistics are smaller and leave early. */

@@ -1,7 +1,7 @@
 /* Inference: replaces nodes by the inference forms that their operations define; dropout disappears, for example. */
 #include "graph/edit.h"
+#include "plan/outputs.h"
 #include "plan/passes.h"
-#include "plan/pipeline.h"
 
 /* Drops the nodes after the outputs. An output may be any tensor of the network, and nodes after it must not be
  * folded into the node that makes it. */

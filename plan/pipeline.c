@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "layers/loss/loss.h"
 #include "plan/node.h"
+#include "plan/outputs.h"
 #include "plan/passes.h"
 
 struct pass {
@@ -63,26 +64,6 @@ static tutti_status check_objective(const struct plan *plan)
                 TUTTI_INVALID, "loss %d is not a loss of the network: pass a tensor that a loss function returned", i);
     }
     return TUTTI_OK;
-}
-
-void plan_keep_outputs(struct plan *plan, int kept)
-{
-    const int count = plan->options.objective.output_count;
-    for (int i = 0; i < count; i++) plan->graph.values[plan->outputs[i]].output = false;
-    for (int i = 0; i < kept; i++) plan->graph.values[plan->outputs[i]].output = true; /* a value may occur twice */
-}
-
-int plan_read_outputs(const struct plan_options *options)
-{
-    const struct objective *objective = &options->objective;
-    if (options->mode == PLAN_INFER || (options->mode == PLAN_TRAIN && objective->keeps_outputs))
-        return objective->output_count;
-    return options->mode == PLAN_SCORE;
-}
-
-int plan_wanted_outputs(const struct plan_options *options)
-{
-    return options->seeded ? options->objective.output_count : plan_read_outputs(options);
 }
 
 /* Prints the graph after a pass. `before` is the graph as it was printed last. */

@@ -11,11 +11,6 @@ tutti_status plan_find_inputs(const struct graph *graph, int *inputs, int *count
 struct objective objective_of(tutti_tensor output, tutti_loss loss);
 /* Pairs of floats in plan->metrics. */
 int objective_pairs(const struct objective *objective);
-/* Number of outputs, counted from the first, that the host reads; and that passes keep, which includes those that a
- * test's seed needs. */
-int plan_read_outputs(const struct plan_options *options);
-int plan_wanted_outputs(const struct plan_options *options);
-void plan_keep_outputs(struct plan *plan, int kept);
 /* A plan without launches: the network bound to the options' sizes once plan_run_passes() has run. */
 struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options);
 tutti_status plan_run_passes(struct plan *plan);

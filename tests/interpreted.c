@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "plan/outputs.h"
 #include "plan/passes.h"
 
 /* ---------------------------------------------------------------------------------------------------- graphs ---- */
