@@ -4,10 +4,11 @@
 #include "base/numbers.h"
 #include "base/status.h"
 #include "formats/npz.h"
-#include "tools/session.h"
+#include "tools/failure.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

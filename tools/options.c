@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +17,6 @@ enum { NAMES_BYTES = 1024, MOST_OPTIONS = 200 };
 /* Looks at usages instead of reading words. */
 static options_visitor *visitor;
 static void *visitor_user;
-
-int wrong_use(const char *command, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "tutti %s: ", command);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    return EXIT_WRONG_USE;
-}
 
 /* What stands between an unknown name and the list of known ones. */
 static struct suggestion separate(struct suggestion suggestion)

@@ -2,20 +2,11 @@
 #ifndef TOOLS_OPTIONS_H
 #define TOOLS_OPTIONS_H
 
+#include "tools/failure.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Exit statuses of every command. */
-enum {
-    EXIT_DONE = 0,
-    EXIT_WORK_FAILED = 1,
-    EXIT_WRONG_USE = 2,
-    EXIT_PARTLY_DONE = 3, /* infer: some files or rows could not be predicted */
-    EXIT_HUNG_UP = 129,
-    EXIT_INTERRUPTED = 130,
-    EXIT_TERMINATED = 143
-};
 
 /* Texts, then numbers. OPTION_CHOICE sets an enumeration. */
 enum option_kind {
@@ -90,8 +81,5 @@ typedef void options_visitor(const struct usage *usage, void *user);
 void options_visit(options_visitor *visit, void *user);
 /* PARSED_HELP and PARSED_WRONG as exit statuses. */
 int parsed_exit(enum parsed parsed);
-
-/* "tutti train: text" on standard error, as one line; returns EXIT_WRONG_USE. */
-int wrong_use(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

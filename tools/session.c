@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int work_failed(const char *command, tutti_status status, const char *message)
-{
-    fprintf(stderr, "tutti %s: %s\n", command, message && *message ? message : tutti_status_text(status));
-    return status == TUTTI_NO_DEVICE ? EXIT_WRONG_USE : status == TUTTI_CANCELLED ? EXIT_INTERRUPTED : EXIT_WORK_FAILED;
-}
-
 const char *const *session_models(void)
 {
     static const char *names[SESSION_MAX_MODELS + 1];

@@ -1,5 +1,5 @@
 /* What every command that works on a network does: open the devices, build the network, compile it. Failures are
- * reported to people at once; functions return exit statuses (options.h). */
+ * reported to people at once; functions return exit statuses (failure.h). */
 #ifndef TOOLS_SESSION_H
 #define TOOLS_SESSION_H
 
@@ -120,8 +120,6 @@ void session_add_loss(struct session *session);
 int session_compile(struct session *session);
 void session_close(struct session *session);
 
-/* "tutti COMMAND: message" as one line; returns the exit status that belongs to the library's status. */
-int work_failed(const char *command, tutti_status status, const char *message);
 /* CxHxW or one number, as --input takes it. */
 int parse_shape(const char *command, const char *text, tutti_shape *shape);
 /* [3, 224, 224] */

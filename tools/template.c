@@ -1,6 +1,6 @@
 #include "tools/template.h"
 
-#include "tools/page.h"
+#include "tools/page_text.h"
 
 #include <stdlib.h>
 #include <string.h>
