@@ -26,6 +26,8 @@ struct model {
     /* Appends the layers to x and returns the logits (linear: the outputs) [classes], or [classes, H, W] of each pixel.
      * Errors stay in the network. */
     tutti_tensor (*build)(tutti_network *network, tutti_tensor x, int classes);
+    /* The same network for so many training samples, on which its dropout depends; or NULL. */
+    tutti_tensor (*build_for)(tutti_network *network, tutti_tensor x, int classes, int64_t samples);
 };
 
 /* Finds a model by its name; NULL where there is none. */
@@ -36,6 +38,7 @@ const struct model *model_at(int position);
 tutti_tensor model_linear(tutti_network *network, tutti_tensor x, int outputs);
 tutti_tensor model_mlp(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_tabular(tutti_network *network, tutti_tensor x, int classes);
+tutti_tensor model_tabular_for(tutti_network *network, tutti_tensor x, int classes, int64_t samples);
 tutti_tensor model_lenet(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_vgg16(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_resnet18(tutti_network *network, tutti_tensor x, int classes);

@@ -304,7 +304,9 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     session->network = tutti_network_new(session->runtime);
     if (!session->network) return work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(session->runtime));
     tutti_tensor x = add_input(session, shape);
-    session->output = model->build(session->network, x, classes);
+    session->output = model->build_for && session->samples
+        ? model->build_for(session->network, x, classes, session->samples)
+        : model->build(session->network, x, classes);
     tutti_status status = tutti_network_status(session->network);
     if (status == TUTTI_OK) status = tutti_output(session->network, "output", session->output);
     (void)count_labels(session);

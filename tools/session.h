@@ -75,6 +75,7 @@ struct session {
     tutti_loss_options loss_options; /* of classes */
     bool soft;                       /* targets are probabilities of the classes */
     tutti_shape shape;               /* of a sample */
+    int64_t samples;                 /* to train with; 0: none, or not known */
     int64_t classes, labels;         /* labels: of a sample, one for each pixel */
     bool any_ports;                  /* a file may have any inputs and outputs */
     bool as_it_is;                   /* and a Softmax at its end is kept */

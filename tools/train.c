@@ -385,6 +385,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     session->lists_constants = true;
     session->pixels = data_pixels(data);
     session->soft = data_mixes(data);
+    session->samples = training->train->samples;
     result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE) result = session_check_data(session, data_masks(data));
     if (result == EXIT_DONE) result = finetune_network(&s->finetune, session);

@@ -242,6 +242,32 @@ START_TEST(takes_what_it_says)
 }
 END_TEST
 
+/* Weights that were trained for many samples are loaded into the network that is built without a number. */
+START_TEST(samples_change_no_parameter)
+{
+    const struct model *model = model_find("tabular");
+    const struct {
+        int64_t samples;
+        int classes;
+    } trained[] = { { 1, 1 }, { 5000, 1 }, { 1000000, 1 }, { 1000000, 3 } };
+    for (size_t i = 0; i < sizeof(trained) / sizeof(trained[0]); i++) {
+        tutti_tensor logits;
+        tutti_network *plain = build("tabular", (tutti_shape) { 1, { 13 } }, trained[i].classes, &logits);
+        tutti_network *network = tutti_network_new(&runtime);
+        const tutti_tensor x = tutti_input(network, "x", (tutti_shape) { 1, { 13 } });
+        (void)model->build_for(network, x, trained[i].classes, trained[i].samples);
+        ck_assert_int_eq(tutti_network_status(network), TUTTI_OK);
+        ck_assert_uint_eq(network->parameter_count, plain->parameter_count);
+        for (size_t k = 0; k < network->parameter_count; k++) {
+            ck_assert_str_eq(network->parameters[k].name, plain->parameters[k].name);
+            ck_assert_int_eq(network->parameters[k].elements, plain->parameters[k].elements);
+        }
+        tutti_network_free(network);
+        tutti_network_free(plain);
+    }
+}
+END_TEST
+
 START_TEST(image_too_small_is_one_clear_line)
 {
     tutti_tensor logits;
@@ -263,6 +289,7 @@ int main(void)
     tcase_add_loop_test(group, initial_values_are_torchvisions, 0, (int)(sizeof(initialised) / sizeof(initialised[0])));
     tcase_add_loop_test(group, other_sizes, 0, (int)(sizeof(others) / sizeof(others[0])));
     tcase_add_loop_test(group, takes_what_it_says, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
+    tcase_add_test(group, samples_change_no_parameter);
     tcase_add_test(group, image_too_small_is_one_clear_line);
     suite_add_tcase(suite, group);
     SRunner *runner = srunner_create(suite);
