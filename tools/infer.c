@@ -235,7 +235,7 @@ static int finish(struct settings *s, int result)
     if (status != TUTTI_OK) return work_failed("infer", status, status_message());
     if (r->predictions.path && r->done > 0)
         fprintf(stderr, "%s: %lld predictions\n", r->predictions.path, (long long)r->done);
-    if (r->bad == 0 || s->skips) return EXIT_DONE;
+    if (r->bad == 0 || (s->skips && r->done > 0)) return EXIT_DONE;
     if (r->bad > 1)
         fprintf(
             stderr, "tutti infer: %lld could not be predicted, and %lld were\n", (long long)r->bad, (long long)r->done);

@@ -216,6 +216,8 @@ class Onnx(harness.CommandTest):
         self.good("train", "lenet", *data, "--steps", 3, "--batch", 16, "--save", "m")
         weights = ("--weights", "m.safetensors")
         self.good("export", "lenet", *weights, "--output", "m.onnx")
+        self.good("export", *weights, "--output", "same.onnx") # weights say their model
+        self.assertEqual((self.folder / "same.onnx").read_bytes(), (self.folder / "m.onnx").read_bytes())
         self.good("infer", "lenet", *weights, "--inputs", "in.npz", "--outputs", "a.npz")
         self.good("infer", "m.onnx", "--inputs", "in.npz", "--outputs", "b.npz")
         self.close(npz.read(self.folder / "b.npz")["output"], npz.read(self.folder / "a.npz")["output"])

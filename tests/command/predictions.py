@@ -242,6 +242,8 @@ class Files(harness.CommandTest):
                          [("set/green/001.ppm", "green"), ("cut.ppm", ""), ("new/b.ppm", "red"), ("new/below/a.ppm", "blue")])
         self.assertIn("new: 1 file is left out, of other kinds", outcome.errors)
         self.assertEqual(list(rows[0]), ["file", "prediction", "probability_blue", "probability_green", "probability_red"])
+        self.assertEqual(self.tutti("infer", *WEIGHTS, "--skip-damaged", "cut.ppm", "new").status, 0)
+        self.assertEqual(self.tutti("infer", *WEIGHTS, "--skip-damaged", "cut.ppm").status, 1)
         lines = self.good("infer", *WEIGHTS, "--json", "new").lines()
         self.assertEqual([line["sample"] for line in lines], ["new/b.ppm", "new/below/a.ppm"])
         result, = self.good("eval", *WEIGHTS, "--data", "set", "--part", "all", "--json").lines()
