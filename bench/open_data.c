@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     }
     const double seconds = now() - begun;
     getrusage(RUSAGE_SELF, &used);
-    printf("%lld samples opened in %.2f s; processor %.2f s user, %.2f s system; most memory %ld MiB\n",
+    printf("%lld samples opened in %.2f s; processor %.3f s user, %.3f s system; most memory %ld MiB\n",
         (long long)tutti_data_source(data, TUTTI_DATA_TRAIN)->samples, seconds, seconds_of(used.ru_utime),
         seconds_of(used.ru_stime), used.ru_maxrss >> 10);
     tutti_data_free(data);
