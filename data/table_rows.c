@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -72,16 +73,11 @@ static tutti_status read_target(struct table *table, const char *path, const cha
     return table_class_of(&table->classes, table_class_name(text, name), &collection->labels[row]);
 }
 
-/* A digit, perhaps after a minus: no missing value begins so. */
-static bool begins_number(const char *text)
-{
-    text += *text == '-';
-    return (unsigned)(unsigned char)*text - '0' < 10;
-}
-
 static tutti_status read_input(struct table *table, struct column *column, const char *text, double *value)
 {
-    if (!begins_number(text) && column_is_missing(text)) {
+    const bool plain = column->kind == &column_number && column->field >= 0;
+    if (plain && csv_field_number(text, value) && fabs(*value) <= (double)FLT_MAX) return TUTTI_OK; /* most cells */
+    if (column_is_missing(text)) {
         *value = NAN;
         return table->reading.options->fill_missing ? TUTTI_OK : refuse_missing(table, column);
     }

@@ -485,6 +485,51 @@ static bool read_short(const char *text, double *number)
     return true;
 }
 
+#define BYTES(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* The first byte that is 0, from 0 on; 8: none is. */
+static unsigned first_zero(uint64_t bytes)
+{
+    const uint64_t zeros = (bytes - BYTES(0x01)) & ~bytes & BYTES(0x80); /* after the first one, others may be marked */
+    return zeros ? (unsigned)__builtin_ctzll(zeros) / 8 : 8;
+}
+
+/* Eight digits, the first one in the lowest byte. false: some are not digits. */
+static bool read_eight(uint64_t bytes, uint64_t *number)
+{
+    const uint64_t high = BYTES(0xf0), every_fourth = UINT64_C(0x000000ff000000ff);
+    if ((bytes & high) != BYTES(0x30) || ((bytes + BYTES(0x06)) & high) != BYTES(0x30)) return false;
+    bytes = (bytes & BYTES(0x0f)) * 10 + ((bytes & BYTES(0x0f)) >> 8); /* two digits in every other byte */
+    *number = ((bytes & every_fourth) * (100 + (UINT64_C(1000000) << 32)) +
+                  (bytes >> 16 & every_fourth) * (1 + (UINT64_C(10000) << 32))) >>
+        32;
+    return true;
+}
+
+bool csv_field_number(const char *field, double *number)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t bytes, digits;
+    const bool negative = *field == '-';
+    memcpy(&bytes, field + negative, sizeof bytes);
+    const unsigned length = first_zero(bytes);
+    const unsigned before = first_zero(bytes ^ BYTES('.')); /* the point, if it is there */
+    const bool point = before < length;
+    const unsigned count = length - point;
+    if (length == 8 || count == 0) return csv_number(field, number);
+    /* Without the point, and with zeros before them so that they are eight digits. */
+    const uint64_t whole = ((uint64_t)1 << 8 * (point ? before : length)) - 1;
+    bytes = (bytes & whole) | (point ? bytes >> 8 & ~whole : 0);
+    bytes = bytes << 8 * (8 - count) | BYTES('0') >> 8 * count;
+    if (!read_eight(bytes, &digits)) return csv_number(field, number);
+    const double value = negative ? -(double)digits : (double)digits;
+    *number = value / powers[point ? length - before - 1 : 0];
+    return true;
+#else
+    return csv_number(field, number);
+#endif
+}
+
 bool csv_number(const char *text, double *number)
 {
     struct decimal decimal;

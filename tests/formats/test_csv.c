@@ -88,6 +88,30 @@ START_TEST(random_numbers_are_exact)
         ck_assert_msg(csv_number(text, &number), "%s", text);
         const double wanted = strtod(text, NULL);
         ck_assert_msg(!memcmp(&number, &wanted, sizeof number), "%s: %.17g", text, number);
+        ck_assert_msg(csv_field_number(text, &number), "%s", text);
+        ck_assert_msg(!memcmp(&number, &wanted, sizeof number), "as a field, %s: %.17g", text, number);
+    }
+}
+END_TEST
+
+/* All short texts of characters that are in numbers, and others: a field is the number that its text is, or none. */
+START_TEST(fields_are_as_texts)
+{
+    static const char letters[] = "0159.-+e :/";
+    enum { LETTERS = sizeof letters - 1, MOST = 6 };
+    for (int length = 0; length <= MOST; length++) {
+        int all = 1;
+        for (int i = 0; i < length; i++) all *= LETTERS;
+        for (int code = 0; code < all; code++) {
+            char text[16] = "";
+            double number = 0, field = 0;
+            for (int i = 0, rest = code; i < length; i++, rest /= LETTERS) text[i] = letters[rest % LETTERS];
+            memset(
+                text + length + 1, '7', sizeof text - (size_t)length - 1); /* what follows a field is no part of it */
+            const bool is_number = csv_number(text, &number);
+            if (csv_field_number(text, &field) != is_number || (is_number && memcmp(&number, &field, sizeof field)))
+                ck_abort_msg("'%s': %.17g and %.17g", text, number, field);
+        }
     }
 }
 END_TEST
@@ -99,6 +123,7 @@ Suite *csv_suite(void)
     tcase_add_checked_fixture(group, folder_begin, folder_end);
     tcase_add_test(group, fields_of_all_lengths);
     tcase_add_test(group, random_numbers_are_exact);
+    tcase_add_test(group, fields_are_as_texts);
     suite_add_tcase(suite, group);
     return suite;
 }
