@@ -164,8 +164,8 @@ static void compare_kinds(const struct description *description, const tutti_dat
     if (!description->kind || was == is || (!was->alone && !is->alone)) return;
     begin(differences);
     const struct printable kind = text_printable(description->kind);
-    text_append(differences, "the network was trained on %s%s, but these data are %s%s: it takes %s%s only", was->article,
-        kind.text, is->article, info->kind, was->article, kind.text);
+    text_append(differences, "the network was trained on %s%s, but these data are %s%s: it takes %s%s only",
+        was->article, kind.text, is->article, info->kind, was->article, kind.text);
 }
 
 static void append_shape(struct text *text, const tutti_shape *shape)

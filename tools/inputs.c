@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "formats/csv.h"
 #include "formats/image.h"
-#include "formats/wav.h"
+#include "formats/sound.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -41,16 +41,16 @@ static bool is_wanted(const struct inputs *inputs, const char *name)
 {
     switch (inputs->kind) {
     case INPUTS_PICTURES: return image_has_name(name);
-    case INPUTS_RECORDINGS: return wav_has_name(name);
+    case INPUTS_RECORDINGS: return sound_has_name(name);
     case INPUTS_TABLES: return csv_has_name(name);
-    default: return image_has_name(name) || wav_has_name(name);
+    default: return image_has_name(name) || sound_has_name(name);
     }
 }
 
 static bool is_sample(const struct inputs *inputs, const char *name)
 {
     if (inputs->kind == INPUTS_TABLES) return false;
-    return wav_has_name(name) ? inputs->kind == INPUTS_RECORDINGS && !inputs->each : image_has_name(name);
+    return sound_has_name(name) ? inputs->kind == INPUTS_RECORDINGS && !inputs->each : image_has_name(name);
 }
 
 /* Fails if a file that was named cannot be of the network's kind. */
@@ -61,7 +61,7 @@ static tutti_status check_kind(const struct inputs *inputs, const char *path)
             TUTTI_MISMATCH, "%s: this is not a table (.csv, .tsv, .csv.gz), but the network was trained on one", path);
     if (inputs->kind == INPUTS_RECORDINGS && image_has_name(path))
         return fail(TUTTI_MISMATCH, "%s: the network was trained on recordings, but these are images", path);
-    if (inputs->kind == INPUTS_PICTURES && wav_has_name(path))
+    if (inputs->kind == INPUTS_PICTURES && sound_has_name(path))
         return fail(TUTTI_MISMATCH, "%s: this is a recording, but the network was not trained on recordings", path);
     return TUTTI_OK;
 }
