@@ -10,8 +10,8 @@
 #include "layers/layers.h"
 #include "layers/loop/loop.h"
 #include "plan/node.h"
-#include "runtime/check.h"
 #include "runtime/tuning.h"
+#include "runtime/verdicts.h"
 
 /* Whether `force` ("conv2d=winograd|direct,dense=clblast") names implementations of this operation but not this
  * one. */

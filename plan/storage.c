@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "graph/edit.h"
 #include "plan/node.h"
-#include "runtime/check.h"
+#include "runtime/verdicts.h"
 
 /* Excludes the values that this node's kernels cannot load or store as bfloat16. */
 static void strike_out(const struct plan *plan, const struct node *node, bool *possible)

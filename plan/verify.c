@@ -13,6 +13,7 @@
 #include "layers/interpreter/interpreter.h"
 #include "plan/trial.h"
 #include "runtime/check.h"
+#include "runtime/verdicts.h"
 
 /* Seconds after which the kernel of a small problem is taken to hang; they include compiling at the first launch. */
 #define TIME_OUT 120.0

@@ -3,10 +3,10 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/threads.h"
-#include "runtime/check.h"
 #include "runtime/program.h"
 #include "runtime/source.h"
 #include "runtime/store.h"
+#include "runtime/verdicts.h"
 
 #include <dlfcn.h>
 #include <errno.h>

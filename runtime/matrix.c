@@ -7,11 +7,11 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
-#include "runtime/check.h"
 #include "runtime/gemm.h"
 #include "runtime/memory.h"
 #include "runtime/processor.h"
 #include "runtime/tile.h"
+#include "runtime/verdicts.h"
 
 /* Candidates in the order in which they are tried, each with the extension that makes it worth a trial. Extensions
  * that tell a chip's properties exist in one vendor's drivers only: what the chip can do shows when their compilers

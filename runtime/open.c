@@ -14,6 +14,7 @@
 #include "runtime/shuffle.h"
 #include "runtime/store.h"
 #include "runtime/tuning.h"
+#include "runtime/verdicts.h"
 #include "tutti_inspect.h"
 
 #include <stdlib.h>

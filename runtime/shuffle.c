@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/random.h"
-#include "runtime/check.h"
 #include "runtime/memory.h"
+#include "runtime/verdicts.h"
 
 /* Candidates in the order in which they are tried, each with the extension that makes it worth a trial: the
  * standard's own, or one that only one vendor's drivers name, as in matrix.c. */

@@ -26,7 +26,6 @@
 #include "plan/trial.h"
 #include "replica/gradients.h"
 #include "replica/optimizer.h"
-#include "runtime/check.h"
 #include "runtime/kernels_text.h"
 #include "runtime/matrix.h"
 #include "runtime/program.h"

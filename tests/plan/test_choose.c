@@ -9,9 +9,9 @@
 #include "models/models.h"
 #include "plan/node.h"
 #include "plan/plan.h"
-#include "runtime/check.h"
 #include "runtime/store.h"
 #include "runtime/tuning.h"
+#include "runtime/verdicts.h"
 
 START_TEST(a_forced_implementation_that_refuses_is_an_error)
 {

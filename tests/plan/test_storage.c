@@ -5,7 +5,7 @@
 
 #include "layers/layers.h"
 #include "plan/plan.h"
-#include "runtime/check.h"
+#include "runtime/verdicts.h"
 
 /* The type of the first output of the only node with this operation in this layer. */
 static enum value_type stored(const struct made *made, const struct operation *operation, const char *layer)

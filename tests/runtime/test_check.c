@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "runtime/check.h"
 #include "runtime/tuning.h"
+#include "runtime/verdicts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

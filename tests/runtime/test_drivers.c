@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "plan/plan.h"
 #include "runtime/builder.h"
-#include "runtime/check.h"
 #include "runtime/discover.h"
 #include "runtime/memory.h"
 #include "tutti_advanced.h"

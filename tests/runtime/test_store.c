@@ -3,10 +3,10 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/status.h"
-#include "runtime/check.h"
 #include "runtime/program.h"
 #include "runtime/store.h"
 #include "runtime/tuning.h"
+#include "runtime/verdicts.h"
 
 #include <pthread.h>
 #include <signal.h>
