@@ -129,11 +129,6 @@ done:
     return status;
 }
 
-struct value *graph_at(const struct graph *graph, int value)
-{
-    return value < 0 || (size_t)value >= graph->value_count ? NULL : &graph->values[value];
-}
-
 bool graph_has_sequences(const struct graph *graph)
 {
     for (size_t i = 0; i < graph->value_count; i++)
@@ -198,14 +193,6 @@ int graph_constants(struct graph *graph)
         graph->constants = graph_value(graph, ROLE_CONSTANTS, TYPE_I32, shape, false, "constants");
     }
     return graph->constants;
-}
-
-const struct port *operation_input(const struct operation *operation, int i)
-{
-    const struct port *ports = operation->inputs;
-    for (int k = 0; k < i; k++)
-        if (ports[k].flags & PORT_REPEATED) return &ports[k];
-    return i < GRAPH_MAX_INPUTS && ports[i].name ? &ports[i] : NULL;
 }
 
 /* Checks what infer() relies on: every input has a port, and only optional inputs are absent. */
@@ -341,14 +328,6 @@ size_t value_bytes(const struct value *value, int vector_width)
         elements = planes.n * divide_up(planes.c, vector_width) * vector_width * planes.pixels;
     }
     return (size_t)elements * value_type_bytes(value->type);
-}
-
-bool shape_equal(tutti_shape a, tutti_shape b)
-{
-    if (a.rank != b.rank) return false;
-    for (int i = 0; i < a.rank; i++)
-        if (a.sizes[i] != b.sizes[i]) return false;
-    return true;
 }
 
 int64_t shape_elements(const tutti_shape *shape)

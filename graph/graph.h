@@ -101,7 +101,11 @@ void *graph_new(struct graph *graph, size_t bytes);
 /* The last appended node; valid until the next append. */
 struct node *graph_last(struct graph *graph);
 int graph_constants(struct graph *graph);
-struct value *graph_at(const struct graph *graph, int value);
+/* NULL: there is no such value. */
+static inline struct value *graph_at(const struct graph *graph, int value)
+{
+    return value < 0 || (size_t)value >= graph->value_count ? NULL : &graph->values[value];
+}
 int64_t value_size(const struct value *value, int from_last); /* of an axis, counted from the last one */
 int64_t value_samples(const struct value *value);             /* after graph_bind(); 1 where it has no batch */
 int64_t value_elements(const struct value *value);            /* of the shape, padding of the layout not counted */
@@ -110,7 +114,13 @@ size_t value_type_bytes(enum value_type type);                /* of an element *
 size_t value_sample_bytes(const struct value *value);
 /* Bytes of the value in its layout with this vector width. */
 size_t value_bytes(const struct value *value, int vector_width);
-bool shape_equal(tutti_shape a, tutti_shape b);
+static inline bool shape_equal(tutti_shape a, tutti_shape b)
+{
+    if (a.rank != b.rank) return false;
+    for (int i = 0; i < a.rank; i++)
+        if (a.sizes[i] != b.sizes[i]) return false;
+    return true;
+}
 int64_t shape_elements(const tutti_shape *shape); /* of one sample, and a sequence of length 1, where symbols stand */
 int shape_sequences(const tutti_shape *shape);    /* how many sizes are TUTTI_SEQUENCE */
 /* Fails if a size is TUTTI_SEQUENCE, for operations that calculate with all sizes of a sample. */

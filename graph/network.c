@@ -34,7 +34,8 @@ void tutti_network_free(tutti_network *network)
         free(network->layers[i].name);
         free(network->layers[i].operation);
     }
-    network_free_outputs(network);
+    for (size_t i = 0; i < network->output_count; i++) free(network->outputs[i].name);
+    free(network->outputs);
     free(network->parameters);
     free(network->layers);
     free(network->scope.text);

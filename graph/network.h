@@ -127,7 +127,6 @@ float *parameter_in(const struct parameter *parameter, const struct parameter_ar
 tutti_status network_initialise(const tutti_network *network, uint64_t seed, const struct parameter_arenas *arenas);
 /* Counts each parameter's readers among the nodes that any of the `count` values needs. NULL without memory. */
 int *network_count_uses(const tutti_network *network, const int *values, int count);
-void network_free_outputs(tutti_network *network);
 /* Finds a parameter by its name; does not find constants. */
 const struct parameter *network_find(const tutti_network *network, const char *name);
 

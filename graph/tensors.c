@@ -84,9 +84,3 @@ tutti_status tutti_network_output(const tutti_network *network, int position, co
     if (output) *output = (tutti_tensor) { network->outputs[position].value };
     return TUTTI_OK;
 }
-
-void network_free_outputs(tutti_network *network)
-{
-    for (size_t i = 0; i < network->output_count; i++) free(network->outputs[i].name);
-    free(network->outputs);
-}
