@@ -140,7 +140,7 @@ def known(options, name, seed, parts, table, classes):
 def measure(options, name):
     table = load(name)
     classes = not pandas.api.types.is_numeric_dtype(table[TARGET])
-    seeds = range(SPLITS if len(table) < SMALL else 1)
+    seeds = range(options.seed, options.seed + (SPLITS if len(table) < SMALL else 1))
     scores, own, seconds = [], [], 0
     for seed in seeds:
         parts = split(table, seed)
@@ -152,16 +152,17 @@ def measure(options, name):
     row |= {peer: 100 * float(numpy.mean([found[peer] for found in scores])) for peer in scores[0]}
     row["tutti"] = 100 * float(numpy.mean(own))
     row["seconds"] = seconds
-    row["below"] = max(row["linear"], row["mlp"], row["boosting"]) - row["tutti"]
+    row["below"] = round(max(row["linear"], row["mlp"], row["boosting"]) - row["tutti"], 1) + 0.0
     return row
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=tables.ROOT / "build")
-    parser.add_argument("--model", default="mlp")
+    parser.add_argument("--model", default="tabular")
     parser.add_argument("--only", help="names, separated by commas", default=",".join(NAMES))
     parser.add_argument("--train", default="", help="options of tutti train, to try others than the defaults")
+    parser.add_argument("--seed", type=int, default=0, help="of the first division")
     parser.add_argument("--again", action="store_true", help="let scikit-learn train again")
     options = parser.parse_args()
     options.train = options.train.split()

@@ -36,7 +36,7 @@ def tables():
 
 def reason(line):
     """What tables have in common: the message without the table's names and numbers."""
-    line = re.sub(r"^tutti train: (\S+\.csv:? ?)?", "", line)
+    line = re.sub(r"\S+\.csv:? ?", "", line.removeprefix("tutti train: "))
     return re.sub(r"\d[\d,.]*", "N", re.sub(r"'[^']*'", "'...'", line))
 
 
