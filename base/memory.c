@@ -13,7 +13,7 @@
 #endif
 
 /* Pages of 2 MiB instead of 4 KiB, where the system gives them to those that ask. */
-enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
+enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20, LARGE = 64 << 20 };
 
 bool size_multiply(size_t a, size_t b, size_t *product)
 {
@@ -67,7 +67,9 @@ void memory_streamed(void)
 tutti_status memory_grow(void **array, size_t *capacity, size_t needed, size_t size)
 {
     if (needed <= *capacity) return TUTTI_OK;
-    size_t wanted = *capacity <= SIZE_MAX / 2 && *capacity * 2 > needed ? *capacity * 2 : needed;
+    /* Large arrays grow by less: what is not used of them is memory, too, and the system moves them without a copy. */
+    const size_t more = *capacity > LARGE / size ? *capacity / 8 : *capacity;
+    size_t wanted = more <= SIZE_MAX - *capacity && *capacity + more > needed ? *capacity + more : needed;
     if (wanted < 8) wanted = 8;
     size_t bytes;
     if (!size_multiply(wanted, size, &bytes))
