@@ -219,7 +219,7 @@ static int run_bench(struct bench *bench, struct settings *s)
     int result = s->input ? parse_shape("bench", s->input, &shape) : EXIT_DONE;
     if (result != EXIT_DONE || (result = session_open(&bench->session, "bench", &s->session)) != EXIT_DONE)
         return result;
-    bench->session.any_ports = !s->classes;
+    bench->session.reading.any_ports = !s->classes;
     result = session_build(&bench->session, model, shape, s->classes ? (int)s->classes : model->classes);
     if (result != EXIT_DONE) return result;
     tutti_status status = made_samples_new(&bench->session, &bench->samples);

@@ -43,8 +43,8 @@ int saved_build(const char *command, const struct saved_options *options, const 
     if (result == EXIT_DONE && input) result = parse_shape(command, input, &shape);
     if (result == EXIT_DONE) result = session_open(session, command, &options->session);
     if (result != EXIT_DONE) return result;
-    session->as_it_is = true;
-    session->raw = arrays != NULL;
+    session->reading.as_it_is = true;
+    session->reading.raw = arrays != NULL;
     session->arrays = arrays;
     return session_build(session, model, shape, (int)classes);
 }

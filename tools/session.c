@@ -216,7 +216,7 @@ static void print_note(void *user, const char *line)
     const struct session *session = user;
     const bool decided = begins_with(line, "constant: ") || begins_with(line, "trains: ");
     if (session->rank > 0) return;
-    if (session->tells || begins_with(line, "warning: ") || (session->lists_constants && decided))
+    if (session->reading.tells || begins_with(line, "warning: ") || (session->reading.lists_constants && decided))
         fprintf(stderr, "%s\n", line);
 }
 
@@ -228,8 +228,8 @@ static int import_file(struct session *session, tutti_shape shape, const char *a
     if (result != EXIT_DONE) return result;
     tutti_onnx_options options = *onnx_options_of(read);
     options.input = shape;
-    options.logits = !session->as_it_is;
-    options.without_preparation = !session->raw;
+    options.logits = !session->reading.as_it_is;
+    options.without_preparation = !session->reading.raw;
     options.note = print_note;
     options.user = session;
     session->file = (tutti_onnx) { .size = sizeof session->file };
@@ -267,7 +267,7 @@ static int build_file(struct session *session, tutti_shape shape, int64_t classe
     if (status != TUTTI_OK) return work_failed(session->command, status, tutti_message(session->runtime));
     session->network = session->file.network;
     session->output = trainable_output(&session->file);
-    result = session->any_ports || session->as_it_is ? EXIT_DONE : check_file(session, classes);
+    result = session->reading.any_ports || session->reading.as_it_is ? EXIT_DONE : check_file(session, classes);
     if (result != EXIT_DONE) return result;
     (void)tutti_shape_of(session->network, session->file.inputs[0], &session->shape);
     session->classes = count_labels(session);

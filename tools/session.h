@@ -59,6 +59,15 @@ struct session_options {
             "compare a checksum of each device's parameters with the master copy's in every step"                   \
     }
 
+/* How a command reads an ONNX file. */
+struct file_reading {
+    bool any_ports;       /* it may have any inputs and outputs */
+    bool as_it_is;        /* and a Softmax at its end is kept */
+    bool raw;             /* ... with its nodes that prepare inputs and convert outputs */
+    bool tells;           /* prints what its exporter did, on standard error */
+    bool lists_constants; /* prints which initialisers train, and which do not */
+};
+
 struct session {
     const char *command;
     int rank;
@@ -77,11 +86,7 @@ struct session {
     tutti_shape shape;               /* of a sample */
     int64_t samples;                 /* to train with; 0: none, or not known */
     int64_t classes, labels;         /* labels: of a sample, one for each pixel */
-    bool any_ports;                  /* a file may have any inputs and outputs */
-    bool as_it_is;                   /* and a Softmax at its end is kept */
-    bool raw;                        /* ... with its nodes that prepare inputs and convert outputs */
-    bool tells;                      /* of an ONNX file: what its exporter did, on standard error */
-    bool lists_constants;            /* of such a file: prints which initialisers train, and which do not */
+    struct file_reading reading;
     tutti_trainer *trainer;
     double shares[SESSION_MAX_DEVICES];
     tutti_training training; /* what the options say; the command adds the rest */

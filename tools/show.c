@@ -126,9 +126,9 @@ static int show(struct settings *s, struct session *session)
     if (s->expect && model->build) return expects_a_file("show");
     int result = s->input ? parse_shape("show", s->input, &shape) : EXIT_DONE;
     if (result != EXIT_DONE || (result = session_open(session, "show", &s->session)) != EXIT_DONE) return result;
-    session->any_ports = true;
-    session->as_it_is = session->raw = s->expect;
-    session->tells = s->why;
+    session->reading.any_ports = true;
+    session->reading.as_it_is = session->reading.raw = s->expect;
+    session->reading.tells = s->why;
     session->arrays = s->expect;
     result = session_build(session, model, shape, (int)(s->classes ? s->classes : outputs));
     if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);

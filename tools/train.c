@@ -382,7 +382,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     int result = prepare_data(training, s, model);
     if (result == EXIT_DONE) result = session_check_input("train", model, &data->info.shape, &data->info);
     if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
-    session->lists_constants = true;
+    session->reading.lists_constants = true;
     session->pixels = data_pixels(data);
     session->soft = data_mixes(data);
     session->samples = training->train->samples;

@@ -32,7 +32,7 @@ static const char *one_line(const char *message)
 static int open_session(struct session *session, const struct task *task)
 {
     int result = session_open(session, "tune", &task->session);
-    session->any_ports = true;
+    session->reading.any_ports = true;
     session->training.learning_rate = 1e-3f;
     if (result == EXIT_DONE) result = session_build(session, task->model, task->shape, (int)task->classes);
     if (result == EXIT_DONE) session->training.loss = task->train ? measured_loss(session) : TUTTI_LOSS_NONE;
