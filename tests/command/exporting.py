@@ -57,7 +57,7 @@ class Export(harness.CommandTest):
 
     def test_pictures(self):
         for part, count in (("train", 40), ("t10k", 12)):
-            pictures, labels = harness.images(count)
+            pictures, labels = harness.images(count, 28)
             (self.folder / f"{part}-images-idx3-ubyte").write_bytes(pictures)
             (self.folder / f"{part}-labels-idx1-ubyte").write_bytes(labels)
         file = self.export("lenet", ".", "--normalise", "measured")

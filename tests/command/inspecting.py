@@ -101,20 +101,20 @@ class Inspect(harness.CommandTest):
     def test_pictures(self):
         self.put_pictures({"cat": 4, "dog": 40})
         (self.folder / "photos/cat/read me.txt").write_text("x")
-        (self.folder / "photos/dog/1.webp").write_text("x")
-        (self.folder / "photos/dog/2.WEBP").write_text("x")
+        (self.folder / "photos/dog/1.svg").write_text("x")
+        (self.folder / "photos/dog/2.SVG").write_text("x")
         facts = self.facts("photos")
         self.assertEqual((facts["kind"], facts["samples"]), ("images", 44))
         self.assertEqual(facts["sizes"], [{"name": "40x30", "files": 22}, {"name": "50x30", "files": 22}])
         self.assertEqual(facts["width"], {"least": 40, "median": 50, "largest": 50})
         self.assertEqual((facts["formats"], facts["colours"]), ([{"name": "PPM", "files": 44}], [{"name": "colour", "files": 44}]))
-        self.assertEqual(facts["ignored"], {"text": "2 .webp files, 1 .txt file", "examples":
-                         ["photos/cat/read me.txt", "photos/dog/1.webp", "photos/dog/2.WEBP"]})
+        self.assertEqual(facts["ignored"], {"text": "2 .svg files, 1 .txt file", "examples":
+                         ["photos/cat/read me.txt", "photos/dog/1.svg", "photos/dog/2.SVG"]})
         self.assertEqual(facts["next"], "tutti train resnet18 --data photos --input 3x32x32")
         self.assertIn("resnet50", facts["models"])
         text = self.good("inspect", "photos", **NO_DEVICE).output
         self.assertRegex(text, r"(?m)^photos: 44 pictures, 2 classes$")
-        self.assertRegex(text, r"(?m)^  ignored  2 .webp files, 1 .txt file, such as photos/cat/read me.txt,")
+        self.assertRegex(text, r"(?m)^  ignored  2 .svg files, 1 .txt file, such as photos/cat/read me.txt,")
         self.assertRegex(text, r"(?m)^  balance  class 'cat' has 4 samples and 'dog' 40: --oversample")
 
     def test_damaged_pictures(self):
@@ -158,7 +158,7 @@ class Inspect(harness.CommandTest):
         self.assertAlmostEqual(facts["targets"]["largest"], 14, 4)
         harness.write_mnist(self.folder / "set")
         facts = self.facts("set")
-        self.assertEqual((facts["shape"], facts["parts"], facts["next"]), ([1, 28, 28], {"train": 200, "val": 0, "test": 50}, "tutti train lenet --data set"))
+        self.assertEqual((facts["shape"], facts["parts"], facts["next"]), ([1, 10, 10], {"train": 200, "val": 0, "test": 50}, "tutti train lenet --data set"))
         self.assertEqual(self.facts("line")["next"], "tutti train linear --data line")
         self.assertEqual((self.facts("digits")["opened"]["read"], self.facts("digits", "--all")["opened"]["read"]), (1000, 12000))
 
@@ -187,7 +187,7 @@ class Inspect(harness.CommandTest):
         (self.folder / "folder").mkdir()
         for name, words in (("empty.csv", "the file is empty"), ("noise.csv", "not text"), ("noise", "not a file of data"),
                             ("noise.npz", "noise.npz"), ("noise.wav", "noise.wav"), ("names.csv", "no rows"),
-                            ("folder", "this folder is empty"), ("nothing", "No such file")):
+                            ("folder", "this folder is empty"), ("nothing", "there is no such file or folder")):
             with self.subTest(name):
                 outcome = self.refused(1, [name, words], "inspect", name, **NO_DEVICE)
                 self.assertEqual((outcome.output, outcome.errors.count("\n")), ("", 1), outcome)
