@@ -18,14 +18,14 @@ static const char *const moves[] = { "flip", "roll", "movedim", "swapaxes", "sli
 static const char *const constants[] = { "zeros", "ones", "full", "arange", "empty", "scalar_tensor", "lift_fresh_copy",
     "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "eye", "linspace", "_val", NULL };
 
-/* "permute", "permute_1", "split_1_split_0" and "scalar_tensor_default" of the operations in the list. */
+/* "permute", "permute_1", "val_2#2", "split_1_split_0" and "scalar_tensor_default" of the operations in the list. */
 static bool is_made_by(const char *name, const char *const *operations)
 {
     for (; *operations; operations++) {
         const size_t length = strlen(*operations);
         const char *rest = name + length;
         if (strncmp(name, *operations, length) || (*rest && *rest != '_')) continue;
-        rest += strspn(rest, "_0123456789");
+        rest += strspn(rest, "_0123456789#");
         if (!*rest || !strncmp(rest, "split", strlen("split")) || !strncmp(rest, "default", strlen("default")))
             return true;
     }
@@ -51,9 +51,10 @@ bool folded_keeps_order(const struct onnx_value *value, bool is_matrix)
     const bool reshaped = is_made_by(value->name, reshapes), transposed = is_made_by(value->name, transposes);
     const bool vector = !is_wide(value);
     bool only_shapes = true, alone = true;
+    const char *own = value->origin.merged_name ? value->origin.merged_name : value->origin.state_name;
     const char *at = value->origin.folded_from;
     for (char *name; (name = folded_next(&at)) != NULL; free(name)) {
-        if (value->origin.state_name && !strcmp(name, value->origin.state_name)) continue;
+        if (own && !strcmp(name, own)) continue;
         alone = false;
         only_shapes &= is_made_by(name, reshapes) || is_made_by(name, constants) ||
             !strncmp(name, "val_", strlen("val_")) || (vector && is_made_by(name, transposes));
@@ -63,9 +64,16 @@ bool folded_keeps_order(const struct onnx_value *value, bool is_matrix)
 
 /* ------------------------------------------------------------------------------------------------------- ties ---- */
 
+/* A value that was merged with another one (merged.c) has the list of that one, but is of another parameter. */
+static bool is_merged(const struct onnx_value *value)
+{
+    return value->origin.merged_name != NULL;
+}
+
 static bool has_source(const struct onnx_value *value, const char *source)
 {
     bool found = false;
+    if (is_merged(value)) return !strcmp(value->origin.state_name, source);
     const char *at = value->origin.folded_from;
     for (char *name; (name = folded_next(&at)) != NULL; free(name)) found |= !strcmp(name, source);
     return found;
@@ -254,8 +262,9 @@ tutti_status folded_check(struct import *import, const struct signature *signatu
     const char *at = value->origin.folded_from;
     for (char *name; status == TUTTI_OK && (name = folded_next(&at)) != NULL; free(name)) {
         if (!is_parameter(signature, name)) continue;
-        name_list_add(&list, name);
-        if (!other) status = find_other(import, signature, value, name, &other);
+        const char *parameter = is_merged(value) ? value->origin.state_name : name;
+        name_list_add(&list, parameter);
+        if (!other) status = find_other(import, signature, value, parameter, &other);
     }
     value->constant = other != NULL;
     if (other)

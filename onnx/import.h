@@ -59,6 +59,7 @@ struct origin {
     const char *kind;        /* "PARAMETER", "BUFFER" and so on */
     const char *folded_from; /* list of the names that the exporter computed it from */
     char *state_name;        /* name in the state dict, where the file has another one */
+    const char *merged_name; /* state_name of the initialiser with which it was merged, whose folded_from it has */
     char *renamed;           /* the parameter's own name; the file has it in another form. NULL: as in the file */
     char *label;             /* the parameter's name, if it is not the value's, or NULL */
     bool ambiguous;          /* several initialisers would get the name `renamed` */

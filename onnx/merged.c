@@ -184,6 +184,7 @@ static tutti_status read_entry(
     struct onnx_value *made = import_find(import, s->node->input[input]);
     made->origin.kind = entry->parameter ? "PARAMETER" : "BUFFER";
     made->origin.folded_from = value->origin.folded_from;
+    if (!named) made->origin.merged_name = value->origin.state_name;
     entry->value = made;
     if (!named && !(made->origin.state_name = memory_copy_text(entry->name))) return TUTTI_NO_MEMORY;
     import_note(import, "%s has the numbers of %s: in node '%s' it is a tensor of its own", entry->name, value->name,
