@@ -69,7 +69,7 @@ static tutti_status restore_bias(struct import *import, const struct signature *
     if (node->n_input < 2 || node->n_input > 3 || (node->n_input == 3 && *node->input[2])) return TUTTI_OK;
     const struct onnx_value *weight = import_find(import, node->input[1]);
     if (!weight || !weight->initialiser || !weight->stored || weight->type != ONNX_FLOAT) return TUTTI_OK;
-    struct signature_entry *entry = find_bias(signature, weight->name);
+    struct signature_entry *entry = weight->origin.state_name ? find_bias(signature, weight->origin.state_name) : NULL;
     const size_t count = entry ? channels_of(node, weight->stored) : 0;
     if (!count || import_find(import, entry->name)) return TUTTI_OK;
     struct onnx_value *bias = NULL;
@@ -81,6 +81,8 @@ static tutti_status restore_bias(struct import *import, const struct signature *
     bias->type = ONNX_FLOAT;
     bias->initialiser = entry->present = true;
     bias->origin.kind = "PARAMETER";
+    bias->origin.state_name = memory_copy_text(entry->name);
+    if (!bias->origin.state_name) return TUTTI_NO_MEMORY;
     bias->usage.nodes++;
     import_note(import, "the exporter left out %s, which is 0: it trains from 0", entry->name);
     return TUTTI_OK;

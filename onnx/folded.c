@@ -274,9 +274,10 @@ tutti_status folded_check(struct import *import, const struct signature *signatu
             value->name, list.names, name_list_end(&list), other->name, value->name);
     else if (is_computed(import, signature, value))
         import_note(import,
-            "warning: the exporter computed %s from %s%s: %s trains in their place; "
-            "torch.onnx.export(..., optimize=False) keeps the parameters",
-            value->name, list.names, name_list_end(&list), value->name);
+            "warning: the exporter computed %s from %s%s: %s trains in %s place; "
+            "torch.onnx.export(..., optimize=False) keeps %s",
+            value->name, list.names, name_list_end(&list), value->name, list.count == 1 ? "its" : "their",
+            list.count == 1 ? "it" : "them");
     else if (!value->origin.renamed)
         import_note(import, "%s holds %s%s in an order that the file does not tell: it keeps the file's name",
             value->name, list.names, name_list_end(&list));

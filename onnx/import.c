@@ -672,6 +672,7 @@ static tutti_status read_parameters(struct import *import)
 {
     struct signature signature = { 0 };
     tutti_status status = signature_read(import, &signature);
+    if (status == TUTTI_OK) import_read_origins(import, &signature);
     if (status == TUTTI_OK) status = import_restore_biases(import, &signature);
     if (status == TUTTI_OK) status = import_take_apart(import, &signature);
     if (status == TUTTI_OK) status = import_join_cut(import);

@@ -58,7 +58,7 @@ struct node_usage {
 struct origin {
     const char *kind;        /* "PARAMETER", "BUFFER" and so on */
     const char *folded_from; /* list of the names that the exporter computed it from */
-    char *state_name;        /* name in the state dict, where the file has another one */
+    char *state_name; /* its name in the state dict, also if the file has the same; NULL: not in it, or of several */
     const char *merged_name; /* state_name of the initialiser with which it was merged, whose folded_from it has */
     char *renamed;           /* the parameter's own name; the file has it in another form. NULL: as in the file */
     char *label;             /* the parameter's name, if it is not the value's, or NULL */
@@ -140,12 +140,17 @@ void name_list_add(struct name_list *list, const char *name);
 const char *name_list_end(const struct name_list *list);
 /* linear.c: before the names are read. */
 tutti_status import_read_classes(const struct import *import);
-/* merged.c, cut.c, names.c, owned.c: before the first node, in this order. */
+/* Steps of read_parameters(), before the first node, in this order. */
 struct signature;
-tutti_status import_take_apart(struct import *import, const struct signature *signature);
-tutti_status import_join_cut(struct import *import);
-tutti_status import_restore_names(struct import *import);
-tutti_status import_find_constants(struct import *import, const struct signature *signature);
+/* merged.c: finds whether names are paths, whether nodes tell scopes, and the names in the state dict. */
+void import_read_origins(struct import *import, const struct signature *signature);
+/* biases.c: gives layers the biases of zeros that the exporter left out. */
+tutti_status import_restore_biases(struct import *import, const struct signature *signature);
+tutti_status import_take_apart(struct import *import, const struct signature *signature);     /* merged.c */
+tutti_status import_join_cut(struct import *import);                                          /* cut.c */
+tutti_status import_restore_names(struct import *import);                                     /* names.c */
+tutti_status import_find_constants(struct import *import, const struct signature *signature); /* owned.c */
+void import_note_left_out(const struct import *import, const struct signature *signature);    /* biases.c */
 /* layer_names.c: the layer of a node: "block.fc1", by its scopes or its path. NULL: not known, or the whole module. */
 char *import_layer(const Onnx__NodeProto *node);
 char *import_layer_in_path(const char *path);

@@ -339,10 +339,9 @@ static const Onnx__NodeProto *find_scoped(const Onnx__GraphProto *graph, size_t 
     return import_scopes(node) ? node : graph->node[n];
 }
 
-tutti_status import_take_apart(struct import *import, const struct signature *signature)
+void import_read_origins(struct import *import, const struct signature *signature)
 {
     const Onnx__GraphProto *graph = import->model->graph;
-    tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < graph->n_node; i++) {
         import->paths |= proto_text(graph->node[i]->name)[0] == '/';
         import->scopes |= import_scopes(graph->node[i]) != NULL;
@@ -351,6 +350,12 @@ tutti_status import_take_apart(struct import *import, const struct signature *si
         struct onnx_value *value = &import->values[i];
         if (value->initialiser && signature->count) value->origin.state_name = state_name(signature, value);
     }
+}
+
+tutti_status import_take_apart(struct import *import, const struct signature *signature)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < graph->n_node && status == TUTTI_OK; i++) {
         char *layer = NULL;
         if (is_mark_of_merging(import, graph->node[i])) undo_identity(import, graph->node[i]);

@@ -10,10 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a product reads this matrix: then it is the transpose of the state dict's, as of a dense layer. */
+/* Whether a product reads this matrix: then it is the transpose of the state dict's, as of a dense layer. A Gemm reads
+ * a transposed one only if the newer exporter folded the transposition into it. */
 static bool is_matrix_of_product(const Onnx__NodeProto *node, size_t input, const struct onnx_value *value)
 {
-    return input == 1 && !strcmp(node->op_type, "MatMul") && value->stored->n_dims == 2;
+    if (input != 1 || value->stored->n_dims != 2) return false;
+    if (!strcmp(node->op_type, "MatMul")) return true;
+    const Onnx__AttributeProto *transposed = proto_attribute(node->attribute, node->n_attribute, "transB");
+    return !strcmp(node->op_type, "Gemm") && value->origin.folded_from && !(transposed && transposed->i);
 }
 
 /* "gn.weight" of "/gn/Mul", "gn.bias" of "/gn/Add": an affine map of channels, whose axes of size 1 were added. */

@@ -26,8 +26,5 @@ struct signature_entry *signature_find(const struct signature *signature, const 
 size_t signature_layer(const struct signature *signature, const char *layer);
 /* Whether a name belongs to a layer: "a.b.weight" belongs to "a.b" and "a". All belong to "". */
 bool signature_is_of(const char *name, const char *layer);
-/* biases.c: gives layers the biases of zeros that the exporter left out, and notes what else the file does not have. */
-tutti_status import_restore_biases(struct import *import, const struct signature *signature);
-void import_note_left_out(const struct import *import, const struct signature *signature);
 
 #endif
