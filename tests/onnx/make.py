@@ -193,8 +193,8 @@ class Lengths(nn.Module):
 
 def export(folder, name, network, example, classes=0, **options):
     """classes: also a training step with labels; its gradients are those of the file's parameters. steps: of SGD, and the state
-    after them."""
-    path, steps = folder / f"{name}.onnx", options.pop("steps", 0)
+    after them. computed: makes gradients of what the file computed from parameters of the parameters' gradients."""
+    path, steps, computed = folder / f"{name}.onnx", options.pop("steps", 0), options.pop("computed", dict)
     network.eval()
     keep = {"training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False} if options.pop("unfolded", False) else {}
     with warnings.catch_warnings():
@@ -207,7 +207,8 @@ def export(folder, name, network, example, classes=0, **options):
         network.train()
         loss = nn.functional.cross_entropy(network(example), labels)
         loss.backward()
-        more = {f"gradient.{key}": value.grad.numpy() for key, value in network.named_parameters()}
+        gradients = computed({key: value.grad.numpy() for key, value in network.named_parameters()})
+        more = {f"gradient.{key}": value for key, value in gradients.items()}
         more |= {"labels": labels.numpy().astype(numpy.int32), "loss": loss.detach().numpy().reshape(1)}
         optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
         for _ in range(steps):

@@ -182,7 +182,9 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
     "softmaxes", "weights", "batches", "batches_fixed", "copies", "copies_new", "ties", "ties_new", "siamese",
     "siamese_new", "buffers", "states", "attentions", "relative_new", "lstm_quantised", "lstm_quantised_gates",
-    "tables", "sklearn_logistic", "sklearn_mlp", "oldest", "gathered", "from_end", "turned" };
+    "tables", "sklearn_logistic", "sklearn_mlp", "oldest", "gathered", "from_end", "turned", "folded_lstm",
+    "folded_twice", "folded_scaled", "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder",
+    "folded_turned" };
 
 static void infer_by_kernels(struct session *s, const tutti_fetch *fetches)
 {
@@ -258,7 +260,8 @@ static void check_gradient(const struct session *s, const char *file, const stru
 
 static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new", "quantised",
     "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new", "siamese", "siamese_new",
-    "buffers", "states", "attentions", "relative_new", "from_end" };
+    "buffers", "states", "attentions", "relative_new", "from_end", "folded_lstm", "folded_twice", "folded_scaled",
+    "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder", "folded_turned" };
 
 static double train_by_kernels(struct session *s, const struct safetensors_tensor *labels)
 {
@@ -335,7 +338,8 @@ END_TEST
 
 /* Files in which exporters merged, copied or computed parameters: the network has those of the module, and no other. */
 static const char *const counted[] = { "copies", "copies_new", "ties", "ties_new", "transformer", "transformer_new",
-    "siamese", "siamese_new", "buffers", "states", "attentions", "relative_new" };
+    "siamese", "siamese_new", "buffers", "states", "attentions", "relative_new", "folded_lstm", "folded_twice",
+    "folded_scaled", "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder", "folded_turned" };
 
 START_TEST(parameters_are_pytorchs)
 {
@@ -378,6 +382,9 @@ static const struct {
     { "transformer_new", "norm2.bias", 8, 0 }, /* merged with norm1.bias; found by the scope */
     { "windows", "norm.bias", 8, 0 },          /* merged; found by an Identity */
     { "windows_new", "attention.in_proj_weight", 24, 8 },
+    { "folded_added", "layer.weight", 4, 5 }, /* of a Gemm, whose bias of zeros is not in the file */
+    { "folded_added", "layer.bias", 4, 0 },
+    { "folded_decoder", "layer.multihead_attn.in_proj_bias", 12, 0 },
 };
 
 START_TEST(names_are_pytorchs)
@@ -421,6 +428,12 @@ static const struct {
     { "buffers",
         "trains: 1 initialiser of which the file does not tell whether they are parameters or buffers: positions" },
     { "relative_new", "warning: the exporter folded the parameter table.weight into " },
+    { "folded_lstm", "val_41 holds layer.weight_ih_l0 in an order that the file does not tell" },
+    { "folded_turned", "transpose holds w in an order that the file does not tell" },
+    { "folded_twice", "warning: the exporter computed mul from w, of which w has elements, too: mul does not train" },
+    { "folded_scaled", "warning: the exporter computed mul from w: mul trains in its place" },
+    { "folded_recurrent", "linear_1 is layer.bias_hh_l0 in another form: both are one parameter" },
+    { "folded_fresh", "the exporter left out head.bias, which is 0: it trains from 0" },
     { "sklearn_logistic", "labels of label are numbers from 0 on, for: apple, lime, plum" },
     { "sklearn_mlp", "labels of classes are numbers from 0 on, for: apple, lime, plum" },
     { "merged", "warning: several nodes read 1 initialiser: the file does not tell tied parameters" },

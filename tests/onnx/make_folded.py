@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Makes files of tests/onnx/files in which PyTorch's newer exporter computed initialisers from parameters, or left out biases of
+zeros. Next to each stands what make.py says, with gradients of the network's parameters. An initialiser that was computed is one
+if it holds the elements of a parameter, in any order, and no other initialiser does.
+
+    .dev/torch/bin/python tests/onnx/make_folded.py tests/onnx/files
+"""
+import pathlib
+import sys
+
+import numpy
+import torch
+from torch import nn
+
+import make
+
+
+class Lstm(nn.Module):
+    """Weights whose gates the exporter puts into another order."""
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.LSTM(4, 3, batch_first=True), nn.Linear(3, 4)
+
+    def forward(self, x):
+        return self.head(self.layer(x)[0]).mean(1)
+
+
+class Twice(nn.Module):
+    """A weight that is read as it is and doubled, of which the exporter makes two initialisers."""
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(4, 4))
+
+    def forward(self, x):
+        double = self.w * 2
+        return nn.functional.linear(x.tanh(), self.w) + nn.functional.linear(x, double.detach() if self.training else double)
+
+
+class Scaled(nn.Module):
+    """A weight of which the file has the double alone."""
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(4, 4))
+
+    def forward(self, x):
+        return nn.functional.linear(x, self.w * 2)
+
+
+class Recurrent(nn.Module):
+    """Biases that steps of a single sample read with another number of axes."""
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.RNN(4, 3, batch_first=True), nn.Linear(3, 4)
+
+    def forward(self, x):
+        return self.head(self.layer(x)[0][:, -1])
+
+
+class Fresh(nn.Module):
+    """Layers whose biases are 0, which the exporter leaves out."""
+    def __init__(self):
+        super().__init__()
+        self.conv, self.up = nn.Conv1d(2, 3, 3), nn.ConvTranspose1d(3, 4, 2)
+        self.first, self.head = nn.Linear(20, 6), nn.Linear(6, 4)
+        for layer in (self.conv, self.up, self.first, self.head):
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x):
+        return self.head(self.first(self.up(self.conv(x).relu()).flatten(1)).relu())
+
+
+class Added(nn.Module):
+    """A product with a weight that the exporter stores transposed, to which a bias is added at once."""
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(5, 4)
+        nn.init.zeros_(self.layer.bias)
+
+    def forward(self, x):
+        return torch.addmm(self.layer.bias, x, self.layer.weight.t())
+
+
+class Decoder(nn.Module):
+    """A fresh layer with a cross attention, whose biases of zeros the exporter merges."""
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.TransformerDecoderLayer(4, 2, 8, dropout=0.0, batch_first=True), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.head(self.layer(x, x.tanh())).mean(1)
+
+
+class Turned(nn.Module):
+    """A square kernel that is read with its rows and columns exchanged."""
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(4, 2, 3, 3))
+
+    def forward(self, x):
+        return nn.functional.conv2d(x, self.w.transpose(2, 3)).mean((2, 3))
+
+
+def lstm_of_file(gradients):
+    """ONNX has the gates i, o, f, c; PyTorch has i, f, c, o."""
+    def turn(name):
+        i, f, c, o = numpy.split(gradients.pop(f"layer.{name}_l0"), 4)
+        return numpy.concatenate([i, o, f, c])[None]
+    weights = {"val_41": turn("weight_ih"), "val_42": turn("weight_hh"), "val_64": numpy.concatenate([turn("bias_ih"), turn("bias_hh")], 1)}
+    return gradients | weights
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    torch.manual_seed(8)
+    rows, steps = make.numbers(4, 4), make.numbers(4, 5, 4)
+    cases = {"lstm": (Lstm(), steps, lstm_of_file), "twice": (Twice(), rows, dict),
+             "scaled": (Scaled(), rows, lambda gradients: {"mul": gradients["w"] / 2}),
+             "recurrent": (Recurrent(), make.numbers(1, 3, 4), dict), "fresh": (Fresh(), make.numbers(4, 2, 6), dict),
+             "added": (Added(), make.numbers(4, 5), dict), "decoder": (Decoder(), steps, dict),
+             "turned": (Turned(), make.numbers(4, 2, 5, 5), lambda gradients: {"transpose": gradients["w"].swapaxes(2, 3)})}
+    for name, (network, example, computed) in cases.items():
+        make.export(folder, f"folded_{name}", network, torch.from_numpy(example), classes=4, computed=computed, dynamo=True,
+                    opset_version=20, external_data=False, verbose=False)
+
+
+if __name__ == "__main__":
+    main()
