@@ -126,9 +126,15 @@ static bool is_half(float number)
     return (bits & 0x1fff) == 0;
 }
 
-/* Whether so many elements are equal to others that they are copies: at least a quarter of those that are not 0, as
- * in a matrix of relative positions; if all are halves, every one of them. If all elements are equal, as those of
- * norms that were never trained, they are not copies. */
+/* Whether so many of all elements, without zeros, are copies that chance does not explain it: at least a quarter, as in
+ * a matrix of relative positions; if all are halves, every one of them. */
+static bool enough_copies(size_t copies, size_t all, bool halves)
+{
+    return copies > 0 && copies >= (halves ? all : all / 4 + (all % 4 > 0));
+}
+
+/* Whether elements are several times among them. If all elements are equal, as those of norms that were never trained,
+ * they are not copies. */
 static bool repeats(float *sorted, size_t count)
 {
     size_t different = 0, single = 0, all = 0;
@@ -142,7 +148,7 @@ static bool repeats(float *sorted, size_t count)
         single += end - i == 1;
         halves &= is_half(sorted[i]);
     }
-    return different > 1 && (halves ? single == 0 : different <= all - all / 4);
+    return different > 1 && enough_copies(halves ? all - single : all - different, all, halves);
 }
 
 /* Frees elements whose order is lost. */
@@ -158,7 +164,7 @@ static tutti_status keep_copies(struct import *import, struct onnx_value *value)
 {
     const tutti_status status = import_load(import, value);
     if (status != TUTTI_OK || !value->array || !value->array->floats) return status;
-    value->constant = repeats(value->array->floats, value->array->count);
+    value->constant = value->told = repeats(value->array->floats, value->array->count);
     if (value->constant)
         import_note(import,
             "warning: the exporter folded the parameter %s into %s, which has elements several times: it does not "
@@ -182,19 +188,26 @@ static size_t count_common(const float *a, size_t a_count, const float *b, size_
     return common;
 }
 
-/* Whether two initialisers hold the same elements of a parameter, by the measure of repeats(). */
+static size_t count_nonzero(const struct array *array)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < array->count; i++) count += array->floats[i] != 0;
+    return count;
+}
+
+/* Whether two initialisers hold the same elements of a parameter. */
 static tutti_status overlap(const struct import *import, struct onnx_value *a, struct onnx_value *b, bool *same)
 {
     bool halves = true;
     tutti_status status = import_load(import, a);
     if (status == TUTTI_OK) status = import_load(import, b);
     if (status == TUTTI_OK && a->array && b->array && a->array->floats && b->array->floats) {
-        const size_t least = a->array->count < b->array->count ? a->array->count : b->array->count;
+        const size_t a_count = count_nonzero(a->array), b_count = count_nonzero(b->array);
         qsort(a->array->floats, a->array->count, sizeof(float), compare_floats);
         qsort(b->array->floats, b->array->count, sizeof(float), compare_floats);
         const size_t common =
             count_common(a->array->floats, a->array->count, b->array->floats, b->array->count, &halves);
-        *same = common > 0 && (halves ? common == least : common >= least - least / 4 * 3);
+        *same = enough_copies(common, a_count < b_count ? a_count : b_count, halves);
     }
     drop_array(a);
     drop_array(b);
@@ -266,7 +279,7 @@ tutti_status folded_check(struct import *import, const struct signature *signatu
         name_list_add(&list, parameter);
         if (!other) status = find_other(import, signature, value, parameter, &other);
     }
-    value->constant = other != NULL;
+    value->constant = value->told = other != NULL;
     if (other)
         import_note(import,
             "warning: the exporter computed %s from %s%s, of which %s has elements, too: %s does not train; "
