@@ -248,7 +248,7 @@ static tutti_tensor scaled(const struct onnx_node *node, tutti_tensor x, float f
     return factor == 1 ? x : node_op(node, "scale", &x, 1, "factor=%.9g", (double)factor);
 }
 
-/* y = alpha A B, as a dense layer, where only A depends on the samples. *biased: `bias` was added. */
+/* y = A B + bias, as a dense layer, where only A depends on the samples. bias NULL: none. */
 static tutti_status gemm_dense(
     struct onnx_node *node, const struct operand *a, struct operand *b, const struct operand *bias, tutti_tensor *y)
 {
