@@ -164,7 +164,7 @@ static tutti_status keep_copies(struct import *import, struct onnx_value *value)
 {
     const tutti_status status = import_load(import, value);
     if (status != TUTTI_OK || !value->array || !value->array->floats) return status;
-    value->constant = value->told = repeats(value->array->floats, value->array->count);
+    value->constant = value->noted = repeats(value->array->floats, value->array->count);
     if (value->constant)
         import_note(import,
             "warning: the exporter folded the parameter %s into %s, which has elements several times: it does not "
@@ -279,7 +279,7 @@ tutti_status folded_check(struct import *import, const struct signature *signatu
         name_list_add(&list, parameter);
         if (!other) status = find_other(import, signature, value, parameter, &other);
     }
-    value->constant = value->told = other != NULL;
+    value->constant = value->noted = other != NULL;
     if (other)
         import_note(import,
             "warning: the exporter computed %s from %s%s, of which %s has elements, too: %s does not train; "

@@ -94,7 +94,7 @@ struct onnx_value {
     struct origin origin;
     bool apart;               /* the exporter merged it with another initialiser, whose numbers it has */
     bool constant;            /* an initialiser that is not trained */
-    bool told;                /* a note says why it is not trained */
+    bool noted;               /* a note says why it is not trained */
     struct view view;         /* of another initialiser, or of the parameter `origin.renamed` */
     struct sequence sequence; /* of known length */
 };

@@ -190,7 +190,7 @@ static void note_constants(const struct import *import, bool known)
     struct name_list list = { .length = 0 };
     for (size_t i = 0; i < import->value_count; i++) {
         const struct onnx_value *value = &import->values[i];
-        if (value->constant && !value->told && value->usage.nodes) name_list_add(&list, value->name);
+        if (value->constant && !value->noted && value->usage.nodes) name_list_add(&list, value->name);
     }
     if (list.count)
         import_note(import, "constant: %zu initialiser%s %s: %s%s; train_constants (--train-constants) trains them",
