@@ -242,6 +242,13 @@ done:
     return status;
 }
 
+void feeds_take_copies(struct feed_list *list, int32_t **copies)
+{
+    memcpy(copies, list->narrowed, sizeof(list->narrowed));
+    memset(list->narrowed, 0, sizeof(list->narrowed));
+    memset(list->room, 0, sizeof(list->room));
+}
+
 tutti_status feeds_check(
     const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct metric_sums *sums)
 {

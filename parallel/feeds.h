@@ -23,7 +23,7 @@ struct feed_list {
     int64_t longest, length;
     /* Number of the feed whose labels each loss compares, and the accuracy; -1: none. */
     int compared[PLAN_MAX_LOSSES], accuracy;
-    /* Arrays of int32 for callers that pass int64, valid during a call. */
+    /* Arrays of int32 for callers that pass int64: copies that the next feeds_read() overwrites. */
     int32_t *narrowed[PLAN_MAX_FEEDS];
     size_t room[PLAN_MAX_FEEDS]; /* of each, in numbers */
 };
@@ -40,6 +40,9 @@ tutti_status feeds_length(const struct feed_list *list, int64_t *length);
  * TUTTI_INVALID with the feed's name. */
 tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int count, bool trains, int64_t samples,
     struct arrays *arrays, bool *borrowed);
+/* Moves the list's copies to copies[PLAN_MAX_FEEDS], where they stay valid until the caller has freed each; some may be
+ * NULL. Later calls make new ones. */
+void feeds_take_copies(struct feed_list *list, int32_t **copies);
 /* Checks class numbers here, because the sample can still be named. Adds the labels that losses exclude to the
  * sums. */
 tutti_status feeds_check(

@@ -468,6 +468,41 @@ START_TEST(cancelled_around_an_evaluation)
 }
 END_TEST
 
+static int64_t wide_labels[SAMPLES], other_labels[SAMPLES];
+
+static tutti_feed wide_feed(const int64_t *targets)
+{
+    return (tutti_feed) { "targets", TUTTI_DTYPE_I64, targets };
+}
+
+static void evaluate_others(void *user, const tutti_progress *progress)
+{
+    (void)progress;
+    const struct session *session = user;
+    const tutti_feed feeds[] = { { NULL, TUTTI_DTYPE_F32, images }, wide_feed(other_labels) };
+    ASSERT_OK(tutti_evaluate(session->trainer, feeds, 2, SAMPLES, NULL));
+}
+
+/* Class numbers of 64 bits are copied; a call within the training has other ones, which the training does not get. */
+START_TEST(keeps_its_wide_targets)
+{
+    struct session narrow, wide;
+    const tutti_feed feeds[] = { { NULL, TUTTI_DTYPE_F32, images }, wide_feed(wide_labels) };
+    for (int i = 0; i < SAMPLES; i++) {
+        wide_labels[i] = labels[i];
+        other_labels[i] = (labels[i] + 1) % CLASSES;
+    }
+    session_open(&narrow, "0", KIND_PLAIN, NULL);
+    ASSERT_OK(fit(&narrow, (tutti_fitting) { .epochs = 2 }));
+    session_open(&wide, "0", KIND_PLAIN, NULL);
+    const tutti_fitting fitting = { .epochs = 2, .progress = evaluate_others, .user = &wide };
+    ASSERT_OK(tutti_fit(wide.trainer, feeds, 2, SAMPLES, &fitting));
+    same_bytes(&narrow, &wide);
+    session_close(&narrow);
+    session_close(&wide);
+}
+END_TEST
+
 Suite *suite_fit(void)
 {
     Suite *suite = suite_create("fit");
@@ -480,6 +515,7 @@ Suite *suite_fit(void)
     add_cases(cases, last_small_batch_counts, 2);
     tcase_add_test(cases, epoch_is_its_steps);
     add_cases(cases, learns_and_tests, 2);
+    tcase_add_test(cases, keeps_its_wide_targets);
     tcase_add_test(cases, source_that_fails);
     add_cases(cases, not_a_number_keeps_the_checkpoint, 2);
     tcase_add_test(cases, checkpoint_of_another_network);
