@@ -6,7 +6,7 @@
  *   replica_suspect_memory().
  * - A hang (replica/watchdog.c): the device is lost, as after an error.
  * - Losses or gradients that are not finite, or have no norm: the devices that gave them are left out of one attempt.
- * If the others' numbers are finite, those devices are faulty and lost; if they are not, the training diverges. If
+ *   If the others' numbers are finite, those devices are faulty and lost; if they are not, the training diverges. If
  *   losses are scaled, gradients alone prove nothing about a device: it may be the one that computes in half
  *   precision.
  *

@@ -93,7 +93,7 @@ done:
     return status;
 }
 
-/* Copies samples to the entry after the last, which journal_note() adds. */
+/* Copies samples to the entry after the last, which journal_note() adds. The step reads the copies. */
 tutti_status journal_take(tutti_trainer *trainer, struct step_input *input)
 {
     tutti_status status = TUTTI_OK;
@@ -105,7 +105,7 @@ tutti_status journal_take(tutti_trainer *trainer, struct step_input *input)
     entry->number = 0;
     const struct bound_sizes sizes = { input->samples, input->feeds.length };
     input->feeds = arrays_at(&trainer->feeds.arrays, entry->samples, sizes);
-    input->kept = true;
+    input->journaled = true;
     entry->input = *input;
     entry->input.gives_outputs = false; /* where they went may be gone when the step is replayed */
 done:
@@ -194,7 +194,7 @@ tutti_status journal_note(tutti_trainer *trainer, const struct step_input *input
         journal->done++;
         return TUTTI_OK;
     }
-    if (input->kept) {
+    if (input->journaled) {
         journal->bytes += journal->entries[journal->count].capacity;
         journal->done = ++journal->count;
         if (journal->bytes < MOST_BYTES && journal->passed_s < REST * journal->copy_s) return TUTTI_OK;

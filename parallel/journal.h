@@ -6,8 +6,8 @@
 
 struct tutti_trainer;
 
-/* - journal_take() copies the samples of a step before such a device runs it; journal_take_ahead() copies those of the
- *   next step meanwhile, if they are known.
+/* - journal_take() copies the samples of a step before such a device runs it, and sets input->feeds to the copies
+ *   (input->journaled); journal_take_ahead() copies those of the next step meanwhile, if they are known.
  * - journal_note() is called after each step, which took `seconds`.
  * - journal_lacks_steps() returns whether steps have to be replayed because that device is lost.
  * - journal_claim() returns their number, and the caller promises to replay them: each is journal_next(), ended by

@@ -30,9 +30,9 @@ struct trainer_options {
     bool batch_given;           /* by the caller, not the default */
     bool automatic;             /* shares by speed */
     bool trains;                /* it has a loss */
-    /* Compiled for several devices, or for ranks that sum gradients: they exchange gradients, and the host updates the
-     * parameters (exchange.c), except in a step with a sole replica (rebalance.c), which updates itself. False: so does
-     * the only device in every step. */
+    /* Compiled for several devices, or for ranks that sum gradients. True: gradients are exchanged and the host updates
+     * (exchange.c), except in steps of a sole replica (trainer_sole_replica()). False: the only device updates itself
+     * in every step. */
     bool exchange;
     /* --sync-batchnorm, and it concerns something in the network: no device may split its part into micro-batches,
      * and devices that share a batch synchronise their statistics. */

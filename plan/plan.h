@@ -9,7 +9,8 @@ tutti_status plan_measure(
     struct device *device, const tutti_network *network, const struct plan_options *options, size_t *bytes);
 tutti_status plan_new(
     struct device *device, const tutti_network *network, const struct plan_options *options, struct plan **plan);
-/* Runs the plan's kernels once, so that nothing is compiled later. plan_new() does it, unless told not to. */
+/* Runs each kernel of a new form once, so that nothing is compiled later, unless the driver's cache has it; then it is
+ * made when first enqueued. plan_new() does it, unless told not to. */
 tutti_status plan_warm_up(struct plan *plan);
 /* Whether the result of a sample in training depends on the rest of its batch. */
 bool plan_wants_whole_batch(const tutti_network *network);

@@ -1,4 +1,5 @@
-/* A plan: the launches of one network on one device for one number of samples. The passes work on it, and it runs. */
+/* A plan: the commands of one network on one device, for one mode, number of samples and length of sequences. The
+ * passes work on it, and it runs. */
 #ifndef PLAN_TYPES_H
 #define PLAN_TYPES_H
 

@@ -167,8 +167,9 @@ done:
     return status;
 }
 
-/* Devices with their own memory read samples from page-locked memory. So do all devices with a thread: one that hangs
- * must not read the caller's memory, because the caller does not wait for it. */
+/* Devices with their own memory read samples from page-locked memory. So do devices that share the host's, if they have
+ * a thread and the samples are the caller's: a device that hangs must not read them, because the caller does not wait
+ * for it. Samples in the journal stay, so it may read these. */
 static tutti_status stage_samples(struct run *run)
 {
     tutti_status status = TUTTI_OK;
@@ -176,7 +177,8 @@ static tutti_status stage_samples(struct run *run)
     const struct replica_setup *setup = run->setup;
     const struct replica_work *work = run->work;
     run->feeds = arrays_from(setup->feeds, &work->input.feeds, work->offset);
-    if (replica->device->can.unified && (!worker_has_thread(&replica->worker) || work->input.kept)) return TUTTI_OK;
+    if (replica->device->can.unified && (!worker_has_thread(&replica->worker) || work->input.journaled))
+        return TUTTI_OK;
     run->prefetched = prefetch_has(replica, work->input.number, work->offset, work->samples);
     if (run->prefetched) return TUTTI_OK;
     /* The samples of the next step take their place. */
@@ -192,8 +194,9 @@ done:
 }
 
 /* Makes the plan read a feed. On the host's CPU, launches read the array in place: `borrowed` is a buffer over it,
- * which must exist until the plan's launches are enqueued. Other devices get a copy; so does a CPU whose thread may
- * outlive the caller's array, if the plan is for more samples than there are, or if kernels need another alignment. */
+ * which must exist until the plan's launches are enqueued. Other devices get a copy. So does a CPU if the plan is for
+ * more samples than there are, if kernels need another alignment, or if the samples are in staging (stage_samples()):
+ * that is a mapped buffer already, and OpenCL does not define what launches read from two buffers over one memory. */
 static tutti_status provide_feed(void *user, const struct command *command)
 {
     tutti_status status = TUTTI_OK;
@@ -206,9 +209,8 @@ static tutti_status provide_feed(void *user, const struct command *command)
     const size_t bytes = (size_t)samples * arrays_sample_bytes(run->setup->feeds, feed, run->feeds.length);
     cl_mem *borrowed = &run->borrowed[feed];
     cl_int error = CL_SUCCESS;
-    const bool stays =
-        run->work->input.kept || !worker_has_thread(&run->replica->worker); /* also if the device hangs */
-    const bool aligned = (uintptr_t)data % sizeof(cl_float4) == 0;          /* kernels read four numbers at once */
+    const bool stays = run->work->input.journaled || !worker_has_thread(&run->replica->worker); /* not staging */
+    const bool aligned = (uintptr_t)data % sizeof(cl_float4) == 0; /* kernels read four numbers at once */
     if (!device->host_cpu || !stays || !aligned || samples != plan->options.sizes.samples) goto copy;
     /* The kernels that get it only read it: plan/memory.c puts nothing into an input's memory. */
     *borrowed =
@@ -619,7 +621,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     TRY(gradients_unmap(replica));       /* before anything uses what was mapped for the exchange */
     TRY(split_into_micro_batches(&run)); /* may make plans, which has its own limit and takes its time */
     const double start = clock_seconds();
-    replica_allow_step(replica, run.work->samples);
+    replica_allow_step(replica, run.work->samples); /* again: from here on, the time of the step alone */
     TRY(enqueue_part(&run));
     TRY(await_part(&run));
     note_part(&run, start);

@@ -20,7 +20,7 @@ struct step_input {
     enum plan_mode mode;
     struct arrays feeds, outputs;    /* of the rank's batch */
     bool gives_outputs;              /* some are wanted */
-    bool kept;                       /* the feeds are the trainer's memory, not the caller's */
+    bool journaled;                  /* the feeds are the journal's copies, which stay, not the caller's memory */
     int64_t samples;                 /* of the rank's batch */
     int64_t global_offset;           /* of the rank's batch, in the global batch */
     int64_t global_samples;          /* of the step; if ranks average parameters, of the rank's batch */
@@ -43,7 +43,7 @@ struct replica_work {
     struct replica_result result;
 };
 
-/* A job. `work`: a struct replica_work. */
-tutti_status replica_run(struct replica *replica, void *work);
+/* A job. `argument`: a struct replica_work. */
+tutti_status replica_run(struct replica *replica, void *argument);
 
 #endif

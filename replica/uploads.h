@@ -5,7 +5,7 @@
 #include "runtime/memory.h"
 
 struct uploads {
-    struct staging staging; /* page-locked, of devices that do not share the host's memory */
+    struct staging staging; /* page-locked: samples that a device must not read from the caller (stage_samples()) */
     cl_event *events;
     size_t count, capacity, bytes;
 };
