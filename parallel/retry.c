@@ -140,28 +140,19 @@ static void add_results(const tutti_trainer *trainer, const struct step_input *i
     }
 }
 
-/* Makes one attempt of a network that was compiled for one device, which does the whole step and updates itself. If its
- * memory is full, the next attempt is with fewer samples at once. */
+/* Makes one attempt of a network that was compiled for one device, which does the whole step and updates itself. What
+ * several devices need is left out: it has no steps of a lost device to replay, no statistics or gradients to exchange,
+ * no master copy to compare with, and faults_check() would have no other device to put the blame on. If its memory is
+ * full, the next attempt is with fewer samples at once. */
 static struct vote attempt_on_only_device(tutti_trainer *trainer, struct step *step)
 {
-    struct replica *replica = &trainer->replicas[0];
-    struct replica_work *work = &trainer->works[0];
-    tutti_status status =
+    const struct replica_work common = { .input = step->input, .update = step->input.mode == PLAN_TRAIN };
+    step->result.not_finite = false;
+    const tutti_status status =
         divide_over_devices(trainer, step->input.mode, step->input.samples, trainer->device_division.parts);
     if (status != TUTTI_OK) return vote_of(status); /* it may be lost */
-    *work = (struct replica_work) { .input = step->input, .samples = step->input.samples };
-    work->snapshot = parameters_snapshot(&trainer->store, replica);
-    work->update = step->input.mode == PLAN_TRAIN;
-    if (work->update) work->next = lookahead_next(&trainer->lookahead, work->samples);
-    worker_start(&replica->worker, replica_run, work);
-    status = worker_wait(&replica->worker);
-    replica_end_attempt(replica);
-    if (status == TUTTI_OK) {
-        step->result.not_finite = work->result.not_finite;
-        return vote_of(TUTTI_OK);
-    }
-    const tutti_status lost = trainer_shrink_or_lose(trainer, replica, status);
-    return lost == TUTTI_OK ? vote_retry() : vote_of(lost);
+    start_part(trainer, 0, &common, 0);
+    return vote_of_devices(trainer, &step->result);
 }
 
 struct vote run_attempts(tutti_trainer *trainer, struct step *step)
