@@ -1,7 +1,6 @@
 #include "parallel/commit.h"
 
 #include "parallel/exchange.h"
-#include "parallel/retry.h"
 #include "parallel/step.h"
 #include "parallel/trainer.h"
 #include "replica/clip.h"
@@ -68,7 +67,7 @@ static tutti_status check_finite(const tutti_trainer *trainer, const struct step
 tutti_status step_commit(tutti_trainer *trainer, struct step *step)
 {
     tutti_status status = TUTTI_OK;
-    struct replica *sole = trainer_sole_replica(trainer);
+    struct replica *sole = step->result.sole;
     TRY(find_norm(trainer, sole, step));
     trainer->last.norm = step->result.norm; /* also of a step that fails now */
     TRY(check_finite(trainer, step));

@@ -121,7 +121,9 @@ static struct vote attempt_on_devices(tutti_trainer *trainer, struct step *step)
     const struct vote prepared = prepare(trainer, input);
     if (prepared.says != VOTE_DONE) return prepared;
     sync_devices_begin(trainer, input->global_samples);
-    const bool trains = input->mode == PLAN_TRAIN, sole = trains && trainer_sole_replica(trainer);
+    const bool trains = input->mode == PLAN_TRAIN;
+    struct replica *sole = trains ? trainer_sole_replica(trainer) : NULL;
+    step->result.sole = sole;
     start_all(trainer, input, sole);
     if (trains && !sole) exchanged = exchange_run(trainer, step);
     if (sole && trainer->journal) journal_take_ahead(trainer);
@@ -148,6 +150,7 @@ static struct vote attempt_on_only_device(tutti_trainer *trainer, struct step *s
 {
     const struct replica_work common = { .input = step->input, .update = step->input.mode == PLAN_TRAIN };
     step->result.not_finite = false;
+    step->result.sole = common.update ? &trainer->replicas[0] : NULL;
     const tutti_status status =
         divide_over_devices(trainer, step->input.mode, step->input.samples, trainer->device_division.parts);
     if (status != TUTTI_OK) return vote_of(status); /* it may be lost */

@@ -10,9 +10,10 @@ struct tutti_trainer;
 /* The result of an attempt at a step or a forward pass. */
 struct step_result {
     struct metric_totals totals;
-    bool not_finite; /* some of the summed gradients are not finite, or their norm is not */
-    float largest;   /* largest magnitude of the summed gradients, on this rank */
-    float norm;      /* of the gradients, if they are clipped; else NaN */
+    struct replica *sole; /* has done the whole step and updated itself; NULL: gradients were exchanged, or none made */
+    bool not_finite;      /* some of the summed gradients are not finite, or their norm is not */
+    float largest;        /* largest magnitude of the summed gradients, on this rank */
+    float norm;           /* of the gradients, if they are clipped; else NaN */
 };
 
 struct step {
