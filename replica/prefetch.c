@@ -36,7 +36,7 @@ done:
     return status;
 }
 
-void prefetch_prepare(struct replica *replica, const struct replica_work *work)
+void prefetch_reserve(struct replica *replica, const struct replica_work *work)
 {
     if (!wanted(replica, work)) return;
     const struct bound_sizes most = { work->samples, replica->setup->longest };

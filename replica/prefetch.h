@@ -20,7 +20,7 @@ struct prefetch {
 /* Call them in this order. Before the step's launches: makes room for the next step's samples. When the launches are
  * enqueued: sends these samples as soon as the step's own have left the staging memory. At the end: waits for the
  * upload. A failure does not fail the step. */
-void prefetch_prepare(struct replica *replica, const struct replica_work *work);
+void prefetch_reserve(struct replica *replica, const struct replica_work *work);
 void prefetch_send(struct replica *replica, const struct replica_work *work, cl_event samples_taken);
 void prefetch_wait(struct replica *replica, const struct replica_work *work);
 /* In the next step: returns whether its samples are there; enqueues the copy of a feed to where the plan reads it,

@@ -569,7 +569,7 @@ static tutti_status enqueue_part(struct run *run)
     const struct replica_work *work = run->work;
     const bool training = work->input.mode == PLAN_TRAIN;
     TRY(stage_samples(run));
-    prefetch_prepare(replica, work); /* makes memory before the device is busy */
+    prefetch_reserve(replica, work); /* makes memory before the device is busy */
     TRY(stage_outputs(run));
     TRY(upload_parameters(run)); /* may decide to send pieces, which the first micro-batch's launches wait for */
     if (training) gradients_note_work(&replica->gradients, run->micro_batches > 1);
