@@ -39,7 +39,7 @@ static tutti_status rebalance_and_divide(tutti_trainer *trainer, const struct st
 
 /* Begins an attempt: divides the rank's batch over the devices; fetches the newest parameters to the host if some
  * device needs them. */
-static struct vote prepare(tutti_trainer *trainer, const struct step_input *input)
+static struct vote divide_and_fetch(tutti_trainer *trainer, const struct step_input *input)
 {
     tutti_status status = TUTTI_OK;
     bool wanted = false;
@@ -118,8 +118,8 @@ static struct vote attempt_on_devices(tutti_trainer *trainer, struct step *step)
     tutti_status exchanged = TUTTI_OK;
     const struct step_input *input = &step->input;
     step->result.not_finite = false;
-    const struct vote prepared = prepare(trainer, input);
-    if (prepared.says != VOTE_DONE) return prepared;
+    const struct vote divided = divide_and_fetch(trainer, input);
+    if (divided.says != VOTE_DONE) return divided;
     sync_devices_begin(trainer, input->global_samples);
     const bool trains = input->mode == PLAN_TRAIN;
     struct replica *sole = trains ? trainer_sole_replica(trainer) : NULL;
