@@ -249,7 +249,7 @@ void feeds_take_copies(struct feed_list *list, int32_t **copies)
     memset(list->room, 0, sizeof(list->room));
 }
 
-tutti_status feeds_check(
+tutti_status feeds_check_and_count(
     const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct metric_sums *sums)
 {
     for (int i = 0; i < list->arrays.count; i++) {

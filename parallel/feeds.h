@@ -45,7 +45,7 @@ tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int cou
 void feeds_take_copies(struct feed_list *list, int32_t **copies);
 /* Checks class numbers here, because the sample can still be named. Adds the labels that losses exclude to the
  * sums. */
-tutti_status feeds_check(
+tutti_status feeds_check_and_count(
     const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct metric_sums *sums);
 /* Writes the buffers of the feeds that training reads, at most PLAN_MAX_FEEDS. Returns their number. */
 int feeds_buffers(const struct feed_list *list, const struct arrays *arrays, tutti_buffer *buffers);

@@ -70,12 +70,13 @@ static void note_scale(tutti_trainer *trainer, const struct step_result *result)
 
 /* ------------------------------------------------------------------------------------------------ the step ---- */
 
-/* Prepares this rank, before all ranks do the step. */
-static tutti_status get_ready(tutti_trainer *trainer, struct step_input *input)
+/* Before all ranks do the step: checks this rank's batch, and brings the divisions over ranks and devices up to date.
+ */
+static tutti_status check_and_divide(tutti_trainer *trainer, struct step_input *input)
 {
     tutti_status status = TUTTI_OK;
     if (input->samples > 0) trainer->feeds.length = input->feeds.length;
-    TRY(feeds_check(&trainer->feeds, &input->feeds, input->samples, &input->excluded));
+    TRY(feeds_check_and_count(&trainer->feeds, &input->feeds, input->samples, &input->excluded));
     if (trainer->ranks) TRY(repartition_advance(trainer, rebalance_is_changing(trainer)));
     if (trainer->options.automatic) TRY(rebalance_before_step(trainer, input->samples));
 done:
@@ -97,14 +98,19 @@ static struct step_input input_of(
     return input;
 }
 
+static void count_step(tutti_trainer *trainer, const struct step_result *result)
+{
+    trainer->state.position.steps++;
+    note_scale(trainer, result);
+}
+
 /* After the commit: counts the step, notes it in the journal, and decides about shares by its time. A failure here is
  * not voted on: this rank leaves, and the other ranks end when they hear no more from it. */
 static tutti_status finish(tutti_trainer *trainer, const struct step *step, double start)
 {
     tutti_status status = TUTTI_OK;
     const struct step_input *input = &step->input;
-    trainer->state.position.steps++;
-    note_scale(trainer, &step->result);
+    count_step(trainer, &step->result);
     if (!step->result.not_finite) TRY(journal_note(trainer, input, clock_seconds() - start));
     TRY(replay_lost(trainer)); /* journal_note() may have lost the device while copying its parameters */
     const double seconds = clock_seconds() - start;
@@ -117,13 +123,21 @@ done:
     return status;
 }
 
+/* A step in which this rank, which averages parameters, has no samples. It averages later. */
+static tutti_status skip_step(tutti_trainer *trainer, const struct vote *vote, const struct step *step)
+{
+    if (!vote_fails(vote)) count_step(trainer, &step->result);
+    return vote_status(vote);
+}
+
 /* Does the step on this rank's batch; if ranks sum gradients, together with them. */
 static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct step *step)
 {
     tutti_status status = TUTTI_OK;
     struct step_input *input = &step->input;
     if (!vote_fails(vote)) vote_take(vote, trainer_use_ema(trainer, false));
-    if (!vote_fails(vote)) vote_take(vote, get_ready(trainer, input));
+    if (!vote_fails(vote)) vote_take(vote, check_and_divide(trainer, input));
+    if (ranks_average_mode(trainer) && input->samples == 0) return skip_step(trainer, vote, step);
     const double start = clock_seconds();
     if (!vote_fails(vote) && input->samples > 0 && trainer->journal && trainer_sole_replica(trainer))
         TRY(journal_take(trainer, input));
@@ -131,12 +145,7 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
         TRY(run_attempts_ranks(trainer, vote, step));
     } else {
         TRY(vote_status(vote));
-        if (input->samples > 0) TRY(run_attempts_and_replays(trainer, step));
-    }
-    if (input->samples == 0 && ranks_average_mode(trainer)) { /* no samples here; this rank averages later */
-        trainer->state.position.steps++;
-        note_scale(trainer, &step->result);
-        return TUTTI_OK;
+        TRY(run_attempts_and_replays(trainer, step));
     }
     TRY(step_commit(trainer, step));
     TRY(finish(trainer, step, start));
@@ -203,7 +212,8 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
     struct metric_totals *totals, const struct arrays *outputs)
 {
     tutti_status status = TUTTI_OK;
-    if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples, &totals->metrics));
+    /* All samples, before any is computed: the chunks' `excluded` stays 0. */
+    if (mode != PLAN_INFER) TRY(feeds_check_and_count(&trainer->feeds, feeds, samples, &totals->metrics));
     TRY(trainer_use_ema(trainer, true));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
