@@ -35,14 +35,14 @@ struct balance {
     int patience;                /* votes that a change needs: more after each change that gained nothing */
     double recent[SPEED_RECENT]; /* the last steps of this division, seconds */
     double before_s;             /* median step before the change to this division; 0: judged already */
-    bool trying;                 /* this division is a trial of one device alone */
+    bool trying;                 /* this division is a trial of a sole replica */
     bool settled;                /* all trials are over and the last step asked for no change */
 };
 
 /* Begins with equal parts. limits[i]: most samples of device i; 0: it does not take part. */
 tutti_status balance_init(struct balance *balance, int count, int64_t batch, const int64_t *limits);
 void balance_free(struct balance *balance);
-/* Returns the only device that trains, which then updates itself; -1 if several train. */
+/* Returns the device whose replica is the sole one by this division; -1 if several get samples. */
 int balance_sole_device(const struct balance *balance);
 /* Adds a step of the whole batch with the parts in use: seconds[i] of each device's part, and those of the whole
  * step. */

@@ -1,7 +1,7 @@
-/* While one device trains alone (rebalance.c), it has the only copy of the newest parameters. So that a failure does
- * not lose them, the host keeps a copy that is some steps older, and the batches of these steps: the other devices
- * replay them, and get the same parameters. The copy is renewed so rarely that it costs 1/400 of the time. Announced
- * batches are copied while the device computes, and it reads the copies. */
+/* While one of several devices has the sole replica (rebalance.c), it has the only copy of the newest parameters. So
+ * that a failure does not lose them, the host keeps a copy that is some steps older, and the batches of these steps:
+ * the other devices replay them, and get the same parameters. The copy is renewed so rarely that it costs 1/400 of the
+ * time. Announced batches are copied while the device computes, and it reads the copies. */
 #include "parallel/journal.h"
 
 #include "base/floats.h"
@@ -183,7 +183,7 @@ tutti_status journal_copy(tutti_trainer *trainer)
 tutti_status journal_note(tutti_trainer *trainer, const struct step_input *input, double seconds)
 {
     struct journal *journal = trainer->journal;
-    if (!journal) return TUTTI_OK; /* a single device */
+    if (!journal) return TUTTI_OK; /* the only device, or given shares */
     struct replica *holder = parameters_holder(&trainer->store);
     if (!holder || membership_left(&trainer->members) == 1) { /* the host has them, or nobody could use them */
         drop(journal, journal->count < journal->done + 1 ? journal->count : journal->done + 1);

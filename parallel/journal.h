@@ -1,4 +1,4 @@
-/* The journal of a device that trains alone: what it has learnt is not lost with it. */
+/* The journal of a sole replica among several devices: what it has learnt is not lost with its device. */
 #ifndef PARALLEL_JOURNAL_H
 #define PARALLEL_JOURNAL_H
 
@@ -6,7 +6,7 @@
 
 struct tutti_trainer;
 
-/* - journal_take() copies the samples of a step before such a device runs it, and sets input->feeds to the copies
+/* - journal_take() copies the samples of a step before that replica runs it, and sets input->feeds to the copies
  *   (input->journaled); journal_take_ahead() copies those of the next step meanwhile, if they are known.
  * - journal_note() is called after each step, which took `seconds`.
  * - journal_lacks_steps() returns whether steps have to be replayed because that device is lost.

@@ -37,7 +37,7 @@ int membership_left(const struct membership *members);
 enum verdict {
     VOTE_DONE,  /* its work has succeeded */
     VOTE_RETRY, /* its work has to be retried: something was lost that others replace */
-    /* Steps have to be replayed first, because a device that trained alone was lost; not between ranks. */
+    /* Steps have to be replayed first, because the device of a sole replica was lost; not between ranks. */
     VOTE_REPLAY,
     VOTE_FAIL /* the training cannot go on */
 };

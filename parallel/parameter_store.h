@@ -1,5 +1,5 @@
 /* The master copy of the parameters and of the optimizer's states, and where newer ones are. If devices exchange
- * gradients, the newest are on the host after each step; a device that trains alone keeps them until they are needed
+ * gradients, the newest are on the host after each step; a sole replica keeps them until they are needed
  * elsewhere.
  *
  * Only the caller changes frozen parameters, so the host always has the newest. */

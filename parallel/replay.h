@@ -7,7 +7,7 @@
 struct step;
 struct tutti_trainer;
 
-/* Replays the steps of a device that trained alone and was lost since. They are not counted in `position`. A failure
+/* Replays the steps of a sole replica whose device was lost since. They are not counted in `position`. A failure
  * leaves the rest in the journal: nothing is saved or trained from these parameters before they are replayed. */
 tutti_status replay_lost(struct tutti_trainer *trainer);
 /* Runs the work of a step or a forward pass on this rank's devices until it succeeds (run_attempts()), and adds its

@@ -111,7 +111,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
 
 /* Makes one attempt of a network that was compiled for several devices, or for ranks that sum gradients. A step
  * exchanges nothing if it has a sole replica. VOTE_RETRY: the work is retried, because a device was lost, is suspect,
- * takes fewer samples from now on, or was interrupted. VOTE_REPLAY: a lost device had trained alone, and the others
+ * takes fewer samples from now on, or was interrupted. VOTE_REPLAY: a lost device had the sole replica, and the others
  * must replay its steps first. */
 static struct vote attempt_on_devices(tutti_trainer *trainer, struct step *step)
 {
@@ -187,7 +187,7 @@ tutti_status run_attempts_ranks(tutti_trainer *trainer, const struct vote *ready
             const double start = clock_seconds();
             own = (struct metric_totals) { .samples = step->input.samples };
             mine = attempt_on_devices(trainer, step);
-            INVARIANT(mine.says != VOTE_REPLAY); /* no device trains alone */
+            INVARIANT(mine.says != VOTE_REPLAY); /* there is no sole replica */
             if (mine.says == VOTE_DONE) add_results(trainer, &step->input, &own);
             trainer->ranks->seconds = clock_seconds() - start - sync_ranks_waited(trainer);
         }

@@ -3,7 +3,7 @@
  * The shape a + b n is fitted over the sizes that have occurred. The scale follows the last few steps, so a slowdown
  * by another process is noticed at once, at any size. The first steps after a change of the size teach the shape (an
  * older time for that size counts half), later ones the scale. Medians reject outliers. There are two shapes, which
- * share the scale: one with the exchange of gradients, and one for a device that trains alone and updates itself. */
+ * share the scale: one with the exchange of gradients, and one for a sole replica. */
 #ifndef PARALLEL_SPEED_H
 #define PARALLEL_SPEED_H
 

@@ -1,5 +1,5 @@
 /* A step. Each attempt divides the batch over the replicas (retry.c, division.c), each runs its part (replica/run.c),
- * and their gradients are summed (exchange.c). The attempt that succeeds is committed (commit.c). A single device has
+ * and their gradients are summed (exchange.c). The attempt that succeeds is committed (commit.c). A sole replica has
  * the whole batch, and its update is part of its run. */
 #include "parallel/step.h"
 

@@ -87,7 +87,7 @@ struct tutti_trainer {
     struct thread_pool *pool;
     struct balance balance;
     struct rebalance *rebalance;
-    struct journal *journal; /* of the one device that trains, while there are others */
+    struct journal *journal; /* of a sole replica, while there are other devices */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* The optimizer on a device that updates its parameters itself: the only one, or one that trains alone. */
+/* The optimizer on the device of a sole replica, which updates its parameters itself. */
 #ifndef REPLICA_DEVICE_UPDATE_H
 #define REPLICA_DEVICE_UPDATE_H
 

@@ -9,7 +9,7 @@ size_t replica_fixed_bytes(const struct replica *replica, bool micro_batches)
     size_t bytes =
         (arenas * (size_t)setup->network->total_floats + (size_t)setup->network->frozen_floats) * sizeof(float);
     bytes += gradient_transport(replica)->device_bytes(replica);
-    if (setup->trains && (!setup->exchange || setup->automatic)) /* it may train alone */
+    if (setup->trains && (!setup->exchange || setup->automatic)) /* it may be the sole replica */
         bytes += (size_t)optimizer_states(setup->optimizer) * (size_t)setup->network->trained_floats * sizeof(float) +
             setup->optimizer->group_count * sizeof(struct optimizer_group);
     return bytes;

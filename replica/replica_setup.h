@@ -25,7 +25,7 @@ struct replica_setup {
     tutti_precision precision, wire;
     bool trains; /* there is a loss */
     bool exact, tune;
-    bool automatic;             /* shares by speed: any device may train alone */
+    bool automatic;             /* shares by speed: any may be the sole replica */
     bool ranks;                 /* there are other ranks */
     bool exchange, whole_batch; /* of struct trainer_options */
     /* Of struct tutti_training; NULL: not wanted. */
