@@ -15,20 +15,6 @@ struct replica_result {
     struct traffic sent, received;
 };
 
-/* What a step or a forward pass gets: the rank's batch, and what all its devices have in common. */
-struct step_input {
-    enum plan_mode mode;
-    struct arrays feeds, outputs;    /* of the rank's batch */
-    bool gives_outputs;              /* some are wanted */
-    bool journaled;                  /* the feeds are the journal's copies, which stay, not the caller's memory */
-    int64_t samples;                 /* of the rank's batch */
-    int64_t global_offset;           /* of the rank's batch, in the global batch */
-    int64_t global_samples;          /* of the step; if ranks average parameters, of the rank's batch */
-    struct step_constants constants; /* first_sample and micro_batches are set for each micro-batch */
-    uint64_t number;                 /* of the batch, as in struct batch */
-    struct metric_sums excluded;     /* labels of the batch that do not count */
-};
-
 /* What a replica does with its part of the rank's batch. */
 struct replica_work {
     struct step_input input;
