@@ -44,7 +44,19 @@ static tutti_status check_source(const tutti_trainer *trainer, const tutti_sourc
     return feeds_length(&trainer->feeds, &length);
 }
 
-static tutti_status check(struct fit *fit)
+/* Sets the numbers of epochs and of samples of a batch: given ones, or those for 0. */
+static void read_fitting(struct fit *fit)
+{
+    const tutti_fitting *fitting = fit->fitting;
+    const struct trainer_options *options = &fit->trainer->options;
+    fit->epochs = fitting->epochs ? fitting->epochs : 1;
+    fit->batch = fitting->batch ? fitting->batch : options->batch;
+    if (!fitting->batch && !options->batch_given && fit->batch > fit->source->samples)
+        fit->batch = fit->source->samples;
+}
+
+/* Also tries to write the file of `save`. */
+static tutti_status check(const struct fit *fit)
 {
     tutti_status status = TUTTI_OK;
     const tutti_fitting *fitting = fit->fitting;
@@ -61,17 +73,14 @@ static tutti_status check(struct fit *fit)
             "epochs, steps, batch and pause_after are %lld, %lld, %lld and %lld: they cannot be negative",
             (long long)fitting->epochs, (long long)fitting->steps, (long long)fitting->batch,
             (long long)fitting->pause_after);
-    fit->epochs = fitting->epochs ? fitting->epochs : 1;
-    fit->batch = fitting->batch ? fitting->batch : trainer->options.batch;
     if (fit->batch > trainer->options.batch)
         FAIL(TUTTI_INVALID,
             "the batch is %lld, but the trainer was compiled for at most %lld: lower it, or compile with a larger "
             "batch",
             (long long)fit->batch, (long long)trainer->options.batch);
-    if (fit->batch > fit->source->samples && (fitting->batch || trainer->options.batch_given))
+    if (fit->batch > fit->source->samples)
         FAIL(TUTTI_INVALID, "the batch, %lld, is larger than the data: there are %lld samples; lower the batch",
             (long long)fit->batch, (long long)fit->source->samples);
-    if (fit->batch > fit->source->samples) fit->batch = fit->source->samples;
     if (fitting->save) TRY(checkpoint_check_name(fitting->save));
     if (fitting->save && trainer_writes(trainer)) TRY(checkpoint_try(fitting->save)); /* now, not after an epoch */
 done:
@@ -152,14 +161,21 @@ static struct metric_sums metric_sums_of(const struct position *position)
         struct metric_sums) { .loss = position->loss, .correct = position->correct, .excluded = position->excluded };
 }
 
+static void position_add(struct position *position, const struct metric_sums *sums)
+{
+    position->loss += sums->loss;
+    position->correct += sums->correct;
+    position->excluded += sums->excluded;
+}
+
 static void report_progress(const struct fit *fit, const tutti_metrics *test)
 {
     const tutti_trainer *trainer = fit->trainer;
     const struct position *position = &trainer->state.position;
     tutti_progress progress = { .epoch = position->epoch + 1,
         .epochs = fit->epochs,
-        .step = (position->samples + fit->batch - 1) / fit->batch,
-        .steps_in_epoch = (fit->source->samples + fit->batch - 1) / fit->batch,
+        .step = divide_up(position->samples, fit->batch),
+        .steps_in_epoch = steps_of_epoch(fit),
         .total_steps = position->steps,
         .samples_per_s = fit->epoch_seconds > 0 ? (double)fit->epoch_samples / fit->epoch_seconds : 0,
         .end_of_epoch = test != NULL,
@@ -241,15 +257,11 @@ static tutti_status train_epoch(struct fit *fit)
         fit->steps++;
         fit->samples += batch.global_samples;
         position->samples += batch.global_samples;
-        position->loss += totals.metrics.loss;
-        position->correct += totals.metrics.correct;
-        position->excluded += totals.metrics.excluded;
+        position_add(position, &totals.metrics);
         report_progress(fit, NULL);
     }
     TRY(trainer_settle(trainer, &totals));
-    position->loss += totals.metrics.loss;
-    position->correct += totals.metrics.correct;
-    position->excluded += totals.metrics.excluded;
+    position_add(position, &totals.metrics);
 done:
     lookahead_reset(&trainer->lookahead);
     batches_close(batches);
@@ -433,6 +445,18 @@ static tutti_status stop_without_hosts(const struct fit *fit, tutti_status statu
         status, "resume from '%s', saved after step %lld", name, (long long)fit->trainer->state.position.steps);
 }
 
+/* `read`: the status of reading the options. All ranks fail if one has a bad argument. */
+static tutti_status check_call(tutti_trainer *trainer, const tutti_source *source, tutti_status read)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(trainer_check_not_in_fit(trainer, "tutti_fit()"));
+    TRY(forked_check());
+    if (read == TUTTI_OK && !source) read = fail(TUTTI_INVALID, "the source is NULL: pass one");
+    TRY(ranks_report_failure(trainer, read));
+done:
+    return status;
+}
+
 tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *given)
 {
     tutti_fitting fitting;
@@ -440,17 +464,12 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     const tutti_status read = OPTIONS_READ(&fitting, given, tutti_fitting);
     if (!trainer)
         return read == TUTTI_OK ? fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()") : read;
-    tutti_status status = trainer_check_not_in_fit(trainer, "tutti_fit()");
-    if (status != TUTTI_OK) return status;
-    status = forked_check();
-    if (status != TUTTI_OK) return status;
-    status = read;
-    if (status == TUTTI_OK && !source) status = fail(TUTTI_INVALID, "the source is NULL: pass one");
-    status = ranks_report_failure(trainer, status);
+    tutti_status status = check_call(trainer, source, read);
     if (status != TUTTI_OK) return status;
     lookahead_reset(&trainer->lookahead);
     trainer_run_begin(trainer);
     trainer->state.in_fit = true;
+    read_fitting(&fit);
     TRY(begin(&fit, check(&fit)));
     const struct position *position = &trainer->state.position;
     bool saved = false; /* at the end of an epoch, with nothing done since */
