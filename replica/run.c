@@ -409,37 +409,51 @@ static void check_statistics(const struct run *run)
         name, run->replica->device->index, count > 1 ? ", and so do other such layers" : "");
 }
 
+static void set_micro_batch(struct run *run, int64_t number)
+{
+    const int64_t offset = number * run->samples_each, left = run->work->samples - offset;
+    run->micro_batch.number = number;
+    run->micro_batch.offset = offset;
+    run->micro_batch.samples = left < run->samples_each ? left : run->samples_each;
+}
+
+/* Returns whether gradients leave in buckets while the launches of backward still run. */
+static bool sends_buckets(const struct run *run)
+{
+    const struct replica_work *work = run->work;
+    if (work->verify_parameters && gradient_transport(run->replica)->can_map_parameters)
+        return false; /* they are checked before the exchange may write new parameters */
+    return work->input.mode == PLAN_TRAIN && !work->update && run->micro_batches == 1;
+}
+
+/* pieces: the launches wait for parameters that are sent in pieces. */
+static void choose_handlers(const struct run *run, bool pieces, command_handler **handlers)
+{
+    const struct replica_work *work = run->work;
+    handlers[COMMAND_FEED] = run->prefetched ? take_prefetched : provide_feed;
+    handlers[COMMAND_CONSTANTS] = send_constants;
+    handlers[COMMAND_COPIES_DONE] = pieces ? NULL : mark_samples_copied; /* else the first await_piece() marks it */
+    handlers[COMMAND_PARAMETERS_NEEDED] = pieces ? await_piece : NULL;
+    handlers[COMMAND_ALLREDUCE] = work->synchronised ? exchange_statistics : NULL;
+    handlers[COMMAND_GRADIENTS_READY] = sends_buckets(run) ? send_bucket : NULL;
+    handlers[COMMAND_METRICS] = keep_metrics;
+    handlers[COMMAND_OUTPUT] = work->input.gives_outputs ? read_output : NULL;
+}
+
 static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
-    const struct gradient_transport *transport = gradient_transport(replica);
-    const bool checks_before_update =
-        work->verify_parameters && transport->can_map_parameters; /* before the exchange may write new parameters */
-    const bool sends_buckets =
-        work->input.mode == PLAN_TRAIN && !work->update && run->micro_batches == 1 && !checks_before_update;
     const bool pieces = run->pieces && number == 0;
-    command_handler *const handlers[COMMAND_KINDS] = {
-        [COMMAND_FEED] = run->prefetched ? take_prefetched : provide_feed,
-        [COMMAND_CONSTANTS] = send_constants,
-        [COMMAND_COPIES_DONE] = pieces ? NULL : mark_samples_copied,
-        [COMMAND_PARAMETERS_NEEDED] = pieces ? await_piece : NULL,
-        [COMMAND_ALLREDUCE] = work->synchronised ? exchange_statistics : NULL,
-        [COMMAND_GRADIENTS_READY] = sends_buckets ? send_bucket : NULL,
-        [COMMAND_METRICS] = keep_metrics,
-        [COMMAND_OUTPUT] = work->input.gives_outputs ? read_output : NULL,
-    };
+    command_handler *handlers[COMMAND_KINDS] = { NULL };
     struct cached_plan *cached;
-    run->micro_batch.number = number;
-    run->micro_batch.offset = number * run->samples_each;
-    run->micro_batch.samples = work->samples - run->micro_batch.offset < run->samples_each
-        ? work->samples - run->micro_batch.offset
-        : run->samples_each;
+    choose_handlers(run, pieces, handlers);
+    set_micro_batch(run, number);
     TRY(replica_plan(replica, key_of(run, run->micro_batch.samples), &cached));
     run->plan = cached->plan;
     check_statistics(run);
-    if (sends_buckets) TRY(transport->prepare(replica, run->plan));
+    if (sends_buckets(run)) TRY(gradient_transport(replica)->prepare(replica, run->plan));
     if (work->synchronised) TRY(reserve_statistics(replica, run->plan));
     TRY(plan_cache_prepare(&replica->plans, cached));
     if (pieces) TRY(send_pieces(run, run->plan));
