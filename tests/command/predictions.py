@@ -48,7 +48,7 @@ class WithTables(harness.CommandTest):
 class Models(WithTables):
     def test_left_out(self):
         """Weights say their model, shape and outputs."""
-        self.train("--epochs", "2", "--save", "m")
+        self.train("--epochs", "2", "--schedule", "constant", "--save", "m")
         known = json.loads(self.metadata("m.safetensors")["model"])
         self.assertEqual(known, {"name": "mlp", "shape": [2], "outputs": 3})
         data = ("--data", "train.csv", "--json")
@@ -58,10 +58,10 @@ class Models(WithTables):
         self.good("infer", *WEIGHTS, *data)
         lines = self.good("show", *WEIGHTS, "--json").lines()
         self.assertEqual((lines[-1]["model"], lines[-2]["shape"]), ("mlp", [3]))
-        self.good("train", "--data", "train.csv", "--devices", "0", "--lr", "0.01", "--resume", "m", "--epochs", "3")
+        self.good("train", "--data", "train.csv", "--devices", "0", "--lr", "0.01", "--schedule", "constant", "--resume", "m", "--epochs", "3")
         self.good("train", "--data", "train.csv", "--devices", "0", "--steps", "1", *WEIGHTS)
-        self.train("--epochs", "3", "--save", "whole")
-        self.assertEqual(self.pair("whole"), self.pair("m"))
+        self.train("--epochs", "3", "--schedule", "constant", "--save", "whole")
+        self.assertTrue(self.pair("whole") == self.pair("m"), "the resumed training differs from the whole one")
         self.assertEqual(self.good("show", "mlp", *WEIGHTS).output, self.good("show", *WEIGHTS).output)
 
     def test_older_weights(self):
@@ -104,7 +104,7 @@ class Models(WithTables):
 class Parts(WithTables):
     def test_parts(self):
         """As the training divided the rows; all are in the order of the table, and have names."""
-        self.train("--steps", "3", "--split", "0.3", "--seed", "5", "--save", "m")
+        self.train("--optimizer", "sgd", "--steps", "1", "--split", "0.3", "--seed", "5", "--save", "m")
         words = (*WEIGHTS, "--data", "train.csv", "--json")
         rows = {part: [line["sample"] for line in self.good("infer", *words, "--part", part).lines()]
                 for part in ("train", "val", "all")}
