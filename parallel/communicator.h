@@ -4,11 +4,12 @@
  *
  * No rank waits for ever: a waiting rank sends a heartbeat every few seconds, and a rank that has been silent for
  * limit_s counts as lost. After any failure here the ranks cannot agree on anything any more: some member is lost. */
-#ifndef PARALLEL_HOSTS_H
-#define PARALLEL_HOSTS_H
+#ifndef PARALLEL_COMMUNICATOR_H
+#define PARALLEL_COMMUNICATOR_H
 
 #include "parallel/membership.h"
 
+/* The communicator, whose public name is tutti_hosts. */
 struct tutti_hosts {
     int rank, count;
     double limit_s;

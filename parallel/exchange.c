@@ -1,11 +1,12 @@
 /* The exchange of gradients between several devices. Each replica's gradients arrive on the host in ranges of their
- * arena, in its own order. The arena is cut into blocks. A block is summed over the replicas as soon as all of them
- * have delivered it, always in the order of the replicas, so the result does not depend on the order of arrival.
+ * arena, in its own order. The arena is cut into blocks. A block is summed over the replicas when all of them have
+ * delivered it and threads are free, in the order of the replicas, so the result does not depend on that of arrival.
  * Loss kernels multiply each gradient by gradient_weight, 1 / (samples of the whole step), so a plain sum is the
  * weighted mean, whatever the shares.
  *
  * If CPU devices occupy all cores, reduction starts when the first of them finishes; earlier, reduction threads would
- * compete with compute. Parts are whole samples, so one device finishes first, and then has spare time.
+ * compete with compute. Parts are whole samples, so one device finishes first, and then has spare time. If ranks sum
+ * gradients, reduction starts at once (threads_for_sums()).
  *
  * This pass also updates the block's parameters, while other blocks are still on their way. It writes to the
  * next copy of the parameters and the optimizer's states, and to the memory of devices that share the host's. The next

@@ -1,8 +1,9 @@
 /* Attempts at a step. Each divides the rank's batch over the devices that are left (division.c); each device runs its
  * part (replica/run.c), and their gradients are summed (exchange.c). A device that fails is lost, and the others make
- * another attempt from the same samples and parameters, because nothing is updated before every part has succeeded and
- * the losses are finite. Ranks that sum gradients make attempts together. If the network was compiled for one device
- * and not for such ranks, an attempt is attempt_on_only_device(). */
+ * another attempt from the same samples and parameters, because the master copy changes only after every part has
+ * succeeded and the losses are finite. Devices that share memory may already have new parameters; they get the old ones
+ * again. Ranks that sum gradients make attempts together. If the network was compiled for one device and not for such
+ * ranks, an attempt is attempt_on_only_device(). */
 #include "parallel/retry.h"
 
 #include "base/floats.h"

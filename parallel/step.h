@@ -11,9 +11,10 @@ struct tutti_trainer;
 struct step_result {
     struct metric_totals totals;
     struct replica *sole; /* has done the whole step and updated itself; NULL: gradients were exchanged, or none made */
-    bool not_finite;      /* some of the summed gradients are not finite, or their norm is not */
-    float largest;        /* largest magnitude of the summed gradients, on this rank */
-    float norm;           /* of the gradients, if they are clipped; else NaN */
+    bool not_finite; /* some of the summed gradients are not finite, or their norm is not */
+    float largest; /* magnitude of the summed gradients on this rank; after ranks_end_attempt(): a bound for the sums of
+                      all ranks */
+    float norm;    /* of the gradients, if they are clipped; else NaN */
 };
 
 struct step {

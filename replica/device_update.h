@@ -30,11 +30,12 @@ bool device_update_is_made(const struct replica *replica);
 /* NULL: there is no such state, or it is not made. */
 cl_mem device_update_state(const struct replica *replica, int state);
 
-/* Enqueues the update, the last launches of a step. Enqueues the read of what it found: whether its gradients are
- * finite, and their norm; *event completes with it. The last two return whether the update was skipped, because they
- * are not, and the norm. */
+/* Enqueues the update, the last launches of a step. `summed`: from the sum over micro-batches. */
 tutti_status device_update_enqueue(struct replica *replica, bool summed, const struct step_constants *constants);
+/* Enqueues the read of what the update found: whether its gradients are finite, and their norm. *event completes with
+ * it. */
 tutti_status device_update_enqueue_read(struct replica *replica, cl_event *event);
+/* After that read: returns whether the update was skipped, because gradients are not finite. */
 bool device_update_was_skipped(const struct replica *replica);
 float device_update_norm(const struct replica *replica); /* of the gradients; NaN if they are not clipped */
 

@@ -13,8 +13,6 @@
 #include "replica/uploads.h"
 #include "replica/worker.h"
 
-struct replica_setup;
-
 /* Copies in one direction between host and device: bytes; seconds, as the driver measures them; seconds of these in
  * which the device also computed. */
 struct traffic {
