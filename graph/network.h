@@ -79,6 +79,12 @@ struct tutti_network {
     tutti_status status;   /* the first failure */
     char *message;
 };
+/* Returns how many of the arena's floats first .. first + count - 1 are trained. */
+static inline int64_t network_trained_in(const tutti_network *network, int64_t first, int64_t count)
+{
+    const int64_t left = network->trained_floats - first;
+    return left < 0 ? 0 : left < count ? left : count;
+}
 
 /* Builders call these. All do nothing after a failure and then give NO_VALUE / a negative tensor. */
 bool network_ok(tutti_network *network);

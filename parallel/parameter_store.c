@@ -140,7 +140,7 @@ bool parameters_are_ema(const struct parameter_store *store)
 void parameters_begin_ema(struct parameter_store *store, int64_t first, int64_t count)
 {
     float *ema = ema_of(store);
-    const int64_t left = store->network->trained_floats - first, trained = left < count ? left : count;
+    const int64_t trained = network_trained_in(store->network, first, count);
     if (ema && trained > 0) memcpy(ema + first, store->master.parameters + first, (size_t)trained * sizeof(float));
 }
 

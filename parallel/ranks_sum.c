@@ -29,8 +29,7 @@ void ranks_begin_attempt(struct tutti_trainer *trainer)
 void ranks_set_sums(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums)
 {
     struct ranks *ranks = trainer->ranks;
-    const int64_t left = trainer->network->trained_floats - first;
-    const int64_t rounded = !ranks->buffers.receive_bf16 || left < 0 ? 0 : left < count ? left : count;
+    const int64_t rounded = ranks->buffers.receive_bf16 ? network_trained_in(trainer->network, first, count) : 0;
     for (int64_t i = 0; i < rounded; i++) ranks->buffers.send_bf16[first + i] = bf16_from_float(sums[i]);
     memcpy(ranks->buffers.send + first + rounded, sums + rounded, (size_t)(count - rounded) * sizeof(float));
 }
@@ -39,8 +38,8 @@ void ranks_set_sums(struct tutti_trainer *trainer, int64_t first, int64_t count,
 static void start_range(struct tutti_trainer *trainer, int64_t begin, int64_t end)
 {
     struct ranks *ranks = trainer->ranks;
-    const int64_t trained = trainer->network->trained_floats;
-    const int64_t middle = !ranks->buffers.receive_bf16 || trained < begin ? begin : trained < end ? trained : end;
+    const int64_t rounded = ranks->buffers.receive_bf16 ? network_trained_in(trainer->network, begin, end - begin) : 0;
+    const int64_t middle = begin + rounded;
     if (middle > begin)
         (void)comm_start_all_reduce_bf16(
             ranks->comm, ranks->buffers.send_bf16 + begin, ranks->buffers.receive_bf16 + begin, middle - begin);
@@ -52,8 +51,8 @@ static void start_range(struct tutti_trainer *trainer, int64_t begin, int64_t en
 static void widen(void *argument, int task)
 {
     struct tutti_trainer *trainer = argument;
-    const int64_t begin = (int64_t)task * EXCHANGE_BLOCK, left = trainer->network->trained_floats - begin;
-    const int64_t count = left < EXCHANGE_BLOCK ? left : EXCHANGE_BLOCK;
+    const int64_t begin = (int64_t)task * EXCHANGE_BLOCK;
+    const int64_t count = network_trained_in(trainer->network, begin, EXCHANGE_BLOCK);
     float *const gradients = parameters_gradients(&trainer->store);
     for (int64_t i = begin; i < begin + count; i++)
         gradients[i] = bf16_to_float(trainer->ranks->buffers.receive_bf16[i]);
