@@ -182,18 +182,12 @@ static void write_to_devices(const struct exchange *exchange, int64_t begin, int
 
 static void update_next(const struct exchange *exchange, int64_t first, int64_t count, const float *sums)
 {
-    const tutti_trainer *trainer = exchange->trainer;
-    const int64_t left = trainer->network->trained_floats - first, trained = left < count ? left : count;
-    alignas(64) float parameters[CHUNK], states[OPTIMIZER_STATES][CHUNK];
-    struct optimizer_arrays old = { exchange->master.parameters + first, { NULL } };
-    for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
-        if (exchange->master.states[i]) old.states[i] = exchange->master.states[i] + first;
-    optimizer_update_range(&exchange->step, first, count, &old, sums,
-        &(struct optimizer_arrays) { parameters, { states[0], states[1], states[2], states[3] } });
-    write_range(exchange, exchange->next.parameters + first, parameters, count);
-    for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
-        write_range(exchange, exchange->next.states[i] + first, states[i], trained);
-    write_to_devices(exchange, first, count, parameters);
+    struct optimizer_chunk chunk;
+    const int64_t trained = optimizer_update_chunk(&exchange->step, first, count, &exchange->master, sums, &chunk);
+    write_range(exchange, exchange->next.parameters + first, chunk.parameters, count);
+    for (int i = 0; i < OPTIMIZER_STATES && exchange->master.states[i] && trained > 0; i++)
+        write_range(exchange, exchange->next.states[i] + first, chunk.states[i], trained);
+    write_to_devices(exchange, first, count, chunk.parameters);
 }
 
 static void work_on_block(struct exchange *exchange, int64_t block)

@@ -374,11 +374,10 @@ static void update_trained(const struct optimizer_step *step, const struct range
             1 - step->optimizer->ema_decay, range->count, new_p, old->states[ema] + at, updated->states[ema] + at);
 }
 
-void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count,
+/* All arrays begin at `first`; `updated` overlaps no other. */
+static void update_range(const struct optimizer_step *step, int64_t first, int64_t count, int64_t trained,
     const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated)
 {
-    const int64_t left = step->network->trained_floats - first;
-    const int64_t trained = left < 0 ? 0 : left < count ? left : count;
     const float *const p = old->parameters;
     float *const new_p = updated->parameters;
     for (int64_t done = 0; done < trained;) {
@@ -391,6 +390,19 @@ void optimizer_update_range(const struct optimizer_step *step, int64_t first, in
     update_statistics(step, first + trained, count - trained, p + trained, gradients + trained, new_p + trained);
 }
 
+int64_t optimizer_update_chunk(const struct optimizer_step *step, int64_t first, int64_t count,
+    const struct optimizer_arrays *arrays, const float *gradients, struct optimizer_chunk *updated)
+{
+    const int64_t trained = network_trained_in(step->network, first, count);
+    struct optimizer_arrays old = { arrays->parameters + first, { NULL } }, new = { updated->parameters, { NULL } };
+    for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++) {
+        if (arrays->states[i]) old.states[i] = arrays->states[i] + first;
+        new.states[i] = updated->states[i];
+    }
+    update_range(step, first, count, trained, &old, gradients, &new);
+    return trained;
+}
+
 /* An update of whole arenas on the host, in place. */
 struct update {
     const struct optimizer_step *step;
@@ -400,16 +412,12 @@ struct update {
 
 static void update_in_place(const struct update *u, int64_t first, int64_t count)
 {
-    alignas(64) float parameters[OPTIMIZER_CHUNK], states[OPTIMIZER_STATES][OPTIMIZER_CHUNK];
-    const int64_t left = u->step->network->trained_floats - first, trained = left < count ? left : count;
-    struct optimizer_arrays old = { u->arrays.parameters + first, { NULL } };
-    for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
-        if (u->arrays.states[i]) old.states[i] = u->arrays.states[i] + first;
-    optimizer_update_range(u->step, first, count, &old, u->gradients + first,
-        &(struct optimizer_arrays) { parameters, { states[0], states[1], states[2], states[3] } });
-    memcpy(old.parameters, parameters, (size_t)count * sizeof(float));
-    for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
-        memcpy(old.states[i], states[i], (size_t)trained * sizeof(float));
+    struct optimizer_chunk chunk;
+    const struct optimizer_arrays *arrays = &u->arrays;
+    const int64_t trained = optimizer_update_chunk(u->step, first, count, arrays, u->gradients + first, &chunk);
+    memcpy(arrays->parameters + first, chunk.parameters, (size_t)count * sizeof(float));
+    for (int i = 0; i < OPTIMIZER_STATES && arrays->states[i] && trained > 0; i++)
+        memcpy(arrays->states[i] + first, chunk.states[i], (size_t)trained * sizeof(float));
 }
 
 static void update_task(void *argument, int task)

@@ -13,6 +13,8 @@
 #include "graph/network.h"
 #include "graph/operation.h"
 
+#include <stdalign.h>
+
 #define OPTIMIZER_STATES 4 /* up to three of a rule, and the EMA */
 
 /* Options of tutti_group(); kernels read it as a float2. */
@@ -67,11 +69,16 @@ struct optimizer_arrays {
 };
 /* Number of floats for which all arrays, old and new, stay in a core's first-level cache. */
 enum { OPTIMIZER_CHUNK = 512 };
-/* Updates only the floats first .. first + count - 1 of the arenas; all arrays begin at `first`. Writes to `updated`,
- * which overlaps no other array, what an update in place would write to `old`. Any division of the arenas into ranges
- * gives the same bytes. */
-void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count,
-    const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated);
+/* The results of a chunk. */
+struct optimizer_chunk {
+    alignas(64) float parameters[OPTIMIZER_CHUNK];
+    float states[OPTIMIZER_STATES][OPTIMIZER_CHUNK];
+};
+/* Updates only the floats first .. first + count - 1 of the arenas, at most a chunk, and returns how many of them are
+ * trained, and so have states. `gradients` begin at `first`. Writes to `updated` what an update in place would write to
+ * `arrays`. Any division of the arenas into ranges gives the same bytes. */
+int64_t optimizer_update_chunk(const struct optimizer_step *step, int64_t first, int64_t count,
+    const struct optimizer_arrays *arrays, const float *gradients, struct optimizer_chunk *updated);
 
 /* On a device: what the launches read and write. */
 struct optimizer_buffers {
