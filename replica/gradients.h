@@ -74,9 +74,9 @@ struct gradient_transport {
     /* Before the first bucket: makes the staging memory and the rounding kernels that are missing. */
     tutti_status (*prepare)(struct replica *replica, const struct plan *plan);
     /* After the launch that completes a bucket: sends it while backward continues. */
-    tutti_status (*send_bucket)(struct replica *replica, const struct bucket_request *sent);
+    tutti_status (*send_bucket)(struct replica *replica, const struct bucket_request *request);
     /* After the step: sends all gradients. */
-    tutti_status (*send_all)(struct replica *replica, const struct bucket_request *sent);
+    tutti_status (*send_all)(struct replica *replica, const struct bucket_request *request);
     /* As gradients_unmap(). NULL: nothing is ever mapped. */
     tutti_status (*unmap)(struct replica *replica);
     void (*free)(struct replica *replica); /* frees what needs calls of the driver */

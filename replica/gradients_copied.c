@@ -92,44 +92,46 @@ done:
 }
 
 /* Rounds the bucket, if that is wanted. *from: the buffer that it leaves from. */
-static tutti_status round_bucket(struct replica *replica, const struct bucket_request *sent, cl_mem *from)
+static tutti_status round_bucket(struct replica *replica, const struct bucket_request *request, cl_mem *from)
 {
     struct replica_gradients *gradients = &replica->gradients;
     size_t launch = 0, position = 0;
     const struct command *ready;
     *from = gradients->buffer;
-    if (gradients->copied.to_wire.count == 0 || sent->first >= replica->setup->network->trained_floats) return TUTTI_OK;
-    while ((ready = command_next(sent->plan, COMMAND_GRADIENTS_READY, &position))) launch += ready->first < sent->first;
+    if (gradients->copied.to_wire.count == 0 || request->first >= replica->setup->network->trained_floats)
+        return TUTTI_OK;
+    while ((ready = command_next(request->plan, COMMAND_GRADIENTS_READY, &position)))
+        launch += ready->first < request->first;
     *from = gradients->copied.wire;
     return launch_list_enqueue(&gradients->copied.to_wire, launch, launch + 1, NULL);
 }
 
 /* Sends the bucket by the exchange queue. */
-static tutti_status send_bucket(struct replica *replica, const struct bucket_request *sent)
+static tutti_status copied_send_bucket(struct replica *replica, const struct bucket_request *request)
 {
     tutti_status status = TUTTI_OK;
     const struct device *device = replica->device;
     cl_event complete = NULL;
     cl_mem from;
-    TRY(round_bucket(replica, sent, &from));
+    TRY(round_bucket(replica, request, &from));
     CL_TRY(
         clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &complete), "marking gradients of '%s'", device->can.name);
     CL_TRY(clFlush(device->queue), "sending work to '%s'", device->can.name);
-    TRY(read_range(replica, device->exchange_queue, from, sent->first, sent->count, &complete));
+    TRY(read_range(replica, device->exchange_queue, from, request->first, request->count, &complete));
     CL_TRY(clFlush(device->exchange_queue), "reading gradients from '%s'", device->can.name);
 done:
     if (complete) clReleaseEvent(complete);
     return status;
 }
 
-static tutti_status send_all(struct replica *replica, const struct bucket_request *sent)
+static tutti_status send_all(struct replica *replica, const struct bucket_request *request)
 {
     tutti_status status = TUTTI_OK;
     struct replica_gradients *gradients = &replica->gradients;
     const cl_command_queue queue = replica->device->queue;
-    const int64_t trained = replica->setup->network->trained_floats, rest = sent->count - trained;
-    const cl_mem buffer = gradients_buffer(gradients, sent->sum);
-    const bool bf16 = sent->sum && gradients->copied.sum_to_wire.count > 0;
+    const int64_t trained = replica->setup->network->trained_floats, rest = request->count - trained;
+    const cl_mem buffer = gradients_buffer(gradients, request->sum);
+    const bool bf16 = request->sum && gradients->copied.sum_to_wire.count > 0;
     TRY(make_download(replica));
     if (bf16) TRY(launch_list_enqueue(&gradients->copied.sum_to_wire, 0, gradients->copied.sum_to_wire.count, NULL));
     TRY(read_range(replica, queue, bf16 ? gradients->copied.wire : buffer, 0, trained, NULL));
@@ -151,7 +153,7 @@ const struct gradient_transport gradients_copied = {
     .device_bytes = device_bytes,
     .build = build,
     .prepare = prepare,
-    .send_bucket = send_bucket,
+    .send_bucket = copied_send_bucket,
     .send_all = send_all,
     .free = free_all,
 };

@@ -36,18 +36,18 @@ done:
 
 /* Maps the gradients and, if wanted, the parameters, and the exchange writes the new ones there: launches still in the
  * queue neither write these gradients nor read these parameters. */
-static tutti_status send_range(struct replica *replica, const struct bucket_request *sent)
+static tutti_status send_range(struct replica *replica, const struct bucket_request *request)
 {
     tutti_status status = TUTTI_OK;
-    const int64_t first = sent->first, count = sent->count;
+    const int64_t first = request->first, count = request->count;
     struct bucket_delivery delivery = { .first = first, .count = count };
     float *data = NULL;
-    if (sent->map_parameters) {
+    if (request->map_parameters) {
         replica->gradients.mapped.parameters_mapped = true;
         TRY(map(
             replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &delivery.parameters));
     }
-    const cl_mem buffer = gradients_buffer(&replica->gradients, sent->sum);
+    const cl_mem buffer = gradients_buffer(&replica->gradients, request->sum);
     TRY(map(replica, buffer, CL_MAP_READ, first, count, &delivery.event, &data));
     delivery.data = data;
     status = gradients_append_delivery(replica, &delivery);
@@ -55,10 +55,10 @@ done:
     return status;
 }
 
-static tutti_status send_bucket(struct replica *replica, const struct bucket_request *sent)
+static tutti_status mapped_send_bucket(struct replica *replica, const struct bucket_request *request)
 {
     tutti_status status = TUTTI_OK;
-    TRY(send_range(replica, sent));
+    TRY(send_range(replica, request));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
 done:
     return status;
@@ -89,7 +89,7 @@ const struct gradient_transport gradients_mapped = {
     .device_bytes = device_bytes,
     .build = nothing,
     .prepare = nothing,
-    .send_bucket = send_bucket,
+    .send_bucket = mapped_send_bucket,
     .send_all = send_range,
     .unmap = unmap,
     .free = free_all,

@@ -334,21 +334,21 @@ static bool maps_parameters(const struct run *run)
 }
 
 /* Called as soon as the launch that completes the bucket is enqueued. */
-static tutti_status send_bucket(void *user, const struct command *ready)
+static tutti_status on_bucket_ready(void *user, const struct command *ready)
 {
     struct run *run = user;
-    const struct bucket_request sent = {
+    const struct bucket_request request = {
         .plan = run->plan, .first = ready->first, .count = ready->count, .map_parameters = maps_parameters(run)
     };
-    return gradient_transport(run->replica)->send_bucket(run->replica, &sent);
+    return gradient_transport(run->replica)->send_bucket(run->replica, &request);
 }
 
 static tutti_status send_gradients(struct run *run)
 {
-    const struct bucket_request sent = { .count = run->setup->network->total_floats,
+    const struct bucket_request request = { .count = run->setup->network->total_floats,
         .sum = run->micro_batches > 1,
         .map_parameters = maps_parameters(run) };
-    return gradient_transport(run->replica)->send_all(run->replica, &sent);
+    return gradient_transport(run->replica)->send_all(run->replica, &request);
 }
 
 /* ---------------------------------------------------------------------------------------------- in between ---- */
@@ -435,7 +435,7 @@ static void choose_handlers(const struct run *run, bool pieces, command_handler 
     handlers[COMMAND_COPIES_DONE] = pieces ? NULL : mark_samples_copied; /* else the first await_piece() marks it */
     handlers[COMMAND_PARAMETERS_NEEDED] = pieces ? await_piece : NULL;
     handlers[COMMAND_ALLREDUCE] = work->synchronised ? exchange_statistics : NULL;
-    handlers[COMMAND_GRADIENTS_READY] = sends_buckets(run) ? send_bucket : NULL;
+    handlers[COMMAND_GRADIENTS_READY] = sends_buckets(run) ? on_bucket_ready : NULL;
     handlers[COMMAND_METRICS] = keep_metrics;
     handlers[COMMAND_OUTPUT] = work->input.gives_outputs ? read_output : NULL;
 }
