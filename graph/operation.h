@@ -19,7 +19,7 @@ struct step_constants {
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
     uint32_t micro_batches;                   /* of this step; the optimizer reads the sum of losses of each */
     /* Factor of the gradients in the update: 1 / loss scale. On a device, gradient_clip (clip.cl) then multiplies the
-     * clip factor into it; the host keeps that factor in optimizer_step.clip. */
+     * clip factor into it; the host keeps that factor in host_update.clip. */
     float unscale;
     uint32_t not_finite;  /* 0; a launch before the optimizer's sets it where gradients are not finite */
     uint32_t loss_floats; /* from the losses of one micro-batch to those of the next; 0: 2 */

@@ -26,7 +26,7 @@ static void update_from_sums(tutti_trainer *trainer, const struct step *step)
 {
     const struct optimizer_arrays master = parameters_master(&trainer->store);
     const float *gradients = parameters_gradients(&trainer->store);
-    struct optimizer_step update = { &trainer->optimizer, trainer->network, &step->input.constants, NULL };
+    struct host_update update = { &trainer->optimizer, trainer->network, &step->input.constants, NULL };
     const float clip = clip_factor(&trainer->optimizer, step->result.norm);
     if (trainer->optimizer.clip_norm > 0) update.clip = &clip;
     optimizer_update(&update, trainer->pool, master.parameters, gradients, master.states);

@@ -41,7 +41,7 @@ struct exchange {
     tutti_trainer *trainer;
     struct ranks *ranks; /* NULL: there are no other ranks, or they do not sum gradients */
     float *kept;         /* the store's sums of gradients, if it keeps them; with ranks the all-reduce writes them */
-    struct optimizer_step step;
+    struct host_update update;
     struct optimizer_arrays master, next; /* of the parameter store */
     bool stream;
     int64_t blocks;
@@ -183,7 +183,7 @@ static void write_to_devices(const struct exchange *exchange, int64_t begin, int
 static void update_next(const struct exchange *exchange, int64_t first, int64_t count, const float *sums)
 {
     struct optimizer_chunk chunk;
-    const int64_t trained = optimizer_update_chunk(&exchange->step, first, count, &exchange->master, sums, &chunk);
+    const int64_t trained = optimizer_update_chunk(&exchange->update, first, count, &exchange->master, sums, &chunk);
     write_range(exchange, exchange->next.parameters + first, chunk.parameters, count);
     for (int i = 0; i < OPTIMIZER_STATES && exchange->master.states[i] && trained > 0; i++)
         write_range(exchange, exchange->next.states[i] + first, chunk.states[i], trained);
@@ -306,7 +306,7 @@ tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
     struct exchange exchange = { .trainer = trainer,
         .ranks = ranks_sum_mode(trainer) ? trainer->ranks : NULL,
         .kept = trainer_keeps_gradient_sums(trainer) ? parameters_gradients(&trainer->store) : NULL,
-        .step = { &trainer->optimizer, trainer->network, &step->input.constants, NULL },
+        .update = { &trainer->optimizer, trainer->network, &step->input.constants, NULL },
         .master = parameters_master(&trainer->store),
         .next = parameters_next(&trainer->store),
         .stream = (size_t)trainer->network->total_floats * sizeof(float) >= STREAM_BYTES,

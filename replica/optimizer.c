@@ -286,15 +286,15 @@ struct range {
     int64_t count;
 };
 
-static struct factors factors_of(const struct optimizer_step *u, const struct rule *rule, const struct range *range)
+static struct factors factors_of(const struct host_update *update, const struct rule *rule, const struct range *range)
 {
-    const struct optimizer *o = u->optimizer;
+    const struct optimizer *o = update->optimizer;
     return (struct factors) { .rate = range->rate,
         .decay = rule->decoupled ? 0 : range->decay,
         .keep = rule->decoupled ? 1 - range->rate * range->decay : 1,
-        .unscale = u->clip ? *u->clip * u->constants->unscale : u->constants->unscale,
-        .corrected = range->rate / u->constants->bias_correction1,
-        .root = sqrtf(u->constants->bias_correction2),
+        .unscale = update->clip ? *update->clip * update->constants->unscale : update->constants->unscale,
+        .corrected = range->rate / update->constants->bias_correction1,
+        .root = sqrtf(update->constants->bias_correction2),
         .momentum = o->momentum,
         .beta1 = o->beta1,
         .beta2 = o->beta2,
@@ -323,28 +323,28 @@ static float momentum_of(const struct optimizer *optimizer, const tutti_network 
 
 /* Updates running statistics in the range that begins at `first`, where p and g point to. */
 static void update_statistics(
-    const struct optimizer_step *u, int64_t first, int64_t count, const float *p, const float *g, float *new_p)
+    const struct host_update *update, int64_t first, int64_t count, const float *p, const float *g, float *new_p)
 {
-    const tutti_network *network = u->network;
-    const float unscale = u->constants->unscale;
+    const tutti_network *network = update->network;
+    const float unscale = update->constants->unscale;
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
-        if (!is_updated_statistic(u->optimizer, network, i)) continue;
+        if (!is_updated_statistic(update->optimizer, network, i)) continue;
         const int64_t begin = parameter->offset > first ? parameter->offset : first, rest = first + count;
         const int64_t end =
             parameter->offset + parameter->elements < rest ? parameter->offset + parameter->elements : rest;
-        const float momentum = momentum_of(u->optimizer, network, i);
+        const float momentum = momentum_of(update->optimizer, network, i);
         for (int64_t j = begin - first; j < end - first; j++)
             new_p[j] = (1 - momentum) * p[j] + momentum * (unscale * g[j]);
     }
 }
 
 /* Returns the range of parameters from `first` on, at most `most`, that have one rate and one decay. */
-static struct range range_at(const struct optimizer_step *step, int64_t first, int64_t most)
+static struct range range_at(const struct host_update *update, int64_t first, int64_t most)
 {
-    const struct optimizer_group all = { 1, step->optimizer->weight_decay }, *groups = step->optimizer->groups;
+    const struct optimizer_group all = { 1, update->optimizer->weight_decay }, *groups = update->optimizer->groups;
     const struct optimizer_group *group = groups ? &groups[first / PARAMETER_ALIGNMENT] : &all;
-    struct range range = { group->rate_factor * step->constants->learning_rate, group->weight_decay, most };
+    struct range range = { group->rate_factor * update->constants->learning_rate, group->weight_decay, most };
     if (!groups) return range;
     int64_t end = (first / PARAMETER_ALIGNMENT + 1) * PARAMETER_ALIGNMENT;
     for (; end < first + most; end += PARAMETER_ALIGNMENT) {
@@ -356,12 +356,12 @@ static struct range range_at(const struct optimizer_step *step, int64_t first, i
 }
 
 /* Updates a range of trained parameters; `at`: its position in the arrays. */
-static void update_trained(const struct optimizer_step *step, const struct range *range, int64_t at,
+static void update_trained(const struct host_update *update, const struct range *range, int64_t at,
     const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated)
 {
-    const struct rule *rule = rule_of(step->optimizer);
-    const int ema = optimizer_ema_state(step->optimizer);
-    const struct factors factors = factors_of(step, rule, range);
+    const struct rule *rule = rule_of(update->optimizer);
+    const int ema = optimizer_ema_state(update->optimizer);
+    const struct factors factors = factors_of(update, rule, range);
     const float *const p = old->parameters + at, *s[OPTIMIZER_STATES] = { NULL };
     float *const new_p = updated->parameters + at, *new_s[OPTIMIZER_STATES] = { NULL };
     for (int i = 0; i < rule->states; i++) {
@@ -371,50 +371,51 @@ static void update_trained(const struct optimizer_step *step, const struct range
     rule->update(range->count, &factors, p, gradients + at, s[0], s[1], s[2], new_p, new_s[0], new_s[1], new_s[2]);
     if (ema >= 0)
         update_ema(
-            1 - step->optimizer->ema_decay, range->count, new_p, old->states[ema] + at, updated->states[ema] + at);
+            1 - update->optimizer->ema_decay, range->count, new_p, old->states[ema] + at, updated->states[ema] + at);
 }
 
 /* All arrays begin at `first`; `updated` overlaps no other. */
-static void update_range(const struct optimizer_step *step, int64_t first, int64_t count, int64_t trained,
+static void update_range(const struct host_update *update, int64_t first, int64_t count, int64_t trained,
     const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated)
 {
     const float *const p = old->parameters;
     float *const new_p = updated->parameters;
     for (int64_t done = 0; done < trained;) {
-        const struct range range = range_at(step, first + done, trained - done);
-        update_trained(step, &range, done, old, gradients, updated);
+        const struct range range = range_at(update, first + done, trained - done);
+        update_trained(update, &range, done, old, gradients, updated);
         done += range.count;
     }
     if (trained == count) return;
     memcpy(new_p + trained, p + trained, (size_t)(count - trained) * sizeof(float)); /* padding between statistics */
-    update_statistics(step, first + trained, count - trained, p + trained, gradients + trained, new_p + trained);
+    update_statistics(update, first + trained, count - trained, p + trained, gradients + trained, new_p + trained);
 }
 
-int64_t optimizer_update_chunk(const struct optimizer_step *step, int64_t first, int64_t count,
+int64_t optimizer_update_chunk(const struct host_update *update, int64_t first, int64_t count,
     const struct optimizer_arrays *arrays, const float *gradients, struct optimizer_chunk *updated)
 {
-    const int64_t trained = network_trained_in(step->network, first, count);
+    const int64_t trained = network_trained_in(update->network, first, count);
     struct optimizer_arrays old = { arrays->parameters + first, { NULL } }, new = { updated->parameters, { NULL } };
     for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++) {
         if (arrays->states[i]) old.states[i] = arrays->states[i] + first;
         new.states[i] = updated->states[i];
     }
-    update_range(step, first, count, trained, &old, gradients, &new);
+    update_range(update, first, count, trained, &old, gradients, &new);
     return trained;
 }
 
 /* An update of whole arenas on the host, in place. */
-struct update {
-    const struct optimizer_step *step;
+struct arena_update {
+    const struct host_update *update;
     struct optimizer_arrays arrays;
     const float *gradients;
 };
 
-static void update_in_place(const struct update *u, int64_t first, int64_t count)
+static void update_in_place(const struct arena_update *arena, int64_t first, int64_t count)
 {
     struct optimizer_chunk chunk;
-    const struct optimizer_arrays *arrays = &u->arrays;
-    const int64_t trained = optimizer_update_chunk(u->step, first, count, arrays, u->gradients + first, &chunk);
+    const struct optimizer_arrays *arrays = &arena->arrays;
+    const int64_t trained =
+        optimizer_update_chunk(arena->update, first, count, arrays, arena->gradients + first, &chunk);
     memcpy(arrays->parameters + first, chunk.parameters, (size_t)count * sizeof(float));
     for (int i = 0; i < OPTIMIZER_STATES && arrays->states[i] && trained > 0; i++)
         memcpy(arrays->states[i] + first, chunk.states[i], (size_t)trained * sizeof(float));
@@ -422,19 +423,19 @@ static void update_in_place(const struct update *u, int64_t first, int64_t count
 
 static void update_task(void *argument, int task)
 {
-    const struct update *u = argument;
-    const int64_t begin = (int64_t)task * ARENA_RANGE, total = u->step->network->total_floats;
+    const struct arena_update *arena = argument;
+    const int64_t begin = (int64_t)task * ARENA_RANGE, total = arena->update->network->total_floats;
     const int64_t end = begin + ARENA_RANGE < total ? begin + ARENA_RANGE : total;
     for (int64_t first = begin; first < end; first += OPTIMIZER_CHUNK)
-        update_in_place(u, first, end - first < OPTIMIZER_CHUNK ? end - first : OPTIMIZER_CHUNK);
+        update_in_place(arena, first, end - first < OPTIMIZER_CHUNK ? end - first : OPTIMIZER_CHUNK);
 }
 
-void optimizer_update(const struct optimizer_step *step, struct thread_pool *pool, float *parameters,
+void optimizer_update(const struct host_update *update, struct thread_pool *pool, float *parameters,
     const float *gradients, float *const *states)
 {
-    struct update update = { .step = step, .arrays = { .parameters = parameters }, .gradients = gradients };
-    for (int i = 0; i < optimizer_states(step->optimizer); i++) update.arrays.states[i] = states[i];
-    thread_pool_run(pool, (int)divide_up(step->network->total_floats, ARENA_RANGE), update_task, &update);
+    struct arena_update arena = { .update = update, .arrays = { .parameters = parameters }, .gradients = gradients };
+    for (int i = 0; i < optimizer_states(update->optimizer); i++) arena.arrays.states[i] = states[i];
+    thread_pool_run(pool, (int)divide_up(update->network->total_floats, ARENA_RANGE), update_task, &arena);
 }
 
 tutti_status optimizer_statistics(

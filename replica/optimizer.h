@@ -53,15 +53,15 @@ bool optimizer_counts_steps(const struct optimizer *optimizer);
 void optimizer_constants(
     const struct optimizer *optimizer, float learning_rate, int64_t step, struct step_constants *constants);
 
-/* On the host. Arenas have network->total_floats; states only network->trained_floats. */
-struct optimizer_step {
+/* An update on the host. Arenas have network->total_floats; states only network->trained_floats. */
+struct host_update {
     const struct optimizer *optimizer;
     const tutti_network *network;
     const struct step_constants *constants;
     const float *clip; /* factor of gradients, except those of running statistics; NULL: 1 */
 };
 /* Updates whole arenas in place. */
-void optimizer_update(const struct optimizer_step *step, struct thread_pool *pool, float *parameters,
+void optimizer_update(const struct host_update *update, struct thread_pool *pool, float *parameters,
     const float *gradients, float *const *states);
 
 struct optimizer_arrays {
@@ -77,7 +77,7 @@ struct optimizer_chunk {
 /* Updates only the floats first .. first + count - 1 of the arenas, at most a chunk, and returns how many of them are
  * trained, and so have states. `gradients` begin at `first`. Writes to `updated` what an update in place would write to
  * `arrays`. Any division of the arenas into ranges gives the same bytes. */
-int64_t optimizer_update_chunk(const struct optimizer_step *step, int64_t first, int64_t count,
+int64_t optimizer_update_chunk(const struct host_update *update, int64_t first, int64_t count,
     const struct optimizer_arrays *arrays, const float *gradients, struct optimizer_chunk *updated);
 
 /* On a device: what the launches read and write. */

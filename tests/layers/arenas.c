@@ -109,7 +109,7 @@ static tutti_status on_the_host(const struct optimizer *optimizer, float *p)
         constants.unscale = 0.25f;
         TRY(clip_norm_of(given[1], network.trained_floats, constants.unscale, pool, &norm));
         clip = clip_factor(optimizer, norm);
-        const struct optimizer_step rule = { optimizer, &network, &constants, optimizer->clip_norm > 0 ? &clip : NULL };
+        const struct host_update rule = { optimizer, &network, &constants, optimizer->clip_norm > 0 ? &clip : NULL };
         optimizer_update(&rule, pool, p, given[1], states);
     }
     if (ema >= 0) memcpy(p + TOTAL, all[ema], sizeof all[ema]);

@@ -85,7 +85,7 @@ static void train(const tutti_training *training, int threads, float *p, bool gr
         for (size_t i = 0; i < TOTAL; i++) g[i] = 4 * gradient_at(step, i);
         optimizer_constants(&optimizer, optimizer.learning_rate, step - 1, &constants);
         constants.unscale = 0.25f;
-        const struct optimizer_step rule = { &optimizer, &network, &constants };
+        const struct host_update rule = { &optimizer, &network, &constants };
         optimizer_update(&rule, pool, p, g, states);
     }
     thread_pool_free(pool);
