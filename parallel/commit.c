@@ -34,13 +34,12 @@ static void update_from_sums(tutti_trainer *trainer, const struct step *step)
 
 static void update_parameters(tutti_trainer *trainer, struct replica *sole, const struct step *step)
 {
-    if (!sole && trainer_keeps_gradient_sums(trainer)) update_from_sums(trainer, step);
-    parameters_set_newest(&trainer->store, sole); /* first: counts the version that exchange_adopt() gives to devices */
-    if (sole) {                                   /* it has updated itself */
-        versions_updated(&sole->versions, parameters_version(&trainer->store), true);
-    } else if (!trainer_keeps_gradient_sums(trainer)) {
-        exchange_adopt(trainer);
-    }
+    const bool from_sums = !sole && trainer_keeps_gradient_sums(trainer), adopt_next = !sole && !from_sums;
+    if (from_sums) update_from_sums(trainer, step);
+    parameters_commit(&trainer->store, sole, adopt_next);
+    /* The devices that have the new parameters: */
+    if (sole) versions_updated(&sole->versions, parameters_version(&trainer->store), true); /* it has updated itself */
+    if (adopt_next) exchange_mark_devices(trainer);
     /* The only device has the newest; the host's copy is made again when it is read (newest_copy.c). */
     if (!trainer->options.exchange) parameters_drop(&trainer->store);
 }

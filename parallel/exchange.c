@@ -10,9 +10,9 @@
  *
  * This pass also updates the block's parameters, while other blocks are still on their way. It writes to the
  * next copy of the parameters and the optimizer's states, and to the memory of devices that share the host's. The next
- * copy becomes the master copy (exchange_adopt) when the last block is done and all losses are known. If a device fails
- * before that, or a loss is not finite, the master copy has not changed, and devices that share memory get it again,
- * since replica_end_attempt() has invalidated theirs.
+ * copy becomes the master copy (parameters_commit) when the last block is done and all losses are known. If a device
+ * fails before that, or a loss is not finite, the master copy has not changed, and devices that share memory get it
+ * again, since replica_end_attempt() has invalidated theirs.
  *
  * If ranks sum gradients, blocks go into an all-reduce instead (ranks_sum.c), and the update follows the vote. If
  * gradients are clipped, the sums are kept, and the update follows when their norm is known (commit.c). */
@@ -326,9 +326,8 @@ tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
     return status;
 }
 
-void exchange_adopt(tutti_trainer *trainer)
+void exchange_mark_devices(tutti_trainer *trainer)
 {
-    parameters_adopt_next(&trainer->store);
     for (int r = 0; r < trainer->count; r++)
         if (trainer->device_division.parts[r] > 0 && gradients_mapped_parameters(&trainer->replicas[r].gradients))
             versions_updated(&trainer->replicas[r].versions, parameters_version(&trainer->store), false);

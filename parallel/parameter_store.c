@@ -157,15 +157,11 @@ struct replica *parameters_holder(const struct parameter_store *store)
     return store->holder;
 }
 
-void parameters_set_newest(struct parameter_store *store, struct replica *holder)
+void parameters_commit(struct parameter_store *store, struct replica *holder, bool adopt_next)
 {
+    if (adopt_next) parameters_swap(store, &store->next);
     go_to(store, holder ? NEWEST_ON_DEVICE : NEWEST_ON_HOST, holder);
     store->version++;
-}
-
-void parameters_adopt_next(struct parameter_store *store)
-{
-    parameters_swap(store, &store->next);
 }
 
 void parameters_fetched(struct parameter_store *store)

@@ -13,7 +13,7 @@ struct replica;
 
 /* Where the newest parameters are. The transitions are functions of parameter_store.c:
  *
- *   ON_HOST    parameters_set_newest(device): it has updated itself            ON_DEVICE
+ *   ON_HOST    parameters_commit(device): it has updated itself                ON_DEVICE
  *   ON_DEVICE  parameters_fetched(): they were copied                          ON_HOST
  *   ON_DEVICE  parameters_lose(): with the device                              LOST
  *   LOST       parameters_claim(): others replay its steps, see journal.c      ON_HOST */
@@ -64,10 +64,8 @@ void parameters_begin_ema(struct parameter_store *store, int64_t first, int64_t 
 
 struct replica *parameters_holder(const struct parameter_store *store); /* NULL: not a device */
 /* Transitions. After an update, declares where the newest parameters are (NULL: on the host), and counts a version.
- * Changes no array. */
-void parameters_set_newest(struct parameter_store *store, struct replica *holder);
-/* Swaps the next copy and the master copy, when the step that wrote the next copy is committed. Counts no version. */
-void parameters_adopt_next(struct parameter_store *store);
+ * adopt_next: the step wrote the next copy, which becomes the master copy. */
+void parameters_commit(struct parameter_store *store, struct replica *holder, bool adopt_next);
 void parameters_fetched(struct parameter_store *store);
 void parameters_lose(struct parameter_store *store, const struct replica *replica); /* if it is the holder */
 bool parameters_are_lost(const struct parameter_store *store);

@@ -61,20 +61,20 @@ START_TEST(newest_are_on_the_host_a_device_or_lost)
     struct parameter_store store;
     parameters_open(&store, NULL, NULL);
     ck_assert(!parameters_holder(&store) && !parameters_claim(&store));
-    parameters_set_newest(&store, one);
+    parameters_commit(&store, one, false);
     ck_assert(parameters_holder(&store) == one);
     parameters_lose(&store, other); /* it has none */
     ck_assert(parameters_holder(&store) == one);
     parameters_fetched(&store);
     ck_assert(!parameters_holder(&store));
-    parameters_set_newest(&store, one);
+    parameters_commit(&store, one, false);
     const uint64_t version = store.version;
     parameters_lose(&store, one);
     ck_assert(!parameters_holder(&store) && store.version > version);
     parameters_fetched(&store); /* there is nothing to fetch */
     ck_assert(parameters_claim(&store));
     ck_assert(!parameters_claim(&store)); /* once */
-    parameters_set_newest(&store, NULL);
+    parameters_commit(&store, NULL, false);
     ck_assert_int_eq(store.newest, NEWEST_ON_HOST);
 }
 END_TEST
@@ -96,7 +96,7 @@ START_TEST(devices_are_given_what_they_lack)
     parameters_changed(&store);
     snapshot = parameters_snapshot(&store, replica);
     ck_assert(versions_lack_parameters(&versions, &snapshot) && versions_lack_frozen(&versions, &snapshot));
-    parameters_set_newest(&store, replica);
+    parameters_commit(&store, replica, false);
     versions_updated(&versions, parameters_version(&store), true);
     snapshot = parameters_snapshot(&store, replica);
     ck_assert(!snapshot.master.parameters && !versions_lack_parameters(&versions, &snapshot)); /* it has newer ones */
