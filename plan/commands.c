@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "plan/outputs.h"
 
-/* A range is closed at this size: large enough that a transfer is not all latency, small enough to overlap computing.
- * The first bucket (of the last layers) and the statistics are smaller and leave early. */
-#define RANGE_FLOATS (1 << 20)
+/* A bucket or a piece is closed at this size: large enough that a transfer is not all latency, small enough to overlap
+ * computing. The first bucket (of the last layers) and the statistics are smaller and leave early. */
+#define BUCKET_FLOATS (1 << 20)
 
 /* A range of an arena. `at`: the launch before which it is needed, or before which it is complete. */
 struct range {
@@ -104,7 +104,7 @@ static bool buckets_are_whole(const struct plan *plan, const struct ranges *buck
     return floats == plan->network->total_floats;
 }
 
-/* Finds the ranges of gradients, in the order in which backward completes them. */
+/* Finds the buckets, ranges of gradients, in the order in which backward completes them. */
 static tutti_status buckets_find(const struct plan *plan, struct ranges *buckets)
 {
     tutti_status status = TUTTI_OK;
@@ -126,7 +126,7 @@ static tutti_status buckets_find(const struct plan *plan, struct ranges *buckets
         for (size_t i = network->parameter_count; i-- > 0;) {
             const struct parameter *p = &network->parameters[i];
             if (p->kind != (trained ? PARAMETER_TRAINED : PARAMETER_STATISTIC)) continue;
-            if (!open || open->count >= RANGE_FLOATS) open = &buckets->list[buckets->count++];
+            if (!open || open->count >= BUCKET_FLOATS) open = &buckets->list[buckets->count++];
             open->first = p->offset;
             open->count += end - p->offset;
             end = p->offset;
@@ -143,14 +143,14 @@ done:
     return status;
 }
 
-/* Finds the ranges of parameters, in the order of the arena. */
-static tutti_status needs_find(const struct plan *plan, struct ranges *needs)
+/* Finds the pieces, ranges of parameters, in the order of the arena. */
+static tutti_status pieces_find(const struct plan *plan, struct ranges *pieces)
 {
     tutti_status status = TUTTI_OK;
     const tutti_network *network = plan->network;
     struct use *uses = NULL;
-    needs->list = memory_new(network->parameter_count + 1, sizeof *needs->list);
-    if (!needs->list) return TUTTI_NO_MEMORY;
+    pieces->list = memory_new(network->parameter_count + 1, sizeof *pieces->list);
+    if (!pieces->list) return TUTTI_NO_MEMORY;
     TRY(find_uses(plan, &uses));
     for (int trained = 1; trained >= 0; trained--) {
         const int64_t end = trained ? network->trained_floats : network->total_floats;
@@ -160,9 +160,9 @@ static tutti_status needs_find(const struct plan *plan, struct ranges *needs)
             const struct parameter *p = &network->parameters[i];
             if (p->kind != (trained ? PARAMETER_TRAINED : PARAMETER_STATISTIC)) continue;
             const size_t use = uses[i].first;
-            if (!open || (p->offset - open->first >= RANGE_FLOATS && use > latest)) {
+            if (!open || (p->offset - open->first >= BUCKET_FLOATS && use > latest)) {
                 if (open) open->count = p->offset - open->first;
-                open = &needs->list[needs->count++];
+                open = &pieces->list[pieces->count++];
                 *open = (struct range) { .first = p->offset, .at = use };
             }
             open->count = end - open->first;
@@ -170,8 +170,8 @@ static tutti_status needs_find(const struct plan *plan, struct ranges *needs)
             if (use > latest) latest = use;
         }
     }
-    for (size_t i = needs->count; i-- > 1;) /* they travel in this order: none waits for a later one */
-        if (needs->list[i].at < needs->list[i - 1].at) needs->list[i - 1].at = needs->list[i].at;
+    for (size_t i = pieces->count; i-- > 1;) /* they travel in this order: none waits for a later one */
+        if (pieces->list[i].at < pieces->list[i - 1].at) pieces->list[i - 1].at = pieces->list[i].at;
 done:
     free(uses);
     return status;
@@ -220,41 +220,41 @@ static void append_ranges(
     }
 }
 
-static void fill(struct plan *plan, const struct ranges *buckets, const struct ranges *needs)
+static void fill(struct plan *plan, const struct ranges *buckets, const struct ranges *pieces)
 {
-    size_t ready = 0, need = 0, all_reduce = 0, ready_number = 0, need_number = 0;
+    size_t bucket = 0, piece = 0, all_reduce = 0, bucket_number = 0, piece_number = 0;
     for (size_t i = 0; i < plan->prepare.count; i++) append(plan, COMMAND_PREPARE, i);
     append_copies_in(plan);
     for (size_t at = 0; at <= plan->step.count; at++) {
-        append_ranges(plan, COMMAND_GRADIENTS_READY, buckets, &ready, at,
-            &ready_number); /* first: it may leave while devices synchronise */
+        append_ranges(plan, COMMAND_BUCKET, buckets, &bucket, at,
+            &bucket_number); /* first: it may leave while devices synchronise */
         for (; all_reduce < plan->step.all_reduce_count && plan->step.all_reduces[all_reduce].before == at;
              all_reduce++)
             append(plan, COMMAND_ALLREDUCE, all_reduce);
-        append_ranges(plan, COMMAND_PARAMETERS_NEEDED, needs, &need, at, &need_number);
+        append_ranges(plan, COMMAND_PIECE, pieces, &piece, at, &piece_number);
         if (at < plan->step.count) append(plan, COMMAND_KERNEL, at);
     }
-    INVARIANT(ready == buckets->count && need == needs->count && all_reduce == plan->step.all_reduce_count);
+    INVARIANT(bucket == buckets->count && piece == pieces->count && all_reduce == plan->step.all_reduce_count);
     append_copies_out(plan);
 }
 
 tutti_status commands_make(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
-    struct ranges buckets = { 0 }, needs = { 0 };
+    struct ranges buckets = { 0 }, pieces = { 0 };
     if (plan->options.mode == PLAN_TRAIN) TRY(buckets_find(plan, &buckets));
-    if (plan->options.mode == PLAN_TRAIN) TRY(needs_find(plan, &needs));
+    if (plan->options.mode == PLAN_TRAIN) TRY(pieces_find(plan, &pieces));
     const size_t copies = PLAN_MAX_FEEDS + PLAN_MAX_OUTPUTS + 3; /* constants, metrics; and one wait */
     const size_t launches = plan->prepare.count + plan->step.count;
     plan->commands = memory_new(
-        copies + launches + plan->step.all_reduce_count + buckets.count + needs.count, sizeof *plan->commands);
+        copies + launches + plan->step.all_reduce_count + buckets.count + pieces.count, sizeof *plan->commands);
     if (plan->commands)
-        fill(plan, &buckets, &needs);
+        fill(plan, &buckets, &pieces);
     else
         status = TUTTI_NO_MEMORY;
 done:
     free(buckets.list);
-    free(needs.list);
+    free(pieces.list);
     return status;
 }
 

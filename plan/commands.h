@@ -6,8 +6,7 @@
 #include "plan/types.h"
 
 /* Fills plan->commands from the feeds, and the launches and all-reduces that were emitted. In training the
- * GRADIENTS_READY commands together cover the gradients' arena once, and the PARAMETERS_NEEDED commands the
- * parameters'. */
+ * BUCKET commands together cover the gradients' arena once, and the PIECE commands the parameters'. */
 tutti_status commands_make(struct plan *plan);
 /* Returns the next command of this kind from plan->commands[*position] on, and sets *position after it; or NULL. */
 const struct command *command_next(const struct plan *plan, enum command_kind kind, size_t *position);

@@ -70,7 +70,7 @@ static void print_parameters(const struct plan *plan, const struct command *comm
     if (first) text_append(text, first == last ? "%s" : "%s to %s", first->name, last->name);
 }
 
-static void print_need(const struct plan *plan, const struct command *command, struct text *text)
+static void print_piece(const struct plan *plan, const struct command *command, struct text *text)
 {
     text_append(text, "parameters ");
     print_parameters(plan, command, text);
@@ -78,7 +78,7 @@ static void print_need(const struct plan *plan, const struct command *command, s
     print_bytes((size_t)command->count * sizeof(float), text);
 }
 
-static void print_ready(const struct plan *plan, const struct command *command, struct text *text)
+static void print_bucket(const struct plan *plan, const struct command *command, struct text *text)
 {
     text_append(text, "bucket %zu: ", command->number);
     print_bytes((size_t)command->count * sizeof(float), text);
@@ -142,9 +142,9 @@ static const struct {
     [COMMAND_CONSTANTS] = { "copy", print_constants },
     [COMMAND_COPIES_DONE] = { "copied", print_copied },
     [COMMAND_KERNEL] = { "kernel", print_kernel },
-    [COMMAND_PARAMETERS_NEEDED] = { "need", print_need },
+    [COMMAND_PIECE] = { "need", print_piece },
     [COMMAND_ALLREDUCE] = { "reduce", print_all_reduce },
-    [COMMAND_GRADIENTS_READY] = { "ready", print_ready },
+    [COMMAND_BUCKET] = { "ready", print_bucket },
     [COMMAND_METRICS] = { "copy", print_metrics },
     [COMMAND_OUTPUT] = { "copy", print_output },
 };

@@ -56,24 +56,23 @@ struct plan_options {
 };
 
 enum command_kind {
-    COMMAND_PREPARE,           /* inference: a launch that depends on parameters only; plan_prepare() enqueues it */
-    COMMAND_FEED,              /* copy: a feed to the device */
-    COMMAND_CONSTANTS,         /* copy: the step's constants to the device */
-    COMMAND_COPIES_DONE,       /* the copies before it are complete; nothing waits, as the queue is in order */
-    COMMAND_KERNEL,            /* a launch of the step */
-    COMMAND_PARAMETERS_NEEDED, /* training: launches after this may read a range of the parameters; none before does */
-    COMMAND_ALLREDUCE,         /* merges numbers of this device with those of all devices (struct all_reduce) */
-    COMMAND_GRADIENTS_READY,   /* training: the gradients of a range, a bucket, are complete, its parameters are read no
-                                  more */
-    COMMAND_METRICS,           /* copy on the device: sums of losses, from where the next run overwrites them */
-    COMMAND_OUTPUT,            /* copy: an output from the device */
+    COMMAND_PREPARE,     /* inference: a launch that depends on parameters only; plan_prepare() enqueues it */
+    COMMAND_FEED,        /* copy: a feed to the device */
+    COMMAND_CONSTANTS,   /* copy: the step's constants to the device */
+    COMMAND_COPIES_DONE, /* the copies before it are complete; nothing waits, as the queue is in order */
+    COMMAND_KERNEL,      /* a launch of the step */
+    COMMAND_PIECE,       /* training: launches from here on may read a range of parameters, a piece; none before does */
+    COMMAND_ALLREDUCE,   /* merges numbers of this device with those of all devices (struct all_reduce) */
+    COMMAND_BUCKET,  /* training: the gradients of a range, a bucket, are complete; its parameters are read no more */
+    COMMAND_METRICS, /* copy on the device: sums of losses, from where the next run overwrites them */
+    COMMAND_OUTPUT,  /* copy: an output from the device */
     COMMAND_KINDS
 };
 
 struct command {
     enum command_kind kind;
-    size_t number; /* of the feed, output, launch or all-reduce; PARAMETERS_NEEDED, GRADIENTS_READY: among its kind */
-    int64_t first, count; /* PARAMETERS_NEEDED, GRADIENTS_READY: floats of the arena, at least one */
+    size_t number;        /* of the feed, output, launch or all-reduce; PIECE, BUCKET: among its kind */
+    int64_t first, count; /* PIECE, BUCKET: floats of the arena, at least one */
 };
 
 /* The device's buffers that the launches use. */

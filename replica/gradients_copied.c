@@ -20,7 +20,7 @@ static const struct command *bucket_at(const struct plan *plan, int64_t first)
 {
     size_t position = 0;
     const struct command *ready;
-    while ((ready = command_next(plan, COMMAND_GRADIENTS_READY, &position)) && ready->first != first) continue;
+    while ((ready = command_next(plan, COMMAND_BUCKET, &position)) && ready->first != first) continue;
     return ready;
 }
 
@@ -100,8 +100,7 @@ static tutti_status round_bucket(struct replica *replica, const struct bucket_re
     *from = gradients->buffer;
     if (gradients->copied.to_wire.count == 0 || request->first >= replica->setup->network->trained_floats)
         return TUTTI_OK;
-    while ((ready = command_next(request->plan, COMMAND_GRADIENTS_READY, &position)))
-        launch += ready->first < request->first;
+    while ((ready = command_next(request->plan, COMMAND_BUCKET, &position))) launch += ready->first < request->first;
     *from = gradients->copied.wire;
     return launch_list_enqueue(&gradients->copied.to_wire, launch, launch + 1, NULL);
 }

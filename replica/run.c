@@ -101,7 +101,7 @@ static tutti_status send_pieces(struct run *run, const struct plan *plan)
     run->first_piece = uploads_count(&replica->uploads);
     size_t position = 0;
     const struct command *need;
-    while ((need = command_next(plan, COMMAND_PARAMETERS_NEEDED, &position)))
+    while ((need = command_next(plan, COMMAND_PIECE, &position)))
         TRY(uploads_write(&replica->uploads, replica->device, replica->device->exchange_queue, replica->parameters,
             (size_t)need->first * sizeof(float), run->work->snapshot.master.parameters + need->first,
             (size_t)need->count * sizeof(float), NULL));
@@ -433,9 +433,9 @@ static void choose_handlers(const struct run *run, bool pieces, command_handler 
     handlers[COMMAND_FEED] = run->prefetched ? take_prefetched : provide_feed;
     handlers[COMMAND_CONSTANTS] = send_constants;
     handlers[COMMAND_COPIES_DONE] = pieces ? NULL : mark_samples_copied; /* else the first await_piece() marks it */
-    handlers[COMMAND_PARAMETERS_NEEDED] = pieces ? await_piece : NULL;
+    handlers[COMMAND_PIECE] = pieces ? await_piece : NULL;
     handlers[COMMAND_ALLREDUCE] = work->synchronised ? exchange_statistics : NULL;
-    handlers[COMMAND_GRADIENTS_READY] = sends_buckets(run) ? on_bucket_ready : NULL;
+    handlers[COMMAND_BUCKET] = sends_buckets(run) ? on_bucket_ready : NULL;
     handlers[COMMAND_METRICS] = keep_metrics;
     handlers[COMMAND_OUTPUT] = work->input.gives_outputs ? read_output : NULL;
 }

@@ -115,14 +115,14 @@ static void check_launch(const struct plan *plan, size_t position)
         const struct value *value = graph_at(&plan->graph, node->inputs[i]);
         if (!value || value->role != ROLE_PARAMETER) continue;
         const struct parameter *p = &plan->network->parameters[value->parameter];
-        ck_assert(is_covered(plan, COMMAND_PARAMETERS_NEEDED, 0, position, p));
-        ck_assert(is_covered(plan, COMMAND_GRADIENTS_READY, position, plan->command_count, p));
+        ck_assert(is_covered(plan, COMMAND_PIECE, 0, position, p));
+        ck_assert(is_covered(plan, COMMAND_BUCKET, position, plan->command_count, p));
     }
     for (int i = 0; i < node->output_count; i++) {
         const struct value *value = graph_at(&plan->graph, node->outputs[i]);
         if (!value || value->gradient_of < 0) continue;
-        ck_assert(is_covered(plan, COMMAND_GRADIENTS_READY, position, plan->command_count,
-            &plan->network->parameters[value->gradient_of]));
+        ck_assert(is_covered(
+            plan, COMMAND_BUCKET, position, plan->command_count, &plan->network->parameters[value->gradient_of]));
     }
 }
 

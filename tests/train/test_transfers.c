@@ -133,7 +133,7 @@ static void check_needs(const struct plan *plan)
     int64_t end = 0;
     size_t position = 0;
     const struct command *need;
-    while ((need = command_next(plan, COMMAND_PARAMETERS_NEEDED, &position))) {
+    while ((need = command_next(plan, COMMAND_PIECE, &position))) {
         ck_assert_int_eq(need->first, end);
         end += need->count;
     }
@@ -176,12 +176,11 @@ START_TEST(ranges_of_parameters)
         ck_assert_ptr_nonnull(cached);
         const struct plan *plan = cached->plan;
         check_needs(plan);
-        ck_assert_uint_le(launches_before(plan, COMMAND_PARAMETERS_NEEDED, 2), plan->step.count);
-        ck_assert_uint_le(launches_before(plan, COMMAND_GRADIENTS_READY, 2), plan->step.count);
-        ck_assert_uint_lt(
-            launches_before(plan, COMMAND_PARAMETERS_NEEDED, 0), launches_before(plan, COMMAND_PARAMETERS_NEEDED, 1));
-        ck_assert_uint_lt(launches_before(plan, COMMAND_PARAMETERS_NEEDED, 1) + 1,
-            launches_before(plan, COMMAND_GRADIENTS_READY, 0)); /* still in forward */
+        ck_assert_uint_le(launches_before(plan, COMMAND_PIECE, 2), plan->step.count);
+        ck_assert_uint_le(launches_before(plan, COMMAND_BUCKET, 2), plan->step.count);
+        ck_assert_uint_lt(launches_before(plan, COMMAND_PIECE, 0), launches_before(plan, COMMAND_PIECE, 1));
+        ck_assert_uint_lt(launches_before(plan, COMMAND_PIECE, 1) + 1,
+            launches_before(plan, COMMAND_BUCKET, 0)); /* still in forward */
         check_traffic(&shared, i, 0);
         check_traffic(&apart, i, 4 * (double)apart.network->total_floats * sizeof(float));
     }
