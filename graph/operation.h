@@ -41,7 +41,7 @@ struct problem {
     /* Values may have channels last. On devices with matrix instructions, true in the first run of the passes; false
      * in the second, which plan_run_passes() makes if channels last does not pay. Elsewhere false. */
     bool channels_last;
-    /* --sync-batchnorm: the samples are only a part of the batch, and statistics are exchanged (launch_all_reduce). */
+    /* --sync-batchnorm: the samples are only a part of the batch, and statistics are exchanged (launch_sync). */
     bool synchronised;
 };
 

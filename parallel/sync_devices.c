@@ -7,14 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int rows_of(const struct all_reduce *all_reduce)
+static int rows_of(const struct sync_point *point)
 {
-    return (int)(all_reduce_floats(all_reduce) / all_reduce->stride);
+    return (int)(sync_floats(point) / point->stride);
 }
 
-size_t sync_devices_numbers(const struct all_reduce *all_reduce)
+size_t sync_devices_numbers(const struct sync_point *point)
 {
-    return (size_t)(rows_of(all_reduce) * all_reduce->channels);
+    return (size_t)(rows_of(point) * point->channels);
 }
 
 tutti_status sync_devices_open(tutti_trainer *trainer)
@@ -46,17 +46,16 @@ void sync_devices_begin(tutti_trainer *trainer, int64_t samples)
 
 /* ----------------------------------------------------------------------------------------------- combining ---- */
 
-static bool is_finite(const struct participant *given, const struct all_reduce *all_reduce)
+static bool is_finite(const struct participant *given, const struct sync_point *point)
 {
     bool finite = true;
-    for (int row = 0; row < rows_of(all_reduce); row++)
-        for (int64_t c = 0; c < all_reduce->channels; c++)
-            finite &= isfinite(given->numbers[row * given->stride + c]) != 0;
+    for (int row = 0; row < rows_of(point); row++)
+        for (int64_t c = 0; c < point->channels; c++) finite &= isfinite(given->numbers[row * given->stride + c]) != 0;
     return finite;
 }
 
 /* Only the first numbers that are not finite show which device is faulty: the exchange spreads them to all. */
-static void judge(tutti_trainer *trainer, const struct all_reduce *all_reduce)
+static void judge(tutti_trainer *trainer, const struct sync_point *point)
 {
     struct sync_devices *sync = &trainer->sync_devices;
     int bad = 0;
@@ -64,7 +63,7 @@ static void judge(tutti_trainer *trainer, const struct all_reduce *all_reduce)
     for (int r = 0; r < trainer->count; r++) {
         struct participant *participant = &sync->participants[r];
         if (!participant->numbers) continue;
-        participant->spoiled = !is_finite(participant, all_reduce);
+        participant->spoiled = !is_finite(participant, point);
         bad += participant->spoiled;
     }
     sync->judged = bad > 0;
@@ -88,53 +87,52 @@ static void add_moments(const double *given, double *whole, int64_t stride)
     *count = both;
 }
 
-static void add_channel(const struct all_reduce *all_reduce, const double *given, double *whole)
+static void add_channel(const struct sync_point *point, const double *given, double *whole)
 {
-    (all_reduce->kind == ALL_REDUCE_SUMS ? add_sums : add_moments)(given, whole, all_reduce->channels);
+    (point->kind == SYNC_SUMS ? add_sums : add_moments)(given, whole, point->channels);
 }
 
-static void add_floats(const struct all_reduce *all_reduce, const struct participant *participant, double *whole)
+static void add_floats(const struct sync_point *point, const struct participant *participant, double *whole)
 {
     double given[SYNC_ROWS];
-    for (int64_t c = 0; c < all_reduce->channels; c++) {
-        for (int row = 0; row < rows_of(all_reduce); row++)
-            given[row] = participant->numbers[row * participant->stride + c];
-        add_channel(all_reduce, given, whole + c);
+    for (int64_t c = 0; c < point->channels; c++) {
+        for (int row = 0; row < rows_of(point); row++) given[row] = participant->numbers[row * participant->stride + c];
+        add_channel(point, given, whole + c);
     }
 }
 
-void sync_devices_add(const struct all_reduce *all_reduce, const double *numbers, double *whole)
+void sync_devices_add(const struct sync_point *point, const double *numbers, double *whole)
 {
     double given[SYNC_ROWS];
-    for (int64_t c = 0; c < all_reduce->channels; c++) {
-        for (int row = 0; row < rows_of(all_reduce); row++) given[row] = numbers[row * all_reduce->channels + c];
-        add_channel(all_reduce, given, whole + c);
+    for (int64_t c = 0; c < point->channels; c++) {
+        for (int row = 0; row < rows_of(point); row++) given[row] = numbers[row * point->channels + c];
+        add_channel(point, given, whole + c);
     }
 }
 
 /* Adds the numbers of all participants in the order of the replicas, so that the bytes do not depend on arrival. */
-static tutti_status combine(tutti_trainer *trainer, const struct all_reduce *all_reduce)
+static tutti_status combine(tutti_trainer *trainer, const struct sync_point *point)
 {
     struct sync_devices *sync = &trainer->sync_devices;
-    const size_t numbers = sync_devices_numbers(all_reduce);
+    const size_t numbers = sync_devices_numbers(point);
     void *array = sync->whole;
     const tutti_status status = memory_grow(&array, &sync->capacity, numbers, sizeof(*sync->whole));
     sync->whole = array;
     if (status != TUTTI_OK) return status;
     for (size_t i = 0; i < numbers; i++) sync->whole[i] = 0;
-    judge(trainer, all_reduce);
+    judge(trainer, point);
     for (int r = 0; r < trainer->count; r++)
-        if (sync->participants[r].numbers) add_floats(all_reduce, &sync->participants[r], sync->whole);
+        if (sync->participants[r].numbers) add_floats(point, &sync->participants[r], sync->whole);
     return TUTTI_OK;
 }
 
 static void read_result(
-    const struct sync_devices *sync, const struct all_reduce *all_reduce, int64_t samples, float *numbers)
+    const struct sync_devices *sync, const struct sync_point *point, int64_t samples, float *numbers)
 {
-    const double share = all_reduce->kind == ALL_REDUCE_SUMS ? (double)samples / (double)sync->samples : 1;
-    for (int row = 0; row < rows_of(all_reduce); row++)
-        for (int64_t c = 0; c < all_reduce->channels; c++)
-            numbers[row * all_reduce->stride + c] = (float)(share * sync->whole[row * all_reduce->channels + c]);
+    const double share = point->kind == SYNC_SUMS ? (double)samples / (double)sync->samples : 1;
+    for (int row = 0; row < rows_of(point); row++)
+        for (int64_t c = 0; c < point->channels; c++)
+            numbers[row * point->stride + c] = (float)(share * sync->whole[row * point->channels + c]);
 }
 
 /* ---------------------------------------------------------------------------------------------- exchanging ---- */
@@ -167,9 +165,9 @@ void sync_devices_conclude(tutti_trainer *trainer, bool good)
 }
 
 /* The last participant adds the numbers up. With several ranks the result waits for those of the others. */
-static tutti_status close_round(tutti_trainer *trainer, const struct all_reduce *all_reduce)
+static tutti_status close_round(tutti_trainer *trainer, const struct sync_point *point)
 {
-    const tutti_status status = combine(trainer, all_reduce);
+    const tutti_status status = combine(trainer, point);
     if (status != TUTTI_OK) return status;
     if (!trainer->ranks || !trainer->ranks->sync_ranks) {
         sync_devices_conclude(trainer, true);
@@ -181,22 +179,21 @@ static tutti_status close_round(tutti_trainer *trainer, const struct all_reduce 
 }
 
 /* Under the lock. */
-static tutti_status exchange(
-    tutti_trainer *trainer, int number, const struct all_reduce *all_reduce, const float *numbers)
+static tutti_status exchange(tutti_trainer *trainer, int number, const struct sync_point *point, const float *numbers)
 {
     tutti_status status = TUTTI_OK;
     struct sync_devices *sync = &trainer->sync_devices;
     struct participant *mine = &sync->participants[number];
     if (!is_expected(trainer, number))
         return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    if (sync->arrived == 0) sync->all_reduce = all_reduce;
-    if (sync->all_reduce->kind != all_reduce->kind || sync->all_reduce->channels != all_reduce->channels)
+    if (sync->arrived == 0) sync->point = point;
+    if (sync->point->kind != point->kind || sync->point->channels != point->channels)
         return fail(TUTTI_INTERNAL, "two devices synchronise at different layers");
     const uint64_t round = sync->round;
     mine->numbers = numbers;
-    mine->stride = all_reduce->stride;
+    mine->stride = point->stride;
     if (++sync->arrived == sync->expected) {
-        status = close_round(trainer, all_reduce);
+        status = close_round(trainer, point);
         if (status != TUTTI_OK) {
             mine->numbers = NULL;
             return status;
@@ -209,12 +206,12 @@ static tutti_status exchange(
 }
 
 tutti_status sync_devices_exchange(
-    void *user, int replica, const struct all_reduce *all_reduce, int64_t samples, float *numbers)
+    void *user, int replica, const struct sync_point *point, int64_t samples, float *numbers)
 {
     tutti_trainer *trainer = user;
     watchdog_lock(&trainer->watchdog);
-    const tutti_status status = exchange(trainer, replica, all_reduce, numbers);
-    if (status == TUTTI_OK) read_result(&trainer->sync_devices, all_reduce, samples, numbers);
+    const tutti_status status = exchange(trainer, replica, point, numbers);
+    if (status == TUTTI_OK) read_result(&trainer->sync_devices, point, samples, numbers);
     watchdog_unlock(&trainer->watchdog);
     return status;
 }

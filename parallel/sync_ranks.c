@@ -13,7 +13,7 @@
 enum says { SAYS_NUMBERS, SAYS_DONE, SAYS_FAILED };
 
 struct message {
-    int32_t says, kind;        /* enum says, enum all_reduce_kind */
+    int32_t says, kind;        /* enum says, enum sync_kind */
     int64_t channels, samples; /* of the numbers; 0: there are none */
     double numbers[];          /* [rows][channels] */
 };
@@ -101,11 +101,11 @@ static tutti_status begin(struct tutti_trainer *trainer, enum says says)
     *message = (struct message) { .says = (int32_t)says };
     if (says == SAYS_NUMBERS) {
         const struct sync_devices *devices = &trainer->sync_devices;
-        const size_t numbers = sync_devices_numbers(devices->all_reduce);
+        const size_t numbers = sync_devices_numbers(devices->point);
         if (numbers > sync->room)
             return fail(TUTTI_INTERNAL, "a layer to synchronise has more channels than any statistics");
-        message->kind = (int32_t)devices->all_reduce->kind;
-        message->channels = devices->all_reduce->channels;
+        message->kind = (int32_t)devices->point->kind;
+        message->channels = devices->point->channels;
         for (int i = 0; i < trainer->count; i++) message->samples += trainer->device_division.parts[i];
         memcpy(message->numbers, devices->whole, numbers * sizeof(double));
     }
@@ -125,17 +125,17 @@ static tutti_status add_up(struct tutti_trainer *trainer)
 {
     int64_t samples = 0;
     struct sync_devices *devices = &trainer->sync_devices;
-    const struct all_reduce *all_reduce = devices->all_reduce;
-    const size_t numbers = sync_devices_numbers(all_reduce);
+    const struct sync_point *point = devices->point;
+    const size_t numbers = sync_devices_numbers(point);
     memset(devices->whole, 0, numbers * sizeof(*devices->whole));
     for (int i = 0; i < trainer->ranks->comm->count; i++) {
         const struct message *message = message_of(trainer->ranks->sync_ranks, i);
         if (message->says != SAYS_NUMBERS) continue;
-        if (message->kind != (int32_t)all_reduce->kind || message->channels != all_reduce->channels)
+        if (message->kind != (int32_t)point->kind || message->channels != point->channels)
             return fail(TUTTI_INTERNAL, "the devices of rank %d synchronise at another layer", i);
         samples += message->samples;
         devices->judged |= !is_finite(message, numbers); /* all ranks have them now */
-        sync_devices_add(all_reduce, message->numbers, devices->whole);
+        sync_devices_add(point, message->numbers, devices->whole);
     }
     if (samples == devices->samples) return TUTTI_OK;
     return fail(TUTTI_INTERNAL, "%lld of the step's %lld samples take part in a synchronisation", (long long)samples,

@@ -222,19 +222,18 @@ static void append_ranges(
 
 static void fill(struct plan *plan, const struct ranges *buckets, const struct ranges *pieces)
 {
-    size_t bucket = 0, piece = 0, all_reduce = 0, bucket_number = 0, piece_number = 0;
+    size_t bucket = 0, piece = 0, sync = 0, bucket_number = 0, piece_number = 0;
     for (size_t i = 0; i < plan->prepare.count; i++) append(plan, COMMAND_PREPARE, i);
     append_copies_in(plan);
     for (size_t at = 0; at <= plan->step.count; at++) {
         append_ranges(plan, COMMAND_BUCKET, buckets, &bucket, at,
             &bucket_number); /* first: it may leave while devices synchronise */
-        for (; all_reduce < plan->step.all_reduce_count && plan->step.all_reduces[all_reduce].before == at;
-             all_reduce++)
-            append(plan, COMMAND_ALLREDUCE, all_reduce);
+        for (; sync < plan->step.sync_point_count && plan->step.sync_points[sync].before == at; sync++)
+            append(plan, COMMAND_SYNC, sync);
         append_ranges(plan, COMMAND_PIECE, pieces, &piece, at, &piece_number);
         if (at < plan->step.count) append(plan, COMMAND_KERNEL, at);
     }
-    INVARIANT(bucket == buckets->count && piece == pieces->count && all_reduce == plan->step.all_reduce_count);
+    INVARIANT(bucket == buckets->count && piece == pieces->count && sync == plan->step.sync_point_count);
     append_copies_out(plan);
 }
 
@@ -247,7 +246,7 @@ tutti_status commands_make(struct plan *plan)
     const size_t copies = PLAN_MAX_FEEDS + PLAN_MAX_OUTPUTS + 3; /* constants, metrics; and one wait */
     const size_t launches = plan->prepare.count + plan->step.count;
     plan->commands = memory_new(
-        copies + launches + plan->step.all_reduce_count + buckets.count + pieces.count, sizeof *plan->commands);
+        copies + launches + plan->step.sync_point_count + buckets.count + pieces.count, sizeof *plan->commands);
     if (plan->commands)
         fill(plan, &buckets, &pieces);
     else

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "plan/types.h"
 
-/* Fills plan->commands from the feeds, and the launches and all-reduces that were emitted. In training the
+/* Fills plan->commands from the feeds, and the launches and sync points that were emitted. In training the
  * BUCKET commands together cover the gradients' arena once, and the PIECE commands the parameters'. */
 tutti_status commands_make(struct plan *plan);
 /* Returns the next command of this kind from plan->commands[*position] on, and sets *position after it; or NULL. */

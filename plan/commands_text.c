@@ -86,11 +86,11 @@ static void print_bucket(const struct plan *plan, const struct command *command,
     print_parameters(plan, command, text);
 }
 
-static void print_all_reduce(const struct plan *plan, const struct command *command, struct text *text)
+static void print_sync(const struct plan *plan, const struct command *command, struct text *text)
 {
-    const struct all_reduce *all_reduce = &plan->step.all_reduces[command->number];
-    text_append(text, "%s of %lld channels over all devices", all_reduce->kind == ALL_REDUCE_SUMS ? "sums" : "moments",
-        (long long)all_reduce->channels);
+    const struct sync_point *point = &plan->step.sync_points[command->number];
+    text_append(text, "%s of %lld channels over all devices", point->kind == SYNC_SUMS ? "sums" : "moments",
+        (long long)point->channels);
 }
 
 static void print_copy(const struct plan *plan, int value, const char *where, struct text *text)
@@ -143,7 +143,7 @@ static const struct {
     [COMMAND_COPIES_DONE] = { "copied", print_copied },
     [COMMAND_KERNEL] = { "kernel", print_kernel },
     [COMMAND_PIECE] = { "need", print_piece },
-    [COMMAND_ALLREDUCE] = { "reduce", print_all_reduce },
+    [COMMAND_SYNC] = { "reduce", print_sync },
     [COMMAND_BUCKET] = { "ready", print_bucket },
     [COMMAND_METRICS] = { "copy", print_metrics },
     [COMMAND_OUTPUT] = { "copy", print_output },

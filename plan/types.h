@@ -34,7 +34,7 @@ struct plan_options {
     struct objective objective;
     bool exact;
     bool synchronised; /* training: other devices have the rest of the batch, whose statistics count too
-                          (launch_all_reduce) */
+                          (launch_sync) */
     /* FP32 and TF32: values are stored as floats. BF16: temporary values are stored as bfloat16 where every kernel
      * that touches them can. The same name tells what products round their operands to. */
     tutti_precision precision;
@@ -62,7 +62,7 @@ enum command_kind {
     COMMAND_COPIES_DONE, /* the copies before it are complete; nothing waits, as the queue is in order */
     COMMAND_KERNEL,      /* a launch of the step */
     COMMAND_PIECE,       /* training: launches from here on may read a range of parameters, a piece; none before does */
-    COMMAND_ALLREDUCE,   /* merges numbers of this device with those of all devices (struct all_reduce) */
+    COMMAND_SYNC,        /* merges numbers of this device with those of all devices (struct sync_point) */
     COMMAND_BUCKET,  /* training: the gradients of a range, a bucket, are complete; its parameters are read no more */
     COMMAND_METRICS, /* copy on the device: sums of losses, from where the next run overwrites them */
     COMMAND_OUTPUT,  /* copy: an output from the device */
@@ -71,7 +71,7 @@ enum command_kind {
 
 struct command {
     enum command_kind kind;
-    size_t number;        /* of the feed, output, launch or all-reduce; PIECE, BUCKET: among its kind */
+    size_t number;        /* of the feed, output, launch or sync point; PIECE, BUCKET: among its kind */
     int64_t first, count; /* PIECE, BUCKET: floats of the arena, at least one */
 };
 

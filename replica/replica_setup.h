@@ -37,7 +37,7 @@ struct replica_setup {
         /* Statistics over all devices, called by the replica's thread: hands in the numbers of its samples and gets
          * those of all in their place. */
         tutti_status (*statistics_exchange)(
-            void *trainer, int replica, const struct all_reduce *all_reduce, int64_t samples, float *numbers);
+            void *trainer, int replica, const struct sync_point *point, int64_t samples, float *numbers);
         void (*statistics_leave)(void *trainer, int replica); /* exchanges nothing more in this step */
         bool (*is_lost)(const void *trainer, int replica);    /* called by the trainer's thread */
     } callbacks;

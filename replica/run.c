@@ -302,27 +302,27 @@ static tutti_status reserve_statistics(struct replica *replica, const struct pla
 {
     tutti_status status = TUTTI_OK;
     void *array = replica->scratch.statistics;
-    for (size_t i = 0; i < plan->step.all_reduce_count && status == TUTTI_OK; i++)
+    for (size_t i = 0; i < plan->step.sync_point_count && status == TUTTI_OK; i++)
         status = memory_grow(&array, &replica->scratch.statistics_capacity,
-            (size_t)all_reduce_floats(&plan->step.all_reduces[i]), sizeof(*replica->scratch.statistics));
+            (size_t)sync_floats(&plan->step.sync_points[i]), sizeof(*replica->scratch.statistics));
     replica->scratch.statistics = array;
     return status;
 }
 
 /* The device is idle meanwhile, because all of its next work depends on these numbers. */
-static tutti_status exchange_statistics(void *user, const struct command *command)
+static tutti_status sync_statistics(void *user, const struct command *command)
 {
     tutti_status status = TUTTI_OK;
     struct run *run = user;
     struct replica *replica = run->replica;
-    const struct all_reduce *all_reduce = &run->plan->step.all_reduces[command->number];
-    const size_t bytes = (size_t)all_reduce_floats(all_reduce) * sizeof(float);
-    TRY(buffer_read(replica->device, all_reduce->buffer, 0, replica->scratch.statistics, bytes));
+    const struct sync_point *point = &run->plan->step.sync_points[command->number];
+    const size_t bytes = (size_t)sync_floats(point) * sizeof(float);
+    TRY(buffer_read(replica->device, point->buffer, 0, replica->scratch.statistics, bytes));
     const double start = clock_seconds();
-    status = replica->setup->callbacks.statistics_exchange(replica->setup->callbacks.trainer, replica->number,
-        all_reduce, run->work->samples, replica->scratch.statistics);
+    status = replica->setup->callbacks.statistics_exchange(
+        replica->setup->callbacks.trainer, replica->number, point, run->work->samples, replica->scratch.statistics);
     run->waited += clock_seconds() - start;
-    if (status == TUTTI_OK) status = enqueue_write(replica, all_reduce->buffer, replica->scratch.statistics, bytes);
+    if (status == TUTTI_OK) status = enqueue_write(replica, point->buffer, replica->scratch.statistics, bytes);
 done:
     return status;
 }
@@ -434,7 +434,7 @@ static void choose_handlers(const struct run *run, bool pieces, command_handler 
     handlers[COMMAND_CONSTANTS] = send_constants;
     handlers[COMMAND_COPIES_DONE] = pieces ? NULL : mark_samples_copied; /* else the first await_piece() marks it */
     handlers[COMMAND_PIECE] = pieces ? await_piece : NULL;
-    handlers[COMMAND_ALLREDUCE] = work->synchronised ? exchange_statistics : NULL;
+    handlers[COMMAND_SYNC] = work->synchronised ? sync_statistics : NULL;
     handlers[COMMAND_BUCKET] = sends_buckets(run) ? on_bucket_ready : NULL;
     handlers[COMMAND_METRICS] = keep_metrics;
     handlers[COMMAND_OUTPUT] = work->input.gives_outputs ? read_output : NULL;

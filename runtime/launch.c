@@ -24,10 +24,10 @@ void launch_list_free(struct launch_list *list)
         (list->launches[i].release ? list->launches[i].release : free)(list->launches[i].state);
     }
     free(list->launches);
-    free(list->all_reduces);
+    free(list->sync_points);
     list->launches = NULL;
-    list->all_reduces = NULL;
-    list->count = list->capacity = list->all_reduce_count = list->all_reduce_capacity = 0;
+    list->sync_points = NULL;
+    list->count = list->capacity = list->sync_point_count = list->sync_point_capacity = 0;
 }
 
 static struct launch *append(struct launch_list *list, const char *source, const char *name)
@@ -78,23 +78,22 @@ struct launch *launch_add_call(
     return launch;
 }
 
-void launch_all_reduce(
-    struct launch_list *list, enum all_reduce_kind kind, cl_mem buffer, int64_t channels, int64_t stride)
+void launch_sync(struct launch_list *list, enum sync_kind kind, cl_mem buffer, int64_t channels, int64_t stride)
 {
     if (list->status != TUTTI_OK) return;
-    void *array = list->all_reduces;
+    void *array = list->sync_points;
     list->status =
-        memory_grow(&array, &list->all_reduce_capacity, list->all_reduce_count + 1, sizeof(*list->all_reduces));
-    list->all_reduces = array;
+        memory_grow(&array, &list->sync_point_capacity, list->sync_point_count + 1, sizeof(*list->sync_points));
+    list->sync_points = array;
     if (list->status != TUTTI_OK) return;
-    list->all_reduces[list->all_reduce_count++] = (struct all_reduce) {
+    list->sync_points[list->sync_point_count++] = (struct sync_point) {
         .before = list->count, .kind = kind, .buffer = buffer, .channels = channels, .stride = stride
     };
 }
 
-int64_t all_reduce_floats(const struct all_reduce *all_reduce)
+int64_t sync_floats(const struct sync_point *point)
 {
-    return all_reduce->stride * (all_reduce->kind == ALL_REDUCE_MOMENTS ? 3 : 2);
+    return point->stride * (point->kind == SYNC_MOMENTS ? 3 : 2);
 }
 
 static struct launch_argument *argument_new(struct launch *launch)

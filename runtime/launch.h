@@ -42,15 +42,15 @@ struct launch {
     double begin, seconds, fastest;
 };
 
-/* An all-reduce over devices that run the same list on different samples: the numbers of a
- * buffer become those of all samples together before the launches after it run. Float [numbers][stride], of which
- * `channels` of each row count. SUMS, 2 numbers: the sum over all devices, scaled by this device's share of the
- * samples, so that it is to these samples what the whole sum is to all of them. MOMENTS, 3 numbers: count, mean, sum
- * of squared deviations from it. */
-struct all_reduce {
+/* A point where devices that run the same list on different samples synchronise statistics (--sync-batchnorm): the
+ * numbers of a buffer become those of all samples together before the launches after it run. Float [numbers][stride],
+ * of which `channels` of each row count. SUMS, 2 numbers: the sum over all devices, scaled by this device's share of
+ * the samples, so that it is to these samples what the whole sum is to all of them. MOMENTS, 3 numbers: count, mean,
+ * sum of squared deviations from it. */
+struct sync_point {
     size_t before; /* the launch that comes next */
     cl_mem buffer;
-    enum all_reduce_kind { ALL_REDUCE_SUMS, ALL_REDUCE_MOMENTS } kind;
+    enum sync_kind { SYNC_SUMS, SYNC_MOMENTS } kind;
     int64_t channels, stride;
 };
 
@@ -58,8 +58,8 @@ struct launch_list {
     struct device *device;
     struct launch *launches;
     size_t count, capacity;
-    struct all_reduce *all_reduces; /* in their order */
-    size_t all_reduce_count, all_reduce_capacity;
+    struct sync_point *sync_points; /* in their order */
+    size_t sync_point_count, sync_point_capacity;
     tutti_status status; /* the first failure while appending; later appends do nothing */
     struct launch dummy; /* what appends give after a failure */
 };
@@ -94,11 +94,10 @@ void launch_grid(
     struct launch *launch, int dimensions, size_t gx, size_t gy, size_t gz, size_t lx, size_t ly, size_t lz);
 void launch_tasks(struct launch *launch, size_t x, size_t y, size_t z); /* x*y*z groups of one work-item */
 void launch_work(struct launch *launch, double flops, double bytes);
-/* Appends an all-reduce: launches that are appended later run after it. Nothing happens there unless whoever enqueues
+/* Appends a sync point: launches that are appended later run after it. Nothing happens there unless whoever enqueues
  * the list sees to it. */
-void launch_all_reduce(
-    struct launch_list *list, enum all_reduce_kind kind, cl_mem buffer, int64_t channels, int64_t stride);
-int64_t all_reduce_floats(const struct all_reduce *all_reduce);
+void launch_sync(struct launch_list *list, enum sync_kind kind, cl_mem buffer, int64_t channels, int64_t stride);
+int64_t sync_floats(const struct sync_point *point);
 
 /* Tells whether a global size reaches 65536. The driver need not see two kernels with the same compiled form: POCL
  * compiles one for each work-group size, and another one for such large sizes. */

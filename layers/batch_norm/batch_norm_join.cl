@@ -1,4 +1,4 @@
-/* Before an all-reduce of a batch normalisation (launch_all_reduce): the statistics of all parts of this device's samples
+/* Before a sync point of a batch normalisation (launch_sync): the statistics of all parts of this device's samples
  * become one, which is then exchanged. in: [parts][numbers][stride]; out: [numbers][stride], the first part of `in` or
  * another buffer. A group of GROUP work-items takes JOINED channels; launched by layers/batch_norm/batch_norm_kernels.c. */
 #include "moments.h"

@@ -144,23 +144,23 @@ static struct statistics statistics_of(
         given->shape.sizes[2] };
 }
 
-/* Joins the statistics of all parts into one part, which the all-reduce takes. */
-static void add_all_reduce(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    enum all_reduce_kind kind, struct statistics *statistics)
+/* Joins the statistics of all parts into one part, which the sync point takes. */
+static void add_sync(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    enum sync_kind kind, struct statistics *statistics)
 {
     const int64_t parts = statistics->parts, stride = statistics->stride;
     if (!problem->synchronised) return;
     if (parts > 1 || statistics->buffer != operands->workspace) {
         const bool many = parts > MOST_IN_TURN;
         const size_t group = group_size(problem->device, many ? 256 : 64), together = many && group > 8 ? 8 : group;
-        struct launch *launch = launch_add(list, "batch_norm_join",
-            kind == ALL_REDUCE_MOMENTS ? "join_moments" : "join_sums", "-DGROUP=%zu -DJOINED=%zu", group, together);
+        struct launch *launch = launch_add(list, "batch_norm_join", kind == SYNC_MOMENTS ? "join_moments" : "join_sums",
+            "-DGROUP=%zu -DJOINED=%zu", group, together);
         LAUNCH_BUFFERS(launch, statistics->buffer, operands->workspace);
         LAUNCH_INTS(launch, parts, stride);
         launch_grid(launch, 1, (size_t)divide_up(stride, (int64_t)together) * group, 1, 1, group, 1, 1);
         launch_work(launch, 0, 8.0 * (double)(parts * stride));
     }
-    launch_all_reduce(list, kind, operands->workspace, problem->inputs[0]->shape.sizes[CHANNEL_AXIS], stride);
+    launch_sync(list, kind, operands->workspace, problem->inputs[0]->shape.sizes[CHANNEL_AXIS], stride);
     *statistics = (struct statistics) { operands->workspace, 1, stride };
 }
 
@@ -325,7 +325,7 @@ static void emit_forward(const struct problem *problem, const struct operands *o
         sums_grid(launch, work, 1);
     }
     emit_join(problem, operands, list, work, &statistics);
-    add_all_reduce(problem, operands, list, ALL_REDUCE_MOMENTS, &statistics);
+    add_sync(problem, operands, list, SYNC_MOMENTS, &statistics);
     if (!work->blocked || !problem->outputs[NORM_Y]) emit_moments(problem, operands, list, work, &statistics);
     if (problem->outputs[NORM_Y]) emit_results(problem, operands, list, work, &statistics);
 }
@@ -421,7 +421,7 @@ static void emit_gradient(const struct problem *problem, const struct operands *
     const double kept = fused_output(problem, FUSION_MASKED) ? 1 : 0;
     struct statistics statistics = statistics_of(problem, operands, work);
     if (makes_statistics(problem, work)) emit_reduce(problem, operands, list, work, read + kept);
-    add_all_reduce(problem, operands, list, ALL_REDUCE_SUMS, &statistics);
+    add_sync(problem, operands, list, SYNC_SUMS, &statistics);
     if (!work->blocked) emit_coefficients(problem, operands, list, work, statistics.parts);
     if (!work->blocked && !problem->outputs[GRADIENT_DX]) return;
     struct launch *launch = emit_dx(problem, operands, list, work, &statistics);

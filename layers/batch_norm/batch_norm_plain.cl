@@ -164,7 +164,7 @@ GROUPS void plain_join(global const float *in, global float *out, int C, int par
     to[2 * stride] = all.z;
 }
 
-/* The running variance is the unbiased one of the M values that count: those of all devices, after an all-reduce. */
+/* The running variance is the unbiased one of the M values that count: those of all devices, after a sync point. */
 GROUPS void plain_finish(PLAIN_FINISH_ARGUMENTS(PARAMETER))
 {
     local float4 scratch[GROUP];

@@ -11,7 +11,7 @@ import sys
 WORDS = [
     (r"pairs_(?:form|ability|refusal|parts|unit)\w*|PAIRS_[A-Z]\w*|(?:gemm|conv2d|device|remark|peak)_pairs\w*|pairs of bfloat16 numbers are multiplied",
      "bf16 dot products, bf16_*"),
-    (r"\bmeetings?\b|_meetings?\b|\bmeeting_\w+|\bCOMMAND_(?:MEET|NEED|READY)\b", "all-reduce; PIECE, BUCKET"),
+    (r"\bmeetings?\b|_meetings?\b|\bmeeting_\w+|\bCOMMAND_(?:MEET|NEED|READY)\b", "sync point; PIECE, BUCKET"),
     (r"(?:balance|rebalance|trainer|PHASE|SPEED|TRY)_(?:ALONE|alone)\b", "sole replica, single device"),
     (r"\b(?:struct )?supply\b(?=;|->|\.\w)|\bversions_(?:tear|drop)\w*|\btorn\b", "parameter snapshot, partially updated, invalidate"),
     (r"\bgradient_(?:way|port)\b|\bstruct (?:departure|arrival)\b", "gradient transport, transfer, bucket"),

@@ -1,9 +1,9 @@
 /* Batch normalisation over the whole batch of two ranks, run by mpirun: rank 0 has two devices, rank 1 one.
  *
  *   test_sync_ranks equal    any division ends like one device, and both ranks with the same bytes
- *   test_sync_ranks faults   a device of rank 0 fails, hangs or computes wrong between two all-reduces; data are bad;
+ *   test_sync_ranks faults   a device of rank 0 fails, hangs or computes wrong between two sync points; data are bad;
  *                            rank 1 loses its only device
- *   test_sync_ranks silent   rank 1 does not join an all-reduce */
+ *   test_sync_ranks silent   rank 1 does not join a sync point */
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 
@@ -84,17 +84,17 @@ static struct plan *plan_of(struct session *session, int device)
     return plan_cache_find(&replica->plans, key)->plan;
 }
 
-/* Breaks the launch before an all-reduce, which computes what is handed in. */
-static void break_before_all_reduce(struct session *session, int device, size_t number, fault call)
+/* Breaks the launch before a sync point, which computes what is handed in. */
+static void break_before_sync(struct session *session, int device, size_t number, fault call)
 {
     struct plan *plan = plan_of(session, device);
-    const struct all_reduce *all_reduce = &plan->step.all_reduces[number];
-    struct launch *launch = &plan->step.launches[all_reduce->before - 1];
+    const struct sync_point *point = &plan->step.sync_points[number];
+    struct launch *launch = &plan->step.launches[point->before - 1];
     launch->call = call;
     free(launch->state);
     launch->state = malloc(sizeof(cl_mem));
     ck_assert_ptr_nonnull(launch->state);
-    memcpy(launch->state, &all_reduce->buffer, sizeof(cl_mem));
+    memcpy(launch->state, &point->buffer, sizeof(cl_mem));
 }
 
 static tutti_status rank_step(struct session *session, int step, const float *samples)
@@ -113,9 +113,9 @@ static void lose_device(fault call, int quarter)
     open_ranks(&ranks, KIND_RESIDUAL, divisions[0], call == hang ? 1 : 0);
     session_steps(&one, STEPS);
     ASSERT_OK(rank_step(&ranks, 0, images));
-    const size_t all_reduces = plan_of(&ranks, 0)->step.all_reduce_count;
+    const size_t points = plan_of(&ranks, 0)->step.sync_point_count;
     if (hosts->rank == 0) {
-        break_before_all_reduce(&ranks, 1, all_reduces * (size_t)quarter / 4, call);
+        break_before_sync(&ranks, 1, points * (size_t)quarter / 4, call);
         ranks.trainer->replicas[1].worker.pace_s = 1; /* else its first steps may take long */
     }
     for (int step = 1; step < STEPS; step++) ASSERT_OK(rank_step(&ranks, step, images));
@@ -148,13 +148,13 @@ static void bad_data(void)
     session_close(&ranks);
 }
 
-/* Rank 0 waits at an all-reduce while the last device of rank 1 fails. */
+/* Rank 0 waits at a sync point while the last device of rank 1 fails. */
 static void lose_rank(void)
 {
     struct session ranks;
     open_ranks(&ranks, KIND_RESIDUAL, divisions[0], 0);
     ASSERT_OK(rank_step(&ranks, 0, images));
-    if (hosts->rank == 1) break_before_all_reduce(&ranks, 0, 2, break_down);
+    if (hosts->rank == 1) break_before_sync(&ranks, 0, 2, break_down);
     ck_assert_int_eq(rank_step(&ranks, 1, images), TUTTI_DEVICE);
     ck_assert_msg(strstr(tutti_message(NULL), "rank 1: "), "%s", tutti_message(NULL));
     ck_assert(!replica_is_lost(&ranks.trainer->replicas[0]));
@@ -179,14 +179,14 @@ static tutti_status fall_silent(struct device *device, void *state, cl_event *ev
     return break_down(device, state, event);
 }
 
-/* A rank that waits at an all-reduce notices it within the limit and a moment. */
+/* A rank that waits at a sync point notices it within the limit and a moment. */
 static void silent(void)
 {
     struct session ranks;
     open_ranks(&ranks, KIND_RESIDUAL, divisions[0], 0);
     ASSERT_OK(rank_step(&ranks, 0, images));
     const double start = clock_seconds();
-    if (hosts->rank == 1) break_before_all_reduce(&ranks, 0, 2, fall_silent);
+    if (hosts->rank == 1) break_before_sync(&ranks, 0, 2, fall_silent);
     const tutti_status status = rank_step(&ranks, 1, images);
     ck_assert_int_eq(status, TUTTI_HOST_LOST);
     ck_assert_msg(strstr(tutti_message(NULL), "rank 1 has not answered"), "%s", tutti_message(NULL));

@@ -136,11 +136,11 @@ START_TEST(commands_are_in_order)
         const struct command *command = &plan->commands[i];
         ck_assert_uint_eq(command->number, counts[command->kind]++);
         if (command->kind == COMMAND_KERNEL) check_launch(plan, i);
-        if (command->kind == COMMAND_ALLREDUCE)
-            ck_assert_uint_eq(plan->step.all_reduces[command->number].before, counts[COMMAND_KERNEL]);
+        if (command->kind == COMMAND_SYNC)
+            ck_assert_uint_eq(plan->step.sync_points[command->number].before, counts[COMMAND_KERNEL]);
     }
     ck_assert_uint_eq(counts[COMMAND_KERNEL], plan->step.count);
-    ck_assert_uint_eq(counts[COMMAND_ALLREDUCE], 6); /* of three layers, forward and backward */
+    ck_assert_uint_eq(counts[COMMAND_SYNC], 6); /* of three layers, forward and backward */
     ck_assert_uint_eq(counts[COMMAND_PREPARE], 0);
     plan_free(plan);
     tutti_network_free(network);

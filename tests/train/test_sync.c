@@ -222,9 +222,9 @@ START_TEST(who_makes_nan_is_found)
     struct replica *replica = &two.trainer->replicas[_i];
     struct plan *plan =
         plan_cache_find(&replica->plans, (struct plan_key) { PLAN_TRAIN, { STEP_SAMPLES / 2, 0 } })->plan;
-    const struct all_reduce *all_reduce = &plan->step.all_reduces[plan->step.all_reduce_count / 2];
-    struct launch *before = &plan->step.launches[all_reduce->before - 1]; /* makes what is handed in */
-    cl_mem buffer = all_reduce->buffer;
+    const struct sync_point *point = &plan->step.sync_points[plan->step.sync_point_count / 2];
+    struct launch *before = &plan->step.launches[point->before - 1]; /* makes what is handed in */
+    cl_mem buffer = point->buffer;
     before->call = spoil;
     free(before->state);
     before->state = malloc(sizeof(cl_mem));
