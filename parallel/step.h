@@ -11,9 +11,9 @@ struct tutti_trainer;
 struct step_result {
     struct metric_totals totals;
     struct replica *sole; /* has done the whole step and updated itself; NULL: gradients were exchanged, or none made */
-    bool not_finite; /* some of the summed gradients are not finite, or their norm is not */
-    float largest;   /* magnitude of the gradients that this rank summed; then a bound for all (ranks_end_attempt()) */
-    float norm;      /* of the gradients, if they are clipped; else NaN */
+    bool not_finite;      /* some of the summed gradients are not finite, or their norm is not */
+    float largest; /* magnitude of the gradients that this rank summed; then a bound for all (ranks_end_attempt()) */
+    float norm;    /* of the gradients, if they are clipped; else NaN */
 };
 
 struct step {
