@@ -69,7 +69,8 @@ static tutti_status restore_bias(struct import *import, const struct signature *
     if (node->n_input < 2 || node->n_input > 3 || (node->n_input == 3 && *node->input[2])) return TUTTI_OK;
     const struct onnx_value *weight = import_find(import, node->input[1]);
     if (!weight || !weight->initialiser || !weight->stored || weight->type != ONNX_FLOAT) return TUTTI_OK;
-    struct signature_entry *entry = weight->origin.state_name ? find_bias(signature, weight->origin.state_name) : NULL;
+    struct signature_entry *entry =
+        find_bias(signature, weight->origin.state_name ? weight->origin.state_name : weight->name);
     const size_t count = entry ? channels_of(node, weight->stored) : 0;
     if (!count || import_find(import, entry->name)) return TUTTI_OK;
     struct onnx_value *bias = NULL;

@@ -15,6 +15,8 @@ static const char *const transposes[] = { "t", "T", "mT", "numpy_T", "transpose"
 static const char *const moves[] = { "flip", "roll", "movedim", "swapaxes", "slice", "select", "narrow", "split",
     "split_with_sizes", "chunk", "unbind", "getitem", "index", "index_select", "gather", "embedding", "cat", "concat",
     "stack", "expand", "repeat", "tile", "diagonal", NULL };
+/* Of these moves: those that read elements by indices, perhaps several times. */
+static const char *const lookups[] = { "index", "index_select", "gather", "embedding", NULL };
 static const char *const constants[] = { "zeros", "ones", "full", "arange", "empty", "scalar_tensor", "lift_fresh_copy",
     "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "eye", "linspace", "_val", NULL };
 
@@ -133,9 +135,9 @@ static bool enough_copies(size_t copies, size_t all, bool halves)
     return copies > 0 && copies >= (halves ? all : all / 4 + (all % 4 > 0));
 }
 
-/* Whether elements are several times among them. If all elements are equal, as those of norms that were never trained,
- * they are not copies. */
-static bool repeats(float *sorted, size_t count)
+/* Whether elements are several times among them. Equal ones that were looked up by indices are copies; others may be
+ * equal by chance, and if all are, as those of norms that were never trained, they are not copies. */
+static bool repeats(float *sorted, size_t count, bool looked_up)
 {
     size_t different = 0, single = 0, all = 0;
     bool halves = true;
@@ -148,6 +150,7 @@ static bool repeats(float *sorted, size_t count)
         single += end - i == 1;
         halves &= is_half(sorted[i]);
     }
+    if (looked_up && count > 1) return different < all || all + 1 < count;
     return different > 1 && enough_copies(halves ? all - single : all - different, all, halves);
 }
 
@@ -158,13 +161,21 @@ static void drop_array(struct onnx_value *value)
     value->array = NULL;
 }
 
+static bool is_looked_up(const struct onnx_value *value)
+{
+    bool found = is_made_by(value->name, lookups);
+    const char *at = value->origin.folded_from;
+    for (char *name; (name = folded_next(&at)) != NULL; free(name)) found |= is_made_by(name, lookups);
+    return found;
+}
+
 /* Finds whether an initialiser that the exporter computed from a parameter has elements several times, as a table's
  * rows in an order. Copies that train apart would be another network, so the initialiser does not train then. */
 static tutti_status keep_copies(struct import *import, struct onnx_value *value)
 {
     const tutti_status status = import_load(import, value);
     if (status != TUTTI_OK || !value->array || !value->array->floats) return status;
-    value->constant = value->noted = repeats(value->array->floats, value->array->count);
+    value->constant = value->noted = repeats(value->array->floats, value->array->count, is_looked_up(value));
     if (value->constant)
         import_note(import,
             "warning: the exporter folded the parameter %s into %s, which has elements several times: it does not "

@@ -128,16 +128,21 @@ static struct signature_entry *same_in_layer(const struct separation *s, const c
     return NULL;
 }
 
-/* Another tensor of the node's layer that the file does not have any more. */
+/* Another tensor of the node's layer that the file does not have any more: one after `own`, as the exporter keeps the
+ * first of merged tensors, or else any, since it writes parameters of some layers later. */
 static struct signature_entry *missing_in_layer(const struct separation *s, const struct signature_entry *own)
 {
     struct signature_entry *found = NULL;
+    bool found_after = false;
     for (size_t i = signature_layer(s->signature, s->layer); i < s->signature->count; i++) {
         struct signature_entry *entry = &s->signature->entries[i];
         if (!signature_is_of(entry->name, s->layer)) break;
         const char *rest = entry->name + strlen(s->layer) + (*s->layer != '\0');
-        if (strchr(rest, '.') || entry->present || entry->value || entry->position < own->position) continue;
-        if (!found || entry->position < found->position) found = entry;
+        if (strchr(rest, '.') || entry->present || entry->value || !strcmp(rest, "num_batches_tracked")) continue;
+        const bool after = entry->position > own->position;
+        if (found && (found_after != after ? found_after : entry->position > found->position)) continue;
+        found = entry;
+        found_after = after;
     }
     return found;
 }
@@ -206,6 +211,8 @@ static tutti_status separate_by_state(const struct separation *s, size_t input, 
         value->origin.state_name ? signature_find(s->signature, value->origin.state_name) : NULL;
     if (!own) return TUTTI_OK;
     bool uniform = false;
+    const char *called = role(s->node, input);
+    if (called && find_in_layer(s, called) == own) return TUTTI_OK; /* also where the layer is used again */
     struct signature_entry *other = same_in_layer(s, own->name, input);
     if (other == own || (other && other->present)) other = NULL;
     if (!other && !signature_is_of(own->name, s->layer)) {
