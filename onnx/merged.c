@@ -226,7 +226,11 @@ static tutti_status separate_by_state(const struct separation *s, size_t input, 
         if (status != TUTTI_OK) return status;
         if (uniform) other = missing_in_layer(s, own);
     }
-    if (!other || other->position < own->position) return TUTTI_OK; /* tied */
+    if (!other) return TUTTI_OK;
+    if (other->position < own->position) { /* tied, unless all elements are equal, as those of new layers */
+        const tutti_status status = import_is_uniform(s->import, value, &uniform);
+        if (status != TUTTI_OK || !uniform) return status;
+    }
     return read_entry(s, input, value, other);
 }
 

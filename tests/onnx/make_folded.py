@@ -5,6 +5,7 @@ if it holds the elements of a parameter, in any order, and no other initialiser 
 
     .dev/torch/bin/python tests/onnx/make_folded.py tests/onnx/files
 """
+import copy
 import pathlib
 import sys
 
@@ -100,6 +101,29 @@ class Turned(nn.Module):
         return nn.functional.conv2d(x, self.w.transpose(2, 3)).mean((2, 3))
 
 
+class Norms(nn.Module):
+    """A fresh norm that is used twice, and one before it, whose weights are merged with its statistics."""
+    def __init__(self):
+        super().__init__()
+        self.group, self.norm, self.head = nn.GroupNorm(2, 8), nn.BatchNorm1d(8), nn.Linear(8, 4)
+
+    def forward(self, x):
+        x = self.group(x)
+        return self.head(self.norm(x) + self.norm(0.5 * x.tanh()))
+
+
+class Copies(nn.Module):
+    """Two layers that are copies, whose biases of 0 the exporter leaves out, and whose weights it merges."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.head = nn.Linear(4, 4), nn.Linear(4, 4)
+        nn.init.zeros_(self.first.bias)
+        self.second = copy.deepcopy(self.first)
+
+    def forward(self, x):
+        return self.head(self.second(self.first(x).tanh()).tanh())
+
+
 def lstm_of_file(gradients):
     """ONNX has the gates i, o, f, c; PyTorch has i, f, c, o."""
     def turn(name):
@@ -117,7 +141,8 @@ def main():
              "scaled": (Scaled(), rows, lambda gradients: {"mul": gradients["w"] / 2}),
              "recurrent": (Recurrent(), make.numbers(1, 3, 4), dict), "fresh": (Fresh(), make.numbers(4, 2, 6), dict),
              "added": (Added(), make.numbers(4, 5), dict), "decoder": (Decoder(), steps, dict),
-             "turned": (Turned(), make.numbers(4, 2, 5, 5), lambda gradients: {"transpose": gradients["w"].swapaxes(2, 3)})}
+             "turned": (Turned(), make.numbers(4, 2, 5, 5), lambda gradients: {"transpose": gradients["w"].swapaxes(2, 3)}),
+             "norms": (Norms(), make.numbers(4, 8), dict), "copies": (Copies(), make.numbers(4, 4), dict)}
     for name, (network, example, computed) in cases.items():
         make.export(folder, f"folded_{name}", network, torch.from_numpy(example), classes=4, computed=computed, dynamo=True,
                     opset_version=20, external_data=False, verbose=False)

@@ -184,7 +184,7 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "siamese_new", "buffers", "states", "attentions", "relative_new", "lstm_quantised", "lstm_quantised_gates",
     "tables", "sklearn_logistic", "sklearn_mlp", "oldest", "gathered", "from_end", "turned", "folded_lstm",
     "folded_twice", "folded_scaled", "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder",
-    "folded_turned" };
+    "folded_turned", "folded_norms", "folded_copies" };
 
 static void infer_by_kernels(struct session *s, const tutti_fetch *fetches)
 {
@@ -261,7 +261,8 @@ static void check_gradient(const struct session *s, const char *file, const stru
 static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new", "quantised",
     "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new", "siamese", "siamese_new",
     "buffers", "states", "attentions", "relative_new", "from_end", "folded_lstm", "folded_twice", "folded_scaled",
-    "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder", "folded_turned" };
+    "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder", "folded_turned", "folded_norms",
+    "folded_copies" };
 
 static double train_by_kernels(struct session *s, const struct safetensors_tensor *labels)
 {
@@ -339,7 +340,8 @@ END_TEST
 /* Files in which exporters merged, copied or computed parameters: the network has those of the module, and no other. */
 static const char *const counted[] = { "copies", "copies_new", "ties", "ties_new", "transformer", "transformer_new",
     "siamese", "siamese_new", "buffers", "states", "attentions", "relative_new", "folded_lstm", "folded_twice",
-    "folded_scaled", "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder", "folded_turned" };
+    "folded_scaled", "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder", "folded_turned",
+    "folded_norms", "folded_copies" };
 
 START_TEST(parameters_are_pytorchs)
 {
