@@ -94,25 +94,29 @@ static tutti_status prepare_mixing(struct tutti_data *data)
     return fail(TUTTI_INVALID, "mixup and cutmix need samples with one class each, or with numbers to predict");
 }
 
-static int read_train(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
-{
-    return data_read(user, TUTTI_DATA_TRAIN, indices, count, buffers, buffer_count);
-}
+/* The functions of a part's source, which know its number. */
+#define PART_FUNCTIONS(NAME, PART)                                                                                     \
+    static int read_##NAME(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int listed) \
+    {                                                                                                                  \
+        return data_read(user, PART, indices, count, buffers, listed);                                                 \
+    }                                                                                                                  \
+    static bool is_replaced_##NAME(void *user, int64_t index)                                                          \
+    {                                                                                                                  \
+        return data_is_replaced(user, PART, index);                                                                    \
+    }
 
-static int read_val(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
-{
-    return data_read(user, TUTTI_DATA_VAL, indices, count, buffers, buffer_count);
-}
+PART_FUNCTIONS(train, TUTTI_DATA_TRAIN)
+PART_FUNCTIONS(val, TUTTI_DATA_VAL)
+PART_FUNCTIONS(test, TUTTI_DATA_TEST)
+PART_FUNCTIONS(all, TUTTI_DATA_ALL)
 
-static int read_test(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
-{
-    return data_read(user, TUTTI_DATA_TEST, indices, count, buffers, buffer_count);
-}
-
-static int read_all(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
-{
-    return data_read(user, TUTTI_DATA_ALL, indices, count, buffers, buffer_count);
-}
+/* `samples` of a source is set when the data are divided. */
+static const tutti_source sources[DATA_PARTS] = {
+    { .read = read_train, .is_replaced = is_replaced_train },
+    { .read = read_val, .is_replaced = is_replaced_val },
+    { .read = read_test, .is_replaced = is_replaced_test },
+    { .read = read_all, .is_replaced = is_replaced_all },
+};
 
 /* Computes what each byte of each channel becomes for networks of floats. */
 static void fill_values(struct tutti_data *data)
@@ -125,8 +129,6 @@ static void fill_values(struct tutti_data *data)
 
 static tutti_status prepare(struct tutti_data *data, const char *path)
 {
-    static int (*const reads[DATA_PARTS])(
-        void *, const int64_t *, int64_t, const tutti_buffer *, int) = { read_train, read_val, read_test, read_all };
     tutti_status status;
     TRY(description_open(&data->description, data->options.description));
     TRY(description_apply(&data->description, &data->options));
@@ -137,9 +139,11 @@ static tutti_status prepare(struct tutti_data *data, const char *path)
     data->damaged = memory_new((size_t)data->collection->samples, sizeof(*data->damaged));
     if (!data->damaged) return TUTTI_NO_MEMORY;
     TRY(data_divide(data));
-    for (int part = 0; part < DATA_PARTS; part++)
-        data->parts[part].source =
-            (tutti_source) { .samples = data->parts[part].count, .read = reads[part], .user = data };
+    for (int part = 0; part < DATA_PARTS; part++) {
+        data->parts[part].source = sources[part];
+        data->parts[part].source.samples = data->parts[part].count;
+        data->parts[part].source.user = data;
+    }
     TRY(thread_pool_new(&data->pool, data->options.threads));
     if (data->collection->fit) TRY(data->collection->fit(data->collection, data->part_of));
     TRY(description_check_normalised(&data->description, data->collection));

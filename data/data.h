@@ -42,6 +42,8 @@ tutti_status data_fold(struct tutti_data *data);
 /* tutti_source.read of a part. */
 int data_read(struct tutti_data *data, tutti_data_part part, const int64_t *indices, int64_t count,
     const tutti_buffer *buffers, int buffer_count);
+/* Whether a sample was found to be damaged, so that another one stands in for it. */
+bool data_is_replaced(const struct tutti_data *data, tutti_data_part part, int64_t index);
 /* Refuses a path that no opener knows, in a message that says what lies there (unknown.c). */
 tutti_status data_unknown(const char *path);
 size_t data_bytes(tutti_dtype dtype, const tutti_shape *shape); /* of a sample or target */

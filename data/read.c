@@ -1,5 +1,5 @@
 /* Reads the samples of a batch on several threads. A damaged sample is found when it is first read; another one of its
- * class stands in for it, which follows from the sample alone. */
+ * class stands in for it, which follows from the sample alone. Measurements leave it out: data_is_replaced(). */
 #include "data/data.h"
 
 #include "base/memory.h"
@@ -44,6 +44,22 @@ static void report_damaged(struct tutti_data *data, int64_t sample)
     pthread_mutex_unlock(&data->telling);
 }
 
+bool data_is_replaced(const struct tutti_data *data, tutti_data_part part, int64_t index)
+{
+    const struct data_part *all = &data->parts[part];
+    return index >= 0 && index < all->count && atomic_load(&data->damaged[all->samples[index]]);
+}
+
+/* Zeros stand in where a class has nothing else. Training cannot use them; measurements leave them out. */
+static void clear(const struct collection *collection, int64_t sample, void *to, void *target)
+{
+    const tutti_data_info *info = &collection->info;
+    memset(to, 0, data_bytes(info->dtype, &info->shape));
+    memset(target, 0, data_bytes(info->target_dtype, &info->target_shape));
+    if (collection->labels && info->classes > 0 && info->target_shape.rank == 0)
+        memcpy(target, &(int32_t) { collection->labels[sample] }, sizeof(int32_t));
+}
+
 static tutti_status read_sound(
     struct tutti_data *data, tutti_data_part number, int64_t position, void *sample, void *target)
 {
@@ -64,6 +80,10 @@ static tutti_status read_sound(
         }
         place = part->next[place];
     } while (place != position);
+    if (number != TUTTI_DATA_TRAIN) {
+        clear(collection, part->samples[position], sample, target);
+        return TUTTI_OK;
+    }
     return fail(TUTTI_FORMAT, "all samples of a class are damaged, among them this one: %s", status_message());
 }
 

@@ -582,6 +582,10 @@ typedef struct tutti_source {
     int (*read)(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count);
     void *user;
     int64_t length; /* of the sequences of all its samples, as tutti_feed.length */
+    /* Returns whether something else stands in for a sample that read() has written. Evaluations leave such samples out
+     * of loss, accuracy and scores, and tutti_metrics.samples does not count them; training uses what stands in. NULL:
+     * nothing does. */
+    bool (*is_replaced)(void *user, int64_t index);
 } tutti_source;
 
 typedef struct tutti_progress {

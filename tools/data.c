@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -169,6 +170,14 @@ done:
     free(input);
     free(target);
     return status;
+}
+
+void data_report_left_out(const struct samples *samples, int64_t measured)
+{
+    const int64_t left_out = samples->count - measured;
+    if (left_out > 0)
+        fprintf(stderr, "measured without %lld damaged sample%s of %lld\n", (long long)left_out,
+            left_out == 1 ? "" : "s", (long long)samples->count);
 }
 
 tutti_status data_keep(const struct data *data, tutti_trainer *trainer)

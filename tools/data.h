@@ -44,6 +44,8 @@ tutti_status data_check_training(const struct data *data, const char *where);
 /* Reads the first sample of each class, or the first one of all, so that a kind of file that cannot be read is found
  * before networks are compiled. Errors: those of the source, which name the file. */
 tutti_status data_check_first(const struct data *data, const struct samples *samples);
+/* Says in a line how many damaged samples a measurement has left out, if any. */
+void data_report_left_out(const struct samples *samples, int64_t measured);
 /* Adds what is known of the data to the saved weights. */
 tutti_status data_keep(const struct data *data, tutti_trainer *trainer);
 void data_free(struct data *data);

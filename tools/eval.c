@@ -54,6 +54,7 @@ static int evaluate(struct saved_options *s, struct session *session, struct dat
     tutti_status status = tutti_evaluate_scores(session->trainer, &part->source, judge->scores, &metrics);
     if (status != TUTTI_OK) return work_failed("eval", status, tutti_message(session->runtime));
     const double seconds = clock_seconds() - started;
+    data_report_left_out(part, metrics.samples);
     result = judge_write(judge, "eval");
     return result == EXIT_DONE ? report(s, judge, &metrics, seconds) : result;
 }

@@ -320,6 +320,13 @@ static int report_failed_fit(struct training *training, tutti_status status)
     return work_failed("train", status, tutti_message(training->session.runtime));
 }
 
+/* Once at the end: a training may find more damaged samples in each of its epochs. */
+static void report_left_out(const struct training *training)
+{
+    const int64_t measured = training->last.test.samples;
+    if (speaks(training) && measured > 0) data_report_left_out(&training->data.test, measured);
+}
+
 /* Tests a training that --steps ended within an epoch, and prints the epoch's line. */
 static tutti_status finish_epoch(struct training *training)
 {
@@ -503,6 +510,7 @@ static int train(struct training *training, struct settings *s)
     if ((result = fit_all(training, s)) != EXIT_DONE) return result;
     status = finish_epoch(training);
     if (status != TUTTI_OK) return work_failed("train", status, tutti_message(session->runtime));
+    report_left_out(training);
     result = report_end(training);
     const int reported = report_finish(&training->report);
     return result == EXIT_DONE ? reported : result;

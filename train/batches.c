@@ -59,22 +59,80 @@ static tutti_status place_batch(const struct batches *batches, int64_t position,
         &buffer->global_offset, &buffer->samples);
 }
 
-static tutti_status read_batch(struct batches *batches, int64_t position, int64_t number, struct buffer *buffer)
+/* Reads samples from the position `first` of the epoch on. */
+static tutti_status read_samples(
+    const struct batches *batches, int64_t first, int64_t count, const tutti_buffer *buffers, int buffer_count)
 {
-    const tutti_status status = place_batch(batches, position, number, buffer);
-    if (status != TUTTI_OK || buffer->samples == 0) return status;
-    const int64_t first = position + buffer->global_offset;
-    buffer->indices = batches->order + first;
-    tutti_buffer buffers[PLAN_MAX_FEEDS];
+    const tutti_source *source = batches->source;
     status_set_message("");
-    const int result = batches->source->read(batches->source->user, buffer->indices, buffer->samples, buffers,
-        feeds_buffers(batches->options.feeds, &buffer->feeds, buffers));
+    const int result = source->read(source->user, batches->order + first, count, buffers, buffer_count);
     if (result != 0 && *status_message()) /* a source that uses this library has told why */
         return status_context(TUTTI_FILE, "the data cannot be read");
     if (result != 0)
         return fail(TUTTI_FILE, "the data source returned error %d for samples %lld to %lld of the epoch", result,
-            (long long)first, (long long)(first + buffer->samples - 1));
+            (long long)first, (long long)(first + count - 1));
     return TUTTI_OK;
+}
+
+static void advance(tutti_buffer *buffers, int buffer_count, int64_t samples)
+{
+    for (int b = 0; b < buffer_count; b++)
+        buffers[b].data = (unsigned char *)buffers[b].data + (size_t)samples * buffers[b].bytes;
+}
+
+/* Moves the samples that are not replaced to the beginning, and their indices to order[to]. Returns how many they
+ * are. */
+static int64_t keep_own(
+    struct batches *batches, int64_t first, int64_t count, int64_t to, const tutti_buffer *buffers, int buffer_count)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t index = batches->order[first + i];
+        if (batches->source->is_replaced(batches->source->user, index)) continue;
+        for (int b = 0; b < buffer_count && kept < i; b++) {
+            unsigned char *data = buffers[b].data;
+            const size_t bytes = buffers[b].bytes;
+            memcpy(data + (size_t)kept * bytes, data + (size_t)i * bytes, bytes);
+        }
+        batches->order[to + kept++] = index;
+    }
+    return kept;
+}
+
+/* Reads on until the batch is full of samples that are not replaced, or the epoch ends. */
+static tutti_status read_own(struct batches *batches, int64_t position, struct buffer *buffer, int64_t *next,
+    tutti_buffer *buffers, int buffer_count)
+{
+    int64_t kept = 0;
+    *next = position;
+    while (kept < buffer->samples && *next < batches->options.end) {
+        const int64_t left = batches->options.end - *next;
+        const int64_t count = buffer->samples - kept < left ? buffer->samples - kept : left;
+        const tutti_status status = read_samples(batches, *next, count, buffers, buffer_count);
+        if (status != TUTTI_OK) return status;
+        const int64_t more = keep_own(batches, *next, count, position + kept, buffers, buffer_count);
+        advance(buffers, buffer_count, more);
+        kept += more;
+        *next += count;
+    }
+    buffer->samples = buffer->global_samples = kept;
+    return TUTTI_OK;
+}
+
+/* Reads the batch at `position`; *next is the position of the one after it. */
+static tutti_status read_batch(
+    struct batches *batches, int64_t position, int64_t number, struct buffer *buffer, int64_t *next)
+{
+    const tutti_status status = place_batch(batches, position, number, buffer);
+    *next = position + buffer->global_samples;
+    if (status != TUTTI_OK || buffer->samples == 0) return status;
+    tutti_buffer buffers[PLAN_MAX_FEEDS];
+    const int count = feeds_buffers(batches->options.feeds, &buffer->feeds, buffers);
+    const int64_t first = position + buffer->global_offset;
+    buffer->indices = batches->order + first;
+    if (batches->options.leaves_out && batches->source->is_replaced)
+        return read_own(batches, first, buffer, next, buffers, count);
+    return read_samples(batches, first, buffer->samples, buffers, count);
 }
 
 /* Fills the buffers in turn until the epoch ends, a read fails or the caller stops. */
@@ -89,10 +147,9 @@ static void *read_all(void *argument)
         while (buffer->full && !batches->stop) pthread_cond_wait(&batches->changed, &batches->lock);
         if (batches->stop) break;
         pthread_mutex_unlock(&batches->lock);
-        status = read_batch(batches, position, number, buffer);
+        status = read_batch(batches, position, number, buffer, &position);
         pthread_mutex_lock(&batches->lock);
-        if (status != TUTTI_OK) break;
-        position += buffer->global_samples;
+        if (status != TUTTI_OK || buffer->global_samples == 0) break;
         buffer->full = true;
         pthread_cond_broadcast(&batches->changed);
     }

@@ -15,6 +15,7 @@ struct batches_options {
     uint64_t seed, epoch; /* the order depends on these two alone */
     int64_t position;     /* samples of the epoch that are already done: resuming */
     int64_t end;          /* the position where it ends, such as the number of the source's samples */
+    bool leaves_out;      /* samples that the source has replaced; later ones fill the batch */
     /* If not NULL, only this rank's samples of each batch are read, by the division of the batch's step. `step` is that
      * of the first batch. NULL: whole batches. */
     struct ranks *ranks;

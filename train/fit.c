@@ -278,6 +278,7 @@ static tutti_status evaluate_rank(tutti_trainer *trainer, const tutti_source *so
     struct batches_options options = batches_of(trainer, trainer->device_division.rank_batch);
     options.end = source->samples;
     options.ranks = NULL;
+    options.leaves_out = true;
     TRY(scored_open(&scored, trainer, scores, source));
     if (trainer->ranks) {
         int64_t count;
@@ -313,6 +314,8 @@ static tutti_status evaluate(
     *whole = false;
     status = evaluate_rank(trainer, source, scores, &totals, &samples, whole);
     TRY(ranks_total(trainer, status, &totals, &samples, whole));
+    if (*whole && samples == 0)
+        FAIL(TUTTI_FILE, "none of the %lld samples to measure can be read", (long long)source->samples);
     if (*whole) TRY(scores_total(trainer, scores));
     metrics_report(trainer, &totals.metrics, samples, metrics);
 done:

@@ -98,6 +98,33 @@ class Folders(harness.CommandTest):
             self.refused(1, "set/train/green/000.ppm", *command, "--data", "set", OCL_ICD_VENDORS="/nonexistent")
         errors = self.train("--skip-damaged", "--epochs", "2").errors
         self.assertEqual(errors.count("train/red/003.ppm"), 1, errors)
+        self.assertNotIn("measured without", errors)
+
+    def test_measured_without_damaged_files(self):
+        """As infer predicts those that can be read; nothing stands in for the others, even if a class has no other."""
+        pictures.write_classes(self.folder / "set" / "train", 8)
+        pictures.write_classes(self.folder / "set" / "val", 9, seed=2)
+        for name in ("red", "green", "blue"):
+            for i in range(0, 9, 2) if name != "green" else range(9):
+                (self.folder / "set" / "val" / name / f"{i:03}.ppm").write_bytes(b"P6\n20 20\n255\ncut")
+        said = "measured without 19 damaged samples of 27\n"
+        for batch in ("4", "12"):
+            outcome = self.train("--batch", batch, "--skip-damaged", "--epochs", "1", "--save", "m", "--json")
+            self.assertEqual(outcome.errors.count(said), 1, outcome)
+            words = ("lenet", "--data", "set", "--weights", "m.safetensors", "--part", "val", "--batch", batch, "--json")
+            lines = self.tutti("infer", *words).lines()
+            right = sum(line["likeliest"][0]["name"] == line["label_name"] for line in lines)
+            measured = self.good("eval", *words, "--skip-damaged")
+            result, = measured.lines()
+            support = sum(row["support"] for row in result["scores"]["classes"])
+            self.assertEqual((len(lines), result["samples"], support), (8, 8, 8), result)
+            self.assertIn(said, measured.errors)
+            self.assertAlmostEqual(result["accuracy"], right / 8)
+            self.assertAlmostEqual(outcome.lines()[0]["test_accuracy"], right / 8)
+        for name in ("red", "blue"):
+            for i in range(9):
+                (self.folder / "set" / "val" / name / f"{i:03}.ppm").write_bytes(b"")
+        self.refused(1, "none of the 27 samples to measure can be read", "eval", *words, "--skip-damaged")
 
     def test_killed_and_resumed(self):
         """Wherever it is killed, the same bytes come out, with augmentation, whatever threads and cache."""

@@ -69,6 +69,8 @@ START_TEST(damaged_files_are_named)
     for (int i = 0; i < 12; i++) ck_assert_int_eq(bytes[i * SAMPLE], 50 + 50 * labels[i]);
     ck_assert_int_eq(heard.count, 1);
     ck_assert_ptr_nonnull(strstr(heard.lines[0], "b/001.ppm"));
+    const tutti_source *source = tutti_data_source(data, TUTTI_DATA_TRAIN);
+    for (int i = 0; i < 12; i++) ck_assert_int_eq(source->is_replaced(source->user, i), i == 5);
     tutti_data_info info = { .size = sizeof info };
     ck_assert_int_eq(tutti_data_describe(data, &info), TUTTI_OK);
     ck_assert_int_eq(info.damaged, 1);
@@ -76,6 +78,10 @@ START_TEST(damaged_files_are_named)
     for (int i = 0; i < 4; i++) write_file(in_files("photos/train/b/%03d.ppm", i), "x", 1);
     data = tutti_data_open(in_files("photos"), &options);
     ck_assert_int_ne(read_part(data, TUTTI_DATA_TRAIN, bytes, labels), 0); /* nothing is left of a class */
+    ck_assert_int_eq(read_part(data, TUTTI_DATA_ALL, bytes, labels), 0);   /* zeros, which measurements leave out */
+    source = tutti_data_source(data, TUTTI_DATA_ALL);
+    for (int i = 0; i < 13; i++) ck_assert_int_eq(bytes[i * SAMPLE] == 0, source->is_replaced(source->user, i));
+    for (int i = 0; i < 13; i++) ck_assert_int_eq(labels[i] == 1, source->is_replaced(source->user, i));
     tutti_data_free(data);
 }
 END_TEST

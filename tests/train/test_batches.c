@@ -125,6 +125,39 @@ START_TEST(goes_on_within_an_epoch)
 }
 END_TEST
 
+static bool is_no_third(void *user, int64_t index)
+{
+    (void)user;
+    return index % 3 != 2;
+}
+
+/* Samples that the source has replaced are left out; those after them fill the batch. */
+START_TEST(replaced_samples_are_left_out)
+{
+    struct numbers numbers = { .fail_at = -1 };
+    const tutti_source source = {
+        .samples = SAMPLES, .read = read_numbers, .user = &numbers, .is_replaced = is_no_third
+    };
+    struct batches_options options = options_of(1, 0, 10);
+    struct batches *batches;
+    struct batch batch;
+    int64_t next = 11;
+    options.shuffle = false;
+    options.leaves_out = true;
+    ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
+    while (batches_next(batches, &batch) == TUTTI_OK && batch.samples > 0) {
+        ck_assert(batch.samples == BATCH_SAMPLES || next + 3 * batch.samples == SAMPLES + 1);
+        for (int64_t i = 0; i < batch.samples; i++, next += 3) {
+            ck_assert_int_eq(batch.indices[i], next);
+            ck_assert_int_eq((int64_t)inputs_of(&batch)[i], next);
+            ck_assert_int_eq(((const int32_t *)batch.feeds.at[1])[i], next);
+        }
+    }
+    ck_assert_int_eq(next, SAMPLES + 1);
+    batches_close(batches);
+}
+END_TEST
+
 START_TEST(source_fails)
 {
     struct numbers numbers = { .fail_at = 25, .reason = _i ? "photo.jpg is damaged" : NULL };
@@ -212,6 +245,7 @@ Suite *suite_batches(void)
     tcase_add_test(cases, every_sample_once);
     tcase_add_test(cases, order_of_seed_and_epoch);
     tcase_add_test(cases, goes_on_within_an_epoch);
+    tcase_add_test(cases, replaced_samples_are_left_out);
     tcase_add_loop_test(cases, source_fails, 0, 2);
     tcase_add_test(cases, next_batch_is_seen);
     tcase_add_test(cases, closed_early);
