@@ -4,6 +4,7 @@
 #include "formats/wav.h"
 #include "tools/files.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *const saved_parts[] = { "test", "val", "train", "all", NULL };
@@ -113,6 +114,15 @@ int saved_compile(const char *command, struct saved_options *options, bool with_
     return result == EXIT_DONE ? saved_load(command, options, session) : result;
 }
 
+/* Says that a part is measured, if nobody has chosen it: data that were not those of the training are divided, too. */
+static void report_part(const struct saved_options *options, const struct data *data, const struct samples *part)
+{
+    const tutti_source *all = tutti_data_source(data->opened, TUTTI_DATA_ALL);
+    if (options->part_given || part->part != TUTTI_DATA_VAL || !all || all->samples == part->count) return;
+    fprintf(stderr, "measured: part val, %lld of %lld samples; --part all measures all\n", (long long)part->count,
+        (long long)all->samples);
+}
+
 int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
     struct data *data, struct samples **part)
 {
@@ -133,5 +143,6 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     if (with_loss && data_is_unlabelled(data))
         return wrong_use(
             command, "%s has files without classes: put those of each class into a folder of its own", options->data);
+    if (with_loss) report_part(options, data, *part);
     return saved_compile(command, options, with_loss, session, data, (*part)->count);
 }

@@ -120,6 +120,20 @@ class Parts(WithTables):
         self.assertRegex(self.good("infer", *words[:-1], "--part", "all").output, r"(?m)^149 \w+ [01]\.\d{4}  row 150$")
 
 
+    def test_a_table_for_tests(self):
+        """It is divided, too, unless all of it is asked for; a line says so."""
+        put(self.folder / "set" / "train.csv", self.rows, "sepal", "petal", "species")
+        put(self.folder / "set" / "val.csv", self.new, "sepal", "petal", "species")
+        put(self.folder / "test.csv", flowers(20, 3), "sepal", "petal", "species")
+        self.good("train", "mlp", "--data", "set", "--devices", "0", "--lr", "0.01", "--steps", "1", "--save", "m")
+        words = ("eval", *WEIGHTS, "--json", "--data")
+        for part, count, said in (((), 3, True), (("--part", "val"), 3, False), (("--part", "all"), 20, False)):
+            outcome = self.good(*words, "test.csv", *part)
+            self.assertEqual(outcome.lines()[0]["samples"], count)
+            self.assertEqual("measured: part val, 3 of 20 samples; --part all measures all\n" in outcome.errors, said, outcome)
+        self.assertIn("part val, 30 of 180 samples", self.good(*words, "set").errors)
+
+
 class Tables(WithTables):
     def setUp(self):
         super().setUp()
