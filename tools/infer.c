@@ -83,7 +83,9 @@ static int infer_part(
             (long long)r->first, s->saved.data, (long long)part->count);
     r->saved = &s->saved;
     r->alone = s->files && strcmp(data->info.kind, "table") != 0;
+    r->file = r->predictions.several ? r->table : NULL;
     const tutti_status status = infer_samples(r, session, data, part);
+    r->before += part->count;
     if (inputs && status == TUTTI_MISMATCH) { /* other columns than those of the table before */
         inputs_leave_out(inputs);
         return EXIT_DONE;

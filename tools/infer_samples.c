@@ -36,11 +36,12 @@ static tutti_status print_numbers(const struct work *w, int64_t index, const cha
     if (!w->request->saved->json) {
         printf("%lld", (long long)index);
         for (int64_t i = 0; i < w->outputs; i++) printf(" %.*g", data_digits(w->data, i), w->values[i]);
-        printf("  %s\n", title);
+        printf("  %s%s%s\n", w->request->file ? w->request->file : "", w->request->file ? " " : "", title);
         return TUTTI_OK;
     }
     json_line_begin(&line, stdout);
     json_line_integer(&line, "index", index);
+    if (w->request->file) json_line_text(&line, "file", w->request->file);
     json_line_text(&line, "sample", title);
     if (w->outputs == 1) {
         json_line_digits(&line, "value", w->values[0], data_digits(w->data, 0));
@@ -69,6 +70,7 @@ static tutti_status use_classes(
     int32_t label = -1;
     if (w->target_bytes == sizeof(label)) memcpy(&label, w->targets + (size_t)position * sizeof(label), sizeof(label));
     const struct likeliest likeliest = { .title = title,
+        .file = w->request->file,
         .index = w->request->alone ? -1 : index,
         .names = w->predicted.names,
         .outputs = outputs,
@@ -89,7 +91,9 @@ static tutti_status use_sample(struct work *w, int64_t index, int64_t position)
     tutti_status status = tutti_data_name(opened, w->samples->part, index, title, sizeof(title));
     if (status != TUTTI_OK) return status;
     if (w->bad[position]) return predictions_add(&request->predictions, &w->predicted, row, title, NULL);
-    status = w->data->numbers ? use_numbers(w, index, outputs, title) : use_classes(w, index, position, outputs, title);
+    const int64_t number = request->before + index;
+    status =
+        w->data->numbers ? use_numbers(w, number, outputs, title) : use_classes(w, number, position, outputs, title);
     request->done++;
     return status == TUTTI_OK ? predictions_add(&request->predictions, &w->predicted, row, title, w->values) : status;
 }

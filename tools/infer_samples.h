@@ -11,6 +11,8 @@ struct infer_request {
     bool alone;           /* samples have names, and no number among others */
     const char *table;    /* the only file of a table, or NULL */
     struct predictions predictions;
+    const char *file;  /* of several tables, the one that is predicted; NULL: there are no others */
+    int64_t before;    /* samples of the files before */
     int64_t done, bad; /* samples that were predicted, and that could not be read */
 };
 

@@ -93,6 +93,7 @@ static tutti_status print_json(const struct likeliest *l, const double *values, 
         json_line_print(&line, "index %lld class %lld", (long long)l->index, (long long)order[0]);
         json_line_number(&line, value, values[order[0]]);
     }
+    if (l->file) json_line_text(&line, "file", l->file);
     json_line_text(&line, "sample", l->title);
     if (l->label >= 0) json_line_integer(&line, "label", l->label);
     if (l->label >= 0 && l->names) json_line_text(&line, "label_name", l->names[l->label]);
@@ -120,8 +121,8 @@ tutti_status likeliest_print(const struct likeliest *likeliest, const double *va
     const int count = find_largest(values, likeliest->classes, order);
     if (json) return print_json(likeliest, values, order, count);
     if (likeliest->index >= 0)
-        printf("%lld %s %.4f  %s\n", (long long)likeliest->index, name_of(likeliest, order[0], (char[24]) { "" }),
-            values[order[0]], likeliest->title);
+        printf("%lld %s %.4f  %s%s%s\n", (long long)likeliest->index, name_of(likeliest, order[0], (char[24]) { "" }),
+            values[order[0]], likeliest->file ? likeliest->file : "", likeliest->file ? " " : "", likeliest->title);
     else
         print_text(likeliest, values, order, count);
     return TUTTI_OK;

@@ -6,6 +6,7 @@
 
 struct likeliest {
     const char *title;        /* what a person calls the sample */
+    const char *file;         /* that it is a row of; NULL: not told */
     int64_t index;            /* of many samples, each of which gets a line; negative: the only sample */
     const char *const *names; /* of the classes; NULL: they have numbers */
     const float *outputs;     /* [classes][labels] */

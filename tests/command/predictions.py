@@ -194,6 +194,14 @@ class Tables(WithTables):
         done = subprocess.run([harness.TUTTI, "infer", *WEIGHTS, "-", "--json"], cwd=self.folder, input="new.csv\r\n\ndeep\n",
                               capture_output=True, text=True, check=True)
         self.assertEqual(len(done.stdout.splitlines()), 36)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([line["index"] for line in lines], list(range(36)))
+        self.assertEqual([(line["file"], line["sample"]) for line in lines[29:32]],
+                         [("new.csv", "row 30"), ("deep/a.csv", "row 1"), ("deep/a.csv", "row 2")])
+        lines = self.tutti("infer", *WEIGHTS, "deep").output.splitlines()
+        self.assertRegex(lines[3], r"^3 \w+ [01]\.\d{4}  deep/a\.csv row 4$")
+        self.assertRegex(lines[4], r"^4 \w+ [01]\.\d{4}  deep/b\.csv row 1$")
+        self.assertNotIn("file", self.good("infer", *WEIGHTS, "new.csv", "--json").lines()[0])
 
     def test_refused_before_any_work(self):
         def refused(status, words, *arguments):
