@@ -26,6 +26,8 @@ struct collection {
         struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target);
     /* What a person calls the sample: its file, or "row 17". */
     void (*name)(const struct collection *collection, int64_t index, char *text, size_t size);
+    /* The file that a row is in; NULL: samples are no rows. */
+    const char *(*file)(const struct collection *collection, int64_t index);
     /* Computes statistics of the training part once the parts are drawn, to standardise columns, say. NULL: none.
      * `part` is [samples]. */
     tutti_status (*fit)(struct collection *collection, const signed char *part);

@@ -234,6 +234,13 @@ int64_t tutti_data_row(const tutti_data *data, tutti_data_part part, int64_t ind
     return collection->rows ? collection->rows[data->parts[part].samples[index]] : 0;
 }
 
+const char *tutti_data_file(const tutti_data *data, tutti_data_part part, int64_t index)
+{
+    if (!tutti_data_source(data, part) || index < 0 || index >= data->parts[part].count) return NULL;
+    const struct collection *collection = data->collection;
+    return collection->file ? collection->file(collection, data->parts[part].samples[index]) : NULL;
+}
+
 int tutti_data_label(const tutti_data *data, tutti_data_part part, int64_t index)
 {
     if (!tutti_data_source(data, part) || index < 0 || index >= data->parts[part].count) return -1;

@@ -48,12 +48,18 @@ static tutti_status read_row(
     return draw->training ? augment_noise(&table->augment, draw, (size_t)table->width, features) : TUTTI_OK;
 }
 
-static void name_row(const struct collection *collection, int64_t index, char *text, size_t size)
+static const char *file_of_row(const struct collection *collection, int64_t index)
 {
     const struct table *table = (const struct table *)collection;
     int file = table->file_count - 1;
     while (file > 0 && index < table->files[file].begins) file--;
-    const char *path = table->files[file].path, *slash = strrchr(path, '/');
+    return table->files[file].path;
+}
+
+static void name_row(const struct collection *collection, int64_t index, char *text, size_t size)
+{
+    const struct table *table = (const struct table *)collection;
+    const char *path = file_of_row(collection, index), *slash = strrchr(path, '/');
     const bool several = table->file_count > 1, named = table->rows.names.used > 0;
     snprintf(text, size, "%s%srow %" PRId64 "%s%s", several ? (slash ? slash + 1 : path) : "", several ? " " : "",
         table->rows.numbers[index], named ? " " : "",
@@ -239,6 +245,7 @@ static tutti_status finish(struct table *table, const tutti_data_options *option
     collection->rows = table->rows.numbers;
     collection->read = read_row;
     collection->name = name_row;
+    collection->file = file_of_row;
     collection->fit = fit;
     collection->describe = table_describe;
     collection->inspect = table_inspect;

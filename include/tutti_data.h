@@ -118,6 +118,8 @@ TUTTI_API tutti_status tutti_data_name(
 TUTTI_API int tutti_data_label(const tutti_data *data, tutti_data_part part, int64_t index);
 /* Returns the row of a table that a sample is, in its file, from 1 on after the names of columns; 0: it is none. */
 TUTTI_API int64_t tutti_data_row(const tutti_data *data, tutti_data_part part, int64_t index);
+/* Returns the file that this row is in, valid until tutti_data_free(); NULL: the sample is no row of a table. */
+TUTTI_API const char *tutti_data_file(const tutti_data *data, tutti_data_part part, int64_t index);
 /* Returns, as one JSON object, what a program must know of the data to use a network that was trained on them: kind,
  * shape, class names, mean and std, those of targets, columns. Save it with the weights: tutti_set_metadata(trainer,
  * "data", text). Free it with free(). NULL: failure. */

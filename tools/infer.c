@@ -1,16 +1,18 @@
 /* tutti infer: what saved weights say of each sample. */
 #include "base/memory.h"
 #include "base/status.h"
+#include "formats/standard_input.h"
 #include "tools/arrays.h"
 #include "tools/commands.h"
 #include "tools/files.h"
 #include "tools/infer_samples.h"
 #include "tools/inputs.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 struct settings {
     struct saved_options saved;
@@ -214,17 +216,36 @@ static int infer_files(struct settings *s, struct session *session, struct data 
 
 /* ------------------------------------------------------------------------------------------------------ all ---- */
 
+/* The table that all samples of a part are rows of, or NULL. Those of a table follow each other. */
+static const char *only_table(const struct data *data, const struct samples *part)
+{
+    const char *first = tutti_data_file(data->opened, part->part, 0);
+    const char *last = tutti_data_file(data->opened, part->part, part->count - 1);
+    return first == last ? first : NULL;
+}
+
+/* The library reads standard input for the rows, and --output for their fields: it becomes a file that both can read. */
+static tutti_status keep_input(const struct settings *s)
+{
+    int kept;
+    if (!s->request.predictions.path || !s->saved.data || strcmp(s->saved.data, "-") != 0) return TUTTI_OK;
+    const tutti_status status = standard_input_open(&kept);
+    if (status != TUTTI_OK) return status;
+    const bool set = dup2(kept, STDIN_FILENO) >= 0;
+    (void)close(kept);
+    return set ? TUTTI_OK : fail(TUTTI_FILE, "standard input cannot be kept: %s", strerror(errno));
+}
+
 static int infer_data(struct settings *s, struct session *session, struct data *data)
 {
     struct samples *part = NULL;
-    const char *path = s->saved.data;
-    struct stat found;
-    int result = predictions_check_input(&s->request.predictions, "infer", path);
+    int result = predictions_check_input(&s->request.predictions, "infer", s->saved.data);
     if (result != EXIT_DONE) return result;
+    const tutti_status status = keep_input(s);
+    if (status != TUTTI_OK) return work_failed("infer", status, status_message());
     result = saved_open("infer", &s->saved, false, session, data, &part);
     if (result != EXIT_DONE) return result;
-    const bool is_file = path && stat(path, &found) == 0 && S_ISREG(found.st_mode);
-    if (is_file && !strcmp(data->info.kind, "table")) s->request.table = path;
+    s->request.table = only_table(data, part);
     return infer_part(s, session, data, part, NULL);
 }
 

@@ -181,6 +181,23 @@ class Tables(WithTables):
         outcome = self.good("infer", *WEIGHTS, "--data", "train.csv", "--part", "val", "--output", "val.csv", "--json")
         self.assertEqual([line["label_name"] for line in outcome.lines()], [row["species"] for row in self.table("val.csv")])
 
+    def test_tables_as_data(self):
+        """From standard input, and in a folder whose part is of one table, the output has the table's columns."""
+        put(self.folder / "set" / "train.csv", self.rows, "petal", "sepal", "species")
+        put(self.folder / "set" / "test.csv", self.new, "species", "sepal", "petal")
+        words = ("infer", *WEIGHTS, "--output", "out.csv", "--data")
+        done = self.tutti(*words, "-", "--part", "all", given=(self.folder / "new.csv").read_bytes())
+        self.assertEqual(done.status, 0, done)
+        rows = self.table("out.csv")
+        self.assertEqual([(row["petal"], row["sepal"]) for row in rows], [(row["petal"], row["sepal"]) for row in self.new])
+        self.good(*words, "set")
+        rows = self.table("out.csv")
+        self.assertEqual(list(rows[0])[:4], ["species", "sepal", "petal", "prediction"])
+        self.assertEqual([row["petal"] for row in rows], [row["petal"] for row in self.new])
+        self.good(*words, "set", "--part", "all")
+        rows = self.table("out.csv")
+        self.assertEqual((list(rows[0])[:2], rows[-1]["sample"]), (["sample", "prediction"], "test.csv row 30"))
+
     def test_several_tables(self):
         """In folders and in a list of names; the output says the file of each row."""
         put(self.folder / "deep" / "a.csv", self.new[:4], "petal", "sepal")
