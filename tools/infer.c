@@ -168,29 +168,51 @@ static tutti_status check_size(const struct settings *s, const struct session *s
         TUTTI_MISMATCH, "%s has samples of another size than the file before: infer it by itself", s->saved.data);
 }
 
-static int infer_list(struct settings *s, struct session *session, struct data *data, struct inputs *inputs)
+/* Files that cannot be opened keep their place in --output; a table that cannot has no rows. */
+static tutti_status keep_place(struct settings *s, const struct inputs *inputs, size_t first, size_t count)
+{
+    tutti_status status = TUTTI_OK;
+    if (inputs->kind == INPUTS_TABLES) return TUTTI_OK;
+    s->request.before += (int64_t)count;
+    for (size_t i = first; i < first + count && status == TUTTI_OK; i++)
+        status = predictions_add_bad(&s->request.predictions, inputs->list[i].path);
+    return status;
+}
+
+/* Infers the files from `first` on that can be opened together; *count is how many these are. */
+static int infer_some(struct settings *s, struct session *session, struct data *data, struct inputs *inputs,
+    size_t first, const char **paths, size_t *count)
 {
     struct samples *part = NULL;
+    tutti_status status = TUTTI_OK;
+    int result = EXIT_DONE;
+    bool bad = inputs->list[first].bad;
+    *count = 1;
+    if (!bad) {
+        *count = load_files(s, inputs, first, paths, data, &part, &status);
+        if (status == TUTTI_OK) status = check_size(s, session, data);
+        bad = status != TUTTI_OK && status != TUTTI_NO_MEMORY;
+        if (bad) inputs_leave_out(inputs);
+    }
+    if (bad) status = keep_place(s, inputs, first, *count);
+    if (status != TUTTI_OK) return work_failed("infer", status, status_message());
+    if (bad) return EXIT_DONE;
+    if (!session->trainer)
+        result =
+            saved_compile("infer", &s->saved, false, session, data, *count == inputs->count ? part->count : INT64_MAX);
+    if (result == EXIT_DONE) result = infer_part(s, session, data, part, inputs);
+    if (s->saved.own.data.ignore_targets) inputs->bad += data->info.damaged;
+    return result;
+}
+
+static int infer_list(struct settings *s, struct session *session, struct data *data, struct inputs *inputs)
+{
     int result = EXIT_DONE;
     const char **paths = memory_new(inputs->count + 1, sizeof *paths);
     if (!paths) return work_failed("infer", TUTTI_NO_MEMORY, status_message());
     s->request.predictions.several = inputs->kind == INPUTS_TABLES && inputs->count > 1;
-    for (size_t first = 0, count; first < inputs->count && result == EXIT_DONE; first += count) {
-        tutti_status status;
-        count = load_files(s, inputs, first, paths, data, &part, &status);
-        if (status == TUTTI_OK) status = check_size(s, session, data);
-        if (status == TUTTI_NO_MEMORY) {
-            result = work_failed("infer", status, status_message());
-        } else if (status != TUTTI_OK) {
-            inputs_leave_out(inputs);
-        } else {
-            if (!session->trainer)
-                result = saved_compile(
-                    "infer", &s->saved, false, session, data, count == inputs->count ? part->count : INT64_MAX);
-            if (result == EXIT_DONE) result = infer_part(s, session, data, part, inputs);
-            if (s->saved.own.data.ignore_targets) inputs->bad += data->info.damaged;
-        }
-    }
+    for (size_t first = 0, count; first < inputs->count && result == EXIT_DONE; first += count)
+        result = infer_some(s, session, data, inputs, first, paths, &count);
     free(paths);
     return result;
 }
@@ -224,7 +246,7 @@ static const char *only_table(const struct data *data, const struct samples *par
     return first == last ? first : NULL;
 }
 
-/* The library reads standard input for the rows, and --output for their fields: it becomes a file that both can read. */
+/* The library reads standard input for the rows, and --output for their fields: it becomes a file that both read. */
 static tutti_status keep_input(const struct settings *s)
 {
     int kept;

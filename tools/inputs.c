@@ -32,8 +32,18 @@ static tutti_status add(struct inputs *inputs, const char *path, bool sample)
         memory_grow((void **)&inputs->list, &inputs->room, inputs->count + 1, sizeof *inputs->list);
     char *copy = status == TUTTI_OK ? memory_copy_text(path) : NULL;
     if (!copy) return TUTTI_NO_MEMORY;
-    inputs->list[inputs->count++] = (struct input) { copy, sample };
+    inputs->list[inputs->count++] = (struct input) { .path = copy, .sample = sample };
     return TUTTI_OK;
+}
+
+/* Names a file that cannot be predicted, by the last message. A table has no rows then, and no place. */
+static tutti_status add_bad(struct inputs *inputs, const char *path)
+{
+    inputs_leave_out(inputs);
+    if (inputs->kind == INPUTS_TABLES) return TUTTI_OK;
+    const tutti_status status = add(inputs, path, false);
+    if (status == TUTTI_OK) inputs->list[inputs->count - 1].bad = true;
+    return status;
 }
 
 /* Whether a file in a folder is of the network's kind. */
@@ -87,7 +97,7 @@ static tutti_status add_entry(struct inputs *inputs, const char *folder, const c
     if (!path) return TUTTI_NO_MEMORY;
     if (stat(path, &found) != 0) {
         fail(TUTTI_FILE, "%s: this cannot be opened: %s", path, strerror(errno));
-        inputs_leave_out(inputs);
+        status = add_bad(inputs, path);
     } else if (S_ISDIR(found.st_mode)) {
         status = add_folder(inputs, path, above);
     } else if (is_wanted(inputs, name)) {
@@ -138,10 +148,7 @@ static tutti_status add_named(struct inputs *inputs, const char *path)
         status = fail(TUTTI_FILE, "%s: this cannot be opened: %s", path, strerror(errno));
     else if (!S_ISDIR(found.st_mode))
         status = check_kind(inputs, path);
-    if (status != TUTTI_OK) {
-        inputs_leave_out(inputs);
-        return TUTTI_OK;
-    }
+    if (status != TUTTI_OK) return add_bad(inputs, path);
     if (!S_ISDIR(found.st_mode)) return add(inputs, path, is_sample(inputs, path));
     inputs->ignored = 0;
     status = add_folder(inputs, path, NULL);

@@ -249,6 +249,14 @@ static tutti_status find_row(struct predictions *p, const struct predicted *of, 
 
 /* ------------------------------------------------------------------------------------------------------ use ---- */
 
+static tutti_status append_bad(struct predictions *p, const char *name)
+{
+    append_field(p, name, true);
+    for (int i = 0; i < p->fields; i++) append_field(p, "", false);
+    text_append(&p->text, "\n");
+    return flush(p, BUFFERED);
+}
+
 tutti_status predictions_begin(struct predictions *p, const struct predicted *of)
 {
     tutti_status status = TUTTI_OK;
@@ -259,6 +267,7 @@ tutti_status predictions_begin(struct predictions *p, const struct predicted *of
     TRY(atomic_file_open(&p->file, p->path));
     TRY(write_names(p, of));
     p->begun = true;
+    for (size_t i = 0; i < p->waiting_count; i++) TRY(append_bad(p, p->waiting[i]));
 done:
     return status;
 }
@@ -274,6 +283,17 @@ tutti_status predictions_add(
         append_field(p, name, true);
     }
     return end_row(p, of, values);
+}
+
+tutti_status predictions_add_bad(struct predictions *p, const char *name)
+{
+    if (!p->path) return TUTTI_OK;
+    if (p->begun) return append_bad(p, name);
+    tutti_status status = memory_grow((void **)&p->waiting, &p->waiting_room, p->waiting_count + 1, sizeof *p->waiting);
+    char *copy = status == TUTTI_OK ? memory_copy_text(name) : NULL;
+    if (!copy) return TUTTI_NO_MEMORY;
+    p->waiting[p->waiting_count++] = copy;
+    return TUTTI_OK;
 }
 
 tutti_status predictions_end(struct predictions *p, const struct predicted *of)
@@ -300,5 +320,7 @@ void predictions_free(struct predictions *p)
     atomic_file_abandon(p->file);
     csv_close(p->csv);
     free_columns(p->columns, p->column_count);
+    for (size_t i = 0; i < p->waiting_count; i++) free(p->waiting[i]);
+    free(p->waiting);
     text_free(&p->text);
 }

@@ -12,8 +12,10 @@ struct predictions {
     struct atomic_file *file;
     struct text text; /* not yet written */
     int64_t count;    /* rows with a prediction */
-    bool begun;       /* the names of columns are written */
-    char **columns;   /* of the tables, [column_count]; 0: samples have a column for their file */
+    char **waiting;   /* [waiting_count]: names of bad files before the first sample */
+    size_t waiting_count, waiting_room;
+    bool begun;     /* the names of columns are written */
+    char **columns; /* of the tables, [column_count]; 0: samples have a column for their file */
     int column_count;
     int fields; /* after those columns */
     /* The table whose rows are written. */
@@ -43,6 +45,9 @@ tutti_status predictions_begin(struct predictions *predictions, const struct pre
  * prediction. */
 tutti_status predictions_add(struct predictions *predictions, const struct predicted *predicted, int64_t row,
     const char *name, const double *values);
+/* Adds a file that cannot be opened. Its row waits for the first predictions_begin(), which says how many fields there
+ * are. */
+tutti_status predictions_add_bad(struct predictions *predictions, const char *name);
 /* After the last sample of predictions_begin(). */
 tutti_status predictions_end(struct predictions *predictions, const struct predicted *predicted);
 /* Shows the file under its name, if it was begun. */

@@ -272,13 +272,17 @@ class Files(harness.CommandTest):
         (self.folder / "new" / "notes.txt").write_text("no picture")
         (self.folder / "cut.ppm").write_bytes(b"P6\n16 16\n255\n")
         (self.folder / "a.wav").write_bytes(b"RIFF")
-        outcome, rows = self.output("set/green/001.ppm", "cut.ppm", "a.wav", "new", "none.ppm")
+        (below / "gone.ppm").symlink_to("nowhere")
+        outcome, rows = self.output("first.ppm", "set/green/001.ppm", "cut.ppm", "a.wav", "new", "none.ppm")
         self.assertEqual(outcome.status, 3, outcome)
-        for name in ("cut.ppm", "a.wav", "none.ppm"):
+        for name in ("first.ppm", "cut.ppm", "a.wav", "new/below/gone.ppm", "none.ppm"):
             self.assertEqual(outcome.errors.count(f"tutti infer: {name}"), 1, outcome)
-        self.assertIn("tutti infer: 3 could not be predicted, and 3 were\n", outcome.errors)
+        self.assertIn("tutti infer: 5 could not be predicted, and 3 were\n", outcome.errors)
         self.assertEqual([(row["file"], row["prediction"]) for row in rows],
-                         [("set/green/001.ppm", "green"), ("cut.ppm", ""), ("new/b.ppm", "red"), ("new/below/a.ppm", "blue")])
+                         [("first.ppm", ""), ("set/green/001.ppm", "green"), ("cut.ppm", ""), ("a.wav", ""), ("new/b.ppm", "red"),
+                          ("new/below/a.ppm", "blue"), ("new/below/gone.ppm", ""), ("none.ppm", "")])
+        self.assertTrue(all(row["probability_red"] == "" for row in rows if not row["prediction"]))
+        (below / "gone.ppm").unlink()
         self.assertIn("new: 1 file is left out, of other kinds", outcome.errors)
         self.assertEqual(list(rows[0]), ["file", "prediction", "probability_blue", "probability_green", "probability_red"])
         self.assertEqual(self.tutti("infer", *WEIGHTS, "--skip-damaged", "cut.ppm", "new").status, 0)
