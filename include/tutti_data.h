@@ -23,8 +23,10 @@ typedef struct tutti_data_options {
     const char *augment; /* words of docs/augmentation.md, as "crop,flip,color=0.4"; NULL: none */
     int threads;         /* threads that decode; 0: one for each processor */
     int64_t cache;       /* bytes of decoded samples kept in memory; 0: 1 GiB, negative: none */
-    bool skip_damaged;   /* leave damaged files out, with a note, instead of failing */
-    bool oversample;     /* training: draw each class equally often */
+    /* Leave damaged files out, with a note, instead of failing: training reads another file of the class for each, or
+     * fails if there is none, and evaluations are without them (tutti_source.is_replaced). */
+    bool skip_damaged;
+    bool oversample;                            /* training: draw each class equally often */
     void (*note)(void *user, const char *line); /* reports what was left out, and the like; NULL: nothing */
     void *user;
     /* Images: "imagenet", by ImageNet's mean and std; "measured", by those of the training part; "none"; or the
