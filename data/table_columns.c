@@ -359,11 +359,14 @@ static tutti_status rename_target(struct table *table, const char *path, char **
     return TUTTI_OK;
 }
 
-/* The columns have no names of their own. */
+/* The columns have no names of their own, but 1, 2, 3 and so on; older weights have some of these. */
 static bool are_numbers(const struct table *table)
 {
-    for (int i = 0; i < table->column_count; i++)
-        if (column_numbered(CSV_MAX_COLUMNS, name_of(table, i), strlen(name_of(table, i))) < 0) return false;
+    const bool whole = !table->described || table->whole;
+    for (int i = 0; i < table->column_count; i++) {
+        const int number = column_numbered(CSV_MAX_COLUMNS, name_of(table, i), strlen(name_of(table, i)));
+        if (number < 0 || (whole && number != i)) return false;
+    }
     return true;
 }
 

@@ -23,6 +23,7 @@ struct header {
     bool names;
     bool alone;         /* none of its texts is below */
     bool above_missing; /* nothing but texts above missing values says so */
+    bool pivot; /* numbers after an empty text, which is above a value: names, as those of a pivot table, or data */
 };
 
 /* A number in any way to write it. */
@@ -118,6 +119,62 @@ static tutti_status is_alone(struct csv *csv, const struct csv_row *next, char *
     return status;
 }
 
+/* Numbers that all rise, or all fall. */
+struct sequence {
+    double last;
+    int direction, count;
+};
+
+static bool goes_on(struct sequence *sequence, const char *text)
+{
+    double number;
+    if (!csv_number(text, &number)) return false;
+    const int direction = (number > sequence->last) - (number < sequence->last);
+    if (sequence->count > 0 && direction == 0) return false;
+    if (sequence->count > 1 && direction != sequence->direction) return false;
+    sequence->last = number;
+    sequence->direction = direction;
+    sequence->count++;
+    return true;
+}
+
+/* Whether a text may be the next one of an index: a number in order, or a text that was not there before. */
+static tutti_status is_of_index(struct sequence *numbers, struct table_classes *seen, const char *text, bool *good)
+{
+    int32_t ignored;
+    const size_t before = seen->count;
+    *good = *text && (!is_number(text) || goes_on(numbers, text));
+    if (!*good || is_number(text)) return TUTTI_OK;
+    const tutti_status status = table_class_of(seen, text, &ignored);
+    *good = seen->count > before;
+    return status;
+}
+
+static bool may_be_pivot(const struct csv_row *next, char **texts, int count)
+{
+    for (int i = 1; i < count; i++)
+        if (!is_number(texts[i])) return false;
+    return count > 2 && !*texts[0] && next->count == count && *next->fields[0];
+}
+
+/* Numbers after an empty text are names if they are in order, above an index. `next` is the second row. */
+static tutti_status is_pivot(struct csv *csv, const struct csv_row *next, char **texts, int count, bool *names)
+{
+    struct sequence of_names = { 0 }, of_index = { 0 };
+    struct table_classes seen = { 0 };
+    struct csv_row row = *next;
+    tutti_status status = TUTTI_OK;
+    *names = true;
+    for (int i = 1; i < count && *names; i++) *names = goes_on(&of_names, texts[i]);
+    for (int rows = 0; rows < LOOKED_AT && *names && row.count > 0; rows++) {
+        TRY(is_of_index(&of_index, &seen, row.fields[0], names));
+        TRY(csv_next(csv, &row));
+    }
+done:
+    table_classes_free(&seen);
+    return status;
+}
+
 /* Whether texts above missing values are all that tells names from data. */
 static bool is_above_missing(const struct csv_row *next, char **texts, int count)
 {
@@ -149,6 +206,13 @@ static void report_header(
         text_append(&line, "the first row is taken as names of columns: none of its texts is in the rows below");
     else if (header->names && count > 1 && !*texts[0] && counts_up(texts + 1, count - 1))
         text_append(&line, "the first row is taken as names of columns: they are 0, 1, ... after an empty one");
+    else if (header->pivot && header->names)
+        text_append(&line,
+            "the first row is taken as names of columns: they are numbers in order after an empty one, above an index");
+    else if (header->pivot)
+        text_append(&line,
+            "the first row is taken as data, and columns are called 1, 2, ...: numbers after an empty text are not "
+            "names, since they or the first column are in no order");
     else if (header->above_missing)
         text_append(&line,
             "the first row is taken as names of columns: there are texts above missing values, and none above a "
@@ -191,6 +255,8 @@ static tutti_status read_first(const struct table *table, const char *path, char
     for (int i = 0; i < *count; i++) written |= is_written_number((*texts)[i]);
     if (!header.names && (!written || counts_to_text(*texts, *count)) && row.count > 0)
         TRY(is_alone(csv, &row, *texts, *count, &header.alone));
+    header.pivot = !header.names && !table->columns && may_be_pivot(&row, *texts, *count);
+    if (header.pivot) TRY(is_pivot(csv, &row, *texts, *count, &header.names));
     *names = header.names || header.alone;
     header.names = *names;
     if (!table->columns) report_header(table, path, *texts, *count, &header);

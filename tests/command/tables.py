@@ -198,6 +198,19 @@ class Tables(harness.CommandTest):
         self.refused(1, ["standard input: line 1", "zero byte"], *words, "--data=-", given=b"\0\1\2" * 100)
         self.refused(1, ["TMPDIR"], *words, "--data", "-", given=content, TMPDIR=self.folder / "none")
 
+    def test_pivot_tables(self):
+        """Names that are numbers after an empty one: other tables are read by them, in any order."""
+        rows = [f"{i},{i % 7},{i * 3 % 11},{i % 7 + i * 3 % 11}" for i in range(40)]
+        (self.folder / "pivot.csv").write_text("\n".join([",2001,2002,2003", *rows]), encoding="utf-8")
+        words = "train", "mlp", "--data", "pivot.csv", "--devices", "0", "--epochs", "1", "--save", "m"
+        self.assertIn("taken as names of columns: they are numbers in order", self.good(*words).errors)
+        lines = self.good("infer", *MODEL, "pivot.csv", "--json").lines()
+        self.assertEqual(len(lines), len(rows))
+        swapped = [f"{i},{i * 3 % 11},{i % 7}" for i in range(40)]
+        (self.folder / "new.csv").write_text("\n".join([",2002,2001", *swapped]), encoding="utf-8")
+        found = self.good("infer", *MODEL, "new.csv", "--json").lines()
+        self.assertEqual([line["value"] for line in found], [line["value"] for line in lines])
+
     def test_other_kinds(self):
         self.train("--epochs", "1", "--save", "m")
         self.refused(1, ["trained on a table", "digits"], "eval", *MODEL, "--data", "digits")
