@@ -141,25 +141,105 @@ static tutti_status no_column(const char *path, char *const *names, int count, c
     return status;
 }
 
+/* "y" and "y:class" name the column y. */
+static bool is_name_of_target(const char *text, const char *name)
+{
+    const size_t length = strlen(name);
+    return !strncmp(text, name, length) && (!text[length] || !strcmp(text + length, ":class"));
+}
+
+/* The target cannot be chosen by a name that several columns have. */
+static tutti_status check_target(const char *path, char *const *names, int count, const char *text, int target)
+{
+    const char *name = names[target];
+    for (int i = target + 1; i < count && text && is_name_of_target(text, name); i++)
+        if (!strcmp(names[i], name))
+            return fail(TUTTI_INVALID,
+                "%s: columns %d and %d are both called '%s': name the target by its number, such as --target %d", path,
+                target + 1, i + 1, name, i + 1);
+    return TUTTI_OK;
+}
+
 /* ------------------------------------------------------------------------------------------- the first file ---- */
+
+struct named {
+    const char *name;
+    int at;
+};
+
+static int compare_named(const void *a, const void *b)
+{
+    const struct named *first = a, *second = b;
+    const int order = strcmp(first->name, second->name);
+    return order ? order : first->at - second->at;
+}
+
+static struct named *sort_names(char *const *names, const struct column *columns, int count)
+{
+    struct named *sorted = memory_new((size_t)count, sizeof *sorted);
+    for (int i = 0; sorted && i < count; i++) sorted[i] = (struct named) { names ? names[i] : columns[i].name, i };
+    if (sorted) qsort(sorted, (size_t)count, sizeof *sorted, compare_named);
+    return sorted;
+}
+
+/* Tells which names several columns have. */
+static tutti_status report_equal(const struct table *table, const char *path)
+{
+    struct text line = { 0 }, names = { 0 };
+    int found = 0;
+    struct named *sorted = sort_names(NULL, table->columns, table->column_count);
+    if (!sorted) return TUTTI_NO_MEMORY;
+    for (int i = 1; i < table->column_count; i++) {
+        const char *name = sorted[i].name;
+        if (strcmp(name, sorted[i - 1].name) != 0 || (i > 1 && !strcmp(name, sorted[i - 2].name))) continue;
+        if (++found <= MOST_NAMED) text_append(&names, "%s'%s'", found > 1 ? ", " : "", name);
+    }
+    free(sorted);
+    text_append(&line, "several columns are called %s%s: in other tables they are found by their order",
+        names.data ? names.data : "", found > MOST_NAMED ? " and so on" : "");
+    if (found > 0) table_note(table, path, &line);
+    text_free(&names);
+    text_free(&line);
+    return TUTTI_OK;
+}
+
+/* Calls a column and, where it was asked for by its name, all others of this name `wanted`. */
+static void want(char *const *names, int count, const char *text, int column, bool *wanted)
+{
+    wanted[column] = true;
+    for (int i = column + 1; i < count && !strcmp(names[column], text); i++)
+        if (!strcmp(names[i], text)) wanted[i] = true;
+}
 
 tutti_status table_find_listed(const char *path, char *const *names, int count, const char *list, bool *wanted)
 {
     bool ignored;
     int found = list ? column_named(names, count, list, strlen(list)) : -1;
-    if (found >= 0) wanted[found] = true;
+    if (found >= 0) want(names, count, list, found, wanted);
     for (const char *at = found < 0 ? list : NULL; at && *at;) {
         const size_t length = strcspn(at, ",");
         char *name = memory_format("%.*s", (int)length, at);
         if (!name) return TUTTI_NO_MEMORY;
         found = find_column(names, count, name, &ignored);
-        if (found >= 0) wanted[found] = true;
+        if (found >= 0) want(names, count, name, found, wanted);
         const tutti_status status = found < 0 ? no_column(path, names, count, name) : TUTTI_OK;
         free(name);
         if (status != TUTTI_OK) return status;
         at += length + (at[length] == ',');
     }
     return TUTTI_OK;
+}
+
+/* A column that is called as the target most likely has the same values. */
+static void leave_out_twin(const struct table *table, const char *path, int column)
+{
+    struct text line = { 0 };
+    table->columns[column].role = COLUMN_LEFT_OUT;
+    table->columns[column].reason = "it is called as the target";
+    text_append(
+        &line, "column %d is left out: it is called '%s', as the target is", column + 1, name_of(table, column));
+    table_note(table, path, &line);
+    text_free(&line);
 }
 
 /* Sets what the columns are for, but for the target. */
@@ -189,6 +269,8 @@ static tutti_status set_roles(struct table *table, const char *path, char *const
         column->reason = drop[i] ? "--drop names it"
             : options->only      ? "--only does not name it"
                                  : "it has no name, as an index";
+        if (column->role == COLUMN_INPUT && !options->only && !strcmp(names[i], names[table->target]))
+            leave_out_twin(table, path, i);
     }
 done:
     free(drop);
@@ -216,7 +298,9 @@ static tutti_status set_columns(struct table *table, const char *path, char **te
         options->target ? find_column(texts, count, options->target, &table->reading.class_asked) : count - 1;
     if (table->target < 0) return no_column(path, texts, count, options->target);
     table->columns[table->target].role = COLUMN_TARGET;
-    status = set_roles(table, path, texts, count, no_name);
+    status = check_target(path, texts, count, options->target, table->target);
+    if (status == TUTTI_OK) status = set_roles(table, path, texts, count, no_name);
+    if (status == TUTTI_OK) status = report_equal(table, path);
     if (status != TUTTI_OK) return status;
     int inputs = 0;
     bool index = no_name && !options->only && table->columns[0].role == COLUMN_LEFT_OUT;
@@ -227,8 +311,9 @@ static tutti_status set_columns(struct table *table, const char *path, char **te
         index = false;
     }
     if (inputs < 1 && count > 1)
-        return fail(TUTTI_FORMAT, "%s: no column is left to predict '%s' from: --drop, --only or --id take all others",
-            path, name_of(table, table->target));
+        return fail(TUTTI_FORMAT, "%s: no column is left to predict '%s' from: %s", path, name_of(table, table->target),
+            options->drop || options->only || options->row_names ? "--drop, --only or --id take all others"
+                                                                 : "all others are left out");
     if (inputs < 1)
         return fail(TUTTI_FORMAT, "%s has %d column%s: it needs one to predict, and others to predict it from", path,
             count, count == 1 ? "" : "s");
@@ -242,24 +327,16 @@ static tutti_status set_columns(struct table *table, const char *path, char **te
 
 /* ---------------------------------------------------------------------------------------------- other files ---- */
 
-struct named {
-    const char *name;
-    int at;
-};
-
-static int compare_named(const void *a, const void *b)
+/* A file that has the target's name once has the target, although the training left a column of this name out. */
+static void find_single_target(struct table *table)
 {
-    const struct named *first = a, *second = b;
-    const int order = strcmp(first->name, second->name);
-    return order ? order : first->at - second->at;
-}
-
-static struct named *sort_names(char *const *names, const struct column *columns, int count)
-{
-    struct named *sorted = memory_new((size_t)count, sizeof *sorted);
-    for (int i = 0; sorted && i < count; i++) sorted[i] = (struct named) { names ? names[i] : columns[i].name, i };
-    if (sorted) qsort(sorted, (size_t)count, sizeof *sorted, compare_named);
-    return sorted;
+    struct column *target = &table->columns[table->target];
+    for (int i = 0; i < table->column_count && target->field < 0; i++) {
+        struct column *column = &table->columns[i];
+        if (column->role != COLUMN_LEFT_OUT || column->field < 0 || strcmp(column->name, target->name) != 0) continue;
+        target->field = column->field;
+        column->field = -1;
+    }
 }
 
 /* Sets the fields of the columns by their names: the first, second, ... of equal names are the same columns in both.
@@ -279,6 +356,7 @@ static tutti_status find_fields(struct table *table, char *const *texts, int cou
         i += order <= 0;
         k += order >= 0;
     }
+    find_single_target(table);
     const bool done = wanted && found;
     free(wanted);
     free(found);
@@ -300,17 +378,20 @@ static tutti_status report_missing(struct table *table, const char *path, char *
 {
     struct text missing = { 0 }, names = { 0 };
     struct suggestion suggestion = { "" };
+    const int fields = table->reading.field_count;
     int count = 0;
     if (table->described && table->reading.options->without_targets && table->columns[table->target].field < 0)
         table->unlabelled = true;
     for (int i = 0; i < table->column_count; i++)
         if (table->columns[i].field < 0 && is_needed(table, i) && ++count <= MOST_NAMED) {
-            text_append(&missing, "%s'%s'", count > 1 ? ", " : "", name_of(table, i));
-            if (!suggestion.text[0]) suggestion = suggest(texts, table->reading.field_count, taken, name_of(table, i));
+            const bool other = column_named(texts, fields, name_of(table, i), strlen(name_of(table, i))) >= 0;
+            text_append(&missing, "%s'%s'%s", count > 1 ? ", " : "", name_of(table, i),
+                other ? " (one more of this name)" : "");
+            if (!suggestion.text[0]) suggestion = suggest(texts, fields, taken, name_of(table, i));
         }
     if (count == 0) return TUTTI_OK;
     if (count > MOST_NAMED) text_append(&missing, " and %d more", count - MOST_NAMED);
-    (void)append_names(&names, texts, table->reading.field_count, NULL, true);
+    (void)append_names(&names, texts, fields, NULL, true);
     const tutti_status status = fail(table->described ? TUTTI_MISMATCH : TUTTI_FORMAT,
         "%s lacks the column%s %s of %s: it has %s%s%s", path, count == 1 ? "" : "s", missing.data ? missing.data : "",
         what_others(table), names.data ? names.data : "", suggestion.text, suggestion.text[0] ? " Rename it" : "");
@@ -333,13 +414,6 @@ static void report_others(const struct table *table, const char *path, char **te
     text_free(&line);
 }
 
-/* "y" and "y:class" name the column y. */
-static bool is_name_of_target(const char *text, const char *name)
-{
-    const size_t length = strlen(name);
-    return !strncmp(text, name, length) && (!text[length] || !strcmp(text + length, ":class"));
-}
-
 /* The caller may name the target's column in the file, where it is called otherwise than in the training. */
 static tutti_status rename_target(struct table *table, const char *path, char **texts, int count)
 {
@@ -352,8 +426,9 @@ static tutti_status rename_target(struct table *table, const char *path, char **
     if (found < 0 || !strcmp(texts[found], *name)) return TUTTI_OK; /* report_missing() tells if it is missing */
     if (column_named(texts, count, *name, strlen(*name)) >= 0)
         return fail(TUTTI_MISMATCH, "%s: the network was trained to predict '%s', not '%s'", path, *name, texts[found]);
-    char *copy = memory_copy_text(texts[found]);
-    if (!copy) return TUTTI_NO_MEMORY;
+    const tutti_status status = check_target(path, texts, count, wanted, found);
+    char *copy = status == TUTTI_OK ? memory_copy_text(texts[found]) : NULL;
+    if (!copy) return status == TUTTI_OK ? TUTTI_NO_MEMORY : status;
     free(*name);
     *name = copy;
     return TUTTI_OK;

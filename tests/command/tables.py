@@ -211,6 +211,43 @@ class Tables(harness.CommandTest):
         found = self.good("infer", *MODEL, "new.csv", "--json").lines()
         self.assertEqual([line["value"] for line in found], [line["value"] for line in lines])
 
+    def test_equal_names(self):
+        """Columns of one name are told apart by their order; none of them gives the target away."""
+        dice = random.Random(5)
+        numbers = [(dice.randint(0, 9), dice.randint(0, 9), dice.randint(0, 9)) for _ in range(60)]
+
+        def put(name, header, *order):
+            rows = [",".join(str(row[i]) for i in order) for row in numbers]
+            (self.folder / name).write_text("\n".join([header, *rows]), encoding="utf-8")
+
+        def train(name, *options):
+            outcome = self.good("train", "mlp", "--data", name, "--devices", "0", "--epochs", "1", "--save", "m", *options)
+            return json.loads(self.metadata("m.safetensors")["data"])["columns"], outcome.errors
+
+        put("leak.csv", "y,b,y", 0, 1, 0)
+        columns, errors = train("leak.csv")
+        self.assertEqual(columns, ["b"])
+        self.assertIn("column 1 is left out: it is called 'y', as the target is", errors)
+        self.assertEqual(train("leak.csv", "--target", "3")[0], ["b"])
+        self.assertEqual(train("leak.csv", "--target", "1", "--only", "2,3")[0], ["b", "y"])
+        self.refused(1, ["columns 1 and 3 are both called 'y'", "--target 3"], "train", "mlp", "--data", "leak.csv", "--target", "y")
+        train("leak.csv")
+        put("once.csv", "b,y", 1, 0)
+        self.good("eval", *MODEL, "--data", "once.csv")
+        put("twice.csv", "a,b,a,y", 0, 1, 2, 1)
+        columns, errors = train("twice.csv")
+        self.assertEqual(columns, ["a", "b", "a"])
+        self.assertIn("several columns are called 'a': in other tables they are found by their order", errors)
+        lines = self.good("infer", *MODEL, "twice.csv", "--json").lines()
+        put("new.csv", "b,a,a", 1, 0, 2)
+        self.assertEqual([line["value"] for line in self.good("infer", *MODEL, "new.csv", "--json").lines()],
+                         [line["value"] for line in lines])
+        put("new.csv", "b,a", 1, 0)
+        self.refused(1, "lacks the column 'a' (one more of this name)", "infer", *MODEL, "new.csv")
+        self.assertEqual(train("twice.csv", "--drop", "a")[0], ["b"])
+        self.assertEqual(train("twice.csv", "--only", "a")[0], ["a", "a"])
+        self.assertEqual(train("twice.csv", "--drop", "3")[0], ["a", "b"])
+
     def test_other_kinds(self):
         self.train("--epochs", "1", "--save", "m")
         self.refused(1, ["trained on a table", "digits"], "eval", *MODEL, "--data", "digits")
