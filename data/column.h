@@ -56,6 +56,7 @@ struct column {
     bool plain;      /* mean and std are given: fit() does not measure them */
     bool bounded;    /* categories beyond the most are taken as not seen, instead of being of another kind */
     bool indicator;  /* the last feature says whether the value is missing */
+    bool controls;   /* texts had control characters, which are taken as blanks */
     double median;   /* of numbers: what a missing one becomes */
     double mean[COLUMN_FEATURES], std[COLUMN_FEATURES];
     struct table_classes categories;

@@ -18,7 +18,7 @@ static unsigned recognise_category(const char *text)
 
 /* The text as UTF-8 without control characters: if it is not, its bytes are taken as Latin-1. Whole numbers have one
  * name. */
-static const char *printable(const char *text, char buffer[2 * COLUMN_TEXT + 1])
+static const char *printable(const char *text, char buffer[2 * COLUMN_TEXT + 1], bool *controls)
 {
     bool good = text_is_utf8(text);
     for (const char *at = text; *at && good; at++) good = (unsigned char)*at >= ' ' && *at != 0x7f;
@@ -30,7 +30,9 @@ static const char *printable(const char *text, char buffer[2 * COLUMN_TEXT + 1])
             buffer[used++] = (char)(0xc0 | *at >> 6);
             buffer[used++] = (char)(0x80 | (*at & 0x3f));
         } else {
-            buffer[used++] = *at < ' ' || *at == 0x7f ? ' ' : (char)*at;
+            const bool control = *at < ' ' || *at == 0x7f;
+            buffer[used++] = control ? ' ' : (char)*at;
+            *controls |= control;
         }
     }
     buffer[used] = '\0';
@@ -41,12 +43,14 @@ static const char *printable(const char *text, char buffer[2 * COLUMN_TEXT + 1])
 static tutti_status read_category(struct column *column, const char *text, double *value)
 {
     char buffer[2 * COLUMN_TEXT + 1];
+    bool controls = false;
     int32_t number = -1;
     if (strlen(text) > COLUMN_TEXT) {
         *value = -1;
         return column->known || column->bounded ? TUTTI_OK : TUTTI_FORMAT;
     }
-    text = printable(text, buffer);
+    text = printable(text, buffer, &controls);
+    column->controls |= controls && !column->known;
     tutti_status status = TUTTI_OK;
     if (column->known)
         number = table_class_find(&column->categories, text);
@@ -102,6 +106,7 @@ static int describe_category(const struct column *column, json_t *object)
         if (column->slots[column->categories.list[i].number])
             failed |= json_array_append_new(list, json_string(column->categories.list[i].name));
     failed |= json_object_set_new(object, "categories", list);
+    if (column->controls) failed |= json_object_set_new(object, "controls", json_true());
     return failed | json_object_set_new(object, "indicator", json_boolean(column->indicator));
 }
 
@@ -121,6 +126,7 @@ static bool restore_category(struct column *column, const json_t *object)
     }
     column->slot_count = (int)count + 1;
     column->indicator = json_is_true(json_object_get(object, "indicator"));
+    column->controls = json_is_true(json_object_get(object, "controls"));
     return true;
 }
 

@@ -77,7 +77,9 @@ static int export(struct settings *s, struct session *session)
     const tutti_onnx_export_options options = { .data = s->saved.known ? s->saved.known->text : NULL,
         .with_preparation = s->with_preparation };
     const tutti_status status = tutti_export_onnx(session->network, session->trainer, s->output, &options);
-    return status == TUTTI_OK ? EXIT_DONE : work_failed("export", status, tutti_message(session->runtime));
+    if (status != TUTTI_OK) return work_failed("export", status, tutti_message(session->runtime));
+    if (s->with_preparation) user_data_warn_texts(s->saved.known);
+    return EXIT_DONE;
 }
 
 int command_export(int argc, char **argv)

@@ -168,3 +168,19 @@ void user_data_warn_columns(const char *weights, const tutti_data *data)
     free(before);
     free(now);
 }
+
+void user_data_warn_texts(const struct user_data_saved *saved)
+{
+    json_t *object = saved ? json_loads(saved->text, 0, NULL) : NULL, *column;
+    size_t i;
+    json_array_foreach(json_object_get(object, "prepared"), i, column)
+    {
+        const char *name = json_string_value(json_object_get(column, "name"));
+        if (name && json_is_true(json_object_get(column, "controls")))
+            fprintf(stderr,
+                "warning: texts of column '%s' had tabs or ends of lines: the file knows them with blanks instead, so "
+                "give it blanks\n",
+                text_printable(name).text);
+    }
+    json_decref(object);
+}

@@ -83,5 +83,7 @@ tutti_status user_data_saved_check(
 /* Prints one line if a training that begins with weights has other columns of a table than that of the weights had, or
  * in another order. */
 void user_data_warn_columns(const char *weights, const tutti_data *data);
+/* Prints a line for each column of texts that nodes of an ONNX file do not know as they are in the table. */
+void user_data_warn_texts(const struct user_data_saved *saved); /* takes NULL */
 
 #endif

@@ -133,6 +133,22 @@ class Export(harness.CommandTest):
         self.same_lines(self.infer("m.onnx", "--data", "new.csv"), lines)
         self.refused(1, ["'port'", "STRING"], "infer", "m.onnx", "--inputs", "in.npz", "--outputs", "out.npz")
 
+    def test_texts_with_control_characters(self):
+        """The file knows such texts with blanks, and the command says so."""
+        texts = ["one\ttwo", '"one\ntwo three"', "plain"]
+        self.write("t.csv", ["text", "plain", "which"], *([texts[i % 3], "xyz"[i % 3], "ab"[i % 2]] for i in range(40)))
+        self.good("train", "mlp", "--data", "t.csv", "--save", "m", "--steps", 4, "--batch", 8)
+        words = "export", "mlp", *WEIGHTS, "--output", "m.onnx"
+        self.assertNotIn("warning", self.good(*words).errors)
+        errors = self.good(*words, "--with-preparation").errors
+        self.assertIn("warning: texts of column 'text' had tabs or ends of lines", errors)
+        self.assertNotIn("'plain'", errors)
+        file = nodes.File(self.folder / "m.onnx")
+        given = {"text": [["one two"], ["one two three"], ["plain"]], "plain": [["x"], ["y"], ["z"]]}
+        self.write("new.csv", ["text", "plain"], *zip(texts, "xyz"))
+        features = file.compute(given, file.metadata["tutti.network_input"])
+        self.same_classes(self.probabilities(features), self.infer("mlp", *WEIGHTS, "--data", "new.csv"))
+
     def test_regression(self):
         self.write("t.csv", ["x", "y"], *([f"{i / 10}", f"{1e6 + 3 * i + .5}"] for i in range(50)))
         file = self.export("mlp", "t.csv")
