@@ -187,6 +187,17 @@ static const char *read_categories(struct source *source, const char *x, const s
 
 /* --------------------------------------------------------------------------------------------------- inputs ---- */
 
+/* Outputs keep their names, which are the same for all tables. */
+static const char *name_column(struct export *export, const char *name)
+{
+    static const char *const outputs[][2] = { { "probabilities", "probabilities.1" }, { "label", "label.1" },
+        { "values", "values.1" } };
+    const bool classes = json_array_size(json_object_get(export->data.object, "classes")) > 0;
+    for (size_t i = classes ? 0 : 2; i < (classes ? 2 : 3); i++)
+        if (!strcmp(name, outputs[i][0])) return export_name(export, outputs[i][1]);
+    return export_name(export, name);
+}
+
 void export_name_columns(struct export *export)
 {
     struct export_data *data = &export->data;
@@ -194,7 +205,7 @@ void export_name_columns(struct export *export)
         data->columns[0].port = export_name(export, "columns");
         return;
     }
-    for (size_t i = 0; i < data->column_count; i++) data->columns[i].port = export_name(export, data->columns[i].name);
+    for (size_t i = 0; i < data->column_count; i++) data->columns[i].port = name_column(export, data->columns[i].name);
 }
 
 static void add_input(struct export *export, const char *name, bool text, size_t count)
@@ -207,7 +218,7 @@ static void add_input(struct export *export, const char *name, bool text, size_t
 
 static const char *read_column(struct export *export, const struct export_column *column)
 {
-    struct source source = { .export = export, .info = { .layer = column->name, .operation = "column" } };
+    struct source source = { .export = export, .info = { .layer = column->port, .operation = "column" } };
     add_input(export, column->port, column->is != COLUMN_NUMBER, 1);
     if (column->is == COLUMN_CATEGORY) return read_categories(&source, column->port, column);
     if (column->is == COLUMN_TRUTH) return read_truths(&source, column->port, column);

@@ -149,6 +149,17 @@ class Export(harness.CommandTest):
         features = file.compute(given, file.metadata["tutti.network_input"])
         self.same_classes(self.probabilities(features), self.infer("mlp", *WEIGHTS, "--data", "new.csv"))
 
+    def test_columns_called_as_outputs(self):
+        """They get other names: outputs keep theirs."""
+        rows = [["xy"[i % 2], str(i), "uv"[i % 2], str(i % 3)] for i in range(40)]
+        self.write("t.csv", ["label", "probabilities", "values", "which"], *rows)
+        file = self.export("mlp", "t.csv", "--target", "which:class")
+        self.assertEqual(file.inputs, ["label.1", "probabilities.1", "values"])
+        self.assertEqual(file.outputs, ["probabilities", "label"])
+        self.same_lines(self.infer("m.onnx", "--data", "t.csv"), self.infer("mlp", *WEIGHTS, "--data", "t.csv"))
+        file = self.export("mlp", "t.csv")
+        self.assertEqual((file.inputs, file.outputs), (["label", "probabilities", "values.1"], ["values"]))
+
     def test_regression(self):
         self.write("t.csv", ["x", "y"], *([f"{i / 10}", f"{1e6 + 3 * i + .5}"] for i in range(50)))
         file = self.export("mlp", "t.csv")
