@@ -43,6 +43,31 @@ bool column_is_missing(const char *text)
 
 /* ------------------------------------------------------------------------------------------------ choosing ---- */
 
+enum { THOUSANDS = 3, COMMA, DATE, CATEGORY = COLUMN_KINDS - 1 };
+
+/* The number of dates of the format that most have, and all formats of so many. */
+static int64_t count_dates(const struct column_profile *profile, unsigned *formats)
+{
+    int64_t most = 0;
+    *formats = 0;
+    for (int i = 0; i < COLUMN_DATES; i++)
+        if (profile->dates[i] > most) most = profile->dates[i];
+    for (int i = 0; i < COLUMN_DATES && most > 0; i++)
+        if (profile->dates[i] == most) *formats |= 1U << i;
+    return most;
+}
+
+/* Counts the formats of a text that may be a date, and returns them. Where few are, others are not looked at. */
+static unsigned profile_date(struct column_profile *profile, const char *text)
+{
+    enum { FIRST = 16 };
+    unsigned ignored;
+    if (profile->filled > FIRST && 2 * count_dates(profile, &ignored) < profile->filled) return 0;
+    const unsigned formats = column_date.recognise(text);
+    for (int i = 0; i < COLUMN_DATES; i++) profile->dates[i] += formats >> i & 1;
+    return formats;
+}
+
 tutti_status column_profile(struct column *column, const char *text)
 {
     struct column_profile *profile = &column->profile;
@@ -54,8 +79,9 @@ tutti_status column_profile(struct column *column, const char *text)
         profile->points = profile->points || strchr(text, '.');
     }
     if (number != floor(number)) profile->fractions = true;
+    const unsigned date = profile_date(profile, text);
     for (int i = 0; i < COLUMN_KINDS; i++)
-        if (profile->formats[i]) profile->formats[i] &= column_kinds[i]->recognise(text);
+        if (profile->formats[i]) profile->formats[i] &= i == DATE ? date : column_kinds[i]->recognise(text);
     if (profile->many || !profile->formats[COLUMN_KINDS - 1]) return TUTTI_OK;
     const tutti_status status = column_category.read(column, text, &ignored);
     profile->many = status == TUTTI_FORMAT;
@@ -68,8 +94,6 @@ static bool fits(const struct column_profile *profile, int kind)
     if (!profile->formats[kind]) return false;
     return !column_kinds[kind]->mostly || 2 * others > profile->filled;
 }
-
-enum { THOUSANDS = 3, COMMA, CATEGORY = COLUMN_KINDS - 1 };
 
 bool column_may_be_comma(const struct column *column)
 {
@@ -84,21 +108,39 @@ unsigned column_formats(const struct column *column)
     return kind < COLUMN_KINDS && column->profile.filled > 0 ? column->profile.formats[kind] : 0;
 }
 
+bool column_is_mostly_dates(const struct column *column)
+{
+    unsigned formats;
+    const int64_t dates = count_dates(&column->profile, &formats), filled = column->profile.filled;
+    return dates < filled && 10 * dates >= 9 * filled;
+}
+
+/* The first of several formats. */
+static unsigned first_of(unsigned formats)
+{
+    return formats & ~(formats - 1);
+}
+
 const struct column_kind *column_choose(struct column *column, bool comma)
 {
-    const struct column_profile *profile = &column->profile;
+    struct column_profile *profile = &column->profile;
     column->format = 1;
     if (profile->filled == 0) return NULL;
     for (int i = 0; i < CATEGORY; i++) {
         if (i == THOUSANDS && comma && fits(profile, COMMA)) continue;
         if (!fits(profile, i)) continue;
-        column->format = profile->formats[i] & ~(profile->formats[i] - 1); /* the first of several */
+        column->format = first_of(profile->formats[i]);
         return column_kinds[i];
     }
     const bool texts = profile->formats[CATEGORY] && !profile->many;
-    if (2 * profile->numbers < profile->filled) return texts ? &column_category : NULL;
-    /* Texts between numbers are damaged, unless these are whole numbers that recur, such as 4, 6 and "rotary". */
+    /* Texts between numbers or dates are damaged, unless these are few that recur, such as 4, 6 and "rotary". */
     const bool recur = 4 * (int64_t)column->categories.count <= profile->filled;
+    if (column_is_mostly_dates(column) && !(texts && recur)) {
+        (void)count_dates(profile, &profile->formats[DATE]);
+        column->format = first_of(profile->formats[DATE]);
+        return &column_date;
+    }
+    if (2 * profile->numbers < profile->filled) return texts ? &column_category : NULL;
     return texts && recur && !profile->fractions ? &column_category : &column_number;
 }
 

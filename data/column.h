@@ -6,7 +6,7 @@
 
 struct json_t; /* jansson's */
 
-enum { COLUMN_KINDS = 7, COLUMN_FEATURES = 6, COLUMN_CATEGORIES = 1000, COLUMN_TEXT = 1000 };
+enum { COLUMN_KINDS = 7, COLUMN_FEATURES = 6, COLUMN_DATES = 6, COLUMN_CATEGORIES = 1000, COLUMN_TEXT = 1000 };
 
 /* Different texts, sorted by name, each with its number: in the order in which they appear. */
 struct table_class {
@@ -37,6 +37,7 @@ enum column_role {
 /* What is known of a column's texts before its kind is chosen. */
 struct column_profile {
     int64_t filled, numbers;        /* texts that are not missing; of these, plain numbers */
+    int64_t dates[COLUMN_DATES];    /* texts that are dates of each format, while most are dates */
     unsigned formats[COLUMN_KINDS]; /* that all of them have; 0: some are not of the kind */
     bool fractions;                 /* some numbers are not whole */
     bool points;                    /* some numbers have a point */
@@ -107,6 +108,8 @@ tutti_status column_profile(struct column *column, const char *text);
 const struct column_kind *column_choose(struct column *column, bool comma);
 /* Whether all texts are plain numbers, but such as 999 and 1.234, where a point may stand before thousands. */
 bool column_may_be_comma(const struct column *column);
+/* Whether nine in ten texts or more, but not all, are dates of one format. */
+bool column_is_mostly_dates(const struct column *column);
 /* The formats of the column's kind that all texts of the profile have. */
 unsigned column_formats(const struct column *column);
 

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 enum date_format { YEAR_FIRST, MONTH_FIRST, DAY_FIRST, MONTH_NAMED, YEAR_MONTH, TIME_ONLY, DATE_FORMATS };
+_Static_assert((int)DATE_FORMATS == (int)COLUMN_DATES, "they are counted");
 enum { DAY = 86400, MOST_YEAR = 9999 };
 
 struct date {

@@ -51,7 +51,8 @@ static void leave_out(const struct table *table, struct column *column, const ch
 static void report_mixed(const struct table *table, const struct column *column)
 {
     struct text line = { 0 };
-    text_append(&line, "column '%s' has numbers and texts: all are taken as texts", column->name);
+    text_append(&line, "column '%s' has %s and texts: all are taken as texts", column->name,
+        column_is_mostly_dates(column) ? "dates" : "numbers");
     table_note(table, NULL, &line);
     text_free(&line);
 }
@@ -63,7 +64,8 @@ static void choose_input(const struct table *table, struct column *column, bool 
     column->kind = column_choose(column, table->reading.comma);
     if (table->reading.comma) column_date_take_day_first(column);
     column->bounded = all;
-    if (column->kind == &column_category && before != column->kind && profile->numbers > 0) report_mixed(table, column);
+    const bool mixed = profile->numbers > 0 || column_is_mostly_dates(column);
+    if (column->kind == &column_category && before != column->kind && mixed) report_mixed(table, column);
     if (column->kind) return;
     column->kind = &column_number;
     if (profile->filled > 0)

@@ -119,6 +119,46 @@ START_TEST(dates)
 }
 END_TEST
 
+/* One text of 30 that is not a date is damaged, also after the first rows, unless dates recur; where a tenth is, all
+ * are texts. */
+START_TEST(damaged_dates)
+{
+    static const struct {
+        const char *bad;
+        int rows, each, first_bad; /* rows; after how many dates come again; the first bad row, then each 30th */
+        const char *reason, *note; /* of a refusal; what is told otherwise */
+    } cases[] = {
+        { "2001-02-30", 30, 9999, 5, "row 5 (line 6): column 'a': '2001-02-30' is not a date or time", NULL },
+        { "never", 1200, 9999, 1190, "row 1190 (line 1191): column 'a': 'never'", NULL },
+        { "12/25/2001", 30, 9999, 1, "row 1 (line 2): column 'a'", NULL },
+        { "never", 60, 6, 5, NULL, "'a' has dates and texts: all are taken as texts" },
+        { "never", 8, 9999, 5, NULL, "'a' is left out: each row has another text" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1200 * 20], *at = text;
+        at += sprintf(at, "a,b,y\n");
+        for (int row = 1; row <= cases[i].rows; row++) {
+            const int day = row % cases[i].each;
+            if (row >= cases[i].first_bad && (row - cases[i].first_bad) % 30 == 0)
+                at += sprintf(at, "%s,%d,%d\n", cases[i].bad, row % 3, row);
+            else
+                at += sprintf(
+                    at, "%d-%02d-%02d,%d,%d\n", 2001 + day / 336, 1 + day / 28 % 12, 1 + day % 28, row % 3, row);
+        }
+        put_text("data.csv", text);
+        *heard = '\0';
+        if (cases[i].reason) expect_refused(table_open, "data.csv", &fills, "data.csv", cases[i].reason);
+        tutti_data_options options = fills;
+        options.skip_damaged = true;
+        struct collection *table = opened(table_open, "data.csv", &options);
+        ck_assert_msg(table->samples == cases[i].rows - (cases[i].reason ? 1 : 0), "%zu: %d", i, (int)table->samples);
+        ck_assert_msg(!cases[i].note || strstr(heard, cases[i].note), "%zu: %s", i, heard);
+        if (cases[i].reason) ck_assert_int_ge(table->info.shape.sizes[0], 7);
+        table->free(table);
+    }
+}
+END_TEST
+
 /* Where no day is above 12, a line says which order was taken; that of tables with decimal commas is another one. */
 START_TEST(orders_of_dates)
 {
@@ -417,6 +457,7 @@ Suite *columns_suite(void)
     tcase_add_test(tests, text_columns);
     tcase_add_test(tests, missing_numbers);
     tcase_add_test(tests, dates);
+    tcase_add_test(tests, damaged_dates);
     tcase_add_test(tests, orders_of_dates);
     tcase_add_test(tests, points_before_thousands);
     tcase_add_test(tests, late_rows);
