@@ -5,10 +5,11 @@
 #include "tools/saved.h"
 
 /* A line of a table of options; the error if the model is not a file. */
-#define EXPECT_OPTION(text)                                                                                 \
-    {                                                                                                       \
-        "expect", OPTION(text), "FILE",                                                                     \
-            "of an ONNX file: first compare its outputs with those in this .npz file of inputs and outputs" \
+#define EXPECT_OPTION(text)                                                                                  \
+    {                                                                                                        \
+        "expect", OPTION(text), "FILE",                                                                      \
+            "of an ONNX file: first compare its outputs with those in this .npz file of inputs and outputs", \
+            .file = OPTION_READS                                                                             \
     }
 int expects_a_file(const char *command);
 

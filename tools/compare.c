@@ -22,7 +22,7 @@ struct comparison {
 static enum parsed parse(struct comparison *c, int argc, char **argv)
 {
     const struct option options[] = {
-        { "output", OPTION(c->output), "FILE.html", "page to write" },
+        { "output", OPTION(c->output), "FILE.html", "page to write", .file = OPTION_WRITES },
     };
     const struct usage usage = { .command = "report",
         .summary = "Compares trainings: lays their curves over one another, with a table of their results",

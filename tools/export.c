@@ -16,8 +16,9 @@ struct settings {
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "weights", OPTION(s->saved.weights), "FILE", "safetensors file with the weights, written by train --save" },
-        { "output", OPTION(s->output), "FILE", "ONNX file to write" },
+        { "weights", OPTION(s->saved.weights), "FILE", "safetensors file with the weights, written by train --save",
+            .file = OPTION_READS_WEIGHTS },
+        { "output", OPTION(s->output), "FILE", "ONNX file to write", .file = OPTION_WRITES },
         { "with-preparation", OPTION(s->with_preparation), NULL,
             "write nodes that prepare raw pixels or columns of a table as in training, and convert the outputs" },
         { "input", OPTION(s->input), "CxHxW", "shape of a sample (default that of the weights, or the model's)" },

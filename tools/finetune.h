@@ -18,7 +18,8 @@ struct finetune {
 #define FINETUNE_OPTIONS(f)                                                                                            \
     OPTION_HEADING("Fine-tuning"),                                                                                     \
         { "weights", OPTION((f).weights), "FILE",                                                                      \
-            "begin with the weights of a safetensors file, as far as names and shapes fit; the rest is listed" },      \
+            "begin with the weights of a safetensors file, as far as names and shapes fit; the rest is listed",        \
+            .file = OPTION_READS_WEIGHTS },                                                                            \
         { "freeze", OPTION((f).freeze), "PATTERN,...",                                                                 \
             "do not train parameters whose names are like a PATTERN, such as \"features.*\": * is any text, ? a "      \
             "character" },                                                                                             \
@@ -38,7 +39,7 @@ struct finetune {
             2147483647, .given = &(f).loss.has_ignored },                                                              \
         OPTION_HEADING("Instead of one training"),                                                                     \
         { "find-lr", OPTION((f).find_rate), "FILE",                                                                    \
-            "try learning rates, suggest one and draw their losses as an SVG file" },                                  \
+            "try learning rates, suggest one and draw their losses as an SVG file", .file = OPTION_WRITES },           \
     {                                                                                                                  \
         "folds", OPTION((f).folds), "K",                                                                               \
             "divide the training data by K and train K times, each time with another part as the test", 2, 100         \

@@ -7,6 +7,7 @@
 #include "tools/files.h"
 #include "tools/infer_samples.h"
 #include "tools/inputs.h"
+#include "tools/overwrite.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,10 +32,12 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "first", OPTION(s->request.first), "N", "index of the first sample, from 0", 0, 1e15 },
         { "count", OPTION(s->request.count), "N", "number of samples (default all that follow)", 1, 1e15 },
         { "output", OPTION(s->request.predictions.path), "FILE",
-            "write a table of predictions, .csv or .tsv: the columns of a table or names of files, and probabilities" },
+            "write a table of predictions, .csv or .tsv: the columns of a table or names of files, and probabilities",
+            .file = OPTION_WRITES },
         { "json", OPTION(s->saved.json), NULL, "print a JSON object per sample" },
-        { "inputs", OPTION(s->inputs), "FILE", "compute the outputs of the arrays in this .npz or .npy file" },
-        { "outputs", OPTION(s->outputs), "FILE", "write them to this .npz or .npy file" },
+        { "inputs", OPTION(s->inputs), "FILE", "compute the outputs of the arrays in this .npz or .npy file",
+            .file = OPTION_READS },
+        { "outputs", OPTION(s->outputs), "FILE", "write them to this .npz or .npy file", .file = OPTION_WRITES },
         { "classes", OPTION(s->classes), "N", "with --inputs: number of outputs (default the model's)", 1, 1e6 },
         { "prepare", OPTION(s->prepare), NULL,
             "with --inputs: prepare them as in training, and write numbers in the units of the data" },
@@ -227,7 +230,7 @@ static int infer_files(struct settings *s, struct session *session, struct data 
     const tutti_status status = list_files(s, files, &inputs);
     if (status != TUTTI_OK) result = work_failed("infer", status, status_message());
     for (size_t i = 0; i < inputs.count && result == EXIT_DONE; i++)
-        result = predictions_check_input(&s->request.predictions, "infer", inputs.list[i].path);
+        result = overwrite_check_input("infer", inputs.list[i].path);
     if (result == EXIT_DONE && inputs.count == 0 && inputs.bad == 0)
         result = work_failed("infer", TUTTI_INVALID, "there is nothing to predict: the list of files is empty");
     if (result == EXIT_DONE) result = infer_list(s, session, data, &inputs);
@@ -261,11 +264,9 @@ static tutti_status keep_input(const struct settings *s)
 static int infer_data(struct settings *s, struct session *session, struct data *data)
 {
     struct samples *part = NULL;
-    int result = predictions_check_input(&s->request.predictions, "infer", s->saved.data);
-    if (result != EXIT_DONE) return result;
     const tutti_status status = keep_input(s);
     if (status != TUTTI_OK) return work_failed("infer", status, status_message());
-    result = saved_open("infer", &s->saved, false, session, data, &part);
+    const int result = saved_open("infer", &s->saved, false, session, data, &part);
     if (result != EXIT_DONE) return result;
     s->request.table = only_table(data, part);
     return infer_part(s, session, data, part, NULL);
@@ -298,8 +299,7 @@ static int infer(struct settings *s, struct session *session, struct data *data,
     if (s->classes || s->expect || s->prepare)
         return wrong_use("infer", "--classes, --prepare and --expect can only be used with --inputs");
     s->skips = s->saved.own.data.skip_damaged;
-    int result = predictions_check(predictions, "infer");
-    if (result == EXIT_DONE) result = predictions_check_input(predictions, "infer", s->saved.weights);
+    const int result = predictions_check(predictions, "infer");
     if (result != EXIT_DONE) return result;
     return finish(s, s->files ? infer_files(s, session, data, files) : infer_data(s, session, data));
 }

@@ -35,7 +35,7 @@ static enum parsed parse(struct inspection *i, int argc, char **argv)
     const struct option options[] = {
         { "all", OPTION(i->all), NULL, "list every column and class, and open every file" },
         { "report", OPTION(i->page), "FILE.html",
-            "write a page with histograms of columns, bars of classes and samples" },
+            "write a page with histograms of columns, bars of classes and samples", .file = OPTION_WRITES },
         { "json", OPTION(i->json), NULL, "print one JSON object" },
         OPTION_HEADING("As for tutti train"),
         OWN_OPTIONS(i->own),

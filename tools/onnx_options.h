@@ -20,7 +20,8 @@ struct onnx_options {
             "axis of inputs that is the batch (default 0): of all, and of the input NAME" },                        \
         { "whole", OPTION((o).import.whole), NULL, "no axis is the batch: a sample is all of each input" },         \
         { "known", OPTION((o).known), "NAME=VALUE",                                                                 \
-            "the input NAME is this constant: a number, numbers as 2,3, or a .npy file" },                          \
+            "the input NAME is this constant: a number, numbers as 2,3, or a .npy file",                            \
+            .file = OPTION_READS_ARRAYS },                                                                          \
     {                                                                                                               \
         "train-constants", OPTION((o).import.train_constants), NULL,                                                \
             "train initialisers that are not parameters of the exported module, as buffers"                         \

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "tools/files.h"
 #include "tools/help.h"
+#include "tools/overwrite.h"
 
 #include <errno.h>
 #include <math.h>
@@ -267,6 +268,7 @@ enum parsed options_parse(const struct usage *usage, int argc, char **argv, cons
         found = NULL;
     }
     if (check_argument(usage, found) != EXIT_DONE) return PARSED_WRONG;
+    if (overwrite_check(usage, found, argv + 1, more) != EXIT_DONE) return PARSED_WRONG;
     if (argument) *argument = found;
     if (usage->more) *usage->more_count = more;
     return PARSED_RUN;

@@ -20,6 +20,19 @@ enum option_kind {
     OPTION_NUMBER
 };
 
+/* What a command does with the file that an option names: it is checked that nothing is written over what is read
+ * (overwrite.h). Weights are named as files_weights() takes them; a checkpoint, NAME, has two files, and --save may
+ * write those of --resume; arrays are a list of NAME=FILE. */
+enum option_file {
+    OPTION_NO_FILE,
+    OPTION_READS, /* a file or folder; -: standard input */
+    OPTION_READS_WEIGHTS,
+    OPTION_READS_CHECKPOINT,
+    OPTION_READS_ARRAYS,
+    OPTION_WRITES,
+    OPTION_WRITES_CHECKPOINT
+};
+
 /* The variable of OPTION_TEXTS, which may be given several times. */
 enum { OPTION_MOST_TEXTS = 16 };
 struct texts {
@@ -37,6 +50,7 @@ struct option {
     /* Of texts, ended by NULL; NULL: anything but an empty text. A variable of an enumeration gets the position of the
      * chosen one, from `low` on. */
     const char *const *choices;
+    enum option_file file;
     bool *given;         /* set if the option was given; NULL: not needed */
     const char *heading; /* heading of the options after it, for --help; replaces all other members */
 };

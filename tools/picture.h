@@ -11,8 +11,8 @@ struct picture_options {
 
 #define PICTURE_OPTIONS(p)                                                                                             \
     { "svg", OPTION((p).svg), "FILE",                                                                                  \
-        "draw the network, with the shape and the kernel of each layer on the first device" },                         \
-        { "html", OPTION((p).html), "FILE", "the same as a page" },                                                    \
+        "draw the network, with the shape and the kernel of each layer on the first device", .file = OPTION_WRITES },  \
+        { "html", OPTION((p).html), "FILE", "the same as a page", .file = OPTION_WRITES },                             \
     {                                                                                                                  \
         "time", OPTION((p).time), NULL, "with --svg or --html: run a step on zeros and measure the time of each layer" \
     }

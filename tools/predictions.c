@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { BUFFERED = 1 << 16, NUMBER = 40, CLASS_DIGITS = 9 };
 
@@ -26,28 +25,6 @@ int predictions_check(const struct predictions *p, const char *command)
     if (!text_ends_with(p->path, ".csv") && !has_tabs(p))
         return wrong_use(command, "--output %s: predictions are written as a table: name a .csv or .tsv file", p->path);
     return files_check_output(command, "output", p->path);
-}
-
-/* Whether the folder has the file, in it or in a folder below it. */
-static bool contains(const char *folder, const char *file)
-{
-    char *outer = realpath(folder, NULL), *inner = outer ? realpath(file, NULL) : NULL;
-    const size_t length = outer ? strlen(outer) : 0;
-    const bool within = inner && !strncmp(inner, outer, length) && inner[length] == '/';
-    free(outer);
-    free(inner);
-    return within;
-}
-
-int predictions_check_input(const struct predictions *p, const char *command, const char *input)
-{
-    struct stat output, found;
-    if (!p->path || !input || stat(p->path, &output) != 0 || stat(input, &found) != 0) return EXIT_DONE;
-    if (S_ISDIR(found.st_mode) ? !contains(input, p->path)
-                               : output.st_dev != found.st_dev || output.st_ino != found.st_ino)
-        return EXIT_DONE;
-    return wrong_use(command, "--output %s: this file is %s %s, which is read: choose another name", p->path,
-        S_ISDIR(found.st_mode) ? "in" : "also", input);
 }
 
 /* ----------------------------------------------------------------------------------------------------- text ---- */

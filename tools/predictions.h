@@ -35,9 +35,8 @@ struct predicted {
     bool numbers, shares;
 };
 
-/* Check the path, and that it is not one of the files that are read. They print a line and return an exit status. */
+/* Checks the path. Prints a line and returns an exit status. */
 int predictions_check(const struct predictions *predictions, const char *command);
-int predictions_check_input(const struct predictions *predictions, const char *command, const char *input);
 
 /* Opens the file at the first call. Errors: TUTTI_MISMATCH if a table has other columns than the one before. */
 tutti_status predictions_begin(struct predictions *predictions, const struct predicted *predicted);

@@ -17,13 +17,14 @@ struct report_options {
     const char *page, *tensorboard, *log;
 };
 
-#define REPORT_OPTIONS(r)                                                                                 \
-    { "report", OPTION((r).page), "FILE.html",                                                            \
-        "write a page with curves, samples, mistakes, devices and the network, while training goes on" }, \
-        { "log", OPTION((r).log), "FILE.csv", "write all metrics of each step and epoch" },               \
-    {                                                                                                     \
-        "tensorboard", OPTION((r).tensorboard), "DIR",                                                    \
-            "write the metrics of each step and epoch into an event file of TensorBoard in this folder"   \
+#define REPORT_OPTIONS(r)                                                                                          \
+    { "report", OPTION((r).page), "FILE.html",                                                                     \
+        "write a page with curves, samples, mistakes, devices and the network, while training goes on",            \
+        .file = OPTION_WRITES },                                                                                   \
+        { "log", OPTION((r).log), "FILE.csv", "write all metrics of each step and epoch", .file = OPTION_WRITES }, \
+    {                                                                                                              \
+        "tensorboard", OPTION((r).tensorboard), "DIR",                                                             \
+            "write the metrics of each step and epoch into an event file of TensorBoard in this folder"            \
     }
 
 /* What is known of the training before it begins; all of it must outlive the report. */

@@ -23,7 +23,8 @@ extern const char *const saved_parts[];
 
 /* Lines of a table of options. */
 #define SAVED_OPTIONS(s)                                                                                       \
-    { "weights", OPTION((s).weights), "FILE", "safetensors file with the weights, written by train --save" },  \
+    { "weights", OPTION((s).weights), "FILE", "safetensors file with the weights, written by train --save",    \
+        .file = OPTION_READS_WEIGHTS },                                                                        \
     {                                                                                                          \
         "batch", OPTION((s).session.training.batch), "N", "samples computed at once, over all devices", 1, 1e9 \
     }
@@ -32,7 +33,8 @@ extern const char *const saved_parts[];
     OPTION_HEADING("Data"),                                                                                           \
         { "data", OPTION((s).data), "DIR",                                                                            \
             "folder or file of the data, - for a table from standard input, digits or line (default digits; for "     \
-            "linear: line)" },                                                                                        \
+            "linear: line)",                                                                                          \
+            .file = OPTION_READS },                                                                                   \
         { "part", OPTION((s).part), "PART", "part of the data, as the training divided them", .choices = saved_parts, \
             .given = &(s).part_given },                                                                               \
         OWN_OPTIONS((s).own), SESSION_OPTIONS((s).session)

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "formats/json_shape.h"
 #include "tools/files.h"
+#include "tools/overwrite.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -95,5 +96,5 @@ int saved_model_choose(
         return wrong_use(command, "MODEL is missing: --%s %s has the weights of \"%s\", which is not here: name it",
             option, weights, text_printable(saved->name).text);
     *model = saved->name;
-    return EXIT_DONE;
+    return built_in ? EXIT_DONE : overwrite_check_input(command, *model);
 }

@@ -17,10 +17,10 @@ struct judge {
 };
 
 /* A line of a table of options, over a struct judge. */
-#define SCORES_OPTION(j)                                                                  \
-    {                                                                                     \
-        "scores", OPTION((j).file), "FILE",                                               \
-            "write the scores of each class and the confusion matrix to this file as CSV" \
+#define SCORES_OPTION(j)                                                                                         \
+    {                                                                                                            \
+        "scores", OPTION((j).file), "FILE",                                                                      \
+            "write the scores of each class and the confusion matrix to this file as CSV", .file = OPTION_WRITES \
     }
 
 /* Makes scores for what the session's network predicts: classes, or numbers if the data have such targets, on a part

@@ -43,7 +43,8 @@ struct session_options {
         { "tune", OPTION((s).training.tune), NULL,                                                                     \
             "measure kernels not measured before, and keep the times for later runs" },                                \
         { "tuning", OPTION((s).runtime.tuning), "FILE",                                                                \
-            "choose kernels by this table, written by tutti tune; off: only by the tables shipped with tutti" },       \
+            "choose kernels by this table, written by tutti tune; off: only by the tables shipped with tutti",         \
+            .file = OPTION_READS },                                                                                    \
     {                                                                                                                  \
         "threads", OPTION((s).runtime.threads), "N", "host threads (default one per processor)", 1, 4096               \
     }

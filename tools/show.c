@@ -24,7 +24,8 @@ static const char *const modes[] = { "train", "infer", NULL };
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "weights", OPTION(s->weights), "FILE", "safetensors file: take model, shape and number of outputs from it" },
+        { "weights", OPTION(s->weights), "FILE", "safetensors file: take model, shape and number of outputs from it",
+            .file = OPTION_READS_WEIGHTS },
         { "input", OPTION(s->input), "CxHxW", "shape of a sample (default that of the weights, or the model's)" },
         { "classes", OPTION(s->classes), "N", "number of outputs (default that of the weights, or the model's)", 1,
             1e6 },
