@@ -245,7 +245,7 @@ enum parsed options_parse(const struct usage *usage, int argc, char **argv, cons
         }
     }
     for (int i = 1; i < argc; i++) {
-        if (argv[i][0] != '-' || (!argv[i][1] && usage->more)) {
+        if (argv[i][0] != '-' || (!argv[i][1] && usage->argument)) {
             if (found && usage->more) {
                 argv[++more] = argv[i];
                 continue;

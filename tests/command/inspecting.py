@@ -83,6 +83,16 @@ class Inspect(harness.CommandTest):
         self.assertIn("\n  next     tutti train mlp --data 'a table.csv'\n", text)
         self.assertIn("\n  v59 ", self.good("inspect", "a table.csv", "--all", **NO_DEVICE).output)
 
+    def test_standard_input(self):
+        rows = [("a", "b", "y"), *((i, "oops" if i == 50 else 2 * i, i % 2) for i in range(100))]
+        given = "\n".join(",".join(map(str, row)) for row in rows).encode()
+        line, = self.tutti("inspect", "-", "--json", given=given, **NO_DEVICE).lines()
+        self.assertEqual((line["path"], line["samples"], line["damaged"]), ("-", 99, 1))
+        self.assertEqual(line["next"], "tutti train mlp --data - --skip-damaged")
+        self.refused(1, "the file is empty", "inspect", "-", **NO_DEVICE)
+        self.refused(2, 'unknown MODEL "-"', "show", "-", **NO_DEVICE)
+        self.refused(2, "unknown option -x", "inspect", "-x", **NO_DEVICE)
+
     def test_damaged_rows(self):
         self.put("t.csv", ("a", "b", "y"), *((i, "oops" if i == 50 else 2 * i, i % 2) for i in range(100)))
         facts = self.facts("t.csv")
