@@ -185,6 +185,19 @@ static bool needs_skipping(const struct inspection *i)
     return i->damaged || json_integer_value(json_object_get(json_object_get(i->facts, "opened"), "damaged")) > 0;
 }
 
+/* Finds out whether a training that leaves out the damaged files has some of each class. */
+static tutti_status check_sound(struct inspection *i)
+{
+    if (i->problem || i->damaged || data_is_unlabelled(&i->data) || !needs_skipping(i)) return TUTTI_OK;
+    if (!i->own.data.skip_damaged && !i->page) { /* else it is open so */
+        const tutti_status status = load_sound(i);
+        if (status != TUTTI_OK) return status;
+    }
+    if (data_check_first(&i->data, &i->data.train) == TUTTI_OK) return TUTTI_OK;
+    i->problem = memory_copy_text(status_message());
+    return i->problem ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
 /* The command that trains on these data with these options. */
 static char *suggest(const struct inspection *i)
 {
@@ -236,6 +249,8 @@ static tutti_status gather(struct inspection *i)
     free(text);
     if (!i->problem && !data_is_unlabelled(&i->data) && data_check_training(&i->data, i->path) != TUTTI_OK)
         i->problem = memory_copy_text(status_message());
+    const tutti_status status = check_sound(i);
+    if (status != TUTTI_OK) return status;
     int failed = json_object_set_new(i->facts, "path", text_json(i->path));
     failed |= json_object_set(i->facts, "notes", i->notes);
     if (i->problem) failed |= json_object_set_new(i->facts, "problem", text_json(i->problem));

@@ -137,6 +137,17 @@ class Inspect(harness.CommandTest):
         self.assertTrue(facts["next"].endswith(" --skip-damaged"))
         self.assertIn("2 cannot be read and stop a training without --skip-damaged", self.good("inspect", "photos", **NO_DEVICE).output)
 
+    def test_damaged_class(self):
+        """Its only picture cannot be read: leaving it out leaves no class, and no training is suggested."""
+        self.put_pictures({"cat": 0, "dog": 6, "fox": 6})
+        (self.folder / "photos/cat/bad.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+        for options in ((), ("--skip-damaged",), ("--report", "p.html")):
+            facts = self.facts("photos", *options)
+            self.assertNotIn("next", facts)
+            self.assertIn("all samples of a class are damaged, among them this one: photos/cat/bad.png", facts["problem"])
+            self.assertEqual(facts["notes"], self.facts("photos")["notes"])
+        self.refused(1, facts["problem"], "train", "lenet", "--data", "photos", "--skip-damaged", **NO_DEVICE)
+
     def test_one_class(self):
         self.put_pictures({"cat": 3})
         facts = self.facts("photos")
