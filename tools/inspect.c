@@ -123,8 +123,9 @@ static bool fits(const struct inspection *i, const struct model *model)
     if (data_masks(&i->data)) return segments;
     if (segments) return false;
     if (model->loss == TUTTI_MSE) return i->data.numbers;
-    if (model->takes == MODEL_TAKES_NUMBERS) return true;
-    if (i->data.info.shape.rank != 3) return false;
+    const bool images = i->data.info.shape.rank == 3;
+    if (model->takes == MODEL_TAKES_NUMBERS) return !images || strcmp(model->name, "tabular") != 0;
+    if (!images) return false;
     const bool resized = is_kind(i, "images");
     return resized || shorter_side(i) >= SMALL || !strcmp(model->name, "lenet") || !strcmp(model->name, "resnet18");
 }

@@ -122,6 +122,8 @@ class Inspect(harness.CommandTest):
                          ["photos/cat/read me.txt", "photos/dog/1.svg", "photos/dog/2.SVG"]})
         self.assertEqual(facts["next"], "tutti train resnet18 --data photos --input 3x32x32")
         self.assertIn("resnet50", facts["models"])
+        self.assertIn("mlp", facts["models"])
+        self.assertNotIn("tabular", facts["models"]) # which was made for tables
         text = self.good("inspect", "photos", **NO_DEVICE).output
         self.assertRegex(text, r"(?m)^photos: 44 pictures, 2 classes$")
         self.assertRegex(text, r"(?m)^  ignored  2 .svg files, 1 .txt file, such as photos/cat/read me.txt,")
