@@ -189,7 +189,7 @@ static json_t *becomes(const struct table *table, const struct column *column)
     case COLUMN_LEFT_OUT: text_append(&text, "left out: %s", column->reason ? column->reason : "not wanted"); break;
     case COLUMN_TARGET:
         if (table->by_class)
-            text_append(&text, "the target: %zu classes", table->classes.count);
+            text_append(&text, "the target: %zu class%s", table->classes.count, table->classes.count == 1 ? "" : "es");
         else
             text_append(&text, "the target: a number");
     }

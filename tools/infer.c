@@ -280,7 +280,7 @@ static int finish(struct settings *s, int result)
     const tutti_status status = r->done > 0 ? predictions_commit(&r->predictions) : TUTTI_OK;
     if (status != TUTTI_OK) return work_failed("infer", status, status_message());
     if (r->predictions.path && r->done > 0)
-        fprintf(stderr, "%s: %lld predictions\n", r->predictions.path, (long long)r->done);
+        fprintf(stderr, "%s: %lld prediction%s\n", r->predictions.path, (long long)r->done, r->done == 1 ? "" : "s");
     if (r->bad == 0 || (s->skips && r->done > 0)) return EXIT_DONE;
     if (r->bad > 1)
         fprintf(

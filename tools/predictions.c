@@ -9,20 +9,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { BUFFERED = 1 << 16, NUMBER = 40, CLASS_DIGITS = 9 };
 
 /* ---------------------------------------------------------------------------------------------------- check ---- */
 
+static bool has_end(const struct predictions *p, const char *end)
+{
+    const size_t length = strlen(p->path);
+    return length > strlen(end) && !strcasecmp(p->path + length - strlen(end), end);
+}
+
 static bool has_tabs(const struct predictions *p)
 {
-    return text_ends_with(p->path, ".tsv");
+    return has_end(p, ".tsv");
 }
 
 int predictions_check(const struct predictions *p, const char *command)
 {
     if (!p->path) return EXIT_DONE;
-    if (!text_ends_with(p->path, ".csv") && !has_tabs(p))
+    if (!has_end(p, ".csv") && !has_tabs(p))
         return wrong_use(command, "--output %s: predictions are written as a table: name a .csv or .tsv file", p->path);
     return files_check_output(command, "output", p->path);
 }

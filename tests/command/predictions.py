@@ -164,6 +164,8 @@ class Tables(WithTables):
         self.good("infer", *WEIGHTS, "some.csv", "--output", "some_out.csv")
         rows = self.table("some_out.csv")
         self.assertEqual([(row["species"], row["note"]) for row in rows], [("?", 'a; "b", c'), ("rose", "")])
+        put(self.folder / "ONE.CSV", self.new[:1], "petal", "sepal")
+        self.assertIn("TWO.CSV: 1 prediction\n", self.good("infer", *WEIGHTS, "ONE.CSV", "--output", "TWO.CSV").errors)
         self.good("infer", *WEIGHTS, "out.csv", "--output", "again.tsv")
         self.assertIn("\tprediction\t", (self.folder / "again.tsv").read_text().splitlines()[0])
         self.assertIn("\tprediction_2\t", (self.folder / "again.tsv").read_text().splitlines()[0])
