@@ -353,10 +353,16 @@ static void report_nothing_left(const struct training *training)
 {
     tutti_checkpoint_info info = { .size = sizeof(info) };
     const long long epochs = training->settings->fitting.epochs;
-    if (tutti_checkpoint_read(training->resume, &info) != TUTTI_OK || info.epochs > epochs) info.epochs = epochs;
-    fprintf(stderr, "tutti train: nothing was left to train: %s has completed %lld of %lld epochs%s\n",
-        training->resume, (long long)info.epochs, epochs,
-        info.epochs < epochs ? ", and patience has ended it; raise --patience" : "; raise --epochs");
+    if (tutti_checkpoint_read(training->resume, &info) != TUTTI_OK) info.epochs = epochs;
+    if (info.epochs > epochs)
+        fprintf(stderr,
+            "tutti train: nothing was left to train: %s has completed %lld epochs, more than %lld; raise "
+            "--epochs\n",
+            training->resume, (long long)info.epochs, epochs);
+    else
+        fprintf(stderr, "tutti train: nothing was left to train: %s has completed %lld of %lld epochs%s\n",
+            training->resume, (long long)info.epochs, epochs,
+            info.epochs < epochs ? ", and patience has ended it; raise --patience" : "; raise --epochs");
 }
 
 static int report_end(struct training *training)

@@ -149,6 +149,9 @@ class Resuming(harness.CommandTest):
         before = self.pair("whole")
         outcome = self.good(*self.common, "--epochs", "6", "--resume", "whole")
         self.assertIn("nothing was left to train", outcome.errors)
+        self.assertIn("has completed 6 of 6 epochs; raise --epochs", outcome.errors)
+        outcome = self.good(*self.common, "--epochs", "2", "--resume", "whole")
+        self.assertIn("has completed 6 epochs, more than 2; raise --epochs", outcome.errors)
         self.assertEqual(self.pair("whole"), before)
 
     def test_interrupted(self):
