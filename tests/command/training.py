@@ -176,6 +176,7 @@ class Resuming(harness.CommandTest):
 
     def test_hung_up(self):
         """A terminal that closes; under nohup the signal stays ignored."""
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL)) # the tests may run under nohup
         process = self.start(*self.common, "--epochs", "100000", "--save", "part", "--json")
         process.stdout.readline()
         process.send_signal(signal.SIGHUP)
