@@ -136,6 +136,7 @@ static const char *choose_model(const struct inspection *i)
     const tutti_shape *shape = &i->data.info.shape;
     if (data_masks(&i->data)) return "unet";
     if (is_kind(i, "line")) return "linear";
+    if (is_kind(i, "table")) return "tabular";
     if (shape->rank != 3) return "mlp";
     return is_kind(i, "images") || shape->sizes[0] != 1 || shorter_side(i) > SMALL ? "resnet18" : "lenet";
 }

@@ -49,14 +49,14 @@ class Inspect(harness.CommandTest):
         self.assertEqual(sum(one["samples"] for one in colour["categories"]), 117)
         self.assertEqual(columns["ok"]["categories"], [{"name": "true", "samples": 80}, {"name": "false", "samples": 40}])
         self.assertEqual(facts["shape"], [sum(column.get("inputs", 0) for column in columns.values())])
-        self.assertEqual((facts["models"][0], facts["next"]), ("mlp", "tutti train mlp --data t.csv"))
+        self.assertEqual((facts["models"][0], facts["next"]), ("tabular", "tutti train tabular --data t.csv"))
         text = self.good("inspect", "t.csv", **NO_DEVICE)
         self.assertEqual(text.errors, "")
         for words in (r"^t.csv: a table of 120 rows and 6 columns, separated by commas$", r"^  target   kind: 3 classes;",
                       r"^  classes  bird \(40\), cat \(40\), dog \(40\)$", r"^  id      left out: each row has another text$",
                       r"^  size    number +12  0 \.\. 2 5 7 \.\. 9, mean 4\.667 +standardised \*$",
                       r"^  when    date +-  2001-03-01 \.\. .*2001-03-28.* 6 parts of the date$", r"^  \* A missing value ",
-                      r"^  next     tutti train mlp --data t.csv$"):
+                      r"^  next     tutti train tabular --data t.csv$"):
             self.assertRegex(text.output, "(?m)" + words)
         self.assertLessEqual(max(map(len, text.output.splitlines())), 110)
 
@@ -67,12 +67,12 @@ class Inspect(harness.CommandTest):
         self.assertEqual(becomes["when"], "left out: --drop names it")
         self.assertEqual(becomes["id"], "names the rows")
         self.assertEqual(becomes["size"], "the target: 9 classes")
-        self.assertEqual(facts["next"], "tutti train mlp --data t.csv --target size:class --drop when --id id")
+        self.assertEqual(facts["next"], "tutti train tabular --data t.csv --target size:class --drop when --id id")
         self.good(*facts["next"].split()[1:], "--steps", "1", "--devices", "0")
         self.refused(1, ["'weight'", "id, when"], "inspect", "t.csv", "--target", "weight", **NO_DEVICE)
         facts = self.facts("t.csv", "--missing", "refuse")
         self.assertIn("'colour': the value is missing: --missing fill", facts["problem"])
-        self.assertEqual(facts["next"], "tutti train mlp --data t.csv --missing refuse --skip-damaged")
+        self.assertEqual(facts["next"], "tutti train tabular --data t.csv --missing refuse --skip-damaged")
 
     def test_numbers_and_wide_tables(self):
         names = [f"v{i}" for i in range(60)]
@@ -80,7 +80,7 @@ class Inspect(harness.CommandTest):
         text = self.good("inspect", "a table.csv", **NO_DEVICE).output
         self.assertIn("--target 'v59:class' would make its values classes", text)
         self.assertIn("\n  ... and 20 more columns; --all shows them\n", text)
-        self.assertIn("\n  next     tutti train mlp --data 'a table.csv'\n", text)
+        self.assertIn("\n  next     tutti train tabular --data 'a table.csv'\n", text)
         self.assertIn("\n  v59 ", self.good("inspect", "a table.csv", "--all", **NO_DEVICE).output)
 
     def test_standard_input(self):
@@ -88,7 +88,7 @@ class Inspect(harness.CommandTest):
         given = "\n".join(",".join(map(str, row)) for row in rows).encode()
         line, = self.tutti("inspect", "-", "--json", given=given, **NO_DEVICE).lines()
         self.assertEqual((line["path"], line["samples"], line["damaged"]), ("-", 99, 1))
-        self.assertEqual(line["next"], "tutti train mlp --data - --skip-damaged")
+        self.assertEqual(line["next"], "tutti train tabular --data - --skip-damaged")
         self.refused(1, "the file is empty", "inspect", "-", **NO_DEVICE)
         self.refused(2, 'unknown MODEL "-"', "show", "-", **NO_DEVICE)
         self.refused(2, "unknown option -x", "inspect", "-x", **NO_DEVICE)
@@ -230,7 +230,7 @@ class Inspect(harness.CommandTest):
         name = os.fsdecode(b"t\xff.csv")
         self.put(name, ("a", "b"), *((i, "x" if i == 3 else i) for i in range(9)))
         facts = self.facts(name)
-        self.assertEqual((facts["path"], facts["next"]), ("t?.csv", "tutti train mlp --data 't?.csv' --skip-damaged"))
+        self.assertEqual((facts["path"], facts["next"]), ("t?.csv", "tutti train tabular --data 't?.csv' --skip-damaged"))
         (self.folder / os.fsdecode(b"p\xff") / "a").mkdir(parents=True)
         (self.folder / os.fsdecode(b"p\xff") / "a" / os.fsdecode(b"\xfe.ppm")).write_bytes(b"P6 2 2 255\n")
         self.assertIn("p?/a/?.ppm: ", self.facts(os.fsdecode(b"p\xff"))["opened"]["example"])
