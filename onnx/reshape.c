@@ -273,9 +273,9 @@ tutti_status build_squeeze(struct onnx_node *node)
     if (status == TUTTI_OK) status = node_list_or_attribute(node, "axes", 1, axes, TUTTI_MAX_RANK, &count);
     if (status != TUTTI_OK) return status;
     const int have = operand_rank(&x), rank = have + (insert ? count : 0);
-    if (rank > TUTTI_MAX_RANK || (count == 0 && insert)) return node_refuse("too many axes, or none");
+    if (rank > TUTTI_MAX_RANK) return node_refuse("too many axes");
     status = axes_read(axes, count, rank, &bits);
-    for (int i = 0, axis = 0; i < have && count == 0; i++) {
+    for (int i = 0, axis = 0; i < have && count == 0 && !insert; i++) {
         if (x.batch.batched && i == x.batch.axis) continue;
         status = operand_axis(&x, i, &axis);
         if (status != TUTTI_OK) return status;
