@@ -111,7 +111,7 @@ static tutti_status read_some(const struct work *w, int64_t at, int64_t count)
 /* Reads a batch. If that fails for a file, reads its samples one by one, and names those that cannot be read. */
 static tutti_status read_batch(const struct work *w, int64_t count)
 {
-    memset(w->bad, 0, (size_t)count * sizeof *w->bad);
+    for (int64_t i = 0; i < count; i++) w->bad[i] = false;
     tutti_status status = read_some(w, 0, count);
     if (status != TUTTI_FILE && status != TUTTI_FORMAT && status != TUTTI_UNSUPPORTED) return status;
     for (int64_t i = 0; i < count; i++) {
