@@ -25,14 +25,6 @@ static const struct kind {
     [FUSION_WEIGHTS] = { "weight gradient", .output = { "dw" } },
 };
 
-const struct port *operation_input(const struct operation *operation, int i)
-{
-    const struct port *ports = operation->inputs;
-    for (int k = 0; k < i; k++)
-        if (ports[k].flags & PORT_REPEATED) return &ports[k];
-    return i < GRAPH_MAX_INPUTS && ports[i].name ? &ports[i] : NULL;
-}
-
 static int input_count(enum fusion_kind kind)
 {
     int count = 0;
