@@ -3,7 +3,7 @@
  * onnx::MatMul_143. Here the parameters are joined again, and the file's initialisers become views of their rows. An
  * attention whose keys or values have other sizes has weights q_proj_weight, k_proj_weight and v_proj_weight, but
  * still one bias. */
-#include "onnx/import.h"
+#include "onnx/exported_names.h"
 
 #include "base/memory.h"
 

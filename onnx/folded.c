@@ -1,45 +1,13 @@
 #include "onnx/folded.h"
 
 #include "base/memory.h"
+#include "onnx/exported_names.h"
 #include "onnx/views.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------------------------------------ names ---- */
-
-/* Operations of torch.export, by what they do with elements. Tensors have their names, as "permute_1". */
-static const char *const reshapes[] = { "unsqueeze", "squeeze", "view", "reshape", "_unsafe_view", "flatten",
-    "unflatten", "contiguous", "clone", "alias", "detach", "to", "_to_copy", NULL };
-static const char *const transposes[] = { "t", "T", "mT", "numpy_T", "transpose", "permute", "val", NULL };
-static const char *const moves[] = { "flip", "roll", "movedim", "swapaxes", "slice", "select", "narrow", "split",
-    "split_with_sizes", "chunk", "unbind", "getitem", "index", "index_select", "gather", "embedding", "cat", "concat",
-    "stack", "expand", "repeat", "tile", "diagonal", NULL };
-/* Of these moves: those that read elements by indices, perhaps several times. */
-static const char *const lookups[] = { "index", "index_select", "gather", "embedding", NULL };
-static const char *const constants[] = { "zeros", "ones", "full", "arange", "empty", "scalar_tensor", "lift_fresh_copy",
-    "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "eye", "linspace", "_val", NULL };
-
-/* "permute", "permute_1", "val_2#2", "split_1_split_0" and "scalar_tensor_default" of the operations in the list. */
-static bool is_made_by(const char *name, const char *const *operations)
-{
-    for (; *operations; operations++) {
-        const size_t length = strlen(*operations);
-        const char *rest = name + length;
-        if (strncmp(name, *operations, length) || (*rest && *rest != '_')) continue;
-        rest += strspn(rest, "_0123456789#");
-        if (!*rest || !strncmp(rest, "split", strlen("split")) || !strncmp(rest, "default", strlen("default")))
-            return true;
-    }
-    return false;
-}
-
-char *folded_next(const char **at)
-{
-    const char *begin = *at ? strchr(*at, '\'') : NULL, *end = begin ? strchr(begin + 1, '\'') : NULL;
-    *at = end ? end + 1 : NULL;
-    return end ? memory_format("%.*s", (int)(end - begin - 1), begin + 1) : NULL;
-}
 
 static bool is_wide(const struct onnx_value *value)
 {
@@ -50,16 +18,16 @@ static bool is_wide(const struct onnx_value *value)
 
 bool folded_keeps_order(const struct onnx_value *value, bool is_matrix)
 {
-    const bool reshaped = is_made_by(value->name, reshapes), transposed = is_made_by(value->name, transposes);
+    const bool reshaped = operation_of(value->name) & RESHAPES, transposed = operation_of(value->name) & TRANSPOSES;
     const bool vector = !is_wide(value);
     bool only_shapes = true, alone = true;
     const char *own = value->origin.merged_name ? value->origin.merged_name : value->origin.state_name;
     const char *at = value->origin.folded_from;
-    for (char *name; (name = folded_next(&at)) != NULL; free(name)) {
+    for (char *name; (name = list_next(&at)) != NULL; free(name)) {
         if (own && !strcmp(name, own)) continue;
         alone = false;
-        only_shapes &= is_made_by(name, reshapes) || is_made_by(name, constants) ||
-            !strncmp(name, "val_", strlen("val_")) || (vector && is_made_by(name, transposes));
+        only_shapes &= (operation_of(name) & (RESHAPES | CREATES | (vector ? TRANSPOSES : 0))) != 0 ||
+            !strncmp(name, "val_", strlen("val_"));
     }
     return (is_matrix && transposed && alone) || ((reshaped || (vector && transposed)) && only_shapes);
 }
@@ -77,7 +45,7 @@ static bool has_source(const struct onnx_value *value, const char *source)
     bool found = false;
     if (is_merged(value)) return !strcmp(value->origin.state_name, source);
     const char *at = value->origin.folded_from;
-    for (char *name; (name = folded_next(&at)) != NULL; free(name)) found |= !strcmp(name, source);
+    for (char *name; (name = list_next(&at)) != NULL; free(name)) found |= !strcmp(name, source);
     return found;
 }
 
@@ -106,7 +74,7 @@ tutti_status folded_tie(const struct import *import, struct onnx_value *value, b
 {
     tutti_status status = TUTTI_OK;
     const char *at = value->origin.folded_from;
-    for (char *name; status == TUTTI_OK && !*same && (name = folded_next(&at)) != NULL; free(name))
+    for (char *name; status == TUTTI_OK && !*same && (name = list_next(&at)) != NULL; free(name))
         if (!value->origin.state_name || !strcmp(name, value->origin.state_name))
             status = tie_to_source(import, value, name, transposed, same);
     return status;
@@ -163,9 +131,9 @@ static void drop_array(struct onnx_value *value)
 
 static bool is_looked_up(const struct onnx_value *value)
 {
-    bool found = is_made_by(value->name, lookups);
+    bool found = operation_of(value->name) & LOOKS_UP;
     const char *at = value->origin.folded_from;
-    for (char *name; (name = folded_next(&at)) != NULL; free(name)) found |= is_made_by(name, lookups);
+    for (char *name; (name = list_next(&at)) != NULL; free(name)) found |= (operation_of(name) & LOOKS_UP) != 0;
     return found;
 }
 
@@ -237,7 +205,7 @@ bool folded_has_parameter(const struct signature *signature, const struct onnx_v
 {
     bool found = false;
     const char *at = value->origin.folded_from;
-    for (char *name; (name = folded_next(&at)) != NULL; free(name)) found |= is_parameter(signature, name);
+    for (char *name; (name = list_next(&at)) != NULL; free(name)) found |= is_parameter(signature, name);
     return found;
 }
 
@@ -245,13 +213,11 @@ bool folded_has_parameter(const struct signature *signature, const struct onnx_v
  * parameters, and of inputs whose sizes alone were needed. */
 static bool is_computed(const struct import *import, const struct signature *signature, const struct onnx_value *value)
 {
-    static const char *const *const harmless[] = { reshapes, transposes, moves, constants };
     bool computed = false;
     char *name = memory_copy_text(value->name);
-    for (const char *at = value->origin.folded_from; name; name = folded_next(&at)) {
+    for (const char *at = value->origin.folded_from; name; name = list_next(&at)) {
         const struct onnx_value *known = import_find(import, name);
-        bool moved = known && known != value && !known->initialiser;
-        for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) moved |= is_made_by(name, harmless[i]);
+        const bool moved = operation_of(name) || (known && known != value && !known->initialiser);
         computed |= !moved && !signature_find(signature, name);
         free(name);
     }
@@ -284,7 +250,7 @@ tutti_status folded_check(struct import *import, const struct signature *signatu
     tutti_status status = value->origin.state_name ? keep_copies(import, value) : TUTTI_OK;
     if (status != TUTTI_OK || value->constant || !value->usage.nodes) return status;
     const char *at = value->origin.folded_from;
-    for (char *name; status == TUTTI_OK && (name = folded_next(&at)) != NULL; free(name)) {
+    for (char *name; status == TUTTI_OK && (name = list_next(&at)) != NULL; free(name)) {
         if (!is_parameter(signature, name)) continue;
         const char *parameter = is_merged(value) ? value->origin.state_name : name;
         name_list_add(&list, parameter);

@@ -5,9 +5,6 @@
 
 #include "onnx/signature.h"
 
-/* The next name in a list such as "['fc.weight', 'val_1']", which the caller frees. `at` starts at the list and moves
- * on. NULL: there is none, or no memory. */
-char *folded_next(const char **at);
 /* Whether the initialiser has the elements of the parameter `state_name` in the parameter's own order; if
  * `is_matrix`, a product reads it, transposed. */
 bool folded_keeps_order(const struct onnx_value *value, bool is_matrix);

@@ -162,8 +162,6 @@ size_t import_length_of_first(const struct import *import, const char *call);
 char *import_weight_name(const struct import *import, size_t n);
 /* The initialiser that one of the next nodes adds to what node n makes, as a bias. NULL: none. */
 struct onnx_value *import_added_to(const struct import *import, size_t n);
-/* Whether an exporter made this name up. */
-bool import_is_nameless(const struct import *import, const struct onnx_value *value);
 /* names.c: sets the order of a view's axes: those of a matrix, rows x columns, are the other tensor's in the other
  * order. With rows or columns 1 the order is the same (struct view). */
 void import_transpose(struct view *view, int64_t rows, int64_t columns);

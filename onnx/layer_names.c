@@ -1,28 +1,11 @@
 /* The layers of the exported module that nodes and initialisers belong to. Layers are known by the names of biases, by
  * the scopes in a node's metadata (dynamo=True), or by the path that is the node's name (dynamo=False). */
-#include "onnx/import.h"
+#include "onnx/exported_names.h"
 
 #include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* "val_7", "onnx::MatMul_144", and of torch.export the names of operations, as "permute_1". */
-bool import_is_nameless(const struct import *import, const struct onnx_value *value)
-{
-    static const char *const made[] = { "val", "_val", "t", "T", "mT", "numpy_T", "transpose", "permute", "unsqueeze",
-        "squeeze", "view", "reshape", "_unsafe_view", "contiguous", "clone", "alias", "detach", "expand" };
-    const char *name = value->name;
-    if (value->origin.folded_from || !strncmp(name, "onnx::", 6)) return true;
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
-        const size_t length = strlen(made[i]);
-        const char *rest = name + length;
-        if (strncmp(name, made[i], length) || (*rest && *rest != '_')) continue;
-        const bool number = *rest == '_' && rest[1] && strspn(rest + 1, "0123456789") == strlen(rest + 1);
-        if (number ? i < 2 || import->scopes : import->scopes && !*rest) return true;
-    }
-    return false;
-}
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -31,11 +14,11 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* A scope inside of another one: "block.fc1" of "block" and "fc1", or of "block" and "block.fc1". */
-static char *inner_scope(const char *outer, const char *scope, size_t length)
+static char *inner_scope(const char *outer, const char *scope)
 {
     const size_t prefix = strlen(outer);
-    const bool complete = !prefix || (length > prefix && !strncmp(scope, outer, prefix) && scope[prefix] == '.');
-    return complete ? memory_format("%.*s", (int)length, scope) : memory_format("%s.%.*s", outer, (int)length, scope);
+    const bool complete = !prefix || (!strncmp(scope, outer, prefix) && scope[prefix] == '.');
+    return complete ? memory_copy_text(scope) : memory_format("%s.%s", outer, scope);
 }
 
 /* The scope before the last one, which is that of the operation: "block.fc1" in "['', 'block', 'block.fc1',
@@ -44,14 +27,12 @@ static char *layer_in_scopes(const char *scopes)
 {
     char *joined = memory_copy_text("");
     char *before = NULL;
-    for (const char *at = strchr(scopes, '\''); at && joined;) {
-        const char *end = strchr(at + 1, '\'');
-        if (!end) break;
-        char *longer = inner_scope(joined, at + 1, (size_t)(end - at - 1));
+    const char *at = scopes;
+    for (char *scope; joined && (scope = list_next(&at)) != NULL; free(scope)) {
+        char *longer = inner_scope(joined, scope);
         free(before);
         before = joined;
         joined = longer;
-        at = strchr(end + 1, '\'');
     }
     free(joined);
     if (before && *before) return before;

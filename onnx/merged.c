@@ -9,6 +9,7 @@
 #include "onnx/signature.h"
 
 #include "base/memory.h"
+#include "onnx/exported_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -156,22 +157,13 @@ static char *state_name(const struct signature *signature, const struct onnx_val
     char *found = NULL;
     if (!value->origin.folded_from)
         return signature_find(signature, value->name) ? memory_copy_text(value->name) : NULL;
-    for (const char *at = strchr(value->origin.folded_from, '\''); at;) {
-        const char *end = strchr(at + 1, '\'');
-        char *name = end ? memory_format("%.*s", (int)(end - at - 1), at + 1) : NULL;
-        if (!name) break;
-        const bool is_state = signature_find(signature, name) != NULL, second = is_state && found;
-        if (is_state && !found)
-            found = name;
-        else
-            free(name);
-        if (second) {
-            free(found);
-            return NULL;
-        }
-        at = strchr(end + 1, '\'');
-    }
-    return found;
+    const char *at = value->origin.folded_from;
+    size_t count = 0;
+    for (char *name; (name = list_next(&at)) != NULL; free(name))
+        if (signature_find(signature, name) && count++ == 0) found = memory_copy_text(name);
+    if (count <= 1) return found;
+    free(found);
+    return NULL;
 }
 
 /* Initialisers keep the state dict's names, unless they have them in another form. */

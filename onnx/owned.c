@@ -1,5 +1,6 @@
 /* Finds which initialisers are parameters. Those that come from parameters of the exported module's state dict train.
  * Buffers, and initialisers that exporters computed without parameters, as tables of positions, are constants. */
+#include "onnx/exported_names.h"
 #include "onnx/folded.h"
 
 #include <math.h>

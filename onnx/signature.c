@@ -1,6 +1,7 @@
 #include "onnx/signature.h"
 
 #include "base/memory.h"
+#include "onnx/exported_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,17 +89,11 @@ static void sort(struct signature *signature)
 /* Marks the names in "['fc.weight', 'val_1']" as present. */
 static tutti_status mark_sources(const struct signature *signature, const char *list)
 {
-    for (const char *at = strchr(list, '\''); at;) {
-        const char *end = strchr(at + 1, '\'');
-        if (!end) break;
-        char *name = memory_format("%.*s", (int)(end - at - 1), at + 1);
-        if (!name) return TUTTI_NO_MEMORY;
+    for (char *name; (name = list_next(&list)) != NULL; free(name)) {
         struct signature_entry *entry = signature_find(signature, name);
-        free(name);
         if (entry) entry->present = true;
-        at = strchr(end + 1, '\'');
     }
-    return TUTTI_OK;
+    return list ? TUTTI_NO_MEMORY : TUTTI_OK;
 }
 
 /* Reads what the file states about its initialisers. */

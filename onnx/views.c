@@ -1,6 +1,7 @@
 #include "onnx/views.h"
 
 #include "base/memory.h"
+#include "onnx/exported_names.h"
 
 #include <math.h>
 #include <stdlib.h>
