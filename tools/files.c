@@ -41,7 +41,6 @@ const char *files_weights(const char *given)
     static char path[PATH_BYTES + 16];
     char name[PATH_BYTES];
     struct stat info;
-    if (!given) return NULL;
     const bool there = stat(given, &info) == 0 && !S_ISDIR(info.st_mode);
     if (there && !ends_with(given, ".state.safetensors")) return given;
     snprintf(path, sizeof(path), "%s.safetensors", files_checkpoint(given, name, sizeof(name)));

@@ -7,7 +7,7 @@
 /* NAME of NAME, NAME.safetensors or NAME.state.safetensors, without the ending, in memory of the caller. */
 const char *files_checkpoint(const char *given, char *buffer, size_t size);
 /* The weights that --weights names: NAME.safetensors also for NAME, where there is no such file, and for
- * NAME.state.safetensors. Valid until the next call; NULL for NULL. */
+ * NAME.state.safetensors. Valid until the next call. */
 const char *files_weights(const char *given);
 /* How a file of another program is converted, by its extension (.pth, .h5 ...); NULL: it is none of these. */
 const char *files_conversion(const char *path);

@@ -123,7 +123,8 @@ static int set_value(const struct usage *usage, const struct option *option, con
         return wrong_use(usage->command, "--%s: \"%s\" is unknown%s use one of %s", option->name, text,
             separate(text_suggest(text, option->choices)).text, help_join(option->choices, names, sizeof(names)));
     if (!*text) return wrong_use(usage->command, "--%s needs %s, not an empty value", option->name, option->noun);
-    if (option->kind == OPTION_TEXT) *(const char **)option->value = text;
+    if (option->kind == OPTION_TEXT)
+        *(const char **)option->value = option->file == OPTION_READS_WEIGHTS ? files_weights(text) : text;
     if (option->kind == OPTION_CHOICE) *(unsigned *)option->value = (unsigned)option->low + (unsigned)chosen;
     if (option->kind != OPTION_TEXTS) return EXIT_DONE;
     struct texts *texts = option->value;

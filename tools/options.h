@@ -21,8 +21,8 @@ enum option_kind {
 };
 
 /* What a command does with the file that an option names: it is checked that nothing is written over what is read
- * (overwrite.h). Weights are named as files_weights() takes them; a checkpoint, NAME, has two files, and --save may
- * write those of --resume; arrays are a list of NAME=FILE. */
+ * (overwrite.h). The variable of weights gets the file that files_weights() finds; a checkpoint, NAME, has two files,
+ * and --save may write those of --resume; arrays are a list of NAME=FILE. */
 enum option_file {
     OPTION_NO_FILE,
     OPTION_READS, /* a file or folder; -: standard input */

@@ -202,8 +202,8 @@ static int check_option(const char *command, const struct option *option)
     const char *given = option->file ? *(const char **)option->value : NULL;
     if (!given) return EXIT_DONE;
     switch (option->file) {
-    case OPTION_READS: return overwrite_check_input(command, given);
-    case OPTION_READS_WEIGHTS: return overwrite_check_input(command, files_weights(given));
+    case OPTION_READS:
+    case OPTION_READS_WEIGHTS: return overwrite_check_input(command, given);
     case OPTION_READS_CHECKPOINT: return check_checkpoint(command, given);
     default: return EXIT_DONE;
     }

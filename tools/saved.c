@@ -21,7 +21,6 @@ const char *saved_weights(const struct saved_options *options)
 
 int saved_choose(const char *command, struct saved_options *options)
 {
-    options->weights = files_weights(options->weights);
     return saved_model_choose(command, "weights", options->weights, &options->model, &options->network);
 }
 

@@ -2,6 +2,7 @@
 #include "formats/json_lines.h"
 #include "tools/arrays.h"
 #include "tools/commands.h"
+#include "tools/files.h"
 #include "tools/picture.h"
 #include "tools/saved_model.h"
 #include "tools/session.h"
@@ -125,7 +126,8 @@ static int show(struct settings *s, struct session *session)
     const int64_t outputs = model->build && saved->outputs > 0 ? saved->outputs : model->classes;
     double flops = 0;
     if (s->expect && model->build) return expects_a_file("show");
-    int result = s->input ? parse_shape("show", s->input, &shape) : EXIT_DONE;
+    int result = files_check_weights("show", "weights", s->weights);
+    if (result == EXIT_DONE && s->input) result = parse_shape("show", s->input, &shape);
     if (result != EXIT_DONE || (result = session_open(session, "show", &s->session)) != EXIT_DONE) return result;
     session->reading.any_ports = true;
     session->reading.as_it_is = session->reading.raw = s->expect;

@@ -612,7 +612,6 @@ int command_train(int argc, char **argv)
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     if (settings.save) settings.save = files_checkpoint(settings.save, saved, sizeof(saved));
     if (settings.resume) settings.resume = files_checkpoint(settings.resume, resumed, sizeof(resumed));
-    settings.finetune.weights = files_weights(settings.finetune.weights);
     int result = choose_model(&settings);
     if (result == EXIT_DONE) result = finetune_check(&settings.finetune, settings.resume);
     if (result == EXIT_DONE)

@@ -62,7 +62,9 @@ class Models(WithTables):
         self.good("train", "--data", "train.csv", "--devices", "0", "--steps", "1", *WEIGHTS)
         self.train("--epochs", "3", "--schedule", "constant", "--save", "whole")
         self.assertTrue(self.pair("whole") == self.pair("m"), "the resumed training differs from the whole one")
-        self.assertEqual(self.good("show", "mlp", *WEIGHTS).output, self.good("show", *WEIGHTS).output)
+        shown = self.good("show", *WEIGHTS).output
+        self.assertEqual(self.good("show", "mlp", *WEIGHTS).output, shown)
+        self.assertEqual(self.good("show", "--weights", "m").output, shown)
 
     def test_older_weights(self):
         """They say what their data were, but not their model."""
@@ -89,6 +91,7 @@ class Models(WithTables):
         self.refused(2, ["MODEL is missing", harness.MODELS, "--weights"], "infer")
         self.refused(2, ["--weights is missing", "new.csv", "not a MODEL"], "infer", "new.csv")
         self.refused(1, ["--weights none", "cannot be read"], "infer", "--weights", "none")
+        self.refused(1, ["--weights none", "cannot be read"], "show", "mlp", "--weights", "none")
         self.refused(1, ["--resume none.safetensors", "cannot be read"], "train", "--resume", "none")
         (self.folder / "bare.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
         self.refused(2, ["bare.safetensors does not say", "name it"], "eval", "--weights", "bare.safetensors")
