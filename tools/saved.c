@@ -1,7 +1,7 @@
 #include "tools/saved.h"
 
 #include "base/status.h"
-#include "formats/wav.h"
+#include "formats/sound.h"
 #include "tools/files.h"
 
 #include <stdio.h>
@@ -24,6 +24,13 @@ int saved_choose(const char *command, struct saved_options *options)
     return saved_model_choose(command, "weights", options->weights, &options->model, &options->network);
 }
 
+int saved_read_known(const char *command, struct saved_options *options)
+{
+    const char *weights = saved_weights(options);
+    const tutti_status status = weights ? user_data_saved_read(weights, &options->known) : TUTTI_OK;
+    return status == TUTTI_OK ? EXIT_DONE : work_failed(command, status, status_message());
+}
+
 int saved_load(const char *command, const struct saved_options *options, struct session *session)
 {
     if (!options->weights) return EXIT_DONE;
@@ -35,9 +42,8 @@ int saved_build(const char *command, const struct saved_options *options, const 
     const char *arrays, struct session *session)
 {
     const struct model *model = session_model(options->model);
-    const struct saved_model *known = &options->network;
-    tutti_shape shape = model->build && known->shape.rank > 0 ? known->shape : model->input;
-    if (!classes) classes = model->build && known->outputs > 0 ? known->outputs : model->classes;
+    tutti_shape shape = saved_model_shape(&options->network, model);
+    if (!classes) classes = saved_model_outputs(&options->network, model);
     if (!options->weights && model->build) return weights_missing(command);
     int result = files_check_weights(command, "weights", options->weights);
     if (result == EXIT_DONE && input) result = parse_shape(command, input, &shape);
@@ -53,7 +59,7 @@ tutti_status saved_load_data(struct saved_options *options, struct data *data, s
 {
     tutti_status status = TUTTI_OK;
     const struct model *model = session_model(options->model);
-    if (options->known && options->known->rate == 0 && wav_has_name(options->data))
+    if (options->known && options->known->rate == 0 && sound_has_name(options->data))
         FAIL(TUTTI_MISMATCH, "%s was not trained on recordings: %s is one", saved_weights(options), options->data);
     TRY(data_load(data, options->data, &options->own));
     if (data_is_unlabelled(data)) {
@@ -76,17 +82,14 @@ int saved_begin(const char *command, struct saved_options *options, bool with_lo
 {
     const struct model *model = session_model(options->model);
     if (!options->weights && model->build) return weights_missing(command);
-    const int result = files_check_weights(command, "weights", options->weights);
+    int result = files_check_weights(command, "weights", options->weights);
     if (result != EXIT_DONE) return result;
     options->own.data.without_targets = !with_loss;
     options->own.shape = model->input;
     options->own.data.numbers = model->loss == TUTTI_MSE;
-    const char *weights = saved_weights(options);
-    if (!weights) return EXIT_DONE;
-    const tutti_status status = user_data_saved_read(weights, &options->known);
-    if (status != TUTTI_OK) return work_failed(command, status, status_message());
+    result = saved_read_known(command, options);
     user_data_saved_apply(options->known, &options->own);
-    return EXIT_DONE;
+    return result;
 }
 
 void saved_free(struct saved_options *options)
