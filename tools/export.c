@@ -41,34 +41,12 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
     return options_parse(&usage, argc, argv, &s->saved.model);
 }
 
-enum { SHAPE_TEXT = 96 };
-
-/* Reads what the weights record of their data, and takes the shape of samples, as text, and the number of outputs from
- * it where they are not given. */
-static int read_known(struct settings *s, char shape[SHAPE_TEXT])
-{
-    const char *weights = saved_weights(&s->saved);
-    const tutti_status status = weights ? user_data_saved_read(weights, &s->saved.known) : TUTTI_OK;
-    const struct user_data_saved *known = s->saved.known;
-    if (status != TUTTI_OK) return work_failed("export", status, status_message());
-    if (!known || !session_model(s->saved.model)->build) return EXIT_DONE;
-    const tutti_shape *sizes = &known->shape;
-    if (!s->classes) s->classes = known->class_count ? known->class_count : known->target_count;
-    if (sizes->rank == 1) snprintf(shape, SHAPE_TEXT, "%lld", (long long)sizes->sizes[0]);
-    if (sizes->rank == 3)
-        snprintf(shape, SHAPE_TEXT, "%lldx%lldx%lld", (long long)sizes->sizes[0], (long long)sizes->sizes[1],
-            (long long)sizes->sizes[2]);
-    if (!s->input && (sizes->rank == 1 || sizes->rank == 3)) s->input = shape;
-    return EXIT_DONE;
-}
-
 static int export(struct settings *s, struct session *session)
 {
-    char shape[SHAPE_TEXT];
     if (!s->output) return wrong_use("export", "--output is missing: name the ONNX file to write");
     int result = files_check_output("export", "output", s->output);
     if (result != EXIT_DONE) return result;
-    result = read_known(s, shape);
+    result = saved_read_known("export", &s->saved);
     if (result == EXIT_DONE) result = saved_build("export", &s->saved, s->input, s->classes, NULL, session);
     if (result != EXIT_DONE) return result;
     session->training.loss = TUTTI_LOSS_NONE;

@@ -41,6 +41,8 @@ extern const char *const saved_parts[];
 
 /* Takes the model of the weights if none was given, and refuses another one. Returns an exit status. */
 int saved_choose(const char *command, struct saved_options *options);
+/* Reads what the weights, or an ONNX file, record of their data into options->known. Returns an exit status. */
+int saved_read_known(const char *command, struct saved_options *options);
 /* Loads the data, opens the devices, builds and compiles the model and loads its weights, which an ONNX file has
  * itself; with_loss: as for training. Fills options->data where it was not given. Returns an exit status. */
 int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,

@@ -53,6 +53,16 @@ tutti_status saved_model_read(const char *weights, struct saved_model *saved)
     return fail(TUTTI_FORMAT, "%s: what it says of its network is damaged", weights);
 }
 
+tutti_shape saved_model_shape(const struct saved_model *saved, const struct model *model)
+{
+    return model->build && saved->shape.rank > 0 ? saved->shape : model->input;
+}
+
+int64_t saved_model_outputs(const struct saved_model *saved, const struct model *model)
+{
+    return model->build && saved->outputs > 0 ? saved->outputs : model->classes;
+}
+
 tutti_status saved_model_keep(const struct session *session)
 {
     if (!text_is_utf8(session->model->name)) return TUTTI_OK; /* a path that JSON cannot have */

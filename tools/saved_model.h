@@ -14,6 +14,10 @@ struct saved_model {
 
 /* Reads it; what is unknown stays empty. Errors: TUTTI_FORMAT if it is damaged. */
 tutti_status saved_model_read(const char *weights, struct saved_model *saved);
+/* The shape of a sample and the number of outputs to build the model for: those of its weights, else the model's own.
+ * A file has its own. */
+tutti_shape saved_model_shape(const struct saved_model *saved, const struct model *model);
+int64_t saved_model_outputs(const struct saved_model *saved, const struct model *model);
 /* Adds the session's network to what its trainer saves. */
 tutti_status saved_model_keep(const struct session *session);
 /* Reads what weights, those of the option, say of their network, and sets *model to its name if that is NULL. Refuses

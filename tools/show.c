@@ -121,9 +121,8 @@ static int print_explanations(const struct settings *s, const struct session *se
 static int show(struct settings *s, struct session *session)
 {
     const struct model *model = session_model(s->model);
-    const struct saved_model *saved = &s->saved;
-    tutti_shape shape = model->build && saved->shape.rank > 0 ? saved->shape : model->input;
-    const int64_t outputs = model->build && saved->outputs > 0 ? saved->outputs : model->classes;
+    tutti_shape shape = saved_model_shape(&s->saved, model);
+    const int64_t outputs = s->classes ? s->classes : saved_model_outputs(&s->saved, model);
     double flops = 0;
     if (s->expect && model->build) return expects_a_file("show");
     int result = files_check_weights("show", "weights", s->weights);
@@ -133,7 +132,7 @@ static int show(struct settings *s, struct session *session)
     session->reading.as_it_is = session->reading.raw = s->expect;
     session->reading.tells = s->why;
     session->arrays = s->expect;
-    result = session_build(session, model, shape, (int)(s->classes ? s->classes : outputs));
+    result = session_build(session, model, shape, (int)outputs);
     if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);
     if (result != EXIT_DONE) return result;
     tutti_status status = print_layers(session, s->json, &flops);
