@@ -1,16 +1,12 @@
 #include "formats/decoder.h"
 
+#include "base/child.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/threads.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,72 +63,21 @@ static char *helper_path(void)
 {
     static const char *const places[] = { TUTTI_LIBEXEC_FROM_LIB "/tutti-decode", "tutti-decode" };
     const char *given = secure_getenv("TUTTI_DECODER");
-    Dl_info library;
     if (given && *given) return memory_copy_text(given);
-    if (!dladdr((const void *)&decoder_take, &library) || !library.dli_fname) return NULL;
-    const char *slash = strrchr(library.dli_fname, '/');
-    for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
-        char *path = places[i][0] == '/'
-            ? memory_copy_text(places[i])
-            : memory_format("%.*s/%s", (int)(slash - library.dli_fname), library.dli_fname, places[i]);
-        if (path && access(path, X_OK) == 0) return path;
-        free(path);
-    }
-    return NULL;
+    return child_find(places, sizeof(places) / sizeof(places[0]));
 }
 
-/* Starts the helper with ordinary signals and a process group of its own, as runtime/builder.c does. */
-static int spawn(const char *path, const char *kind, int socket, pid_t *process)
-{
-    extern char **environ;
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    char *const arguments[] = { "tutti-decode", (char *)kind, NULL };
-    if (posix_spawn_file_actions_init(&files)) return ENOMEM;
-    if (posix_spawnattr_init(&attributes)) {
-        posix_spawn_file_actions_destroy(&files);
-        return ENOMEM;
-    }
-    sigemptyset(&none);
-    sigfillset(&all);
-    int error = posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
-    if (!error) error = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!error) error = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
-    if (!error) error = posix_spawnattr_setsigdefault(&attributes, &all);
-    if (!error) error = posix_spawnattr_setpgroup(&attributes, 0);
-    if (!error)
-        error = posix_spawnattr_setflags(
-            &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    if (!error) error = posix_spawn(process, path, &files, &attributes, arguments, environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-    return error;
-}
-
-/* Waits for a helper to end by itself for `patience_ms`, then kills it. Returns how it ended, as waitpid() tells it; -1
- * if somebody else has reaped it. */
+/* Ends a helper, which has `patience_ms` to end by itself. Returns what child_reap() does. */
 static int reap(struct decoder *decoder, int patience_ms)
 {
-    enum { STEP_MS = 2 };
-    pid_t found = 0;
-    int how = -1;
     if (decoder->socket >= 0) {
         shutdown(decoder->socket, SHUT_RDWR);
         close(decoder->socket);
     }
     decoder->socket = -1;
-    if (decoder->process <= 0) return -1;
-    for (int waited = 0; waited < patience_ms && (found = waitpid(decoder->process, &how, WNOHANG)) == 0;
-         waited += STEP_MS)
-        poll(NULL, 0, STEP_MS);
-    if (found == 0) {
-        kill(decoder->process, SIGKILL);
-        while ((found = waitpid(decoder->process, &how, 0)) < 0 && errno == EINTR) continue;
-    }
+    const int how = decoder->process > 0 ? child_reap(decoder->process, patience_ms) : -1;
     decoder->process = -1;
-    return found > 0 ? how : -1;
+    return how;
 }
 
 static double processor_time(const struct decoder *decoder)
@@ -297,7 +242,8 @@ static tutti_status start(struct decoder *decoder, const char *path, const char 
         return fail(
             TUTTI_UNSUPPORTED, "%s is %s: a socket for its decoder cannot be made: %s", name, what, strerror(errno));
     decoder->socket = ends[0];
-    const int error = spawn(path, kinds[decoder->kind].word, ends[1], &decoder->process);
+    char *const arguments[] = { "tutti-decode", (char *)kinds[decoder->kind].word, NULL };
+    const int error = child_start(path, arguments, ends[1], -1, &decoder->process);
     close(ends[1]);
     if (error) decoder->process = -1;
     if (error)

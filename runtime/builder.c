@@ -1,5 +1,6 @@
 #include "runtime/builder.h"
 
+#include "base/child.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/threads.h"
@@ -8,13 +9,10 @@
 #include "runtime/store.h"
 #include "runtime/verdicts.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,18 +247,8 @@ static char *helper_path(void)
 {
     static const char *const places[] = { TUTTI_LIBEXEC_FROM_LIB "/tutti-build", "runtime/tutti-build" };
     const char *given = secure_getenv("TUTTI_HELPER");
-    Dl_info library;
     if (given && *given) return strcmp(given, "off") ? memory_copy_text(given) : NULL;
-    if (!dladdr((const void *)&builder_prepare, &library) || !library.dli_fname) return NULL;
-    const char *slash = strrchr(library.dli_fname, '/');
-    for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
-        char *path = places[i][0] == '/'
-            ? memory_copy_text(places[i])
-            : memory_format("%.*s/%s", (int)(slash - library.dli_fname), library.dli_fname, places[i]);
-        if (path && access(path, X_OK) == 0) return path;
-        free(path);
-    }
-    return NULL;
+    return child_find(places, sizeof(places) / sizeof(places[0]));
 }
 
 static bool send_all(int socket, const void *data, size_t bytes)
@@ -272,40 +260,6 @@ static bool send_all(int socket, const void *data, size_t bytes)
         sent += (size_t)count;
     }
     return true;
-}
-
-/* Starts the helper with ordinary signals, as if from a shell, whatever the embedding program has set. It gets a
- * process group of its own: keys that end the program are not meant for it, and its death by their signal would count
- * against the compiler. */
-static int spawn(const char *path, int socket, int errors, pid_t *process)
-{
-    extern char **environ;
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    char *const arguments[] = { "tutti-build", NULL };
-    if (posix_spawn_file_actions_init(&files)) return ENOMEM;
-    if (posix_spawnattr_init(&attributes)) {
-        posix_spawn_file_actions_destroy(&files);
-        return ENOMEM;
-    }
-    sigemptyset(&none);
-    sigfillset(&all);
-    int error = posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
-    if (!error) error = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!error)
-        error = errors >= 0 ? posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO)
-                            : posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
-    if (!error) error = posix_spawnattr_setsigdefault(&attributes, &all);
-    if (!error) error = posix_spawnattr_setpgroup(&attributes, 0);
-    if (!error)
-        error = posix_spawnattr_setflags(
-            &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    if (!error) error = posix_spawn(process, path, &files, &attributes, arguments, environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-    return error;
 }
 
 /* Has the helper end. A process that was forked meanwhile may hold the socket, too: it is shut down for both. */
@@ -334,7 +288,8 @@ static bool helper_start(const struct helpers *helpers, struct helper *helper)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return false;
     helper->socket = ends[0];
     helper->errors = memfd_create("tutti-build", MFD_CLOEXEC);
-    int error = spawn(pool->path, ends[1], helper->errors, &helper->process);
+    char *const arguments[] = { "tutti-build", NULL };
+    int error = child_start(pool->path, arguments, ends[1], helper->errors, &helper->process);
     close(ends[1]);
     if (error) {
         log_info(
@@ -349,22 +304,13 @@ static bool helper_start(const struct helpers *helpers, struct helper *helper)
     return true;
 }
 
-/* Waits for a helper whose socket is closed; it stays our child until then. If it has not ended after two seconds, it
- * is stuck in the driver or stopped, and is killed. Returns how it ended, as waitpid() tells it; -1 if somebody else
- * has reaped it. */
+/* Ends a helper and waits for it; it stays our child until then. If it has not ended after two seconds, it is stuck in
+ * the driver or stopped. Returns what child_reap() does. */
 static int reap(struct helper *helper)
 {
-    enum { STEP_MS = 2 };
-    pid_t found = 0;
-    int how = -1;
+    enum { PATIENCE_MS = 2000 };
     helper_end(helper);
-    for (int waited = 0; waited < 2000 && (found = waitpid(helper->process, &how, WNOHANG)) == 0; waited += STEP_MS)
-        poll(NULL, 0, STEP_MS);
-    if (found == 0) {
-        kill(helper->process, SIGKILL);
-        while ((found = waitpid(helper->process, &how, 0)) < 0 && errno == EINTR) continue;
-    }
-    return found > 0 ? how : -1;
+    return child_reap(helper->process, PATIENCE_MS);
 }
 
 /* ------------------------------------------------------------------------------------- deaths of helpers ---- */
