@@ -1,11 +1,10 @@
 /* Pictures of make_decoded.py (files/decoded.npz): GIF, and WebP, TIFF, HEIC and AVIF, which a helper process decodes;
  * and helpers that do not do what they should. */
-#include "formats.h"
+#include "pictures.h"
 
+#include "formats.h"
 #include "formats/decode/decode.h"
 #include "formats/decoder.h"
-#include "formats/image.h"
-#include "formats/npz.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,29 +19,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct npz *pictures;
-static struct image image;
-
 static void open_pictures(void)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/tests/formats/files/decoded.npz", getenv("TUTTI_SOURCE"));
-    ck_assert_msg(npz_open(path, &pictures) == TUTTI_OK, "%s", status_message());
+    pictures_open("decoded.npz");
     folder_begin();
 }
 
 static void close_pictures(void)
 {
-    npz_close(pictures);
-    image_free(&image);
+    pictures_close();
     folder_end();
-}
-
-static const struct npz_array *find(const char *kind, const char *name)
-{
-    char path[64];
-    snprintf(path, sizeof path, "%s/%s", kind, name);
-    return npz_find(pictures, path);
 }
 
 static bool ends_in(const char *name, const char *end)
@@ -57,7 +43,7 @@ static int most_error(const char *name)
 }
 
 /* Whether this system lacks the library for these bytes; then the message says which. */
-static bool is_unsupported(const struct npz_array *file, const char *name)
+static bool is_unsupported(const char *name, const struct npz_array *file)
 {
     int width, height;
     if (image_size(file->data, file->bytes, name, &width, &height) != TUTTI_UNSUPPORTED) return false;
@@ -66,17 +52,9 @@ static bool is_unsupported(const struct npz_array *file, const char *name)
     return true;
 }
 
-/* Calls `work` for each file that can be read here. */
-static void for_each_file(void (*work)(const char *name, const struct npz_array *file))
+static void for_each_file(picture_work *work)
 {
-    int count = 0;
-    for (int i = 0; i < npz_count(pictures); i++) {
-        const struct npz_array *file = npz_at(pictures, i);
-        if (strncmp(file->name, "file/", 5) != 0 || is_unsupported(file, file->name + 5)) continue;
-        work(file->name + 5, file);
-        count++;
-    }
-    ck_assert_int_ge(count, 6);
+    pictures_each(6, is_unsupported, work);
 }
 
 static tutti_status decode(const void *bytes, size_t count, const char *name, int channels, bool mask)
@@ -85,16 +63,9 @@ static tutti_status decode(const void *bytes, size_t count, const char *name, in
     return image_decode(bytes, count, name, &wish, &image);
 }
 
-static void expect_close(
-    const char *name, const unsigned char *found, const unsigned char *wanted, size_t count, int most)
-{
-    for (size_t i = 0; i < count; i++)
-        ck_assert_msg(abs(found[i] - wanted[i]) <= most, "%s: byte %zu is %d, not %d", name, i, found[i], wanted[i]);
-}
-
 static void expect_picture(const char *name, const struct npz_array *file)
 {
-    const struct npz_array *wanted = find("rgb", name), *mask = find("mask", name);
+    const struct npz_array *wanted = picture_find("rgb", name), *mask = picture_find("mask", name);
     int width, height;
     ck_assert_msg(image_size(file->data, file->bytes, name, &width, &height) == TUTTI_OK, "%s", status_message());
     ck_assert_msg(decode(file->data, file->bytes, name, 3, false) == TUTTI_OK, "%s", status_message());
@@ -121,9 +92,9 @@ END_TEST
 
 START_TEST(refuses_masks_above_255)
 {
-    const struct npz_array *file = find("file", "deep.tif");
-    if (is_unsupported(file, "deep.tif")) return;
-    file = find("file", "deep_grey.tif");
+    const struct npz_array *file = picture_find("file", "deep.tif");
+    if (is_unsupported("deep.tif", file)) return;
+    file = picture_find("file", "deep_grey.tif");
     expect_failure(
         decode(file->data, file->bytes, "deep_grey.tif", 1, true), TUTTI_FORMAT, "deep_grey.tif", "above 255");
 }
@@ -170,10 +141,7 @@ static void expect_changes_survived(const char *name, const struct npz_array *fi
     ck_assert_ptr_nonnull(bytes);
     for (int round = 0; round < 100; round++) {
         memcpy(bytes, file->data, file->bytes);
-        for (size_t changes = 1 + chance(3); changes > 0; changes--) {
-            const size_t place = chance(chance(2) ? file->bytes : file->bytes < 64 ? file->bytes : 64);
-            bytes[place] = chance(2) ? (unsigned char)chance(256) : (unsigned char)(bytes[place] ^ 1 << chance(8));
-        }
+        change_bytes(bytes, file->bytes);
         (void)decode_copy(bytes, file->bytes, name);
     }
     free(bytes);
@@ -206,7 +174,7 @@ END_TEST
 
 static tutti_status decode_lossless(void)
 {
-    const struct npz_array *file = find("file", "lossless.webp");
+    const struct npz_array *file = picture_find("file", "lossless.webp");
     return decode(file->data, file->bytes, "it.webp", 3, false);
 }
 
@@ -322,7 +290,7 @@ END_TEST
 START_TEST(takes_rights)
 {
     static const char *const lines[] = { "Name:\ttutti-decode\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n" };
-    if (is_unsupported(find("file", "lossless.webp"), "lossless.webp")) return;
+    if (is_unsupported("lossless.webp", picture_find("file", "lossless.webp"))) return;
     ck_assert(child_has(lines, sizeof lines / sizeof *lines));
 }
 END_TEST

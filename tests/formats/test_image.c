@@ -1,9 +1,9 @@
 /* Pictures of Pillow and of make_images.py (files/images.npz), and damaged ones. */
+#include "pictures.h"
+
 #include "formats.h"
 
-#include "formats/image.h"
 #include "formats/image_kinds.h"
-#include "formats/npz.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,27 +13,14 @@
  * colours. */
 enum { JPEG_ERROR = 3, JPEG_GREY_ERROR = 6 };
 
-static struct npz *pictures;
-static struct image image;
-
 static void open_pictures(void)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/tests/formats/files/images.npz", getenv("TUTTI_SOURCE"));
-    ck_assert_msg(npz_open(path, &pictures) == TUTTI_OK, "%s", status_message());
+    pictures_open("images.npz");
 }
 
 static void close_pictures(void)
 {
-    npz_close(pictures);
-    image_free(&image);
-}
-
-static const struct npz_array *find(const char *kind, const char *name)
-{
-    char path[64];
-    snprintf(path, sizeof path, "%s/%s", kind, name);
-    return npz_find(pictures, path);
+    pictures_close();
 }
 
 static bool is_jpeg(const char *name)
@@ -42,25 +29,18 @@ static bool is_jpeg(const char *name)
 }
 
 /* Whether this build lacks the library for these bytes. */
-static bool is_unsupported(const struct npz_array *file)
+static bool is_unsupported(const char *name, const struct npz_array *file)
 {
     int width, height;
-    if (image_size(file->data, file->bytes, "it", &width, &height) != TUTTI_UNSUPPORTED) return false;
-    expect_failure(TUTTI_UNSUPPORTED, TUTTI_UNSUPPORTED, "it", "Tutti was built without it");
+    if (image_size(file->data, file->bytes, name, &width, &height) != TUTTI_UNSUPPORTED) return false;
+    expect_failure(TUTTI_UNSUPPORTED, TUTTI_UNSUPPORTED, name, "Tutti was built without it");
     return true;
-}
-
-static void expect_close(
-    const char *name, const unsigned char *found, const unsigned char *wanted, size_t count, int most)
-{
-    for (size_t i = 0; i < count; i++)
-        ck_assert_msg(abs(found[i] - wanted[i]) <= most, "%s: byte %zu is %d, not %d", name, i, found[i], wanted[i]);
 }
 
 static void expect_grey(const char *name, const unsigned char *colours)
 {
     const size_t count = (size_t)image.width * (size_t)image.height;
-    const struct npz_array *recorded = find("grey", name);
+    const struct npz_array *recorded = picture_find("grey", name);
     for (size_t i = 0; i < count; i++) {
         const unsigned char *rgb = colours + 3 * i;
         const int grey = (299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2] + 500) / 1000;
@@ -71,7 +51,7 @@ static void expect_grey(const char *name, const unsigned char *colours)
 
 static void expect_picture(const char *name, const struct npz_array *file)
 {
-    const struct npz_array *wanted = find("rgb", name);
+    const struct npz_array *wanted = picture_find("rgb", name);
     struct image_wish wish = { .channels = 3 };
     int width, height;
     ck_assert_msg(image_size(file->data, file->bytes, name, &width, &height) == TUTTI_OK, "%s", status_message());
@@ -85,17 +65,9 @@ static void expect_picture(const char *name, const struct npz_array *file)
     expect_grey(name, wanted->data);
 }
 
-/* Calls `work` for each file that this build can read. */
-static void for_each_file(void (*work)(const char *name, const struct npz_array *file))
+static void for_each_file(picture_work *work)
 {
-    int count = 0;
-    for (int i = 0; i < npz_count(pictures); i++) {
-        const struct npz_array *file = npz_at(pictures, i);
-        if (strncmp(file->name, "file/", 5) != 0 || is_unsupported(file)) continue;
-        work(file->name + 5, file);
-        count++;
-    }
-    ck_assert_int_ge(count, 18);
+    pictures_each(18, is_unsupported, work);
 }
 
 START_TEST(reads_pillows)
@@ -106,7 +78,7 @@ END_TEST
 
 static void decode(const char *name, int width, int height)
 {
-    const struct npz_array *file = find("file", name);
+    const struct npz_array *file = picture_find("file", name);
     const struct image_wish wish = { .channels = 3, .least_width = width, .least_height = height };
     ck_assert_msg(image_decode(file->data, file->bytes, name, &wish, &image) == TUTTI_OK, "%s", status_message());
 }
@@ -118,14 +90,14 @@ START_TEST(scales_jpeg)
         { 21, 13, 21, 13 }, { 12, 7, 21, 13 }, { 11, 7, 11, 7 }, { 1, 1, 11, 7 }, { 0, 7, 83, 50 },
         { 1000, 1000, 83, 50 }
     };
-    if (is_unsupported(find("file", "large.jpg"))) return;
+    if (is_unsupported("large.jpg", picture_find("file", "large.jpg"))) return;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         decode("large.jpg", cases[i][0], cases[i][1]);
         ck_assert_msg(image.width == cases[i][2] && image.height == cases[i][3], "case %zu: %d x %d", i, image.width,
             image.height);
     }
     /* A picture of half the size has the means of four pixels. */
-    const unsigned char *whole = find("rgb", "large.jpg")->data;
+    const unsigned char *whole = picture_find("rgb", "large.jpg")->data;
     decode("large.jpg", 42, 25);
     for (int y = 0; y < 25; y++)
         for (int x = 0; x < 41; x++)
@@ -206,10 +178,7 @@ static void expect_changes_survived(const char *name, const struct npz_array *fi
     ck_assert_ptr_nonnull(bytes);
     for (int round = 0; round < 200; round++) {
         memcpy(bytes, file->data, file->bytes);
-        for (size_t changes = 1 + chance(3); changes > 0; changes--) {
-            const size_t place = chance(chance(2) ? file->bytes : file->bytes < 64 ? file->bytes : 64);
-            bytes[place] = chance(2) ? (unsigned char)chance(256) : (unsigned char)(bytes[place] ^ 1 << chance(8));
-        }
+        change_bytes(bytes, file->bytes);
         int width, height; /* large ones take long */
         if (image_size(bytes, file->bytes, name, &width, &height) == TUTTI_OK && width > 1 << 20 / height) continue;
         const tutti_status status = decode_copy(bytes, file->bytes, name);
@@ -249,7 +218,7 @@ END_TEST
 /* Refuses the file after `count` of its bytes from `place` on were replaced. */
 static void expect_changed_refused(const char *name, size_t place, const char *bytes, size_t count, const char *reason)
 {
-    const struct npz_array *file = find("file", name);
+    const struct npz_array *file = picture_find("file", name);
     unsigned char *copy = malloc(file->bytes);
     ck_assert_ptr_nonnull(copy);
     ck_assert_uint_le(place + count, file->bytes);
@@ -280,13 +249,13 @@ START_TEST(refuses_damaged_png)
                                          "\0\0\0\1IDATx";
     expect_refused(large, sizeof large - 1, "too short for its 16384 x 16384");
     expect_changed_refused("rgb.png", 19, "\x16", 1, "CRC");
-    expect_changed_refused("rgb.png", find("file", "rgb.png")->bytes - 20, "....", 4, "");
+    expect_changed_refused("rgb.png", picture_find("file", "rgb.png")->bytes - 20, "....", 4, "");
 }
 END_TEST
 
 START_TEST(refuses_damaged_jpeg)
 {
-    const struct npz_array *file = find("file", "444.jpg");
+    const struct npz_array *file = picture_find("file", "444.jpg");
     const unsigned char *bytes = file->data;
     size_t frame = 0, scan = 0;
     for (size_t i = 0; i + 1 < file->bytes && !scan; i++) {
@@ -331,7 +300,7 @@ static size_t make_scans(unsigned char *file, int scans)
 START_TEST(refuses_many_scans)
 {
     unsigned char file[2000];
-    if (is_unsupported(find("file", "444.jpg"))) return;
+    if (is_unsupported("444.jpg", picture_find("file", "444.jpg"))) return;
     ck_assert_msg(decode_copy(file, make_scans(file, 100), "it") == TUTTI_OK, "%s", status_message());
     ck_assert(image.width == 8 && image.height == 8 && image.pixels[0] == 128);
     expect_refused(file, make_scans(file, 101), "more than 100 scans");
