@@ -142,6 +142,12 @@ bool text_ends_with(const char *text, const char *end)
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
+bool text_has_extension(const char *name, const char *extension)
+{
+    const size_t length = strlen(name), tail = strlen(extension);
+    return length > tail && !strcasecmp(name + length - tail, extension);
+}
+
 bool text_is_utf8(const char *text)
 {
     for (int bytes; *text; text += bytes)

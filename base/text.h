@@ -37,6 +37,8 @@ struct suggestion text_suggest(const char *text, const char *const *choices);
  * form only). */
 int text_character(const char *text);
 bool text_ends_with(const char *text, const char *end);
+/* Returns whether a file's name has something before this extension, in small or capital letters. */
+bool text_has_extension(const char *name, const char *extension);
 /* Returns whether a string is UTF-8, as names in files are. */
 bool text_is_utf8(const char *text);
 

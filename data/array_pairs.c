@@ -3,13 +3,13 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "data/listing.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 static const char *const input_names[] = { "x", "input", "inputs", "image", "images", "data", "features" };
@@ -130,7 +130,7 @@ static tutti_status add_file(const char *folder, const char *part, const char *f
     struct role role;
     char name[300];
     const size_t length = strlen(file);
-    if (length <= 4 || strcasecmp(file + length - 4, ".npy") != 0 || length > 250) return TUTTI_OK;
+    if (!text_has_extension(file, ".npy") || length > 250) return TUTTI_OK;
     snprintf(name, sizeof name, "%s%.*s", part, (int)(length - 4), file);
     if (!find_role(name, &role)) return TUTTI_OK;
     struct array_rows *slot = place(pairs, &role, name);
@@ -229,12 +229,6 @@ static tutti_status find_siblings(const char *path, struct array_pairs *pairs)
     return status;
 }
 
-static bool ends_with(const char *path, const char *end)
-{
-    const size_t length = strlen(path);
-    return length > strlen(end) && !strcasecmp(path + length - strlen(end), end);
-}
-
 tutti_status array_pairs_open(const char *path, struct array_pairs *pairs, bool *found)
 {
     struct stat info;
@@ -244,9 +238,9 @@ tutti_status array_pairs_open(const char *path, struct array_pairs *pairs, bool 
     if (stat(path, &info) != 0) return TUTTI_OK;
     if (S_ISDIR(info.st_mode))
         status = find_files(path, "", pairs);
-    else if (ends_with(path, ".npz"))
+    else if (text_has_extension(path, ".npz"))
         status = find_members(path, pairs);
-    else if (ends_with(path, ".npy"))
+    else if (text_has_extension(path, ".npy"))
         status = find_siblings(path, pairs);
     if (status == TUTTI_OK) status = check_pairs(path, pairs);
     for (int i = 0; i < ARRAYS_SLOTS; i++) *found = *found || pairs->inputs[i].name;

@@ -3,13 +3,13 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "data/listing.h"
 #include "formats/image.h"
 #include "formats/sound.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 static tutti_status add_file(struct table *table, const char *path, int part)
@@ -53,11 +53,8 @@ done:
 static bool is_other(const char *name)
 {
     static const char *const ends[] = { ".npy", ".npz", ".tar", ".bin", "-ubyte" };
-    const size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        const size_t end = strlen(ends[i]);
-        if (length >= end && !strcasecmp(name + length - end, ends[i])) return true;
-    }
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (text_has_extension(name, ends[i])) return true;
     return image_has_name(name) || sound_has_name(name);
 }
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "formats/standard_input.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 #include <zlib.h>
 #ifdef __SSE2__
@@ -299,17 +299,11 @@ tutti_status csv_next(struct csv *csv, struct csv_row *row)
 
 /* ----------------------------------------------------------------------------------------------------- file ---- */
 
-static bool has_end(const char *path, const char *end)
-{
-    const size_t length = strlen(path), ending = strlen(end);
-    return length > ending && !strcasecmp(path + length - ending, end);
-}
-
 bool csv_has_name(const char *path)
 {
     static const char *const ends[] = { ".csv", ".tsv", ".tab", ".psv", ".csv.gz", ".tsv.gz", ".tab.gz", ".psv.gz" };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (has_end(path, ends[i])) return true;
+        if (text_has_extension(path, ends[i])) return true;
     return false;
 }
 
@@ -326,7 +320,7 @@ static char find_separator(const struct csv *csv)
     enum { CANDIDATES = sizeof candidates - 1 };
     int counts[CANDIDATES] = { 0 }, best = 0, other = 1, commas = 0;
     bool quoted = false, blanks = false, decimal = true;
-    if (has_end(csv->path, ".tsv") || has_end(csv->path, ".tsv.gz")) return '\t';
+    if (text_has_extension(csv->path, ".tsv") || text_has_extension(csv->path, ".tsv.gz")) return '\t';
     const size_t begin = skip_spaces(csv, csv->at);
     for (size_t i = begin; i < csv->filled && (quoted || !ends_line(csv->buffer[i])); i++) {
         const char byte = csv->buffer[i];

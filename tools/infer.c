@@ -1,6 +1,7 @@
 /* tutti infer: what saved weights say of each sample. */
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "formats/standard_input.h"
 #include "tools/arrays.h"
 #include "tools/commands.h"
@@ -12,7 +13,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 struct settings {
@@ -115,14 +115,12 @@ static int check_files(const struct settings *s, char **files)
     static const char *const ends[] = { ".npy", ".npz", ".csv", ".tsv", ".csv.gz", ".tsv.gz" };
     const int count = kind_of(s) == INPUTS_TABLES ? 2 : (int)(sizeof(ends) / sizeof(*ends));
     for (int i = 0; i < s->files; i++)
-        for (int k = 0; k < count; k++) {
-            const size_t length = strlen(files[i]), end = strlen(ends[k]);
-            if (length >= end && !strcasecmp(files[i] + length - end, ends[k]))
+        for (int k = 0; k < count; k++)
+            if (text_has_extension(files[i], ends[k]))
                 return wrong_use("infer",
                     "\"%s\" is not a picture, recording or folder of them: use --data for a table or a data set, and "
                     "--inputs with --outputs for arrays",
                     files[i]);
-        }
     return EXIT_DONE;
 }
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,18 +31,12 @@ static bool is_same(const struct stat *a, const struct stat *b)
 
 /* -------------------------------------------------------------------------------------------------- folders ---- */
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t length = strlen(name), ending = strlen(end);
-    return length >= ending && !strcasecmp(name + length - ending, end);
-}
-
 /* Whether a file has the name of data that are not a table. */
 static bool has_data_name(const char *name)
 {
     static const char *const ends[] = { ".npy", ".npz", ".tar", ".bin", "-ubyte", "-ubyte.gz" };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(name, ends[i])) return true;
+        if (text_has_extension(name, ends[i])) return true;
     return image_has_name(name) || sound_has_name(name);
 }
 
@@ -119,8 +112,9 @@ int overwrite_check_input(const char *command, const char *path)
 {
     char weights[PATH_BYTES];
     const int result = output_count ? check_path(command, path, false) : EXIT_DONE;
-    if (result != EXIT_DONE || !ends_with(path, SESSION_FILES)) return result;
-    snprintf(weights, sizeof weights, "%s.data", path); /* large weights lie there, by custom */
+    if (result != EXIT_DONE || !text_has_extension(path, SESSION_FILES)) return result;
+    /* Large weights lie there, by custom. */
+    if ((size_t)snprintf(weights, sizeof weights, "%s.data", path) >= sizeof weights) return result;
     return check_path(command, weights, false);
 }
 
@@ -133,7 +127,7 @@ static int check_arrays(const char *command, const char *list)
         const size_t length = strcspn(rest, ",");
         const char *equals = memchr(rest, '=', length), *value = equals ? equals + 1 : rest;
         snprintf(path, sizeof path, "%.*s", (int)(rest + length - value), value);
-        if (ends_with(path, ".npy")) result = overwrite_check_input(command, path);
+        if (text_has_extension(path, ".npy")) result = overwrite_check_input(command, path);
         rest += length + (rest[length] == ',');
     }
     return result;

@@ -3,33 +3,27 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "tools/files.h"
 #include "tools/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { BUFFERED = 1 << 16, NUMBER = 40, CLASS_DIGITS = 9 };
 
 /* ---------------------------------------------------------------------------------------------------- check ---- */
 
-static bool has_end(const struct predictions *p, const char *end)
-{
-    const size_t length = strlen(p->path);
-    return length > strlen(end) && !strcasecmp(p->path + length - strlen(end), end);
-}
-
 static bool has_tabs(const struct predictions *p)
 {
-    return has_end(p, ".tsv");
+    return text_has_extension(p->path, ".tsv");
 }
 
 int predictions_check(const struct predictions *p, const char *command)
 {
     if (!p->path) return EXIT_DONE;
-    if (!has_end(p, ".csv") && !has_tabs(p))
+    if (!text_has_extension(p->path, ".csv") && !has_tabs(p))
         return wrong_use(command, "--output %s: predictions are written as a table: name a .csv or .tsv file", p->path);
     return files_check_output(command, "output", p->path);
 }
