@@ -2,40 +2,23 @@
 import csv
 import json
 import math
-import random
 import subprocess
 import wave
 
+import flowers
 import harness
 import pictures
 
-KINDS = "versicolor", "setosa", "virginica"
 WEIGHTS = ("--weights", "m.safetensors")
-
-
-def flowers(count, seed):
-    """Rows whose class follows from both lengths."""
-    dice = random.Random(seed)
-    rows = []
-    for i in range(count):
-        kind = i % 3
-        rows.append({"sepal": f"{5 + kind + dice.gauss(0, 0.2):.3f}", "petal": f"{100 - 30 * kind + dice.gauss(0, 5):.3f}",
-                     "species": KINDS[kind]})
-    return rows
-
-
-def put(path, rows, *names):
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join([",".join(names)] + [",".join(str(row[name]) for name in names) for row in rows]) + "\n")
 
 
 class WithTables(harness.CommandTest):
     def setUp(self):
         super().setUp()
-        self.rows = flowers(150, 1)
-        self.new = flowers(30, 2)
-        put(self.folder / "train.csv", self.rows, "sepal", "petal", "species")
-        put(self.folder / "new.csv", self.new, "petal", "sepal")
+        self.rows = flowers.rows(150, 1)
+        self.new = flowers.rows(30, 2)
+        flowers.write(self.folder / "train.csv", self.rows, "sepal", "petal", "species")
+        flowers.write(self.folder / "new.csv", self.new, "petal", "sepal")
 
     def train(self, *arguments):
         return self.good("train", "mlp", "--data", "train.csv", "--devices", "0", "--lr", "0.01", *arguments)
@@ -125,9 +108,9 @@ class Parts(WithTables):
 
     def test_a_table_for_tests(self):
         """It is divided, too, unless all of it is asked for; a line says so."""
-        put(self.folder / "set" / "train.csv", self.rows, "sepal", "petal", "species")
-        put(self.folder / "set" / "val.csv", self.new, "sepal", "petal", "species")
-        put(self.folder / "test.csv", flowers(20, 3), "sepal", "petal", "species")
+        flowers.write(self.folder / "set" / "train.csv", self.rows, "sepal", "petal", "species")
+        flowers.write(self.folder / "set" / "val.csv", self.new, "sepal", "petal", "species")
+        flowers.write(self.folder / "test.csv", flowers.rows(20, 3), "sepal", "petal", "species")
         self.good("train", "mlp", "--data", "set", "--devices", "0", "--lr", "0.01", "--steps", "1", "--save", "m")
         words = ("eval", *WEIGHTS, "--json", "--data")
         for part, count, said in (((), 3, True), (("--part", "val"), 3, False), (("--part", "all"), 20, False)):
@@ -157,7 +140,7 @@ class Tables(WithTables):
         self.assertEqual(outcome.output, "")
         self.assertIn("out.csv: 30 predictions", outcome.errors)
         rows = self.table("out.csv")
-        self.assertEqual(list(rows[0]), ["petal", "sepal", "prediction"] + [f"probability_{name}" for name in sorted(KINDS)])
+        self.assertEqual(list(rows[0]), ["petal", "sepal", "prediction"] + [f"probability_{name}" for name in sorted(flowers.KINDS)])
         for row, line, new in zip(rows, lines, self.new, strict=True):
             self.assertEqual((row["petal"], row["sepal"]), (new["petal"], new["sepal"]))
             self.assertEqual(row["prediction"], line["likeliest"][0]["name"])
@@ -167,7 +150,7 @@ class Tables(WithTables):
         self.good("infer", *WEIGHTS, "some.csv", "--output", "some_out.csv")
         rows = self.table("some_out.csv")
         self.assertEqual([(row["species"], row["note"]) for row in rows], [("?", 'a; "b", c'), ("rose", "")])
-        put(self.folder / "ONE.CSV", self.new[:1], "petal", "sepal")
+        flowers.write(self.folder / "ONE.CSV", self.new[:1], "petal", "sepal")
         self.assertIn("TWO.CSV: 1 prediction\n", self.good("infer", *WEIGHTS, "ONE.CSV", "--output", "TWO.CSV").errors)
         self.good("infer", *WEIGHTS, "out.csv", "--output", "again.tsv")
         self.assertIn("\tprediction\t", (self.folder / "again.tsv").read_text().splitlines()[0])
@@ -188,8 +171,8 @@ class Tables(WithTables):
 
     def test_tables_as_data(self):
         """From standard input, and in a folder whose part is of one table, the output has the table's columns."""
-        put(self.folder / "set" / "train.csv", self.rows, "petal", "sepal", "species")
-        put(self.folder / "set" / "test.csv", self.new, "species", "sepal", "petal")
+        flowers.write(self.folder / "set" / "train.csv", self.rows, "petal", "sepal", "species")
+        flowers.write(self.folder / "set" / "test.csv", self.new, "species", "sepal", "petal")
         words = ("infer", *WEIGHTS, "--output", "out.csv", "--data")
         done = self.tutti(*words, "-", "--part", "all", given=(self.folder / "new.csv").read_bytes())
         self.assertEqual(done.status, 0, done)
@@ -205,8 +188,8 @@ class Tables(WithTables):
 
     def test_several_tables(self):
         """In folders and in a list of names; the output says the file of each row."""
-        put(self.folder / "deep" / "a.csv", self.new[:4], "petal", "sepal")
-        put(self.folder / "deep" / "b.csv", self.new[4:6], "sepal", "petal")
+        flowers.write(self.folder / "deep" / "a.csv", self.new[:4], "petal", "sepal")
+        flowers.write(self.folder / "deep" / "b.csv", self.new[4:6], "sepal", "petal")
         (self.folder / "deep" / "notes.txt").write_text("no table")
         outcome = self.tutti("infer", *WEIGHTS, "deep", "new.csv", "--output", "out.csv")
         self.assertEqual(outcome.status, 3, outcome)
@@ -247,7 +230,7 @@ class Tables(WithTables):
     def test_numbers(self):
         self.good("train", "mlp", "--data", "train.csv", "--target", "petal", "--devices", "0", "--lr", "0.01", "--save", "n",
                   "--epochs", "10")
-        put(self.folder / "rest.csv", self.new, "species", "sepal")
+        flowers.write(self.folder / "rest.csv", self.new, "species", "sepal")
         words = ("infer", "--weights", "n.safetensors", "rest.csv")
         lines = self.good(*words, "--json").lines()
         self.assertEqual((lines[4]["index"], lines[4]["sample"]), (4, "row 5"))

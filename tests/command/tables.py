@@ -4,39 +4,23 @@ import json
 import pathlib
 import random
 
+import flowers
 import harness
 import npz
 
 MODEL = ("mlp", "--weights", "m.safetensors")
-KINDS = "versicolor", "setosa", "virginica"
-
-
-def flowers(count, seed):
-    """Rows whose class follows from both lengths."""
-    dice = random.Random(seed)
-    rows = []
-    for i in range(count):
-        kind = i % 3
-        rows.append({"id": i, "sepal": f"{5 + kind + dice.gauss(0, 0.2):.3f}",
-                     "petal": f"{100 - 30 * kind + dice.gauss(0, 5):.3f}", "species": KINDS[kind]})
-    return rows
-
-
-def write(path, rows, *names):
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join([",".join(names)] + [",".join(str(row[name]) for name in names) for row in rows]) + "\n")
 
 
 class Tables(harness.CommandTest):
     def setUp(self):
         super().setUp()
-        self.rows = flowers(300, 1)
-        self.test_rows = flowers(60, 2)
+        self.rows = flowers.rows(300, 1)
+        self.test_rows = flowers.rows(60, 2)
         self.put("plain", "sepal", "petal", "species")
 
     def put(self, name, *names, train=None, test=None):
-        write(self.folder / name / "train.csv", train or self.rows, *names)
-        write(self.folder / name / "test.csv", test or self.test_rows, *names)
+        flowers.write(self.folder / name / "train.csv", train or self.rows, *names)
+        flowers.write(self.folder / name / "test.csv", test or self.test_rows, *names)
 
     def train(self, *arguments):
         return self.good("train", "mlp", "--data", "plain", "--devices", "0", "--lr", "0.01", *arguments)
@@ -113,14 +97,14 @@ class Tables(harness.CommandTest):
     def test_rows_to_predict(self):
         """A table without the target: all rows in their order."""
         self.train("--epochs", "10", "--save", "m")
-        write(self.folder / "new.csv", self.test_rows, "petal", "sepal")
+        flowers.write(self.folder / "new.csv", self.test_rows, "petal", "sepal")
         lines = self.good("infer", *MODEL, "--data", "new.csv", "--json").lines()
         self.assertEqual(len(lines), len(self.test_rows))
         right = sum(line["likeliest"][0]["name"] == row["species"] for line, row in zip(lines, self.test_rows))
         self.assertGreater(right, 0.95 * len(lines))
         self.refused(1, "'species'", "eval", *MODEL, "--data", "new.csv")
         self.good("train", "mlp", "--data", "plain", "--target", "petal", "--devices", "0", "--lr", "0.01", "--save", "n")
-        write(self.folder / "new.csv", self.test_rows, "species", "sepal")
+        flowers.write(self.folder / "new.csv", self.test_rows, "species", "sepal")
         lines = self.good("infer", "mlp", "--weights", "n.safetensors", "--data", "new.csv", "--json").lines()
         errors = [abs(line["value"] - float(row["petal"])) for line, row in zip(lines, self.test_rows, strict=True)]
         self.assertLess(sum(errors) / len(errors), 12)
@@ -135,15 +119,15 @@ class Tables(harness.CommandTest):
             rows.append({"name": f"n{i}", "colour": "" if i % 50 == 7 else colour, "when": f"2001-03-{day:02}",
                          "rate": "NA" if i % 40 == 3 else f"{dice.randint(0, 9)}%", "value": value if i != 9 else ""})
         names = "name", "colour", "when", "rate", "value"
-        write(self.folder / "train.csv", rows[:300], *names)
-        write(self.folder / "val.csv", rows[300:], *names)
+        flowers.write(self.folder / "train.csv", rows[:300], *names)
+        flowers.write(self.folder / "val.csv", rows[300:], *names)
         words = ("train", "mlp", "--data", ".", "--devices", "0")
         outcome = self.good(*words, "--epochs", "40", "--lr", "0.01", "--save", "m", "--json")
         self.assertIn("'name' is left out: each row has another text", outcome.errors)
         self.assertEqual(outcome.errors.count("left out 1 row: "), 1, outcome.errors)
         self.assertGreater(outcome.lines()[-1]["scores"]["r2"], 0.9)
-        write(self.folder / "new" / "train.csv", rows[:2], *reversed(names[1:]))
-        write(self.folder / "new" / "test.csv", [{**rows[301], "colour": "purple"}], *reversed(names[1:]))
+        flowers.write(self.folder / "new" / "train.csv", rows[:2], *reversed(names[1:]))
+        flowers.write(self.folder / "new" / "test.csv", [{**rows[301], "colour": "purple"}], *reversed(names[1:]))
         line, = self.good("infer", *MODEL, "--data", "new", "--json").lines()
         self.assertIn("value", line)
         width = json.loads(self.metadata("m.safetensors")["data"])["shape"][0]
@@ -183,7 +167,7 @@ class Tables(harness.CommandTest):
 
     def test_standard_input(self):
         """A table from standard input trains as the same file does, plain and packed, by folds, and is predicted."""
-        write(self.folder / "flowers.csv", self.rows, "sepal", "petal", "species")
+        flowers.write(self.folder / "flowers.csv", self.rows, "sepal", "petal", "species")
         content = (self.folder / "flowers.csv").read_bytes()
         words = "train", "mlp", "--devices", "0", "--epochs", "2", "--lr", "0.01"
         self.good(*words, "--data", "flowers.csv", "--save", "file")
