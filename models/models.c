@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+/* What networks for ImageNet take and give. */
+#define IMAGENET .takes = MODEL_TAKES_IMAGES, .input = { 3, { 3, 224, 224 } }, .classes = 1000
+
 /* The learning rates of the large networks are those of their papers and of torchvision's training scripts, scaled to
  * the batch given here: linearly for SGD, by the square root for AdamW. Warm-up, cosine schedules, label smoothing and
  * augmentation are left to the program. */
@@ -49,9 +52,7 @@ static const struct model models[] = {
         .build = model_lenet },
     { .name = "vgg16",
         .description = "VGG, 16 layers, configuration D (Simonyan, Zisserman 2014)",
-        .takes = MODEL_TAKES_IMAGES,
-        .input = { 3, { 3, 224, 224 } },
-        .classes = 1000,
+        IMAGENET,
         .learning_rate = 0.001f,
         .momentum = 0.9f,
         .weight_decay = 5e-4f,
@@ -59,9 +60,7 @@ static const struct model models[] = {
         .build = model_vgg16 },
     { .name = "resnet18",
         .description = "residual network, 18 layers (He et al. 2015)",
-        .takes = MODEL_TAKES_IMAGES,
-        .input = { 3, { 3, 224, 224 } },
-        .classes = 1000,
+        IMAGENET,
         .learning_rate = 0.0125f,
         .momentum = 0.9f,
         .weight_decay = 1e-4f,
@@ -69,9 +68,7 @@ static const struct model models[] = {
         .build = model_resnet18 },
     { .name = "resnet50",
         .description = "residual network, 50 layers, bottlenecks, stride in the 3x3 convolution",
-        .takes = MODEL_TAKES_IMAGES,
-        .input = { 3, { 3, 224, 224 } },
-        .classes = 1000,
+        IMAGENET,
         .learning_rate = 0.0125f,
         .momentum = 0.9f,
         .weight_decay = 1e-4f,
@@ -79,20 +76,16 @@ static const struct model models[] = {
         .build = model_resnet50 },
     { .name = "mobilenet_v2",
         .description = "inverted residuals, depthwise convolutions (Sandler et al. 2018)",
-        .takes = MODEL_TAKES_IMAGES,
-        .input = { 3, { 3, 224, 224 } },
-        .classes = 1000,
+        IMAGENET,
         .learning_rate = 0.006f,
         .momentum = 0.9f,
         .weight_decay = 4e-5f,
         .batch = 32,
         .build = model_mobilenet_v2 },
-    /* The paper's optimizer is RMSProp, which Tutti does not have. */
+    /* The paper's optimizer is RMSProp, with another learning rate. */
     { .name = "efficientnet_b0",
         .description = "inverted residuals with squeeze and excitation (Tan, Le 2019)",
-        .takes = MODEL_TAKES_IMAGES,
-        .input = { 3, { 3, 224, 224 } },
-        .classes = 1000,
+        IMAGENET,
         .learning_rate = 0.0125f,
         .momentum = 0.9f,
         .weight_decay = 1e-5f,
@@ -100,9 +93,7 @@ static const struct model models[] = {
         .build = model_efficientnet_b0 },
     { .name = "convnext_tiny",
         .description = "depthwise 7x7 convolutions and dense layers at each pixel (Liu et al. 2022)",
-        .takes = MODEL_TAKES_IMAGES,
-        .input = { 3, { 3, 224, 224 } },
-        .classes = 1000,
+        IMAGENET,
         .optimizer = TUTTI_ADAMW,
         .learning_rate = 2.5e-4f,
         .weight_decay = 0.05f,
@@ -110,9 +101,7 @@ static const struct model models[] = {
         .build = model_convnext_tiny },
     { .name = "vit_b_16",
         .description = "vision transformer, base, patches of 16x16 (Dosovitskiy et al. 2020)",
-        .takes = MODEL_TAKES_IMAGES,
-        .input = { 3, { 3, 224, 224 } },
-        .classes = 1000,
+        IMAGENET,
         .optimizer = TUTTI_ADAMW,
         .learning_rate = 1.9e-4f,
         .weight_decay = 0.3f,
