@@ -1,6 +1,7 @@
 /* BMP files without compression, of 1, 4, 8, 24 or 32 bits. */
 #include "base/status.h"
 #include "formats/image_kinds.h"
+#include "formats/little_endian.h"
 
 #include <string.h>
 
@@ -17,21 +18,11 @@ struct bmp {
     unsigned char table[256][4]; /* blue, green, red; what is not in the file is black */
 };
 
-static unsigned read_16(const unsigned char *at)
-{
-    return (unsigned)at[0] | (unsigned)at[1] << 8;
-}
-
-static uint32_t read_32(const unsigned char *at)
-{
-    return read_16(at) | (uint32_t)read_16(at + 2) << 16;
-}
-
 /* The byte that a mask selects, else -1. */
 static int mask_byte(const unsigned char *at)
 {
     for (int byte = 0; byte < 4; byte++)
-        if (read_32(at) == (uint32_t)0xff << 8 * byte) return byte;
+        if (read_le32(at) == (uint32_t)0xff << 8 * byte) return byte;
     return -1;
 }
 
@@ -64,13 +55,13 @@ static tutti_status read_layout(const struct image_file *file, size_t size, stru
 {
     const unsigned char *info = file->bytes + FILE_HEADER;
     const bool core = size == CORE_HEADER;
-    const int64_t width = core ? (int64_t)read_16(info + 4) : (int64_t)(int32_t)read_32(info + 4);
-    const int64_t height = core ? (int64_t)read_16(info + 6) : (int64_t)(int32_t)read_32(info + 8);
-    const uint32_t compression = core ? PLAIN : read_32(info + 16);
+    const int64_t width = core ? (int64_t)read_le16(info + 4) : (int64_t)(int32_t)read_le32(info + 4);
+    const int64_t height = core ? (int64_t)read_le16(info + 6) : (int64_t)(int32_t)read_le32(info + 8);
+    const uint32_t compression = core ? PLAIN : read_le32(info + 16);
     tutti_status status = image_set_size(&bmp->header, file, width, height < 0 ? -height : height);
     if (status != TUTTI_OK) return status;
     bmp->top_down = height < 0;
-    bmp->bits = read_16(info + (core ? 10 : 14));
+    bmp->bits = read_le16(info + (core ? 10 : 14));
     if (compression != PLAIN && compression != MASKS)
         return fail(TUTTI_FORMAT, "%s: compressed BMP files (kind %u) are not read", file->name, compression);
     if (bmp->bits != 1 && bmp->bits != 4 && bmp->bits != 8 && bmp->bits != 24 && bmp->bits != 32)
@@ -78,20 +69,20 @@ static tutti_status read_layout(const struct image_file *file, size_t size, stru
     bmp->blue = 0, bmp->green = 1, bmp->red = 2, bmp->alpha = -1;
     if (compression == MASKS) return read_masks(file, size, bmp);
     if (bmp->bits > 8) return TUTTI_OK;
-    return read_table(file, FILE_HEADER + size, core ? 3 : 4, core ? 0 : read_32(info + 32), bmp);
+    return read_table(file, FILE_HEADER + size, core ? 3 : 4, core ? 0 : read_le32(info + 32), bmp);
 }
 
 static tutti_status read_bmp(const struct image_file *file, struct bmp *bmp)
 {
     memset(bmp, 0, sizeof(*bmp));
     if (file->count < FILE_HEADER + CORE_HEADER) return fail(TUTTI_FORMAT, "%s: the file is truncated", file->name);
-    const size_t size = read_32(file->bytes + FILE_HEADER);
+    const size_t size = read_le32(file->bytes + FILE_HEADER);
     if (size != CORE_HEADER && (size < INFO_HEADER || size > MOST_HEADER))
         return fail(TUTTI_FORMAT, "%s: a BMP header of %zu bytes is not known", file->name, size);
     if (file->count - FILE_HEADER < size) return fail(TUTTI_FORMAT, "%s: the file is truncated", file->name);
     const tutti_status status = read_layout(file, size, bmp);
     if (status != TUTTI_OK) return status;
-    bmp->pixels = read_32(file->bytes + 10);
+    bmp->pixels = read_le32(file->bytes + 10);
     bmp->stride = ((size_t)bmp->header.width * bmp->bits + 31) / 32 * 4;
     if (bmp->pixels < FILE_HEADER + size)
         return fail(TUTTI_FORMAT, "%s: the pixels begin within the header: the file is damaged", file->name);

@@ -2,6 +2,7 @@
  * are integers: no library is needed. https://www.w3.org/Graphics/GIF/spec-gif89a.txt */
 #include "base/status.h"
 #include "formats/image_kinds.h"
+#include "formats/little_endian.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,6 @@ struct gif {
     bool interlaced;
     int transparent; /* or NONE */
 };
-
-static unsigned read_16(const unsigned char *at)
-{
-    return (unsigned)at[0] | (unsigned)at[1] << 8;
-}
 
 static tutti_status truncated(const struct gif *gif)
 {
@@ -70,10 +66,10 @@ static tutti_status read_frame(struct gif *gif)
 {
     const unsigned char *frame = take(gif, FRAME - 1);
     if (!frame) return truncated(gif);
-    gif->left = read_16(frame);
-    gif->top = read_16(frame + 2);
-    gif->width = read_16(frame + 4);
-    gif->height = read_16(frame + 6);
+    gif->left = read_le16(frame);
+    gif->top = read_le16(frame + 2);
+    gif->width = read_le16(frame + 4);
+    gif->height = read_le16(frame + 6);
     gif->interlaced = frame[8] & 0x40;
     if (gif->width == 0 || gif->height == 0)
         return fail(TUTTI_FORMAT, "%s: its first frame has no pixels", gif->file->name);
@@ -93,8 +89,8 @@ static tutti_status open_gif(const struct image_file *file, struct gif *gif)
     if (*kind != IMAGE) FAIL(TUTTI_FORMAT, "%s: it has no frame", file->name);
     TRY(read_frame(gif));
     const unsigned width = gif->left + gif->width, height = gif->top + gif->height;
-    TRY(image_set_size(&gif->header, file, read_16(screen + 6) > width ? read_16(screen + 6) : width,
-        read_16(screen + 8) > height ? read_16(screen + 8) : height));
+    TRY(image_set_size(&gif->header, file, read_le16(screen + 6) > width ? read_le16(screen + 6) : width,
+        read_le16(screen + 8) > height ? read_le16(screen + 8) : height));
     if ((size_t)gif->width * gif->height / MOST_RATIO > file->count)
         FAIL(TUTTI_FORMAT, "%s: the file is truncated: it is too short for its %u x %u pixels", file->name, gif->width,
             gif->height);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "formats/little_endian.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -180,8 +181,7 @@ static tutti_status parse_header(struct safetensors *file, size_t file_bytes, si
         return fail(TUTTI_FORMAT,
             "%s: %zu bytes are too few for a safetensors file: the file is truncated or of another format", file->path,
             file_bytes);
-    uint64_t length = 0;
-    for (int i = LENGTH_BYTES - 1; i >= 0; i--) length = length << 8 | file->bytes[i];
+    const uint64_t length = read_le64(file->bytes);
     if (length > HEADER_LIMIT)
         return fail(TUTTI_FORMAT, "%s: the header would have %" PRIu64 " bytes: this is not a safetensors file",
             file->path, length);

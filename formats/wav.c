@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
+#include "formats/little_endian.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,16 +19,6 @@ enum { EXTENSIBLE = 0xfffe };
 enum { RIFF_BYTES = 12, CHUNK_BYTES = 8, FORMAT_BYTES = 16, EXTENSIBLE_BYTES = 40, MOST_CHUNKS = 1000 };
 enum { MOST_LEVEL = 1 << 20, BLOCK = 1 << 16 };
 #define UNKNOWN 0xffffffffu /* the size of a chunk that was written into a pipe */
-
-static uint32_t u16(const unsigned char *at)
-{
-    return at[0] | (uint32_t)at[1] << 8;
-}
-
-static uint32_t u32(const unsigned char *at)
-{
-    return u16(at) | u16(at + 2) << 16;
-}
 
 /* --------------------------------------------------------------------------------------------------- header ---- */
 
@@ -47,10 +38,10 @@ static tutti_status read_format(struct wav *wav, uint64_t at, uint32_t size)
     const tutti_status status =
         file_read_at(wav->descriptor, wav->path, at, bytes, size < sizeof bytes ? size : sizeof bytes, &got);
     if (status != TUTTI_OK) return status;
-    uint32_t code = u16(bytes);
+    uint32_t code = read_le16(bytes);
     if (got < FORMAT_BYTES) return fail(TUTTI_FORMAT, "%s: its format is cut: it is damaged", wav->path);
-    if (code == EXTENSIBLE && got == EXTENSIBLE_BYTES) code = u16(bytes + 24); /* the first bytes of its GUID */
-    const uint32_t channels = u16(bytes + 2), rate = u32(bytes + 4), bits = u16(bytes + 14);
+    if (code == EXTENSIBLE && got == EXTENSIBLE_BYTES) code = read_le16(bytes + 24); /* the first bytes of its GUID */
+    const uint32_t channels = read_le16(bytes + 2), rate = read_le32(bytes + 4), bits = read_le16(bytes + 14);
     if (code != WAV_PCM && code != WAV_FLOATS && code != WAV_ALAW && code != WAV_MULAW)
         return fail(TUTTI_FORMAT,
             "%s: it is coded as 0x%04x: WAV files of PCM, floats, A-law and mu-law can be read: convert it", wav->path,
@@ -61,9 +52,9 @@ static tutti_status read_format(struct wav *wav, uint64_t at, uint32_t size)
             "%s: its samples have %u bits: 8, 16, 24, 32, floats of 32 and 64, and A-law and mu-law of 8 can be read",
             wav->path, bits);
     if (channels < 1 || channels > WAV_MAX_CHANNELS || rate < 1 || rate > WAV_MOST_RATE ||
-        u16(bytes + 12) != channels * bits / 8)
+        read_le16(bytes + 12) != channels * bits / 8)
         return fail(TUTTI_FORMAT, "%s: %u channels of %u Hz in %u bytes: it is damaged", wav->path, channels, rate,
-            u16(bytes + 12));
+            read_le16(bytes + 12));
     wav->channels = (int)channels;
     wav->rate = (int)rate;
     wav->bits = (int)bits;
@@ -94,7 +85,7 @@ static tutti_status read_chunks(struct wav *wav, uint64_t end)
     for (int chunk = 0; chunk < MOST_CHUNKS && at < end && !wav->frames; chunk++) {
         TRY(file_read_at(wav->descriptor, wav->path, at, head, CHUNK_BYTES, &got));
         if (got < CHUNK_BYTES) break;
-        const uint32_t size = u32(head + 4);
+        const uint32_t size = read_le32(head + 4);
         at += CHUNK_BYTES;
         if (!memcmp(head, "fmt ", 4)) TRY(read_format(wav, at, size));
         if (!memcmp(head, "data", 4)) TRY(set_data(wav, at, size, end));
@@ -156,9 +147,9 @@ static double one_sample(const struct wav *wav, const unsigned char *at)
     if (wav->code != WAV_PCM) return one_law(at[0], wav->code == WAV_ALAW);
     switch (wav->bits) {
     case 8: return (at[0] - 128) / 128.0;
-    case 16: return (int16_t)u16(at) / 32768.0;
-    case 24: return (int32_t)(u16(at) << 8 | (uint32_t)at[2] << 24) / 2147483648.0;
-    default: return (int32_t)u32(at) / 2147483648.0;
+    case 16: return (int16_t)read_le16(at) / 32768.0;
+    case 24: return (int32_t)(read_le16(at) << 8 | (uint32_t)at[2] << 24) / 2147483648.0;
+    default: return (int32_t)read_le32(at) / 2147483648.0;
     }
 }
 
@@ -192,6 +183,5 @@ done:
 
 bool wav_has_name(const char *name)
 {
-    const size_t length = strlen(name);
-    return length > 4 && !strcasecmp(name + length - 4, ".wav");
+    return text_has_extension(name, ".wav");
 }

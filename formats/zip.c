@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "formats/little_endian.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,29 +35,7 @@ struct zip {
     unsigned char *unpacked; /* of the last member that was asked for */
 };
 
-/* ------------------------------------------------------------------------------------------------- numbers ---- */
-
-static uint64_t number(const unsigned char *at, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
-
-static uint32_t u16(const unsigned char *at)
-{
-    return (uint32_t)number(at, 2);
-}
-
-static uint32_t u32(const unsigned char *at)
-{
-    return (uint32_t)number(at, 4);
-}
-
-static size_t u64(const unsigned char *at)
-{
-    return (size_t)number(at, 8);
-}
+/* ----------------------------------------------------------------------------------------------- directory ---- */
 
 /* Whether `count` bytes from `begin` on lie before `end`. */
 static bool lies_before(size_t begin, size_t count, size_t end)
@@ -64,14 +43,12 @@ static bool lies_before(size_t begin, size_t count, size_t end)
     return begin <= end && count <= end - begin;
 }
 
-/* ----------------------------------------------------------------------------------------------- directory ---- */
-
 /* Finds the record at the end of the file, after which a comment may follow; the record tells its length. */
 static tutti_status find_end(const struct zip *zip, size_t *end)
 {
     for (size_t comment = 0; comment <= FULL16 && zip->size >= END_BYTES + comment; comment++) {
         *end = zip->size - END_BYTES - comment;
-        if (u32(zip->bytes + *end) == END && u16(zip->bytes + *end + 20) == comment) return TUTTI_OK;
+        if (read_le32(zip->bytes + *end) == END && read_le16(zip->bytes + *end + 20) == comment) return TUTTI_OK;
     }
     return fail(TUTTI_FORMAT, "this is no ZIP file, or it is cut: it has no directory at its end");
 }
@@ -80,20 +57,20 @@ static tutti_status find_end(const struct zip *zip, size_t *end)
 static tutti_status find_directory(struct zip *zip, size_t *end, size_t *bytes)
 {
     const unsigned char *at = zip->bytes + *end;
-    zip->count = u16(at + 10);
-    *bytes = u32(at + 12);
-    zip->directory = u32(at + 16);
-    const bool disks = u16(at + 4) != 0 || u16(at + 6) != 0 || u16(at + 8) != u16(at + 10);
+    zip->count = read_le16(at + 10);
+    *bytes = read_le32(at + 12);
+    zip->directory = read_le32(at + 16);
+    const bool disks = read_le16(at + 4) != 0 || read_le16(at + 6) != 0 || read_le16(at + 8) != read_le16(at + 10);
     if (zip->count == FULL16 || *bytes == FULL32 || zip->directory == FULL32) {
         const unsigned char *locator = *end >= LOCATOR64_BYTES ? at - LOCATOR64_BYTES : NULL;
-        if (!locator || u32(locator) != LOCATOR64 || !lies_before(u64(locator + 8), END64_BYTES, *end) ||
-            u32(zip->bytes + u64(locator + 8)) != END64)
+        if (!locator || read_le32(locator) != LOCATOR64 || !lies_before(read_le64(locator + 8), END64_BYTES, *end) ||
+            read_le32(zip->bytes + read_le64(locator + 8)) != END64)
             return fail(TUTTI_FORMAT, "the ZIP file is damaged: its Zip64 directory is missing");
-        *end = u64(locator + 8);
+        *end = read_le64(locator + 8);
         at = zip->bytes + *end;
-        zip->count = u64(at + 32);
-        *bytes = u64(at + 40);
-        zip->directory = u64(at + 48);
+        zip->count = read_le64(at + 32);
+        *bytes = read_le64(at + 40);
+        zip->directory = read_le64(at + 48);
     }
     if (disks) return fail(TUTTI_FORMAT, "the ZIP file is one of several that belong together: pass a whole one");
     if (!lies_before(zip->directory, *bytes, *end) || zip->count > *bytes / CENTRAL_BYTES)
@@ -108,13 +85,13 @@ static bool read_zip64(const unsigned char *extra, size_t bytes, struct member *
 {
     size_t *const values[] = { &member->unpacked, &member->packed, local };
     while (bytes >= 4) {
-        const uint32_t kind = u16(extra), length = u16(extra + 2);
+        const uint32_t kind = read_le16(extra), length = read_le16(extra + 2);
         if (length > bytes - 4) return false;
         size_t at = 0;
         for (int i = 0; kind == 1 && i < 3; i++) {
             if (*values[i] != FULL32) continue;
             if (at + 8 > length) return false;
-            *values[i] = u64(extra + 4 + at);
+            *values[i] = read_le64(extra + 4 + at);
             at += 8;
         }
         extra += 4 + length;
@@ -135,12 +112,12 @@ static tutti_status find_data(const struct zip *zip, struct member *member, size
 {
     const size_t length = strlen(member->name);
     const unsigned char *at = zip->bytes + local;
-    if (!lies_before(local, LOCAL_BYTES, zip->directory) || u32(at) != LOCAL ||
-        !lies_before(local + LOCAL_BYTES, length, zip->directory) || u16(at + 26) != length ||
+    if (!lies_before(local, LOCAL_BYTES, zip->directory) || read_le32(at) != LOCAL ||
+        !lies_before(local + LOCAL_BYTES, length, zip->directory) || read_le16(at + 26) != length ||
         memcmp(at + LOCAL_BYTES, member->name, length) != 0)
         return fail(
             TUTTI_FORMAT, "the ZIP file is damaged: member \"%s\" is not where its directory says", member->name);
-    member->begin = local + LOCAL_BYTES + length + u16(at + 28);
+    member->begin = local + LOCAL_BYTES + length + read_le16(at + 28);
     if (!lies_before(member->begin, member->packed, zip->directory))
         return fail(TUTTI_FORMAT, "the ZIP file is damaged: member \"%s\" does not lie within it", member->name);
     return TUTTI_OK;
@@ -168,15 +145,16 @@ static tutti_status read_entry(struct zip *zip, struct member *member, size_t *a
 {
     tutti_status status = TUTTI_OK;
     const unsigned char *entry = zip->bytes + *at;
-    if (!lies_before(*at, CENTRAL_BYTES, end) || u32(entry) != CENTRAL)
+    if (!lies_before(*at, CENTRAL_BYTES, end) || read_le32(entry) != CENTRAL)
         return fail(TUTTI_FORMAT, "the ZIP file is damaged: its directory has fewer members than it says");
-    const size_t name = u16(entry + 28), extra = u16(entry + 30), all = CENTRAL_BYTES + name + extra + u16(entry + 32);
+    const size_t name = read_le16(entry + 28), extra = read_le16(entry + 30),
+                 all = CENTRAL_BYTES + name + extra + read_le16(entry + 32);
     if (!lies_before(*at, all, end)) return fail(TUTTI_FORMAT, "the ZIP file is damaged: its directory is cut");
-    size_t local = u32(entry + 42);
-    member->method = u16(entry + 10);
-    member->checksum = u32(entry + 16);
-    member->packed = u32(entry + 20);
-    member->unpacked = u32(entry + 24);
+    size_t local = read_le32(entry + 42);
+    member->method = read_le16(entry + 10);
+    member->checksum = read_le32(entry + 16);
+    member->packed = read_le32(entry + 20);
+    member->unpacked = read_le32(entry + 24);
     member->name = memory_new(name + 1, 1);
     if (!member->name) return TUTTI_NO_MEMORY;
     memcpy(member->name, entry + CENTRAL_BYTES, name);
@@ -184,7 +162,7 @@ static tutti_status read_entry(struct zip *zip, struct member *member, size_t *a
         return fail(TUTTI_FORMAT, "a member of the ZIP file has an empty name, or one with bytes that are not text");
     if (!read_zip64(entry + CENTRAL_BYTES + name, extra, member, &local))
         return fail(TUTTI_FORMAT, "the ZIP file is damaged: the sizes of member \"%s\" are missing", member->name);
-    TRY(check_member(zip, member, u16(entry + 8)));
+    TRY(check_member(zip, member, read_le16(entry + 8)));
     TRY(find_data(zip, member, local));
     *at += all;
 done:

@@ -3,6 +3,8 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "base/text.h"
+#include "formats/little_endian.h"
 #include "tools/options.h"
 #include "tools/session.h"
 
@@ -11,22 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t length = strlen(text), ending = strlen(end);
-    return length > ending && !strcasecmp(text + length - ending, end);
-}
 
 const char *files_checkpoint(const char *given, char *buffer, size_t size)
 {
     static const char *const ends[] = { ".state.safetensors", ".safetensors" };
     size_t length = strlen(given);
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-        if (!ends_with(given, ends[i])) continue;
+        if (!text_has_extension(given, ends[i])) continue;
         length -= strlen(ends[i]);
         break;
     }
@@ -42,7 +37,7 @@ const char *files_weights(const char *given)
     char name[PATH_BYTES];
     struct stat info;
     const bool there = stat(given, &info) == 0 && !S_ISDIR(info.st_mode);
-    if (there && !ends_with(given, ".state.safetensors")) return given;
+    if (there && !text_has_extension(given, ".state.safetensors")) return given;
     snprintf(path, sizeof(path), "%s.safetensors", files_checkpoint(given, name, sizeof(name)));
     return access(path, F_OK) == 0 ? path : given;
 }
@@ -57,7 +52,7 @@ const char *files_conversion(const char *path)
     } known[] = { { ".pth", pytorch }, { ".pt", pytorch }, { ".ckpt", pytorch }, { ".h5", keras }, { ".hdf5", keras },
         { ".keras", keras } };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (ends_with(path, known[i].end)) return known[i].text;
+        if (text_has_extension(path, known[i].end)) return known[i].text;
     return NULL;
 }
 
@@ -65,11 +60,9 @@ const char *files_conversion(const char *path)
 static bool begins_well(FILE *file)
 {
     unsigned char head[9];
-    uint64_t length = 0;
     struct stat info;
     if (fread(head, 1, sizeof(head), file) != sizeof(head) || fstat(fileno(file), &info) != 0) return false;
-    for (int i = 7; i >= 0; i--) length = length << 8 | head[i];
-    return head[8] == '{' && length <= (uint64_t)info.st_size - 8;
+    return head[8] == '{' && read_le64(head) <= (uint64_t)info.st_size - 8;
 }
 
 static tutti_status check_safetensors(const char *option, const char *path)
@@ -77,7 +70,7 @@ static tutti_status check_safetensors(const char *option, const char *path)
     struct stat info;
     const char *conversion = files_conversion(path);
     if (conversion) return fail(TUTTI_FORMAT, "--%s %s: this is %s", option, path, conversion);
-    if (ends_with(path, SESSION_FILES))
+    if (text_has_extension(path, SESSION_FILES))
         return fail(TUTTI_FORMAT, "--%s %s: this is a network with its weights: name it as MODEL", option, path);
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return fail(TUTTI_FILE, "--%s %s: this is a folder: name a safetensors file in it", option, path);

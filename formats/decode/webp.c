@@ -2,6 +2,7 @@
  * later of its interface. */
 #include "formats/decode/decode.h"
 #include "formats/image_kinds.h"
+#include "formats/little_endian.h"
 
 #include <string.h>
 
@@ -24,16 +25,6 @@ static bool load(void)
     return library_load(files, symbols, sizeof symbols / sizeof *symbols);
 }
 
-static uint32_t read_24(const unsigned char *at)
-{
-    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16;
-}
-
-static uint32_t read_32(const unsigned char *at)
-{
-    return read_24(at) | (uint32_t)at[3] << 24;
-}
-
 /* What is coded: the picture, or the first frame of an animation and where it lies on the canvas. */
 struct coded {
     const unsigned char *bytes;
@@ -54,23 +45,23 @@ static void read_exif(const unsigned char *chunk, size_t size, struct coded *cod
 static bool read_chunks(const struct picture_file *file, struct coded *coded, struct decode_answer *answer)
 {
     const unsigned char *chunk = file->bytes + HEADER;
-    if (file->count < HEADER || read_32(file->bytes + 4) > file->count - CHUNK)
+    if (file->count < HEADER || read_le32(file->bytes + 4) > file->count - CHUNK)
         return refuse(answer, DECODE_DAMAGED, "the file is truncated");
     size_t left = file->count - HEADER;
     *coded = (struct coded) { .bytes = file->bytes, .count = file->count, .orientation = 1 };
     for (bool found = false; left >= CHUNK;) {
-        const size_t size = read_32(chunk + 4), step = CHUNK + size + (size & 1);
+        const size_t size = read_le32(chunk + 4), step = CHUNK + size + (size & 1);
         if (size > left - CHUNK) return refuse(answer, DECODE_DAMAGED, "the file is truncated");
         if (!memcmp(chunk, "VP8X", 4) && size >= EXTENDED) {
             coded->animated = chunk[CHUNK] & 2;
-            coded->width = 1 + read_24(chunk + CHUNK + 4);
-            coded->height = 1 + read_24(chunk + CHUNK + 7);
+            coded->width = 1 + read_le24(chunk + CHUNK + 4);
+            coded->height = 1 + read_le24(chunk + CHUNK + 7);
         }
         if (!memcmp(chunk, "ANMF", 4) && size >= FRAME && coded->animated && !found) {
             coded->bytes = chunk + CHUNK + FRAME;
             coded->count = size - FRAME;
-            coded->x = 2 * read_24(chunk + CHUNK);
-            coded->y = 2 * read_24(chunk + CHUNK + 3);
+            coded->x = 2 * read_le24(chunk + CHUNK);
+            coded->y = 2 * read_le24(chunk + CHUNK + 3);
             found = true;
         }
         if (!memcmp(chunk, "EXIF", 4)) read_exif(chunk + CHUNK, size, coded);
