@@ -81,7 +81,7 @@ def keep_spread(network, inputs):
 
 
 class Distances:
-    """Of each sample's values from kinks and ties, gathered while the network runs."""
+    """Distances of each sample's values from kinks and ties, gathered while the network runs."""
 
     def __init__(self, network):
         self.found = []
@@ -113,7 +113,7 @@ def draw_inputs(arguments, shape, seed):
 
 
 def choose_inputs(arguments, network, shape):
-    """Of many inputs those farthest from kinks and ties, and how far that is. Batch norm makes a sample's values depend on the
+    """Returns the inputs, of many, that are farthest from kinks and ties, and how far they are. Batch norm makes a sample's values depend on the
     others of its batch; without it each sample is chosen by itself."""
     distances, found = Distances(network), []
     together = arguments.batch if normalised(network) else 1

@@ -30,7 +30,7 @@ DEMANDED = {
     ("infer", "resnet18", 16): 1.7, ("infer", "vgg16", 8): 1.6, ("infer", "mobilenet_v2", 16): 0.9,
     ("infer", "resnet18", 1): 1.2,
 }
-# The same on a GPU.
+# Least speeds on a GPU.
 DEMANDED_OF_GPUS = {"fp32": {("train", "resnet50", 128): 0.7}, "tf32": {("train", "resnet50", 128): 0.5},
                     "bf16": {("train", "resnet50", 128): 0.5}, "fp16": {}}
 CONTENDERS = {"train": ["nchw", "nhwc", "tutti"], "infer": ["nchw", "nhwc", "onnxruntime", "tutti"]}

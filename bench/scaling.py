@@ -60,7 +60,7 @@ def divide(lines, batch):
 
 
 def host_seconds(o, floats, devices):
-    """Of the exchange on one host, which does not depend on who computes what."""
+    """Time of the exchange on one host, which does not depend on who computes what."""
     gigabytes = 4e-9 * floats
     if devices == 1:
         return 0.0, gigabytes * 5 / o.memory

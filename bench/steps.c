@@ -130,7 +130,7 @@ static tutti_status prepare(struct run *run, char **arguments, const struct opti
     const struct model *model = model_find(arguments[1]);
     if (!model) return fail(TUTTI_INVALID, "there is no model '%s'", arguments[1]);
     run->batch = strtoll(arguments[3], NULL, 10);
-    if (run->batch < 1) return fail(TUTTI_INVALID, "'%s' is no batch", arguments[3]);
+    if (run->batch < 1) return fail(TUTTI_INVALID, "'%s' is not a batch size", arguments[3]);
     tutti_status status = open_data(run, arguments[8], &shape);
     if (status != TUTTI_OK) return status;
     run->runtime = tutti_open(NULL);

@@ -105,7 +105,7 @@ def first_output(y):
 
 
 def gradients(network, x, target, seconds=0):
-    """Of a step, and the shortest time of one within these seconds."""
+    """Returns the gradients of a step, and the shortest time of a step within these seconds."""
     import torch
     network.train()
     best, spent = 1e30, 0  # zero_grad() lets the gradients go
@@ -158,7 +158,7 @@ def worst_ratio(found, exact, single):
 
 
 def check(name, binary, folder, seconds):
-    """Of up to DRAWS samples the best counts: a rounding error may switch a ReLU or a maximum, in Tutti as in PyTorch."""
+    """Compares up to DRAWS samples, of which the best counts: a rounding error may switch a ReLU or a maximum, in Tutti as in PyTorch."""
     import torch
     folder.mkdir(parents=True, exist_ok=True)
     network, size = build(name), image_size(name)

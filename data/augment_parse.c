@@ -151,7 +151,7 @@ static tutti_status refuse(enum augment_kind kind, const char *text, int length,
     bool known = false; /* to this kind, with another value, or to another one */
     for (int i = 0; i < AUGMENT_KINDS; i++) known |= has_word((enum augment_kind)i, name);
     const struct suggestion near = known ? (struct suggestion) { "" } : text_suggest(name, names);
-    return fail(TUTTI_INVALID, "augmentation \"%.*s\" is none of those of %s%s %s%s", length, text, kinds[kind].name,
+    return fail(TUTTI_INVALID, "augmentation \"%.*s\" is unknown for %s%s %s%s", length, text, kinds[kind].name,
         near.text[0] ? near.text : ":", near.text[0] ? "There are " : "", kinds[kind].words);
 }
 

@@ -19,14 +19,14 @@ struct collection {
     signed char *parts;
     int32_t *labels;        /* [samples] where there are classes, else NULL */
     const int64_t *rows;    /* [samples] where they are rows of files, from 1 on, else NULL */
-    struct ignored ignored; /* what lies among the data and is none of them */
+    struct ignored ignored; /* files that lie among the data and were not read */
     /* Writes a sample and its target as `info` says. Several threads call it at a time. Errors: TUTTI_FORMAT or
      * TUTTI_FILE with the file's name: the sample is damaged. */
     tutti_status (*read)(
         struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target);
     /* What a person calls the sample: its file, or "row 17". */
     void (*name)(const struct collection *collection, int64_t index, char *text, size_t size);
-    /* The file that a row is in; NULL: samples are no rows. */
+    /* The file that a row is in; NULL: samples are not rows. */
     const char *(*file)(const struct collection *collection, int64_t index);
     /* Computes statistics of the training part once the parts are drawn, to standardise columns, say. NULL: none.
      * `part` is [samples]. */

@@ -78,7 +78,7 @@ struct column_kind {
     const char *name; /* in descriptions */
     const char *noun; /* in messages: "a number" */
     bool is_number;   /* a target is predicted as a number */
-    bool mostly;      /* more than half of its texts are no plain numbers, too */
+    bool mostly;      /* more than half of its texts must not be plain numbers */
     /* Returns the formats that a text has, a bit for each; 0: it is of another kind. */
     unsigned (*recognise)(const char *text);
     /* Errors: TUTTI_FORMAT without a message if the text is of another kind. */
@@ -115,7 +115,8 @@ unsigned column_formats(const struct column *column);
 
 /* column_dates.c: takes the day as first where all texts may be dates with either order. */
 void column_date_take_day_first(struct column *column);
-/* Whether all texts are dates with either order; once they are read, whether a value has a day that is no month. */
+/* Whether all texts are dates with either order; once they are read, whether a value has a day that cannot be a month.
+ */
 bool column_date_is_open(const struct column *column);
 bool column_date_has_late_day(double value);
 bool column_date_is_day_first(const struct column *column);

@@ -129,7 +129,7 @@ done:
     return status;
 }
 
-/* Of data without an `inspect` of their own: arrays, digits, the files of MNIST and CIFAR. */
+/* Describes data without an `inspect` of their own: arrays, digits, the files of MNIST and CIFAR. */
 static int describe_numbers(const struct tutti_data *data, int64_t most, json_t *object)
 {
     struct measured measured = { .read = 0 };

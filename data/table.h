@@ -45,7 +45,7 @@ struct table {
     struct column *columns;       /* those of the first file, or of the training */
     int column_count, target;
     bool described; /* columns and classes are those of the training */
-    bool whole;     /* ... and columns that are no inputs are among them */
+    bool whole;     /* ... and columns that are not inputs are among them */
     bool by_class;
     bool unlabelled;  /* a file has no column for the target */
     int cells, width; /* numbers of a row, and features of a sample */

@@ -484,7 +484,7 @@ static void place_unnamed(struct table *table, const char *path, int count)
     table->unlabelled |= lacks;
 }
 
-/* A first row that has the names of all inputs is no data, whatever the second row is. */
+/* A first row that has the names of all inputs is a header, whatever the second row is. */
 static tutti_status find_names(struct table *table, char **texts, int count, bool *taken, bool *header)
 {
     const tutti_status status = find_fields(table, texts, count, taken);

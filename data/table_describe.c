@@ -108,7 +108,7 @@ static tutti_status restore_column(struct table *table, const json_t *object)
     return number == COLUMN_TARGET || column->kind->restore(column, object) ? TUTTI_OK : damaged();
 }
 
-/* Of versions before this one: inputs in the order of the training, which are numbers, and the target after them. */
+/* Reads the record of an older version: inputs in the order of the training, which are numbers, then the target. */
 static tutti_status restore_names(struct table *table, const json_t *object)
 {
     const json_t *columns = json_object_get(object, "columns");

@@ -49,7 +49,7 @@ static bool counts_up(char *const *texts, int count)
     return true;
 }
 
-/* Whether the texts are 0, 1, 2 ... and, last, a text that is no value. */
+/* Returns whether the texts are 0, 1, 2 ... and, last, a text that is not a value. */
 static bool counts_to_text(char *const *texts, int count)
 {
     const char *last = texts[count - 1];
@@ -224,7 +224,7 @@ static void report_header(
     else if (!header->names && counts_to_text(texts, count))
         text_append(&line,
             "the first row is taken as data, and columns are called 1, 2, ...: it looks like names, but too few "
-            "rows show that its text is none of the texts below");
+            "rows show that its text is not among the texts below");
     else if (!header->names && written == 0 && filled > 0)
         text_append(&line,
             "the first row is taken as data, and columns are called 1, 2, ...: none of its texts is above "
@@ -270,7 +270,7 @@ done:
 
 /* ---------------------------------------------------------------------------------------------------- rows ---- */
 
-/* Nothing is in the row. Of rows to predict, it is one whose inputs are all missing. */
+/* Returns whether the row is empty. If rows have no target, a row of empty fields is one whose inputs are missing. */
 static bool is_blank(const struct table *table, const struct csv_row *row)
 {
     if (table->unlabelled && row->count == table->reading.field_count) return false;

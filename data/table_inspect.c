@@ -122,7 +122,7 @@ static int compare(const void *a, const void *b)
     return strcmp(first->name, second->name);
 }
 
-/* Those that occur, the most frequent first. */
+/* Lists the categories that occur, the most frequent first. */
 static int describe_list(struct category *list, size_t count, int64_t most, json_t *object)
 {
     size_t used = 0;

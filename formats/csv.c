@@ -415,7 +415,7 @@ static const char *add_digits(const char *text, uint64_t *number)
     return text;
 }
 
-/* false: it is no power. */
+/* Returns false if it is not a power. */
 static bool read_power(const char *text, int *power)
 {
     enum { MOST_EXPONENT = 100000 };
@@ -429,7 +429,7 @@ static bool read_power(const char *text, int *power)
     return !*text;
 }
 
-/* false: it is no decimal number. */
+/* Returns false if it is not a decimal number. */
 static bool read_decimal(const char *text, struct decimal *decimal)
 {
     enum { MOST_DIGITS = 18, MOST_LENGTH = 1000 };

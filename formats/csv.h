@@ -31,7 +31,7 @@ tutti_status csv_next(struct csv *csv, struct csv_row *row);
 
 /* Whether the text is a finite number in decimal notation, which is written to *number. */
 bool csv_number(const char *text, double *number);
-/* The same of a field of a row, sooner: it looks at up to nine bytes, which are there, whatever the field's length. */
+/* Does the same for a field of a row, and is faster: it reads up to nine bytes, which a row always has there. */
 bool csv_field_number(const char *field, double *number);
 
 #endif

@@ -38,7 +38,7 @@ tutti_status image_set_size(struct image_header *header, const struct image_file
     return TUTTI_OK;
 }
 
-/* Finds the kind of a file; NULL, with a message, if it is none of them. */
+/* Finds the kind of a file; NULL, with a message: the kind is unknown. */
 static const struct image_kind *find_kind(const struct image_file *file)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)

@@ -1,5 +1,5 @@
-/* GIF files: the first frame, on the screen that the file describes. Of LZW and blocks there is a page, and the numbers
- * are integers: no library is needed. https://www.w3.org/Graphics/GIF/spec-gif89a.txt */
+/* GIF files: the first frame, on the screen that the file describes. No library is needed: blocks and LZW are a page of
+ * code on integers. https://www.w3.org/Graphics/GIF/spec-gif89a.txt */
 #include "base/status.h"
 #include "formats/image_kinds.h"
 #include "formats/little_endian.h"

@@ -81,7 +81,7 @@ static tutti_status read_chunks(struct wav *wav, uint64_t end)
     tutti_status status = TUTTI_OK;
     TRY(file_read_at(wav->descriptor, wav->path, 0, head, RIFF_BYTES, &got));
     if (got < RIFF_BYTES || memcmp(head, "RIFF", 4) != 0 || memcmp(head + 8, "WAVE", 4) != 0)
-        FAIL(TUTTI_FORMAT, "%s: this is no WAV file: it does not begin with RIFF and WAVE", wav->path);
+        FAIL(TUTTI_FORMAT, "%s: this is not a WAV file: it does not begin with RIFF and WAVE", wav->path);
     for (int chunk = 0; chunk < MOST_CHUNKS && at < end && !wav->frames; chunk++) {
         TRY(file_read_at(wav->descriptor, wav->path, at, head, CHUNK_BYTES, &got));
         if (got < CHUNK_BYTES) break;

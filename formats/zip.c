@@ -50,7 +50,7 @@ static tutti_status find_end(const struct zip *zip, size_t *end)
         *end = zip->size - END_BYTES - comment;
         if (read_le32(zip->bytes + *end) == END && read_le16(zip->bytes + *end + 20) == comment) return TUTTI_OK;
     }
-    return fail(TUTTI_FORMAT, "this is no ZIP file, or it is cut: it has no directory at its end");
+    return fail(TUTTI_FORMAT, "this is not a ZIP file, or it is cut: it has no directory at its end");
 }
 
 /* Finds where the directory lies and how many members it has; *end becomes the position of what follows it. */

@@ -20,13 +20,13 @@ struct model {
     tutti_loss loss;
     tutti_optimizer optimizer;
     float learning_rate, momentum, weight_decay;
-    /* Of AdamW on tables; rate 0: they are trained as other data. */
+    /* For tables, by AdamW; rate 0: tables are trained as other data. */
     float table_rate, table_weight_decay;
     int64_t batch;
     /* Appends the layers to x and returns the logits (linear: the outputs) [classes], or [classes, H, W] of each pixel.
      * Errors stay in the network. */
     tutti_tensor (*build)(tutti_network *network, tutti_tensor x, int classes);
-    /* The same network for so many training samples, on which its dropout depends; or NULL. */
+    /* Builds it for so many training samples, on which its dropout depends; NULL: it does not depend on them. */
     tutti_tensor (*build_for)(tutti_network *network, tutti_tensor x, int classes, int64_t samples);
 };
 

@@ -35,8 +35,8 @@ struct rank_note {
 /* Arrays of an all-reduce of gradients. */
 struct all_reduce_buffers {
     float *send; /* of this rank, as long as the arena; where ranks average, its weighted parameters */
-    /* Of trained parameters: of this rank, and the sums of all ranks. NULL: these are floats, and the sums are in the
-     * parameter store. */
+    /* Gradients of trained parameters as bfloat16: this rank's, and the sums of all ranks. NULL: they are floats, and
+     * the sums are in the parameter store. */
     uint16_t *send_bf16, *receive_bf16;
     int64_t blocks_left; /* whose all-reduce has not been started */
 };

@@ -36,7 +36,7 @@ struct plan_options {
     bool synchronised; /* training: other devices have the rest of the batch, whose statistics count too
                           (launch_sync) */
     /* FP32 and TF32: values are stored as floats. BF16: temporary values are stored as bfloat16 where every kernel
-     * that touches them can. The same name tells what products round their operands to. */
+     * that touches them can. It is also what products round their operands to. */
     tutti_precision precision;
     /* Tests: gradients start from an input value "seed" of the output's shape instead of a loss; input gradients too.
      */

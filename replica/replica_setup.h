@@ -28,7 +28,7 @@ struct replica_setup {
     bool automatic;             /* shares by speed: any may be the sole replica */
     bool ranks;                 /* there are other ranks */
     bool exchange, whole_batch; /* of struct trainer_options */
-    /* Of struct tutti_training; NULL: not wanted. */
+    /* `building` of tutti_training, with its `user`; NULL: not wanted. */
     void (*building)(void *user, int built, int total);
     void *building_user;
     /* What a replica asks of the trainer, which knows all replicas. The functions get it and the replica's number. */

@@ -37,7 +37,7 @@ static void print_commands(const struct command *commands, int count)
 
 /* ----------------------------------------------------------------------------------------------------- bash ---- */
 
-/* A value that is no file and has no choices is left to whoever types it. */
+/* Only values that are files or have choices are completed. */
 static void bash_visit(const struct usage *usage, void *user)
 {
     (void)user;

@@ -9,7 +9,7 @@ const char *files_checkpoint(const char *given, char *buffer, size_t size);
 /* The weights that --weights names: NAME.safetensors also for NAME, where there is no such file, and for
  * NAME.state.safetensors. Valid until the next call. */
 const char *files_weights(const char *given);
-/* How a file of another program is converted, by its extension (.pth, .h5 ...); NULL: it is none of these. */
+/* How a file of another program is converted, by its extension (.pth, .h5 ...); NULL: the extension is unknown. */
 const char *files_conversion(const char *path);
 
 /* Check a file to read, by its beginning, and one to write, by its folder. They print a line and return an exit

@@ -239,7 +239,7 @@ static int infer_files(struct settings *s, struct session *session, struct data 
 
 /* ------------------------------------------------------------------------------------------------------ all ---- */
 
-/* The table that all samples of a part are rows of, or NULL. Those of a table follow each other. */
+/* Returns the table that all samples of a part are rows of, or NULL. Rows of a table follow each other. */
 static const char *only_table(const struct data *data, const struct samples *part)
 {
     const char *first = tutti_data_file(data->opened, part->part, 0);

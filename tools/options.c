@@ -26,7 +26,7 @@ static struct suggestion separate(struct suggestion suggestion)
     return suggestion;
 }
 
-/* Returns -1 if the text is none of them. */
+/* Returns -1 if the text is not one of them. */
 static int position_of(const char *text, const char *const *choices)
 {
     for (int i = 0; choices[i]; i++) {

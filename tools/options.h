@@ -47,7 +47,7 @@ struct option {
     const char *noun; /* of the value, for --help: "N" */
     const char *help; /* one line */
     double low, high; /* bounds of numbers, both included; equal: none */
-    /* Of texts, ended by NULL; NULL: anything but an empty text. A variable of an enumeration gets the position of the
+    /* Accepted texts, ended by NULL; NULL: any but an empty text. A variable of an enumeration gets the position of the
      * chosen one, from `low` on. */
     const char *const *choices;
     enum option_file file;

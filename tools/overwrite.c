@@ -16,7 +16,7 @@
 
 enum { MOST_OUTPUTS = 8, PATH_BYTES = 4096 + 32 };
 
-/* What the command writes. A file that is not there can be no input. */
+/* What the command writes. A file that is not there cannot be an input. */
 static struct output {
     const char *option, *given;
     char path[PATH_BYTES];

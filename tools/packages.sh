@@ -7,8 +7,8 @@ build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev op
 # Every build of the tests.
 test_packages=("${build_packages[@]}" g++ check libopenmpi-dev openmpi-bin python3-venv ca-certificates)
 # What single groups of tests need besides these. A|B: the first of them that the system has. GPU vendors' compilers are for
-# tests/offline, whose table holds what Debian 12's make of the kernels; Mesa's libraries for tests/vendors. Of intel-opencl-icd
-# and mesa-opencl-icd only what they need: these are unpacked into .dev/, so that no driver is added to the machine's.
+# tests/offline, whose table holds what Debian 12's make of the kernels; Mesa's libraries for tests/vendors. From intel-opencl-icd
+# and mesa-opencl-icd comes only what these need: it is unpacked into .dev/, so that no driver is added to the machine's.
 declare -A group_packages=(
     [formats]="libwebp7 libtiff6 libheif1 libheif-plugin-libde265|libheif1 libheif-plugin-dav1d|libheif1"
     [data]="libwebp7 libtiff6 libheif1 libsndfile1"

@@ -5,8 +5,8 @@
 #include "tools/chart.h"
 #include "tools/run_file.h"
 
-/* Adds a picture to a list of facts, with the chart's title; nothing if no run has the column. Of more than
- * CHART_SERIES runs, shows the first ones. */
+/* Adds a picture to a list of facts, with the chart's title; nothing if no run has the column. The
+ * picture shows the first CHART_SERIES runs. */
 void run_curves(struct json_line *facts, const struct run *runs, int count, enum run_column column, struct chart chart);
 /* Returns whether some run has numbers in the column. */
 bool run_any(const struct run *runs, int count, enum run_column column);

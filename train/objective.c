@@ -158,5 +158,5 @@ tutti_status tutti_loss_metrics(const tutti_trainer *trainer, tutti_tensor loss,
                 reported->each_excluded[i], trainer->report.reported_samples, operation->counts_correct);
         return TUTTI_OK;
     }
-    return fail(TUTTI_INVALID, "tensor %d is none of tutti_training.losses", loss.id);
+    return fail(TUTTI_INVALID, "tensor %d is not in tutti_training.losses", loss.id);
 }

@@ -122,8 +122,7 @@ static bool average(const float *block, int64_t frames, int64_t first, float *mo
         double sum = 0;
         for (int c = 0; c < now.channels; c++) sum += (double)block[i * now.channels + c];
         if (!(fabs(sum) <= MOST_LEVEL))
-            return refuse(answer, DECODE_DAMAGED, "its sample %lld is no number of a sound: it is damaged",
-                (long long)(first + i));
+            return refuse(answer, DECODE_DAMAGED, "its sample %lld is %g: it is damaged", (long long)(first + i), sum);
         mono[i] = (float)(sum / now.channels);
     }
     return true;

@@ -223,7 +223,7 @@ static size_t pixel_bytes(const struct page *page)
     return page->row == ROW_INVERTED_CMYK ? 4 : (size_t)page->row;
 }
 
-/* Converts `width` pixels to row y, from column x on; false where a mask has a number that is no class. */
+/* Converts `width` pixels to row y, from column x on; false where a mask has a number that is not a class. */
 static bool convert_line(const struct page *page, const unsigned char *line, struct picture_file *file, uint32_t x,
     uint32_t y, uint32_t width)
 {

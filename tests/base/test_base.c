@@ -556,7 +556,7 @@ START_TEST(reads_are_limited)
 }
 END_TEST
 
-/* The same end does not make names alike. */
+/* A common end does not make names alike. */
 START_TEST(near_paths_are_found)
 {
     static const char *const files[] = { "flowers.csv", "m.safetensors", "m.state.safetensors", "lenet.safetensors" };

@@ -58,7 +58,7 @@ class Folders(harness.CommandTest):
                      before=lambda: (self.folder / "set" / "grass").rename(self.folder / "set" / "green"))
 
     def test_folders_with_built_in_names(self):
-        """A folder called as built-in data is not taken for them, and without --data these are used; models are no paths."""
+        """A folder called as built-in data is not taken for them, and without --data these are used; models are not paths."""
         (self.folder / "set").rename(self.folder / "digits")
         (self.folder / "lenet").mkdir()
         errors = self.good("train", "lenet", "--data", "./digits", *TRAIN, "--steps", "1", "--save", "m").errors

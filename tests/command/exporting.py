@@ -39,7 +39,7 @@ class Export(harness.CommandTest):
                 for name, (_, shape, values) in npz.read(self.folder / "out.npz").items()}, outcome.errors
 
     def probabilities(self, features):
-        """Of the mlp with two classes."""
+        """Returns the class probabilities that the mlp with two classes computes."""
         width = len(features[0])
         model = ["mlp", *WEIGHTS, "--input", width, "--classes", 2]
         outputs, _ = self.computed(model, input=("<f4", (len(features), width), sum(features, [])))
@@ -70,7 +70,7 @@ class Export(harness.CommandTest):
         self.assertEqual(outputs["label"], [line["class"] for line in lines])
         self.same_lines(self.infer("m.onnx", "--data", "."), lines) # whose nodes are left out
         self.refused(2, "already", "infer", "m.onnx", "--inputs", "in.npz", "--outputs", "out.npz", "--prepare")
-        # Constants are no parameters, and the file trains as the network does.
+        # Constants are not parameters, and the file trains as the network does.
         counts = [self.good("show", model, "--json").lines()[-1]["parameters"] for model in ("m.onnx", "lenet")]
         self.assertEqual(*counts)
         self.good("train", "m.onnx", "--data", ".", "--steps", 1)

@@ -13,7 +13,7 @@ DATA = ("--data", os.environ.get("MNIST", "digits"), "--batch", 64)
 
 
 def tensors(content):
-    """Of a safetensors file, without its metadata, which name the model."""
+    """Returns the header of a safetensors file, without the metadata, which name the model, and the data."""
     begin = 8 + int.from_bytes(content[:8], "little")
     entries = json.loads(content[8:begin])
     del entries["__metadata__"]

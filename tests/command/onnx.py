@@ -241,7 +241,7 @@ class Onnx(harness.CommandTest):
         self.infer("transformer", x=("|u1", (1, 6), ids))
         self.assertIn("element 5", self.infer("transformer", 1, x=("<i8", (1, 6), [*ids[:5], 1 << 40])).errors)
         (self.folder / "in.npz").write_bytes(b"no zip")
-        self.refused(1, "no ZIP file", "infer", FILES / "products.onnx", "--inputs", "in.npz", "--outputs", "out.npz")
+        self.refused(1, "not a ZIP file", "infer", FILES / "products.onnx", "--inputs", "in.npz", "--outputs", "out.npz")
 
 
 harness.main()

@@ -59,7 +59,7 @@ class Schedules(harness.CommandTest):
         self.assertIn("stopped after epoch 3 of 9: no better result for 2 epochs", errors)
 
     def test_accumulates(self):
-        """The same as one large batch, up to rounding: the network has no batch normalisation."""
+        """Accumulation gives the parameters of one large batch, up to rounding: the network has no batch normalisation."""
         self.good("train", "mlp", "--data", self.data, "--batch", "80", "--epochs", "2", "--save", "large")
         self.train("--accumulate", "2", "--epochs", "2", "--save", "small")
         self.check_near("large", "small")

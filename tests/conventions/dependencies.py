@@ -160,7 +160,7 @@ def name_faults(root):
 
 LIBRARY = ("base", "formats", "data", "runtime", "graph", "layers", "plan", "replica", "parallel", "train", "onnx", "models", "tools")
 CODE = (*LIBRARY, "tests", "bench", "examples")
-# Of a function at the beginning of a line: its declaration or definition, and not a call, which is indented.
+# A declaration or definition of a function begins a line; a call is indented.
 DECLARATION = re.compile(r"^(?!typedef\b|static\b)[a-z][\w *]*?[ *](\w+)\(", re.M)
 
 

@@ -26,10 +26,10 @@ START_TEST(kinds_have_words)
         const char *good, *others[6], *expected;
     } cases[] = {
         { AUGMENT_GRIDS, "flip,vflip,erase=0.5,noise=1,mixup=1,cutmix=1", { "crop", "gain=3", "rotate=5", "strong" },
-            "none of those of arrays of floats [samples, channels, height, width]: none, flip" },
+            "is unknown for arrays of floats [samples, channels, height, width]: none, flip" },
         { AUGMENT_NUMBERS, "noise=1,mixup=1", { "flip", "cutmix=1", "mask-time=0.1", "light" }, "noise=X, mixup" },
         { AUGMENT_TABLES, "none,noise=0.1,mixup=0.2", { "rotate=5", "flip", "erase=1", "cutmix=1", "standard" },
-            "none of those of tables: none, noise=X, mixup=ALPHA" },
+            "is unknown for tables: none, noise=X, mixup=ALPHA" },
         { AUGMENT_RECORDINGS, "gain=6,noise=0.01,mask-time=0.2,mask-frequency=1,mixup=0",
             { "flip", "crop", "mask-time", "mask-time=1.1", "gain=-1", "mask=1" }, "mask-frequency=PART" },
         { AUGMENT_IMAGES, "light,noise=0", { "noise=1", "gain=1", "mask-time=0.5" }, "of images: none, light" },

@@ -129,7 +129,7 @@ START_TEST(survives_damaged_files)
 }
 END_TEST
 
-/* Several kinds in one folder, and what is no recording. */
+/* Several kinds in one folder, and a file that is not a recording. */
 START_TEST(reads_folders)
 {
     float sample[64 * 64];

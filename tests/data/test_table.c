@@ -236,7 +236,7 @@ START_TEST(separators)
 }
 END_TEST
 
-/* Decimal commas in a first row without names are no separators. */
+/* Decimal commas in a first row without names are not separators. */
 START_TEST(decimal_commas)
 {
     static const struct {

@@ -3,8 +3,8 @@
  * in local memory, and multiplies what all have put there.
  *
  * EMULATED: the only form that there is. FAULT: 1 it does not build, 2 two rows of the result are in each other's place.
- * Of operand r, element e (0, or 1 of two 16-bit numbers in one register): A's row and step, B's column and step; of result
- * i, j: its row and column. */
+ * The macros say where a work-item's numbers belong. Operand r, element e (0, or 1 of two 16-bit numbers in one register):
+ * A's row and step, B's column and step. Result i, j: its row and column. */
 #if MATRIX
 #if MATRIX != EMULATED || COMPUTE == 3 || FAULT == 1
 #error "these matrix instructions are not emulated"

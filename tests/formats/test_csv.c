@@ -107,7 +107,7 @@ START_TEST(fields_are_as_texts)
             double number = 0, field = 0;
             for (int i = 0, rest = code; i < length; i++, rest /= LETTERS) text[i] = letters[rest % LETTERS];
             memset(
-                text + length + 1, '7', sizeof text - (size_t)length - 1); /* what follows a field is no part of it */
+                text + length + 1, '7', sizeof text - (size_t)length - 1); /* what follows a field is not part of it */
             const bool is_number = csv_number(text, &number);
             if (csv_field_number(text, &field) != is_number || (is_number && memcmp(&number, &field, sizeof field)))
                 ck_abort_msg("'%s': %.17g and %.17g", text, number, field);

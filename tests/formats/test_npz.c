@@ -211,8 +211,8 @@ START_TEST(refuses_directories)
     memcpy(find(bytes, "int16.npy", 9, 1), "int32.npy", 9); /* after that of uint16 */
     expect_refused(bytes.data, bytes.size, "two members");
     free(bytes.data);
-    expect_refused("PK", 2, "no ZIP file");
-    expect_refused("", 0, "no ZIP file");
+    expect_refused("PK", 2, "not a ZIP file");
+    expect_refused("", 0, "not a ZIP file");
 }
 END_TEST
 

@@ -54,7 +54,7 @@ def uniform(name, count):
 
 
 def initial(name, shape, smooth, shift):
-    """Of a parameter or running statistic; all scales are powers of two, so that floats are exact. With a shift of
+    """Returns the initial values of a parameter or running statistic; all scales are powers of two, so that floats are exact. With a shift of
     the biases, few values lie near the kinks of the activations after them."""
     values = uniform(name, int(numpy.prod(shape)))
     if name.endswith("running_mean"):

@@ -147,7 +147,7 @@ def write_hashes(hashes):
 
 
 def write_page(kernels, rows):
-    """Of each kernel, and each form of its matrix instructions, the variant that moves most bytes in a training step of one of
+    """Writes a row for each kernel and each form of its matrix instructions: the variant that moves most bytes in a training step of one of
     the networks in models/."""
     chips = list(CHIPS)
     most = {}
@@ -187,7 +187,7 @@ class Compiler:
         return os.path.join(self.folder, source + ".cl")
 
     def hash(self, source, options, chips, groups):
-        """Of all that the rows follow from."""
+        """Returns a hash of all that the rows follow from."""
         with open(self.path(source), encoding="utf-8") as file:
             what = json.dumps([self.how, self.versions[CHIPS[chips[0]]], code_of(file.read()), options, chips, groups])
         return hashlib.sha256(what.encode()).hexdigest()

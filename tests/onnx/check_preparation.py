@@ -52,7 +52,7 @@ def compare_classes(name, session, feeds, lines):
 
 
 def number(text):
-    """Of a column of numbers, percentages or thousands: as a program gives it to the file."""
+    """Returns a text of a column of numbers, percentages or thousands as the number that a program feeds."""
     return float(text.rstrip("%").replace(",", "")) if text[-1:].isdigit() or text.endswith("%") else numpy.nan
 
 

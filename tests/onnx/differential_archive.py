@@ -28,7 +28,7 @@ def load(path):
 
 
 def probes(array):
-    """Of an array with more elements."""
+    """Returns numbers that stand for the elements of a large array."""
     import numpy
     flat = array.reshape(-1).astype("float64")
     count = len(flat)

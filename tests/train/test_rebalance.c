@@ -28,7 +28,7 @@ static void fill(int step)
     memcpy(ring_labels[step % 2], labels + first, sizeof(ring_labels[0]));
 }
 
-/* Of each three steps, one announces the next step's samples, one announces samples that are then not used, and one
+/* In turn, one step announces the next step's samples, one announces samples that are then not used, and one
  * announces nothing. */
 static void next_step(struct session *session, int *step)
 {
