@@ -104,9 +104,10 @@ tutti_status node_conv_unbatched(const struct onnx_node *node, const struct oper
 node_function build_max_unpool;
 tutti_status node_max_pool_indices(const struct onnx_node *node, const struct operand *x, tutti_tensor pooled);
 
-/* layers.c: batch normalisation, products. */
-node_function build_batch_normalization, build_gemm, build_matmul;
-/* `second` is the position of b. */
+node_function build_batch_normalization; /* batch_norm.c */
+
+/* products.c. node_matmul(): b is the input `second`. */
+node_function build_gemm, build_matmul;
 tutti_status node_matmul(const struct onnx_node *node, struct operand *a, struct operand *b, size_t second);
 
 /* quantised.c: weights of DynamicQuantizeLSTM become those of LSTM. `scale`: the position of the scale; the zero
