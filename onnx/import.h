@@ -51,7 +51,7 @@ struct node_usage {
     int nodes;      /* number of inputs of nodes that read its elements */
     int reads;      /* number of reads so far, while initialisers are taken apart (merged.c) */
     bool is_weight; /* some layer reads it as its weights */
-    int demand;     /* what its elements affect in the end (owned.c) */
+    int demand;     /* what its elements affect in the end (trained.c) */
 };
 
 /* The exported module's parameter or buffer that an initialiser is, and its names. NULL: the file does not say it. */
@@ -150,7 +150,7 @@ tutti_status import_restore_biases(struct import *import, const struct signature
 tutti_status import_take_apart(struct import *import, const struct signature *signature);     /* merged.c */
 tutti_status import_join_cut(struct import *import);                                          /* cut.c */
 tutti_status import_restore_names(struct import *import);                                     /* names.c */
-tutti_status import_find_constants(struct import *import, const struct signature *signature); /* owned.c */
+tutti_status import_find_constants(struct import *import, const struct signature *signature); /* trained.c */
 void import_note_left_out(const struct import *import, const struct signature *signature);    /* biases.c */
 /* layer_names.c: the layer of a node: "block.fc1", by its scopes or its path. NULL: not known, or the whole module. */
 char *import_layer(const Onnx__NodeProto *node);
