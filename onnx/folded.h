@@ -15,5 +15,7 @@ tutti_status folded_tie(const struct import *import, struct onnx_value *value, b
 bool folded_has_parameter(const struct signature *signature, const struct onnx_value *value);
 /* Decides whether the initialiser trains, and notes what it holds. */
 tutti_status folded_check(struct import *import, const struct signature *signature, struct onnx_value *value);
+/* Notes batch normalisations that the exporter folded into convolutions. */
+void folded_note_norms(const struct import *import);
 
 #endif

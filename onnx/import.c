@@ -1,4 +1,5 @@
 /* tutti_import_onnx(): reads a file, checks it as a whole, and adds the layers of its nodes to a network. */
+#include "onnx/folded.h"
 #include "onnx/head.h"
 #include "onnx/metadata.h"
 #include "onnx/operators.h"
@@ -703,7 +704,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(check_operators(import));
     if (options->head) TRY(head_replace(graph, options->head));
     TRY(read_parameters(import));
-    import_note_folded_norms(import);
+    folded_note_norms(import);
     import_note_quantised(import);
     if (options->logits) TRY(head_find_logits(graph, &import->logits, &import->normalised));
     import->network = tutti_network_new(runtime);

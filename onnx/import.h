@@ -169,8 +169,6 @@ void import_transpose(struct view *view, int64_t rows, int64_t columns);
 tutti_status import_is_uniform(const struct import *import, struct onnx_value *value, bool *uniform);
 void import_note_quantised(const struct import *import);  /* quantised.c */
 void import_note_batch_norm(const struct import *import); /* batch_norm.c */
-/* names.c: batch normalisations that the exporter merged into convolutions. */
-void import_note_folded_norms(const struct import *import);
 /* sizes.c: finds the size of an axis that the file leaves open. `asked`: the shape of a sample of this input, or rank
  * 0. Errors: TUTTI_SHAPE if the caller gives no size, or two. */
 tutti_status import_open_size(

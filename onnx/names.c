@@ -164,23 +164,3 @@ tutti_status import_restore_names(struct import *import)
     finish_renaming(import);
     return status;
 }
-
-/* PyTorch's newer exporter folds a batch normalisation into a convolution, and gives this the scope of the
- * normalisation. */
-void import_note_folded_norms(const struct import *import)
-{
-    const Onnx__GraphProto *graph = import->model->graph;
-    size_t count = 0;
-    const char *first = NULL;
-    for (size_t i = 0; i < graph->n_node; i++) {
-        const char *scopes = import_scopes(graph->node[i]);
-        if (!scopes || strcmp(graph->node[i]->op_type, "Conv") || !strstr(scopes, "batch_norm")) continue;
-        if (count++ == 0) first = proto_text(graph->node[i]->name);
-    }
-    if (count)
-        import_note(import,
-            "the exporter folded the batch normalisation after %zu convolution%s (the first: '%s') into their "
-            "weights: "
-            "they train without it; torch.onnx.export(..., optimize=False) keeps it",
-            count, count == 1 ? "" : "s", first);
-}
