@@ -6,10 +6,11 @@
  * (dynamo=True) writes all names of the state dict, and the layer of each node, into the file. It keeps the first of
  * merged tensors, and the last name of tied ones. If a file tells neither, initialisers whose elements are all equal
  * are taken apart, and others stay one. */
+#include "onnx/exported_names.h"
 #include "onnx/signature.h"
+#include "onnx/views.h"
 
 #include "base/memory.h"
-#include "onnx/exported_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -208,19 +209,19 @@ static tutti_status separate_by_state(const struct separation *s, size_t input, 
     struct signature_entry *other = same_in_layer(s, own->name, input);
     if (other == own || (other && other->present)) other = NULL;
     if (!other && !signature_is_of(own->name, s->layer)) {
-        const tutti_status status = import_is_uniform(s->import, value, &uniform);
+        const tutti_status status = value_is_uniform(s->import, value, &uniform);
         if (status == TUTTI_OK && uniform) other = missing_in_layer(s, own);
         if (status != TUTTI_OK || !uniform) return status;
         return other ? read_entry(s, input, value, other) : read_constant(s, input, value);
     }
     if (!other && value->usage.reads++ > 0) {
-        const tutti_status status = import_is_uniform(s->import, value, &uniform);
+        const tutti_status status = value_is_uniform(s->import, value, &uniform);
         if (status != TUTTI_OK) return status;
         if (uniform) other = missing_in_layer(s, own);
     }
     if (!other) return TUTTI_OK;
     if (other->position < own->position) { /* tied, unless all elements are equal, as those of new layers */
-        const tutti_status status = import_is_uniform(s->import, value, &uniform);
+        const tutti_status status = value_is_uniform(s->import, value, &uniform);
         if (status != TUTTI_OK || !uniform) return status;
     }
     return read_entry(s, input, value, other);
@@ -255,7 +256,7 @@ static tutti_status separate_by_guess(const struct separation *s, size_t input, 
     char *name = NULL;
     const bool own = *s->layer && signature_is_of(value->name, s->layer);
     if (value->usage.nodes + value->usage.reads < 2 || own) return TUTTI_OK;
-    const tutti_status status = import_is_uniform(s->import, value, &uniform);
+    const tutti_status status = value_is_uniform(s->import, value, &uniform);
     if (status != TUTTI_OK || (!uniform && !is_copy_of_layer(s->layer, value->name))) return status;
     name = name_by_layer(s, value);
     if (!name && value->usage.reads++ == 0) return TUTTI_OK;

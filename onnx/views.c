@@ -30,7 +30,7 @@ static bool all_equal(const struct array *array)
     return equal;
 }
 
-tutti_status import_is_uniform(const struct import *import, struct onnx_value *value, bool *uniform)
+tutti_status value_is_uniform(const struct import *import, struct onnx_value *value, bool *uniform)
 {
     bool taken;
     const tutti_status status = value_take(import, value, &taken);

@@ -4,6 +4,9 @@
 
 #include "onnx/import.h"
 
+/* Whether the initialiser has several elements, and all are equal. */
+tutti_status value_is_uniform(const struct import *import, struct onnx_value *value, bool *uniform);
+
 /* Makes `value` a view of `of` if it has the elements of `of` in some order of axes; *same: whether it has. A matrix
  * that matches in both orders is a transposed one if `transposed`. */
 tutti_status view_find(
