@@ -4,6 +4,7 @@
  * attention whose keys or values have other sizes has weights q_proj_weight, k_proj_weight and v_proj_weight, but
  * still one bias. */
 #include "onnx/exported_names.h"
+#include "onnx/views.h"
 
 #include "base/memory.h"
 
@@ -106,7 +107,7 @@ static void copy_rows(struct array *joined, int64_t first, const struct array *p
 static void become_view(struct onnx_value *piece, struct onnx_value *joined, int64_t first, int64_t rows)
 {
     piece->view = (struct view) { .of = joined, .first = first, .rows = rows };
-    import_transpose(&piece->view, rows, joined->array->rank == 2 ? joined->array->sizes[1] : 1);
+    view_transpose(&piece->view, rows, joined->array->rank == 2 ? joined->array->sizes[1] : 1);
 }
 
 /* Joins the pieces as rows of the layer's parameter `part`. At an attention's second call the parameter exists
@@ -166,7 +167,7 @@ static tutti_status join_projections(struct projections *p)
         struct onnx_value *weight = p->weights[i];
         weight->origin.renamed = name_in(p, names[i]);
         if (!weight->origin.renamed) return TUTTI_NO_MEMORY;
-        import_transpose(&weight->view, weight->stored->dims[0], weight->stored->dims[1]);
+        view_transpose(&weight->view, weight->stored->dims[0], weight->stored->dims[1]);
     }
     if (status == TUTTI_OK && p->bias_count) status = join(p, p->biases, "in_proj_bias", 1);
     return status;

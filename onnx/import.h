@@ -162,9 +162,6 @@ size_t import_length_of_first(const struct import *import, const char *call);
 char *import_weight_name(const struct import *import, size_t n);
 /* The initialiser that one of the next nodes adds to what node n makes, as a bias. NULL: none. */
 struct onnx_value *import_added_to(const struct import *import, size_t n);
-/* names.c: sets the order of a view's axes: those of a matrix, rows x columns, are the other tensor's in the other
- * order. With rows or columns 1 the order is the same (struct view). */
-void import_transpose(struct view *view, int64_t rows, int64_t columns);
 void import_note_quantised(const struct import *import);  /* quantised.c */
 void import_note_batch_norm(const struct import *import); /* batch_norm.c */
 /* sizes.c: finds the size of an axis that the file leaves open. `asked`: the shape of a sample of this input, or rank

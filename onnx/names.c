@@ -70,14 +70,6 @@ static int compare_renamed(const void *a, const void *b)
     return strcmp(((const struct onnx_value *)a)->origin.renamed, ((const struct onnx_value *)b)->origin.renamed);
 }
 
-void import_transpose(struct view *view, int64_t rows, int64_t columns)
-{
-    for (int i = 0; i < ARRAY_MAX_RANK; i++) view->order[i] = i;
-    if (rows == 1 || columns == 1) return;
-    view->order[0] = 1;
-    view->order[1] = 0;
-}
-
 /* If a scope has two products, as an attention layer, it does not tell which is which: both weights keep the file's
  * names. But equal weights are one parameter. */
 static tutti_status rename_weight(
@@ -87,7 +79,7 @@ static tutti_status rename_weight(
     value->origin.renamed = *name;
     *name = NULL;
     const bool transposed = is_matrix_of_product(node, input, value);
-    import_transpose(&value->view, transposed ? value->stored->dims[0] : 1, transposed ? value->stored->dims[1] : 1);
+    view_transpose(&value->view, transposed ? value->stored->dims[0] : 1, transposed ? value->stored->dims[1] : 1);
     struct onnx_value **found = tsearch(value, &import->renamed, compare_renamed);
     if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's names");
     if (*found == value) return TUTTI_OK;

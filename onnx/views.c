@@ -50,6 +50,14 @@ static int squeeze(const struct array *array, int64_t *sizes)
     return rank;
 }
 
+void view_transpose(struct view *view, int64_t rows, int64_t columns)
+{
+    for (int i = 0; i < ARRAY_MAX_RANK; i++) view->order[i] = i;
+    if (rows == 1 || columns == 1) return;
+    view->order[0] = 1;
+    view->order[1] = 0;
+}
+
 /* Whether axis i of a is axis order[i] of b, which has the same number of axes. */
 static bool is_in_order(const struct array *a, const struct array *b, const int *order)
 {
