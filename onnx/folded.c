@@ -16,9 +16,9 @@ static bool is_wide(const struct onnx_value *value)
     return wide > 1;
 }
 
-bool folded_keeps_order(const struct onnx_value *value, bool is_matrix)
+bool folded_order_is_known(const struct onnx_value *value, bool read_by_product)
 {
-    const bool reshaped = operation_of(value->name) & RESHAPES, transposed = operation_of(value->name) & TRANSPOSES;
+    const unsigned last = operation_of(value->name);
     const bool vector = !is_wide(value);
     bool only_shapes = true, alone = true;
     const char *own = value->origin.merged_name ? value->origin.merged_name : value->origin.state_name;
@@ -29,7 +29,12 @@ bool folded_keeps_order(const struct onnx_value *value, bool is_matrix)
         only_shapes &= (operation_of(name) & (RESHAPES | CREATES | (vector ? TRANSPOSES : 0))) != 0 ||
             !strncmp(name, "val_", strlen("val_"));
     }
-    return (is_matrix && transposed && alone) || ((reshaped || (vector && transposed)) && only_shapes);
+    /* The transposed weight of a product, computed from the weight alone. */
+    if (read_by_product && (last & TRANSPOSES) && alone) return true;
+    /* All operations changed only the shape. */
+    if ((last & RESHAPES) && only_shapes) return true;
+    /* Transposing a vector changes only its shape, too. */
+    return vector && (last & TRANSPOSES) && only_shapes;
 }
 
 /* ------------------------------------------------------------------------------------------------------- ties ---- */

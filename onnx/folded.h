@@ -5,9 +5,9 @@
 
 #include "onnx/signature.h"
 
-/* Whether the initialiser has the elements of the parameter `state_name` in the parameter's own order; if
- * `is_matrix`, a product reads it, transposed. */
-bool folded_keeps_order(const struct onnx_value *value, bool is_matrix);
+/* Whether the order of the initialiser's elements is known: that of the parameter `state_name`, or that of its
+ * transpose if a product reads the initialiser as a transposed weight (read_by_product). */
+bool folded_order_is_known(const struct onnx_value *value, bool read_by_product);
 /* Makes the initialiser a view of a parameter that it was computed from, or of an earlier initialiser that was
  * computed from the same parameter, if it has its elements; *same: whether it does. */
 tutti_status folded_tie(const struct import *import, struct onnx_value *value, bool transposed, bool *same);

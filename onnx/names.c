@@ -56,7 +56,7 @@ static tutti_status name_of(
     const Onnx__NodeProto *node = import->model->graph->node[n];
     const bool folded = value->origin.folded_from != NULL;
     *name = NULL;
-    if (folded && !folded_keeps_order(value, is_matrix_of_product(node, input, value))) return TUTTI_OK;
+    if (folded && !folded_order_is_known(value, is_matrix_of_product(node, input, value))) return TUTTI_OK;
     if (folded || value->origin.state_name) {
         if (value->origin.state_name && !(*name = memory_copy_text(value->origin.state_name))) return TUTTI_NO_MEMORY;
         return TUTTI_OK;

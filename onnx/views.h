@@ -12,8 +12,8 @@ tutti_status value_is_uniform(const struct import *import, struct onnx_value *va
 tutti_status view_find(
     const struct import *import, struct onnx_value *value, struct onnx_value *of, bool transposed, bool *same);
 
-/* Sets the order of the axes of a view that is the transpose of a matrix. `rows`, `columns`: of the view; if one of them
- * is 1, transposing changes nothing (struct view leaves out axes of size 1). */
+/* Sets the order of the axes of a view that is the transpose of a matrix. `rows`, `columns`: of the view; if one of
+ * them is 1, transposing changes nothing (struct view leaves out axes of size 1). */
 void view_transpose(struct view *view, int64_t rows, int64_t columns);
 
 /* Initialisers with sums over their elements, which do not depend on the elements' order. */
