@@ -54,14 +54,19 @@ struct node_usage {
     int demand;     /* what its elements affect in the end (trained.c) */
 };
 
-/* The exported module's parameter or buffer that an initialiser is, and its names. NULL: the file does not say it. */
+/* The exported module's parameter or buffer that an initialiser holds, and its names; NULL: not known. Examples:
+ *   initialiser                  state_name    renamed      label         parameter of the network
+ *   fc.weight                    fc.weight     -            -             fc.weight
+ *   val_3, fc.weight transposed  fc.weight     fc.weight    -             fc.weight, in the state dict's shape
+ *   out.weight, tied to in       out.weight    -            in.weight     in.weight: PyTorch has the first name
+ *   val_5, of two parameters     -             -            -             val_5 */
 struct origin {
     const char *kind;        /* "PARAMETER", "BUFFER" and so on */
     const char *folded_from; /* list of the names that the exporter computed it from */
-    char *state_name; /* its name in the state dict, also if the file has the same; NULL: not in it, or of several */
+    char *state_name;        /* the only entry of the state dict that it is or was computed from */
     const char *merged_name; /* state_name of the initialiser with which it was merged, whose folded_from it has */
-    char *renamed;           /* the parameter's own name; the file has it in another form. NULL: as in the file */
-    char *label;             /* the parameter's name, if it is not the value's, or NULL */
+    char *renamed;           /* name of the parameter that the initialiser holds in another form */
+    char *label;             /* name of the parameter, if the initialiser has its form, but another name */
     bool ambiguous;          /* several initialisers would get the name `renamed` */
 };
 
