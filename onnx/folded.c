@@ -60,19 +60,29 @@ static size_t elements(const struct onnx_value *value)
     return value->stored && array_count((int)value->stored->n_dims, value->stored->dims, &count) ? count : 0;
 }
 
+/* Makes the initialiser a view of an earlier one that was computed from the same parameter, too. */
+static tutti_status tie_to_earlier(
+    const struct import *import, struct onnx_value *value, const char *parameter, bool *same)
+{
+    tutti_status status = TUTTI_OK;
+    for (struct onnx_value *earlier = import->values; earlier < value && !*same && status == TUTTI_OK; earlier++) {
+        const struct origin *origin = &earlier->origin;
+        if (!earlier->initialiser || !origin->folded_from || earlier->view.of || origin->renamed) continue;
+        if (elements(earlier) != elements(value) || !has_source(earlier, parameter)) continue;
+        status = view_find(import, value, earlier, false, same);
+    }
+    return status;
+}
+
 static tutti_status tie_to_source(
     const struct import *import, struct onnx_value *value, const char *source, bool transposed, bool *same)
 {
-    struct onnx_value *of = import_find(import, source);
-    if (of == value || !of || !of->initialiser || !of->origin.kind || strcmp(of->origin.kind, "PARAMETER")) of = NULL;
-    if (of) return elements(of) == elements(value) ? view_find(import, value, of, transposed, same) : TUTTI_OK;
-    for (of = import->values; of < value && !*same; of++) {
-        if (!of->initialiser || !of->origin.folded_from || of->view.of || of->origin.renamed) continue;
-        if (elements(of) != elements(value) || !has_source(of, source)) continue;
-        const tutti_status status = view_find(import, value, of, false, same);
-        if (status != TUTTI_OK) return status;
-    }
-    return TUTTI_OK;
+    struct onnx_value *parameter = import_find(import, source);
+    const bool is_there = parameter && parameter != value && parameter->initialiser && parameter->origin.kind &&
+        !strcmp(parameter->origin.kind, "PARAMETER");
+    if (!is_there) return tie_to_earlier(import, value, source, same);
+    if (elements(parameter) != elements(value)) return TUTTI_OK;
+    return view_find(import, value, parameter, transposed, same);
 }
 
 tutti_status folded_tie(const struct import *import, struct onnx_value *value, bool transposed, bool *same)

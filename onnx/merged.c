@@ -214,7 +214,9 @@ static tutti_status separate_by_state(const struct separation *s, size_t input, 
         if (status != TUTTI_OK || !uniform) return status;
         return other ? read_entry(s, input, value, other) : read_constant(s, input, value);
     }
-    if (!other && value->usage.reads++ > 0) {
+    const bool read_before = value->usage.reads > 0;
+    if (!other) value->usage.reads++;
+    if (!other && read_before) {
         const tutti_status status = value_is_uniform(s->import, value, &uniform);
         if (status != TUTTI_OK) return status;
         if (uniform) other = missing_in_layer(s, own);
@@ -259,8 +261,11 @@ static tutti_status separate_by_guess(const struct separation *s, size_t input, 
     const tutti_status status = value_is_uniform(s->import, value, &uniform);
     if (status != TUTTI_OK || (!uniform && !is_copy_of_layer(s->layer, value->name))) return status;
     name = name_by_layer(s, value);
-    if (!name && value->usage.reads++ == 0) return TUTTI_OK;
-    if (!name) name = numbered(s->import, value);
+    if (!name) {
+        value->usage.reads++;
+        if (value->usage.reads == 1) return TUTTI_OK; /* the first node without a name keeps the initialiser */
+        name = numbered(s->import, value);
+    }
     if (name)
         import_note(s->import, "%s is read by several layers: in node '%s' it is a parameter of its own, %s",
             value->name, proto_text(s->node->name), name);
