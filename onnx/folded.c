@@ -154,16 +154,11 @@ static bool is_looked_up(const struct onnx_value *value)
 
 /* Finds whether an initialiser that the exporter computed from a parameter has elements several times, as a table's
  * rows in an order. Copies that train apart would be another network, so the initialiser does not train then. */
-static tutti_status keep_copies(struct import *import, struct onnx_value *value)
+static tutti_status find_copies(const struct import *import, struct onnx_value *value, bool *copies)
 {
     const tutti_status status = import_load(import, value);
     if (status != TUTTI_OK || !value->array || !value->array->floats) return status;
-    value->constant = value->noted = repeats(value->array->floats, value->array->count, is_looked_up(value));
-    if (value->constant)
-        import_note(import,
-            "warning: the exporter folded the parameter %s into %s, which has elements several times: it does not "
-            "train; torch.onnx.export(..., optimize=False) keeps the parameter",
-            value->origin.state_name, value->name);
+    *copies = repeats(value->array->floats, value->array->count, is_looked_up(value));
     drop_array(value);
     return TUTTI_OK;
 }
@@ -258,35 +253,75 @@ static tutti_status find_other(struct import *import, const struct signature *si
     return status;
 }
 
-tutti_status folded_check(struct import *import, const struct signature *signature, struct onnx_value *value)
+/* What becomes of an initialiser that was computed from parameters. */
+struct decision {
+    enum {
+        UNUSED,     /* no node reads it */
+        RESTORED,   /* it trains as the parameter `renamed` */
+        REORDERED,  /* it trains under the file's name: the order of its elements is not known */
+        COMPUTED,   /* it trains in place of the parameters */
+        HAS_COPIES, /* constant: it has elements of its parameter several times */
+        SHARES      /* constant: another initialiser has elements of a parameter, too */
+    } outcome;
+    struct name_list parameters;
+    const struct onnx_value *other; /* of SHARES; else NULL */
+};
+
+static tutti_status decide(
+    struct import *import, const struct signature *signature, struct onnx_value *value, struct decision *decision)
 {
-    struct name_list list = { .length = 0 };
-    const struct onnx_value *other = NULL;
-    tutti_status status = value->origin.state_name ? keep_copies(import, value) : TUTTI_OK;
-    if (status != TUTTI_OK || value->constant || !value->usage.nodes) return status;
+    bool copies = false;
+    tutti_status status = value->origin.state_name ? find_copies(import, value, &copies) : TUTTI_OK;
+    decision->outcome = copies ? HAS_COPIES : UNUSED;
+    if (status != TUTTI_OK || copies || !value->usage.nodes) return status;
     const char *at = value->origin.folded_from;
     for (char *name; status == TUTTI_OK && (name = list_next(&at)) != NULL; free(name)) {
         if (!is_parameter(signature, name)) continue;
         const char *parameter = is_merged(value) ? value->origin.state_name : name;
-        name_list_add(&list, parameter);
-        if (!other) status = find_other(import, signature, value, parameter, &other);
+        name_list_add(&decision->parameters, parameter);
+        if (!decision->other) status = find_other(import, signature, value, parameter, &decision->other);
     }
-    value->constant = value->noted = other != NULL;
-    if (other)
+    if (decision->other)
+        decision->outcome = SHARES;
+    else if (is_computed(import, signature, value))
+        decision->outcome = COMPUTED;
+    else
+        decision->outcome = value->origin.renamed ? RESTORED : REORDERED;
+    return status;
+}
+
+static void note(const struct import *import, const struct onnx_value *value, const struct decision *decision)
+{
+    const char *name = value->name, *names = decision->parameters.names, *end = name_list_end(&decision->parameters);
+    const bool one = decision->parameters.count == 1;
+    if (decision->outcome == HAS_COPIES)
+        import_note(import,
+            "warning: the exporter folded the parameter %s into %s, which has elements several times: it does not "
+            "train; torch.onnx.export(..., optimize=False) keeps the parameter",
+            value->origin.state_name, name);
+    else if (decision->outcome == SHARES)
         import_note(import,
             "warning: the exporter computed %s from %s%s, of which %s has elements, too: %s does not train; "
             "torch.onnx.export(..., optimize=False) keeps the parameters",
-            value->name, list.names, name_list_end(&list), other->name, value->name);
-    else if (is_computed(import, signature, value))
+            name, names, end, decision->other->name, name);
+    else if (decision->outcome == COMPUTED)
         import_note(import,
             "warning: the exporter computed %s from %s%s: %s trains in %s place; "
             "torch.onnx.export(..., optimize=False) keeps %s",
-            value->name, list.names, name_list_end(&list), value->name, list.count == 1 ? "its" : "their",
-            list.count == 1 ? "it" : "them");
-    else if (!value->origin.renamed)
-        import_note(import, "%s holds %s%s in an order that the file does not tell: it keeps the file's name",
-            value->name, list.names, name_list_end(&list));
-    return status;
+            name, names, end, name, one ? "its" : "their", one ? "it" : "them");
+    else if (decision->outcome == REORDERED)
+        import_note(import, "%s holds %s%s in an order that the file does not tell: it keeps the file's name", name,
+            names, end);
+}
+
+tutti_status folded_check(struct import *import, const struct signature *signature, struct onnx_value *value)
+{
+    struct decision decision = { .outcome = UNUSED };
+    const tutti_status status = decide(import, signature, value, &decision);
+    if (status != TUTTI_OK) return status;
+    value->constant = value->noted = decision.outcome == HAS_COPIES || decision.outcome == SHARES;
+    note(import, value, &decision);
+    return TUTTI_OK;
 }
 
 /* --------------------------------------------------------------------------------------------- normalisations ---- */
