@@ -192,7 +192,7 @@ static void describe(const struct problem *problem, struct loop *loop)
     row->index_stride = table->shape.sizes[1];
     row->index_size = table->shape.sizes[0];
     row->index_from_end = embedding_attributes(problem->node)->from_end;
-    *index = loop_operand(&indices, &problem->outputs[0]->shape, indices.batched);
+    *index = loop_operand_of(&indices, &problem->outputs[0]->shape, indices.batched);
     index->input = 0;
 }
 

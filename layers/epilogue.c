@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* Appends " -DNAME=value". */
-static void append_number(char *buffer, size_t size, const char *name, float value)
+static void append_option(char *buffer, size_t size, const char *name, float value)
 {
     if (isinf(value))
         number_append(buffer, size, " -D%s=%sINFINITY", name, value < 0 ? "-" : "");
@@ -19,8 +19,8 @@ static void append_number(char *buffer, size_t size, const char *name, float val
 void append_bounds(struct nonlinearity function, char *buffer, size_t size)
 {
     const bool clips = function.activation == ACTIVATION_CLIP;
-    if (clips || function.activation == ACTIVATION_LEAKY_RELU) append_number(buffer, size, "LOW", function.low);
-    if (clips) append_number(buffer, size, "HIGH", function.high);
+    if (clips || function.activation == ACTIVATION_LEAKY_RELU) append_option(buffer, size, "LOW", function.low);
+    if (clips) append_option(buffer, size, "HIGH", function.high);
 }
 
 const char *activation_options(struct nonlinearity function, char *buffer, size_t size)

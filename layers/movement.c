@@ -70,7 +70,7 @@ static void describe(const struct problem *problem, struct loop *loop)
     loop_begin(loop, y);
     const int operand = loop_add_operand(loop, problem, 0);
     if (node->operation == &operation_transpose) {
-        const struct loop_operand plain = loop_operand(x, &x->shape, x->batched);
+        const struct loop_operand plain = loop_operand_of(x, &x->shape, x->batched);
         for (int i = 0; i < y->shape.rank; i++)
             loop->operands[operand].strides[i] = plain.strides[transpose_attributes(node)->order[i]];
     } else if (expand_attributes(node)->factor != 1) {

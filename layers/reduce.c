@@ -112,7 +112,7 @@ static void describe(const struct problem *problem, struct loop *loop)
     kept.shape = kept_shape(node, x);
     loop_begin(loop, x);
     loop_add_operand(loop, problem, 0);
-    loop->out = loop_operand(&kept, &x->shape, x->batched);
+    loop->out = loop_operand_of(&kept, &x->shape, x->batched);
     loop->reduced = reduce_attributes(node)->axes;
     loop->reduction = reduction_of(node->operation);
     if (node->operation == &operation_reduce_mean)

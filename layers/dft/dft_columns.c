@@ -72,7 +72,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     const struct dft_plan plan = few ? dft_plan_of_few(problem) : dft_plan_of(problem);
     const struct tasks tasks = tasks_of(problem, &plan, few);
     struct launch *launch =
-        launch_add(list, "dft_cpu", "dft_columns", "%s -DFEW=%d", dft_options(problem, plan.chirp, options), few);
+        launch_add(list, "dft_cpu", "dft_columns", "%s -DFEW=%d", dft_build_options(problem, plan.chirp, options), few);
     ARGUMENTS_SET(launch, task, .x = operands->inputs[0], .y = operands->outputs[0], .scratch = operands->workspace,
         DFT_SIZES_VALUES(&plan, dft_attributes(problem->node), operands->prepared), .filter = dft_filter_at(&plan),
         .each = tasks.each, .scratch_floats = tasks.scratch);

@@ -55,7 +55,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     const size_t group = group_size(problem->device, GROUP),
                  groups = (size_t)divide_up(plan.transforms, tile.transforms);
     struct launch *launch = launch_add(list, "dft_gpu", "dft_groups", "%s -DFEW=%d -DTILE=%d -DGROUP=%zu",
-        dft_options(problem, plan.chirp, options), few, tile.transforms, group);
+        dft_build_options(problem, plan.chirp, options), few, tile.transforms, group);
     ARGUMENTS_SET(launch, group, .x = operands->inputs[0], .y = operands->outputs[0], .space = tile.bytes,
         DFT_SIZES_VALUES(&plan, dft_attributes(problem->node), operands->prepared), .filter = dft_filter_at(&plan));
     launch_grid(launch, 1, groups * group, 1, 1, group, 1, 1);

@@ -37,7 +37,7 @@ struct dft_plan dft_plan_of(const struct problem *problem)
     return plan;
 }
 
-const char *dft_options(const struct problem *problem, bool chirp, char options[DFT_OPTIONS])
+const char *dft_build_options(const struct problem *problem, bool chirp, char options[DFT_OPTIONS])
 {
     const struct dft_attributes *a = dft_attributes(problem->node);
     options[0] = '\0';
@@ -193,7 +193,7 @@ static void emit_plain(const struct problem *problem, const struct operands *ope
     const struct dft_attributes *a = dft_attributes(problem->node);
     const struct dft_plan plan = dft_plan_of(problem);
     const int64_t most = plain_count(&plan), half = most * plan.size;
-    dft_options(problem, plan.chirp, options);
+    dft_build_options(problem, plan.chirp, options);
     for (int64_t first = 0; first < plan.transforms; first += most) {
         const int64_t rest = plan.transforms - first, count = rest < most ? rest : most, elements = count * plan.size;
         struct halves halves = { operands->workspace, 0, half };

@@ -15,7 +15,7 @@ struct dft_plan {
 };
 struct dft_plan dft_plan_of(const struct problem *problem);
 /* Build options for layers/dft/dft_element.h. */
-const char *dft_options(const struct problem *problem, bool chirp, char options[DFT_OPTIONS]);
+const char *dft_build_options(const struct problem *problem, bool chirp, char options[DFT_OPTIONS]);
 /* The offset of the filter in the table of layers/dft/dft_plain.cl (float2). */
 int64_t dft_filter_at(const struct dft_plan *plan);
 size_t dft_prepared(const struct problem *problem);

@@ -20,10 +20,10 @@ void loop_begin(struct loop *loop, const struct value *over)
 {
     *loop = (struct loop) { .rank = over->shape.rank, .scale = 1 };
     memcpy(loop->sizes, over->shape.sizes, sizeof loop->sizes);
-    loop->out = loop_operand(over, &over->shape, over->batched);
+    loop->out = loop_operand_of(over, &over->shape, over->batched);
 }
 
-struct loop_operand loop_operand(const struct value *value, const tutti_shape *shape, bool batched)
+struct loop_operand loop_operand_of(const struct value *value, const tutti_shape *shape, bool batched)
 {
     struct loop_operand operand = { .type = TYPE_F32 };
     int64_t stride = 1;
@@ -39,7 +39,7 @@ struct loop_operand loop_operand(const struct value *value, const tutti_shape *s
 int loop_add_operand(struct loop *loop, const struct problem *problem, int input)
 {
     const tutti_shape shape = { .rank = loop->rank };
-    loop->operands[loop->operand_count] = loop_operand(problem->inputs[input], &shape, problem->outputs[0]->batched);
+    loop->operands[loop->operand_count] = loop_operand_of(problem->inputs[input], &shape, problem->outputs[0]->batched);
     loop->operands[loop->operand_count].input = input;
     return loop->operand_count++;
 }
@@ -157,7 +157,7 @@ static void make_flat(const struct problem *problem, struct loop *loop)
 }
 
 /* Whether channels of padding, which are 0 in all operands, are 0 in the output. */
-static bool keeps_zero(const struct loop *loop)
+static bool padding_stays_zero(const struct loop *loop)
 {
     const double operands[LOOP_OPERANDS] = { 0 };
     return loop_evaluate(loop, operands) == 0;
@@ -175,7 +175,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     }
     loop.out.buffer = operands->outputs[0];
     loop.out.type = problem->outputs[0]->type;
-    const bool clear = problem->outputs[0]->layout == LAYOUT_BLOCKED && !keeps_zero(&loop);
+    const bool clear = problem->outputs[0]->layout == LAYOUT_BLOCKED && !padding_stays_zero(&loop);
     if (is_flat(&loop)) make_flat(problem, &loop);
     loop_emit(&loop, operands->workspace, list);
     if (clear) elementwise_clear_padding(list, problem->outputs[0], operands->outputs[0]);

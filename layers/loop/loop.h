@@ -68,7 +68,7 @@ void loop_guard(struct loop_operand *operand, int axis, int64_t low, int64_t hig
 struct loop_expression *loop_add_expression(struct loop *loop, const struct expression *formula, float low, float high);
 /* An operand that a loop of this shape reads by numpy's rules for broadcasting: axes are counted from the last one, and
  * an axis that is missing or has size 1 has stride 0. The batch axis of the value is the batch axis of the loop. */
-struct loop_operand loop_operand(const struct value *value, const tutti_shape *shape, bool batched);
+struct loop_operand loop_operand_of(const struct value *value, const tutti_shape *shape, bool batched);
 /* The loop's result, as a variable of the next expression. */
 static inline int loop_result(const struct loop *loop)
 {

@@ -126,7 +126,7 @@ char *tutti_network_attributes(const tutti_network *network, int position)
     const struct value *x = graph_at(graph, node->inputs[0]), *y = graph_at(graph, node->outputs[0]);
     text_append(&text, "%s", "");
     for (const struct attribute *member = attribute_members(node->operation->attributes); member->name; member++) {
-        const char *choices, *name = op_attribute(node, member, &choices);
+        const char *choices, *name = op_attribute_name(node, member, &choices);
         const void *from = node->attributes.bytes + member->offset;
         if (name && choices)
             append_choice(&text, name, choices, *(const int *)from);

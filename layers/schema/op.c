@@ -34,7 +34,7 @@ const char *op_name(const struct node *node)
     return activation == ACTIVATION_NONE ? node->operation->name : activations[activation].name;
 }
 
-const char *op_attribute(const struct node *node, const struct attribute *attribute, const char **choices)
+const char *op_attribute_name(const struct node *node, const struct attribute *attribute, const char **choices)
 {
     bool known = false;
     *choices = NULL;

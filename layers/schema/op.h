@@ -8,6 +8,6 @@
 const char *op_name(const struct node *node);
 /* Returns an attribute's name: the operation's own if tutti_op() has none. NULL: a number that is not used.
  * *choices: the words that its numbers stand for (struct op_attribute); NULL: it is no choice. */
-const char *op_attribute(const struct node *node, const struct attribute *attribute, const char **choices);
+const char *op_attribute_name(const struct node *node, const struct attribute *attribute, const char **choices);
 
 #endif
