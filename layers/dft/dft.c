@@ -72,19 +72,6 @@ static tutti_status gradient(struct graph *graph, const struct node *node, const
     return graph->status;
 }
 
-struct dft_sizes dft_sizes_of(const struct problem *problem)
-{
-    const struct dft_attributes *a = dft_attributes(problem->node);
-    const struct planes planes = value_planes(problem->inputs[0], a->axis);
-    return (struct dft_sizes) {
-        .outer = planes.n,
-        .inner = real_input(a) ? planes.pixels : planes.pixels / 2,
-        .in = (int)planes.c,
-        .out = (int)a->count,
-        .length = (int)a->length,
-    };
-}
-
 /* FLOPs of fast transforms, as they are usually counted. */
 static double flops(const struct problem *problem)
 {
