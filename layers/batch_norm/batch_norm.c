@@ -13,11 +13,6 @@
 
 ATTRIBUTES_DESCRIBE(batch_norm, ATTRIBUTE(batch_norm, NUMBER, epsilon))
 
-struct planes batch_norm_sizes_of(const struct problem *problem)
-{
-    return value_planes(problem->inputs[0], CHANNEL_AXIS);
-}
-
 /* ---------------------------------------------------------------------------------------------------- shapes ---- */
 
 static tutti_status check_axes(const char *name, const struct value *x)

@@ -56,7 +56,7 @@ static int64_t parts_for(const struct work *work, int64_t wanted, int64_t most, 
 static void design_cpu(const struct problem *problem, void *design)
 {
     struct work *work = design;
-    const struct planes sizes = batch_norm_sizes_of(problem);
+    const struct planes sizes = value_planes(problem->inputs[0], CHANNEL_AXIS);
     const bool gradient = is_gradient(problem);
     const bool given = node_fusion(problem->node, FUSION_GIVEN) != NULL;
     const bool single = given || problem->node->operation == &operation_batch_norm_inference;
@@ -76,7 +76,7 @@ static void design_cpu(const struct problem *problem, void *design)
 static void design_plain(const struct problem *problem, void *design)
 {
     struct work *work = design;
-    struct planes sizes = batch_norm_sizes_of(problem);
+    struct planes sizes = value_planes(problem->inputs[0], CHANNEL_AXIS);
     if (problem->inputs[NORM_X]->layout == LAYOUT_CHANNELS_LAST) /* rows of channels, as of rank 2 */
         sizes = (struct planes) { sizes.n * sizes.pixels, sizes.c, 1 };
     *work = (struct work) { .n = sizes.n, .c = sizes.c, .pixels = sizes.pixels, .stride = sizes.c };
@@ -281,8 +281,8 @@ static void emit_moments(const struct problem *problem, const struct operands *o
         return;
     }
     ARGUMENTS_SET(launch, plain_finish, MOMENTS_VALUES(operands), .partial = statistics->buffer,
-        .N = batch_norm_sizes_of(problem).n, .C = work->c, .parts = statistics->parts, .stride = statistics->stride,
-        .epsilon = epsilon);
+        .N = value_planes(problem->inputs[0], CHANNEL_AXIS).n, .C = work->c, .parts = statistics->parts,
+        .stride = statistics->stride, .epsilon = epsilon);
     set_channels(launch, work, 1);
 }
 

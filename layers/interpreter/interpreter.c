@@ -178,7 +178,7 @@ static const double *given_statistics(const struct problem *problem, const struc
 tutti_status interpret_batch_norm(const struct problem *problem, const struct node_arrays *arrays)
 {
     const double *means = given_statistics(problem, arrays, 1), *squares = given_statistics(problem, arrays, 2);
-    const struct planes z = batch_norm_sizes_of(problem);
+    const struct planes z = value_planes(problem->inputs[0], CHANNEL_AXIS);
     const bool running = arrays->inference || problem->node->operation == &operation_batch_norm_inference;
     const double count = (double)(z.n * z.pixels);
     const double weight = running ? 0 : (double)z.n * (double)arrays->constants->gradient_weight;
@@ -201,7 +201,7 @@ tutti_status interpret_batch_norm(const struct problem *problem, const struct no
 
 tutti_status interpret_batch_norm_gradient(const struct problem *problem, const struct node_arrays *arrays)
 {
-    const struct planes z = batch_norm_sizes_of(problem);
+    const struct planes z = value_planes(problem->inputs[0], CHANNEL_AXIS);
     double *const *in = arrays->inputs, *const *out = arrays->outputs;
     const double *gamma = in[GRADIENT_GAMMA], *mean = in[GRADIENT_MEAN], *rstd = in[GRADIENT_RSTD];
     const double *g = in[GRADIENT_DY];
