@@ -568,6 +568,7 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
     if (status == TUTTI_OK) status = set_types(&current, &row);
     if (status == TUTTI_OK) status = wrap(&current, &row);
     if (status == TUTTI_OK) status = batch_index_finish(&current, row.index_rule);
+    if (status == TUTTI_OK) node_find_repeats(&current);
     if (status == TUTTI_OK) return status;
     return status_context(status, "%s '%s'%s", node->op_type, proto_text(node->name), node_source(node).text);
 }
