@@ -61,6 +61,7 @@ TUTTI_API void tutti_scores_reset(tutti_scores *scores);
  * nothing was added. */
 TUTTI_API tutti_status tutti_scores_add(
     tutti_scores *scores, const float *outputs, const void *targets, const int64_t *indices, int64_t samples);
+/* Computes the metrics of what was added. */
 TUTTI_API tutti_status tutti_scores_summarise(const tutti_scores *scores, tutti_scores_summary *summary);
 /* Errors: TUTTI_INVALID if there is no such class. */
 TUTTI_API tutti_status tutti_scores_class(const tutti_scores *scores, int64_t number, tutti_class_scores *of_class);
