@@ -11,6 +11,7 @@ enum { MESSAGE_BYTES = 2048 };
 
 /* Per thread: several runtimes may fail at the same time without mixing their texts. */
 static _Thread_local char message[MESSAGE_BYTES];
+static _Thread_local tutti_status last;
 
 /* Users get sentences; the place in our source is for those who asked for debug lines, or to report a broken contract.
  */
@@ -30,6 +31,7 @@ tutti_status status_fail(tutti_status status, const char *file, int line, const 
     memcpy(message, text, sizeof(message));
     size_t length = strlen(message);
     if (place_wanted(status)) snprintf(message + length, sizeof(message) - length, " (%s:%d)", file, line);
+    last = status;
     return status;
 }
 
@@ -43,7 +45,13 @@ tutti_status status_context(tutti_status status, const char *format, ...)
     if (length < 0 || length > MESSAGE_BYTES - 1) length = MESSAGE_BYTES - 1;
     snprintf(text + length, sizeof(text) - (size_t)length, ": %.*s", MESSAGE_BYTES - length, message);
     memcpy(message, text, sizeof(message));
+    last = status;
     return status;
+}
+
+tutti_status status_last(void)
+{
+    return last;
 }
 
 const char *status_message(void)
@@ -51,7 +59,8 @@ const char *status_message(void)
     return message;
 }
 
-void status_set_message(const char *text)
+void status_set(tutti_status status, const char *text)
 {
+    last = status;
     if (text != message) snprintf(message, sizeof(message), "%s", text);
 }

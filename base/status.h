@@ -11,9 +11,11 @@ tutti_status status_fail(tutti_status status, const char *file, int line, const 
     __attribute__((format(printf, 4, 5)));
 /* Puts "text: " before the last message: context that only the caller knows. Returns the status given. */
 tutti_status status_context(tutti_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The status and the message of this thread's last failure; TUTTI_OK and "" before the first. */
+tutti_status status_last(void);
 const char *status_message(void);
-/* Messages belong to threads: a thread that hands its failure to another copies the message with these. */
-void status_set_message(const char *message);
+/* Messages belong to threads: a thread that hands its failure to another copies status and message with these. */
+void status_set(tutti_status status, const char *message);
 
 /* For functions with a `tutti_status status` and a clean-up label `done`. */
 #define TRY(call)                          \

@@ -197,7 +197,7 @@ static tutti_status scan_masks(struct scan *scan)
     thread_pool_free(pool);
     pthread_mutex_destroy(&scan->lock);
     if (scan->failed == INT32_MAX) return TUTTI_OK;
-    status_set_message(scan->message);
+    status_set(scan->status, scan->message);
     return scan->status;
 }
 

@@ -228,6 +228,6 @@ int data_read(struct tutti_data *data, tutti_data_part part, const int64_t *indi
     pthread_mutex_unlock(&data->reading);
     pthread_mutex_destroy(&job.lock);
     if (job.failed == INT_MAX) return 0;
-    status_set_message(job.message);
+    status_set(job.status, job.message);
     return (int)job.status;
 }

@@ -46,7 +46,7 @@ void tutti_network_free(tutti_network *network)
 
 tutti_status tutti_network_status(const tutti_network *network)
 {
-    if (network->status != TUTTI_OK && network->message) status_set_message(network->message);
+    if (network->status != TUTTI_OK && network->message) status_set(network->status, network->message);
     return network->status;
 }
 

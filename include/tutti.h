@@ -36,7 +36,8 @@
  *
  * Errors
  *   Functions return a tutti_status, or an object that is NULL on failure. tutti_message() explains the last failure
- *   of the calling thread. The library never prints (except log lines without a log callback), exits or aborts.
+ *   of the calling thread, and tutti_last_status() gives its status. The library never prints (except log lines without
+ *   a log callback), exits or aborts.
  *   Functions that add layers return a tensor; its id is negative on failure. The network keeps the first error, later
  *   calls that add layers do nothing, and tutti_compile() reports the error. They accept a network that is NULL.
  *   All other pointers must be valid unless a comment allows NULL.
@@ -166,6 +167,9 @@ TUTTI_API void tutti_close(tutti_runtime *runtime);
 /* Returns the text of the calling thread's last failure: what was asked, what was found, what to do. The text is never
  * NULL and is valid until this thread's next failure. The argument is not used yet and may be NULL. */
 TUTTI_API const char *tutti_message(const tutti_runtime *runtime);
+/* Returns the status of the failure that tutti_message() explains: after a function that returned NULL, or a tensor
+ * with a negative id, its reason. TUTTI_OK before the thread's first failure. Calls that succeed may change it. */
+TUTTI_API tutti_status tutti_last_status(void);
 
 typedef struct tutti_device_info {
     int index; /* number for `devices` and --devices, over all platforms; stable for the same hardware and drivers */

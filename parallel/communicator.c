@@ -41,9 +41,10 @@ void tutti_hosts_close(tutti_hosts *hosts)
 {
     if (!hosts) return;
     char message[1024];
+    const tutti_status status = status_last();
     snprintf(message, sizeof(message), "%s", status_message());
     comm_close(hosts);
-    status_set_message(message);
+    status_set(status, message);
     free(hosts);
 }
 

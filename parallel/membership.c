@@ -103,6 +103,6 @@ bool vote_fails(const struct vote *vote)
 tutti_status vote_status(const struct vote *vote)
 {
     if (!vote_fails(vote)) return TUTTI_OK;
-    status_set_message(vote->message);
+    status_set(vote->status, vote->message);
     return vote->status;
 }

@@ -123,7 +123,7 @@ tutti_status background_wait(struct replica *replica)
     pthread_join(background->thread, NULL);
     arena_free(background->options.arena);
     background->options.arena = NULL;
-    if (background->status != TUTTI_OK) status_set_message(background->message);
+    if (background->status != TUTTI_OK) status_set(background->status, background->message);
     return background->status;
 }
 

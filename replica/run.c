@@ -566,10 +566,11 @@ static void note_pace(struct replica *replica, const struct replica_work *work)
 static void drop_work(struct replica *replica)
 {
     char message[1024];
+    const tutti_status status = status_last();
     strncpy(message, status_message(), sizeof(message) - 1);
     message[sizeof(message) - 1] = '\0';
     if (!worker_is_abandoned(&replica->worker)) device_wait(replica->device);
-    status_set_message(message);
+    status_set(status, message);
     versions_invalidate(&replica->versions);
     plan_cache_overwritten(&replica->plans);
 }

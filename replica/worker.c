@@ -93,7 +93,7 @@ tutti_status worker_wait(struct worker *worker)
     watchdog_lock(worker->watchdog);
     while (worker_is_busy_locked(worker)) watchdog_wait(worker->watchdog);
     watchdog_unlock(worker->watchdog);
-    if (worker->status != TUTTI_OK) status_set_message(worker->message);
+    if (worker->status != TUTTI_OK) status_set(worker->status, worker->message);
     return worker->status;
 }
 

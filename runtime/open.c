@@ -57,6 +57,11 @@ const char *tutti_message(const tutti_runtime *runtime)
     return status_message();
 }
 
+tutti_status tutti_last_status(void)
+{
+    return status_last();
+}
+
 static const char *environment(const char *name)
 {
     const char *value = getenv(name);

@@ -284,7 +284,7 @@ static tutti_status build_in_parallel(struct building *building)
     build_some(building);
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
     pthread_mutex_destroy(&building->lock);
-    if (building->status != TUTTI_OK) status_set_message(building->message);
+    if (building->status != TUTTI_OK) status_set(building->status, building->message);
     return building->status;
 }
 

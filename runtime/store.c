@@ -230,12 +230,13 @@ void store_save(struct device *device, enum store_kind kind)
 {
     char *message =
         memory_copy_text(status_message()); /* perhaps of a failure that is recorded here: it stays the last one */
+    const tutti_status status = status_last();
     pthread_mutex_lock(&lock);
     struct store *store = store_of(device, kind);
     const bool kept = !store || !store->path || save(store, device) == TUTTI_OK;
     pthread_mutex_unlock(&lock);
     if (!kept) log_info(&device->runtime->log, "cannot save on disk %s: %s", kinds[kind].holds, status_message());
-    if (message) status_set_message(message);
+    if (message) status_set(status, message);
     free(message);
 }
 

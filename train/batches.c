@@ -64,7 +64,7 @@ static tutti_status read_samples(
     const struct batches *batches, int64_t first, int64_t count, const tutti_buffer *buffers, int buffer_count)
 {
     const tutti_source *source = batches->source;
-    status_set_message("");
+    status_set(TUTTI_OK, "");
     const int result = source->read(source->user, batches->order + first, count, buffers, buffer_count);
     if (result != 0 && *status_message()) /* a source that uses this library has told why */
         return status_context(TUTTI_FILE, "the data cannot be read");
@@ -231,7 +231,7 @@ tutti_status batches_next(struct batches *batches, struct batch *batch)
         batches->next = (batches->next + 1) % BUFFERS;
     } else if (batches->status != TUTTI_OK) {
         status = batches->status;
-        status_set_message(batches->message);
+        status_set(batches->status, batches->message);
     }
     pthread_mutex_unlock(&batches->lock);
     return status;

@@ -646,7 +646,7 @@ static tutti_status open_pair(
         if (status == TUTTI_OK || attempts == ATTEMPTS) break;
         snprintf(message, sizeof(message), "%s", status_message());
         const bool replaced = was_replaced(names, *state);
-        status_set_message(message);
+        status_set(status, message);
         if (!replaced) break;
         safetensors_close(*state);
         safetensors_close(*weights);

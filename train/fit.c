@@ -415,7 +415,7 @@ static tutti_status stop_faulty(struct fit *fit, tutti_status status)
     if (!name) return status_context(status, "no device is left and nothing was saved");
     snprintf(message, sizeof(message), "%s", status_message());
     const tutti_status saved = save(fit);
-    status_set_message(message);
+    status_set(status, message);
     if (saved != TUTTI_OK)
         return status_context(
             status, "no device is left, and the training since '%s' was saved is lost; resume from it", name);
@@ -442,7 +442,7 @@ static tutti_status stop_without_hosts(const struct fit *fit, tutti_status statu
         return status_context(status, "the training since '%s' was saved is lost; resume from it", name);
     snprintf(message, sizeof(message), "%s", status_message());
     const tutti_status saved = trainer_save(fit->trainer, name);
-    status_set_message(message);
+    status_set(status, message);
     if (saved != TUTTI_OK) return status_context(status, "what was learnt since '%s' was saved is lost", name);
     return status_context(
         status, "resume from '%s', saved after step %lld", name, (long long)fit->trainer->state.position.steps);

@@ -259,6 +259,7 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     builder_keep(network->runtime, false);
     if (status == TUTTI_OK) return trainer;
 done:
+    status_set(status, status_message()); /* a later failure may have been mended */
     tutti_trainer_free(trainer);
     return NULL;
 }

@@ -48,6 +48,26 @@ START_TEST(bad_targets)
 }
 END_TEST
 
+/* A NULL has the status of its message, whatever failed in between. */
+START_TEST(constructors_tell_a_status)
+{
+    struct session session;
+    ck_assert_ptr_null(tutti_open(&(tutti_runtime_options) { .devices = "no such device" }));
+    ck_assert_int_eq(tutti_last_status(), TUTTI_NO_DEVICE);
+    ck_assert_ptr_null(tutti_network_new(NULL));
+    ck_assert_int_eq(tutti_last_status(), TUTTI_NO_DEVICE);
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    const tutti_tensor output = { session.trainer->objective.outputs[0] };
+    ck_assert_ptr_null(tutti_compile(session.network, output, &(tutti_training) { .batch = -3 }));
+    ck_assert_int_eq(tutti_last_status(), TUTTI_INVALID);
+    ck_assert_ptr_null(tutti_weights_metadata("/no/such/file", "key"));
+    ck_assert_int_eq(tutti_last_status(), TUTTI_FILE);
+    ck_assert_int_lt(tutti_relu(session.network, output).id, 0); /* a trainer uses the network */
+    ck_assert_int_eq(tutti_last_status(), TUTTI_INVALID);
+    session_close(&session);
+}
+END_TEST
+
 /* A trainer has arrays as long as its network's: whatever would make the network larger is refused, and changes
  * nothing for the trainer. */
 START_TEST(networks_do_not_grow)
@@ -122,4 +142,5 @@ void calls_alone(TCase *cases)
     tcase_add_test(cases, largest_batch);
     tcase_add_test(cases, bad_targets);
     tcase_add_test(cases, bad_calls);
+    tcase_add_test(cases, constructors_tell_a_status);
 }

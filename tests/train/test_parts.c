@@ -44,7 +44,7 @@ START_TEST(votes_keep_their_reason)
     vote_take(&vote, TUTTI_OK);
     ck_assert(vote.says == VOTE_RETRY);
     vote_take(&vote, status_fail(TUTTI_FILE, __FILE__, __LINE__, "the %s", "reason"));
-    status_set_message("another");
+    status_set(TUTTI_INVALID, "another");
     ck_assert(vote_fails(&vote));
     ck_assert_int_eq(vote_status(&vote), TUTTI_FILE);
     ck_assert_str_eq(status_message(), "the reason");
