@@ -41,12 +41,13 @@ static tutti_tensor build(tutti_network *network)
     return tutti_dense(network, x, CLASSES, NULL);
 }
 
-static void show_progress(void *user, const tutti_progress *progress)
+static int show_progress(void *user, const tutti_progress *progress)
 {
     (void)user;
     if (progress->end_of_epoch && progress->epoch % 10 == 0)
         printf("epoch %2d: loss %.4f, accuracy %.1f %%\n", (int)progress->epoch, progress->train.loss,
             100 * progress->train.accuracy);
+    return 0;
 }
 
 /* Each function below returns a status; the text that explains it is tutti_message()'s. */

@@ -170,6 +170,10 @@ TUTTI_API const char *tutti_message(const tutti_runtime *runtime);
 /* Returns the status of the failure that tutti_message() explains: after a function that returned NULL, or a tensor
  * with a negative id, its reason. TUTTI_OK before the thread's first failure. Calls that succeed may change it. */
 TUTTI_API tutti_status tutti_last_status(void);
+/* For callbacks that fail: records the status and the text, which is copied, as the calling thread's last failure.
+ * Returns the status. In tutti_source.read: return tutti_fail(TUTTI_FILE, "part 3 of the data is cut off"). A text that
+ * is NULL or "" stands for tutti_status_text(). */
+TUTTI_API tutti_status tutti_fail(tutti_status status, const char *text);
 
 typedef struct tutti_device_info {
     int index; /* number for `devices` and --devices, over all platforms; stable for the same hardware and drivers */
@@ -582,7 +586,8 @@ typedef struct tutti_source {
     /* Writes the `count` samples with these indices, each 0 to samples - 1, into a buffer for each input that
      * training needs, in the order in which the inputs were added; "targets" come last. A background thread calls it,
      * one call at a time. Returns 0, or any other number on failure. The training then fails with TUTTI_FILE. Its
-     * message contains the message of a function of this library that failed during this call, else this number. */
+     * message contains the text that read() passed to tutti_fail(), or the message of a function of this library that
+     * failed during this call; else this number. */
     int (*read)(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count);
     void *user;
     int64_t length; /* of the sequences of all its samples, as tutti_feed.length */
@@ -640,14 +645,15 @@ typedef struct tutti_fitting {
      * NULL: nothing is saved. */
     const char *save;
     const char *resume; /* NAME: continues from these two files; NULL: begins at epoch 1, unless after tutti_resume() */
-    /* Called after each step and each epoch; or NULL. It may call, for the trainer that trains: tutti_cancel(),
-     * tutti_evaluate(), tutti_evaluate_source(), tutti_evaluate_scores(), tutti_infer(), tutti_save(),
-     * tutti_save_weights(), tutti_snapshot_take(), tutti_get_parameter(), tutti_set_parameter(), tutti_get_gradient(),
-     * tutti_load_weights(), tutti_load_matching(), tutti_set_learning_rate(), and what reads reports. Calls that train
-     * or move the position of the training fail with TUTTI_INVALID: tutti_fit(), tutti_train_step(),
-     * tutti_train_prefetch(), tutti_find_rate(), tutti_resume(), tutti_snapshot_restore(). It must not free the
-     * trainer. With several ranks, all call the same. Other trainers may be used at will. */
-    void (*progress)(void *user, const tutti_progress *progress);
+    /* Called after each step and each epoch; or NULL. Returns 0 to go on. Any other number ends the training as
+     * tutti_cancel() does: it saves if asked to, and returns TUTTI_CANCELLED. progress() may call, for the trainer that
+     * trains: tutti_cancel(), tutti_evaluate(), tutti_evaluate_source(), tutti_evaluate_scores(), tutti_infer(),
+     * tutti_save(), tutti_save_weights(), tutti_snapshot_take(), tutti_get_parameter(), tutti_set_parameter(),
+     * tutti_get_gradient(), tutti_load_weights(), tutti_load_matching(), tutti_set_learning_rate(), and what reads
+     * reports. Calls that train or move the position of the training fail with TUTTI_INVALID: tutti_fit(),
+     * tutti_train_step(), tutti_train_prefetch(), tutti_find_rate(), tutti_resume(), tutti_snapshot_restore(). It must
+     * not free the trainer. With several ranks, all call the same. Other trainers may be used at will. */
+    int (*progress)(void *user, const tutti_progress *progress);
     void *user; /* first argument of progress() */
     /* Called with source->user and the epoch, from 0, before the first sample of the epoch is read; also if the epoch
      * was resumed. For sources that augment. NULL: nothing is called. */

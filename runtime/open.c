@@ -62,6 +62,12 @@ tutti_status tutti_last_status(void)
     return status_last();
 }
 
+tutti_status tutti_fail(tutti_status status, const char *text)
+{
+    status_set(status, text && *text ? text : tutti_status_text(status));
+    return status;
+}
+
 static const char *environment(const char *name)
 {
     const char *value = getenv(name);

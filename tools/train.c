@@ -207,7 +207,7 @@ static bool speaks(const struct training *training)
     return tutti_hosts_rank(training->hosts) == 0;
 }
 
-static void on_progress(void *user, const tutti_progress *step)
+static int on_progress(void *user, const tutti_progress *step)
 {
     struct training *training = user;
     struct results *results = &training->results;
@@ -222,12 +222,13 @@ static void on_progress(void *user, const tutti_progress *step)
     training->steps_done += !step->end_of_epoch;
     results->loss = step->train.loss;
     results->accuracy = step->train.accuracy;
-    if (!step->end_of_epoch) return;
+    if (!step->end_of_epoch) return 0;
     add_epoch_time(results, step);
     results->test_loss = step->test.samples ? step->test.loss : NAN;
     results->test_accuracy = step->test.samples ? step->test.accuracy : NAN;
     if (speaks(training) && training->settings->json && training->output == TUTTI_OK)
         training->output = epoch_json(step, &training->judge);
+    return 0;
 }
 
 /* Loads the data as the checkpoint records them, if there is one. */

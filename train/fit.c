@@ -184,7 +184,7 @@ static void report_progress(const struct fit *fit, const tutti_metrics *test)
     const struct metric_sums sums = metric_sums_of(position);
     metrics_set(trainer, &sums, position->samples, &progress.train);
     if (test) progress.test = *test;
-    fit->fitting->progress(fit->fitting->user, &progress);
+    if (fit->fitting->progress(fit->fitting->user, &progress) != 0) tutti_cancel(fit->trainer);
 }
 
 static tutti_status save(const struct fit *fit)

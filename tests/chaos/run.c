@@ -94,17 +94,18 @@ static void rest(tutti_trainer *trainer)
     sleep_s(0.02);
 }
 
-static void progress_disturbed(void *user, const tutti_progress *progress)
+static int progress_disturbed(void *user, const tutti_progress *progress)
 {
     struct session *session = user;
     const struct chaos_case *it = session->it;
     const int step = (int)progress->total_steps;
     session_note(session, progress);
-    if (progress->end_of_epoch) return;
+    if (progress->end_of_epoch) return 0;
     give_faults(session, session->trainer->network->runtime, step);
     for (int i = 0; i < it->change_count; i++)
         if (it->changes[i].step == step) begin_change(session->trainer, &it->changes[i]);
     if (it->mode == PROBED) rest(session->trainer);
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ judgement ---- */

@@ -220,9 +220,10 @@ const char *parameters_compare(
 
 /* -------------------------------------------------------------------------------------- the undisturbed run ---- */
 
-static void progress_single(void *user, const tutti_progress *progress)
+static int progress_single(void *user, const tutti_progress *progress)
 {
     session_note(user, progress);
+    return 0;
 }
 
 /* losses and start: of the epochs, and the parameters before the first one; or NULL. */

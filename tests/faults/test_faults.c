@@ -265,11 +265,12 @@ static void try_slow(void)
 }
 
 /* All devices fail for good in a step: the result of the steps before is saved, and another run continues from it. */
-static void lose_all(void *user, const tutti_progress *progress)
+static int lose_all(void *user, const tutti_progress *progress)
 {
     (void)user;
     if (progress->total_steps == BROKEN_STEP)
         layer->give(&(struct layer_order) { .kind = LAYER_LAUNCH, .at = 3, .action = LAYER_LOSE });
+    return 0;
 }
 
 static tutti_status save_and_resume(const char *name, struct outcome *outcome)

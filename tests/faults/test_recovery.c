@@ -28,12 +28,13 @@ struct observed {
     bool single; /* one device had the newest parameters when all were lost */
 };
 
-static void lose_all(void *user, const tutti_progress *progress)
+static int lose_all(void *user, const tutti_progress *progress)
 {
     struct observed *observed = user;
-    if (progress->total_steps != LOST_STEP || progress->end_of_epoch) return;
+    if (progress->total_steps != LOST_STEP || progress->end_of_epoch) return 0;
     observed->single = parameters_holder(&observed->trainer->store) != NULL;
     layer->give(&(struct layer_order) { .kind = LAYER_LAUNCH, .at = 3, .action = LAYER_LOSE });
+    return 0;
 }
 
 /* A training on one device, from the checkpoint if there is one, to the end. */

@@ -18,10 +18,11 @@ enum { FITTED = 4 * STEP_SAMPLES, EPOCHS = 1 << 20, MOST_STEPS = 20000 };
 /* Seconds: several times what a plan takes whose programs are in the caches. */
 #define BUILD_LIMIT_S 5.0
 
-static void pause_briefly(void *user, const tutti_progress *progress)
+static int pause_briefly(void *user, const tutti_progress *progress)
 {
     (void)user, (void)progress;
     nanosleep(&(struct timespec) { .tv_nsec = (long)(PAUSE_S * 1e9) }, NULL);
+    return 0;
 }
 
 static void steps(struct session *session, int count)

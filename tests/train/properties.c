@@ -204,11 +204,12 @@ struct disturbed {
     bool disturbs;
 };
 
-static void on_step(void *user, const tutti_progress *progress)
+static int on_step(void *user, const tutti_progress *progress)
 {
     struct disturbed *disturbed = user;
-    if (!disturbed->disturbs || progress->end_of_epoch || disturbed->property->disturbance == 4) return;
+    if (!disturbed->disturbs || progress->end_of_epoch || disturbed->property->disturbance == 4) return 0;
     disturb(disturbed->property, disturbed->session);
+    return 0;
 }
 
 static void train(const struct property *p, struct session *session, int64_t steps, const char *save,

@@ -86,17 +86,18 @@ struct heard {
     tutti_progress last, end;
 };
 
-static void hear(void *user, const tutti_progress *progress)
+static int hear(void *user, const tutti_progress *progress)
 {
     struct heard *heard = user;
     if (progress->end_of_epoch) {
         heard->epochs++;
         heard->end = *progress;
-        return;
+        return 0;
     }
     heard->steps++;
     heard->last = *progress;
     if (progress->total_steps == heard->cancel_at) tutti_cancel(heard->session->trainer);
+    return 0;
 }
 
 /* A folder that is not there is noticed before anything is trained. */
@@ -114,12 +115,13 @@ START_TEST(nowhere_to_save)
 END_TEST
 
 /* Takes the folder of the checkpoint away in the first epoch; puts it back in the last one. */
-static void move_folder(void *user, const tutti_progress *progress)
+static int move_folder(void *user, const tutti_progress *progress)
 {
     const int64_t *back = user;
-    if (progress->end_of_epoch || progress->step != 1) return;
+    if (progress->end_of_epoch || progress->step != 1) return 0;
     if (progress->epoch == 1) ck_assert_int_eq(rename(in_folder("here"), in_folder("there")), 0);
     if (progress->epoch == *back) ck_assert_int_eq(rename(in_folder("there"), in_folder("here")), 0);
+    return 0;
 }
 
 /* Saves that fail at the end of an epoch: training goes on. The last one decides. */
@@ -158,6 +160,28 @@ START_TEST(cancelled_and_resumed)
     ck_assert_int_eq(heard.steps, 8);
     ck_assert_int_eq(heard.epochs, 1);
     ASSERT_OK(fit(&part, (tutti_fitting) { .epochs = 2, .resume = in_folder("part") }));
+    same_bytes(&whole, &part);
+    session_close(&whole);
+    session_close(&part);
+}
+END_TEST
+
+static int end_at_eighth(void *user, const tutti_progress *progress)
+{
+    (void)user;
+    return progress->total_steps == 8;
+}
+
+/* A number that progress() returns ends the training as tutti_cancel() does. */
+START_TEST(ended_by_progress)
+{
+    struct session whole, part;
+    session_open(&whole, _i ? "0,1" : "0", KIND_PLAIN, NULL);
+    ASSERT_OK(fit(&whole, (tutti_fitting) { .epochs = 2 }));
+    session_open(&part, _i ? "0,1" : "0", KIND_PLAIN, NULL);
+    const tutti_fitting fitting = { .epochs = 2, .save = in_folder("ended"), .progress = end_at_eighth };
+    fails_with(fit(&part, fitting), TUTTI_CANCELLED, "after step 8");
+    ASSERT_OK(fit(&part, (tutti_fitting) { .epochs = 2, .resume = in_folder("ended") }));
     same_bytes(&whole, &part);
     session_close(&whole);
     session_close(&part);
@@ -228,11 +252,12 @@ START_TEST(epoch_is_its_steps)
 }
 END_TEST
 
-static void dawdle(void *user, const tutti_progress *progress)
+static int dawdle(void *user, const tutti_progress *progress)
 {
     (void)user;
     (void)progress;
     nanosleep(&(struct timespec) { .tv_nsec = 3000000 }, NULL); /* the reader gets ahead */
+    return 0;
 }
 
 /* Batches that have been read are announced, which changes no byte; none is left announced after the end. */
@@ -322,6 +347,29 @@ START_TEST(source_that_fails)
     const tutti_source source = { .samples = SAMPLES, .read = read_images, .user = &fail_at };
     session_open(&session, "0", KIND_PLAIN, NULL);
     ck_assert_int_eq(tutti_fit_source(session.trainer, &source, NULL), TUTTI_FILE);
+    session_close(&session);
+}
+END_TEST
+
+static int read_nothing(
+    void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
+{
+    (void)indices, (void)count, (void)buffers, (void)buffer_count;
+    return (int)tutti_fail(TUTTI_FORMAT, user);
+}
+
+/* Another thread reads than the one that gets the message. */
+START_TEST(source_that_tells_why)
+{
+    struct session session;
+    static char why[] = "part 3 of the data is cut off";
+    const tutti_source source = { .samples = SAMPLES, .read = read_nothing, .user = why };
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    fails_with(tutti_fit_source(session.trainer, &source, NULL), TUTTI_FILE, why);
+    fails_with(tutti_evaluate_source(session.trainer, &source, NULL), TUTTI_FILE, why);
+    ck_assert_int_eq(tutti_last_status(), TUTTI_FILE);
+    ck_assert_int_eq(tutti_fail(TUTTI_MISMATCH, NULL), TUTTI_MISMATCH);
+    ck_assert_str_eq(tutti_message(NULL), tutti_status_text(TUTTI_MISMATCH));
     session_close(&session);
 }
 END_TEST
@@ -421,13 +469,14 @@ static tutti_status call(const struct within *within)
 }
 enum { REFUSED = 7, CALLS = 11 };
 
-static void on_progress(void *user, const tutti_progress *progress)
+static int on_progress(void *user, const tutti_progress *progress)
 {
     struct within *within = user;
-    if (progress->end_of_epoch || ++within->steps != 3) return;
+    if (progress->end_of_epoch || ++within->steps != 3) return 0;
     if (within->cancels_before) tutti_cancel(within->trainer);
     within->status = call(within);
     if (within->cancels_after) tutti_cancel(within->trainer);
+    return 0;
 }
 
 /* Calls that would train or move the trainer's position are refused; after none of them is the outer training another
@@ -475,12 +524,13 @@ static tutti_feed wide_feed(const int64_t *targets)
     return (tutti_feed) { "targets", TUTTI_DTYPE_I64, targets };
 }
 
-static void evaluate_others(void *user, const tutti_progress *progress)
+static int evaluate_others(void *user, const tutti_progress *progress)
 {
     (void)progress;
     const struct session *session = user;
     const tutti_feed feeds[] = { { NULL, TUTTI_DTYPE_F32, images }, wide_feed(other_labels) };
     ASSERT_OK(tutti_evaluate(session->trainer, feeds, 2, SAMPLES, NULL));
+    return 0;
 }
 
 /* Class numbers of 64 bits are copied; a call within the training has other ones, which the training does not get. */
@@ -511,12 +561,14 @@ Suite *suite_fit(void)
     tcase_add_test(cases, nowhere_to_save);
     add_cases(cases, saves_that_fail, 2);
     tcase_add_test(cases, cancelled_and_resumed);
+    add_cases(cases, ended_by_progress, 2);
     tcase_add_test(cases, cancelled_after_its_end);
     add_cases(cases, last_small_batch_counts, 2);
     tcase_add_test(cases, epoch_is_its_steps);
     add_cases(cases, learns_and_tests, 2);
     tcase_add_test(cases, keeps_its_wide_targets);
     tcase_add_test(cases, source_that_fails);
+    tcase_add_test(cases, source_that_tells_why);
     add_cases(cases, not_a_number_keeps_the_checkpoint, 2);
     tcase_add_test(cases, checkpoint_of_another_network);
     tcase_add_test(cases, bad_fittings);

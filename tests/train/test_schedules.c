@@ -252,13 +252,14 @@ struct heard {
     int steps, epochs;
 };
 
-static void hear(void *user, const tutti_progress *progress)
+static int hear(void *user, const tutti_progress *progress)
 {
     struct heard *heard = user;
     if (progress->end_of_epoch) heard->epochs++;
-    if (progress->end_of_epoch) return;
+    if (progress->end_of_epoch) return 0;
     ck_assert_int_lt(heard->steps, 128);
     heard->rates[heard->steps++] = tutti_learning_rate(heard->trainer);
+    return 0;
 }
 
 static tutti_status fit(struct session *session, tutti_fitting fitting, struct heard *heard)

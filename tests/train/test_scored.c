@@ -124,14 +124,15 @@ START_TEST(classes_on_every_division)
 }
 END_TEST
 
-static void on_progress(void *user, const tutti_progress *progress)
+static int on_progress(void *user, const tutti_progress *progress)
 {
     tutti_scores **pair = user;
     tutti_scores_summary all = { .size = sizeof all };
-    if (!progress->end_of_epoch) return;
+    if (!progress->end_of_epoch) return 0;
     ASSERT_OK(tutti_scores_summarise(pair[0], &all));
     ck_assert_int_eq(all.samples, SAMPLES - 2);
     are_close(all.accuracy, progress->test.accuracy, 1e-6, "right ones");
+    return 0;
 }
 
 /* Each epoch of a fit fills them. */
