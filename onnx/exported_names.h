@@ -6,7 +6,7 @@
 #include "onnx/import.h"
 
 /* What an operation does with elements. A lookup reads them by indices, perhaps several times. */
-enum { RESHAPES = 1, TRANSPOSES = 2, MOVES = 4, LOOKS_UP = 8, CREATES = 16 };
+enum { RESHAPES = 1, TRANSPOSES = 2, MOVES = 4, LOOKS_UP = 8, CREATES = 16, REPEATS = 32 };
 /* Bits of the operation that a tensor is named after, as "permute_1", "val_2#2", "split_1_split_0" or
  * "scalar_tensor_default". 0: the name is not one of the table's operations. */
 unsigned operation_of(const char *name);

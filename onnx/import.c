@@ -4,6 +4,7 @@
 #include "onnx/metadata.h"
 #include "onnx/operators.h"
 #include "onnx/signature.h"
+#include "onnx/unfolded.h"
 
 #include "base/memory.h"
 #include "base/options.h"
@@ -701,6 +702,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(functions_expand(import->model, import->opset, &import->expanded));
     TRY(check_opsets(import));
     TRY(import_read_classes(import));
+    TRY(import_unfold(import));
     TRY(add_names(import));
     TRY(check_operators(import));
     if (options->head) TRY(head_replace(graph, options->head));

@@ -160,7 +160,8 @@ void import_note_left_out(const struct import *import, const struct signature *s
 /* layer_names.c: the layer of a node: "block.fc1", by its scopes or its path. NULL: not known, or the whole module. */
 char *import_layer(const Onnx__NodeProto *node);
 char *import_layer_in_path(const char *path);
-const char *import_scopes(const Onnx__NodeProto *node); /* a list of texts; NULL: none */
+const char *import_scopes(const Onnx__NodeProto *node);                               /* a list of texts; NULL: none */
+const Onnx__StringStringEntryProto *import_scopes_entry(const Onnx__NodeProto *node); /* where the node has them */
 /* In paths, a layer's first call is "attention" and its second one "attention_1". Returns the length of the first. */
 size_t import_length_of_first(const struct import *import, const char *call);
 /* "fc1.weight" for the product that node n is. NULL: not known, or no memory. */

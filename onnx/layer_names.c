@@ -63,14 +63,18 @@ char *import_layer_in_path(const char *path)
     return layer;
 }
 
+const Onnx__StringStringEntryProto *import_scopes_entry(const Onnx__NodeProto *node)
+{
+    for (size_t i = 0; i < node->n_metadata_props; i++)
+        if (ends_with(proto_text(node->metadata_props[i]->key), "name_scopes"))
+            return proto_is_plain(proto_text(node->metadata_props[i]->value)) ? node->metadata_props[i] : NULL;
+    return NULL;
+}
+
 const char *import_scopes(const Onnx__NodeProto *node)
 {
-    for (size_t i = 0; i < node->n_metadata_props; i++) {
-        const char *value = proto_text(node->metadata_props[i]->value);
-        if (ends_with(proto_text(node->metadata_props[i]->key), "name_scopes"))
-            return proto_is_plain(value) ? value : NULL;
-    }
-    return NULL;
+    const Onnx__StringStringEntryProto *entry = import_scopes_entry(node);
+    return entry ? proto_text(entry->value) : NULL;
 }
 
 struct onnx_value *import_added_to(const struct import *import, size_t n)

@@ -96,6 +96,18 @@ static tutti_status mark_sources(const struct signature *signature, const char *
     return list ? TUTTI_NO_MEMORY : TUTTI_OK;
 }
 
+static const char folded_from[] = "pkg.onnxscript.optimizer.folded_from";
+
+const char *signature_folded_from(const Onnx__GraphProto *graph, const char *name)
+{
+    for (size_t i = 0; i < graph->n_value_info; i++) {
+        const Onnx__ValueInfoProto *info = graph->value_info[i];
+        if (!strcmp(proto_text(info->name), name))
+            return metadata(info->metadata_props, info->n_metadata_props, folded_from);
+    }
+    return NULL;
+}
+
 /* Reads what the file states about its initialisers. */
 static tutti_status read_initialisers(struct import *import, const struct signature *signature)
 {
@@ -107,8 +119,7 @@ static tutti_status read_initialisers(struct import *import, const struct signat
         if (!value || !value->initialiser) continue;
         value->origin.kind =
             metadata(info->metadata_props, info->n_metadata_props, "pkg.torch.export.graph_signature.InputSpec.kind");
-        value->origin.folded_from =
-            metadata(info->metadata_props, info->n_metadata_props, "pkg.onnxscript.optimizer.folded_from");
+        value->origin.folded_from = metadata(info->metadata_props, info->n_metadata_props, folded_from);
         if (value->origin.folded_from) status = mark_sources(signature, value->origin.folded_from);
     }
     for (size_t i = 0; i < graph->n_initializer; i++) {
@@ -118,9 +129,8 @@ static tutti_status read_initialisers(struct import *import, const struct signat
     return status;
 }
 
-tutti_status signature_read(struct import *import, struct signature *signature)
+tutti_status signature_read_names(const Onnx__GraphProto *graph, struct signature *signature)
 {
-    const Onnx__GraphProto *graph = import->model->graph;
     const char *text =
         metadata(graph->metadata_props, graph->n_metadata_props, "pkg.torch.export.ExportedProgram.graph_signature");
     tutti_status status = TUTTI_OK;
@@ -131,6 +141,12 @@ tutti_status signature_read(struct import *import, struct signature *signature)
         at += length + (at[length] == '\n');
     }
     sort(signature);
+    return status;
+}
+
+tutti_status signature_read(struct import *import, struct signature *signature)
+{
+    const tutti_status status = signature_read_names(import->model->graph, signature);
     return status == TUTTI_OK ? read_initialisers(import, signature) : status;
 }
 

@@ -20,6 +20,10 @@ struct signature {
 
 /* Fails only for lack of memory. A file without a signature has no entries. */
 tutti_status signature_read(struct import *import, struct signature *signature);
+/* The names alone, before those of the file are read. */
+tutti_status signature_read_names(const Onnx__GraphProto *graph, struct signature *signature);
+/* The list of the names that the exporter computed an initialiser from. NULL: the file does not say it. */
+const char *signature_folded_from(const Onnx__GraphProto *graph, const char *name);
 void signature_free(struct signature *signature);
 struct signature_entry *signature_find(const struct signature *signature, const char *name); /* NULL: none */
 /* The position of the first entry of a layer ("" is the whole module); the others follow it. */

@@ -185,30 +185,6 @@ def aliases(path, module):
     return found
 
 
-def joined(path, module, gradients):
-    """Initialisers that hold several parameters of a recurrent layer, as ONNX's LSTM, GRU and RNN read them: for each its
-    gradient, and the parameters' names."""
-    stored, found = float_initialisers(path), {}
-    gates = {torch.nn.LSTM: (0, 3, 1, 2), torch.nn.GRU: (1, 0, 2), torch.nn.RNN: (0,)}
-    for layer, part in module.named_modules():
-        if type(part) not in gates:
-            continue
-        prefix, ends = layer + "." if layer else "", ("", "_reverse") if part.bidirectional else ("",)
-        for level, kinds in itertools.product(range(part.num_layers), (("weight_ih",), ("weight_hh",), ("bias_ih", "bias_hh"))):
-            names = [[f"{prefix}{kind}_l{level}{end}" for kind in kinds] for end in ends]
-            flat = [name for of_end in names for name in of_end]
-            if any(name not in gradients or name in stored for name in flat):
-                continue
-            def join(of):
-                turned = lambda x: numpy.concatenate([numpy.split(x, len(gates[type(part)]))[gate] for gate in gates[type(part)]])
-                return numpy.stack([numpy.concatenate([turned(of(name)) for name in of_end]) for of_end in names])
-            value = join(lambda name: module.get_parameter(name).detach().numpy())
-            for label, array in stored.items():
-                if array.shape == value.shape and (array == value).all():
-                    found[label] = (join(gradients.get), flat)
-    return found
-
-
 def trains(module, spec):
     y = module(cases.samples(spec, 2))
     return y.requires_grad
@@ -251,12 +227,6 @@ def references(spec, module, path):
 
 
 def add_other_names(arrays, path, module):
-    gradients = {key.removeprefix("gradient."): value for key, value in arrays.items() if key.startswith("gradient.")}
-    for label, (gradient, names) in joined(path, module, gradients).items():
-        arrays[f"gradient.{label}"] = gradient
-        arrays[f"limit.gradient.{label}"] = max(arrays[f"limit.gradient.{name}"] for name in names)
-        for key in [f"{limit}{kind}.{name}" for limit in ("", "limit.") for kind in ("gradient", "after") for name in names]:
-            arrays.pop(key, None)
     for label, (name, order) in aliases(path, module).items():
         if f"gradient.{name}" in arrays:
             arrays[f"alias.{label}"] = numpy.ascontiguousarray(arrays[f"gradient.{name}"].transpose(order))

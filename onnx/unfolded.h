@@ -1,0 +1,24 @@
+/* Computations on parameters that PyTorch's newer exporter folded into initialisers (dynamo=True, unless
+ * optimize=False), and that can be told from the initialiser's elements and the list of the names that it was computed
+ * from: they become nodes again, which read the parameters. */
+#ifndef ONNX_UNFOLDED_H
+#define ONNX_UNFOLDED_H
+
+#include "onnx/graph_edit.h"
+#include "onnx/signature.h"
+
+struct unfolding {
+    struct import *import;
+    struct signature signature;
+    struct graph_edit edit;
+};
+
+/* Called before the names of the file are read. */
+tutti_status import_unfold(struct import *import);
+
+/* unfolded_gates.c: weights and biases of LSTM, GRU and RNN, whose gates the exporter put into ONNX's order. */
+tutti_status unfold_recurrent(struct unfolding *u, const Onnx__NodeProto *node);
+/* unfolded_copies.c: an initialiser that repeats a parameter along an axis, or the elements of a table. */
+tutti_status unfold_copies(struct unfolding *u, Onnx__TensorProto *tensor, const char *folded_from);
+
+#endif
