@@ -21,4 +21,8 @@ tutti_status unfold_recurrent(struct unfolding *u, const Onnx__NodeProto *node);
 /* unfolded_copies.c: an initialiser that repeats a parameter along an axis, or the elements of a table. */
 tutti_status unfold_copies(struct unfolding *u, Onnx__TensorProto *tensor, const char *folded_from);
 
+/* unfolded_tables.c: the same for elements of the parameter that were looked up. */
+tutti_status unfold_table(
+    struct unfolding *u, Onnx__TensorProto *tensor, const char *parameter, const struct array *array);
+
 #endif

@@ -158,17 +158,21 @@ static void keep_warning(void *user, const char *line)
     if (!strncmp(line, "warning: ", 9)) snprintf(s->warnings + length, sizeof s->warnings - length, "%s ", line);
 }
 
-/* "warning: the exporter folded the parameter NAME into ...: it does not train" */
-/* Whether a warning says that the parameter does not train, or not everywhere. */
+/* Whether a warning says that the parameter does not train, or not everywhere, or that what was computed from it trains,
+ * unless the record has the gradient of this. */
 static bool is_told_untrained(const struct session *s, const char *name)
 {
-    char text[2 * CONFORM_NAME];
+    char text[2 * CONFORM_NAME], label[CONFORM_NAME];
     snprintf(text, sizeof text, "folded the parameter %s into", name);
     if (strstr(s->warnings, text)) return true;
     snprintf(text, sizeof text, "of which %s has elements, too", name);
     if (strstr(s->warnings, text)) return true;
-    snprintf(text, sizeof text, "from %s: ", name);
-    return strstr(s->warnings, text) != NULL;
+    snprintf(text, sizeof text, " from %s: ", name);
+    const char *end = strstr(s->warnings, text), *begin = end;
+    while (begin && begin > s->warnings && begin[-1] != ' ') begin--;
+    if (!end) return false;
+    snprintf(label, sizeof label, "%.*s", (int)(end - begin), begin);
+    return !record_find(s, "alias.", label);
 }
 
 static bool import(struct session *s)

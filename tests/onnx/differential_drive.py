@@ -24,7 +24,7 @@ PRECISIONS = {"fp32": 0, "bf16": 1, "tf32": 2}
 # Parts of the largest element: of outputs; of gradients, and those of all gradients; and times PyTorch's own error.
 LIMITS = {"fp32": (1e-5, 1e-4, 1e-6, 10), "tf32": (1e-2, 4e-2, 4e-3, 3), "bf16": (3e-2, 1e-1, 1e-2, 5)}
 # In folded files, what these blocks compute of parameters alone is a parameter: another network trains.
-FOLDS = {"weight_norm", "conv1d_norm", "standardised_conv", "cosine_classifier", "snake", "scalar_scale", "gem", "scan"}
+FOLDS = {"weight_norm", "conv1d_norm", "standardised_conv", "cosine_classifier", "snake", "scalar_scale", "gem", "scan", "t5_buckets"}
 # In folded files of dynamo=False their parameters are joined, reordered or split.
 REORDERED = {"lstm", "gru", "rnn", "lstm_last", "gru_second", "lstm_zeros", "lstm_learned", "decoder_layer", "multihead_second"}
 
@@ -167,8 +167,9 @@ def float_initialisers(path):
 
 
 def aliases(path, module):
-    """Initialisers that are a parameter whose name the file does not tell, with its name and its order of axes: the
-    exporter folded a change of shape or of the order, outside a layer whose scope would tell."""
+    """Initialisers that are a parameter whose name the file does not tell, with its name and the positions of their elements in it:
+    the exporter folded a change of shape or of the order, outside a layer whose scope would tell, or looked up elements, each of
+    which is one in the order of their first uses."""
     stored, named = float_initialisers(path), dict(module.named_parameters())
     linear = {f"{name}.weight".lstrip(".") for name, part in module.named_modules() if type(part) is torch.nn.Linear}
     found = {}
@@ -176,12 +177,16 @@ def aliases(path, module):
         if name in stored or name in linear:
             continue
         value = parameter.detach().numpy()
+        positions = numpy.arange(value.size).reshape(value.shape)
         for label, array in stored.items():
-            if label in named or array.size != value.size:
+            if label in named:
                 continue
-            for order in itertools.permutations(range(value.ndim)):
+            for order in itertools.permutations(range(value.ndim)) if array.size == value.size else ():
                 if label not in found and (array.reshape(-1) == value.transpose(order).reshape(-1)).all():
-                    found[label] = (name, order)
+                    found[label] = (name, positions.transpose(order))
+            elements, single = list(dict.fromkeys(array.reshape(-1).tolist())), value.reshape(-1).tolist()
+            if label not in found and 1 < len(elements) < array.size and all(single.count(element) == 1 for element in elements):
+                found[label] = (name, numpy.array([single.index(element) for element in elements]))
     return found
 
 
@@ -227,9 +232,9 @@ def references(spec, module, path):
 
 
 def add_other_names(arrays, path, module):
-    for label, (name, order) in aliases(path, module).items():
+    for label, (name, positions) in aliases(path, module).items():
         if f"gradient.{name}" in arrays:
-            arrays[f"alias.{label}"] = numpy.ascontiguousarray(arrays[f"gradient.{name}"].transpose(order))
+            arrays[f"alias.{label}"] = arrays[f"gradient.{name}"].reshape(-1)[positions]
             arrays[f"limit.alias.{label}"] = arrays[f"limit.gradient.{name}"]
 
 
