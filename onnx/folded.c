@@ -119,8 +119,9 @@ static bool enough_copies(size_t copies, size_t all, bool halves)
 }
 
 /* Whether elements are several times among them. Equal ones that were looked up by indices are copies; others may be
- * equal by chance, and if all are, as those of norms that were never trained, they are not copies. */
-static bool repeats(float *sorted, size_t count, bool looked_up)
+ * equal by chance, and if all are, as those of norms that were never trained, they are not copies, unless an operation
+ * repeated elements (`repeated`). */
+static bool repeats(float *sorted, size_t count, bool looked_up, bool repeated)
 {
     size_t different = 0, single = 0, all = 0;
     bool halves = true;
@@ -134,6 +135,7 @@ static bool repeats(float *sorted, size_t count, bool looked_up)
         halves &= is_half(sorted[i]);
     }
     if (looked_up && count > 1) return different < all || all + 1 < count;
+    if (repeated && count > 1 && (all == 0 || (different == 1 && all == count))) return true;
     return different > 1 && enough_copies(halves ? all - single : all - different, all, halves);
 }
 
@@ -144,11 +146,12 @@ static void drop_array(struct onnx_value *value)
     value->array = NULL;
 }
 
-static bool is_looked_up(const struct onnx_value *value)
+/* Whether an operation that does this took part. */
+static bool is_made_by(const struct onnx_value *value, unsigned does)
 {
-    bool found = operation_of(value->name) & LOOKS_UP;
+    bool found = (operation_of(value->name) & does) != 0;
     const char *at = value->origin.folded_from;
-    for (char *name; (name = list_next(&at)) != NULL; free(name)) found |= (operation_of(name) & LOOKS_UP) != 0;
+    for (char *name; (name = list_next(&at)) != NULL; free(name)) found |= (operation_of(name) & does) != 0;
     return found;
 }
 
@@ -158,7 +161,8 @@ static tutti_status find_copies(const struct import *import, struct onnx_value *
 {
     const tutti_status status = import_load(import, value);
     if (status != TUTTI_OK || !value->array || !value->array->floats) return status;
-    *copies = repeats(value->array->floats, value->array->count, is_looked_up(value));
+    *copies =
+        repeats(value->array->floats, value->array->count, is_made_by(value, LOOKS_UP), is_made_by(value, REPEATS));
     drop_array(value);
     return TUTTI_OK;
 }

@@ -257,7 +257,7 @@ tutti_status unfold_copies(struct unfolding *u, Onnx__TensorProto *tensor, const
     if (status == TUTTI_OK && array && array->count > 1) {
         status = unfold_expansion(u, tensor, &s, array, &done);
         if (status == TUTTI_OK && !done) status = unfold_first_step(u, tensor, &s, array, &done);
-        if (status == TUTTI_OK && !done && s.looks_up && s.parameters == 1 && !s.others)
+        if (status == TUTTI_OK && !done && s.looks_up && s.parameters == 1) /* indices may be buffers */
             status = unfold_table(u, tensor, s.parameter, array);
     }
     array_free(array);

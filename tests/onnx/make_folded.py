@@ -124,25 +124,88 @@ class Copies(nn.Module):
         return self.head(self.second(self.first(x).tanh()).tanh())
 
 
-def lstm_of_file(gradients):
-    """ONNX has the gates i, o, f, c; PyTorch has i, f, c, o."""
-    def turn(name):
-        i, f, c, o = numpy.split(gradients.pop(f"layer.{name}_l0"), 4)
-        return numpy.concatenate([i, o, f, c])[None]
-    weights = {"val_41": turn("weight_ih"), "val_42": turn("weight_hh"), "val_64": numpy.concatenate([turn("bias_ih"), turn("bias_hh")], 1)}
-    return gradients | weights
+class Tokens(nn.Module):
+    """A class token and queries that are repeated for each sample of a fixed batch."""
+    def __init__(self):
+        super().__init__()
+        self.token, self.queries = nn.Parameter(torch.randn(1, 1, 4)), nn.Parameter(torch.randn(3, 4))
+        self.head = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1)
+        q = self.queries.unsqueeze(0).expand(x.shape[0], -1, -1)
+        return self.head((q @ x.transpose(1, 2)).softmax(-1) @ x).mean(1)
+
+
+class Zeros(nn.Module):
+    """Tokens of zeros, as models start with, for a fixed batch: the file does not tell which axis was repeated."""
+    def __init__(self):
+        super().__init__()
+        self.token, self.head = nn.Parameter(torch.zeros(1, 1, 4)), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.head(torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1)).tanh().mean(1)
+
+
+class Cells(nn.Module):
+    """A cell whose state is 0 at first: the exporter computes what the first step makes of it for each sample."""
+    def __init__(self):
+        super().__init__()
+        self.cell, self.head = nn.GRUCell(4, 3), nn.Linear(3, 4)
+
+    def forward(self, x):
+        h = torch.zeros(x.shape[0], 3)
+        for i in range(2):
+            h = self.cell(x[:, i], h)
+        return self.head(h)
+
+
+class Start(nn.Module):
+    """A state that is learned, repeated for each sample of a fixed batch, and a stack of layers in both directions."""
+    def __init__(self):
+        super().__init__()
+        self.start, self.first = nn.Parameter(torch.randn(1, 1, 3)), nn.GRU(4, 3, batch_first=True)
+        self.second, self.head = nn.LSTM(3, 2, 2, batch_first=True, bidirectional=True), nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.first(x, self.start.expand(-1, x.shape[0], -1).contiguous())[0]
+        return self.head(self.second(x)[0]).mean(1)
+
+
+class Heads(nn.Module):
+    """A table of relative positions with a column for each head, as Swin has it."""
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Parameter(torch.randn(7, 2)), nn.Linear(4, 4)
+        positions = torch.arange(4)
+        self.register_buffer("relative", positions[None] - positions[:, None] + 3)
+
+    def forward(self, x):
+        bias = self.table[self.relative.view(-1)].view(4, 4, 2).permute(2, 0, 1).contiguous()
+        scores = torch.stack([x @ x.transpose(1, 2), x.tanh() @ x.transpose(1, 2)], 1) + bias
+        return self.head((scores.softmax(-1) @ x[:, None]).sum(1)).mean(1)
+
+
+def heads_of_file(gradients):
+    """Rows in the order of their first uses: by columns of the index, then by heads."""
+    positions = numpy.arange(4)
+    used = list(dict.fromkeys((positions[None] - positions[:, None] + 3).reshape(-1).tolist()))
+    return {"head.weight": gradients["head.weight"], "head.bias": gradients["head.bias"], "clone": gradients["table"][used]}
 
 
 def main():
     folder = pathlib.Path(sys.argv[1])
     torch.manual_seed(8)
     rows, steps = make.numbers(4, 4), make.numbers(4, 5, 4)
-    cases = {"lstm": (Lstm(), steps, lstm_of_file), "twice": (Twice(), rows, dict),
+    cases = {"lstm": (Lstm(), steps, dict), "twice": (Twice(), rows, dict),
              "scaled": (Scaled(), rows, lambda gradients: {"mul": gradients["w"] / 2}),
              "recurrent": (Recurrent(), make.numbers(1, 3, 4), dict), "fresh": (Fresh(), make.numbers(4, 2, 6), dict),
              "added": (Added(), make.numbers(4, 5), dict), "decoder": (Decoder(), steps, dict),
              "turned": (Turned(), make.numbers(4, 2, 5, 5), lambda gradients: {"transpose": gradients["w"].swapaxes(2, 3)}),
-             "norms": (Norms(), make.numbers(4, 8), dict), "copies": (Copies(), make.numbers(4, 4), dict)}
+             "norms": (Norms(), make.numbers(4, 8), dict), "copies": (Copies(), make.numbers(4, 4), dict),
+             "tokens": (Tokens(), make.numbers(3, 4, 4), dict), "cells": (Cells(), make.numbers(3, 2, 4), dict),
+             "start": (Start(), make.numbers(3, 5, 4), dict), "heads": (Heads(), make.numbers(3, 4, 4), heads_of_file),
+             "zeros": (Zeros(), make.numbers(3, 2, 4), lambda gradients: {key: gradients[key] for key in gradients if key != "token"})}
     for name, (network, example, computed) in cases.items():
         make.export(folder, f"folded_{name}", network, torch.from_numpy(example), classes=4, computed=computed, dynamo=True,
                     opset_version=20, external_data=False, verbose=False)

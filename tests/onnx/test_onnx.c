@@ -184,7 +184,8 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "siamese_new", "buffers", "states", "attentions", "relative_new", "lstm_quantised", "lstm_quantised_gates",
     "tables", "sklearn_logistic", "sklearn_mlp", "oldest", "gathered", "from_end", "turned", "folded_lstm",
     "folded_twice", "folded_scaled", "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder",
-    "folded_turned", "folded_norms", "folded_copies" };
+    "folded_turned", "folded_norms", "folded_copies", "folded_tokens", "folded_cells", "folded_start", "folded_heads",
+    "folded_zeros" };
 
 static void infer_by_kernels(struct session *s, const tutti_fetch *fetches)
 {
@@ -262,7 +263,7 @@ static const char *const trained[] = { "mlp", "mlp_external", "residual", "trans
     "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new", "siamese", "siamese_new",
     "buffers", "states", "attentions", "relative_new", "from_end", "folded_lstm", "folded_twice", "folded_scaled",
     "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder", "folded_turned", "folded_norms",
-    "folded_copies" };
+    "folded_copies", "folded_tokens", "folded_cells", "folded_start", "folded_heads", "folded_zeros" };
 
 static double train_by_kernels(struct session *s, const struct safetensors_tensor *labels)
 {
@@ -341,7 +342,7 @@ END_TEST
 static const char *const counted[] = { "copies", "copies_new", "ties", "ties_new", "transformer", "transformer_new",
     "siamese", "siamese_new", "buffers", "states", "attentions", "relative_new", "folded_lstm", "folded_twice",
     "folded_scaled", "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder", "folded_turned",
-    "folded_norms", "folded_copies" };
+    "folded_norms", "folded_copies", "folded_tokens", "folded_cells", "folded_start", "folded_heads", "folded_zeros" };
 
 START_TEST(parameters_are_pytorchs)
 {
@@ -387,6 +388,8 @@ static const struct {
     { "folded_added", "layer.weight", 4, 5 }, /* of a Gemm, whose bias of zeros is not in the file */
     { "folded_added", "layer.bias", 4, 0 },
     { "folded_decoder", "layer.multihead_attn.in_proj_bias", 12, 0 },
+    { "folded_lstm", "layer.weight_ih_l0", 12, 4 },
+    { "folded_start", "second.weight_hh_l1_reverse", 8, 2 },
 };
 
 START_TEST(names_are_pytorchs)
@@ -429,8 +432,12 @@ static const struct {
     { "buffers", "constant: 5 initialisers that are compared" },
     { "buffers",
         "trains: 1 initialiser of which the file does not tell whether they are parameters or buffers: positions" },
-    { "relative_new", "warning: the exporter folded the parameter table.weight into " },
-    { "folded_lstm", "val_41 holds layer.weight_ih_l0 in an order that the file does not tell" },
+    { "relative_new", "squeeze has 7 elements of table.weight, each of them several times" },
+    { "folded_lstm", "val_41 is layer.weight_ih_l0 in ONNX's order of gates" },
+    { "folded_tokens", "expand is token, repeated: it is one parameter" },
+    { "folded_cells", "linear_1 is cell.bias_hh, repeated: it is one parameter" },
+    { "folded_zeros",
+        "warning: the exporter folded the parameter token into expand, which has elements several times" },
     { "folded_turned", "transpose holds w in an order that the file does not tell" },
     { "folded_twice", "warning: the exporter computed mul from w, of which w has elements, too: mul does not train" },
     { "folded_scaled", "warning: the exporter computed mul from w: mul trains in its place" },
