@@ -308,6 +308,11 @@ static void note(const struct import *import, const struct onnx_value *value, co
             "warning: the exporter computed %s from %s%s, of which %s has elements, too: %s does not train; "
             "torch.onnx.export(..., optimize=False) keeps the parameters",
             name, names, end, decision->other->name, name);
+    else if (decision->outcome == COMPUTED && elements(value) == 1)
+        import_note(import,
+            "warning: the exporter computed %s from %s%s: it is one number, and does not train; "
+            "torch.onnx.export(..., optimize=False) keeps %s",
+            name, names, end, one ? "the parameter" : "the parameters");
     else if (decision->outcome == COMPUTED)
         import_note(import,
             "warning: the exporter computed %s from %s%s: %s trains in %s place; "

@@ -21,6 +21,8 @@ tutti_status unfold_recurrent(struct unfolding *u, const Onnx__NodeProto *node);
 /* unfolded_copies.c: an initialiser that repeats a parameter along an axis, or the elements of a table. */
 tutti_status unfold_copies(struct unfolding *u, Onnx__TensorProto *tensor, const char *folded_from);
 
+/* Whether another initialiser of floats was computed from the parameter. */
+bool unfold_is_used_again(const struct unfolding *u, const Onnx__TensorProto *tensor, const char *parameter);
 /* unfolded_tables.c: the same for elements of the parameter that were looked up. */
 tutti_status unfold_table(
     struct unfolding *u, Onnx__TensorProto *tensor, const char *parameter, const struct array *array);

@@ -75,9 +75,22 @@ static tutti_status read_floats(const struct unfolding *u, const Onnx__TensorPro
 /* -------------------------------------------------------------------------------------------------- along an axis ----
  */
 
-/* The only axis along which all parts are equal; -1: there is none, or more than one, so that it is not known which
- * one was repeated. */
-static int repeated_axis(const struct array *array)
+/* Whether an input of the file has this number of samples. */
+static bool is_batch(const struct unfolding *u, int64_t size)
+{
+    const Onnx__GraphProto *graph = u->edit.graph;
+    bool found = false;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        const Onnx__TypeProto *type = graph->input[i]->type;
+        const Onnx__TensorShapeProto *sizes = type && type->tensor_type ? type->tensor_type->shape : NULL;
+        found |= sizes && sizes->n_dim > 0 && sizes->dim[0]->dim_value == size;
+    }
+    return found;
+}
+
+/* The only axis along which all parts are equal, if it has the size of the batch; -1: there is no such axis. Parameters
+ * may have equal rows at first: with several such axes it is not known which one was repeated. */
+static int repeated_axis(const struct unfolding *u, const struct array *array)
 {
     int found = -1;
     for (int i = 0; i < array->rank; i++) {
@@ -86,7 +99,7 @@ static int repeated_axis(const struct array *array)
         if (found >= 0) return -1;
         found = i;
     }
-    return found;
+    return found >= 0 && is_batch(u, array->sizes[found]) ? found : -1;
 }
 
 /* The array with one part along an axis. NULL: no memory. */
@@ -148,7 +161,7 @@ static tutti_status expand(struct unfolding *u, Onnx__TensorProto *tensor, const
 static tutti_status unfold_expansion(
     struct unfolding *u, Onnx__TensorProto *tensor, const struct sources *s, const struct array *array, bool *done)
 {
-    const int axis = repeated_axis(array);
+    const int axis = repeated_axis(u, array);
     if (!s->expands || s->parameters != 1 || s->others || !s->moves_only || axis < 0 || is_uniform(array))
         return TUTTI_OK;
     struct array *part = first_part(array, axis), *known = NULL;
@@ -156,7 +169,8 @@ static tutti_status unfold_expansion(
     tutti_status status = part ? read_floats(u, there, &known) : TUTTI_NO_MEMORY;
     const bool same = known && part && known->count == part->count &&
         !memcmp(known->floats, part->floats, part->count * sizeof *part->floats);
-    const bool ordered = part && s->keeps_order && (!s->may_transpose || is_vector(part));
+    const bool whole = !unfold_is_used_again(u, tensor, s->parameter); /* others may have other parts of it */
+    const bool ordered = part && whole && s->keeps_order && (!s->may_transpose || is_vector(part));
     const bool unsqueezed = axis == 0 && s->inserts && array->rank > 1;
     *done = status == TUTTI_OK && (same || !there);
     if (status == TUTTI_OK && !there && ordered && edit_is_free(&u->edit, s->parameter))

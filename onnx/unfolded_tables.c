@@ -167,11 +167,10 @@ static tutti_status add_nodes(
     return status;
 }
 
-/* Whether the parameter is in the file, or another initialiser was computed from it. */
-static bool is_used_again(const struct unfolding *u, const Onnx__TensorProto *tensor, const char *parameter)
+bool unfold_is_used_again(const struct unfolding *u, const Onnx__TensorProto *tensor, const char *parameter)
 {
     const Onnx__GraphProto *graph = u->edit.graph;
-    bool found = edit_find(&u->edit, parameter) != NULL;
+    bool found = false;
     for (size_t i = 0; i < graph->n_initializer && !found; i++) {
         const Onnx__TensorProto *other = graph->initializer[i];
         if (other == tensor || !onnx_type_is_float(other->data_type)) continue;
@@ -187,13 +186,13 @@ tutti_status unfold_table(
     struct ties ties;
     int axis = -1;
     bool found = false;
-    if (is_used_again(u, tensor, parameter)) return TUTTI_OK;
+    if (edit_find(&u->edit, parameter) || unfold_is_used_again(u, tensor, parameter)) return TUTTI_OK;
     tutti_status status = find_table(array, &axis, &ties, &found);
     if (status == TUTTI_OK && found) {
         import_note(u->import,
-            "%s has %zu elements of %s, each of them several times: each is one, in an order that "
-            "the file does not tell",
-            tensor->name, ties.different * ties.length, parameter);
+            "warning: the exporter looked up %s in %s: elements that are equal train as one, under the file's name; "
+            "torch.onnx.export(..., optimize=False) keeps the parameter",
+            tensor->name, parameter);
         status = add_nodes(u, tensor, array, &ties, axis);
     }
     free(ties.class_of);

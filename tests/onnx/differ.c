@@ -158,8 +158,8 @@ static void keep_warning(void *user, const char *line)
     if (!strncmp(line, "warning: ", 9)) snprintf(s->warnings + length, sizeof s->warnings - length, "%s ", line);
 }
 
-/* Whether a warning says that the parameter does not train, or not everywhere, or that what was computed from it trains,
- * unless the record has the gradient of this. */
+/* Whether a warning says that the parameter does not train, or not everywhere, or that what was computed from it
+ * trains, unless the record has the gradient of this. */
 static bool is_told_untrained(const struct session *s, const char *name)
 {
     char text[2 * CONFORM_NAME], label[CONFORM_NAME];

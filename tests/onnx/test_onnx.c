@@ -432,7 +432,7 @@ static const struct {
     { "buffers", "constant: 5 initialisers that are compared" },
     { "buffers",
         "trains: 1 initialiser of which the file does not tell whether they are parameters or buffers: positions" },
-    { "relative_new", "squeeze has 7 elements of table.weight, each of them several times" },
+    { "relative_new", "warning: the exporter looked up squeeze in table.weight: elements that are equal train as one" },
     { "folded_lstm", "val_41 is layer.weight_ih_l0 in ONNX's order of gates" },
     { "folded_tokens", "expand is token, repeated: it is one parameter" },
     { "folded_cells", "linear_1 is cell.bias_hh, repeated: it is one parameter" },
