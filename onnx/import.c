@@ -678,7 +678,7 @@ static tutti_status read_parameters(struct import *import)
     if (status == TUTTI_OK) import_read_origins(import, &signature);
     if (status == TUTTI_OK) status = import_restore_biases(import, &signature);
     if (status == TUTTI_OK) status = import_take_apart(import, &signature);
-    if (status == TUTTI_OK) status = import_restore_biases(import, &signature); /* of weights that were merged */
+    if (status == TUTTI_OK) status = import_restore_biases(import, &signature); /* of layers whose weight was merged */
     if (status == TUTTI_OK) status = import_join_cut(import);
     if (status == TUTTI_OK) status = import_restore_names(import);
     if (status == TUTTI_OK) status = import_find_constants(import, &signature);

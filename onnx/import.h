@@ -146,11 +146,13 @@ void name_list_add(struct name_list *list, const char *name);
 const char *name_list_end(const struct name_list *list);
 /* linear.c: before the names are read. */
 tutti_status import_read_classes(const struct import *import);
-/* Steps of read_parameters(), before the first node, in this order. */
+/* Steps of read_parameters(), before the first node, in this order; signature_read() is the first. */
 struct signature;
 /* merged.c: finds whether names are paths, whether nodes tell scopes, and the names in the state dict. */
 void import_read_origins(struct import *import, const struct signature *signature);
-/* biases.c: gives layers the biases of zeros that the exporter left out. */
+/* biases.c: gives layers the biases of zeros that the exporter left out. Called before import_take_apart(),
+ * which else gives the name of such a bias to a merged initialiser, and after it, for layers whose weight was merged.
+ */
 tutti_status import_restore_biases(struct import *import, const struct signature *signature);
 tutti_status import_take_apart(struct import *import, const struct signature *signature);     /* merged.c */
 tutti_status import_join_cut(struct import *import);                                          /* cut.c */
