@@ -89,8 +89,7 @@ tutti_status build_attention(struct onnx_node *node)
 
 /* --------------------------------------------------------------------------------------------- RotaryEmbedding ---- */
 
-/* Reads rows of a table that each sample has of its own, by a product with a matrix that has a 1 for each row that is
- * read. */
+/* Reads rows of a table that differs between samples, by a product with a matrix that has a 1 for each row to read. */
 static tutti_tensor rows_of_own_table(
     const struct onnx_node *node, const struct operand *ids, const struct operand *table)
 {

@@ -18,7 +18,7 @@ struct batch_axis batch_axis_moved(struct batch_axis batch_axis, int change)
     return batch_axis;
 }
 
-/* Whether the sample has an axis with the number of the batch's. */
+/* Whether the sample has an axis of size `outer` (struct batch_axis). */
 static bool has_outer(const struct batch_axis *batch_axis)
 {
     return batch_axis->batched && batch_axis->axis != HIDDEN && batch_axis->outer != 1;
@@ -173,7 +173,7 @@ tutti_tensor node_without_rows(const struct onnx_node *node, tutti_tensor x, int
     return node_plain(node, "fold", &x, 1);
 }
 
-/* One number of each sample, from the first input. */
+/* One number for each sample, taken from the first input. */
 static tutti_status add_like(struct import *import)
 {
     tutti_network *network = import->network;

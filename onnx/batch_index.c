@@ -16,7 +16,7 @@ bool array_is_batch_index(const struct array *x, int axis, int64_t rows, int com
         const int64_t sample = (int64_t)(i % line / part), number = x->integers[i].number;
         const int64_t first = x->integers[i / line * line + i % part].number;
         const bool grows = component == ALL_COMPONENTS || (int64_t)i % last == component;
-        if (grows && (first < 0 || first >= factor)) return false; /* of another sample */
+        if (grows && (first < 0 || first >= factor)) return false; /* it selects from another sample */
         if (x->integers[i].batches || number != first + (grows ? factor * sample : 0)) return false;
     }
     return true;
@@ -56,8 +56,8 @@ static tutti_status refuse(size_t position)
         "input %zu has indices that grow with the sample, and would be used as more than an index", position);
 }
 
-/* Whether an operator may read an input that grows with the sample. known: with a number for each of PLACEHOLDER_BATCH
- * samples. */
+/* Whether an operator may read an input that grows with the sample. known: the numbers of PLACEHOLDER_BATCH samples are
+ * known. */
 static bool may_read(enum batch_index_rule rule, size_t position, const struct batch_index *index, bool known)
 {
     const bool part = index->factor && index->component != ALL_COMPONENTS;

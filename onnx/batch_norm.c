@@ -20,8 +20,9 @@ static bool has_parameter(const struct onnx_node *node, const char *name)
     return false;
 }
 
-/* LAYER of an initialiser LAYER.weight, LAYER.bias and so on, if the network has no parameter of this name yet: the
- * exporter may have merged equal initialisers of several layers. Else the node's name. NULL: no memory. */
+/* The layer's name: LAYER of an initialiser LAYER.weight, LAYER.bias and so on. The node's name if there is none, or if
+ * the network has such a parameter already: the exporter may have merged equal initialisers of several layers. NULL: no
+ * memory. */
 static char *norm_name(const struct onnx_node *node)
 {
     for (size_t i = 0; i < NORM_PARTS; i++) {
@@ -221,7 +222,7 @@ tutti_status build_batch_normalization(struct onnx_node *node)
     const float momentum = 1 - node_number(node, "momentum", 0.9f);
     const bool training = node_integer(node, "training_mode", 0) != 0;
     tutti_status status = node_operand(node, 0, &x);
-    /* A weight that is normalised before it is used: its gradient passes the statistics. */
+    /* A weight is normalised before a layer uses it: its gradient passes through the statistics. */
     const bool of_weight = status == TUTTI_OK && !x.batch.batched && !node->import->options->whole;
     if (of_weight && x.shape.rank > 1 && (training || (is_computed(node, 3) && is_computed(node, 4))))
         return batch_norm_of_sample(node, &x, training);

@@ -94,7 +94,7 @@ static bool find_projections(struct projections *p, size_t n)
         (p->bias_count == 0 || p->bias_count == p->count);
 }
 
-/* Copies a piece to the rows of `joined` from `first` on; `turned`: its columns are those rows. */
+/* Copies a piece, transposed if `turned`, to the rows of `joined` from `first` on. */
 static void copy_rows(struct array *joined, int64_t first, const struct array *piece, bool turned)
 {
     const int64_t columns = joined->rank == 2 ? joined->sizes[1] : 1, rows = (int64_t)piece->count / columns;

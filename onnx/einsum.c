@@ -6,7 +6,7 @@
 
 enum { EQUATION = 200, MOST = 8 };
 
-/* Where the text of input `number` begins; the output's is after "->". NULL: there is none. */
+/* Returns where the letters of input `number` begin; those of the output follow "->". NULL: there is no such input. */
 static char *text_of(char *equation, size_t number)
 {
     char *at = equation;

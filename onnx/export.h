@@ -23,12 +23,12 @@ struct export_column {
     size_t categories;
 };
 
-/* What the data of the training were. */
+/* The training's data. */
 struct export_data {
-    struct json_t *object; /* NULL: it is not known */
+    struct json_t *object; /* NULL: nothing is known of the data */
     const char *text, *kind;
     bool prepares;                 /* nodes prepare inputs as for the training, and convert outputs */
-    const char *begin, *end;       /* then: names of the network's own input and output */
+    const char *begin, *end;       /* if it prepares: names of the network's own input and output */
     struct export_column *columns; /* of a table */
     size_t column_count;
     bool numbers; /* all columns are numbers */
@@ -110,8 +110,8 @@ tutti_tensor_info source_tensor(struct source *source, tutti_tensor tensor);
 bool source_is(const struct source *source, int input); /* whether the input is there */
 /* The name that the file has for an input. */
 const char *source_input(struct source *source, int input);
-/* The name of an input that is broadcast: axes of size 1 are inserted after its batch, as ONNX broadcasts arrays
- * with the batch, and the network shapes of samples. */
+/* The name of an input that is broadcast, with axes of size 1 inserted after its batch: ONNX broadcasts whole arrays,
+ * the network shapes of samples. */
 const char *source_aligned(struct source *source, int input);
 const char *source_output(struct source *source); /* of the first output */
 /* The name of another output; NULL: nothing needs it. */
@@ -202,11 +202,12 @@ void export_data_close(struct export *export);
 /* `count` numbers of a list, deviations above 0; NULL after a failure. */
 const double *export_data_numbers(
     struct export *export, const struct json_t *object, const char *name, size_t count, bool deviations);
-/* export_columns.c: takes the names of a table's inputs; adds these inputs and the nodes that make the network's
- * features of them, which the last node gives. */
+/* export_columns.c: export_name_columns() reserves the names of a table's inputs. export_columns() adds these inputs,
+ * and nodes whose last output is the network's features. */
 void export_name_columns(struct export *export);
 void export_columns(struct export *export);
-/* export_preparation.c: adds inputs for raw data, and nodes up to the network's input; and those after its output. */
+/* export_preparation.c: export_prepare() adds inputs for raw data and nodes up to the network's input, export_finish()
+ * nodes after its output. */
 void export_prepare(struct export *export);
 void export_finish(struct export *export);
 

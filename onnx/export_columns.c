@@ -23,7 +23,7 @@ static const char *concatenate(struct source *source, const char *const *inputs,
 
 /* ------------------------------------------------------------------------------------------------- numbers ---- */
 
-/* Brings the features in the order of the network's: each column's number, and whether it is missing after it. */
+/* Puts the features into the network's order: each column's number, followed by whether it is missing. */
 static const char *interleave(
     struct source *source, const struct export_column *columns, size_t count, const char *numbers, const char *missing)
 {

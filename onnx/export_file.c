@@ -100,7 +100,7 @@ static void fill_graph(const struct export *export, Onnx__GraphProto *graph)
     graph->n_value_info = export->values.count;
 }
 
-/* What is known of the training's data; where the network begins and ends among nodes that prepare them. */
+/* Writes what is known of the training's data, and which values are the network's own input and output. */
 static tutti_status add_metadata(struct export *export, Onnx__ModelProto *model)
 {
     const char *const texts[][2] = { { METADATA_DATA, export->data.text }, { METADATA_BEGIN, export->data.begin },

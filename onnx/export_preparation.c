@@ -1,4 +1,4 @@
-/* What lies between raw data and the network in a file with preparation. */
+/* Nodes between raw data and the network, in a file with preparation. */
 #include "onnx/export.h"
 
 #include <jansson.h>

@@ -8,8 +8,8 @@
  * all files. Other parameters may have the operation's name. */
 enum made_up { NO, WITH_SCOPES, ALWAYS };
 
-/* Operations of torch.export. The exporter itself calls what it computes val_7: of a parameter, this is mostly the
- * transposed weight of a product. Its constants are _val_7. */
+/* Operations of torch.export. "val_7" is a value that the exporter itself computed, mostly the transposed weight of a
+ * product; "_val_7" is a constant that it made. */
 static const struct operation {
     const char *name;
     unsigned does;

@@ -102,7 +102,7 @@ static tutti_status read_range(int file, uint64_t offset, unsigned char *data, s
     return TUTTI_OK;
 }
 
-/* Called before memory for the elements is allocated, so that no file can ask for more than it has. */
+/* Called before memory for the elements is allocated, so that no file can request more elements than it has. */
 static tutti_status check_range(const Onnx__TensorProto *tensor, const struct data_range *range, int file, size_t bytes)
 {
     struct stat about;

@@ -111,15 +111,15 @@ static bool is_half(float number)
     return (bits & 0x1fff) == 0;
 }
 
-/* Whether so many of all elements, without zeros, are copies that chance does not explain it: at least a quarter, as in
- * a matrix of relative positions; if all are halves, every one of them. */
+/* Whether chance does not explain this number of copies. Both numbers leave out zeros. At least a quarter of all
+ * elements must be copies, as in a matrix of relative positions; if all fit float16 or bfloat16, every one. */
 static bool enough_copies(size_t copies, size_t all, bool halves)
 {
     return copies > 0 && copies >= (halves ? all : all / 4 + (all % 4 > 0));
 }
 
-/* Whether elements are several times among them. Equal ones that were looked up by indices are copies; others may be
- * equal by chance, and if all are, as those of norms that were never trained, they are not copies, unless an operation
+/* Whether there are copies among the elements. Equal elements that were looked up by indices are copies. Others may be
+ * equal by chance; if all are equal, as those of norms that were never trained, they are copies only if an operation
  * repeated elements (`repeated`). */
 static bool repeats(float *sorted, size_t count, bool looked_up, bool repeated)
 {
@@ -167,7 +167,7 @@ static tutti_status find_copies(const struct import *import, struct onnx_value *
     return TUTTI_OK;
 }
 
-/* Elements that both have, but for zeros. */
+/* Counts the elements other than 0 that both have. */
 static size_t count_common(const float *a, size_t a_count, const float *b, size_t b_count, bool *halves)
 {
     size_t common = 0;
@@ -238,7 +238,7 @@ static bool is_computed(const struct import *import, const struct signature *sig
     return computed;
 }
 
-/* What else in the file has elements of the parameter: its own initialiser, or one computed from it. NULL: nothing. */
+/* Finds another initialiser with elements of the parameter: its own, or one computed from it. NULL: there is none. */
 static tutti_status find_other(struct import *import, const struct signature *signature, struct onnx_value *value,
     const char *parameter, const struct onnx_value **other)
 {

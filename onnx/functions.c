@@ -169,8 +169,8 @@ static tutti_status charge(struct expansion *expansion, size_t bytes)
     return TUTTI_OK;
 }
 
-/* What is inlined: the function that a node calls, or a branch. A branch defines names of its own: of nodes' outputs
- * and initialisers. All other names are those of the graph around it. */
+/* A function that a node calls, or a branch, while it is inlined. A branch defines the names of its nodes' outputs and
+ * initialisers; all other names are those of the graph around it. */
 struct scope {
     struct function *function; /* NULL: a branch */
     const Onnx__NodeProto *node;

@@ -67,9 +67,8 @@ static tutti_status gather(struct onnx_node *node, const struct operand *x, cons
         node, y, batch_axis_moved(x->batch, file_axis < x->batch.axis ? operand_rank(indices) - 1 : 0));
 }
 
-/* The axis of known indices along which they grow with the sample, and how many of its elements each sample has. False:
- * none.
- */
+/* Finds the axis of known indices along which they grow with the sample, and how many of its elements each sample has.
+ * False: there is no such axis. */
 static bool find_batch_axis(
     const struct import *import, const struct array *indices, int64_t factor, int *axis, int64_t *rows)
 {

@@ -85,7 +85,7 @@ struct onnx_value {
     bool initialiser;                /* of the graph, not of a Constant: it can be a parameter */
     bool trains;                     /* a known input that is a parameter, whatever its size */
     bool copied;                     /* by Identity, of an initialiser or such an input */
-    struct array *array;             /* numbers that were read or computed, or NULL */
+    struct array *array;             /* known numbers; NULL: not read or computed yet, or not known */
     tutti_tensor tensor;             /* id < 0: not in the network yet */
     tutti_tensor statistic;          /* a running statistic with these numbers; id < 0: none */
     tutti_tensor floats;             /* the tensor as float32; id < 0: it is float32, or was not converted yet */
@@ -124,7 +124,7 @@ struct import {
     size_t sequence_elements;  /* of all sequences so far */
     size_t computed;           /* bytes of arrays that nodes made, and of copies of initialisers */
     void *names;               /* tree of tsearch() over values */
-    void *renamed;             /* the same, over names that parameters get */
+    void *renamed;             /* tree of tsearch() over the names `origin.renamed` */
     bool paths, scopes;        /* names of nodes are paths ("/fc/MatMul"); nodes tell their scopes */
     const char *logits;        /* value whose softmax is left out, or NULL */
     const char *normalised;    /* output of a Normalizer of `logits`, which is left out, too; or NULL */
@@ -150,9 +150,8 @@ tutti_status import_read_classes(const struct import *import);
 struct signature;
 /* merged.c: finds whether names are paths, whether nodes tell scopes, and the names in the state dict. */
 void import_read_origins(struct import *import, const struct signature *signature);
-/* biases.c: gives layers the biases of zeros that the exporter left out. Called before import_take_apart(),
- * which else gives the name of such a bias to a merged initialiser, and after it, for layers whose weight was merged.
- */
+/* biases.c: gives layers the biases of zeros that the exporter left out. Called before import_take_apart(), so that
+ * no merged initialiser gets the name of such a bias, and after it, for layers whose weight was merged. */
 tutti_status import_restore_biases(struct import *import, const struct signature *signature);
 tutti_status import_take_apart(struct import *import, const struct signature *signature);     /* merged.c */
 tutti_status import_join_cut(struct import *import);                                          /* cut.c */
@@ -182,7 +181,7 @@ int import_batch_axis(const struct import *import, const char *input);
 struct onnx_value *import_find(const struct import *import, const char *name);
 /* Adds a name that stands for no value yet. It must outlive the import. */
 tutti_status import_add_name(struct import *import, const char *name, struct onnx_value **made);
-/* Reads the numbers of an initialiser, if they were not. */
+/* Reads the numbers of an initialiser, unless they were read already. */
 tutti_status import_load(const struct import *import, struct onnx_value *value);
 /* Whether it has elements of an integer type or bool that are known. */
 bool value_is_integers(const struct onnx_value *value);
@@ -226,7 +225,7 @@ tutti_status node_array(const struct onnx_node *node, size_t position, const str
 /* Reads the numbers of an input as at most `most` integers without symbols, such as axes and pads. *count is 0 if the
  * input is absent. */
 tutti_status node_list(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count);
-/* The same of an input that is there, in which symbols become numbers of samples, for arrays that have an axis for the
+/* Like node_list(), but the input must exist, and symbols become numbers of samples. For arrays with an axis of
  * samples. */
 tutti_status node_sizes(const struct onnx_node *node, size_t position, int64_t *list, int most, int *count);
 /* Reads a list that older opsets have as an attribute, and newer ones as an input. */
@@ -250,9 +249,9 @@ tutti_status node_operand(const struct onnx_node *node, size_t position, struct 
 /* Reads an input in its own type; node_operand() converts it to float32. Integers are int32 if they are an input of the
  * network or a constant; otherwise they are float32 already. */
 tutti_status node_operand_as_is(const struct onnx_node *node, size_t position, struct operand *operand);
-/* node_batched(): the operand must have a batch; if a sample is all of the file's inputs (`whole`), an operand
- * without one is repeated for each sample. node_batched_if_whole(): the same with `whole`, any operand without.
- * node_fixed(): the operand must not have a batch, as weights. */
+/* node_batched(): the operand must have a batch; with the option `whole`, an operand without one is repeated for each
+ * sample. node_batched_if_whole(): like node_batched() with `whole`; without it, accepts any operand. node_fixed(): the
+ * operand must not have a batch, such as weights. */
 tutti_status node_batched(const struct onnx_node *node, size_t position, struct operand *operand);
 tutti_status node_batched_if_whole(const struct onnx_node *node, size_t position, struct operand *operand);
 tutti_status node_fixed(const struct onnx_node *node, size_t position, struct operand *operand);

@@ -47,7 +47,7 @@ char *import_layer_in_path(const char *path)
     const char *last = strrchr(path, '/');
     if (path[0] != '/' || last == path) return NULL;
     char *layer = memory_new((size_t)(last - path) + 1, 1);
-    size_t end = 0, part = 0; /* of what is written, and where its last part begins */
+    size_t end = 0, part = 0; /* where the text ends so far, and where its last part begins */
     for (const char *at = path + 1; layer && at < last;) {
         const size_t length = strcspn(at, "/"), before = end - part;
         const bool repeats = before && length > before && !strncmp(at, layer + part, before) && at[before] == '.';

@@ -88,8 +88,7 @@ static tutti_status as_logits(const struct onnx_node *node, struct operand *x, b
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-/* Computes the scores of classes as post_transform asks. both: one row of coefficients gives the scores of two
- * classes. */
+/* Computes the scores of classes by post_transform. both: one row of coefficients gives the scores of two classes. */
 static tutti_status transform(const struct onnx_node *node, struct operand *x, bool both)
 {
     const struct onnx_value *scores = node_output(node, 1);
@@ -290,7 +289,7 @@ tutti_status import_read_classes(const struct import *import)
     return TUTTI_OK;
 }
 
-/* Numbers for numbers; texts become their indices in the list. */
+/* Maps numbers to numbers; texts become their indices in the list. */
 tutti_status build_label_encoder(struct onnx_node *node)
 {
     struct operand x;

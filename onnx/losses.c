@@ -1,5 +1,5 @@
-/* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss, as nodes of indices and reductions: a file's own losses are
- * outputs as others. tutti_cross_entropy() is the loss to train with. */
+/* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss, as nodes of indices and reductions. A loss in a file is an
+ * ordinary output; to train, use tutti_cross_entropy(). */
 #include "onnx/operators.h"
 
 #include <stdio.h>

@@ -130,8 +130,8 @@ static struct signature_entry *same_in_layer(const struct separation *s, const c
     return NULL;
 }
 
-/* Another tensor of the node's layer that the file does not have any more: one after `own`, as the exporter keeps the
- * first of merged tensors, or else any, since it writes parameters of some layers later. */
+/* Finds another tensor of the node's layer that the file does not have: preferably one after `own`, because the
+ * exporter keeps the first of merged tensors; otherwise any, because it writes parameters of some layers later. */
 static struct signature_entry *missing_in_layer(const struct separation *s, const struct signature_entry *own)
 {
     struct signature_entry *found = NULL;
@@ -190,7 +190,7 @@ static tutti_status read_entry(
     return TUTTI_OK;
 }
 
-/* Separates a constant that was merged with a parameter, because the elements of both were ones, for example. */
+/* Separates a constant that was merged with a parameter, for example because both are all ones. */
 static tutti_status read_constant(const struct separation *s, size_t input, struct onnx_value *value)
 {
     const tutti_status status = read_instead(s->import, s->node, input, value, numbered(s->import, value));
@@ -336,8 +336,8 @@ static bool reads(const Onnx__NodeProto *node, const Onnx__NodeProto *from)
     return false;
 }
 
-/* The node itself, or if it tells no scopes, as some that the exporter made, the first one after it that reads its
- * outputs and does. */
+/* Returns the node itself if it tells its scopes. Some nodes that the exporter made do not: then the first later node
+ * that depends on its outputs and tells them. */
 static const Onnx__NodeProto *find_scoped(const Onnx__GraphProto *graph, size_t n)
 {
     enum { MOST_NODES = 64 };

@@ -62,7 +62,7 @@ static tutti_status known_indices(const struct onnx_node *node, struct nd *nd, i
     return indices->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-/* Indices that the network computes must grow with the sample where the data has the batch. */
+/* Along the batch of the data, indices that the network computes must grow with the sample. */
 static tutti_status computed_indices(const struct onnx_node *node, struct nd *nd, int64_t rows_of_data)
 {
     struct operand *indices = &nd->in[INDICES];
@@ -80,7 +80,7 @@ static tutti_status computed_indices(const struct onnx_node *node, struct nd *nd
 
 /* ----------------------------------------------------------------------------------------- data of each sample ---- */
 
-/* Gives a sample of the data the axis along which the indices grow: that of its rows, or one of size 1. */
+/* Inserts into samples of the data the axis along which the indices grow: the axis of their rows, or one of size 1. */
 static tutti_status with_axis(const struct onnx_node *node, const struct nd *nd, struct operand *x)
 {
     if (x->shape.rank + 1 >= TUTTI_MAX_RANK) return node_refuse("its data has too many axes");

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that protobuf-c may still allocate for a file: two bytes of it can be an empty message of a hundred. */
+/* Bytes that protobuf-c may still allocate for a file: two bytes of a file can become an empty message of a hundred. */
 struct budget {
     size_t left;
 };
@@ -56,7 +56,7 @@ struct bytes {
     const unsigned char *at, *end;
 };
 
-/* False: it does not end, or is too long. */
+/* Returns false if the number does not end, or is too long. */
 static bool read_varint(struct bytes *bytes, uint64_t *number)
 {
     *number = 0;

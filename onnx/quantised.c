@@ -29,8 +29,8 @@ void import_note_quantised(const struct import *import)
 
 /* ------------------------------------------------------------------------------------------ scales and zeros ---- */
 
-/* What a scale or a zero point is for: each index of an axis; or blocks of this size along the axis, if it is not
- * 0. */
+/* The elements to which a scale or a zero point applies: an index of an axis, or a block of this size along the axis if
+ * it is not 0. */
 struct axis {
     int64_t file_axis, block;
 };

@@ -159,7 +159,7 @@ tutti_status node_filled(const struct onnx_node *node, const struct symbolic_int
     return tutti_network_status(node->import->network);
 }
 
-/* A layer: the same number for each sample. */
+/* Adds a layer that gives each sample the same number. */
 tutti_status build_constants_of_samples(struct onnx_node *node)
 {
     const struct array *asked = NULL;

@@ -60,7 +60,7 @@ static void find_by_use(struct import *import)
 
 /* -------------------------------------------------------------------------------------------- by what reads it ---- */
 
-/* How nodes use a value in the end. 0: only in comparisons and shapes. */
+/* What a value affects in the end. 0: only comparisons and shapes. */
 enum { FOR_GRADIENT = 1, FOR_GRID = 2 };
 
 static bool is_one_of(const char *type, const char *const *list)
@@ -83,7 +83,7 @@ static int demand_of_input(const Onnx__NodeProto *node, size_t input, int of_out
     return !strcmp(type, "GridSample") && input == 1 ? FOR_GRID : FOR_GRADIENT;
 }
 
-/* Nodes stand after those whose outputs they read. */
+/* Goes from the last node to the first, because a node stands after those whose outputs it reads. */
 static void find_demands(struct import *import)
 {
     const Onnx__GraphProto *graph = import->model->graph;

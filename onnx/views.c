@@ -229,8 +229,8 @@ static bool end_alike(const char *a, const char *b)
     return points == 2;
 }
 
-/* Equal weights belong to copies of a layer if their biases are equal, too, but not shared. Without biases, the names
- * of the layers decide. */
+/* Two equal weights are of copies of a layer if the layers have separate biases that are equal, too. Without biases,
+ * the names of the layers decide. */
 static tutti_status are_copies(const struct import *import, const char *a, const char *b, bool *copies)
 {
     struct onnx_value *x = bias_of(import, a), *y = bias_of(import, b);
