@@ -1,5 +1,5 @@
-/* Shapes of operations on values of different shapes, by numpy's rules: axes of samples are counted from the last one,
- * and a size of 1, or an axis that is missing, goes with any size. The batch's axis goes with the batch's only. */
+/* Shapes of operations on values of different shapes, by numpy's rules. Axes of samples are aligned at the last one; an
+ * axis that is missing or has size 1 is repeated to any size. The batch axis corresponds to the batch axis only. */
 #ifndef LAYERS_BROADCAST_H
 #define LAYERS_BROADCAST_H
 

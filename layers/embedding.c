@@ -96,7 +96,7 @@ static struct sizes sizes_of(const struct problem *problem)
     return (struct sizes) { value_elements(problem->inputs[0]), table[0], table[1] };
 }
 
-/* Returns the added tensor, or the output where there is none, because an argument must be something. */
+/* Returns the buffer of the added tensor. Without one, returns the output: a buffer argument must not be NULL. */
 static cl_mem added(const struct operands *operands)
 {
     return operands->add ? operands->add : operands->outputs[0];

@@ -89,7 +89,7 @@ cl_mem fused_output_buffer(const struct problem *problem, const struct operands 
     return fusion ? operands->outputs[fusion->output] : NULL;
 }
 
-/* GATE of the kernels: the source of the output whose function is undone. */
+/* GATE of the kernels: from which tensor they take the output of the activation whose derivative they apply. */
 enum { GATE_NONE, GATE_NORMALISED, GATE_OF_SUM, GATE_MASK };
 static int gate_of(const struct node *node)
 {

@@ -1,4 +1,4 @@
-/* grid_sample: an image of two or three axes of space at the places that a grid says. */
+/* grid_sample: samples an image with two or three axes of space at the positions of a grid. */
 #ifndef LAYERS_GRID_SAMPLE_H
 #define LAYERS_GRID_SAMPLE_H
 

@@ -86,11 +86,12 @@ ATTRIBUTES(reshape)
 /* Checks a requested shape, which begins with the batch if x has one; sets the one size that may be -1, and the axes.
  */
 tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *attributes);
-/* Moves the first axis of a sample into the batch: rows become samples to the nodes that follow. And back. */
+/* reshape_fold() moves the first axis of a sample into the batch, so that its rows are samples for the nodes after it.
+ * reshape_unfold() reverses this. */
 tutti_status reshape_fold(const struct value *x, struct reshape_attributes *attributes);
 tutti_status reshape_unfold(const struct value *x, int64_t size, struct reshape_attributes *attributes);
 
-/* reorder.c: y has the values of x in another layout; one of both is plain. */
+/* reorder.c: y has the values of x in another layout; one of the two layouts is plain. */
 struct reorder_attributes {
     enum value_layout layout; /* of y */
 };
@@ -117,8 +118,8 @@ struct layer_norm_attributes {
 };
 ATTRIBUTES(layer_norm)
 
-/* embedding.c: ids i32 [...], table [rows, width], y [..., width]. Numbers that are not of a row give zeros. from_end:
- * negative ones count from the end of the table. */
+/* embedding.c: ids i32 [...], table [rows, width], y [..., width]. Ids outside the table give zeros. from_end: negative
+ * ids count from the end of the table. */
 struct embedding_attributes {
     bool from_end;
 };
@@ -129,9 +130,9 @@ struct embedding_gradient_attributes {
 ATTRIBUTES(embedding)
 ATTRIBUTES(embedding_gradient)
 
-/* resample.c: along the axis, each element is a weighted sum of elements at constant positions; `outside` where there
- * are none. Its inputs are x, the table of these, and the transposed table, which is that of the gradient. A table is
- * starts i32 [outputs + 1], positions i32 [taps] and weights [taps] (layers/resample.h makes it). */
+/* resample.c: along the axis, each element is a weighted sum of elements at constant positions, or `outside` if it has
+ * no position. The inputs are x, the table of positions and weights, and the transposed table, for the gradient. A
+ * table is starts i32 [outputs + 1], positions i32 [taps] and weights [taps] (layers/resample.h makes it). */
 struct resample_attributes {
     int axis;
     float outside;

@@ -186,7 +186,8 @@ const struct operation operation_pointwise_gradient = {
 
 /* -------------------------------------------------------------------------------------------------- patterns ---- */
 
-/* a + b: the node of the later one adds the other one while it writes, if its result is made for this sum alone. */
+/* a + b: of the nodes that make a and b, the later one adds the other value as it stores its result, if only this sum
+ * reads that result. */
 static bool fuse_add(const struct rewriting *rewriting, size_t n, int producer)
 {
     struct graph *graph = rewriting->graph;

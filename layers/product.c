@@ -27,7 +27,8 @@ static struct gemm dense_sizes(const struct problem *problem)
     return gemm;
 }
 
-/* Gives one product where b is one matrix for all and the rows of a's matrices lie below each other. */
+/* Describes one product, not one for each index, if all share one matrix b and the rows of a's matrices are contiguous.
+ */
 static struct gemm matmul_sizes(const struct problem *problem)
 {
     const struct matmul_attributes *attributes = matmul_attributes(problem->node);
@@ -108,7 +109,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
         gemm.accumulate = true;
         gemm.add = operands->add;
     }
-    /* The product adds by its own means. */
+    /* FUSION_ADD is gemm.accumulate, not an option. */
     if (function.activation) gemm.activation = epilogue_options_with(NULL, function, options, sizeof options);
     cl_mem a = operands->inputs[0], b = operands->inputs[1];
     if (operation == &operation_dense_weight_gradient) {

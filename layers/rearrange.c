@@ -20,7 +20,7 @@ struct strided {
     int64_t count, stride;
 };
 
-/* What is beyond every size as tutti_op() reads it is INT64_MAX or INT64_MIN. */
+/* tutti_op() limits numbers to OP_MAX_INTEGER: at the limit, they stand for INT64_MAX or INT64_MIN. */
 static int64_t beyond(int64_t position)
 {
     return position >= OP_MAX_INTEGER ? INT64_MAX : position <= -OP_MAX_INTEGER ? INT64_MIN : position;
@@ -34,7 +34,7 @@ static tutti_status slice_axis(const struct value *x, int axis, int64_t start, i
     const int64_t have = x->shape.sizes[axis];
     const bool open = have == TUTTI_SEQUENCE, back = step < 0;
     start = beyond(start), end = beyond(end);
-    const int64_t size = open ? INT64_MAX : have; /* window's infer() looks at what is asked for */
+    const int64_t size = open ? INT64_MAX : have; /* window's infer() checks the request */
     if (step == 0 || step < -INT64_MAX || (open && step != 1))
         return fail(TUTTI_INVALID, "slice: the step along axis %d is %lld: it cannot be 0%s", axis - x->batched,
             (long long)step, open ? ", nor other than 1 along the length of sequences" : "");
@@ -86,7 +86,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------------------- pad ---- */
 
-/* Returns the element, of `size`, whose value stands at position `at`, which may be outside. */
+/* Returns which of the `size` elements has the value of position `at`, which may lie outside of the axis. */
 static int64_t mirrored(enum pad_mode mode, int64_t at, int64_t size)
 {
     const int64_t period = mode == PAD_WRAP ? size : size > 1 ? 2 * size - 2 : 1;

@@ -23,7 +23,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     return infer(graph, node, outputs);
 }
 
-/* The gradient of an element is the sum of the gradients from it on: those are the sums that contain it. */
+/* The gradient of an element is the sum of the gradients of all results that contain it. */
 static tutti_status gradient_of_sum(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
     if (g->outputs[0] == NO_VALUE || !g->wanted[0]) return TUTTI_OK;

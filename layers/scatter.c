@@ -1,5 +1,5 @@
-/* scatter_elements, scatter_nd: elements of a tensor are joined with updates, in the order of these. The gradient of
- * gather is such a sum, of updates onto zeros. */
+/* scatter_elements, scatter_nd: elements of a tensor are joined with updates, in the order of the updates. The gradient
+ * of gather is such a sum, of updates onto zeros. */
 #include "base/memory.h"
 #include "clkernels/arguments/gather.h"
 #include "layers/broadcast.h"
@@ -8,12 +8,13 @@
 #include "layers/interpreter/interpreter.h"
 #include "runtime/arguments.h"
 
-/* Inputs of scatter. Inputs and outputs of scatter_gradient; gather_gradient has the first two and the first. */
+/* Inputs of scatter; inputs and outputs of scatter_gradient. gather_gradient has the first two inputs and the first
+ * output of scatter_gradient. */
 enum { SCATTER_DATA, SCATTER_INDICES, SCATTER_UPDATES };
 enum { GRADIENT_INDICES, GRADIENT_DY, GRADIENT_DATA, GRADIENT_UPDATES };
 enum { GRADIENT_DDATA, GRADIENT_DUPDATES };
 
-/* Whether samples of both have the same sizes. */
+/* Whether samples of both values have the same sizes. */
 static bool same_samples(const struct value *a, const struct value *b)
 {
     if (a->shape.rank - a->batched != b->shape.rank - b->batched) return false;

@@ -110,7 +110,8 @@ static tutti_status gradient(struct graph *graph, const struct node *node, const
     return graph->status;
 }
 
-/* The gradient of a transposed convolution: of the data gradient of a convolution whose output is its input. */
+/* The gradient of a transposed convolution, which is the data gradient of a convolution: its input is the output of
+ * that convolution. */
 static tutti_status gradient_of_data_gradient(
     struct graph *graph, const struct node *node, const struct node_gradients *g)
 {

@@ -93,7 +93,7 @@ enum { CONV2D_CHAINS = 32, CONV2D_LONGEST_PART = CONV2D_CHAINS * 64 };
 size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts);
 void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     int64_t parts, size_t offset);
-/* Like these, but padded to more blocks and elements than there are: [count][blocks][length][V]. */
+/* Like conv2d_parts_emit(), but parts are padded to more blocks and elements: [count][blocks][length][V]. */
 struct conv2d_parts {
     int64_t count, blocks, length;
     size_t offset;

@@ -88,7 +88,7 @@ static bool makes_weights(const struct problem *problem)
     return node_fusion(problem->node, FUSION_WEIGHTS);
 }
 
-/* Accumulators next to the weights (or the other way round), which stay in registers where there are few. */
+/* The number of accumulators in registers, next to the weights, which stay in registers if there are few. */
 static int64_t accumulators(const struct problem *problem, const struct conv2d_sizes *z)
 {
     if (conv2d_registers(problem) == 16) return makes_weights(problem) ? 4 : 6;

@@ -119,7 +119,7 @@ static tutti_status dft_resolve(
     return TUTTI_OK;
 }
 
-/* Removes the elements of x that such a transform does not have, by a node; returns x itself if there are none. */
+/* Cuts x to the elements that the transform reads, by a node; returns x if it reads all. */
 static int dft_cut(struct graph *graph, int layer, const struct dft_attributes *a, int x)
 {
     const struct value *value = graph_at(graph, x);

@@ -59,7 +59,7 @@ tutti_status interpret_max_pool_gradient(const struct problem *problem, const st
         const struct span h = span_of(problem, 0, o / z.ow % z.oh), w = span_of(problem, 1, o % z.ow);
         const int64_t place = (int64_t)arrays->inputs[1][o], width = pool_attributes(problem->node)->window.kernel[1];
         const int64_t y = h.start + place / width, x = w.start + place % width;
-        if (y < 0 || y >= z.h || x < 0 || x >= z.w) continue; /* made-up places can be outside */
+        if (y < 0 || y >= z.h || x < 0 || x >= z.w) continue; /* positions in trials are made up, and may lie outside */
         arrays->outputs[0][(o / (z.oh * z.ow) * z.h + y) * z.w + x] += arrays->inputs[0][o];
     }
     return TUTTI_OK;

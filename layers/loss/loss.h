@@ -47,7 +47,7 @@ void loss_set_weight(struct node *loss, float weight);
 void loss_outputs(const struct value *x, struct node *node, struct value *outputs);
 /* Number of labels, or elements, of a sample: each loss is their mean. */
 int64_t loss_positions(const struct problem *problem, int input);
-/* Returns the gradient's buffer, or another one where nobody wants it, because an argument must be something. */
+/* Returns the buffer of the gradient. If nobody wants it, returns another one: a buffer argument must not be NULL. */
 cl_mem loss_gradient(const struct operands *operands);
 /* The factor of the gradient: the weight, over the positions of a sample. */
 double loss_factor(const struct problem *problem, int64_t positions);

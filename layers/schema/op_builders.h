@@ -5,7 +5,7 @@
 #include "layers/append.h"
 #include "layers/resize.h"
 
-/* Doubles are exact up to it, and sums of such numbers are no overflow. */
+/* Doubles are exact up to it, and sums of such numbers do not overflow. */
 #define OP_MAX_INTEGER INT64_C(1000000000000000)
 
 /* Whole numbers of an attribute, such as starts=0,1; and real ones. */

@@ -77,11 +77,11 @@ extern const struct op_group schema_elementwise, schema_axes, schema_windows, sc
 const struct op_schema *schema_at(int position, const struct op_group **group);
 /* Returns the schema of a name, and its position unless `position` is NULL; NULL: there is none. */
 const struct op_schema *schema_find(const char *name, int *position);
-/* The same by the name of the ONNX operator. */
+/* Like schema_find(), by the name of the ONNX operator. */
 const struct op_schema *schema_find_onnx(const char *name, int *position);
 /* Returns the attribute at a position; NULL: there are no more. */
 const struct op_attribute *schema_attribute(const struct op_schema *schema, int position);
-/* Tells how a value of this type is written: "a number". */
+/* Returns what a value of this type is, for messages: "a number". */
 const char *schema_type_text(tutti_attribute_type type);
 /* Counts the inputs. */
 int schema_min_inputs(const struct op_schema *schema);

@@ -10,7 +10,8 @@ static const tutti_tensor *optional(const tutti_tensor *inputs, int count, int i
     return i < count ? &inputs[i] : NULL;
 }
 
-/* Returns the number as an int; one that does not fit becomes the nearest, which no axis and no label is. */
+/* Returns the number as an int. A number that does not fit becomes the nearest int, which is never an axis or a label.
+ */
 static int fitted(int64_t number)
 {
     return (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
@@ -32,7 +33,7 @@ struct einsum_options {
     char equation[OP_TEXT];
 };
 
-/* In the options of the layers, 0 stands for the default: a text that says 0 does not mean that. */
+/* Refuses 0, which a text would state as a value: in the options of layers, 0 means the default. */
 static bool is_not_zero(
     tutti_network *network, const char *operation, const char *attribute, float number, const char *wanted)
 {
