@@ -122,7 +122,7 @@ tutti_status graph_bind(const struct graph *from, struct bound_sizes sizes, stru
     }
     to->node_count = from->node_count;
     to->constants = from->constants;
-    if (graph_has_sequences(from)) /* what infer() could not calculate with is a number now */
+    if (graph_has_sequences(from)) /* the sizes that infer() could not calculate with are numbers now */
         for (size_t i = 0; i < to->node_count; i++) TRY(validate_outputs(to, i));
 done:
     if (status != TUTTI_OK) graph_free(to);
@@ -426,7 +426,7 @@ static tutti_status validate_outputs(const struct graph *graph, size_t n)
         if (v->producer != (int)n || v->role != ROLE_TEMPORARY)
             return fail(TUTTI_INTERNAL, "value %d does not name its producer, node %zu (%s)", node->outputs[i], n,
                 node->operation->name);
-        const char *name = node->operation->outputs[i].name; /* NULL: it is of a fusion */
+        const char *name = node->operation->outputs[i].name; /* NULL: the port is of a fusion */
         if (name && (!shape_equal(v->shape, inferred[i].shape) || inferred_type(v) != inferred_type(&inferred[i])))
             return fail(TUTTI_INTERNAL,
                 "output '%s' of node %zu (%s) differs in shape from the one that its inputs determine", name, n,

@@ -21,8 +21,8 @@ struct bound_sizes {
     int64_t length; /* of sequences; 0: the network has none */
 };
 
-/* BF16: an F32 that is stored as the upper half of a float, where the plan chose so (plan/storage.c). Inputs alone are
- * F16, BF16_INPUT or BOOL, and only `convert` reads these. */
+/* BF16: an F32 that the plan stores as the upper half of a float (plan/storage.c). Only inputs are F16, BF16_INPUT or
+ * BOOL, and only `convert` reads them. */
 enum value_type { TYPE_F32, TYPE_I32, TYPE_U8, TYPE_BF16, TYPE_F16, TYPE_BF16_INPUT, TYPE_BOOL };
 
 /* PLAIN: row-major as the shape says (N, C, H, W). The other layouts need channels followed by space

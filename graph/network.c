@@ -10,7 +10,7 @@
 
 tutti_network *tutti_network_new(tutti_runtime *runtime)
 {
-    if (!runtime) { /* tutti_open() failed, and its message is what helps */
+    if (!runtime) { /* tutti_open() failed: its message tells why */
         if (!*status_message())
             fail(TUTTI_INVALID, "tutti_network_new() got a runtime that is NULL: open one with tutti_open()");
         return NULL;

@@ -62,7 +62,7 @@ enum {
     PORT_OPTIONAL = 1 << 0, /* an input that may be absent: NO_VALUE. Unwanted outputs always are */
     PORT_REPEATED = 1 << 1, /* the last input: there may be more of it, up to GRAPH_MAX_INPUTS */
     PORT_ANY_TYPE = 1 << 2, /* an input that may be other than floats: infer() checks its type */
-    PORT_OWN = 1 << 3,      /* an output that the launches read themselves: it stays where nobody else does */
+    PORT_OWN = 1 << 3,      /* an output that the node's own launches read: it is kept if no other node reads it */
     /* An input that is 0 in trials, so that what it normalises stays positive and its mask is 1 everywhere. */
     PORT_ZERO_IN_TRIALS = 1 << 4,
     PORT_SAME_LAYOUT = 1 << 5, /* of a fusion: a tensor that is read or written together with the first output */
@@ -74,7 +74,7 @@ enum {
     IN_BLOCKED = 1 << LAYOUT_BLOCKED,
     IN_CHANNELS_LAST = 1 << LAYOUT_CHANNELS_LAST,
     IN_ANY_LAYOUT = IN_PLAIN | IN_BLOCKED | IN_CHANNELS_LAST,
-    WHERE_FLAT = 1 << 8 /* only for loops that read all values as they lie (loop_is_flat); else plain */
+    WHERE_FLAT = 1 << 8 /* only for loops that read all values in memory order (loop_is_flat); otherwise plain */
 };
 
 struct text;
