@@ -7,7 +7,7 @@
 /* Returns the name of a node's operation; for an activation, that of its function. */
 const char *op_name(const struct node *node);
 /* Returns an attribute's name: the operation's own if tutti_op() has none. NULL: a number that is not used.
- * *choices: the words that its numbers stand for (struct op_attribute); NULL: it is no choice. */
+ * *choices: the words that its numbers stand for (struct op_attribute); NULL: it is not a choice. */
 const char *op_attribute_name(const struct node *node, const struct attribute *attribute, const char **choices);
 
 #endif
