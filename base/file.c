@@ -1,8 +1,8 @@
 #include "base/file.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/threads.h"
 
 #include <dirent.h>
 #include <errno.h>

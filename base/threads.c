@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct thread_pool {
@@ -121,21 +120,4 @@ void thread_pool_run(struct thread_pool *pool, int tasks, void (*work)(void *arg
     pool->open = false; /* a worker that wakes up late must not look at a run that is over */
     while (pool->inside > 0) pthread_cond_wait(&pool->idle, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
-}
-
-static double seconds_of(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-double clock_seconds(void)
-{
-    return seconds_of(CLOCK_MONOTONIC);
-}
-
-double processor_seconds(void)
-{
-    return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }

@@ -15,9 +15,5 @@ int thread_pool_size(const struct thread_pool *pool);
 void thread_pool_run(struct thread_pool *pool, int tasks, void (*work)(void *argument, int task), void *argument);
 /* Processors that the process may run on. */
 int processor_count(void);
-/* Seconds of a monotonic clock. */
-double clock_seconds(void);
-/* Seconds that processors have spent on this process, of all its threads together. */
-double processor_seconds(void);
 
 #endif

@@ -6,9 +6,9 @@
  * DATA is a safetensors file: "x" F32, the input of all samples, and "target" F32, of the first output's shape; the
  * loss is the mean square error. RESULT is written: "y", "loss" and the gradient of each parameter by its name. Prints
  * the shortest time of a step within SECONDS, in seconds. */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/threads.h"
 #include "formats/safetensors.h"
 #include "tutti_onnx.h"
 

@@ -1,9 +1,9 @@
 #include "formats/decoder.h"
 
 #include "base/child.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/threads.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -7,8 +7,8 @@
  * Sums are made by MPI_Iallreduce, which for the same number of ranks and values adds in the same order each time
  * (MPI 3.1, section 5.9.1, advises so, and Open MPI does), and gives the same bytes to all. */
 #include "base/bf16.h"
+#include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "parallel/communicator.h"
 #include "tutti_hosts.h"
 

@@ -4,9 +4,9 @@
  * time. Announced batches are copied while the device computes, and it reads the copies. */
 #include "parallel/journal.h"
 
+#include "base/clock.h"
 #include "base/floats.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "parallel/faults.h"
 #include "parallel/trainer.h"
 

@@ -4,6 +4,7 @@
  * dropped. */
 #include "parallel/rebalance.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"

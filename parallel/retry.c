@@ -6,9 +6,9 @@
  * ranks, an attempt is attempt_on_only_device(). */
 #include "parallel/retry.h"
 
+#include "base/clock.h"
 #include "base/floats.h"
 #include "base/invariant.h"
-#include "base/threads.h"
 #include "parallel/division.h"
 #include "parallel/exchange.h"
 #include "parallel/faults.h"

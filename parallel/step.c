@@ -3,8 +3,8 @@
  * the whole batch, and its update is part of its run. */
 #include "parallel/step.h"
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/threads.h"
 #include "parallel/commit.h"
 #include "parallel/journal.h"
 #include "parallel/newest.h"

@@ -1,7 +1,7 @@
 #include "parallel/sync_ranks.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "parallel/ranks.h"
 #include "parallel/trainer.h"
 

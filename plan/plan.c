@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "graph/edit.h"
 #include "plan/ahead.h"
 #include "plan/commands.h"

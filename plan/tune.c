@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "plan/node.h"
 #include "plan/pipeline.h"
 #include "plan/trial.h"

@@ -3,8 +3,8 @@
  * waits until the plan is adopted between two steps. */
 #include "replica/background.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "replica/replica.h"
 
 #include <math.h>

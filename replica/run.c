@@ -5,6 +5,7 @@
  * enqueued, with the waits that enqueue_part() names; then the results are awaited. */
 #include "replica/run.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "plan/commands.h"
 #include "replica/replica_setup.h"

@@ -1,8 +1,8 @@
 /* Waits for the jobs of devices, which may hang, up to their limits. */
 #include "replica/watchdog.h"
 
+#include "base/clock.h"
 #include "base/numbers.h"
-#include "base/threads.h"
 #include "replica/worker.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 #include "runtime/builder.h"
 
 #include "base/child.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "runtime/program.h"
 #include "runtime/source.h"
 #include "runtime/store.h"

@@ -1,7 +1,7 @@
 #include "runtime/check.h"
 
+#include "base/clock.h"
 #include "base/numbers.h"
-#include "base/threads.h"
 #include "runtime/launch.h"
 #include "runtime/memory.h"
 

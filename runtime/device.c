@@ -1,7 +1,7 @@
 #include "runtime/device.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "runtime/discover.h"
 
 #include <CL/cl_ext.h>

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "base/threads.h"
 #include "runtime/gemm.h"
 #include "runtime/memory.h"
 #include "runtime/processor.h"

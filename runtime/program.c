@@ -1,9 +1,9 @@
 #include "runtime/program.h"
 
+#include "base/clock.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/numbers.h"
-#include "base/threads.h"
 #include "runtime/program_cache.h"
 #include "runtime/source.h"
 

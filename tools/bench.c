@@ -1,8 +1,8 @@
 /* tutti bench: the time of a training step, or of inference, on random inputs held in memory. */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"
-#include "base/threads.h"
 #include "tools/commands.h"
 #include "tools/made_samples.h"
 #include "tools/results.h"

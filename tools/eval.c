@@ -1,5 +1,5 @@
 /* tutti eval: how good saved weights are on one part of the data. */
-#include "base/threads.h"
+#include "base/clock.h"
 #include "formats/json_lines.h"
 #include "tools/commands.h"
 #include "tools/files.h"

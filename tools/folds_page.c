@@ -1,8 +1,8 @@
 #include "tools/folds_page.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/threads.h"
 #include "tools/page.h"
 #include "tools/run_curves.h"
 

@@ -1,7 +1,7 @@
 #include "tools/history.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "tutti_inspect.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "tools/progress.h"
 
+#include "base/clock.h"
 #include "base/text.h"
-#include "base/threads.h"
 #include "tutti_inspect.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "tools/report.h"
 
+#include "base/clock.h"
 #include "base/status.h"
-#include "base/threads.h"
 #include "tools/page.h"
 
 #include <math.h>

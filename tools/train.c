@@ -1,6 +1,6 @@
 /* tutti train: trains a network on data, on every chosen device. */
+#include "base/clock.h"
 #include "base/status.h"
-#include "base/threads.h"
 #include "tools/commands.h"
 #include "tools/data.h"
 #include "tools/defaults.h"

@@ -1,6 +1,7 @@
 /* tutti tune: finds the fastest kernels of a network on each device, in child processes. It starts from the shipped
  * choice, and keeps kernels that are correct and faster by more than chance, both by themselves and in a whole
  * step. */
+#include "base/clock.h"
 #include "formats/json_lines.h"
 #include "tools/commands.h"
 #include "tools/progress.h"
@@ -10,7 +11,6 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"
-#include "base/threads.h"
 
 #include <math.h>
 #include <signal.h>

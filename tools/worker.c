@@ -1,9 +1,9 @@
 #include "tools/worker.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"
-#include "base/threads.h"
 #include "tools/made_samples.h"
 #include "tutti_advanced.h"
 

@@ -1,4 +1,5 @@
 /* The loop over epochs: batches in (batches.c), steps, progress, test, checkpoints. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/options.h"

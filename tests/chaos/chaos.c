@@ -13,7 +13,7 @@
  * failed run, and the others go on. */
 #include "tests/chaos/run.h"
 
-#include "base/threads.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,11 +1,11 @@
 #include "tests/chaos/run.h"
 #include "tests/feeds.h"
 
+#include "base/clock.h"
 #include "parallel/background_all.h"
 #include "parallel/repartition.h"
 #include "tests/chaos/session.h"
 
-#include "base/threads.h"
 #include "parallel/faults.h"
 #include "parallel/rebalance.h"
 #include "tests/tolerance.h"

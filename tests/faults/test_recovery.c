@@ -3,7 +3,7 @@
 #include "tests/faults/training.h"
 #include "tests/feeds.h"
 
-#include "base/threads.h"
+#include "base/clock.h"
 #include "parallel/faults.h"
 #include "parallel/rebalance.h"
 #include "replica/run.h"

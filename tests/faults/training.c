@@ -1,8 +1,8 @@
 #include "tests/faults/training.h"
 #include "tests/feeds.h"
 
+#include "base/clock.h"
 #include "base/random.h"
-#include "base/threads.h"
 
 #include "parallel/rebalance.h"
 #include "tests/tolerance.h"

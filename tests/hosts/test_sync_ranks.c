@@ -7,7 +7,7 @@
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 
-#include "base/threads.h"
+#include "base/clock.h"
 #include "parallel/ranks.h"
 
 #include <math.h>
