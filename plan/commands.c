@@ -54,10 +54,10 @@ static tutti_status find_uses(const struct plan *plan, struct use **uses)
     int *parameter = NULL;
     const tutti_status status = parameters_of_values(plan, &parameter);
     *uses = memory_new(plan->network->parameter_count + 1, sizeof **uses);
-    for (size_t i = 0; *uses && i < plan->network->parameter_count; i++) (*uses)[i].first = plan->step.count;
-    for (size_t l = 0; status == TUTTI_OK && *uses && l < plan->step.count; l++) {
-        if (plan->step.launches[l].node < 0) continue;
-        const struct node *node = &plan->graph.nodes[plan->step.launches[l].node];
+    for (size_t i = 0; *uses && i < plan->network->parameter_count; i++) (*uses)[i].first = plan->launches.count;
+    for (size_t l = 0; status == TUTTI_OK && *uses && l < plan->launches.count; l++) {
+        if (plan->launches.launches[l].node < 0) continue;
+        const struct node *node = &plan->graph.nodes[plan->launches.launches[l].node];
         for (int i = 0; i < node->input_count; i++)
             if (node->inputs[i] != NO_VALUE) note_use(*uses, parameter[node->inputs[i]], l);
         if (node_added(node) != NO_VALUE) note_use(*uses, parameter[node_added(node)], l);
@@ -71,8 +71,8 @@ static tutti_status last_launches(const struct plan *plan, size_t **last)
 {
     *last = memory_new(plan->graph.node_count + 1, sizeof **last);
     if (!*last) return TUTTI_NO_MEMORY;
-    for (size_t i = 0; i < plan->step.count; i++)
-        if (plan->step.launches[i].node >= 0) (*last)[plan->step.launches[i].node] = i;
+    for (size_t i = 0; i < plan->launches.count; i++)
+        if (plan->launches.launches[i].node >= 0) (*last)[plan->launches.launches[i].node] = i;
     return TUTTI_OK;
 }
 
@@ -99,7 +99,7 @@ static bool buckets_are_whole(const struct plan *plan, const struct ranges *buck
     int64_t floats = 0;
     for (size_t i = 0; i < buckets->count; i++) {
         floats += buckets->list[i].count;
-        if (buckets->list[i].at > plan->step.count) return false;
+        if (buckets->list[i].at > plan->launches.count) return false;
     }
     return floats == plan->network->total_floats;
 }
@@ -225,15 +225,15 @@ static void fill(struct plan *plan, const struct ranges *buckets, const struct r
     size_t bucket = 0, piece = 0, sync = 0, bucket_number = 0, piece_number = 0;
     for (size_t i = 0; i < plan->prepare.count; i++) append(plan, COMMAND_PREPARE, i);
     append_copies_in(plan);
-    for (size_t at = 0; at <= plan->step.count; at++) {
+    for (size_t at = 0; at <= plan->launches.count; at++) {
         append_ranges(plan, COMMAND_BUCKET, buckets, &bucket, at,
             &bucket_number); /* first: it may leave while devices synchronise */
-        for (; sync < plan->step.sync_point_count && plan->step.sync_points[sync].before == at; sync++)
+        for (; sync < plan->launches.sync_point_count && plan->launches.sync_points[sync].before == at; sync++)
             append(plan, COMMAND_SYNC, sync);
         append_ranges(plan, COMMAND_PIECE, pieces, &piece, at, &piece_number);
-        if (at < plan->step.count) append(plan, COMMAND_KERNEL, at);
+        if (at < plan->launches.count) append(plan, COMMAND_KERNEL, at);
     }
-    INVARIANT(bucket == buckets->count && piece == pieces->count && sync == plan->step.sync_point_count);
+    INVARIANT(bucket == buckets->count && piece == pieces->count && sync == plan->launches.sync_point_count);
     append_copies_out(plan);
 }
 
@@ -244,9 +244,9 @@ tutti_status commands_make(struct plan *plan)
     if (plan->options.mode == PLAN_TRAIN) TRY(buckets_find(plan, &buckets));
     if (plan->options.mode == PLAN_TRAIN) TRY(pieces_find(plan, &pieces));
     const size_t copies = PLAN_MAX_FEEDS + PLAN_MAX_OUTPUTS + 3; /* constants, metrics; and one wait */
-    const size_t launches = plan->prepare.count + plan->step.count;
+    const size_t launches = plan->prepare.count + plan->launches.count;
     plan->commands = memory_new(
-        copies + launches + plan->step.sync_point_count + buckets.count + pieces.count, sizeof *plan->commands);
+        copies + launches + plan->launches.sync_point_count + buckets.count + pieces.count, sizeof *plan->commands);
     if (plan->commands)
         fill(plan, &buckets, &pieces);
     else

@@ -39,7 +39,7 @@ static void print_launch(const struct plan *plan, const struct launch *launch, s
 
 static void print_kernel(const struct plan *plan, const struct command *command, struct text *text)
 {
-    print_launch(plan, &plan->step.launches[command->number], text);
+    print_launch(plan, &plan->launches.launches[command->number], text);
 }
 
 static void print_prepare(const struct plan *plan, const struct command *command, struct text *text)
@@ -88,7 +88,7 @@ static void print_bucket(const struct plan *plan, const struct command *command,
 
 static void print_sync(const struct plan *plan, const struct command *command, struct text *text)
 {
-    const struct sync_point *point = &plan->step.sync_points[command->number];
+    const struct sync_point *point = &plan->launches.sync_points[command->number];
     text_append(text, "%s of %lld channels over all devices", point->kind == SYNC_SUMS ? "sums" : "moments",
         (long long)point->channels);
 }

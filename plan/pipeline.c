@@ -154,7 +154,7 @@ void plan_free(struct plan *plan)
 {
     if (!plan) return;
     launch_list_free(&plan->prepare);
-    launch_list_free(&plan->step);
+    launch_list_free(&plan->launches);
     for (size_t i = 0; i < plan->memory.buffer_count; i++)
         if (plan->memory.buffers) buffer_free(&plan->memory.buffers[i]);
     for (size_t i = 0; i < plan->memory.prepared_count; i++)

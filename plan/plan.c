@@ -106,7 +106,7 @@ static void emit_node(struct plan *plan, size_t n)
     for (int i = 0; i < node->output_count; i++) operands.outputs[i] = buffer_of(plan, node->outputs[i]);
     operands.add = buffer_of(plan, node_added(node));
     bool inference = plan->options.mode != PLAN_TRAIN;
-    struct launch_list *list = inference && node_is_constant(&plan->graph, node) ? &plan->prepare : &plan->step;
+    struct launch_list *list = inference && node_is_constant(&plan->graph, node) ? &plan->prepare : &plan->launches;
     struct launch_list *early = inference && weights_are_constant(plan, node) ? &plan->prepare : list;
     size_t list_before = list->count, early_before = early->count;
     if (plan->memory.prepared[n] && implementation->emit_prepare)
@@ -120,18 +120,18 @@ static tutti_status emit(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     launch_list_init(&plan->prepare, plan->device);
-    launch_list_init(&plan->step, plan->device);
+    launch_list_init(&plan->launches, plan->device);
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         emit_node(plan, n);
         const char *name = plan->graph.nodes[n].operation->name;
         if (plan->prepare.status != TUTTI_OK)
             FAIL(plan->prepare.status, "%s: its launches are invalid: %s", name, status_message());
-        if (plan->step.status != TUTTI_OK)
-            FAIL(plan->step.status, "%s: its launches are invalid: %s", name, status_message());
+        if (plan->launches.status != TUTTI_OK)
+            FAIL(plan->launches.status, "%s: its launches are invalid: %s", name, status_message());
     }
     TRY(commands_make(plan));
     TRY(launch_list_realise(&plan->prepare, plan->options.progress, plan->options.user));
-    TRY(launch_list_realise(&plan->step, plan->options.progress, plan->options.user));
+    TRY(launch_list_realise(&plan->launches, plan->options.progress, plan->options.user));
 done:
     return status;
 }
@@ -201,7 +201,7 @@ done:
 tutti_status plan_warm_up(struct plan *plan)
 {
     tutti_status status = launch_list_warm_up(&plan->prepare);
-    return status == TUTTI_OK ? launch_list_warm_up(&plan->step) : status;
+    return status == TUTTI_OK ? launch_list_warm_up(&plan->launches) : status;
 }
 
 /* Appends the commands to the text of the passes' graphs. */
@@ -271,7 +271,7 @@ static tutti_status enqueue_until(struct plan *plan, size_t *next, size_t end)
 {
     const size_t first = *next;
     *next = end;
-    return end > first ? launch_list_enqueue(&plan->step, first, end, NULL) : TUTTI_OK;
+    return end > first ? launch_list_enqueue(&plan->launches, first, end, NULL) : TUTTI_OK;
 }
 
 tutti_status plan_enqueue(struct plan *plan, command_handler *const *handlers, void *user)
@@ -296,16 +296,16 @@ tutti_status plan_redirect_feed(struct plan *plan, int feed, cl_mem buffer)
     const cl_mem own = plan->memory.buffers[plan->feeds[feed]];
     const unsigned bit = 1u << feed;
     if (!buffer && !(plan->memory.redirected & bit)) return TUTTI_OK;
-    for (size_t i = 0; i < plan->step.count; i++)
-        if (plan->step.launches[i].call)
+    for (size_t i = 0; i < plan->launches.count; i++)
+        if (plan->launches.launches[i].call)
             FAIL(TUTTI_UNSUPPORTED, "'%s' takes its input from the plan's memory only",
-                plan->step.launches[i].kernel_name);
+                plan->launches.launches[i].kernel_name);
     for (int i = 0; i < plan->options.objective.output_count; i++)
         if (plan_buffer(plan, plan->outputs[i]) == own)
             FAIL(TUTTI_UNSUPPORTED, "output %d is the input's own memory, as after a reshape", i);
     plan->memory.redirected |= bit;
-    for (size_t i = 0; i < plan->step.count; i++) {
-        struct launch *launch = &plan->step.launches[i];
+    for (size_t i = 0; i < plan->launches.count; i++) {
+        struct launch *launch = &plan->launches.launches[i];
         for (int k = 0; k < launch->count; k++) {
             const struct launch_argument *argument = &launch->arguments[k];
             if (argument->kind != ARGUMENT_BUFFER || argument->value.buffer != own) continue;

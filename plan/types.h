@@ -112,8 +112,8 @@ struct plan {
     struct plan_options options;
     struct graph graph;
     bool channels_last;         /* see struct problem */
-    struct launch_list prepare; /* inference: before `step`, see plan_prepare(); training: empty */
-    struct launch_list step;
+    struct launch_list prepare; /* inference: before `launches`, see plan_prepare(); training: empty */
+    struct launch_list launches;
     struct plan_memory memory;
     struct plan_designs designs;
     struct plan_explanation explanation;

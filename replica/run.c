@@ -303,9 +303,9 @@ static tutti_status reserve_statistics(struct replica *replica, const struct pla
 {
     tutti_status status = TUTTI_OK;
     void *array = replica->scratch.statistics;
-    for (size_t i = 0; i < plan->step.sync_point_count && status == TUTTI_OK; i++)
+    for (size_t i = 0; i < plan->launches.sync_point_count && status == TUTTI_OK; i++)
         status = memory_grow(&array, &replica->scratch.statistics_capacity,
-            (size_t)sync_floats(&plan->step.sync_points[i]), sizeof(*replica->scratch.statistics));
+            (size_t)sync_floats(&plan->launches.sync_points[i]), sizeof(*replica->scratch.statistics));
     replica->scratch.statistics = array;
     return status;
 }
@@ -316,7 +316,7 @@ static tutti_status sync_statistics(void *user, const struct command *command)
     tutti_status status = TUTTI_OK;
     struct run *run = user;
     struct replica *replica = run->replica;
-    const struct sync_point *point = &run->plan->step.sync_points[command->number];
+    const struct sync_point *point = &run->plan->launches.sync_points[command->number];
     const size_t bytes = (size_t)sync_floats(point) * sizeof(float);
     TRY(buffer_read(replica->device, point->buffer, 0, replica->scratch.statistics, bytes));
     const double start = clock_seconds();

@@ -94,7 +94,7 @@ static struct total *total_of(struct total *totals, size_t *count, const char *f
 
 static tutti_status append_totals(struct profile *profile, const struct plan *plan, const char *title, kind_of *kind)
 {
-    const struct launch_list *list = &plan->step;
+    const struct launch_list *list = &plan->launches;
     size_t count = 0;
     struct total all = { 0 }, *totals = memory_new(list->count + 1, sizeof *totals);
     if (!totals) return TUTTI_NO_MEMORY;
@@ -134,7 +134,7 @@ static void append_commands(struct profile *profile, const struct plan *plan)
         if (command->kind == COMMAND_PREPARE) continue; /* not in each step */
         text_append(&profile->text, "%4zu  ", i);
         if (command->kind == COMMAND_KERNEL) {
-            append_launch(profile, plan, &plan->step.launches[command->number]);
+            append_launch(profile, plan, &plan->launches.launches[command->number]);
         } else {
             command_print(plan, command, &profile->text);
             text_append(&profile->text, "\n");
@@ -163,7 +163,7 @@ static tutti_status write_trace(const struct profile *profile, const struct plan
         labels[n].operation = plan->graph.nodes[n].operation->name;
         labels[n].implementation = implementation_of(&plan->graph.nodes[n]);
     }
-    tutti_status status = profile_trace(&plan->step, labels, &profile->peak, profile->trace);
+    tutti_status status = profile_trace(&plan->launches, labels, &profile->peak, profile->trace);
     free(labels);
     return status;
 }
@@ -178,7 +178,7 @@ static tutti_status run_and_keep_gradients(struct replica *replica, struct plan 
     void *gradients = keep ? memory_new(bytes, 1) : NULL;
     if (keep && !gradients) return TUTTI_NO_MEMORY;
     if (keep) TRY(buffer_read(replica->device, last, 0, gradients, bytes));
-    status = profile_fastest(&plan->step, REPEATS);
+    status = profile_fastest(&plan->launches, REPEATS);
     if (keep) {
         const tutti_status restored = buffer_write(replica->device, last, 0, gradients, bytes);
         if (status == TUTTI_OK) status = restored;
@@ -273,8 +273,8 @@ done:
 static void report_launches(const struct question *question, void (*each)(void *, const tutti_launch *), void *user)
 {
     const struct plan *plan = question->plan;
-    for (size_t i = 0; i < plan->step.count; i++) {
-        const struct launch *launch = &plan->step.launches[i];
+    for (size_t i = 0; i < plan->launches.count; i++) {
+        const struct launch *launch = &plan->launches.launches[i];
         tutti_launch launched = { .layer = launch->node < 0 ? -1 : plan->graph.nodes[launch->node].layer,
             .kernel = launch->kernel_name,
             .seconds = question->time ? launch->fastest : 0,

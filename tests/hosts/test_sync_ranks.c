@@ -88,8 +88,8 @@ static struct plan *plan_of(struct session *session, int device)
 static void break_before_sync(struct session *session, int device, size_t number, fault call)
 {
     struct plan *plan = plan_of(session, device);
-    const struct sync_point *point = &plan->step.sync_points[number];
-    struct launch *launch = &plan->step.launches[point->before - 1];
+    const struct sync_point *point = &plan->launches.sync_points[number];
+    struct launch *launch = &plan->launches.launches[point->before - 1];
     launch->call = call;
     free(launch->state);
     launch->state = malloc(sizeof(cl_mem));
@@ -113,7 +113,7 @@ static void lose_device(fault call, int quarter)
     open_ranks(&ranks, KIND_RESIDUAL, divisions[0], call == hang ? 1 : 0);
     session_steps(&one, STEPS);
     ASSERT_OK(rank_step(&ranks, 0, images));
-    const size_t points = plan_of(&ranks, 0)->step.sync_point_count;
+    const size_t points = plan_of(&ranks, 0)->launches.sync_point_count;
     if (hosts->rank == 0) {
         break_before_sync(&ranks, 1, points * (size_t)quarter / 4, call);
         ranks.trainer->replicas[1].worker.pace_s = 1; /* else its first steps may take long */

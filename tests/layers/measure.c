@@ -97,8 +97,8 @@ static void print_node(const struct plan *plan, size_t n)
 {
     const struct node *node = &plan->graph.nodes[n];
     double best = 0, flops = 0, bytes = 0;
-    for (size_t i = 0; i < plan->step.count; i++) {
-        const struct launch *launch = &plan->step.launches[i];
+    for (size_t i = 0; i < plan->launches.count; i++) {
+        const struct launch *launch = &plan->launches.launches[i];
         if (launch->node != (int)n) continue;
         best += launch->seconds;
         flops += launch->flops;
@@ -113,16 +113,17 @@ static void print_node(const struct plan *plan, size_t n)
 /* The best of several runs, launch by launch. */
 static tutti_status fastest_run(struct plan *plan)
 {
-    double *best = memory_new(plan->step.count + 1, sizeof *best);
+    double *best = memory_new(plan->launches.count + 1, sizeof *best);
     tutti_status status = best ? TUTTI_OK : TUTTI_NO_MEMORY;
     for (int run = 0; status == TUTTI_OK && run < 5; run++) {
-        status = profile_run(&plan->step);
-        for (size_t i = 0; i < plan->step.count; i++) {
-            double seconds = plan->step.launches[i].seconds;
+        status = profile_run(&plan->launches);
+        for (size_t i = 0; i < plan->launches.count; i++) {
+            double seconds = plan->launches.launches[i].seconds;
             if (run == 0 || seconds < best[i]) best[i] = seconds;
         }
     }
-    for (size_t i = 0; status == TUTTI_OK && i < plan->step.count; i++) plan->step.launches[i].seconds = best[i];
+    for (size_t i = 0; status == TUTTI_OK && i < plan->launches.count; i++)
+        plan->launches.launches[i].seconds = best[i];
     free(best);
     return status;
 }

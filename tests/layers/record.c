@@ -50,5 +50,5 @@ void record_plan(const struct plan *plan)
 {
     if (!record) return;
     record_launches(plan, &plan->prepare);
-    record_launches(plan, &plan->step);
+    record_launches(plan, &plan->launches);
 }

@@ -17,9 +17,9 @@ static struct plan *list_commands(tutti_network *network, tutti_tensor output, e
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
     struct plan *plan = plan_start(&device, network, &options);
     ck_assert_ptr_nonnull(plan);
-    launch_list_init(&plan->step, &device);
+    launch_list_init(&plan->launches, &device);
     ck_assert_msg(plan_run_passes(plan) == TUTTI_OK, "%s", tutti_message(NULL));
-    ck_assert_msg(plan_emit_ahead(plan, &plan->step) == TUTTI_OK, "%s", tutti_message(NULL));
+    ck_assert_msg(plan_emit_ahead(plan, &plan->launches) == TUTTI_OK, "%s", tutti_message(NULL));
     ck_assert_msg(commands_make(plan) == TUTTI_OK, "%s", tutti_message(NULL));
     return plan;
 }
@@ -31,7 +31,7 @@ static void print_layers(const struct plan *plan, struct text *text)
     for (size_t i = 0; i < plan->command_count; i++) {
         const struct command *command = &plan->commands[i];
         const bool kernel = command->kind == COMMAND_KERNEL;
-        const char *layer = kernel ? layer_of(plan, plan->step.launches[command->number].node) : "-";
+        const char *layer = kernel ? layer_of(plan, plan->launches.launches[command->number].node) : "-";
         if (kernel && !strcmp(layer, last)) continue;
         last = layer;
         if (kernel)
@@ -110,7 +110,7 @@ static bool is_covered(
 /* What a launch reads is needed before it, what it writes is ready after it. */
 static void check_launch(const struct plan *plan, size_t position)
 {
-    const struct node *node = &plan->graph.nodes[plan->step.launches[plan->commands[position].number].node];
+    const struct node *node = &plan->graph.nodes[plan->launches.launches[plan->commands[position].number].node];
     for (int i = 0; i < node->input_count; i++) {
         const struct value *value = graph_at(&plan->graph, node->inputs[i]);
         if (!value || value->role != ROLE_PARAMETER) continue;
@@ -137,9 +137,9 @@ START_TEST(commands_are_in_order)
         ck_assert_uint_eq(command->number, counts[command->kind]++);
         if (command->kind == COMMAND_KERNEL) check_launch(plan, i);
         if (command->kind == COMMAND_SYNC)
-            ck_assert_uint_eq(plan->step.sync_points[command->number].before, counts[COMMAND_KERNEL]);
+            ck_assert_uint_eq(plan->launches.sync_points[command->number].before, counts[COMMAND_KERNEL]);
     }
-    ck_assert_uint_eq(counts[COMMAND_KERNEL], plan->step.count);
+    ck_assert_uint_eq(counts[COMMAND_KERNEL], plan->launches.count);
     ck_assert_uint_eq(counts[COMMAND_SYNC], 6); /* of three layers, forward and backward */
     ck_assert_uint_eq(counts[COMMAND_PREPARE], 0);
     plan_free(plan);
@@ -154,10 +154,10 @@ START_TEST(inference_copies_and_launches)
     struct plan *plan = list_commands(network, two_buckets(network), PLAN_INFER);
     /* Only memory, which this plan lacks, tells that no launch reads the constants. */
     const enum command_kind first[] = { COMMAND_FEED, COMMAND_CONSTANTS, COMMAND_COPIES_DONE };
-    ck_assert_uint_eq(plan->command_count, plan->step.count + 4);
-    for (size_t i = 0; i < plan->step.count + 3; i++)
+    ck_assert_uint_eq(plan->command_count, plan->launches.count + 4);
+    for (size_t i = 0; i < plan->launches.count + 3; i++)
         ck_assert_int_eq(plan->commands[i].kind, i < 3 ? first[i] : COMMAND_KERNEL);
-    ck_assert_int_eq(plan->commands[plan->step.count + 3].kind, COMMAND_OUTPUT);
+    ck_assert_int_eq(plan->commands[plan->launches.count + 3].kind, COMMAND_OUTPUT);
     plan_free(plan);
     tutti_network_free(network);
 }

@@ -50,7 +50,8 @@ static void break_device(struct session *session, int position)
     struct replica *replica = &session->trainer->replicas[position];
     for (int i = 0; i < PLAN_CACHE_PLANS; i++) {
         struct plan *plan = replica->plans.plans[i].plan;
-        if (plan && plan->options.mode == PLAN_TRAIN) plan->step.launches[plan->step.count / 2].call = break_down;
+        if (plan && plan->options.mode == PLAN_TRAIN)
+            plan->launches.launches[plan->launches.count / 2].call = break_down;
     }
 }
 

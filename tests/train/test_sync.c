@@ -192,7 +192,7 @@ START_TEST(others_do_not_wait_for_the_lost)
     struct replica *replica = &two.trainer->replicas[_i % 2];
     struct plan *plan =
         plan_cache_find(&replica->plans, (struct plan_key) { PLAN_TRAIN, { STEP_SAMPLES / 2, 0 } })->plan;
-    plan->step.launches[plan->step.count * (_i / 2 ? 3 : 1) / 4].call = break_down;
+    plan->launches.launches[plan->launches.count * (_i / 2 ? 3 : 1) / 4].call = break_down;
     for (int step = 1; step < 3; step++) {
         const int first = step * STEP_SAMPLES;
         ASSERT_OK(
@@ -222,8 +222,8 @@ START_TEST(who_makes_nan_is_found)
     struct replica *replica = &two.trainer->replicas[_i];
     struct plan *plan =
         plan_cache_find(&replica->plans, (struct plan_key) { PLAN_TRAIN, { STEP_SAMPLES / 2, 0 } })->plan;
-    const struct sync_point *point = &plan->step.sync_points[plan->step.sync_point_count / 2];
-    struct launch *before = &plan->step.launches[point->before - 1]; /* makes what is handed in */
+    const struct sync_point *point = &plan->launches.sync_points[plan->launches.sync_point_count / 2];
+    struct launch *before = &plan->launches.launches[point->before - 1]; /* makes what is handed in */
     cl_mem buffer = point->buffer;
     before->call = spoil;
     free(before->state);

@@ -176,8 +176,8 @@ START_TEST(ranges_of_parameters)
         ck_assert_ptr_nonnull(cached);
         const struct plan *plan = cached->plan;
         check_needs(plan);
-        ck_assert_uint_le(launches_before(plan, COMMAND_PIECE, 2), plan->step.count);
-        ck_assert_uint_le(launches_before(plan, COMMAND_BUCKET, 2), plan->step.count);
+        ck_assert_uint_le(launches_before(plan, COMMAND_PIECE, 2), plan->launches.count);
+        ck_assert_uint_le(launches_before(plan, COMMAND_BUCKET, 2), plan->launches.count);
         ck_assert_uint_lt(launches_before(plan, COMMAND_PIECE, 0), launches_before(plan, COMMAND_PIECE, 1));
         ck_assert_uint_lt(launches_before(plan, COMMAND_PIECE, 1) + 1,
             launches_before(plan, COMMAND_BUCKET, 0)); /* still in forward */
