@@ -7,51 +7,12 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "plan/commands.h"
 #include "replica/replica_setup.h"
+#include "replica/run_inputs.h"
 
 #include <string.h>
 
-struct run {
-    struct replica *replica;
-    struct replica_setup *setup; /* of the replica */
-    struct replica_work *work;
-    int64_t micro_batches, samples_each; /* samples_each: of all micro-batches but the last */
-    struct arrays feeds;                 /* of this part: the caller's memory or staging */
-    struct arrays outputs;               /* likewise, or the replica's own memory */
-    cl_mem borrowed[PLAN_MAX_FEEDS];     /* feeds that the micro-batch's launches read in place; else NULL */
-    struct {
-        int64_t number, offset, samples; /* offset: in this part */
-    } micro_batch;                       /* the one at hand, and its plan */
-    struct plan *plan;
-    size_t parameter_writes; /* number of writes of parameters, which come first */
-    size_t first_piece;      /* number of the first write of a piece */
-    bool pieces;     /* parameters are sent in ranges (pieces), in parallel with launches that do not need them yet */
-    bool prefetched; /* its samples are on the device */
-    /* Events of a device with its own memory: the first micro-batch's samples, and the parameters that it needs
-     * first, are on the device; the last launch is done. */
-    cl_event begun, ended;
-    double waited; /* seconds, for statistics of other devices */
-    bool new_plan; /* a plan of this work has not run before */
-};
-
-static tutti_status enqueue_write(struct replica *replica, cl_mem buffer, const void *data, size_t bytes)
-{
-    return uploads_write(&replica->uploads, replica->device, replica->device->queue, buffer, 0, data, bytes, NULL);
-}
-
 /* --------------------------------------------------------------------------------------------------- times ---- */
-
-static tutti_status mark(struct run *run, cl_event *event)
-{
-    tutti_status status = TUTTI_OK;
-    const struct device *device = run->replica->device;
-    if (device->can.unified || *event) return TUTTI_OK;
-    CL_TRY(
-        clEnqueueMarkerWithWaitList(device->queue, 0, NULL, event), "marking the launches of '%s'", device->can.name);
-done:
-    return status;
-}
 
 /* Returns the seconds of a copy in which the device also computed; only copies by other queues can overlap. */
 static double seconds_overlapped(const struct run *run, cl_event event)
@@ -91,184 +52,10 @@ static void note_times(struct run *run, double start)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------ going in ---- */
-
-/* Sends parameters by the exchange queue, in the order in which forward needs them. Nothing on the device uses them
- * now. */
-static tutti_status send_pieces(struct run *run, const struct plan *plan)
-{
-    tutti_status status = TUTTI_OK;
-    struct replica *replica = run->replica;
-    run->first_piece = uploads_count(&replica->uploads);
-    size_t position = 0;
-    const struct command *need;
-    while ((need = command_next(plan, COMMAND_PIECE, &position)))
-        TRY(uploads_write(&replica->uploads, replica->device, replica->device->exchange_queue, replica->parameters,
-            (size_t)need->first * sizeof(float), run->work->snapshot.master.parameters + need->first,
-            (size_t)need->count * sizeof(float), NULL));
-    CL_TRY(clFlush(replica->device->exchange_queue), "sending parameters to '%s'", replica->device->can.name);
-    run->parameter_writes = uploads_count(&replica->uploads);
-done:
-    return status;
-}
-
-/* Makes what is enqueued next wait for a piece, because it reads this piece or one after it. */
-static tutti_status await_piece(void *user, const struct command *need)
-{
-    tutti_status status = TUTTI_OK;
-    struct run *run = user;
-    const struct device *device = run->replica->device;
-    const cl_event *piece = uploads_event(&run->replica->uploads, run->first_piece + need->number);
-    CL_TRY(
-        clEnqueueMarkerWithWaitList(device->queue, 1, piece, NULL), "waiting for parameters of '%s'", device->can.name);
-    TRY(mark(run, &run->begun));
-done:
-    return status;
-}
-
-/* Uploads frozen parameters: once, and again if the caller has changed them. */
-static tutti_status upload_frozen(struct run *run)
-{
-    tutti_status status = TUTTI_OK;
-    struct replica *replica = run->replica;
-    const struct parameter_snapshot *snapshot = &run->work->snapshot;
-    if (!replica->frozen || !versions_lack_frozen(&replica->versions, snapshot)) return TUTTI_OK;
-    TRY(enqueue_write(
-        replica, replica->frozen, snapshot->frozen, (size_t)run->setup->network->frozen_floats * sizeof(float)));
-    versions_took_frozen(&replica->versions, snapshot);
-    plan_cache_invalidate(&replica->plans);
-done:
-    return status;
-}
-
-static tutti_status upload_parameters(struct run *run)
-{
-    tutti_status status = TUTTI_OK;
-    struct replica *replica = run->replica;
-    const struct replica_setup *setup = run->setup;
-    const struct replica_work *work = run->work;
-    const struct parameter_snapshot *snapshot = &work->snapshot;
-    const struct optimizer_arrays *master = &snapshot->master;
-    if (work->probe) return TUTTI_OK;
-    TRY(upload_frozen(run));
-    if (!master->parameters) return TUTTI_OK; /* this device has the newest: parameters_snapshot() */
-    if (versions_lack_parameters(&replica->versions, snapshot)) {
-        plan_cache_invalidate(&replica->plans);
-        run->pieces = replica->device->exchange_queue && work->input.mode == PLAN_TRAIN;
-        if (!run->pieces)
-            TRY(enqueue_write(replica, replica->parameters, master->parameters,
-                (size_t)setup->network->total_floats * sizeof(float)));
-    }
-    for (int i = 0; i < OPTIMIZER_STATES && work->update && versions_lack_states(&replica->versions, snapshot); i++)
-        if (device_update_state(replica, i) && master->states[i])
-            TRY(enqueue_write(replica, device_update_state(replica, i), master->states[i],
-                (size_t)setup->network->trained_floats * sizeof(float)));
-    run->parameter_writes = uploads_count(&replica->uploads);
-done:
-    return status;
-}
-
-/* Devices with their own memory read samples from page-locked memory. So do devices that share the host's, if they have
- * a thread and the samples are the caller's: a device that hangs must not read them, because the caller does not wait
- * for it. Samples in the journal stay, so it may read these. */
-static tutti_status stage_samples(struct run *run)
-{
-    tutti_status status = TUTTI_OK;
-    struct replica *replica = run->replica;
-    const struct replica_setup *setup = run->setup;
-    const struct replica_work *work = run->work;
-    run->feeds = arrays_from(setup->feeds, &work->input.feeds, work->offset);
-    if (replica->device->can.unified && (!worker_has_thread(&replica->worker) || work->input.journaled))
-        return TUTTI_OK;
-    run->prefetched = prefetch_has(replica, work->input.number, work->offset, work->samples);
-    if (run->prefetched) return TUTTI_OK;
-    /* The samples of the next step take their place. */
-    const size_t bytes = arrays_bytes(setup->feeds, (struct bound_sizes) { work->samples, setup->longest });
-    TRY(uploads_stage(&replica->uploads, replica->device, bytes));
-    unsigned char *staging = uploads_staging(&replica->uploads);
-    if (!worker_guard(&replica->worker))
-        FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    run->feeds = arrays_pack(setup->feeds, &run->feeds, work->samples, staging);
-    worker_unguard(&replica->worker);
-done:
-    return status;
-}
-
-/* Makes the plan read a feed. On the host's CPU, launches read the array in place: `borrowed` is a buffer over it,
- * which must exist until the plan's launches are enqueued. Other devices get a copy. So does a CPU if the plan is for
- * more samples than there are, if kernels need another alignment, or if the samples are in staging (stage_samples()):
- * that is a mapped buffer already, and OpenCL does not define what launches read from two buffers over one memory. */
-static tutti_status provide_feed(void *user, const struct command *command)
-{
-    tutti_status status = TUTTI_OK;
-    struct run *run = user;
-    struct plan *plan = run->plan;
-    const int feed = (int)command->number;
-    const int64_t samples = run->micro_batch.samples;
-    const void *data = arrays_from(run->setup->feeds, &run->feeds, run->micro_batch.offset).at[feed];
-    const struct device *device = run->replica->device;
-    const size_t bytes = (size_t)samples * arrays_sample_bytes(run->setup->feeds, feed, run->feeds.length);
-    cl_mem *borrowed = &run->borrowed[feed];
-    cl_int error = CL_SUCCESS;
-    const bool stays = run->work->input.journaled || !worker_has_thread(&run->replica->worker); /* not staging */
-    const bool aligned = (uintptr_t)data % sizeof(cl_float4) == 0; /* kernels read four numbers at once */
-    if (!device->host_cpu || !stays || !aligned || samples != plan->options.sizes.samples) goto copy;
-    /* The kernels that get it only read it: plan/memory.c puts nothing into an input's memory. */
-    *borrowed =
-        clCreateBuffer(device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, (void *)(uintptr_t)data, &error);
-    if (error != CL_SUCCESS) *borrowed = NULL;
-    if (*borrowed && plan_redirect_feed(plan, feed, *borrowed) == TUTTI_OK) return TUTTI_OK;
-    TRY(plan_redirect_feed(plan, feed, NULL));
-copy:
-    TRY(enqueue_write(run->replica, plan->memory.buffers[plan->feeds[feed]], data, bytes));
-done:
-    return status;
-}
-
-/* Makes the plan read its own buffers again. If that fails, it is tried again before the plan's next run. */
-static void take_feeds_back(struct run *run)
-{
-    for (int i = 0; i < run->plan->feed_count; i++) {
-        if (!run->borrowed[i]) continue;
-        (void)plan_redirect_feed(run->plan, i, NULL);
-        clReleaseMemObject(run->borrowed[i]); /* it lives until the launches that read it have ended */
-        run->borrowed[i] = NULL;
-    }
-}
-
-static tutti_status take_prefetched(void *user, const struct command *feed)
-{
-    struct run *run = user;
-    return prefetch_take(run->replica, run->plan, (int)feed->number, run->micro_batch.offset, run->micro_batch.samples);
-}
-
-static void set_constants(struct run *run)
-{
-    struct step_constants *constants = &run->replica->scratch.constants[run->micro_batch.number];
-    *constants = run->work->input.constants;
-    constants->first_sample = (uint32_t)(run->work->input.global_offset + run->work->offset + run->micro_batch.offset);
-    constants->micro_batches = (uint32_t)run->micro_batches;
-    constants->loss_floats = 2 * (uint32_t)objective_pairs(run->setup->objective);
-}
-
-static tutti_status send_constants(void *user, const struct command *command)
-{
-    (void)command;
-    struct run *run = user;
-    const struct step_constants *constants = &run->replica->scratch.constants[run->micro_batch.number];
-    return enqueue_write(run->replica, run->plan->memory.buffers[run->plan->constants], constants, sizeof(*constants));
-}
-
-static tutti_status mark_samples_copied(void *user, const struct command *command)
-{
-    (void)command;
-    struct run *run = user;
-    return mark(run, &run->begun);
-}
-
 /* ---------------------------------------------------------------------------------------------- going out ---- */
 
-/* Sets where the device's outputs go: to the caller or, as in stage_samples(), first to the replica's own memory. */
+/* Sets where the device's outputs go: to the caller or, as in run_stage_samples(), first to the replica's own memory.
+ */
 static tutti_status stage_outputs(struct run *run)
 {
     struct replica *replica = run->replica;
@@ -323,7 +110,7 @@ static tutti_status sync_statistics(void *user, const struct command *command)
     status = replica->setup->callbacks.statistics_exchange(
         replica->setup->callbacks.trainer, replica->number, point, run->work->samples, replica->scratch.statistics);
     run->waited += clock_seconds() - start;
-    if (status == TUTTI_OK) status = enqueue_write(replica, point->buffer, replica->scratch.statistics, bytes);
+    if (status == TUTTI_OK) status = run_write(replica, point->buffer, replica->scratch.statistics, bytes);
 done:
     return status;
 }
@@ -431,10 +218,7 @@ static bool sends_buckets(const struct run *run)
 static void choose_handlers(const struct run *run, bool pieces, command_handler **handlers)
 {
     const struct replica_work *work = run->work;
-    handlers[COMMAND_FEED] = run->prefetched ? take_prefetched : provide_feed;
-    handlers[COMMAND_CONSTANTS] = send_constants;
-    handlers[COMMAND_COPIES_DONE] = pieces ? NULL : mark_samples_copied; /* else the first await_piece() marks it */
-    handlers[COMMAND_PIECE] = pieces ? await_piece : NULL;
+    run_choose_inputs(run, pieces, handlers);
     handlers[COMMAND_SYNC] = work->synchronised ? sync_statistics : NULL;
     handlers[COMMAND_BUCKET] = sends_buckets(run) ? on_bucket_ready : NULL;
     handlers[COMMAND_METRICS] = keep_metrics;
@@ -457,12 +241,12 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     if (sends_buckets(run)) TRY(gradient_transport(replica)->prepare(replica, run->plan));
     if (work->synchronised) TRY(reserve_statistics(replica, run->plan));
     TRY(plan_cache_prepare(&replica->plans, cached));
-    if (pieces) TRY(send_pieces(run, run->plan));
-    set_constants(run);
+    if (pieces) TRY(run_send_pieces(run, run->plan));
+    run_set_constants(run);
     /* A former run may have failed to give a feed back. */
     for (int i = 0; i < run->plan->feed_count; i++) TRY(plan_redirect_feed(run->plan, i, NULL));
     status = plan_enqueue(run->plan, handlers, run);
-    take_feeds_back(run);
+    run_take_feeds_back(run);
     if (status != TUTTI_OK) goto done;
     plan_cache_enqueued(&replica->plans, cached);
     if (work->input.mode == PLAN_TRAIN && run->micro_batches > 1) TRY(gradients_accumulate(replica, number));
@@ -584,15 +368,15 @@ static tutti_status enqueue_part(struct run *run)
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
     const bool training = work->input.mode == PLAN_TRAIN;
-    TRY(stage_samples(run));
+    TRY(run_stage_samples(run));
     prefetch_reserve(replica, work); /* makes memory before the device is busy */
     TRY(stage_outputs(run));
-    TRY(upload_parameters(run)); /* may decide to send pieces, which the first micro-batch's launches wait for */
+    TRY(run_upload_parameters(run)); /* may decide to send pieces, which the first micro-batch's launches wait for */
     if (training) gradients_note_work(&replica->gradients, run->micro_batches > 1);
     for (int64_t number = 0; number < run->micro_batches; number++) TRY(enqueue_micro_batch(run, number));
     if (work->update) TRY(device_update_enqueue(replica, run->micro_batches > 1, &replica->scratch.constants[0]));
-    TRY(mark(run, &run->ended)); /* after the last launch: copies from here on do not overlap with any */
-    if (work->verify_parameters) /* before send_gradients(): then the exchange may write new ones */
+    TRY(run_mark(run, &run->ended)); /* after the last launch: copies from here on do not overlap with any */
+    if (work->verify_parameters)     /* before send_gradients(): then the exchange may write new ones */
         TRY(check_parameters(replica, work->checksum));
     if (training && !work->update && replica->gradients.delivery_count == 0) TRY(send_gradients(run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);

@@ -5,7 +5,7 @@
 #include "runtime/memory.h"
 
 struct uploads {
-    struct staging staging; /* page-locked: samples that a device must not read from the caller (stage_samples()) */
+    struct staging staging; /* page-locked: samples that a device must not read from the caller (run_inputs.c) */
     cl_event *events;
     size_t count, capacity, bytes;
 };
