@@ -8,10 +8,11 @@
 #include <math.h>
 
 /* Computes the norm of the gradients if they are clipped. If it is not finite, the step updates nothing. */
-static tutti_status find_norm(const tutti_trainer *trainer, const struct replica *sole, struct step *step)
+static tutti_status find_norm(const tutti_trainer *trainer, struct step *step)
 {
     tutti_status status = TUTTI_OK;
     struct step_result *result = &step->result;
+    const struct replica *sole = result->sole;
     result->norm = sole ? trainer->works[sole->number].result.norm : NAN;
     if (sole || trainer->optimizer.clip_norm <= 0 || result->not_finite) return TUTTI_OK;
     TRY(clip_norm_of(parameters_gradients(&trainer->store), trainer->network->trained_floats,
@@ -32,14 +33,15 @@ static void update_from_sums(tutti_trainer *trainer, const struct step *step)
     optimizer_update(&update, trainer->pool, master.parameters, gradients, master.states);
 }
 
-static void update_parameters(tutti_trainer *trainer, struct replica *sole, const struct step *step)
+static void update_parameters(tutti_trainer *trainer, const struct step *step)
 {
-    const bool from_sums = !sole && trainer_keeps_gradient_sums(trainer), adopt_next = !sole && !from_sums;
-    if (from_sums) update_from_sums(trainer, step);
-    parameters_commit(&trainer->store, sole, adopt_next);
+    struct replica *sole = step->result.sole;
+    const enum update_way way = step->result.update;
+    if (way == UPDATE_FROM_SUMS) update_from_sums(trainer, step);
+    parameters_commit(&trainer->store, sole, way == UPDATE_IN_EXCHANGE);
     /* The devices that have the new parameters: */
-    if (sole) versions_updated(&sole->versions, parameters_version(&trainer->store), true); /* it has updated itself */
-    if (adopt_next) exchange_mark_devices(trainer);
+    if (way == UPDATE_BY_DEVICE) versions_updated(&sole->versions, parameters_version(&trainer->store), true);
+    if (way == UPDATE_IN_EXCHANGE) exchange_mark_devices(trainer);
     /* The only device has the newest; the host's copy is made again when it is read (newest_copy.c). */
     if (!trainer->options.exchange) parameters_drop(&trainer->store);
 }
@@ -66,15 +68,14 @@ static tutti_status check_finite(const tutti_trainer *trainer, const struct step
 tutti_status step_commit(tutti_trainer *trainer, struct step *step)
 {
     tutti_status status = TUTTI_OK;
-    struct replica *sole = step->result.sole;
-    TRY(find_norm(trainer, sole, step));
+    TRY(find_norm(trainer, step));
     trainer->last.norm = step->result.norm; /* also of a step that fails now */
     TRY(check_finite(trainer, step));
     for (int i = 0; i < trainer->count; i++)
         gradients_note_step(&trainer->replicas[i].gradients, trainer->device_division.parts[i] > 0);
     trainer->last.unscale = step->input.constants.unscale;
     trainer->last.stepped = true;
-    if (!step->result.not_finite) update_parameters(trainer, sole, step);
+    if (!step->result.not_finite) update_parameters(trainer, step);
 done:
     return status;
 }

@@ -305,7 +305,9 @@ tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
     tutti_status status = TUTTI_OK;
     struct exchange exchange = { .trainer = trainer,
         .ranks = ranks_sum_mode(trainer) ? trainer->ranks : NULL,
-        .kept = ranks_sum_mode(trainer) ? NULL : parameters_gradients(&trainer->store),
+        .kept = step->result.update == UPDATE_IN_EXCHANGE || ranks_sum_mode(trainer)
+            ? NULL
+            : parameters_gradients(&trainer->store),
         .update = { &trainer->optimizer, trainer->network, &step->input.constants, NULL },
         .master = parameters_master(&trainer->store),
         .next = parameters_next(&trainer->store),

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "parallel/background_all.h"
 #include "parallel/faults.h"
+#include "parallel/ranks_sum.h"
 #include "parallel/repartition.h"
 #include "parallel/trainer.h"
 #include "replica/run.h"
@@ -114,12 +115,20 @@ void rebalance_close(tutti_trainer *trainer)
     trainer->rebalance = NULL;
 }
 
-struct replica *rebalance_sole_replica(tutti_trainer *trainer)
+static struct replica *automatic_sole_replica(tutti_trainer *trainer)
 {
     if (!trainer->rebalance) return NULL;
     const int sole = balance_sole_device(&trainer->balance);
     struct replica *replica = sole < 0 ? NULL : &trainer->replicas[sole];
     return replica && device_update_is_made(replica) && !replica_is_lost(replica) ? replica : NULL;
+}
+
+struct replica *trainer_sole_replica(tutti_trainer *trainer)
+{
+    if (ranks_sum_mode(trainer)) return NULL;
+    if (!trainer->options.automatic) return trainer->options.exchange ? NULL : &trainer->replicas[0];
+    struct replica *sole = automatic_sole_replica(trainer);
+    return sole && membership_is_present(&trainer->members, sole->number) ? sole : NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------- changes ---- */
@@ -235,7 +244,7 @@ static tutti_status adopt(tutti_trainer *trainer)
     trainer->rebalance->changing = false;
     balance_adopt(balance);
     set_shares(trainer);
-    struct replica *sole = rebalance_sole_replica(trainer);
+    struct replica *sole = automatic_sole_replica(trainer);
     if (sole && parameters_holder(&trainer->store) != sole)
         versions_invalidate_parameters(&sole->versions); /* the optimizer's states are on the host */
     trainer->rebalance->probing.next = 0;

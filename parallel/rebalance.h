@@ -22,7 +22,7 @@ tutti_status rebalance_lost(struct tutti_trainer *trainer);
 /* Starts building the plans for balance.wanted in the background; returns whether such plans are being built. */
 void rebalance_start(struct tutti_trainer *trainer);
 bool rebalance_is_changing(const struct tutti_trainer *trainer);
-/* The only replica that trains, which updates itself; NULL if gradients are exchanged. */
-struct replica *rebalance_sole_replica(struct tutti_trainer *trainer);
+/* Returns the replica that does the whole step and updates itself; NULL if gradients are exchanged. */
+struct replica *trainer_sole_replica(struct tutti_trainer *trainer);
 
 #endif

@@ -22,14 +22,6 @@
 
 #include <float.h>
 
-struct replica *trainer_sole_replica(tutti_trainer *trainer)
-{
-    if (ranks_sum_mode(trainer)) return NULL;
-    if (!trainer->options.automatic) return trainer->options.exchange ? NULL : &trainer->replicas[0];
-    struct replica *sole = rebalance_sole_replica(trainer);
-    return sole && membership_is_present(&trainer->members, sole->number) ? sole : NULL;
-}
-
 static tutti_status rebalance_and_divide(tutti_trainer *trainer, const struct step_input *input)
 {
     const tutti_status status = rebalance_lost(trainer);
@@ -110,6 +102,13 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
     return all;
 }
 
+static enum update_way update_way_of(const tutti_trainer *trainer, enum plan_mode mode, const struct replica *sole)
+{
+    if (mode != PLAN_TRAIN) return UPDATE_NONE;
+    if (sole) return UPDATE_BY_DEVICE;
+    return trainer_keeps_gradient_sums(trainer) ? UPDATE_FROM_SUMS : UPDATE_IN_EXCHANGE;
+}
+
 /* Makes one attempt of a network that was compiled for several devices, or for ranks that sum gradients. A step
  * exchanges nothing if it has a sole replica. VOTE_RETRY: the work is retried, because a device was lost, is suspect,
  * takes fewer samples from now on, or was interrupted. VOTE_REPLAY: a lost device had the sole replica, and the others
@@ -125,6 +124,7 @@ static struct vote attempt_on_devices(tutti_trainer *trainer, struct step *step)
     const bool trains = input->mode == PLAN_TRAIN;
     struct replica *sole = trains ? trainer_sole_replica(trainer) : NULL;
     step->result.sole = sole;
+    step->result.update = update_way_of(trainer, input->mode, sole);
     start_all(trainer, input, sole);
     if (trains && !sole) exchanged = exchange_run(trainer, step);
     if (sole && trainer->journal) journal_take_ahead(trainer);
@@ -152,6 +152,7 @@ static struct vote attempt_on_only_device(tutti_trainer *trainer, struct step *s
     const struct replica_work common = { .input = step->input, .update = step->input.mode == PLAN_TRAIN };
     step->result.not_finite = false;
     step->result.sole = common.update ? &trainer->replicas[0] : NULL;
+    step->result.update = update_way_of(trainer, step->input.mode, step->result.sole);
     const tutti_status status =
         divide_over_devices(trainer, step->input.mode, step->input.samples, trainer->device_division.parts);
     if (status != TUTTI_OK) return vote_of(status); /* it may be lost */

@@ -4,7 +4,6 @@
 
 #include "parallel/membership.h"
 
-struct replica;
 struct step;
 struct tutti_trainer;
 
@@ -15,7 +14,5 @@ struct vote run_attempts(struct tutti_trainer *trainer, struct step *step);
 /* Instead, if ranks sum gradients: makes attempts at the work of a step on all ranks, whose gradients are summed while
  * they arrive. If one rank has to retry its batch, all sum again. `ready`: whether this rank can do its batch. */
 tutti_status run_attempts_ranks(struct tutti_trainer *trainer, const struct vote *ready, struct step *step);
-/* Returns the replica that does the whole step and updates itself; NULL if gradients are exchanged. */
-struct replica *trainer_sole_replica(struct tutti_trainer *trainer);
 
 #endif

@@ -7,10 +7,15 @@
 
 struct tutti_trainer;
 
+/* Who updates the parameters in a step: the sole replica itself, the exchange while gradients arrive, or step_commit()
+ * from the sums of gradients, after the vote of all ranks or to clip them. */
+enum update_way { UPDATE_NONE, UPDATE_BY_DEVICE, UPDATE_IN_EXCHANGE, UPDATE_FROM_SUMS };
+
 /* The result of an attempt at a step or a forward pass. */
 struct step_result {
     struct metric_totals totals;
-    struct replica *sole; /* has done the whole step and updated itself; NULL: gradients were exchanged, or none made */
+    enum update_way update;
+    struct replica *sole; /* UPDATE_BY_DEVICE: this one has done the whole step; else NULL */
     bool not_finite;      /* some of the summed gradients are not finite, or their norm is not */
     float largest; /* magnitude of the gradients that this rank summed; then a bound for all (ranks_end_attempt()) */
     float norm;    /* of the gradients, if they are clipped; else NaN */
