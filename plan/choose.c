@@ -386,7 +386,7 @@ static void explain(struct plan *plan)
     plan->explanation.choices = text_take(&text);
 }
 
-tutti_status pass_choose(struct plan *plan)
+tutti_status pass_select(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     struct chooser chooser = { .plan = plan };

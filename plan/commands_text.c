@@ -80,7 +80,7 @@ static void print_piece(const struct plan *plan, const struct command *command, 
 
 static void print_bucket(const struct plan *plan, const struct command *command, struct text *text)
 {
-    text_append(text, "bucket %zu: ", command->number);
+    text_append(text, "%zu: ", command->number);
     print_bytes((size_t)command->count * sizeof(float), text);
     text_append(text, " of gradients, ");
     print_parameters(plan, command, text);
@@ -113,11 +113,11 @@ static void print_constants(const struct plan *plan, const struct command *comma
     print_copy(plan, plan->constants, "to", text);
 }
 
-static void print_copied(const struct plan *plan, const struct command *command, struct text *text)
+static void print_copies_done(const struct plan *plan, const struct command *command, struct text *text)
 {
     (void)plan;
     (void)command;
-    text_append(text, "samples and constants");
+    text_append(text, "samples and constants are on the device");
 }
 
 static void print_metrics(const struct plan *plan, const struct command *command, struct text *text)
@@ -140,11 +140,11 @@ static const struct {
     [COMMAND_PREPARE] = { "prepare", print_prepare },
     [COMMAND_FEED] = { "copy", print_feed },
     [COMMAND_CONSTANTS] = { "copy", print_constants },
-    [COMMAND_COPIES_DONE] = { "copied", print_copied },
+    [COMMAND_COPIES_DONE] = { "marker", print_copies_done },
     [COMMAND_KERNEL] = { "kernel", print_kernel },
-    [COMMAND_PIECE] = { "need", print_piece },
-    [COMMAND_SYNC] = { "reduce", print_sync },
-    [COMMAND_BUCKET] = { "ready", print_bucket },
+    [COMMAND_PIECE] = { "piece", print_piece },
+    [COMMAND_SYNC] = { "sync", print_sync },
+    [COMMAND_BUCKET] = { "bucket", print_bucket },
     [COMMAND_METRICS] = { "copy", print_metrics },
     [COMMAND_OUTPUT] = { "copy", print_output },
 };

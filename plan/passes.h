@@ -19,8 +19,8 @@ bool rewrite_by(struct plan *plan, const struct pattern *pattern);
 /* Drops nodes whose outputs nobody uses. */
 tutti_status pass_sweep(struct plan *plan);
 /* Chooses the implementation of every node and the layout of every value; inserts `reorder` nodes between layouts. */
-tutti_status pass_choose(struct plan *plan);
-/* Whether the values with channels last are worth the reorders that they need, in a graph after pass_choose(). */
+tutti_status pass_select(struct plan *plan);
+/* Whether the values with channels last are worth the reorders that they need, in a graph after pass_select(). */
 bool channels_last_pays(const struct plan *plan);
 /* Joins each chain of generated kernels into one kernel. */
 tutti_status pass_compose(struct plan *plan);

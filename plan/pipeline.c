@@ -22,7 +22,7 @@ static const struct pass passes[] = {
     { "gradient", pass_gradient },
     { "sweep", pass_sweep },
     { "rewrite", pass_rewrite },
-    { "choose", pass_choose },
+    { "select", pass_select },
     { "compose", pass_compose },
     { "sweep", pass_sweep },
     { "storage", pass_storage },

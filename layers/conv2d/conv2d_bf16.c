@@ -521,7 +521,7 @@ static int64_t even_share(int64_t all, int64_t most, int64_t multiple)
     return divide_up(divide_up(all, divide_up(all, most)), multiple) * multiple;
 }
 
-/* Floats of all parts, with the sums and errors of their chains. */
+/* Returns the floats of all parts, with the sums and errors of their chains. */
 static int64_t parts_floats(const struct weights *w)
 {
     return (w->chain ? 3 : 1) * w->parts.count * w->parts.blocks * w->parts.length * BLOCK;

@@ -1,5 +1,5 @@
 /* conv2d on GPU-class devices by implicit matrix products: in the plain layout, for any convolution, by multiply-adds
- * or matrix instructions; and with channels last by matrix instructions, where pass_choose() has found that this
+ * or matrix instructions; and with channels last by matrix instructions, where pass_select() has found that this
  * pays. There a tile's rows are pixels and its columns channels; in the plain layout it is the other way round. */
 #include "layers/conv2d/arguments/conv2d_implicit_gemm.h"
 #include "base/memory.h"

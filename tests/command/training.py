@@ -302,10 +302,10 @@ class Show(harness.CommandTest):
         output = self.good("show", "lenet", "--batch", "4", "--passes").output
         self.assertIn(" conv2d ", output)
         commands = [line.split()[1:] for line in output.split("-- commands\n")[1].split("\n\n")[0].splitlines()]
-        self.assertEqual([command[0] for command in commands[:5]], ["copy", "copy", "copy", "copied", "need"])
+        self.assertEqual([command[0] for command in commands[:5]], ["copy", "copy", "copy", "marker", "piece"])
         self.assertEqual({command[0] for command in commands[5:-2]}, {"kernel"})
         self.assertIn("conv1", commands[5])
-        self.assertEqual([command[0] for command in commands[-2:]], ["ready", "copy"])
+        self.assertEqual([command[0] for command in commands[-2:]], ["bucket", "copy"])
 
 
 harness.main()
