@@ -193,7 +193,7 @@ tutti_status ranks_begin(struct tutti_trainer *trainer, tutti_status status)
         if (!ranks->buffers.send_bf16 || !ranks->buffers.receive_bf16) status = TUTTI_NO_MEMORY;
     }
     if (status == TUTTI_OK) status = sync_ranks_open(trainer);
-    /* The arenas that are shared below are those of all ranks. A single device does not need states on the host. */
+    /* The arenas that are shared below are those of all ranks. An only device does not need states on the host. */
     if (status == TUTTI_OK) status = parameters_make_states(&trainer->store);
     ranks->mine.capacity = capacity_of(trainer);
     TRY(ranks_agree(trainer, status));

@@ -28,7 +28,7 @@ static void traffic_add(struct traffic *sum, const struct traffic *more)
 }
 
 /* Adds the devices' times of the step. A device is idle for the time of the step beyond its own part. */
-static void note_times(tutti_trainer *trainer, double seconds)
+static void add_device_times(tutti_trainer *trainer, double seconds)
 {
     trainer->report.steps++;
     trainer->report.seconds += seconds;
@@ -114,7 +114,7 @@ static tutti_status finish(tutti_trainer *trainer, const struct step *step, doub
     if (!step->result.not_finite) TRY(journal_note(trainer, input, clock_seconds() - start));
     TRY(replay_lost(trainer)); /* journal_note() may have lost the device while copying its parameters */
     const double seconds = clock_seconds() - start;
-    note_times(trainer, seconds);
+    add_device_times(trainer, seconds);
     if (ranks_sum_mode(trainer)) ranks_decide(trainer, seconds);
     if (trainer->options.automatic)
         TRY(rebalance_after_step(trainer, input, ranks_sum_mode(trainer) ? trainer->ranks->seconds : seconds));

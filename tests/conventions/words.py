@@ -28,6 +28,7 @@ WORDS = [
     (r"\btutti_expert\w*|[.>]experts\b", "tutti_advanced"),
     (r"\bown_(?:data|options|saved)\b", "user data"),
     (r"\bseals?\b|\bhouse rules\b|\btests/arrows\b", "hashes, conventions"),
+    (r"(?:/\*|\"\"\"|#) Of (?:a|an|the|all|each|those|these|such|\w+s)\b", "a sentence with subject and verb"),
 ]
 # Where a word is meant in its ordinary sense: the file, a part of the line, the reason.
 ALLOWED = [
