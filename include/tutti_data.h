@@ -49,7 +49,7 @@ typedef struct tutti_data_options {
      * NULL: the data stand for themselves */
     const char *description;
     /* Tables: columns, by name or number, as "a,b": `drop` leaves these out, `only` all others but the target. NULL:
-     * none. row_names: a column that names rows and is no input; NULL: none. All are refused with a description */
+     * none. row_names: a column that names rows and is not an input; NULL: none. All are refused with a description */
     const char *drop, *only, *row_names;
     /* Tables: a missing number becomes the median, a missing text a category of its own, and another input says which
      * ones are missing; rows without a target are left out. false: missing values are refused */
@@ -120,7 +120,7 @@ TUTTI_API tutti_status tutti_data_name(
 TUTTI_API int tutti_data_label(const tutti_data *data, tutti_data_part part, int64_t index);
 /* Returns the row of a table that a sample is, in its file, from 1 on after the names of columns; 0: it is none. */
 TUTTI_API int64_t tutti_data_row(const tutti_data *data, tutti_data_part part, int64_t index);
-/* Returns the file that this row is in, valid until tutti_data_free(); NULL: the sample is no row of a table. */
+/* Returns the file that this row is in, valid until tutti_data_free(); NULL: the sample is not a row of a table. */
 TUTTI_API const char *tutti_data_file(const tutti_data *data, tutti_data_part part, int64_t index);
 /* Returns, as one JSON object, what a program must know of the data to use a network that was trained on them: kind,
  * shape, class names, mean and std, those of targets, columns. Save it with the weights: tutti_set_metadata(trainer,

@@ -9,9 +9,11 @@
 
 const char *const saved_parts[] = { "test", "val", "train", "all", NULL };
 
-static int weights_missing(const char *command)
+static int check_weights(const char *command, const struct saved_options *options)
 {
-    return wrong_use(command, "--weights is missing: name the safetensors file to use");
+    if (!options->weights && session_model(options->model)->build)
+        return wrong_use(command, "--weights is missing: name the safetensors file to use");
+    return files_check_weights(command, "weights", options->weights);
 }
 
 const char *saved_weights(const struct saved_options *options)
@@ -44,8 +46,7 @@ int saved_build(const char *command, const struct saved_options *options, const 
     const struct model *model = session_model(options->model);
     tutti_shape shape = saved_model_shape(&options->network, model);
     if (!classes) classes = saved_model_outputs(&options->network, model);
-    if (!options->weights && model->build) return weights_missing(command);
-    int result = files_check_weights(command, "weights", options->weights);
+    int result = check_weights(command, options);
     if (result == EXIT_DONE && input) result = parse_shape(command, input, &shape);
     if (result == EXIT_DONE) result = session_open(session, command, &options->session);
     if (result != EXIT_DONE) return result;
@@ -81,8 +82,7 @@ static bool needs_data(const struct user_data_saved *known)
 int saved_begin(const char *command, struct saved_options *options, bool with_loss)
 {
     const struct model *model = session_model(options->model);
-    if (!options->weights && model->build) return weights_missing(command);
-    int result = files_check_weights(command, "weights", options->weights);
+    int result = check_weights(command, options);
     if (result != EXIT_DONE) return result;
     options->own.data.without_targets = !with_loss;
     options->own.shape = model->input;

@@ -80,7 +80,7 @@ struct chaos_case {
 struct chaos_case case_of(uint64_t seed, int ranks);
 /* One line, for people. */
 void case_describe(const struct chaos_case *it, char *text, size_t size);
-/* The devices of a rank that a fault makes fail or compute wrong numbers, as bits. A slow device is none of them. */
+/* The devices of a rank that a fault makes fail or compute wrong numbers, as bits. A slow device is not among them. */
 unsigned case_victims(const struct chaos_case *it, int rank);
 /* Whether a rank may be left without a device. */
 bool case_may_fail(const struct chaos_case *it);

@@ -13,7 +13,7 @@
  * derivatives by them are da and db, by PyTorch's definitions. With `constant`, b has no gradient, which would be NaN.
  *
  * step OPERATION1 n c a [b nan] is
- *   The same for operations without a gradient. With `nan`, a is NaN.
+ *   As `special`, for operations without a gradient. With `nan`, a is NaN.
  *
  * reduce KIND1 n c [h w axes keep zeros pairs]
  *   KIND is sum, mean, max, min or prod; axes are those of a sample, from 1 on, as digits. With `zeros`, the first
@@ -21,7 +21,7 @@
  * twice, so that there are two extremes.
  *
  * reduce_chain KIND1 n c [h w axes keep positive center width zeros masked]
- *   The same of l1 (l1=1), l2, sum_square, log_sum and log_sum_exp. x is as in `pointwise`; with `zeros`,
+ *   As `reduce`, for l1 (l1=1), l2, sum_square, log_sum and log_sum_exp. x is as in `pointwise`; with `zeros`,
  *   the first ones are 0, as many as the last axis has; with `masked`, every third one is -infinity.
  *
  * chain KIND1 n c h w: operations whose kernels become one.
