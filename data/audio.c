@@ -1,6 +1,7 @@
 /* Recordings: a sample is the log mel spectrogram of a piece of a file, at random in training, else of its middle. */
 #include "data/audio.h"
 
+#include "base/mel_scale.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/status.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { BANDS = 64, MOST_SECONDS = 10, MOST_WIDTH = 1 << 14, MEASURED = 256 };
+enum { MOST_SECONDS = 10, MOST_WIDTH = 1 << 14, MEASURED = 256 };
 
 static void free_audio(struct collection *collection)
 {
@@ -186,24 +187,23 @@ static tutti_status median_length(const struct audio *audio, int64_t *length)
     return TUTTI_OK;
 }
 
-/* Windows of about 64 ms, a quarter of them apart; pieces as long as the median file, or what the options ask for. */
+/* Sets the windows; pieces as long as the median file, or what the options ask for. */
 static tutti_status set_length(struct audio *audio, const tutti_data_options *options)
 {
     tutti_shape *shape = &audio->collection.info.shape;
     const int64_t most = (int64_t)MOST_SECONDS * audio->rate;
-    int window = 16;
-    while (window * 1.4142 < 0.064 * audio->rate) window *= 2;
-    tutti_status status = mel_new(&audio->mel, audio->rate, window, window / 4, BANDS);
+    const int window = mel_window_length(audio->rate), hop = window / MEL_WINDOW_HOPS;
+    tutti_status status = mel_new(&audio->mel, audio->rate, window, hop, MEL_BANDS);
     if (status == TUTTI_OK) status = median_length(audio, &audio->length);
     if (status != TUTTI_OK) return status;
     if (audio->length > most) audio->length = most;
-    if (options->channels == 1 && options->height == BANDS && options->width > 0) {
+    if (options->channels == 1 && options->height == MEL_BANDS && options->width > 0) {
         if (options->width > MOST_WIDTH)
             return fail(TUTTI_INVALID, "spectrograms have at most %d frames, not %d", MOST_WIDTH, options->width);
-        audio->length = (int64_t)(options->width - 1) * (window / 4);
+        audio->length = (int64_t)(options->width - 1) * hop;
     }
     if (audio->length < window) audio->length = window;
-    *shape = (tutti_shape) { .rank = 3, .sizes = { 1, BANDS, mel_frames(audio->mel, audio->length) } };
+    *shape = (tutti_shape) { .rank = 3, .sizes = { 1, MEL_BANDS, mel_frames(audio->mel, audio->length) } };
     return TUTTI_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "data/mel.h"
 
+#include "base/mel_scale.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -16,44 +17,35 @@ struct band {
 struct mel {
     int length, hop, bands, frequencies;
     float *window;
-    float *cosines, *sines; /* of k / length turns, k below length / 2 */
-    int *reversed;          /* indexes with their bits in the other order */
+    double *cosines, *sines; /* of k / length turns, k below length / 2 */
+    int *reversed;           /* indexes with their bits in the other order */
     struct band *band;
     float *weights;
 };
 
 /* ------------------------------------------------------------------------------------------------- triangles ---- */
 
-static double hertz_of(double mel)
-{
-    return 700 * (pow(10, mel / 2595) - 1);
-}
-
-/* Triangles whose corners are equally far from one another on the mel scale. */
 static void fill_bands(struct mel *mel, int rate)
 {
-    const double most = 2595 * log10(1 + rate / 2.0 / 700), step = most / (mel->bands + 1);
     float *weight = mel->weights;
     for (int b = 0; b < mel->bands; b++) {
-        const double low = hertz_of(step * b), middle = hertz_of(step * (b + 1)), high = hertz_of(step * (b + 2));
+        const struct mel_triangle triangle = mel_triangle_of(b, mel->bands, rate);
         mel->band[b].weights = weight;
         for (int k = 0; k < mel->frequencies; k++) {
-            const double hertz = (double)k * rate / mel->length;
-            const double rise = (hertz - low) / (middle - low), fall = (high - hertz) / (high - middle);
-            const double height = rise < fall ? rise : fall;
+            const float height = mel_weight(&triangle, (double)k * rate / mel->length);
             if (height <= 0) continue;
             if (mel->band[b].count++ == 0) mel->band[b].first = k;
-            *weight++ = (float)height;
+            *weight++ = height;
         }
     }
 }
 
 static void fill_tables(struct mel *mel)
 {
-    for (int i = 0; i < mel->length; i++) mel->window[i] = (float)(0.5 - 0.5 * cos(turn * i / mel->length));
+    for (int i = 0; i < mel->length; i++) mel->window[i] = mel_window_at(i, mel->length);
     for (int i = 0; i < mel->length / 2; i++) {
-        mel->cosines[i] = (float)cos(turn * i / mel->length);
-        mel->sines[i] = (float)sin(turn * i / mel->length);
+        mel->cosines[i] = cos(turn * i / mel->length);
+        mel->sines[i] = sin(turn * i / mel->length);
     }
     for (int i = 0, bits = mel->length / 2; i < mel->length; i++)
         mel->reversed[i] = i / 2 < 1 ? i * bits : mel->reversed[i / 2] / 2 + (i & 1) * bits;
@@ -101,16 +93,24 @@ void mel_free(struct mel *mel)
 
 /* ------------------------------------------------------------------------------------------------- spectrum ---- */
 
-/* Transforms in place, from elements in the order of `reversed`: Cooley and Tukey's butterflies. */
-static void transform(const struct mel *mel, float *real, float *imaginary)
+/* Transforms in place, from elements in the order of `reversed`: Cooley and Tukey's butterflies. In doubles: what is
+ * nearly silent next to a loud tone would drown in the rounding of floats. */
+static void transform(const struct mel *mel, double *real, double *imaginary)
 {
-    for (int half = 1; half < mel->length; half *= 2) {
+    for (int a = 0; a < mel->length; a += 2) { /* pairs, whose factor is 1 */
+        const double x = real[a + 1], y = imaginary[a + 1];
+        real[a + 1] = real[a] - x;
+        imaginary[a + 1] = imaginary[a] - y;
+        real[a] += x;
+        imaginary[a] += y;
+    }
+    for (int half = 2; half < mel->length; half *= 2) {
         const int stride = mel->length / 2 / half;
         for (int begin = 0; begin < mel->length; begin += 2 * half)
             for (int i = 0; i < half; i++) {
                 const int a = begin + i, b = a + half;
-                const float c = mel->cosines[i * stride], s = mel->sines[i * stride];
-                const float x = real[b] * c + imaginary[b] * s, y = imaginary[b] * c - real[b] * s;
+                const double c = mel->cosines[i * stride], s = mel->sines[i * stride];
+                const double x = real[b] * c + imaginary[b] * s, y = imaginary[b] * c - real[b] * s;
                 real[b] = real[a] - x;
                 imaginary[b] = imaginary[a] - y;
                 real[a] += x;
@@ -120,27 +120,30 @@ static void transform(const struct mel *mel, float *real, float *imaginary)
 }
 
 /* Loads a frame, windowed, in the order that transform() wants. */
-static void load(const struct mel *mel, const float *samples, int64_t count, int64_t frame, float *to)
+static void load(const struct mel *mel, const float *samples, int64_t count, int64_t frame, double *to)
 {
     const int64_t begin = frame * mel->hop - mel->length / 2;
-    for (int i = 0; i < mel->length; i++) {
+    const bool inside = begin >= 0 && begin + mel->length <= count;
+    for (int i = 0; i < mel->length && inside; i++)
+        to[mel->reversed[i]] = (double)samples[begin + i] * (double)mel->window[i];
+    for (int i = 0; i < mel->length && !inside; i++) {
         int64_t at = begin + i;
         if (at < 0) at = -at;
         if (at >= count) at = 2 * (count - 1) - at;
-        to[mel->reversed[i]] = at >= 0 ? samples[at] * mel->window[i] : 0;
+        to[mel->reversed[i]] = at >= 0 ? (double)samples[at] * (double)mel->window[i] : 0;
     }
 }
 
 /* Computes the power spectra of two real frames from the transform of one complex frame that has both. a comes from
  * its symmetric part. */
-static void powers(const struct mel *mel, const float *real, const float *imaginary, float *a, float *b)
+static void powers(const struct mel *mel, const double *real, const double *imaginary, float *a, float *b)
 {
     for (int k = 0; k < mel->frequencies; k++) {
         const int other = (mel->length - k) & (mel->length - 1);
-        const float x = real[k] + real[other], y = imaginary[k] - imaginary[other];
-        const float u = imaginary[k] + imaginary[other], v = real[other] - real[k];
-        a[k] = (x * x + y * y) / 4;
-        b[k] = (u * u + v * v) / 4;
+        const double x = real[k] + real[other], y = imaginary[k] - imaginary[other];
+        const double u = imaginary[k] + imaginary[other], v = real[other] - real[k];
+        a[k] = (float)((x * x + y * y) / 4);
+        b[k] = (float)((u * u + v * v) / 4);
     }
 }
 
@@ -149,7 +152,7 @@ static void sum_bands(const struct mel *mel, const float *power, int64_t frame, 
     for (int b = 0; b < mel->bands; b++) {
         float sum = 0;
         for (int i = 0; i < mel->band[b].count; i++) sum += power[mel->band[b].first + i] * mel->band[b].weights[i];
-        spectrogram[b * frames + frame] = logf(sum + 1e-6f);
+        spectrogram[b * frames + frame] = logf(sum + MEL_LEAST_POWER);
     }
 }
 
@@ -162,9 +165,10 @@ tutti_status mel_compute(const struct mel *mel, const float *samples, int64_t co
 {
     const int64_t frames = mel_frames(mel, count);
     const size_t length = (size_t)mel->length;
-    float *real = memory_new(4 * length, sizeof *real);
+    double *real = memory_new(3 * length, sizeof *real);
     if (!real) return TUTTI_NO_MEMORY;
-    float *imaginary = real + length, *a = imaginary + length, *b = a + length;
+    double *imaginary = real + length;
+    float *a = (float *)(imaginary + length), *b = a + length;
     for (int64_t frame = 0; frame < frames; frame += 2) {
         const bool two = frame + 1 < frames;
         load(mel, samples, count, frame, real);

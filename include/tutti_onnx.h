@@ -129,9 +129,9 @@ typedef struct tutti_onnx_export_options {
      * returns it: kept in the file, where tutti_onnx_metadata(path, "tutti.data") reads it. NULL: not known */
     const char *data;
     /* With `data`: nodes prepare raw data for the network, and convert what it gives, so that other runtimes give what
-     * `tutti infer` gives. Inputs are pixels, from 0 to 255; or the columns of a table, texts or doubles, of which NaN
-     * is missing. Outputs are probabilities and the name of the likeliest class, or numbers in the units of the data.
-     * docs/deploy.md lists them. */
+     * `tutti infer` gives. Inputs are pixels, from 0 to 255; samples of recordings; or the columns of a table, texts or
+     * doubles, of which NaN is missing. Outputs are probabilities and the name of the likeliest class, or numbers in
+     * the units of the data. docs/deploy.md lists them. */
     bool with_preparation;
 } tutti_onnx_export_options;
 
@@ -147,7 +147,7 @@ typedef struct tutti_onnx_export_options {
  * Errors; a file that was there before stays:
  *   TUTTI_INVALID       no output has a name, the trainer is of another network, or preparation lacks `data`
  *   TUTTI_UNSUPPORTED   operations that have no form in ONNX, all of them in one message; preparation that has none,
- *                       as of recordings and dates; or this build has no protobuf-c
+ *                       as of dates; or this build has no protobuf-c
  *   TUTTI_MISMATCH      the network is not one for these data
  *   TUTTI_FORMAT        what is said of the data is damaged
  *   TUTTI_FILE          the file cannot be written */

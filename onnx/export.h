@@ -206,6 +206,9 @@ const double *export_data_numbers(
  * and nodes whose last output is the network's features. */
 void export_name_columns(struct export *export);
 void export_columns(struct export *export);
+/* export_recordings.c: adds the input for samples of recordings, and the nodes that make spectrograms of this shape of
+ * them, before these are standardised. Returns the name of the result. */
+const char *export_spectrogram(struct source *source, const tutti_shape *shape);
 /* export_preparation.c: export_prepare() adds inputs for raw data and nodes up to the network's input, export_finish()
  * nodes after its output. */
 void export_prepare(struct export *export);

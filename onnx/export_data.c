@@ -123,10 +123,6 @@ tutti_status export_data_open(struct export *export, const char *text, bool prep
     export->data.kind = json_string_value(json_object_get(export->data.object, "kind"));
     if (!export->data.kind) return damaged();
     if (!prepares) return TUTTI_OK;
-    if (!strcmp(export->data.kind, "recordings"))
-        return fail(TUTTI_UNSUPPORTED,
-            "recordings become spectrograms, which nodes cannot make exactly: export without preparation, and give "
-            "the network the spectrograms");
     return strcmp(export->data.kind, "table") ? TUTTI_OK : read_columns(export);
 }
 

@@ -94,6 +94,13 @@ static void prepare_array(struct export *export, const tutti_tensor_info *info, 
     if (count) normalise(&source, x, bytes ? ONNX_FLOAT : ONNX_DOUBLE, &info->shape, count);
 }
 
+static void prepare_recordings(struct export *export, const tutti_tensor_info *info, size_t count)
+{
+    struct source source = { .export = export, .info = { .layer = "preparation", .operation = "preparation" } };
+    const char *x = export_spectrogram(&source, &info->shape);
+    if (export->status == TUTTI_OK && count) normalise(&source, x, ONNX_FLOAT, &info->shape, count);
+}
+
 static tutti_status refuse_input(const struct export *export, const tutti_tensor_info *info)
 {
     const size_t features = elements_of(&info->shape);
@@ -116,8 +123,9 @@ void export_prepare(struct export *export)
     const size_t nodes = export->nodes.count, count = json_array_size(json_object_get(data->object, "mean"));
     Onnx__ValueInfoProto *input = export->inputs.items[0];
     const bool bytes = are_bytes(data), table = !strcmp(data->kind, "table");
+    const bool recordings = !strcmp(data->kind, "recordings");
     export->data.begin = input->name;
-    if (!table && !bytes && count == 0) return; /* samples are taken as they are */
+    if (!table && !recordings && !bytes && count == 0) return; /* samples are taken as they are */
     if (!table && count && count != (size_t)info.shape.sizes[0]) {
         export_fail(export,
             fail(TUTTI_MISMATCH, "the data have %zu means, but samples of the network have %lld channels", count,
@@ -128,6 +136,8 @@ void export_prepare(struct export *export)
     (void)export_add(export, &export->values, input);
     if (table)
         export_columns(export);
+    else if (recordings)
+        prepare_recordings(export, &info, count);
     else
         prepare_array(export, &info, bytes, count);
     if (export->status != TUTTI_OK || export->nodes.count == nodes) return;

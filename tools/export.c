@@ -20,7 +20,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
             .file = OPTION_READS_WEIGHTS },
         { "output", OPTION(s->output), "FILE", "ONNX file to write", .file = OPTION_WRITES },
         { "with-preparation", OPTION(s->with_preparation), NULL,
-            "write nodes that prepare raw pixels or columns of a table as in training, and convert the outputs" },
+            "write nodes that prepare raw pixels, recordings or columns as in training, and convert the outputs" },
         { "input", OPTION(s->input), "CxHxW", "shape of a sample (default that of the weights, or the model's)" },
         { "classes", OPTION(s->classes), "N", "number of outputs (default that of the weights, or the model's)", 1,
             1e6 },
@@ -33,10 +33,10 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .from_options = { "weights" },
         .details =
             "More than 1 GiB of weights lie in a file next to it, FILE.data.\n"
-            "The file says what the data of the training were. With --with-preparation its inputs are pixels, or "
-            "the\n"
-            "columns of the table, and its outputs probabilities with the class, or numbers in the units of the "
-            "data.",
+            "The file says what the data of the training were. With --with-preparation its inputs are pixels, samples "
+            "of\n"
+            "recordings, or the columns of the table, and its outputs probabilities with the class, or numbers in the\n"
+            "units of the data.",
         OPTION_ROWS(options) };
     return options_parse(&usage, argc, argv, &s->saved.model);
 }
@@ -58,6 +58,7 @@ static int export(struct settings *s, struct session *session)
     const tutti_status status = tutti_export_onnx(session->network, session->trainer, s->output, &options);
     if (status != TUTTI_OK) return work_failed("export", status, tutti_message(session->runtime));
     if (s->with_preparation) user_data_warn_texts(s->saved.known);
+    if (s->with_preparation) user_data_report_waveform(s->saved.known, &session->shape);
     return EXIT_DONE;
 }
 

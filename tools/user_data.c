@@ -1,5 +1,6 @@
 #include "tools/user_data.h"
 
+#include "base/mel_scale.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -183,4 +184,14 @@ void user_data_warn_texts(const struct user_data_saved *saved)
                 text_printable(name).text);
     }
     json_decref(object);
+}
+
+void user_data_report_waveform(const struct user_data_saved *saved, const tutti_shape *shape)
+{
+    if (!saved || !saved->kind || strcmp(saved->kind, "recordings") != 0 || shape->rank != 3) return;
+    const int hop = mel_window_length(saved->rate) / MEL_WINDOW_HOPS;
+    fprintf(stderr,
+        "the file takes %lld samples of one channel, %d a second, from -1 to 1: decode, resample and cut recordings "
+        "before (docs/deploy.md)\n",
+        (long long)(shape->sizes[2] - 1) * hop, saved->rate);
 }

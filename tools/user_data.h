@@ -85,5 +85,8 @@ tutti_status user_data_saved_check(
 void user_data_warn_columns(const char *weights, const tutti_data *data);
 /* Prints a line for each column of texts that nodes of an ONNX file do not know as they are in the table. */
 void user_data_warn_texts(const struct user_data_saved *saved); /* takes NULL */
+/* Prints a line on what an ONNX file with preparation takes of recordings, for a network with samples of this shape,
+ * and what it leaves to the program. */
+void user_data_report_waveform(const struct user_data_saved *saved, const tutti_shape *shape); /* takes NULL */
 
 #endif

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains small networks on pictures, arrays and tables, exports them with preparation, and compares what onnxruntime makes of
+"""Trains small networks on pictures, recordings, arrays and tables, exports them with preparation, and compares what onnxruntime makes of
 raw data with what `tutti infer` prints.
 
     .dev/torch/bin/python tests/onnx/check_preparation.py build-tests/tools/tutti      packages as for make.py, and pillow
@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import wave
 
 import numpy
 import onnx
@@ -136,6 +137,45 @@ def masks(folder):
     return report("masks", error, len(lines))
 
 
+# -------------------------------------------------------------------------------------------------------- recordings
+
+def write_wav(path, samples, rate):
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(samples.shape[1])
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes((samples * 32767).round().astype("<i2").tobytes())
+
+
+def piece(path, length):
+    """As docs/deploy.md cuts it: the middle, or the recording in the middle of silence."""
+    with wave.open(str(path)) as file:
+        samples = numpy.frombuffer(file.readframes(file.getnframes()), "<i2").reshape(-1, file.getnchannels())
+    samples = (samples / numpy.float32(32768)).mean(1, dtype=numpy.float32)
+    more = len(samples) - length
+    return samples[more // 2:][:length] if more >= 0 else numpy.pad(samples, (-more // 2, -more - -more // 2))
+
+
+def recordings(folder, rate):
+    """Pure tones with digital silence, chirps and noise, also very quiet; longer and shorter than the piece, and with two channels."""
+    generator = numpy.random.default_rng(4)
+    for i in range(60):
+        time = numpy.arange(int(rate * generator.uniform(.2, .9)))[:, None] / rate
+        kind = ("tone", "chirp", "noise")[i % 3]
+        if kind == "noise":
+            wave_form = generator.normal(0, .2, time.shape)
+        else:
+            wave_form = numpy.sin(2 * numpy.pi * generator.uniform(100, rate / 8) * time * (1 if kind == "tone" else 1 + time))
+        samples = numpy.clip(wave_form * (1, .1, .001)[i // 3 % 3], -1, 1) * (time < .5)
+        (folder / "all" / kind).mkdir(parents=True, exist_ok=True)
+        write_wav(folder / "all" / kind / f"{i}.wav", numpy.repeat(samples, 1 + i % 2, 1), rate)
+    session = train_and_export(folder, "lenet", "all", "--epochs", 8, "--normalise", "measured")
+    paths = sorted((folder / "all").glob("*/*.wav"))
+    raw = numpy.stack([piece(path, session.get_inputs()[0].shape[1]) for path in paths])
+    lines = predicted(folder, "lenet", "--weights", "m.safetensors", *paths)
+    return compare_classes(f"recordings of {rate} Hz", session, {"waveform": raw}, lines)
+
+
 # ------------------------------------------------------------------------------------------------------------ arrays
 
 def arrays(folder):
@@ -205,7 +245,8 @@ def prices(folder):
 
 def main():
     good = True
-    for case in (digits, colours, masks, arrays, iris, survivors, prices):
+    heard = [lambda folder, rate=rate: recordings(folder, rate) for rate in (8000, 16000, 44100)]
+    for case in (digits, colours, masks, *heard, arrays, iris, survivors, prices):
         random.seed(7)
         with tempfile.TemporaryDirectory() as folder:
             good = case(pathlib.Path(folder)) and good
