@@ -1,10 +1,7 @@
-"""What `tutti inspect` says of tables, pictures, recordings and arrays, and of what is none of these."""
+"""What `tutti inspect` says of tables, pictures and arrays, and of what is none of these."""
 import json
-import math
 import os
 import random
-import struct
-import wave
 
 import harness
 import npz
@@ -157,21 +154,6 @@ class Inspect(harness.CommandTest):
         self.assertNotIn("next", facts)
         self.good("inspect", "photos", "--report", "p.html", **NO_DEVICE)
         self.assertEqual(self.facts("photos/cat")["next"], "tutti infer MODEL --weights FILE.safetensors photos/cat")
-
-    def test_recordings(self):
-        for name, pitch in (("low", 0.05), ("high", 0.5)):
-            (self.folder / "sounds" / name).mkdir(parents=True)
-            for i in range(6):
-                with wave.open(str(self.folder / "sounds" / name / f"{i}.wav"), "wb") as file:
-                    file.setparams((1 + (i == 5), 2, 8000, 0, "NONE", ""))
-                    samples = (int(9000 * math.sin(pitch * t)) for t in range(4000 + 800 * i))
-                    file.writeframes(b"".join(struct.pack("<h", value) * (1 + (i == 5)) for value in samples))
-        facts = self.facts("sounds")
-        self.assertEqual((facts["kind"], facts["rate"], facts["rates"]), ("recordings", 8000, [{"name": "8000 Hz", "files": 12}]))
-        self.assertEqual(facts["channels"], [{"name": "mono", "files": 10}, {"name": "stereo", "files": 2}])
-        self.assertEqual((facts["seconds"]["least"], facts["seconds"]["largest"]), (0.5, 1.0))
-        self.assertEqual(facts["next"], "tutti train resnet18 --data sounds")
-        self.assertRegex(self.good("inspect", "sounds", **NO_DEVICE).output, r"(?m)^  lengths  0.5 to 1, median .* s; 9 s in all$")
 
     def test_other_data(self):
         npz.write(self.folder / "a.npz", x=("<f4", (10, 3), [float(i) for i in range(30)]), y=("<f8", (10,), [5.0 + i for i in range(10)]))

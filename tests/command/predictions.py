@@ -1,9 +1,7 @@
-"""Predictions with saved weights: MODEL left out, new tables, pictures and recordings, and files of predictions."""
+"""Predictions with saved weights: MODEL left out, new tables and pictures, and files of predictions."""
 import csv
 import json
-import math
 import subprocess
-import wave
 
 import flowers
 import harness
@@ -289,31 +287,6 @@ class Files(harness.CommandTest):
         self.assertEqual((support, result["accuracy"]), ({"blue": 9, "green": 0, "red": 9}, 1))
         (self.folder / "green").rename(self.folder / "set" / "grass")
         self.refused(1, ["class", "'grass'", "'green'"], "eval", *WEIGHTS, "--data", "set")
-
-    def test_recordings(self):
-        for i in range(8):
-            tone(self.folder / "set" / "low" / f"{i}.wav", 300 + 10 * i)
-            tone(self.folder / "set" / "high" / f"{i}.wav", 1500 + 10 * i)
-        self.good("train", "lenet", "--data", "set", "--batch", "4", "--lr", "0.01", "--epochs", "6", "--save", "m",
-                  "--devices", "0")
-        tone(self.folder / "new" / "deep" / "a.wav", 1520)
-        tone(self.folder / "b.wav", 320)
-        pictures.ppm(self.folder / "new" / "c.ppm", 2, 2, bytes(12))
-        (self.folder / "cut.wav").write_bytes((self.folder / "b.wav").read_bytes()[:30])
-        outcome, rows = self.output("b.wav", "cut.wav", "new")
-        self.assertEqual(outcome.status, 3, outcome)
-        self.assertEqual([(row["file"], row["prediction"]) for row in rows],
-                         [("b.wav", "low"), ("cut.wav", ""), ("new/deep/a.wav", "high")])
-
-
-def tone(path, hertz, rate=8000):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    values = (int(8000 * math.sin(2 * math.pi * hertz * i / rate)) for i in range(rate // 2))
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(rate)
-        file.writeframes(b"".join(value.to_bytes(2, "little", signed=True) for value in values))
 
 
 harness.main()
