@@ -49,6 +49,20 @@ static tutti_status check_names(const tutti_data_info *info)
     return TUTTI_OK;
 }
 
+/* How many samples train and how many are held out, where this was drawn; NULL: the data say it. */
+static json_t *divided(const tutti_data *data)
+{
+    const struct collection *collection = data->collection;
+    json_int_t train = 0, val = 0;
+    bool drawn = data->options.folds > 0;
+    for (int64_t i = 0; i < collection->samples; i++) {
+        drawn |= collection->parts[i] == PART_OPEN;
+        train += data->part_of[i] == TUTTI_DATA_TRAIN;
+        val += data->part_of[i] == TUTTI_DATA_VAL;
+    }
+    return drawn ? json_pack("{sIsI}", "train", train, "val", val) : NULL;
+}
+
 char *tutti_data_json(const tutti_data *data)
 {
     if (!data) {
@@ -78,6 +92,8 @@ char *tutti_data_json(const tutti_data *data)
         failed |= json_object_set_new(object, "folds", json_integer(data->options.folds));
         failed |= json_object_set_new(object, "fold", json_integer(data->options.fold));
     }
+    json_t *parts = divided(data);
+    if (parts) failed |= json_object_set_new(object, "divided", parts);
     if (!failed && collection->describe) failed = collection->describe(collection, object);
     if (!failed) text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (!text) fail(TUTTI_NO_MEMORY, "the data cannot be described: no memory");

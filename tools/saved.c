@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "formats/sound.h"
+#include "tools/division.h"
 #include "tools/files.h"
 
 #include <stdio.h>
@@ -89,6 +90,7 @@ int saved_begin(const char *command, struct saved_options *options, bool with_lo
     options->own.data.numbers = model->loss == TUTTI_MSE;
     result = saved_read_known(command, options);
     user_data_saved_apply(options->known, &options->own);
+    division_report_split(options->known, saved_weights(options), &options->own.data);
     return result;
 }
 

@@ -4,6 +4,7 @@
 #include "tools/commands.h"
 #include "tools/data.h"
 #include "tools/defaults.h"
+#include "tools/division.h"
 #include "tools/files.h"
 #include "tools/find_lr.h"
 #include "tools/finetune.h"
@@ -24,7 +25,7 @@ enum { MOST_OPTIMIZERS = 32, NAME_BYTES = 4096 };
 
 struct settings {
     const char *model, *data, *save, *resume;
-    bool json;
+    bool json, seed_given;
     struct defaults_given given;
     tutti_fitting fitting;
     struct finetune finetune;
@@ -146,7 +147,8 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "weight-decay", OPTION(training->weight_decay), "X",
             "weight decay (default the model's, which may have another for tables)", 0, 1e30,
             .given = &s->given.weight_decay },
-        { "seed", OPTION(training->seed), "N", "seed of initial weights, shuffling and dropout", 0, 9e15 },
+        { "seed", OPTION(training->seed), "N", "seed of initial weights, shuffling and dropout", 0, 9e15,
+            .given = &s->seed_given },
         SCHEDULE_OPTIONS(s->schedule, s->fitting, *training),
         FINETUNE_OPTIONS(s->finetune),
         OPTION_HEADING("Saving and watching"),
@@ -244,9 +246,11 @@ static tutti_status load_data(struct training *training, const struct settings *
     if (training->resume) TRY(user_data_saved_read_checkpoint(training->resume, &known));
     user_data_saved_apply(known, &own);
     if (s->finetune.folds) own.data.folds = s->finetune.folds, own.data.fold = training->fold;
+    TRY(division_check_options(known, training->resume, &own.data, s->seed_given));
     TRY(data_load(&training->data, s->data, &own));
     TRY(data_check_training(&training->data, s->data));
     TRY(user_data_saved_check(known, training->resume, &training->data.info));
+    TRY(division_check_samples(known, training->resume, training->data.opened));
     if (!own.quiet) TRY(data_check_first(&training->data, &training->data.train));
     if (!own.quiet && !training->resume && s->finetune.weights)
         user_data_warn_columns(s->finetune.weights, training->data.opened);

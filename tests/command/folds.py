@@ -75,6 +75,10 @@ class Folds(harness.CommandTest):
                 path.unlink()
         self.refused(1, "none.fold1.state.safetensors", *words, "--resume", "none")
         self.refused(2, "--steps", *words, "--resume", "whole", "--steps", "3")
+        self.refused(1, ["whole.fold1 is fold 1 of 3, not fold 1 of 4", "give --folds 3"], *words, "--folds", "4", "--resume", "whole")
+        for path in self.folder.glob("whole.fold2.*"):
+            path.rename(self.folder / path.name.replace("fold2", "fold1"))
+        self.refused(1, "whole.fold1 is fold 2 of 3", *words, "--resume", "whole")
 
 
 if __name__ == "__main__":

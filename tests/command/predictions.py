@@ -100,6 +100,9 @@ class Parts(WithTables):
             self.assertEqual(result["samples"], len(names))
             for mistake in result["scores"]["worst"]:
                 self.assertEqual(mistake["sample"], names[mistake["index"]])
+        for split, said in (("0.3", False), ("0.5", True)):
+            errors = self.good("eval", *words, "--split", split).errors
+            self.assertEqual("warning: --split 0.5 is not that of the training of m.safetensors, 0.3" in errors, said, errors)
         self.assertRegex(self.good("eval", *words[:-1], "--part", "all").output, r"worst: row \d+: \w+ taken for \w+")
         self.assertRegex(self.good("infer", *words[:-1], "--part", "all").output, r"(?m)^149 \w+ [01]\.\d{4}  row 150$")
 

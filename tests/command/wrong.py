@@ -29,6 +29,7 @@ class WrongUses(harness.CommandTest):
         rows = [f"{i},{5 + i % 3}.{i % 10},{10 - i % 3 * 3}.5,{KINDS[i % 3]}" for i in range(60)]
         text = "\n".join(rows) + "\n"
         for name, content in (("flowers.csv", f"{head}\n{text}"), ("same.csv", "\n".join([head, *rows[::3]])),
+                              ("fewer.csv", "\n".join([head, *rows[:50]])),
                               ("typo.csv", f"{head}\n{text.replace('setosa', 'setossa')}"),
                               ("short.csv", f"{head.replace('petal', 'petl')}\n{text}"),
                               ("ragged.csv", "\n".join([head, *rows[:20], "1,2", *rows])), ("void.csv", ""),
