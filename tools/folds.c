@@ -1,11 +1,18 @@
 #include "tools/folds.h"
 
 #include <math.h>
+#include <string.h>
 
 bool folds_name(char *name, size_t size, const char *of, int fold)
 {
     const int length = snprintf(name, size, "%s.fold%d", of, fold + 1);
     return length >= 0 && (size_t)length < size;
+}
+
+size_t folds_position(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    return dot && dot != base ? (size_t)(dot - path) : strlen(path);
 }
 
 double folds_mean(const double *values, int64_t count, double *deviation)

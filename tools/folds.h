@@ -14,6 +14,8 @@ struct folds {
 
 /* "m" of the fold 0: "m.fold1". Returns false if it is too long. */
 bool folds_name(char *name, size_t size, const char *of, int fold);
+/* Where the number of a fold stands in the name of a file, "a/b.html": before ".html". */
+size_t folds_position(const char *path);
 
 /* Returns the mean, and sets the standard deviation of a sample (divided by count - 1). */
 double folds_mean(const double *values, int64_t count, double *deviation);

@@ -19,9 +19,8 @@ enum { REFRESH_S = 10, PAUSE_S = 2 };
 static bool name_file(char *name, size_t size, const char **path, int fold)
 {
     if (!*path) return true;
-    const char *slash = strrchr(*path, '/'), *base = slash ? slash + 1 : *path, *dot = strrchr(base, '.');
-    if (!dot || dot == base) dot = base + strlen(base);
-    const int length = snprintf(name, size, "%.*s.fold%d%s", (int)(dot - *path), *path, fold + 1, dot);
+    const size_t at = folds_position(*path);
+    const int length = snprintf(name, size, "%.*s.fold%d%s", (int)at, *path, fold + 1, *path + at);
     *path = name;
     return length >= 0 && (size_t)length < size;
 }

@@ -5,6 +5,7 @@
 #include "formats/image.h"
 #include "formats/sound.h"
 #include "tools/files.h"
+#include "tools/folds.h"
 #include "tools/session.h"
 
 #include <dirent.h>
@@ -21,8 +22,9 @@ static struct output {
     const char *option, *given;
     char path[PATH_BYTES];
     bool checkpoint;
+    size_t position; /* in the path, of the number of a fold */
 } outputs[MOST_OUTPUTS];
-static int output_count;
+static int output_count, fold_count; /* of --folds: each writes files of its own */
 
 static bool is_same(const struct stat *a, const struct stat *b)
 {
@@ -83,21 +85,32 @@ static bool contains(const char *folder, const char *file)
 
 /* --------------------------------------------------------------------------------------------------- checks ---- */
 
+/* Checks the file that an output is, or that a fold from 1 on writes for it. */
+static int check_file(const char *command, const struct output *output, int fold, const char *path, const char *name,
+    const struct stat *input)
+{
+    char written[PATH_BYTES + 16];
+    struct stat found;
+    if (fold == 0)
+        snprintf(written, sizeof written, "%s", output->path);
+    else
+        snprintf(written, sizeof written, "%.*s.fold%d%s", (int)output->position, output->path, fold,
+            output->path + output->position);
+    if (stat(written, &found) != 0 || !S_ISREG(found.st_mode)) return EXIT_DONE;
+    const bool folder = S_ISDIR(input->st_mode);
+    if (folder && !(has_data_name(written) && contains(path, written)) && !has_table(path, &found)) return EXIT_DONE;
+    if (!folder && !is_same(&found, input)) return EXIT_DONE;
+    return wrong_use(command, "--%s %s: %s is %s %s, which is read: choose another name", output->option, output->given,
+        strcmp(written, output->given) ? written : "this file", folder ? "in" : "also", name);
+}
+
 static int check_input(const char *command, const char *path, const char *name, const struct stat *input, bool resumed)
 {
-    for (int i = 0; i < output_count; i++) {
-        const struct output *output = &outputs[i];
-        struct stat found;
-        if ((resumed && output->checkpoint) || stat(output->path, &found) != 0 || !S_ISREG(found.st_mode)) continue;
-        const bool folder = S_ISDIR(input->st_mode);
-        if (folder && !(has_data_name(output->path) && contains(path, output->path)) && !has_table(path, &found))
-            continue;
-        if (!folder && !is_same(&found, input)) continue;
-        return wrong_use(command, "--%s %s: %s is %s %s, which is read: choose another name", output->option,
-            output->given, strcmp(output->path, output->given) ? output->path : "this file", folder ? "in" : "also",
-            name);
-    }
-    return EXIT_DONE;
+    int result = EXIT_DONE;
+    for (int i = 0; i < output_count && result == EXIT_DONE; i++)
+        for (int fold = 0; fold <= fold_count && result == EXIT_DONE; fold++)
+            if (!resumed || !outputs[i].checkpoint) result = check_file(command, &outputs[i], fold, path, name, input);
+    return result;
 }
 
 static int check_path(const char *command, const char *path, bool resumed)
@@ -163,6 +176,7 @@ static int add_output(const char *command, const char *option, const char *given
     if (output_count == MOST_OUTPUTS) return work_failed(command, TUTTI_INTERNAL, "there are too many outputs");
     *output = (struct output) { .option = option, .given = given, .checkpoint = *end };
     snprintf(output->path, sizeof output->path, "%s%s", name, end);
+    output->position = *end ? strlen(name) : folds_position(output->path);
     for (int i = 0; i < output_count; i++)
         if (is_one_file(outputs[i].path, output->path))
             return wrong_use(command, "--%s %s: %s is also written by --%s %s: choose another name", option, given,
@@ -214,8 +228,11 @@ static bool is_known(const struct usage *usage, const char *argument)
 int overwrite_check(const struct usage *usage, const char *argument, char *const *more, int more_count)
 {
     int result = EXIT_DONE;
-    for (int i = 0; i < usage->count && result == EXIT_DONE; i++)
-        result = add_outputs(usage->command, &usage->options[i]);
+    for (int i = 0; i < usage->count && result == EXIT_DONE; i++) {
+        const struct option *option = &usage->options[i];
+        if (option->kind == OPTION_INT && !strcmp(option->name, "folds")) fold_count = *(const int *)option->value;
+        result = add_outputs(usage->command, option);
+    }
     if (!output_count) return result;
     for (int i = 0; i < usage->count && result == EXIT_DONE; i++)
         result = check_option(usage->command, &usage->options[i]);

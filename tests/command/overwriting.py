@@ -21,6 +21,9 @@ USES = [
     ("train mlp --data d.csv", "log", DATA),
     ("train mlp --data d.csv", "report", DATA),
     ("train mlp --data d.csv", "find-lr", DATA),
+    ("train mlp --data d.fold2.csv --folds 2", "log", {"d.csv": "d.fold2.csv is also d.fold2.csv"}),
+    ("train mlp --data folds --folds 3", "report", {"folds/a.ppm": "folds/a.fold3.ppm is in folds"}),
+    ("train mlp --weights m.fold1.safetensors --folds 2", "save", {"m": "m.fold1.safetensors is also m.fold1.safetensors"}),
     ("train mlp --data parts", "log", PARTS),
     ("train mlp --data sole", "log", {"sole/s.csv": "this file is in sole"}),
     ("train lenet --data pets", "report", {"pets/cat/0.ppm": "this file is in pets"}),
@@ -70,10 +73,10 @@ def weights(path, **texts):
 class Outputs(harness.CommandTest):
     def setUp(self):
         super().setUp()
-        for folder in ("parts", "sole", "pets/cat", "pets/dog"):
+        for folder in ("parts", "sole", "folds", "pets/cat", "pets/dog"):
             (self.folder / folder).mkdir(parents=True)
         for name in ("d.csv", "parts/train.csv", "parts/test.tsv", "sole/s.csv", "l.csv", "net.onnx", "net.onnx.data", "k.npy",
-                     "i.npz", "e.npz", "tuning.txt", "r.html"):
+                     "i.npz", "e.npz", "tuning.txt", "r.html", "d.fold2.csv", "folds/a.fold3.ppm"):
             (self.folder / name).write_text("".join(f"{i},{i * 2}\n" for i in range(30)))
         for i in range(2):
             for kind in ("cat", "dog"):
@@ -81,6 +84,7 @@ class Outputs(harness.CommandTest):
         model = {"shape": [1], "outputs": 1}
         weights(self.folder / "m.safetensors", model=json.dumps({"name": "mlp", **model}))
         weights(self.folder / "m.state.safetensors")
+        weights(self.folder / "m.fold1.safetensors")
         weights(self.folder / "of_file.safetensors", model=json.dumps({"name": "net.onnx", **model}))
         for link, name in (("symbolic.csv", "d.csv"), ("symbolic.safetensors", "m.safetensors"), ("symbolic_log", "l.csv")):
             (self.folder / link).symlink_to(name)
@@ -122,7 +126,8 @@ class Outputs(harness.CommandTest):
         (self.folder / "parts" / "log.csv").write_text("kind,epoch\n")
         for words in ("train mlp --data pets --log pets/log.csv", "train mlp --data parts --log parts/log.csv",
                       "train mlp --data d.csv --save m --resume m", "train mlp --log /dev/null --report new.html",
-                      "train mlp --data d.csv --weights m --save d", "show mlp --svg a.svg --html b.html"):
+                      "train mlp --data d.csv --weights m --save d",
+                      "train mlp --data d.fold2.csv --log e.csv --folds 2", "show mlp --svg a.svg --html b.html"):
             with self.subTest(words):
                 outcome = self.tutti(*words.split(), **NO_DEVICE)
                 self.assertNotEqual(outcome.status, 0)
