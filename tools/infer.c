@@ -247,6 +247,19 @@ static const char *only_table(const struct data *data, const struct samples *par
     return first == last ? first : NULL;
 }
 
+/* The tables that a part has rows of: their columns are those of --output. */
+static tutti_status add_tables(struct predictions *predictions, const struct data *data, const struct samples *part)
+{
+    tutti_status status = TUTTI_OK;
+    const char *last = NULL;
+    for (int64_t i = 0; i < part->count && status == TUTTI_OK; i++) {
+        const char *table = tutti_data_file(data->opened, part->part, i);
+        if (table != last) status = predictions_add_columns(predictions, table, data->info.column_names);
+        last = table;
+    }
+    return status;
+}
+
 /* The library reads standard input for the rows, and --output for their fields: it becomes a file that both read. */
 static tutti_status keep_input(const struct settings *s)
 {
@@ -262,11 +275,13 @@ static tutti_status keep_input(const struct settings *s)
 static int infer_data(struct settings *s, struct session *session, struct data *data)
 {
     struct samples *part = NULL;
-    const tutti_status status = keep_input(s);
+    tutti_status status = keep_input(s);
     if (status != TUTTI_OK) return work_failed("infer", status, status_message());
     const int result = saved_open("infer", &s->saved, false, session, data, &part);
     if (result != EXIT_DONE) return result;
     s->request.table = only_table(data, part);
+    if (!s->request.table) status = add_tables(&s->request.predictions, data, part);
+    if (status != TUTTI_OK) return work_failed("infer", status, status_message());
     return infer_part(s, session, data, part, NULL);
 }
 

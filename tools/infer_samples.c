@@ -88,6 +88,7 @@ static tutti_status use_sample(struct work *w, int64_t index, int64_t position)
     const tutti_data *opened = w->data->opened;
     struct infer_request *request = w->request;
     const int64_t row = tutti_data_row(opened, w->samples->part, index);
+    if (request->predictions.field_of) w->predicted.table = tutti_data_file(opened, w->samples->part, index);
     tutti_status status = tutti_data_name(opened, w->samples->part, index, title, sizeof(title));
     if (status != TUTTI_OK) return status;
     if (w->bad[position]) return predictions_add(&request->predictions, &w->predicted, row, title, NULL);

@@ -154,6 +154,70 @@ static tutti_status read_columns(struct csv *csv, const char *path, bool names, 
     return status;
 }
 
+/* The position of the name's occurrence, the first one being 0; -1: there is none. */
+static int find_name(char *const *names, int count, const char *name, int occurrence)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(names[i], name) && occurrence-- == 0) return i;
+    return -1;
+}
+
+/* How often a name stands before a position. */
+static int occurrences(char *const *names, int position)
+{
+    int count = 0;
+    for (int i = 0; i < position; i++) count += !strcmp(names[i], names[position]);
+    return count;
+}
+
+/* Adds the columns that are not there yet, and takes their names. */
+static tutti_status add_columns(struct predictions *p, char **columns, int count)
+{
+    const size_t all = (size_t)p->column_count + (size_t)count;
+    char **joined = memory_new(all + 1, sizeof *joined);
+    int *field_of = memory_new(all + 1, sizeof *field_of);
+    free(p->field_of);
+    p->field_of = field_of;
+    if (!joined || !field_of) {
+        free(joined);
+        return TUTTI_NO_MEMORY;
+    }
+    for (int i = 0; i < p->column_count; i++) joined[i] = p->columns[i];
+    free(p->columns);
+    p->columns = joined;
+    for (int i = 0; i < count; i++) {
+        if (find_name(p->columns, p->column_count, columns[i], occurrences(columns, i)) >= 0) continue;
+        if (!(p->columns[p->column_count] = memory_copy_text(columns[i]))) return TUTTI_NO_MEMORY;
+        p->column_count++;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status predictions_add_columns(struct predictions *p, const char *table, bool names)
+{
+    struct csv *csv = NULL;
+    char **columns = NULL;
+    int count = 0;
+    if (!p->path) return TUTTI_OK;
+    p->several = true;
+    tutti_status status = csv_open(table, &csv);
+    if (status == TUTTI_OK) status = read_columns(csv, table, names, &columns, &count);
+    if (status == TUTTI_OK) status = add_columns(p, columns, count);
+    free_columns(columns, count);
+    csv_close(csv);
+    return status;
+}
+
+/* Finds the table's columns by name, or compares them with those before. */
+static bool take_columns(struct predictions *p, char *const *columns, int count)
+{
+    bool equal = p->field_of || count == p->column_count;
+    for (int i = 0; i < p->column_count && p->field_of; i++)
+        p->field_of[i] = find_name(columns, count, p->columns[i], occurrences(p->columns, i));
+    for (int i = 0; i < count && equal && !p->field_of; i++) equal = !strcmp(columns[i], p->columns[i]);
+    return equal;
+}
+
 static tutti_status open_table(struct predictions *p, const struct predicted *of)
 {
     char **columns = NULL;
@@ -163,13 +227,12 @@ static tutti_status open_table(struct predictions *p, const struct predicted *of
     p->table = of->table;
     p->whole = of->whole;
     p->row = 0;
-    if (status == TUTTI_OK && !p->begun) {
+    if (status == TUTTI_OK && !p->begun && !p->field_of) {
         p->columns = columns;
         p->column_count = count;
         return TUTTI_OK;
     }
-    bool equal = status == TUTTI_OK && count == p->column_count;
-    for (int i = 0; i < count && equal; i++) equal = !strcmp(columns[i], p->columns[i]);
+    const bool equal = status == TUTTI_OK && take_columns(p, columns, count);
     free_columns(columns, count);
     if (equal) return TUTTI_OK;
     csv_close(p->csv);
@@ -185,8 +248,10 @@ static tutti_status open_table(struct predictions *p, const struct predicted *of
 static void append_row(struct predictions *p, const struct csv_row *row)
 {
     if (p->several) append_field(p, p->table, true);
-    for (int i = 0; i < p->column_count; i++)
-        append_field(p, i < row->count ? row->fields[i] : "", i == 0 && !p->several);
+    for (int i = 0; i < p->column_count; i++) {
+        const int field = p->field_of ? p->field_of[i] : i;
+        append_field(p, field >= 0 && field < row->count ? row->fields[field] : "", i == 0 && !p->several);
+    }
 }
 
 static tutti_status end_row(struct predictions *p, const struct predicted *of, const double *values)
@@ -253,11 +318,15 @@ done:
 tutti_status predictions_add(
     struct predictions *p, const struct predicted *of, int64_t row, const char *name, const double *values)
 {
+    tutti_status status = TUTTI_OK;
     if (!p->path) return TUTTI_OK;
-    if (p->csv) {
-        const tutti_status status = find_row(p, of, row);
-        if (status != TUTTI_OK) return status;
-    } else {
+    if (p->field_of && p->table != of->table) {
+        status = predictions_end(p, of);
+        if (status == TUTTI_OK) status = open_table(p, of);
+    }
+    if (status == TUTTI_OK && p->csv) status = find_row(p, of, row);
+    if (status != TUTTI_OK) return status;
+    if (!p->csv) {
         append_field(p, name, true);
     }
     return end_row(p, of, values);
@@ -298,6 +367,7 @@ void predictions_free(struct predictions *p)
     atomic_file_abandon(p->file);
     csv_close(p->csv);
     free_columns(p->columns, p->column_count);
+    free(p->field_of);
     for (size_t i = 0; i < p->waiting_count; i++) free(p->waiting[i]);
     free(p->waiting);
     text_free(&p->text);

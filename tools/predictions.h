@@ -17,7 +17,8 @@ struct predictions {
     bool begun;     /* the names of columns are written */
     char **columns; /* of the tables, [column_count]; 0: samples have a column for their file */
     int column_count;
-    int fields; /* after those columns */
+    int fields;    /* after those columns */
+    int *field_of; /* of each column in the table whose rows are written, -1: none; NULL: they are in the same order */
     /* The table whose rows are written. */
     const char *table;
     struct csv *csv;
@@ -38,10 +39,13 @@ struct predicted {
 /* Checks the path. Prints a line and returns an exit status. */
 int predictions_check(const struct predictions *predictions, const char *command);
 
+/* Adds the columns of a table, whose rows are to come with those of others: they are found by name. names: its first
+ * row has some. Before predictions_begin(). */
+tutti_status predictions_add_columns(struct predictions *predictions, const char *table, bool names);
 /* Opens the file at the first call. Errors: TUTTI_MISMATCH if a table has other columns than the one before. */
 tutti_status predictions_begin(struct predictions *predictions, const struct predicted *predicted);
-/* Adds a sample: its row in the table, or its name; probabilities of the classes, or numbers. NULL: it has no
- * prediction. */
+/* Adds a sample: its row in the table, which may change with predictions_add_columns(), or its name; probabilities of
+ * the classes, or numbers. NULL: it has no prediction. */
 tutti_status predictions_add(struct predictions *predictions, const struct predicted *predicted, int64_t row,
     const char *name, const double *values);
 /* Adds a file that cannot be opened. Its row waits for the first predictions_begin(), which says how many fields there

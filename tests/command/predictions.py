@@ -173,7 +173,8 @@ class Tables(WithTables):
     def test_tables_as_data(self):
         """From standard input, and in a folder whose part is of one table, the output has the table's columns."""
         flowers.write(self.folder / "set" / "train.csv", self.rows, "petal", "sepal", "species")
-        flowers.write(self.folder / "set" / "test.csv", self.new, "species", "sepal", "petal")
+        new = [{**row, "note": f"n{i}"} for i, row in enumerate(self.new)]
+        flowers.write(self.folder / "set" / "test.csv", new, "species", "note", "sepal", "petal")
         words = ("infer", *WEIGHTS, "--output", "out.csv", "--data")
         done = self.tutti(*words, "-", "--part", "all", given=(self.folder / "new.csv").read_bytes())
         self.assertEqual(done.status, 0, done)
@@ -181,11 +182,14 @@ class Tables(WithTables):
         self.assertEqual([(row["petal"], row["sepal"]) for row in rows], [(row["petal"], row["sepal"]) for row in self.new])
         self.good(*words, "set")
         rows = self.table("out.csv")
-        self.assertEqual(list(rows[0])[:4], ["species", "sepal", "petal", "prediction"])
+        self.assertEqual(list(rows[0])[:5], ["species", "note", "sepal", "petal", "prediction"])
         self.assertEqual([row["petal"] for row in rows], [row["petal"] for row in self.new])
         self.good(*words, "set", "--part", "all")
         rows = self.table("out.csv")
-        self.assertEqual((list(rows[0])[:2], rows[-1]["sample"]), (["sample", "prediction"], "test.csv row 30"))
+        self.assertEqual(list(rows[0])[:6], ["file", "petal", "sepal", "species", "note", "prediction"])
+        for row, given in zip(rows, [*self.rows, *new], strict=True):
+            given = {"note": "", "file": f"set/{'test' if 'note' in given else 'train'}.csv", **given}
+            self.assertEqual({name: row[name] for name in given}, given)
 
     def test_several_tables(self):
         """In folders and in a list of names; the output says the file of each row."""
