@@ -22,6 +22,7 @@ static bool is_number(const char *text)
 struct header {
     bool names;
     bool alone;         /* none of its texts is below */
+    bool again;         /* data, although it could be names: one of its texts is below */
     bool above_missing; /* nothing but texts above missing values says so */
     bool pivot; /* numbers after an empty text, which is above a value: names, as those of a pivot table, or data */
 };
@@ -66,19 +67,24 @@ static bool has_index(const struct csv_row *next, char **texts, int count)
     return !numbers || (counts_up(texts + 1, count - 1) && (count > 2 || !strcmp(next->fields[0], "0")));
 }
 
-/* A row of names has a text where the row after it has a number, a date or nothing, or it has an index. */
-static bool is_header(const struct csv_row *next, char **texts, int count)
+/* Whether a text is above a number, a date or nothing. */
+static bool is_above_values(const struct csv_row *next, char **texts, int count)
 {
-    bool numbers = false;
-    for (int i = 0; i < count; i++) numbers |= is_number(texts[i]);
-    if (next->count == 0) return !numbers;
-    if (has_index(next, texts, count)) return true;
     for (int i = 0; i < count && i < next->count; i++) {
         const char *below = next->fields[i];
         if (column_is_missing(texts[i]) || is_number(texts[i])) continue;
         if (is_number(below) || (!is_value(texts[i]) && (column_is_missing(below) || is_value(below)))) return true;
     }
     return false;
+}
+
+/* A row of names has a text where the row after it has a number, a date or nothing, or it has an index. */
+static bool is_header(const struct csv_row *next, char **texts, int count)
+{
+    bool numbers = false;
+    for (int i = 0; i < count; i++) numbers |= is_number(texts[i]);
+    if (next->count == 0) return !numbers;
+    return has_index(next, texts, count) || is_above_values(next, texts, count);
 }
 
 static tutti_status copy_row(const struct csv_row *row, char ***texts)
@@ -94,6 +100,19 @@ static bool has_equal(const struct csv_row *row, char **texts, int count)
     for (int i = 0; i < count && i < row->count; i++)
         if (*texts[i] && !is_number(texts[i]) && !strcmp(texts[i], row->fields[i])) return true;
     return false;
+}
+
+/* Whether one of the texts is in its column again. `next` is the second row. */
+static tutti_status is_again(struct csv *csv, const struct csv_row *next, char **texts, int count, bool *again)
+{
+    struct csv_row row = *next;
+    *again = false;
+    for (int rows = 0; rows < LOOKED_AT && row.count > 0 && !*again; rows++) {
+        *again = has_equal(&row, texts, count);
+        const tutti_status status = csv_next(csv, &row);
+        if (status != TUTTI_OK) return status;
+    }
+    return TUTTI_OK;
 }
 
 /* Texts without a number below are names if no row below has them in their columns, while values are there again.
@@ -204,6 +223,9 @@ static void report_header(
     }
     if (header->alone)
         text_append(&line, "the first row is taken as names of columns: none of its texts is in the rows below");
+    else if (header->again)
+        text_append(&line,
+            "the first row is taken as data, and columns are called 1, 2, ...: one of its texts is in the rows below");
     else if (header->names && count > 1 && !*texts[0] && counts_up(texts + 1, count - 1))
         text_append(&line, "the first row is taken as names of columns: they are 0, 1, ... after an empty one");
     else if (header->pivot && header->names)
@@ -251,11 +273,14 @@ static tutti_status read_first(const struct table *table, const char *path, char
     TRY(csv_next(csv, &row));
     header.names = is_header(&row, *texts, *count);
     header.above_missing = header.names && is_above_missing(&row, *texts, *count);
+    const bool doubtful = header.above_missing || !is_above_values(&row, *texts, *count);
+    if (header.names && doubtful && row.count > 0) TRY(is_again(csv, &row, *texts, *count, &header.again));
+    if (header.again) header.names = header.above_missing = false;
     bool written = false;
     for (int i = 0; i < *count; i++) written |= is_written_number((*texts)[i]);
-    if (!header.names && (!written || counts_to_text(*texts, *count)) && row.count > 0)
+    if (!header.names && !header.again && (!written || counts_to_text(*texts, *count)) && row.count > 0)
         TRY(is_alone(csv, &row, *texts, *count, &header.alone));
-    header.pivot = !header.names && !table->columns && may_be_pivot(&row, *texts, *count);
+    header.pivot = !header.names && !header.again && !table->columns && may_be_pivot(&row, *texts, *count);
     if (header.pivot) TRY(is_pivot(csv, &row, *texts, *count, &header.names));
     *names = header.names || header.alone;
     header.names = *names;

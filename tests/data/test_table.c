@@ -108,6 +108,11 @@ START_TEST(tells_decisions)
         { "a,b,c\nred,,x\nblue,u,y\nred,u,x\nblue,u,y\n", NULL,
             "the first row is taken as names of columns: there are texts above missing values, and none above a "
             "number" },
+        { ",red,x\n3,blue,y\n4,red,y\n5,red,x\n", NULL, /* no value, not an index */
+            "the first row is taken as data, and columns are called 1, 2, ...: one of its texts is in the rows below" },
+        { "red,5,x\n,6,y\nblue,7,y\nred,8,x\n", NULL,
+            "the first row is taken as data, and columns are called 1, 2, ...: one of its texts is in the rows below" },
+        { ",name,x\nr1,a,y\nr2,a,y\nr3,b,z\n", NULL, "column 1 has no name: it is left out, as an index" },
         { "a,b,c\nred,,1\nblue,u,2\nred,u,3\nblue,u,4\n", NULL, NULL }, /* a text above a number is enough */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
